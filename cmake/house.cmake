@@ -1,0 +1,43 @@
+# How every target of the house is built: C++20, warnings as errors, sanitizers, one library a folder.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+endif()
+
+add_library(troupe_house INTERFACE)
+target_compile_options(troupe_house INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wnon-virtual-dtor>)
+target_include_directories(troupe_house INTERFACE ${CMAKE_SOURCE_DIR})
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_house INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE};-fno-omit-frame-pointer>)
+  target_link_options(troupe_house INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
+
+# troupe_library(NAME SOURCES a.cpp ... LINK targets...): the static library of one folder.
+function(troupe_library name)
+  cmake_parse_arguments(LIB "" "" "SOURCES;LINK" ${ARGN})
+  if(LIB_SOURCES)
+    add_library(${name} STATIC ${LIB_SOURCES})
+    target_link_libraries(${name} PUBLIC troupe_house ${LIB_LINK})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE troupe_house ${LIB_LINK})
+  endif()
+endfunction()
+
+# troupe_test(NAME SOURCES a_test.cpp ... LINK targets...): one doctest binary, one ctest entry a case.
+function(troupe_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE troupe_test_main ${TEST_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  doctest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,27 @@
+# Third-party packages, all from Debian 12 (tools/install lists them). Every one becomes a target; folders
+# link only the targets the house allows them (tools/check_includes enforces the same for headers).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CapnProto REQUIRED)
+find_package(ucx REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+find_package(benchmark REQUIRED)
+
+# CAF 0.17.6 ships neither a CMake config nor a .pc file.
+find_library(CAF_CORE caf_core REQUIRED)
+find_library(CAF_IO caf_io REQUIRED)
+add_library(troupe_caf INTERFACE)
+target_link_libraries(troupe_caf INTERFACE ${CAF_IO} ${CAF_CORE} Threads::Threads)
+
+# toml++ is shipped as a shared library, but its target does not say so.
+add_library(troupe_toml INTERFACE)
+target_link_libraries(troupe_toml INTERFACE tomlplusplus::tomlplusplus)
+target_compile_definitions(troupe_toml INTERFACE TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1)

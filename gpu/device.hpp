@@ -1,0 +1,77 @@
+// A device: where batches run. Three kinds behind one interface: emulated (a timer that follows a latency
+// profile), cpu (really executes), cuda.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/latency.hpp"
+#include "messages/tensor.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// One request's share of a batch: its input bytes (each input tensor with all its rows, in signature order)
+/// and where its output bytes go (likewise). Both stay valid until the batch is done.
+struct batch_part {
+  uint32_t rows = 1;
+  std::span<const std::byte> input;
+  std::span<std::byte> output;
+};
+
+struct batch_work {
+  model_id model;
+  uint32_t rows = 0;  ///< sum over the parts
+  std::vector<batch_part> parts;
+};
+
+struct batch_outcome {
+  std::string error;  ///< empty: the outputs are written
+  time_point started_at = never;
+  time_point finished_at = never;
+};
+
+/// What to load: a model file, or for an emulated device only its profile and shapes.
+struct model_source {
+  std::string name;
+  std::string path;           ///< ONNX file; empty: emulated only
+  model_signature signature;  ///< for an emulated device without a file
+  latency_model latency;      ///< given by the cluster file; both zero: measure it
+  uint32_t max_batch = 64;    ///< plans are warmed for batch sizes up to this
+};
+
+/// What a device says of a model that it has loaded.
+struct loaded_model {
+  model_signature signature;
+  latency_model latency;      ///< as measured, or as the cluster file gives it
+  uint64_t memory_bytes = 0;  ///< parameters on the device
+  uint32_t layers = 0;        ///< contiguous parameter blobs (DESIGN §5, "Models")
+};
+
+/// One execution slot of a device. Not thread-safe: one owner calls it. At most one batch at a time.
+class device {
+ public:
+  virtual ~device() = default;
+
+  /// Loads a model and warms its plans; may take seconds. Throws `model_error` (gpu/model_error.hpp) with one
+  /// clear message that names the file and the fix.
+  virtual loaded_model load(model_id id, const model_source& source) = 0;
+
+  /// Starts a batch and returns at once. Its outcome is taken by `poll`.
+  /// Requires: the model is loaded and no batch is running (asserted).
+  virtual void start(batch_work work, time_point now) = 0;
+
+  /// The outcome, once, when the running batch is done by `now`.
+  virtual bool poll(time_point now, batch_outcome& out) = 0;
+
+  /// When to poll next: an emulated device knows; a real one says `never` and calls its `ready` function
+  /// instead, from a thread of its own, when there is something to poll.
+  virtual time_point poll_at() const = 0;
+};
+
+}  // namespace troupe

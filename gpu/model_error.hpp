@@ -1,0 +1,11 @@
+#pragma once
+#include <stdexcept>
+
+namespace troupe {
+
+/// A model that cannot be loaded or run. `what()` names the file, the place in it and the fix.
+struct model_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace troupe

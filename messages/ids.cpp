@@ -1,0 +1,27 @@
+#include "messages/ids.hpp"
+
+#include <array>
+
+namespace troupe {
+namespace {
+constexpr std::array<std::string_view, role_count> names{
+    "node", "gateway", "model_queue", "rank_arbiter", "gpu_worker", "console", "metrics"};
+}
+
+std::string_view to_string(role r) { return names[static_cast<size_t>(r)]; }
+
+bool parse_role(std::string_view name, role& out) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != name) continue;
+    out = static_cast<role>(i);
+    return true;
+  }
+  return false;
+}
+
+std::string to_string(const address& a) {
+  return "node " + std::to_string(a.node.value) + " / " + std::string(to_string(a.kind)) + " " +
+         std::to_string(a.index);
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+// Names of things. A cluster file is the same on every node (nodes compare its hash), so dense indices into
+// it mean the same everywhere and can name things on the wire.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "messages/message.hpp"
+
+namespace troupe {
+
+using node_id = strong_id<struct node_tag, uint32_t>;        ///< index of a [[node]] in the cluster file
+using model_id = strong_id<struct model_tag, uint32_t>;      ///< index of a [[model]] in the cluster file
+using slot_id = strong_id<struct slot_tag, uint32_t>;        ///< an execution slot, dense over the cluster
+using batch_id = strong_id<struct batch_tag, uint64_t>;      ///< unique within its model queue's incarnation
+using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique within its gateway's incarnation
+
+/// One life of a node: larger than that of any earlier life of the same node. 0 stands for "whichever lives".
+using incarnation = strong_id<struct incarnation_tag, uint64_t>;
+
+/// A reign of a scheduler. Workers refuse orders of an epoch lower than the highest that they have seen.
+using epoch = strong_id<struct epoch_tag, uint64_t>;
+
+/// What kind of actor; with an index it is the actor's name on its node.
+enum class role : uint16_t { node, gateway, model_queue, rank_arbiter, gpu_worker, console, metrics };
+inline constexpr size_t role_count = 7;
+std::string_view to_string(role r);
+bool parse_role(std::string_view name, role& out);
+
+/// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle.
+/// `index`: gateway, rank_arbiter, node, console, metrics 0; model_queue its model_id; gpu_worker its
+/// slot_id.
+struct address {
+  node_id node;
+  incarnation life;  ///< 0 = whichever lives; replies carry the life that asked
+  role kind = role::node;
+  uint32_t index = 0;
+
+  TROUPE_MESSAGE(address, node, life, kind, index)
+  bool operator==(const address&) const = default;
+};
+
+std::string to_string(const address& a);  ///< "node 2 / gpu_worker 5"
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+// Bytes that another process may pull.
+#pragma once
+#include <cstdint>
+
+#include "messages/ids.hpp"
+
+namespace troupe {
+
+enum class memory_kind : uint16_t { host, pinned, device };
+
+/// The payload of one slot of a node's registered pool. Who holds it may pull it until they acknowledge it;
+/// what they pulled is theirs only if the generation words around it still match (transport/slot_pool.hpp).
+struct region_ref {
+  node_id node;
+  incarnation owner;
+  memory_kind kind = memory_kind::host;
+  uint64_t offset = 0;      ///< of the slot in the pool
+  uint64_t size = 0;        ///< of the payload in bytes
+  uint64_t generation = 0;  ///< of the slot; 0 = no region
+
+  TROUPE_MESSAGE(region_ref, node, owner, kind, offset, size, generation)
+  bool operator==(const region_ref&) const = default;
+  explicit operator bool() const { return generation != 0; }
+};
+
+}  // namespace troupe

@@ -1,0 +1,78 @@
+// How a message is defined: a plain struct whose fields are named once. From TROUPE_MESSAGE come CAF
+// inspection (inspect.hpp), Cap'n Proto encoding (codec.hpp), JSON (json.hpp), printing and the round-trip
+// tests.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace troupe {
+
+namespace detail {
+
+consteval size_t count_names(std::string_view list) {
+  if (list.empty()) return 0;
+  size_t n = 1;
+  for (char c : list) n += c == ',';
+  return n;
+}
+
+template <size_t N>
+consteval std::array<std::string_view, N> split_names(std::string_view list) {
+  std::array<std::string_view, N> out{};
+  for (size_t i = 0; i < N; ++i) {
+    const auto comma = list.find(',');
+    auto name = list.substr(0, comma);
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    out[i] = name;
+    if (comma != std::string_view::npos) list.remove_prefix(comma + 1);
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// Inside a struct: TROUPE_MESSAGE(its name, its fields...).
+#define TROUPE_MESSAGE(type, ...)                                                               \
+  static constexpr const char* type_name = #type;                                               \
+  static constexpr auto field_names =                                                           \
+      ::troupe::detail::split_names<::troupe::detail::count_names(#__VA_ARGS__)>(#__VA_ARGS__); \
+  auto fields() { return std::tie(__VA_ARGS__); }                                               \
+  auto fields() const { return std::tie(__VA_ARGS__); }
+
+template <class T>
+concept message_type = requires(T& x) {
+  { T::type_name } -> std::convertible_to<const char*>;
+  T::field_names;
+  x.fields();
+};
+
+/// Distinct id types over one integer: a `model_id` is not a `slot_id`. Ordered, hashable, encoded as the
+/// integer.
+template <class Tag, class Rep>
+struct strong_id {
+  using rep = Rep;
+  Rep value{};
+  friend constexpr auto operator<=>(const strong_id&, const strong_id&) = default;
+};
+
+template <class T>
+inline constexpr bool is_strong_id = false;
+template <class Tag, class Rep>
+inline constexpr bool is_strong_id<strong_id<Tag, Rep>> = true;
+
+template <class... Ts>
+struct type_list {
+  static constexpr size_t size = sizeof...(Ts);
+};
+
+}  // namespace troupe
+
+template <class Tag, class Rep>
+struct std::hash<troupe::strong_id<Tag, Rep>> {
+  size_t operator()(const troupe::strong_id<Tag, Rep>& x) const noexcept { return std::hash<Rep>{}(x.value); }
+};

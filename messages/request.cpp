@@ -1,0 +1,19 @@
+#include "messages/request.hpp"
+
+#include <array>
+
+namespace troupe {
+
+std::string_view to_string(drop_reason r) {
+  constexpr std::array<std::string_view, drop_reason_count> names{
+      "none", "late", "shed", "queue_full", "cancelled", "no_capacity", "draining"};
+  return names[static_cast<size_t>(r)];
+}
+
+std::string_view to_string(failure f) {
+  constexpr std::array<std::string_view, failure_count> names{
+      "none", "timeout", "worker_lost", "scheduler_lost", "stale_memory", "device_error", "node_fenced"};
+  return names[static_cast<size_t>(f)];
+}
+
+}  // namespace troupe

@@ -1,0 +1,112 @@
+// A tensor request on its way from the gateway through a model queue to a worker, and its fate on the way
+// back.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/memory.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// Why a request was dropped: given up by rule, before it ran.
+enum class drop_reason : uint16_t {
+  none,
+  late,         ///< not even a batch of its own would meet its deadline
+  shed,         ///< given up so that a batch of the target size stays feasible
+  queue_full,   ///< its model's queue is at its bound
+  cancelled,    ///< the client went away
+  no_capacity,  ///< no living worker has its model
+  draining      ///< the node that holds it is leaving
+};
+inline constexpr size_t drop_reason_count = 7;
+std::string_view to_string(drop_reason r);
+
+/// Why a request failed: something broke.
+enum class failure : uint16_t {
+  none,
+  timeout,         ///< no answer in time
+  worker_lost,     ///< the worker died with it
+  scheduler_lost,  ///< the scheduler died with it
+  stale_memory,    ///< the bytes were no longer there to be pulled
+  device_error,    ///< the device refused or failed the batch
+  node_fenced      ///< this node was declared dead by its peers while it held it
+};
+inline constexpr size_t failure_count = 7;
+std::string_view to_string(failure f);
+
+/// What schedulers and workers know of a request.
+struct request {
+  request_id id;
+  uint32_t attempt = 1;  ///< counts resubmissions; an answer of an earlier attempt changes nothing
+  model_id model;
+  uint32_t rows = 1;  ///< of its leading (batch) dimension
+  uint32_t tenant = 0;
+  address gateway;  ///< who assigns its fate
+  time_point arrival = never;
+  time_point deadline = never;
+  region_ref input;
+
+  TROUPE_MESSAGE(request, id, attempt, model, rows, tenant, gateway, arrival, deadline, input)
+  bool operator==(const request&) const = default;
+};
+
+/// gateway → model_queue: requests to serve.
+struct submit {
+  std::vector<request> requests;
+  TROUPE_MESSAGE(submit, requests)
+  bool operator==(const submit&) const = default;
+};
+
+/// gateway → model_queue: give this request up unless a batch already left with it.
+struct cancel {
+  request_id id;
+  TROUPE_MESSAGE(cancel, id)
+  bool operator==(const cancel&) const = default;
+};
+
+struct dropped_request {
+  request_id id;
+  uint32_t attempt = 0;
+  drop_reason reason = drop_reason::none;
+  TROUPE_MESSAGE(dropped_request, id, attempt, reason)
+  bool operator==(const dropped_request&) const = default;
+};
+
+/// model_queue → gateway: these were given up and never ran.
+struct drops {
+  std::vector<dropped_request> requests;
+  TROUPE_MESSAGE(drops, requests)
+  bool operator==(const drops&) const = default;
+};
+
+struct result {
+  request_id id;
+  uint32_t attempt = 0;
+  failure error = failure::none;
+  region_ref output;  ///< in the worker's pool; empty if it failed
+  TROUPE_MESSAGE(result, id, attempt, error, output)
+  bool operator==(const result&) const = default;
+};
+
+/// gpu_worker → gateway: a batch is done, here are your requests of it; pull the outputs, then acknowledge.
+/// Also acknowledges the inputs. model_queue → gateway: requests that failed without a worker to say so.
+struct completion {
+  batch_id batch;
+  uint32_t batch_rows = 0;  ///< of the whole batch, for the statistics
+  std::vector<result> results;
+  TROUPE_MESSAGE(completion, batch, batch_rows, results)
+  bool operator==(const completion&) const = default;
+};
+
+/// gateway → gpu_worker: these outputs are pulled or given up; reuse their memory.
+struct release {
+  std::vector<region_ref> regions;
+  TROUPE_MESSAGE(release, regions)
+  bool operator==(const release&) const = default;
+};
+
+}  // namespace troupe

@@ -1,0 +1,13 @@
+#include "messages/scheduling.hpp"
+
+#include <array>
+
+namespace troupe {
+
+std::string_view to_string(refusal r) {
+  constexpr std::array<std::string_view, refusal_count> names{
+      "none", "late", "old_epoch", "busy", "unknown_model", "no_memory", "stale_input", "draining"};
+  return names[static_cast<size_t>(r)];
+}
+
+}  // namespace troupe

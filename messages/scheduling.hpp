@@ -1,0 +1,88 @@
+// The conversation of Symphony's scheduler: candidate → grant → order → done (paper, Fig. 18).
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/request.hpp"
+
+namespace troupe {
+
+/// model_queue → rank_arbiter: the batch that the model could run next; replaces the model's previous one.
+/// `rows == 0`: it has none. A candidate is a hint: the batch is formed anew when the grant arrives.
+struct candidate {
+  model_id model;
+  uint64_t sequence = 0;  ///< of the candidates and grants of this model; a grant answers one
+  uint32_t rows = 0;
+  time_point exec_at = never;    ///< when it wants to start
+  time_point latest = long_ago;  ///< when it must have started
+  duration delay{};              ///< from a grant to the inputs being on the device
+  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay)
+  bool operator==(const candidate&) const = default;
+};
+
+/// rank_arbiter → model_queue: the slot is yours from `free_at` until you say until when you occupy it.
+struct grant {
+  model_id model;
+  uint64_t sequence = 0;  ///< of the candidate it answers
+  slot_id slot;
+  address worker;
+  time_point free_at = never;
+  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at)
+  bool operator==(const grant&) const = default;
+};
+
+/// model_queue → rank_arbiter: answers a grant. The slot is busy until `free_at` with `batch`
+/// (batch 0: the model had nothing to run after all, the slot is free).
+struct occupied {
+  model_id model;
+  uint64_t sequence = 0;
+  slot_id slot;
+  batch_id batch;
+  time_point free_at = never;
+  TROUPE_MESSAGE(occupied, model, sequence, slot, batch, free_at)
+  bool operator==(const occupied&) const = default;
+};
+
+/// model_queue → gpu_worker: run these requests as one batch.
+struct batch_order {
+  batch_id batch;
+  epoch reign;
+  model_id model;
+  slot_id slot;
+  address queue;                ///< who ordered it
+  time_point exec_at = never;   ///< when it is planned to start
+  time_point start_by = never;  ///< refuse it if it cannot have started by then
+  std::vector<request> requests;
+  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, exec_at, start_by, requests)
+  bool operator==(const batch_order&) const = default;
+};
+
+/// Why a worker did not run a batch. The requests come back: none of them started.
+enum class refusal : uint16_t {
+  none,
+  late,
+  old_epoch,
+  busy,
+  unknown_model,
+  no_memory,
+  stale_input,
+  draining
+};
+inline constexpr size_t refusal_count = 8;
+std::string_view to_string(refusal r);
+
+/// gpu_worker → model_queue and rank_arbiter: the batch has left the slot.
+struct batch_done {
+  batch_id batch;
+  model_id model;
+  slot_id slot;
+  refusal refused = refusal::none;  ///< none: it ran
+  uint32_t rows = 0;
+  time_point started_at = never;
+  time_point finished_at = never;
+  std::vector<request_id> stale;  ///< requests whose input was gone; the others ran (or were refused)
+  TROUPE_MESSAGE(batch_done, batch, model, slot, refused, rows, started_at, finished_at, stale)
+  bool operator==(const batch_done&) const = default;
+};
+
+}  // namespace troupe

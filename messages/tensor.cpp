@@ -1,0 +1,61 @@
+#include "messages/tensor.hpp"
+
+#include <array>
+
+namespace troupe {
+namespace {
+
+struct type_row {
+  std::string_view name;
+  size_t size;
+};
+constexpr std::array<type_row, data_type_count> rows{{{"BOOL", 1},
+                                                      {"UINT8", 1},
+                                                      {"UINT16", 2},
+                                                      {"UINT32", 4},
+                                                      {"UINT64", 8},
+                                                      {"INT8", 1},
+                                                      {"INT16", 2},
+                                                      {"INT32", 4},
+                                                      {"INT64", 8},
+                                                      {"FP16", 2},
+                                                      {"BF16", 2},
+                                                      {"FP32", 4},
+                                                      {"FP64", 8}}};
+
+}  // namespace
+
+std::string_view to_string(data_type t) { return rows[static_cast<size_t>(t)].name; }
+
+bool parse_data_type(std::string_view v2_name, data_type& out) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name != v2_name) continue;
+    out = static_cast<data_type>(i);
+    return true;
+  }
+  return false;
+}
+
+size_t size_of(data_type t) { return rows[static_cast<size_t>(t)].size; }
+
+int64_t elements(const tensor_spec& t) {
+  int64_t n = 1;
+  for (auto d : t.shape) n *= d;
+  return n;
+}
+
+uint64_t row_bytes(const tensor_spec& t) { return static_cast<uint64_t>(elements(t)) * size_of(t.type); }
+
+uint64_t input_row_bytes(const model_signature& s) {
+  uint64_t n = 0;
+  for (const auto& t : s.inputs) n += row_bytes(t);
+  return n;
+}
+
+uint64_t output_row_bytes(const model_signature& s) {
+  uint64_t n = 0;
+  for (const auto& t : s.outputs) n += row_bytes(t);
+  return n;
+}
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+// Tensors as the outside sees them: a name, a type, a shape. Values are dense, row-major, little-endian.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/message.hpp"
+
+namespace troupe {
+
+/// KServe V2 calls these BOOL, UINT8, ..., FP32, FP64.
+enum class data_type : uint16_t {
+  boolean,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  int8,
+  int16,
+  int32,
+  int64,
+  fp16,
+  bf16,
+  fp32,
+  fp64
+};
+inline constexpr size_t data_type_count = 13;
+
+std::string_view to_string(data_type t);  ///< the V2 name, "FP32"
+bool parse_data_type(std::string_view v2_name, data_type& out);
+size_t size_of(data_type t);  ///< bytes per element
+
+/// An input or output of a model. `shape` is that of one row: the leading batch dimension is left out.
+struct tensor_spec {
+  std::string name;
+  data_type type = data_type::fp32;
+  std::vector<int64_t> shape;
+
+  TROUPE_MESSAGE(tensor_spec, name, type, shape)
+  bool operator==(const tensor_spec&) const = default;
+};
+
+int64_t elements(const tensor_spec& t);    ///< of one row
+uint64_t row_bytes(const tensor_spec& t);  ///< of one row
+
+/// What a model takes and gives. A request's input bytes are its input tensors one after the other, in this
+/// order, each with all its rows; outputs likewise.
+struct model_signature {
+  std::vector<tensor_spec> inputs;
+  std::vector<tensor_spec> outputs;
+
+  TROUPE_MESSAGE(model_signature, inputs, outputs)
+  bool operator==(const model_signature&) const = default;
+};
+
+uint64_t input_row_bytes(const model_signature& s);
+uint64_t output_row_bytes(const model_signature& s);
+
+}  // namespace troupe

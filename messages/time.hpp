@@ -1,0 +1,55 @@
+// Time, as every part of Troupe sees it.
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+namespace troupe {
+
+using duration = std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+/// The clock of one node: steady, its epoch known to nobody else. It has no `now()`: time comes from the
+/// `clock` that a part was given, so that everything also runs in simulation. A `time_point` in a message is
+/// the sender's; the data lane converts it on receipt (transport/data_lane.hpp).
+struct node_clock {
+  using duration = troupe::duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<node_clock, duration>;
+  static constexpr bool is_steady = true;
+};
+using time_point = node_clock::time_point;
+
+inline constexpr time_point never = time_point::max();  ///< later than everything; no conversion changes it
+inline constexpr time_point long_ago = time_point::min();  ///< earlier than everything; likewise
+
+/// Where a part reads the time from.
+class clock {
+ public:
+  virtual ~clock() = default;
+  virtual time_point now() const = 0;
+};
+
+/// The machine's steady clock, shifted by `offset` (tests start nodes hours apart).
+class machine_clock final : public clock {
+ public:
+  explicit machine_clock(duration offset = {}) : offset_(offset) {}
+  time_point now() const override {
+    return time_point{std::chrono::steady_clock::now().time_since_epoch() + offset_};
+  }
+  /// When the machine's steady clock will show `t` of this clock: for waiting.
+  std::chrono::steady_clock::time_point machine_time(time_point t) const {
+    return std::chrono::steady_clock::time_point{t.time_since_epoch() - offset_};
+  }
+
+ private:
+  duration offset_;
+};
+
+constexpr double to_ms(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+constexpr double to_seconds(duration d) { return std::chrono::duration<double>(d).count(); }
+constexpr duration from_ms(double ms) {
+  return duration{static_cast<int64_t>(ms * 1e6 + (ms < 0 ? -0.5 : 0.5))};
+}
+
+}  // namespace troupe
