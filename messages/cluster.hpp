@@ -1,0 +1,108 @@
+// The cluster that a file describes, after validation and with every default filled in (config/ makes it).
+// The same on every node: `hash` says so. Positions in these vectors are the ids of nodes, models and slots.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/latency.hpp"
+#include "messages/tensor.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+enum class node_role : uint16_t { gateway, scheduler, worker };
+
+enum class device_kind : uint16_t { cpu, emulated, cuda };
+
+/// `count` devices of one kind; each is one execution slot.
+struct device_spec {
+  device_kind kind = device_kind::cpu;
+  uint32_t count = 1;
+  uint64_t memory_bytes = 0;
+  double jitter = 0;     ///< emulated: a batch takes up to this fraction longer, seeded
+  uint32_t threads = 1;  ///< cpu: threads a batch
+};
+
+struct node_spec {
+  std::string name;
+  std::string host = "127.0.0.1";
+  uint16_t control_port = 0;
+  uint16_t http_port = 0;      ///< gateways only
+  std::string data_interface;  ///< network device for the data lane; empty: UCX_NET_DEVICES or its default
+  std::vector<node_role> roles;
+  std::vector<device_spec> devices;
+  bool has(node_role r) const {
+    for (auto x : roles)
+      if (x == r) return true;
+    return false;
+  }
+};
+
+/// Full duplex. `domain`: nodes of one scale-up domain share their links.
+struct link_spec {
+  std::vector<std::string> nodes;
+  double gbit_per_s = 0;
+  std::string leaf;
+  std::string domain;
+};
+
+enum class profile_origin : uint16_t { given, file, measured };
+
+struct model_spec {
+  std::string name;
+  std::string path;  ///< ONNX file, absolute; empty: emulated only
+  duration slo{};
+  profile_origin origin = profile_origin::measured;
+  latency_model latency;     ///< zero when measured
+  uint32_t max_batch = 64;   ///< rows
+  uint32_t input_bytes = 0;  ///< a row, for emulated models without a file
+  uint32_t output_bytes = 0;
+  double weight = 1;  ///< share of the load when a workload names none
+};
+
+struct policy_spec {
+  std::string batching = "deferred";  ///< deferred | eager
+  std::string shedding = "window";    ///< timeout | window
+  std::string matchmaking = "lowest_id";
+  network_delay network{};
+  duration response{};  ///< kept free between the end of a batch and the deadline
+  duration margin{};    ///< for timer jitter
+};
+
+struct limit_spec {
+  uint32_t queue_rows = 8192;           ///< a model; beyond: 429
+  uint32_t requests_in_flight = 65536;  ///< a gateway; beyond: 503
+  uint64_t pool_bytes = 256 << 20;      ///< registered memory a process
+  uint64_t body_bytes = 64 << 20;       ///< an HTTP body
+  duration request_timeout{};           ///< after the deadline, before the gateway gives up
+  duration heartbeat{};
+  duration node_timeout{};  ///< silence after which a node is dead
+  duration drain_timeout{};
+  uint32_t http_threads = 1;
+  uint32_t scheduler_threads = 1;
+};
+
+struct slot_spec {
+  node_id node;
+  uint32_t device = 0;  ///< index in the node's devices, groups counted out
+  device_kind kind = device_kind::cpu;
+  double compute_share = 1;
+  uint64_t memory_bytes = 0;
+  double jitter = 0;
+  uint32_t threads = 1;
+};
+
+struct cluster_spec {
+  std::string name;
+  std::string hash;  ///< 16 hex digits over the meaning of the file, not its spelling
+  std::vector<node_spec> nodes;
+  std::vector<link_spec> links;
+  std::vector<model_spec> models;
+  policy_spec policy;
+  limit_spec limits;
+  std::vector<slot_spec> slots;  ///< one a device unless a placement says otherwise
+};
+
+}  // namespace troupe

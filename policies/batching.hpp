@@ -1,0 +1,85 @@
+// When a model's queue wants to run which requests: the batching policies (Symphony §3, Algorithm 1, Fig.
+// 18).
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/latency.hpp"
+#include "messages/request.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// What a policy knows of a queued request. `handle` is the owner's, given back untouched.
+struct ticket {
+  time_point deadline;
+  request_id id;  ///< ties between equal deadlines go to the lower id
+  uint32_t rows = 1;
+  uint32_t handle = 0;
+};
+
+struct dropped_ticket {
+  ticket request;
+  drop_reason reason;
+};
+
+struct batching_parameters {
+  latency_model latency;     ///< ℓ; may change later through `set_latency`
+  network_delay network;     ///< decision → inputs on the device
+  duration slo{};            ///< for the target batch size of window shedding
+  duration response{};       ///< kept free between the end of a batch and its deadline
+  duration margin{};         ///< kept free before a deadline for timer jitter
+  uint32_t max_rows = 1024;  ///< a batch
+  uint32_t slots = 1;        ///< upper bound on the slots that the model can use at once
+};
+
+/// The batch that a model could run next. `rows == 0`: none.
+struct batch_window {
+  uint32_t rows = 0;
+  time_point exec_at = never;    ///< when it wants to start
+  time_point latest = long_ago;  ///< when it must have started
+  bool operator==(const batch_window&) const = default;
+};
+
+/// The queue of one model and the decision when to run how much of it. Deterministic; O(log n) amortised an
+/// event in the queue length plus O(batch) where the batch changes. Allocates nothing per request once warm.
+class batching_policy {
+ public:
+  virtual ~batching_policy() = default;
+
+  virtual void add(const ticket& t, time_point now) = 0;
+  /// Forgets a queued request; false if it is not queued (any more).
+  virtual bool remove(request_id id) = 0;
+
+  /// Brings the window up to date and drops what became hopeless, for a slot free at `slot_free_at`
+  /// (`long_ago`: none in particular). Call after events and at `wake_at()`.
+  virtual void update(time_point now, time_point slot_free_at) = 0;
+  virtual const batch_window& window() const = 0;
+  /// When `update` must be called next even if nothing happens; `never` if not at all.
+  virtual time_point wake_at() const = 0;
+
+  /// Moves the requests of the current window out of the queue, earliest deadline first.
+  virtual void take_batch(std::vector<ticket>& out) = 0;
+  /// Moves out what was dropped since the last call.
+  virtual void take_dropped(std::vector<dropped_ticket>& out) = 0;
+
+  virtual uint32_t queued_rows() const = 0;
+  virtual size_t queued_requests() const = 0;
+  virtual void set_latency(const latency_model& latency) = 0;
+  virtual void set_slots(uint32_t slots) = 0;
+};
+
+/// By name: `batching` "deferred" or "eager"; `shedding` "timeout" (a request is dropped when not even a
+/// batch of its own would meet its deadline) or "window" (heads are dropped so that a batch of the target
+/// size stays feasible). An unknown name gives null; `batching_names()` and `shedding_names()` list the known
+/// ones.
+std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view shedding,
+                                               const batching_parameters& p);
+std::span<const std::string_view> batching_names();
+std::span<const std::string_view> shedding_names();
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+// Which model gets which slot: the rank thread of Symphony (§4.2, Fig. 18), as a policy.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/time.hpp"
+#include "policies/batching.hpp"
+
+namespace troupe {
+
+struct match {
+  model_id model;
+  slot_id slot;
+  time_point free_at;  ///< of the slot
+};
+
+/// Candidates of models on one side, slots with the time they become free on the other. A model has at most
+/// one candidate and at most one unanswered match; until `occupy` answers it, the model's candidates are
+/// remembered but not matched, and its slot is given to nobody. O(log models + log slots) an event.
+class matchmaking_policy {
+ public:
+  virtual ~matchmaking_policy() = default;
+
+  virtual void add_slot(slot_id slot, time_point free_at) = 0;
+  virtual void remove_slot(slot_id slot) = 0;
+
+  /// The model's candidate, replacing its previous one; `rows == 0` withdraws it. `delay`: grant → inputs
+  /// there.
+  virtual void set_candidate(model_id model, const batch_window& window, duration delay) = 0;
+  /// Forgets the model, its candidate and its unanswered match (whose slot becomes free again).
+  virtual void remove_model(model_id model, time_point now) = 0;
+
+  /// Answers a match: the slot is busy until `free_at` (in the past or now: it is free).
+  virtual void occupy(model_id model, slot_id slot, time_point free_at) = 0;
+  /// A slot turns out to be free earlier or later than said. No effect while a match on it is unanswered.
+  virtual void set_free_at(slot_id slot, time_point free_at) = 0;
+
+  /// Makes every match due by `now`, in a fixed order: models whose start has come, by (time, model id), then
+  /// slots whose end has come, by (time, slot id).
+  virtual void poll(time_point now, std::vector<match>& out) = 0;
+  /// When to poll next; `never` if nothing is pending.
+  virtual time_point wake_at() const = 0;
+};
+
+/// "lowest_id": among free slots the lowest id, so that high ids stay idle at low load (paper §3.2);
+/// "earliest_free": the slot that became free first (as in Symphony's code). Unknown: null.
+std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name);
+std::span<const std::string_view> matchmaking_names();
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+// The data lane's carrier: moves frames and bulk bytes between processes. Three kinds behind one interface:
+// UCX (shared memory, TCP, RDMA), in-process, and simulated. Knows nothing of messages;
+// transport/data_lane.hpp does.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/memory.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// What a fabric tells its owner. Called on the fabric's own thread, never concurrently.
+class fabric_events {
+ public:
+  virtual ~fabric_events() = default;
+  /// A frame arrived. `bytes` is 8-byte aligned and valid during the call only. Frames of one sender arrive
+  /// in order.
+  virtual void on_frame(std::span<const std::byte> bytes) = 0;
+  /// The connection to this life of a peer broke; nothing more arrives from it, what was sent may be lost.
+  virtual void on_lost(node_id peer, incarnation life, std::string why) = 0;
+  /// All that was ready in this turn of the progress loop has been handed over: deliver it.
+  virtual void on_turn_end() = 0;
+  /// When `on_tick` wants to be called next (heartbeats); `never` if not at all.
+  virtual time_point tick_at() const = 0;
+  virtual void on_tick(time_point now) = 0;
+};
+
+enum class pull_status { ok, lost, refused };
+using pull_done = std::function<void(pull_status)>;
+
+/// Memory that peers may pull from. Allocated by the fabric (the only kind that is one-sided over shared
+/// memory), page-aligned, zeroed, alive as long as the fabric.
+struct registered_memory {
+  std::span<std::byte> bytes;
+  memory_kind kind = memory_kind::host;
+};
+
+class fabric {
+ public:
+  virtual ~fabric() = default;
+
+  /// Registers the one pool of this process. At most once, before `address`.
+  virtual registered_memory allocate(memory_kind kind, size_t bytes) = 0;
+  /// Whether peers can pull from memory of this kind without staging it in host memory first.
+  virtual bool reaches(memory_kind kind) const = 0;
+  /// Starts delivering to `events`, which outlives the fabric's running.
+  virtual void start(fabric_events& events) = 0;
+  /// Stops: no event is called after it returns. Idempotent.
+  virtual void stop() = 0;
+
+  /// What a peer needs to reach this process: opaque, checksummed, for the control lane to carry.
+  virtual std::string address() const = 0;
+
+  // From any thread. These return at once; the fabric keeps their order per peer.
+
+  /// Connects to a life of a peer, replacing any earlier one. A malformed address is reported through
+  /// `on_lost`.
+  virtual void connect(node_id peer, incarnation life, std::string address) = 0;
+  virtual void disconnect(node_id peer) = 0;
+  /// Sends one frame. Frames to a peer that is not connected, or that has too many unsent ones, are discarded
+  /// (counted in `stats`): a lost peer is the failure detector's business.
+  virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
+  /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which stays valid until `done` is
+  /// called (exactly once, on the fabric's thread). A pull can succeed although the peer has died: check what
+  /// was pulled.
+  virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
+  /// Runs `job` on the fabric's thread.
+  virtual void post(std::function<void()> job) = 0;
+};
+
+}  // namespace troupe
