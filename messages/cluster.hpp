@@ -30,6 +30,7 @@ struct node_spec {
   std::string host = "127.0.0.1";
   uint16_t control_port = 0;
   uint16_t http_port = 0;      ///< gateways only
+  uint16_t data_port = 0;      ///< 0: the transport chooses
   std::string data_interface;  ///< network device for the data lane; empty: UCX_NET_DEVICES or its default
   std::vector<node_role> roles;
   std::vector<device_spec> devices;

@@ -1,0 +1,81 @@
+// What load a cluster is given, and what goes wrong meanwhile: for `troupe simulate` and `troupe load`.
+// config/workload_file.hpp makes it from a file and a cluster, with every default filled in.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/latency.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+enum class arrival_kind : uint16_t { poisson, constant, gamma };
+
+/// The requests of one model.
+struct model_load {
+  model_id model;
+  double rate_rps = 0;  ///< requests a second before any segment; 0: none
+  arrival_kind arrivals = arrival_kind::poisson;
+  double gamma_cv = 1;    ///< gamma: standard deviation of the gaps over their mean
+  uint32_t rows = 1;      ///< a request
+  duration slo{};         ///< as in the cluster file unless the workload says otherwise
+  latency_model latency;  ///< for simulation: from the workload, else from the cluster file; zero: neither
+};
+
+/// From `at` on, until the next segment, every rate is `scale` times what it was at the start.
+struct rate_segment {
+  duration at{};
+  double scale = 1;
+};
+
+enum class fault_kind : uint16_t {
+  delay,       ///< messages between two nodes take `extra` longer
+  stall,       ///< nothing passes between two nodes, then all of it at once
+  cut,         ///< what two nodes send each other is lost though the senders saw it as sent
+  crash,       ///< a node dies and stays dead
+  freeze,      ///< a node stands still and then goes on as if nothing had happened
+  restart,     ///< a node dies and comes back, `length` later, with a new incarnation
+  slow_link,   ///< two nodes share only `gbit_per_s`
+  reorder,     ///< the two lanes between two nodes overtake each other by up to `extra`
+  clock_drift  ///< a node's clock runs `drift_ppm` faster
+};
+inline constexpr size_t fault_kind_count = 9;
+
+/// `a` and `b` are equal where one node is meant; of a fault between nodes that is: with all others.
+struct fault_spec {
+  fault_kind kind = fault_kind::delay;
+  duration at{};
+  duration length{};  ///< zero for a crash
+  node_id a;
+  node_id b;
+  duration extra{};       ///< delay, reorder
+  double gbit_per_s = 0;  ///< slow_link
+  double drift_ppm = 0;   ///< clock_drift
+};
+
+/// Faults that the seed chooses, besides those that are listed.
+struct random_fault_spec {
+  uint32_t count = 0;     ///< over the whole run
+  double per_minute = 0;  ///< instead of a count
+  std::vector<fault_kind> kinds;
+};
+
+/// How far apart the simulated nodes' clocks start and how differently they run; the seed draws each.
+struct clock_spec {
+  duration max_offset{};
+  double max_drift_ppm = 0;
+};
+
+struct workload_spec {
+  uint64_t seed = 1;
+  duration length{};                   ///< of the whole run, warm-up included
+  duration warmup{};                   ///< its requests do not count in the figures
+  std::vector<model_load> models;      ///< one a model of the cluster, in its order
+  std::vector<rate_segment> segments;  ///< ascending
+  std::vector<fault_spec> faults;      ///< by time
+  random_fault_spec random_faults;
+  clock_spec clocks;
+};
+
+}  // namespace troupe
