@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "messages/memory.hpp"
+
 namespace troupe {
 namespace {
 constexpr std::array<std::string_view, role_count> names{
@@ -17,6 +19,11 @@ bool parse_role(std::string_view name, role& out) {
     return true;
   }
   return false;
+}
+
+std::string_view to_string(memory_kind k) {
+  constexpr std::array<std::string_view, memory_kind_count> kinds{"host", "pinned", "device"};
+  return kinds[static_cast<size_t>(k)];
 }
 
 std::string to_string(const address& a) {

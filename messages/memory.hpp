@@ -1,12 +1,15 @@
 // Bytes that another process may pull.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 #include "messages/ids.hpp"
 
 namespace troupe {
 
 enum class memory_kind : uint16_t { host, pinned, device };
+inline constexpr size_t memory_kind_count = 3;
+std::string_view to_string(memory_kind k);
 
 /// The payload of one slot of a node's registered pool. Who holds it may pull it until they acknowledge it;
 /// what they pulled is theirs only if the generation words around it still match (transport/slot_pool.hpp).

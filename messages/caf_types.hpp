@@ -1,0 +1,12 @@
+// CAF type ids of the messages that actors exchange. Ids up to `caf_types_end` are Troupe's own.
+#pragma once
+#include <caf/type_id.hpp>
+
+#include "messages/inspect.hpp"
+#include "messages/wire.hpp"
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+#define TROUPE_CAF_TYPE(name, schema) CAF_ADD_TYPE_ID(troupe, (troupe::name))
+TROUPE_WIRE_MESSAGES(TROUPE_CAF_TYPE)
+#undef TROUPE_CAF_TYPE
+CAF_END_TYPE_ID_BLOCK(troupe)

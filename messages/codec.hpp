@@ -1,0 +1,166 @@
+// Any message ↔ Cap'n Proto bytes, generic over its fields; hostile bytes give a `codec_error`, never a
+// crash.
+#pragma once
+#include <capnp/any.h>
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+
+#include <span>
+
+#include "messages/codec_layout.hpp"
+
+namespace troupe {
+
+namespace detail {
+
+template <message_type T>
+void put(const T& x, capnp::AnyStruct::Builder to);
+template <message_type T>
+void take(capnp::AnyStruct::Reader from, T& x);
+
+template <class E>
+void put_list(const std::vector<E>& v, capnp::AnyPointer::Builder p) {
+  const auto n = static_cast<unsigned>(v.size());
+  if constexpr (message_type<E>) {
+    const auto& layout = codec_layout<E>::get();
+    auto list = p.initAsListOfAnyStruct(layout.data_words, layout.pointers, n);
+    for (unsigned k = 0; k < n; ++k) put(v[k], list[k]);
+  } else if constexpr (std::is_same_v<E, std::string>) {
+    auto list = p.initAs<capnp::List<capnp::Text>>(n);
+    for (unsigned k = 0; k < n; ++k) list.set(k, capnp::Text::Reader(v[k].c_str(), v[k].size()));
+  } else {
+    auto list = p.initAs<capnp::List<raw_t<E>>>(n);
+    for (unsigned k = 0; k < n; ++k) list.set(k, to_raw(v[k]));
+  }
+}
+
+template <class E>
+void take_list(capnp::AnyPointer::Reader p, std::vector<E>& v) {
+  v.clear();
+  if constexpr (message_type<E>) {
+    auto list = p.getAs<capnp::AnyList>().as<capnp::List<capnp::AnyStruct>>();
+    v.resize(list.size());
+    for (unsigned k = 0; k < list.size(); ++k) take(list[k], v[k]);
+  } else if constexpr (std::is_same_v<E, std::string>) {
+    for (auto e : p.getAs<capnp::List<capnp::Text>>()) v.emplace_back(e.begin(), e.size());
+  } else {
+    auto list = p.getAs<capnp::List<raw_t<E>>>();
+    v.reserve(list.size());
+    for (auto e : list) v.push_back(from_raw<E>(e));
+  }
+}
+
+template <message_type T>
+void put(const T& x, capnp::AnyStruct::Builder to) {
+  const auto& layout = codec_layout<T>::get();
+  kj::byte* data = to.getDataSection().begin();
+  auto pointers = to.getPointerSection();
+  size_t i = 0;
+  auto one = [&]<class F>(const F& v) {
+    const uint32_t at = layout.slot[i++];
+    if constexpr (std::is_same_v<F, bool>) {
+      if (v) data[at / 8] = static_cast<kj::byte>(data[at / 8] | (1u << at % 8));
+    } else if constexpr (is_scalar<F>) {
+      const auto raw = to_raw(v);
+      std::memcpy(data + at, &raw, sizeof raw);
+    } else if constexpr (std::is_same_v<F, std::string>) {
+      pointers[at].template setAs<capnp::Text>(capnp::Text::Reader(v.c_str(), v.size()));
+    } else if constexpr (std::is_same_v<F, bytes>) {
+      pointers[at].template setAs<capnp::Data>(capnp::Data::Reader(v.data(), v.size()));
+    } else if constexpr (message_type<F>) {
+      const auto& inner = codec_layout<F>::get();
+      put(v, pointers[at].initAsAnyStruct(inner.data_words, inner.pointers));
+    } else {
+      put_list(v, pointers[at]);
+    }
+  };
+  std::apply([&](const auto&... v) { (one(v), ...); }, x.fields());
+}
+
+template <message_type T>
+void take(capnp::AnyStruct::Reader from, T& x) {
+  const auto& layout = codec_layout<T>::get();
+  const auto data = from.getDataSection();
+  const auto pointers = from.getPointerSection();
+  size_t i = 0;
+  auto one = [&]<class F>(F& v) {
+    const uint32_t at = layout.slot[i++];
+    if constexpr (std::is_same_v<F, bool>) {
+      v = at / 8 < data.size() && ((data[at / 8] >> at % 8) & 1) != 0;
+    } else if constexpr (is_scalar<F>) {
+      raw_t<F> raw{};  // a short section is an older sender's: zero
+      if (at + sizeof raw <= data.size()) std::memcpy(&raw, data.begin() + at, sizeof raw);
+      if constexpr (std::is_enum_v<F>)
+        if (raw >= enum_count<F>) throw codec_error(std::string(T::type_name) + ": unknown enumerant");
+      v = from_raw<F>(raw);
+    } else {
+      const auto p = at < pointers.size() ? pointers[at] : capnp::AnyPointer::Reader();
+      if constexpr (std::is_same_v<F, std::string>) {
+        const auto t = p.template getAs<capnp::Text>();
+        v.assign(t.begin(), t.size());
+      } else if constexpr (std::is_same_v<F, bytes>) {
+        const auto d = p.template getAs<capnp::Data>();
+        v.assign(d.begin(), d.end());
+      } else if constexpr (message_type<F>) {
+        take(p.template getAs<capnp::AnyStruct>(), v);
+      } else {
+        take_list(p, v);
+      }
+    }
+  };
+  std::apply([&](auto&... v) { (one(v), ...); }, x.fields());
+}
+
+}  // namespace detail
+
+/// Appends the message to `out` as one Cap'n Proto segment (8-byte aligned if `out` is at such an end).
+template <message_type T>
+void encode(const T& x, std::vector<std::byte>& out) {
+  // Spares an allocation for all but the largest messages. Zero, and the builder leaves it zero.
+  thread_local std::array<capnp::word, 2048> scratch{};
+  capnp::MallocMessageBuilder builder(kj::arrayPtr(scratch.data(), scratch.size()),
+                                      capnp::AllocationStrategy::GROW_HEURISTICALLY);
+  const auto& layout = codec_layout<T>::get();
+  detail::put(x, builder.getRoot<capnp::AnyPointer>().initAsAnyStruct(layout.data_words, layout.pointers));
+  const auto segments = builder.getSegmentsForOutput();
+  if (segments.size() == 1) {
+    const auto b = segments[0].asBytes();
+    const auto* p = reinterpret_cast<const std::byte*>(b.begin());
+    out.insert(out.end(), p, p + b.size());
+    return;
+  }
+  // Larger than the scratch: once more into one segment, so that the wire form is always a single one.
+  size_t words = 0;
+  for (auto s : segments) words += s.size();
+  capnp::MallocMessageBuilder flat(static_cast<unsigned>(words + 1));
+  flat.setRoot(builder.getRoot<capnp::AnyPointer>().asReader());
+  const auto whole = flat.getSegmentsForOutput();
+  if (whole.size() != 1) throw codec_error(std::string(T::type_name) + ": does not fit one segment");
+  const auto b = whole[0].asBytes();
+  const auto* p = reinterpret_cast<const std::byte*>(b.begin());
+  out.insert(out.end(), p, p + b.size());
+}
+
+/// Reads what `encode` wrote; `in` must be 8-byte aligned. Throws `codec_error`.
+template <message_type T>
+T decode(std::span<const std::byte> in) {
+  if (in.empty() || in.size() % sizeof(capnp::word) != 0 ||
+      reinterpret_cast<uintptr_t>(in.data()) % sizeof(capnp::word) != 0)
+    throw codec_error(std::string(T::type_name) + ": not a whole, aligned number of words");
+  try {
+    const kj::ArrayPtr<const capnp::word> segment(reinterpret_cast<const capnp::word*>(in.data()),
+                                                  in.size() / sizeof(capnp::word));
+    const kj::ArrayPtr<const capnp::word> segments[] = {segment};
+    capnp::ReaderOptions options;
+    options.traversalLimitInWords = 4 * segment.size() + 64;  // a message cannot claim more than it carries
+    options.nestingLimit = 16;
+    capnp::SegmentArrayMessageReader reader(kj::arrayPtr(segments, 1), options);
+    T x{};
+    detail::take(reader.getRoot<capnp::AnyStruct>(), x);
+    return x;
+  } catch (const kj::Exception& e) {
+    throw codec_error(std::string(T::type_name) + ": " + e.getDescription().cStr());
+  }
+}
+
+}  // namespace troupe

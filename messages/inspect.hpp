@@ -1,0 +1,20 @@
+// CAF inspection of every message: one function for all of them.
+#pragma once
+#include <caf/meta/type_name.hpp>
+
+#include "messages/message.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+template <class Inspector, message_type T>
+typename Inspector::result_type inspect(Inspector& f, T& x) {
+  return std::apply([&](auto&... v) { return f(caf::meta::type_name(T::type_name), v...); }, x.fields());
+}
+
+template <class Inspector, class Tag, class Rep>
+typename Inspector::result_type inspect(Inspector& f, strong_id<Tag, Rep>& x) {
+  return f(x.value);
+}
+
+}  // namespace troupe

@@ -1,0 +1,110 @@
+// How nodes meet, keep in touch and part; what workers tell of their slots; and commands from the tools.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/tensor.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// Both ways over the control lane, when nodes meet and every second after.
+struct hello {
+  node_id node;
+  incarnation life;
+  std::string cluster_hash;           ///< a node started with another file is refused
+  std::string version;                ///< of the program; must be equal
+  std::vector<uint8_t> data_address;  ///< for fabric::connect
+  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address)
+  bool operator==(const hello&) const = default;
+};
+
+enum class rejection_reason : uint16_t {
+  none,
+  other_file,
+  other_version,
+  fenced,  ///< this life was declared dead: come back with a new one
+  taken    ///< another process lives under this node's name
+};
+inline constexpr size_t rejection_reason_count = 5;
+std::string_view to_string(rejection_reason r);
+
+/// The answer to a hello that is not accepted.
+struct rejection {
+  node_id node;      ///< who rejects
+  incarnation life;  ///< the life that is rejected
+  rejection_reason reason = rejection_reason::none;
+  std::string detail;  ///< one sentence for the log
+  TROUPE_MESSAGE(rejection, node, life, reason, detail)
+  bool operator==(const rejection&) const = default;
+};
+
+/// Data lane, every heartbeat. Answered by a pong; the four times give the clock offset.
+struct ping {
+  uint64_t sequence = 0;
+  int64_t sent_at =
+      0;  ///< nanoseconds of the sender's clock; a plain number, so that the lane does not convert it
+  TROUPE_MESSAGE(ping, sequence, sent_at)
+  bool operator==(const ping&) const = default;
+};
+
+struct pong {
+  uint64_t sequence = 0;
+  int64_t ping_sent_at = 0;  ///< as in the ping
+  int64_t received_at = 0;   ///< of the answering node's clock
+  int64_t sent_at = 0;       ///< likewise
+  TROUPE_MESSAGE(pong, sequence, ping_sent_at, received_at, sent_at)
+  bool operator==(const pong&) const = default;
+};
+
+struct model_ready {
+  model_id model;
+  duration alpha{};
+  duration beta{};
+  uint32_t max_batch = 1;
+  uint64_t memory_bytes = 0;
+  uint32_t layers = 0;
+  model_signature signature;
+  TROUPE_MESSAGE(model_ready, model, alpha, beta, max_batch, memory_bytes, layers, signature)
+  bool operator==(const model_ready&) const = default;
+};
+
+/// worker node → all nodes, control lane: these models are loaded on the slot and warm. Repeated to each node
+/// that comes up later.
+struct slot_ready {
+  slot_id slot;
+  address worker;
+  std::vector<model_ready> models;
+  TROUPE_MESSAGE(slot_ready, slot, worker, models)
+  bool operator==(const slot_ready&) const = default;
+};
+
+/// A node → all nodes, control lane: it drains and will leave; send it nothing new.
+struct goodbye {
+  node_id node;
+  incarnation life;
+  TROUPE_MESSAGE(goodbye, node, life)
+  bool operator==(const goodbye&) const = default;
+};
+
+/// A tool → a node's console, or a console → another node's. `verb`: "status", ...; `argument`: JSON or
+/// empty.
+struct command {
+  uint64_t token = 0;  ///< given back in the reply
+  std::string verb;
+  std::string argument;
+  TROUPE_MESSAGE(command, token, verb, argument)
+  bool operator==(const command&) const = default;
+};
+
+struct command_reply {
+  uint64_t token = 0;
+  bool ok = false;
+  std::string body;  ///< JSON if ok, else one sentence
+  TROUPE_MESSAGE(command_reply, token, ok, body)
+  bool operator==(const command_reply&) const = default;
+};
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+# Wire form of messages/*.hpp. A struct here has the name of its C++ struct in PascalCase and the same fields in
+# camelCase, in any order; messages/codec.hpp refuses to start otherwise. Default values are zero or empty.
+# Times are nanoseconds of the sender's clock, durations nanoseconds; ids are what messages/ids.hpp says.
+@0xb6c1b2e9a7d40f35;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+
+enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; }
+enum MemoryKind { host @0; pinned @1; device @2; }
+enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; }
+enum Failure {
+  none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6;
+}
+enum Refusal {
+  none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; staleInput @6; draining @7;
+}
+enum DataType {
+  bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
+  fp16 @9; bf16 @10; fp32 @11; fp64 @12;
+}
+enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; taken @4; }
+
+struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
+struct RegionRef {
+  node @0 :UInt32; owner @1 :UInt64; kind @2 :MemoryKind; offset @3 :UInt64; size @4 :UInt64; generation @5 :UInt64;
+}
+
+struct Request {
+  id @0 :UInt64; attempt @1 :UInt32; model @2 :UInt32; rows @3 :UInt32; tenant @4 :UInt32;
+  gateway @5 :Address; arrival @6 :Int64; deadline @7 :Int64; input @8 :RegionRef;
+}
+struct Submit { requests @0 :List(Request); }
+struct Cancel { id @0 :UInt64; }
+struct DroppedRequest { id @0 :UInt64; attempt @1 :UInt32; reason @2 :DropReason; }
+struct Drops { requests @0 :List(DroppedRequest); }
+struct Result { id @0 :UInt64; attempt @1 :UInt32; error @2 :Failure; output @3 :RegionRef; }
+struct Completion { batch @0 :UInt64; batchRows @1 :UInt32; results @2 :List(Result); }
+struct Release { regions @0 :List(RegionRef); }
+
+struct Candidate {
+  model @0 :UInt32; sequence @1 :UInt64; rows @2 :UInt32; execAt @3 :Int64; latest @4 :Int64; delay @5 :Int64;
+}
+struct Grant {
+  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; worker @3 :Address; freeAt @4 :Int64;
+}
+struct Occupied {
+  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64;
+}
+struct BatchOrder {
+  batch @0 :UInt64; reign @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;
+  execAt @5 :Int64; startBy @6 :Int64; requests @7 :List(Request);
+}
+struct BatchDone {
+  batch @0 :UInt64; model @1 :UInt32; slot @2 :UInt32; refused @3 :Refusal; rows @4 :UInt32;
+  startedAt @5 :Int64; finishedAt @6 :Int64; stale @7 :List(UInt64);
+}
+
+struct Ping { sequence @0 :UInt64; sentAt @1 :Int64; }
+struct Pong { sequence @0 :UInt64; pingSentAt @1 :Int64; receivedAt @2 :Int64; sentAt @3 :Int64; }
+
+struct Hello {
+  node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
+}
+struct Rejection { node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; }
+struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
+struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
+struct ModelReady {
+  model @0 :UInt32; alpha @1 :Int64; beta @2 :Int64; maxBatch @3 :UInt32; memoryBytes @4 :UInt64;
+  layers @5 :UInt32; signature @6 :ModelSignature;
+}
+struct SlotReady { slot @0 :UInt32; worker @1 :Address; models @2 :List(ModelReady); }
+struct Goodbye { node @0 :UInt32; life @1 :UInt64; }
+struct Command { token @0 :UInt64; verb @1 :Text; argument @2 :Text; }
+struct CommandReply { token @0 :UInt64; ok @1 :Bool; body @2 :Text; }

@@ -1,0 +1,77 @@
+// Every message that crosses between nodes, once. The list gives the variant that lanes carry, the CAF type
+// ids (caf_types.hpp), the binding to the schema of the same name (schema.hpp) and the round-trip test.
+#pragma once
+#include <variant>
+
+#include "messages/membership.hpp"
+#include "messages/request.hpp"
+#include "messages/scheduling.hpp"
+
+namespace troupe {
+
+/// X(struct, Cap'n Proto struct). A position in the list is the type number on the wire: append, never
+/// reorder.
+#define TROUPE_WIRE_MESSAGES(X) \
+  X(submit, Submit)             \
+  X(cancel, Cancel)             \
+  X(drops, Drops)               \
+  X(completion, Completion)     \
+  X(release, Release)           \
+  X(candidate, Candidate)       \
+  X(grant, Grant)               \
+  X(occupied, Occupied)         \
+  X(batch_order, BatchOrder)    \
+  X(batch_done, BatchDone)      \
+  X(ping, Ping)                 \
+  X(pong, Pong)                 \
+  X(hello, Hello)               \
+  X(rejection, Rejection)       \
+  X(slot_ready, SlotReady)      \
+  X(goodbye, Goodbye)           \
+  X(command, Command)           \
+  X(command_reply, CommandReply)
+
+/// X(struct, Cap'n Proto struct) of what messages are made of.
+#define TROUPE_WIRE_PARTS(X)         \
+  X(address, Address)                \
+  X(region_ref, RegionRef)           \
+  X(request, Request)                \
+  X(dropped_request, DroppedRequest) \
+  X(result, Result)                  \
+  X(tensor_spec, TensorSpec)         \
+  X(model_signature, ModelSignature) \
+  X(model_ready, ModelReady)
+
+/// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
+#define TROUPE_WIRE_ENUMS(X) \
+  X(role)                    \
+  X(memory_kind)             \
+  X(drop_reason)             \
+  X(failure)                 \
+  X(refusal)                 \
+  X(data_type)               \
+  X(rejection_reason)
+
+template <class E>
+inline constexpr size_t enum_count = 0;
+#define TROUPE_ENUM_COUNT(name) \
+  template <>                   \
+  inline constexpr size_t enum_count<name> = name##_count;
+TROUPE_WIRE_ENUMS(TROUPE_ENUM_COUNT)
+#undef TROUPE_ENUM_COUNT
+
+#define TROUPE_WIRE_NAME(name, schema) , name
+namespace detail {
+template <class First, class... Ts>
+struct wire_types {  // `First` only absorbs the leading comma of the list
+  using variant = std::variant<Ts...>;
+  using list = type_list<Ts...>;
+};
+using all_wire_types = wire_types<void TROUPE_WIRE_MESSAGES(TROUPE_WIRE_NAME)>;
+}  // namespace detail
+#undef TROUPE_WIRE_NAME
+
+using wire_message = detail::all_wire_types::variant;
+using wire_message_list = detail::all_wire_types::list;
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#include "messages/message.hpp"
+
+#include <doctest/doctest.h>
+
+#include "messages/wire.hpp"
+
+using namespace troupe;
+
+TEST_CASE("a message knows its name and the names of its fields") {
+  CHECK(std::string_view(grant::type_name) == "grant");
+  CHECK(grant::field_names.size() == 5);
+  CHECK(grant::field_names[4] == "free_at");
+  grant g;
+  std::get<1>(g.fields()) = 7;
+  CHECK(g.sequence == 7);
+}
+
+TEST_CASE("milliseconds become whole nanoseconds, rounded to nearest") {
+  CHECK(from_ms(1.053) == 1053us);
+  CHECK(from_ms(-0.5) == -500us);
+  CHECK(to_ms(2500us) == doctest::Approx(2.5));
+}
+
+TEST_CASE("data types have the names and sizes of the V2 protocol") {
+  for (size_t i = 0; i < data_type_count; ++i) {
+    const auto t = static_cast<data_type>(i);
+    data_type back{};
+    CHECK(parse_data_type(to_string(t), back));
+    CHECK(back == t);
+  }
+  CHECK(size_of(data_type::bf16) == 2);
+  CHECK(row_bytes({"x", data_type::fp32, {3, 32, 32}}) == 12288);
+}
