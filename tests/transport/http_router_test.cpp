@@ -1,0 +1,81 @@
+#include "transport/http_router.hpp"
+
+#include <doctest/doctest.h>
+
+#include <mutex>
+
+namespace troupe {
+namespace {
+
+struct recorded final : http_exchange {
+  void respond(http_response r) override { response = std::move(r); }
+  void on_cancel(std::function<void()>) override {}
+  http_response response;
+};
+
+http_response ask(http_router& router, std::string method, std::string path) {
+  auto exchange = std::make_shared<recorded>();
+  router.handle(
+      {.method = std::move(method), .path = std::move(path), .query = {}, .headers = {}, .body = {}},
+      http_reply(exchange));
+  return exchange->response;
+}
+
+http_router a_router() {
+  http_router router;
+  auto say = [](std::string what) {
+    return [what](http_request, const path_parameters& p, http_reply reply) {
+      reply.send({.headers = {}, .body = what + "(" + p["model"] + "," + p["version"] + ")"});
+    };
+  };
+  router.add("GET", "/v2", say("server"));
+  router.add("GET", "/v2/models/{model}", say("metadata"));
+  router.add("POST", "/v2/models/{model}/infer", say("infer"));
+  router.add("POST", "/v2/models/{model}/versions/{version}/infer", say("infer"));
+  router.add("DELETE", "/v2/models/{model}", say("remove"));
+  return router;
+}
+
+TEST_CASE("a route answers its method and path, with the values of its placeholders") {
+  auto router = a_router();
+  CHECK(ask(router, "GET", "/v2").body == "server(,)");
+  CHECK(ask(router, "GET", "/v2/").body == "server(,)");
+  CHECK(ask(router, "GET", "/v2/models/resnet").body == "metadata(resnet,)");
+  CHECK(ask(router, "POST", "/v2/models/resnet/infer").body == "infer(resnet,)");
+  CHECK(ask(router, "POST", "/v2/models/resnet/versions/3/infer").body == "infer(resnet,3)");
+  CHECK(ask(router, "HEAD", "/v2/models/resnet").body == "metadata(resnet,)");
+}
+
+TEST_CASE("placeholders are percent-decoded after the path was split") {
+  auto router = a_router();
+  CHECK(ask(router, "GET", "/v2/models/a%2Fb%20c").body == "metadata(a/b c,)");
+  CHECK(ask(router, "GET", "/v2/models/50%").body == "metadata(50%,)");
+  CHECK(ask(router, "GET", "/v2/models/%zz%4").body == "metadata(%zz%4,)");
+}
+
+TEST_CASE("an unknown path is 404, a known one with another method 405") {
+  auto router = a_router();
+  const auto unknown = ask(router, "GET", "/v3");
+  CHECK(unknown.status == 404);
+  CHECK(unknown.body == R"({"error":"no such path: /v3"})");
+  CHECK(ask(router, "GET", "/v2/models//infer").status == 404);
+  CHECK(ask(router, "GET", "").status == 404);
+  const auto wrong = ask(router, "PUT", "/v2/models/m");
+  CHECK(wrong.status == 405);
+  CHECK(wrong.headers.find("allow") == "GET, DELETE");
+  CHECK(wrong.body == R"({"error":"/v2/models/m does not take PUT; use GET, DELETE"})");
+}
+
+TEST_CASE("headers are found whatever their case") {
+  const http_headers h{{"Content-Type", "a"}, {"content-type", "b"}};
+  CHECK(h.find("CONTENT-TYPE") == "a");
+  CHECK_FALSE(h.find("Content"));
+}
+
+TEST_CASE("error bodies are JSON whatever the message") {
+  CHECK(http_error_response(400, "a \"quote\"\n\xff").body ==
+        "{\"error\":\"a \\\"quote\\\"\\n\xEF\xBF\xBD\"}");
+}
+
+}  // namespace
+}  // namespace troupe

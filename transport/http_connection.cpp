@@ -1,0 +1,335 @@
+#include "transport/http_connection.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <mutex>
+
+#include "fmt/format.h"
+
+namespace troupe {
+
+namespace net = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+namespace {
+
+constexpr uint32_t header_limit = 32 << 10;
+constexpr size_t small_read = 4 << 10;   // what an idle connection may keep
+constexpr size_t large_read = 64 << 10;  // while a body arrives; also the most that is read ahead
+constexpr duration linger_timeout = 2s;
+
+std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
+
+http_response refusal_of(error_code ec, const http_server_options& options) {
+  if (ec == http::error::body_limit)
+    return http_error_response(
+        413, fmt::format("the body is larger than the limit of {} bytes", options.max_body_bytes));
+  if (ec == http::error::header_limit)
+    return http_error_response(431, fmt::format("the header is larger than {} bytes", header_limit));
+  return http_error_response(400, "malformed HTTP request: " + ec.message());
+}
+
+std::string head_of(const http_response& r) {
+  std::string head;
+  head.reserve(256 + r.body.size());
+  auto out = std::back_inserter(head);
+  fmt::format_to(out, "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", r.status,
+                 http_reason(r.status), r.content_type, r.body.size());
+  for (const auto& [name, value] : r.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
+  return head;
+}
+
+}  // namespace
+
+// The answer of one request on its way from the handler's thread to the connection's.
+class pending_reply final : public http_exchange {
+ public:
+  void respond(http_response response) override {
+    std::function<void()> unused;  // destroyed outside the lock: it may hold anything
+    std::lock_guard lock(mutex_);
+    if (settled_) return;
+    settled_ = true;
+    response_ = std::move(response);
+    unused.swap(cancel_);
+    if (waiting_) waiting_->wake_from_anywhere();
+  }
+
+  void on_cancel(std::function<void()> call) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (!cancelled_) {
+        if (!settled_) cancel_ = std::move(call);
+        return;
+      }
+    }
+    call();
+  }
+
+  // The rest is for the connection, on its thread.
+
+  /// From now on an answer wakes the connection; false if it is here already.
+  bool wait_with(http_connection& connection) {
+    std::lock_guard lock(mutex_);
+    if (settled_) return false;
+    waiting_ = &connection;
+    return true;
+  }
+  bool settled() {
+    std::lock_guard lock(mutex_);
+    return settled_;
+  }
+  /// The answer; if there is none, the request is cancelled.
+  std::optional<http_response> finish() {
+    std::function<void()> cancel;
+    {
+      std::lock_guard lock(mutex_);
+      waiting_ = nullptr;
+      if (response_) return std::exchange(response_, {});
+      settled_ = cancelled_ = true;
+      cancel.swap(cancel_);
+    }
+    if (cancel) cancel();
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  bool settled_ = false;
+  bool cancelled_ = false;
+  std::optional<http_response> response_;
+  std::function<void()> cancel_;
+  http_connection* waiting_ = nullptr;  // alive while set
+};
+
+http_connection::http_connection(net::ip::tcp::socket socket, http_loop& loop)
+    : loop_(loop), socket_(std::move(socket)), wake_(loop.context, clock_type::time_point::max()) {
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(net::ip::tcp::no_delay(true), ignored);
+  loop_.connections.insert(this);
+}
+
+http_connection::~http_connection() {
+  set_serving(false);
+  loop_.connections.erase(this);
+  --loop_.shared.connections;
+}
+
+net::awaitable<void> http_connection::run(std::shared_ptr<http_connection> self) {
+  auto& me = *self;
+  bool keep = true;
+  while (keep) {
+    std::optional<received> got = co_await me.read_request();
+    if (!got) break;
+    auto pending = std::make_shared<pending_reply>();
+    try {
+      me.loop_.shared.handler.handle(std::move(got->request), http_reply(pending));
+    } catch (...) {  // the reply went with the stack, and answered 500
+    }
+    std::optional<http_response> response = co_await me.wait_for(pending);
+    if (!response) break;
+    keep = got->keep_alive && !me.loop_.draining;
+    const bool written = co_await me.write_response(std::move(*response), *got, keep);
+    me.set_serving(false);
+    if (!written) break;
+    if (!keep) co_await me.leave();
+  }
+  me.close();
+}
+
+net::awaitable<void> http_connection::refuse(std::shared_ptr<http_connection> self, http_response response) {
+  co_await self->answer_and_leave(std::move(response));
+  self->close();
+}
+
+net::awaitable<std::optional<http_connection::received>> http_connection::read_request() {
+  const auto& options = loop_.shared.options;
+  http::request_parser<http::string_body> parser;
+  parser.header_limit(header_limit);
+  parser.body_limit(options.max_body_bytes);
+  parser.eager(true);
+  if (buffer_.capacity() > large_read && buffer_.size() == 0) buffer_ = {};
+
+  bool in_body = false;
+  set_deadline(options.idle_timeout);
+  for (;;) {
+    while (buffer_.size() > 0) {
+      if (!serving_) {
+        set_serving(true);
+        set_deadline(options.header_timeout);
+      }
+      error_code ec;
+      const size_t used = parser.put(buffer_.data(), ec);
+      buffer_.consume(used);
+      if (ec && ec != http::error::need_more) {
+        co_await answer_and_leave(refusal_of(ec, options));
+        co_return std::nullopt;
+      }
+      if (parser.is_done()) {
+        auto message = parser.release();
+        received got;
+        got.keep_alive = message.keep_alive();
+        got.http_1_0 = message.version() == 10;
+        got.head = message.method() == http::verb::head;
+        got.request.method = text(message.method_string());
+        const auto target = text(message.target());
+        const auto mark = target.find('?');
+        got.request.path = target.substr(0, mark);
+        if (mark != std::string::npos) got.request.query = target.substr(mark + 1);
+        for (const auto& field : message)
+          got.request.headers.add(text(field.name_string()), text(field.value()));
+        got.request.body = std::move(message.body());
+        co_return got;
+      }
+      if (parser.is_header_done() && !in_body) {
+        in_body = true;
+        set_deadline(options.body_timeout);
+        if (parser.get()[http::field::expect] == "100-continue") {
+          const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+          if (!written) co_return std::nullopt;
+          set_deadline(options.body_timeout);
+        }
+      }
+      if (used == 0) break;
+    }
+    if (!serving_ && loop_.draining) {  // a request that reached us before the drain is still served
+      read_some();
+      if (buffer_.size() == 0) co_return std::nullopt;
+      continue;
+    }
+    const bool more = co_await receive(serving_);
+    if (more) continue;
+    if (expired_ && serving_ && !closed_)
+      co_await answer_and_leave(http_error_response(
+          408, in_body ? "the body took too long to arrive" : "the header took too long to arrive"));
+    co_return std::nullopt;
+  }
+}
+
+net::awaitable<std::optional<http_response>> http_connection::wait_for(
+    std::shared_ptr<pending_reply> pending) {
+  if (pending->wait_with(*this)) {
+    deadline_ = clock_type::time_point::max();  // how long an answer may take is the handler's business
+    watching_ = true;
+    listen();
+    while (!pending->settled() && !over()) co_await sleep();
+    watching_ = false;
+  }
+  co_return pending->finish();
+}
+
+net::awaitable<bool> http_connection::write_response(http_response response, const received& to, bool keep) {
+  std::string bytes = head_of(response);
+  if (!keep) bytes += "Connection: close\r\n";
+  if (keep && to.http_1_0) bytes += "Connection: keep-alive\r\n";
+  bytes += "\r\n";
+  if (!to.head) bytes += response.body;
+  co_return co_await write(std::move(bytes));
+}
+
+net::awaitable<bool> http_connection::write(std::string bytes) {
+  error_code ec;
+  const size_t sent = socket_.write_some(net::buffer(bytes), ec);  // most responses fit the socket's buffer
+  if (sent == bytes.size()) co_return true;
+  if (ec && ec != net::error::would_block) co_return false;
+  set_deadline(loop_.shared.options.write_timeout);
+  writing_ = true;
+  co_await net::async_write(socket_, net::buffer(bytes.data() + sent, bytes.size() - sent),
+                            net::redirect_error(net::use_awaitable, ec));
+  writing_ = false;
+  co_return !ec && !over();
+}
+
+net::awaitable<void> http_connection::answer_and_leave(http_response response) {
+  set_serving(true);
+  expired_ = false;
+  const received nothing;
+  const bool written = co_await write_response(std::move(response), nothing, false);
+  set_serving(false);
+  if (written) co_await leave();
+}
+
+// Closing a socket with unread bytes resets it, and the reset can overtake the answer. So: say that we are
+// done, and read until the client is.
+net::awaitable<void> http_connection::leave() {
+  error_code ignored;
+  socket_.shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+  set_deadline(linger_timeout);
+  leaving_ = true;
+  for (bool more = true; more;) {
+    buffer_.clear();
+    more = co_await receive(false);
+  }
+}
+
+/// Waits until more bytes are in the buffer; false if none will come. `likely`: they may be here already.
+net::awaitable<bool> http_connection::receive(bool likely) {
+  const size_t before = buffer_.size();
+  if (likely && !listening_) read_some();
+  while (buffer_.size() == before && !over()) {
+    if (loop_.draining && !serving_ && before == 0 && !leaving_) break;
+    listen();
+    co_await sleep();
+  }
+  co_return buffer_.size() > before && !expired_ && !closed_;
+}
+
+net::awaitable<void> http_connection::sleep() {
+  error_code ignored;
+  co_await wake_.async_wait(net::redirect_error(net::use_awaitable, ignored));
+}
+
+void http_connection::listen() {
+  if (listening_ || over()) return;
+  listening_ = true;
+  socket_.async_wait(net::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+    self->listening_ = false;
+    if (ec)
+      self->ended_ = true;
+    else
+      self->read_some();
+    if (self->watching_ && self->buffer_.size() < large_read) self->listen();
+    self->wake();
+  });
+}
+
+void http_connection::read_some() {
+  error_code ec;
+  const size_t n = socket_.read_some(buffer_.prepare(serving_ ? large_read : small_read), ec);
+  buffer_.commit(n);
+  if (ec && ec != net::error::would_block) ended_ = true;
+}
+
+void http_connection::set_serving(bool serving) {
+  if (serving == serving_) return;
+  serving_ = serving;
+  if (serving)
+    ++loop_.shared.serving;
+  else
+    --loop_.shared.serving;
+}
+
+void http_connection::wake_from_anywhere() {
+  net::post(loop_.context, [self = shared_from_this()] { self->wake(); });
+}
+
+void http_connection::expire(clock_type::time_point now) {
+  if (now < deadline_) return;
+  expired_ = true;
+  if (writing_) socket_.cancel();
+  wake();
+}
+
+void http_connection::close() {
+  error_code ignored;
+  closed_ = true;
+  socket_.close(ignored);
+  wake();
+}
+
+}  // namespace troupe

@@ -1,0 +1,97 @@
+// One client of the HTTP server. Private to http_server.cpp and http_connection.cpp: the only headers of the
+// server that know Asio.
+#pragma once
+#include <utility>  // before Asio, whose awaitable.hpp uses std::exchange without it
+//
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+#include "transport/http_message.hpp"
+#include "transport/http_server.hpp"
+
+namespace troupe {
+
+class http_connection;
+class pending_reply;
+
+/// What all connections of a server share.
+struct http_shared {
+  http_server_options options;
+  http_handler& handler;
+  std::atomic<size_t> connections{0};
+  std::atomic<size_t> serving{0};  ///< requests between their first byte and the end of their response
+};
+
+/// An io thread and its connections; touched by that thread only.
+struct http_loop {
+  explicit http_loop(http_shared& s) : shared(s) {}
+  http_shared& shared;
+  std::unordered_set<http_connection*> connections;
+  bool draining = false;
+  boost::asio::io_context context{1};  // last: its remaining handlers hold connections
+};
+
+/// Reads a request, waits for its answer, writes it, and again. Everything runs on the loop's thread.
+class http_connection : public std::enable_shared_from_this<http_connection> {
+ public:
+  using clock_type = std::chrono::steady_clock;  // sockets live in the machine's time
+
+  http_connection(boost::asio::ip::tcp::socket socket, http_loop& loop);
+  ~http_connection();
+
+  /// Serves until the client leaves, a limit is hit, or the loop drains. The coroutine keeps a reference.
+  static boost::asio::awaitable<void> run(std::shared_ptr<http_connection> self);
+  /// Answers one refusal instead.
+  static boost::asio::awaitable<void> refuse(std::shared_ptr<http_connection> self, http_response response);
+
+  void wake() { wake_.cancel(); }
+  void wake_from_anywhere();
+  void expire(clock_type::time_point now);  ///< gives up what has passed its time
+  void close();
+
+ private:
+  struct received {
+    http_request request;
+    bool keep_alive = false;
+    bool http_1_0 = false;
+    bool head = false;
+  };
+
+  boost::asio::awaitable<std::optional<received>> read_request();
+  boost::asio::awaitable<std::optional<http_response>> wait_for(std::shared_ptr<pending_reply> pending);
+  boost::asio::awaitable<bool> write_response(http_response response, const received& to, bool keep);
+  boost::asio::awaitable<bool> write(std::string bytes);
+  boost::asio::awaitable<void> answer_and_leave(http_response response);
+  boost::asio::awaitable<void> leave();
+  boost::asio::awaitable<bool> receive(bool likely);
+  boost::asio::awaitable<void> sleep();
+  void listen();
+  void read_some();
+  bool over() const { return ended_ || expired_ || closed_; }
+  void set_deadline(duration timeout) { deadline_ = clock_type::now() + timeout; }
+  void set_serving(bool serving);
+
+  http_loop& loop_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer wake_;  // never expires: a condition variable for the coroutine
+  boost::beast::flat_buffer buffer_;
+  clock_type::time_point deadline_ = clock_type::time_point::max();
+  bool listening_ = false;  // an async_wait is out
+  bool watching_ = false;   // a handler works: keep reading, to notice that the client left
+  bool writing_ = false;
+  bool serving_ = false;  // counted in http_shared::serving
+  bool leaving_ = false;  // all is said
+  bool ended_ = false;    // the client's side
+  bool expired_ = false;  // a deadline passed
+  bool closed_ = false;   // our side
+};
+
+}  // namespace troupe

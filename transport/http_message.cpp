@@ -1,0 +1,62 @@
+#include "transport/http_message.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace troupe {
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+}  // namespace
+
+std::optional<std::string_view> http_headers::find(std::string_view name) const {
+  for (const auto& [key, value] : fields_)
+    if (same_name(key, name)) return value;
+  return {};
+}
+
+std::string_view http_reason(unsigned status) {
+  switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 413: return "Payload Too Large";
+    case 429: return "Too Many Requests";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    default: return "Unknown";
+  }
+}
+
+std::string json_quote(std::string_view text) {
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+http_response http_error_response(unsigned status, std::string_view message) {
+  return {.status = status, .headers = {}, .body = "{\"error\":" + json_quote(message) + "}"};
+}
+
+http_reply::~http_reply() {
+  if (exchange_)
+    exchange_->respond(http_error_response(500, "the server lost the request without answering"));
+}
+
+void http_reply::send(http_response response) {
+  if (auto exchange = std::move(exchange_)) exchange->respond(std::move(response));
+}
+
+void http_reply::on_cancel(std::function<void()> call) {
+  if (exchange_) exchange_->on_cancel(std::move(call));
+}
+
+}  // namespace troupe

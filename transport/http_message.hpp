@@ -1,0 +1,86 @@
+// An HTTP exchange without its sockets: what came, what goes, and the handle that joins the two across
+// threads.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Header fields in their order of arrival. Names compare without case; few, so lookup is a scan.
+class http_headers {
+ public:
+  using field = std::pair<std::string, std::string>;
+  http_headers() = default;
+  http_headers(std::initializer_list<field> fields) : fields_(fields) {}
+
+  void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
+  /// The first value under this name; nothing if there is none.
+  std::optional<std::string_view> find(std::string_view name) const;
+  auto begin() const { return fields_.begin(); }
+  auto end() const { return fields_.end(); }
+
+ private:
+  std::vector<field> fields_;
+};
+
+struct http_request {
+  std::string method = "GET";  ///< in capitals
+  std::string path = "/";      ///< as sent, before '?', not percent-decoded
+  std::string query;           ///< after '?'
+  http_headers headers;
+  std::string body;
+};
+
+struct http_response {
+  unsigned status = 200;
+  std::string content_type = "application/json";
+  http_headers headers;  ///< besides Content-Type, Content-Length and Connection, which the server writes
+  std::string body;
+};
+
+/// "Not Found" for 404; "Unknown" for a status that has no name here.
+std::string_view http_reason(unsigned status);
+
+/// {"error": message}: every refusal of the HTTP face has this shape.
+http_response http_error_response(unsigned status, std::string_view message);
+
+/// A string as JSON, in quotes. Bytes that are not UTF-8 become U+FFFD.
+std::string json_quote(std::string_view text);
+
+/// The server's side of an `http_reply`; whoever answers requests behind other fronts (tests, simulation)
+/// implements it too. Thread-safe.
+class http_exchange {
+ public:
+  virtual ~http_exchange() = default;
+  virtual void respond(http_response response) = 0;
+  virtual void on_cancel(std::function<void()> call) = 0;
+};
+
+/// The right, and the duty, to answer one request: once, from any thread, now or later. Dropped unanswered it
+/// answers 500, so that no client waits for a forgotten request. May outlive the server.
+class http_reply {
+ public:
+  explicit http_reply(std::shared_ptr<http_exchange> exchange) : exchange_(std::move(exchange)) {}
+  http_reply(http_reply&&) = default;
+  http_reply& operator=(http_reply&& other) noexcept {
+    std::swap(exchange_, other.exchange_);
+    return *this;
+  }
+  ~http_reply();
+
+  /// Answers. A second answer, or one after the client went away, changes nothing.
+  void send(http_response response);
+  /// `call` runs once if the client goes away (or the server gives up) before the answer: on a server thread,
+  /// or at once in the caller's if that has happened already. It must not block.
+  void on_cancel(std::function<void()> call);
+
+ private:
+  std::shared_ptr<http_exchange> exchange_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,43 @@
+// Which function answers which method and path.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "transport/http_server.hpp"
+
+namespace troupe {
+
+/// The values of the {placeholders} of a route, percent-decoded.
+class path_parameters {
+ public:
+  void add(std::string_view name, std::string value) { values_.emplace_back(name, std::move(value)); }
+  /// The value of {name}; empty if the route has no such placeholder.
+  const std::string& operator[](std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string_view, std::string>> values_;  // names live in the router
+};
+
+/// A handler made of routes. Unknown paths answer 404, known ones with another method 405. HEAD is GET (the
+/// server leaves the body out). Routes are tried in the order they were added.
+class http_router final : public http_handler {
+ public:
+  using route_handler = std::function<void(http_request, const path_parameters&, http_reply)>;
+
+  /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment.
+  void add(std::string method, std::string_view pattern, route_handler handler);
+  void handle(http_request request, http_reply reply) override;
+
+ private:
+  struct route {
+    std::string method;
+    std::vector<std::string> segments;  // placeholders keep their '{'
+    route_handler handler;
+  };
+  std::vector<route> routes_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+// An HTTP/1.1 server: keep-alive, pipelining in order, bounded in everything that a client could grow.
+//
+// A connection belongs to one io thread for its life and serves one request at a time; while a handler works,
+// the connection watches for its client to leave. A client that half-closes counts as gone.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "messages/time.hpp"
+#include "transport/http_message.hpp"
+
+namespace troupe {
+
+/// Called on the io threads (concurrently if there are several); must not block them.
+class http_handler {
+ public:
+  virtual ~http_handler() = default;
+  /// May answer at once, or keep `reply` and answer later from any thread. Throwing answers 500.
+  virtual void handle(http_request request, http_reply reply) = 0;
+};
+
+struct http_server_options {
+  std::string host = "127.0.0.1";  ///< an address to listen on, "0.0.0.0" or "::" for all
+  uint16_t port = 0;               ///< 0: any free one
+  uint32_t threads = 1;
+  uint32_t max_connections = 16384;    ///< beyond: 503 and closed
+  uint64_t max_body_bytes = 64 << 20;  ///< beyond: 413
+  duration idle_timeout = 75s;         ///< between requests of a connection
+  duration header_timeout = 10s;  ///< from the first byte of a request to the end of its headers; then 408
+  duration body_timeout = 60s;    ///< from the end of the headers to the end of the body; then 408
+  duration write_timeout = 60s;   ///< for a client to take its response
+};
+
+/// The server cannot start; `what()` names the address and the fix.
+class http_listen_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class http_server {
+ public:
+  /// Listens and serves. `handler` outlives the server. Throws http_listen_error.
+  http_server(http_server_options options, http_handler& handler);
+  /// Stops at once: requests in flight are cancelled.
+  ~http_server();
+  http_server(const http_server&) = delete;
+  http_server& operator=(const http_server&) = delete;
+
+  uint16_t port() const;
+  size_t connections() const;
+
+  /// Stops accepting, closes idle connections, lets requests in flight finish (answered with
+  /// `Connection: close`), then stops. True if all finished within `timeout`; the others were cancelled.
+  bool drain(duration timeout);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe
