@@ -69,6 +69,7 @@ class batching_policy {
 
   virtual uint32_t queued_rows() const = 0;
   virtual size_t queued_requests() const = 0;
+  virtual const latency_model& latency() const = 0;
   virtual void set_latency(const latency_model& latency) = 0;
   virtual void set_slots(uint32_t slots) = 0;
 };

@@ -1,0 +1,50 @@
+#include "policies/arrivals.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "policies/distributions.hpp"
+
+namespace troupe {
+namespace {
+constexpr std::array<std::string_view, arrival_kind_count> names{"constant", "poisson", "gamma"};
+}
+
+std::string_view to_string(arrival_kind k) { return names[static_cast<size_t>(k)]; }
+
+bool parse_arrival_kind(std::string_view name, arrival_kind& out) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != name) continue;
+    out = static_cast<arrival_kind>(i);
+    return true;
+  }
+  return false;
+}
+
+arrival_process::arrival_process(const arrival_spec& spec, time_point start, random_stream random)
+    : spec_(spec), random_(random), last_(start) {
+  // So that constant processes of many models do not beat in time.
+  if (spec_.kind == arrival_kind::constant) rounding_ = -random_.uniform() * 1e9 / spec_.rate;
+}
+
+time_point arrival_process::next() {
+  const double exact = gap() + rounding_;
+  const double whole = std::floor(exact);
+  rounding_ = exact - whole;
+  return last_ += duration{static_cast<duration::rep>(whole)};
+}
+
+double arrival_process::gap() {
+  const double mean = 1e9 / spec_.rate;
+  switch (spec_.kind) {
+    case arrival_kind::constant: return mean;
+    case arrival_kind::poisson: return exponential(random_, mean);
+    case arrival_kind::gamma: {
+      const double shape = 1 / (spec_.cv * spec_.cv);
+      return gamma_variate(random_, shape, mean / shape);
+    }
+  }
+  return mean;
+}
+
+}  // namespace troupe

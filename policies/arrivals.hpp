@@ -1,0 +1,40 @@
+// When requests arrive: open-loop processes, which do not slow down when the system does.
+#pragma once
+#include <string_view>
+
+#include "messages/time.hpp"
+#include "policies/random.hpp"
+
+namespace troupe {
+
+enum class arrival_kind : uint16_t {
+  constant,  ///< equal gaps, the first one cut at random
+  poisson,   ///< exponential gaps
+  gamma      ///< gamma-distributed gaps: as regular or as bursty as `cv` says
+};
+inline constexpr size_t arrival_kind_count = 3;
+std::string_view to_string(arrival_kind k);
+bool parse_arrival_kind(std::string_view name, arrival_kind& out);
+
+struct arrival_spec {
+  arrival_kind kind = arrival_kind::poisson;
+  double rate = 1;  ///< a second; > 0
+  double cv = 1;    ///< standard deviation over mean of the gaps, > 0; only `gamma` reads it
+};
+
+/// Times that never decrease, determined by the spec and the stream.
+class arrival_process {
+ public:
+  arrival_process(const arrival_spec& spec, time_point start, random_stream random);
+  time_point next();
+
+ private:
+  double gap();  // in nanoseconds
+
+  arrival_spec spec_;
+  random_stream random_;
+  time_point last_;
+  double rounding_ = 0;  // what `last_` lacks of the sum of the gaps, in nanoseconds
+};
+
+}  // namespace troupe

@@ -1,0 +1,143 @@
+#include "policies/deadline_batching.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/batch_target.hpp"
+#include "policies/time_math.hpp"
+
+namespace troupe {
+namespace {
+
+/// The largest number of rows up to `bound` with slope · rows + fixed ≤ budget.
+uint32_t rows_within(duration budget, duration slope, duration fixed, uint32_t bound) {
+  if (slope * bound + fixed <= budget) return bound;
+  if (slope <= duration{} || fixed > budget) return 0;
+  return static_cast<uint32_t>((budget - fixed) / slope);
+}
+
+}  // namespace
+
+void deadline_batching::add(const ticket& t, time_point now) {
+  if (t.rows == 0 || t.rows > parameters_.max_rows) {
+    dropped_.push_back({t, drop_reason::late});
+    return;
+  }
+  arrivals_.count(now, t.rows);
+  if (queue_.insert(t) < window_requests_) close_window();
+}
+
+bool deadline_batching::remove(request_id id) {
+  const size_t position = queue_.erase(id);
+  if (position < window_requests_) close_window();
+  return position != deadline_queue::npos;
+}
+
+void deadline_batching::update(time_point now, time_point slot_free_at) {
+  const opportunity o{now, slot_free_at};
+  shed_heads(o);
+  gather(o);
+}
+
+void deadline_batching::take_batch(std::vector<ticket>& out) {
+  for (size_t i = 0; i < window_requests_; ++i) out.push_back(queue_[i]);
+  queue_.pop_front(window_requests_);
+  close_window();
+}
+
+void deadline_batching::take_dropped(std::vector<dropped_ticket>& out) {
+  out.insert(out.end(), dropped_.begin(), dropped_.end());
+  dropped_.clear();
+}
+
+void deadline_batching::set_latency(const latency_model& latency) {
+  parameters_.latency = latency;
+  target_until_ = long_ago;
+}
+
+void deadline_batching::set_slots(uint32_t slots) {
+  parameters_.slots = slots;
+  target_until_ = long_ago;
+}
+
+time_point deadline_batching::earliest_start(uint32_t rows, const opportunity& o) const {
+  return std::max(o.now + parameters_.network(rows), o.slot_free_at);
+}
+
+bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const {
+  return earliest_start(batch_rows, o) + parameters_.latency(batch_rows) + parameters_.response <= t.deadline;
+}
+
+uint32_t deadline_batching::rows_to_protect(time_point now) {
+  if (rule_ == shedding::timeout) return 1;
+  if (now >= target_until_) {
+    target_ = staggered_target(parameters_, arrivals_.rate(now));
+    target_until_ = arrivals_.valid_until();
+  }
+  return target_;
+}
+
+/// Rows of the longest run of requests up to the end of the queue that could all be one batch. A later run is
+/// smaller and has a later deadline, so that a binary search finds it.
+uint32_t deadline_batching::rows_that_run_together(const opportunity& o) const {
+  size_t low = 0, high = queue_.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const uint32_t rows = queue_.rows() - queue_.rows_before(middle);
+    if (meets(queue_[middle], rows, o))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return queue_.rows() - queue_.rows_before(low);
+}
+
+void deadline_batching::shed_heads(const opportunity& o) {
+  uint32_t protect = rows_to_protect(o.now);
+  const auto in_time = [&](const ticket& head) { return meets(head, std::max(protect, head.rows), o); };
+  if (queue_.empty() || in_time(queue_[0])) return;
+  if (protect > 1) protect = std::min(protect, rows_that_run_together(o));
+
+  size_t shed = 0;
+  for (; shed < queue_.size() && !in_time(queue_[shed]); ++shed) {
+    const ticket& head = queue_[shed];
+    dropped_.push_back({head, meets(head, head.rows, o) ? drop_reason::shed : drop_reason::late});
+  }
+  queue_.pop_front(shed);
+}
+
+uint32_t deadline_batching::largest_batch(time_point finish_by, const opportunity& o) const {
+  const auto& [alpha, beta] = parameters_.latency;
+  const auto& [control, data] = parameters_.network;
+  const uint32_t bound = std::min(parameters_.max_rows, queue_.rows());
+  const uint32_t sent_now =
+      rows_within(saturating_difference(finish_by, o.now), alpha + data, beta + control, bound);
+  return rows_within(saturating_difference(finish_by, o.slot_free_at), alpha, beta, sent_now);
+}
+
+void deadline_batching::gather(const opportunity& o) {
+  close_window();
+  if (queue_.empty()) return;
+  gathered batch{};
+  batch.finish_by = saturating_subtract(queue_[0].deadline, parameters_.response);
+  const size_t count = queue_.count_within(largest_batch(batch.finish_by, o));
+  if (count == 0) return;
+  batch.rows = queue_.rows_before(count);
+  batch.next_rows = count < queue_.size() ? queue_[count].rows : 1;
+  batch.earliest = earliest_start(batch.rows, o);
+
+  window_requests_ = count;
+  window_.rows = batch.rows;
+  window_.exec_at = exec_at(batch);
+  window_.latest = saturating_subtract(batch.finish_by, parameters_.latency(batch.rows));
+  // The first moment when the batch, sent then, would be late.
+  wake_at_ = saturating_subtract(window_.latest, parameters_.network(batch.rows) - duration{1});
+}
+
+void deadline_batching::close_window() {
+  window_ = {};
+  window_requests_ = 0;
+  wake_at_ = never;
+}
+
+}  // namespace troupe

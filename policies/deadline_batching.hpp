@@ -1,0 +1,76 @@
+// What batching policies over a deadline queue share: the queue, shedding, and the largest batch that meets
+// its deadline. What is left to a policy is when that batch should start.
+#pragma once
+#include "policies/deadline_queue.hpp"
+#include "policies/rate_meter.hpp"
+
+namespace troupe {
+
+/// Which requests at the head of a queue are given up for those behind them.
+enum class shedding : uint16_t {
+  timeout,  ///< those that not even a batch of their own would finish in time
+  window    ///< also those that would be late in a batch of the staggered target size (batch_target.hpp),
+            ///< or in a smaller one if no more of the queue than that can still run together
+};
+
+/// The window holds the longest run of requests from the head of the queue that, started as soon as possible,
+/// ends by the earliest of their deadlines. Adding or removing a request inside the window empties it until
+/// the next update. `add` drops a request without rows or with more than `max_rows`: it could never run.
+class deadline_batching : public batching_policy {
+ public:
+  deadline_batching(const batching_parameters& p, shedding rule) : parameters_(p), rule_(rule) {}
+
+  void add(const ticket& t, time_point now) final;
+  bool remove(request_id id) final;
+  void update(time_point now, time_point slot_free_at) final;
+  const batch_window& window() const final { return window_; }
+  time_point wake_at() const final { return wake_at_; }
+  void take_batch(std::vector<ticket>& out) final;
+  void take_dropped(std::vector<dropped_ticket>& out) final;
+  uint32_t queued_rows() const final { return queue_.rows(); }
+  size_t queued_requests() const final { return queue_.size(); }
+  const latency_model& latency() const final { return parameters_.latency; }
+  void set_latency(const latency_model& latency) final;
+  void set_slots(uint32_t slots) final;
+
+ protected:
+  struct gathered {
+    uint32_t rows;         ///< of the batch
+    uint32_t next_rows;    ///< of the request that would join it next: queued, or else of the smallest to come
+    time_point earliest;   ///< when it can start
+    time_point finish_by;  ///< when it must have ended
+  };
+  /// When the batch should start, from `earliest` to `finish_by - ℓ(rows)`.
+  virtual time_point exec_at(const gathered& batch) const = 0;
+
+  const batching_parameters& parameters() const { return parameters_; }
+
+ private:
+  /// When and where a batch could start, for the duration of one update.
+  struct opportunity {
+    time_point now, slot_free_at;
+  };
+
+  time_point earliest_start(uint32_t rows, const opportunity& o) const;
+  bool meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const;
+  uint32_t rows_to_protect(time_point now);
+  uint32_t rows_that_run_together(const opportunity& o) const;
+  uint32_t largest_batch(time_point finish_by, const opportunity& o) const;
+  void shed_heads(const opportunity& o);
+  void gather(const opportunity& o);
+  void close_window();
+
+  batching_parameters parameters_;
+  shedding rule_;
+  deadline_queue queue_;
+  std::vector<dropped_ticket> dropped_;
+  rate_meter arrivals_;  // rows
+  uint32_t target_ = 1;
+  time_point target_until_ = long_ago;
+
+  batch_window window_;
+  size_t window_requests_ = 0;
+  time_point wake_at_ = never;
+};
+
+}  // namespace troupe

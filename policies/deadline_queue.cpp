@@ -1,0 +1,65 @@
+#include "policies/deadline_queue.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace troupe {
+namespace {
+bool before(const ticket& a, const ticket& b) {
+  return a.deadline != b.deadline ? a.deadline < b.deadline : a.id < b.id;
+}
+}  // namespace
+
+size_t deadline_queue::count_within(uint32_t rows) const {
+  // Every request has a row at least, and most have just one: then the first guess is right.
+  size_t high = std::min<size_t>(size_, rows);
+  if (rows_before(high) <= rows) return high;
+  size_t low = 0;  // the first `low` requests fit, the first `high` do not
+  while (high - low > 1) {
+    const size_t middle = low + (high - low) / 2;
+    (rows_before(middle) <= rows ? low : high) = middle;
+  }
+  return low;
+}
+
+size_t deadline_queue::insert(const ticket& t) {
+  assert(t.rows > 0);
+  if (size_ == ring_.size()) grow();
+  size_t i = size_++;
+  uint64_t rows_before = rows_ever_;
+  rows_ever_ += t.rows;
+  for (; i > 0 && before(t, at(i - 1).request); --i) {
+    entry& overtaken = at(i - 1);
+    rows_before = overtaken.rows_before;
+    at(i) = {overtaken.request, rows_before + t.rows};
+  }
+  at(i) = {t, rows_before};
+  return i;
+}
+
+size_t deadline_queue::erase(request_id id) {
+  size_t i = 0;
+  while (i < size_ && at(i).request.id != id) ++i;
+  if (i == size_) return npos;
+  const uint32_t rows = at(i).request.rows;
+  for (size_t k = i; k + 1 < size_; ++k) at(k) = {at(k + 1).request, at(k + 1).rows_before - rows};
+  rows_ever_ -= rows;
+  --size_;
+  return i;
+}
+
+void deadline_queue::pop_front(size_t count) {
+  assert(count <= size_);
+  rows_gone_ += rows_before(count);
+  head_ += count;
+  size_ -= count;
+}
+
+void deadline_queue::grow() {
+  std::vector<entry> larger(std::max<size_t>(64, 2 * ring_.size()));
+  for (size_t i = 0; i < size_; ++i) larger[i] = at(i);
+  ring_ = std::move(larger);
+  head_ = 0;
+}
+
+}  // namespace troupe

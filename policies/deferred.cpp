@@ -1,0 +1,18 @@
+#include "policies/deferred.hpp"
+
+#include <algorithm>
+
+#include "policies/time_math.hpp"
+
+namespace troupe {
+
+time_point deferred::exec_at(const gathered& batch) const {
+  const auto& p = parameters();
+  const uint64_t larger = uint64_t{batch.rows} + batch.next_rows;
+  if (larger > p.max_rows) return batch.earliest;
+  const auto frontrun =
+      saturating_subtract(batch.finish_by, p.margin + p.latency(static_cast<uint32_t>(larger)));
+  return std::max(batch.earliest, frontrun);
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// Random variates, written out so that a seed means the same trace with every standard library.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "policies/random.hpp"
+
+namespace troupe {
+
+double exponential(random_stream& random, double mean);
+double standard_normal(random_stream& random);
+/// Marsaglia and Tsang, "A simple method for generating gamma variables". Shape and scale > 0.
+double gamma_variate(random_stream& random, double shape, double scale);
+
+/// Shares of `count` things of which the i-th is (i + 1)^-exponent as popular as the first; they add up to 1.
+/// Exponent 0: all alike.
+std::vector<double> zipf_shares(uint32_t count, double exponent);
+
+/// Draws indices with given weights (≥ 0, not all 0). O(log n) a draw.
+class weighted_choice {
+ public:
+  explicit weighted_choice(const std::vector<double>& weights);
+  uint32_t operator()(random_stream& random) const;
+
+ private:
+  std::vector<double> sums_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#include "policies/failure_detector.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+bool failure_detector::heard(node_id peer, incarnation life, time_point at) {
+  auto& p = state_of(peer);
+  if (life < p.life || life == incarnation{} || (life == p.life && !p.alive)) return false;
+  if (life > p.life) {
+    if (p.alive) end(peer, p);
+    p = {life, true, at};
+    wake_at_ = std::min(wake_at_, at + timeout_);
+  }
+  p.heard_at = std::max(p.heard_at, at);
+  return true;
+}
+
+void failure_detector::lost(node_id peer, incarnation life) {
+  auto& p = state_of(peer);
+  if (life < p.life || life == incarnation{} || (life == p.life && !p.alive)) return;
+  if (p.alive) end(peer, p);
+  if (life > p.life) {  // it died before it was heard of
+    p.life = life;
+    end(peer, p);
+  }
+}
+
+void failure_detector::advance(time_point now) {
+  wake_at_ = never;
+  for (uint32_t i = 0; i < peers_.size(); ++i) {
+    auto& p = peers_[i];
+    if (!p.alive) continue;
+    if (now >= p.heard_at + timeout_)
+      end(node_id{i}, p);
+    else
+      wake_at_ = std::min(wake_at_, p.heard_at + timeout_);
+  }
+}
+
+void failure_detector::take_deaths(std::vector<death>& out) {
+  out.insert(out.end(), deaths_.begin(), deaths_.end());
+  deaths_.clear();
+}
+
+std::optional<incarnation> failure_detector::alive(node_id peer) const {
+  if (peer.value >= peers_.size() || !peers_[peer.value].alive) return {};
+  return peers_[peer.value].life;
+}
+
+failure_detector::peer_state& failure_detector::state_of(node_id peer) {
+  if (peer.value >= peers_.size()) peers_.resize(peer.value + 1);
+  return peers_[peer.value];
+}
+
+void failure_detector::end(node_id peer, peer_state& p) {
+  p.alive = false;
+  deaths_.push_back({peer, p.life});
+}
+
+}  // namespace troupe

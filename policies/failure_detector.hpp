@@ -1,0 +1,55 @@
+// Who is dead.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// A life of a peer ends when nothing is heard of it for `timeout`, when its loss is reported, or when a later
+/// life of the same peer is heard of. Each end is said once, and a life that ended never comes back: only a
+/// later one does. A peer of which nothing was ever heard is not dead but unknown.
+class failure_detector {
+ public:
+  struct death {
+    node_id peer;
+    incarnation life;
+    bool operator==(const death&) const = default;
+  };
+
+  explicit failure_detector(duration timeout) : timeout_(timeout) {}
+
+  /// A sign of life. False: that life is over, ignore what it says.
+  bool heard(node_id peer, incarnation life, time_point at);
+  /// The peer's loss was reported (a connection broke, another node said so).
+  void lost(node_id peer, incarnation life);
+  /// Ends the lives that have been silent for too long.
+  void advance(time_point now);
+  /// When to call `advance` next, no later than the next death by silence; `never` if nobody lives.
+  time_point wake_at() const { return wake_at_; }
+
+  /// Moves out the deaths since the last call, in the order in which they were found.
+  void take_deaths(std::vector<death>& out);
+  /// The life that `peer` lives; none if it is dead or unknown.
+  std::optional<incarnation> alive(node_id peer) const;
+
+ private:
+  struct peer_state {
+    incarnation life;  ///< the latest known; 0: none
+    bool alive = false;
+    time_point heard_at = long_ago;
+  };
+
+  peer_state& state_of(node_id peer);
+  void end(node_id peer, peer_state& p);
+
+  duration timeout_;
+  std::vector<peer_state> peers_;
+  std::vector<death> deaths_;
+  // Signs of life only move deaths back, so this stays a lower bound between calls of `advance`.
+  time_point wake_at_ = never;
+};
+
+}  // namespace troupe

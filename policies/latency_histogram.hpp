@@ -1,0 +1,36 @@
+// Latencies, counted.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// A log-linear histogram from 1 ns to half an hour: every power of two has 64 buckets, so that a quantile is
+/// within 1 % of the true one. Mean, minimum and maximum are exact. 18 KiB, whatever it counts; longer
+/// durations count in the last bucket, negative ones as 0.
+class latency_histogram {
+ public:
+  latency_histogram();
+
+  void add(duration d);
+  void merge(const latency_histogram& other);
+
+  uint64_t count() const { return count_; }
+  /// The latency that a fraction `q` (0–1) of all did not exceed. 0 if nothing was counted, as below.
+  duration quantile(double q) const;
+  duration mean() const { return count_ == 0 ? duration{} : duration{sum_ / static_cast<int64_t>(count_)}; }
+  duration min() const { return count_ == 0 ? duration{} : min_; }
+  duration max() const { return max_; }
+
+ private:
+  std::vector<uint64_t> buckets_;
+  uint64_t count_ = 0;
+  int64_t sum_ = 0;  // ns: enough for 292 years of latency
+  duration min_ = duration::max();
+  duration max_{};
+};
+
+}  // namespace troupe

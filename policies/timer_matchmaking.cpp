@@ -1,0 +1,114 @@
+#include "policies/timer_matchmaking.hpp"
+
+#include <algorithm>
+
+#include "policies/time_math.hpp"
+
+namespace troupe {
+
+void timer_matchmaking::add_slot(slot_id slot, time_point free_at) {
+  remove_slot(slot);  // the answer to an earlier match on it must not count any more
+  if (slot.value >= slots_.size()) slots_.resize(slot.value + 1, slot_state::unknown);
+  slots_[slot.value] = slot_state::known;
+  free_at_.set(slot.value, free_at);
+}
+
+void timer_matchmaking::remove_slot(slot_id slot) {
+  if (state_of(slot) == slot_state::unknown) return;
+  if (state_of(slot) == slot_state::promised)
+    for (auto& m : models_)
+      if (m.unanswered && m.matched == slot) m.matched = no_slot;
+  slots_[slot.value] = slot_state::unknown;
+  free_at_.erase(slot.value);
+}
+
+void timer_matchmaking::set_candidate(model_id model, const batch_window& window, duration delay) {
+  if (model.value >= models_.size()) models_.resize(model.value + 1);
+  auto& m = models_[model.value];
+  m.candidate = window;
+  m.delay = delay;
+  unschedule(model.value);
+  if (!m.unanswered) schedule(model.value);
+}
+
+void timer_matchmaking::remove_model(model_id model, time_point now) {
+  if (model.value >= models_.size()) return;
+  unschedule(model.value);
+  auto& m = models_[model.value];
+  m.candidate = {};
+  if (m.unanswered) occupy(model, m.matched, now);
+}
+
+void timer_matchmaking::occupy(model_id model, slot_id slot, time_point free_at) {
+  if (model.value >= models_.size()) return;
+  auto& m = models_[model.value];
+  if (!m.unanswered) return;
+  m.unanswered = false;
+  if (m.matched == slot && slot != no_slot) {
+    slots_[slot.value] = slot_state::known;
+    free_at_.set(slot.value, free_at);
+  }
+  schedule(model.value);
+}
+
+void timer_matchmaking::set_free_at(slot_id slot, time_point free_at) {
+  if (state_of(slot) == slot_state::known) free_at_.set(slot.value, free_at);
+}
+
+void timer_matchmaking::poll(time_point now, std::vector<match>& out) {
+  while (coming_up_.best() <= now) {
+    const uint32_t model = coming_up_.first();
+    coming_up_.erase(model);
+    const auto& m = models_[model];
+    const auto start = std::max(m.candidate.exec_at, now + m.delay);
+    if (start > m.candidate.latest) continue;
+    if (const uint32_t slot = choose(free_at_, start); slot != slot_times::npos) {
+      make_match(model, slot, out);
+    } else {
+      waiting_by_latest_.set(model, m.candidate.latest);
+      waiting_by_delay_.set(model, -m.delay);
+    }
+  }
+  while (slot_comes_up_at() <= now) {
+    const uint32_t model = waiting_by_latest_.first();
+    const auto start = std::max(free_at_.best(), now + models_[model].delay);
+    if (start > waiting_by_latest_.best())
+      unschedule(model);
+    else
+      make_match(model, free_at_.first(), out);
+  }
+}
+
+time_point timer_matchmaking::wake_at() const { return std::min(coming_up_.best(), slot_comes_up_at()); }
+
+time_point timer_matchmaking::slot_comes_up_at() const {
+  if (waiting_by_latest_.empty()) return never;
+  return saturating_subtract(free_at_.best(), -waiting_by_delay_.best());
+}
+
+void timer_matchmaking::schedule(uint32_t model) {
+  const auto& m = models_[model];
+  if (m.candidate.rows > 0) coming_up_.set(model, saturating_subtract(m.candidate.exec_at, m.delay));
+}
+
+void timer_matchmaking::unschedule(uint32_t model) {
+  coming_up_.erase(model);
+  waiting_by_latest_.erase(model);
+  waiting_by_delay_.erase(model);
+}
+
+void timer_matchmaking::make_match(uint32_t model, uint32_t slot, std::vector<match>& out) {
+  out.push_back({model_id{model}, slot_id{slot}, free_at_[slot]});
+  unschedule(model);
+  models_[model].candidate = {};
+  models_[model].unanswered = true;
+  models_[model].matched = slot_id{slot};
+  slots_[slot] = slot_state::promised;
+  free_at_.erase(slot);
+}
+
+timer_matchmaking::slot_state timer_matchmaking::state_of(slot_id slot) const {
+  return slot.value < slots_.size() ? slots_[slot.value] : slot_state::unknown;
+}
+
+}  // namespace troupe
