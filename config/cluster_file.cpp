@@ -1,0 +1,67 @@
+#include "config/cluster_file.hpp"
+
+#include <fmt/format.h>
+
+#include "config/fingerprint.hpp"
+#include "config/sections.hpp"
+#include "config/text_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// One a device, dense over the nodes in the order of the file.
+std::vector<slot_spec> slots_of(const std::vector<node_spec>& nodes) {
+  std::vector<slot_spec> slots;
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    uint32_t device = 0;
+    for (const auto& group : nodes[n].devices) {
+      for (uint32_t i = 0; i < group.count; ++i) {
+        slots.push_back({.node = node_id{n},
+                         .device = device++,
+                         .kind = group.kind,
+                         .memory_bytes = group.memory_bytes,
+                         .jitter = group.jitter,
+                         .threads = group.threads});
+      }
+    }
+  }
+  return slots;
+}
+
+}  // namespace
+
+cluster_reading read_cluster(const std::filesystem::path& file) {
+  const auto text = read_text_file(file);
+  if (!text.error.empty()) {
+    cluster_reading out;
+    out.problems.push_back({{file.string()}, text.error});
+    return out;
+  }
+  return read_cluster_text(text.content, file.string(), file.parent_path());
+}
+
+cluster_reading read_cluster_text(std::string_view text, const std::string& file,
+                                  const std::filesystem::path& directory) {
+  reader in{text, file};
+  auto& root = in.root();
+  cluster_reading out;
+  auto& spec = out.spec;
+  spec.name = root.name("name");
+  spec.policy = read_policy(root);
+  spec.limits = read_limits(root);
+  spec.nodes = read_nodes(root);
+  spec.links = read_links(root, spec.nodes);
+  spec.models = read_models(root, spec, directory);
+  out.problems = in.finish();
+  out.effective = in.effective();
+  if (!out.ok()) return out;
+
+  spec.slots = slots_of(spec.nodes);
+  fingerprint print;
+  print.add(meaning(out.effective));
+  spec.hash = print.hex();
+  return out;
+}
+
+}  // namespace troupe

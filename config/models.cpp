@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+#include "config/profile_file.hpp"
+#include "config/sections.hpp"
+#include "config/text_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr double hour_ms = 3.6e6;
+
+std::string absolute_path(const std::filesystem::path& p) {
+  std::error_code failed;
+  const auto full = std::filesystem::absolute(p, failed);
+  return (failed ? p : full).lexically_normal().string();
+}
+
+class model_reader {
+ public:
+  model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems)
+      : policy_(cluster.policy), directory_(directory), problems_(problems) {
+    for (const auto& n : cluster.nodes) {
+      for (const auto& d : n.devices) {
+        if (d.kind != device_kind::emulated) {
+          real_ = true;
+        } else if (emulated_on_.empty()) {
+          emulated_on_ = n.name;
+        }
+      }
+    }
+  }
+
+  model_spec read(section& s) {
+    model_spec m;
+    m.name = s.name("name");
+    std::optional<double> slo_ms;
+    std::string slo_origin;
+    read_source(s, m);
+    read_profile(s, m, slo_ms, slo_origin);
+    const auto problems_before = problems_.problem_count();
+    m.slo = s.milliseconds("slo_ms", 0.001, hour_ms, slo_ms);
+    const bool slo_is_right = problems_.problem_count() == problems_before;
+    if (slo_ms && !s.has("slo_ms")) s.recorded("slo_ms").origin = slo_origin;
+    m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
+    read_shapes(s, m);
+    m.weight = s.number("weight", "a number", 0, 1e9, 1);
+    if (slo_is_right) check_slo(s, m);
+    return m;
+  }
+
+ private:
+  void read_source(section& s, model_spec& m) {
+    if (!s.has("source") && !real_) return s.unused("source");
+    const auto source = s.text("source", s.has("source") ? std::nullopt : std::optional<std::string>{""});
+    if (source.empty()) {
+      s.refuse("source", s.has("source")
+                             ? "must be the path of an ONNX file, relative to this file"
+                             : "is missing; it must be the path of an ONNX file, relative to this "
+                               "file (only a cluster of emulated devices can do without)");
+      return;
+    }
+    m.path = absolute_path(directory_ / source);
+    const auto content = fingerprint_of(m.path);
+    if (!content.error.empty()) s.refuse("source", fmt::format("{} {}", m.path, content.error));
+    auto& record = s.recorded("source");
+    record.value = m.path;
+    record.meaning = content.content;
+  }
+
+  void read_profile(section& s, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {
+    static constexpr std::array<std::string_view, 1> measure{"measure"};
+    if (!s.has_table("profile")) {
+      s.choice("profile", measure, 0, "\"measure\", { alpha_ms, beta_ms } or { file, name }");
+      if (!emulated_on_.empty()) {
+        s.refuse("profile", fmt::format("an emulated device (node '{}') has nothing to measure; give "
+                                        "{{ alpha_ms, beta_ms }} or {{ file, name }}",
+                                        emulated_on_));
+      }
+      return;
+    }
+    auto& p = *s.table("profile");
+    if (p.has("file")) {
+      read_profile_file(p, m, slo_ms, slo_origin);
+      return;
+    }
+    m.origin = profile_origin::given;
+    m.latency.alpha = p.milliseconds("alpha_ms", 0, hour_ms);
+    m.latency.beta = p.milliseconds("beta_ms", 0, hour_ms);
+    if (m.latency(1) <= duration::zero() && p.has("alpha_ms") && p.has("beta_ms")) {
+      p.refuse("alpha_ms", "a batch must take time; alpha_ms and beta_ms cannot both be 0");
+    }
+  }
+
+  void read_profile_file(section& p, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {
+    m.origin = profile_origin::file;
+    const auto file = (directory_ / p.text("file")).lexically_normal();
+    const auto name = p.text("name", m.name);
+    auto [known, fresh] = profiles_.try_emplace(file.string());
+    if (fresh) {
+      known->second = read_profiles(file);
+      if (known->second.profiles.empty() && known->second.problems.size() == 1 &&
+          known->second.problems.front().where.line == 0) {
+        p.refuse("file", to_string(known->second.problems.front()));
+      } else {
+        problems_.refuse(known->second.problems);
+      }
+    }
+    std::vector<std::string_view> names;
+    for (const auto& row : known->second.profiles) {
+      names.push_back(row.name);
+      if (row.name != name) continue;
+      m.latency = row.latency;
+      if (row.slo) slo_ms = to_ms(*row.slo);
+      slo_origin = to_string(row.where);
+      // What the file says is what the model means, wherever it was said.
+      p.record_instead({{"alpha_ms", to_ms(row.latency.alpha), slo_origin, {}},
+                        {"beta_ms", to_ms(row.latency.beta), slo_origin, {}}});
+      return;
+    }
+    slo_ms = hour_ms;  // a missing profile is problem enough
+    if (known->second.problems.empty()) {
+      p.refuse("name", fmt::format("{} has no profile of '{}'{}", file.string(), name, hint(name, names)));
+    }
+  }
+
+  void read_shapes(section& s, model_spec& m) {
+    constexpr int64_t most = 1 << 30;
+    if (m.path.empty()) {
+      m.input_bytes = static_cast<uint32_t>(s.integer("input_bytes", 1, most, 1024));
+      m.output_bytes = static_cast<uint32_t>(s.integer("output_bytes", 1, most, 1024));
+      return;
+    }
+    for (const auto* key : {"input_bytes", "output_bytes"}) {
+      s.unused(key, "the ONNX file already says it; remove this key or the source");
+    }
+  }
+
+  void check_slo(section& s, const model_spec& m) {
+    const auto needed = m.latency(1) + policy_.network(1) + policy_.response + policy_.margin;
+    if (m.slo >= needed) return;
+    s.refuse(
+        "slo_ms",
+        fmt::format("{} ms cannot be met: a batch of one takes {} ms, its way {} ms, response and margin of "
+                    "[policy] {} ms; give at least {}",
+                    to_ms(m.slo), to_ms(m.latency(1)), to_ms(policy_.network(1)),
+                    to_ms(policy_.response + policy_.margin), to_ms(needed)));
+  }
+
+  const policy_spec& policy_;
+  const std::filesystem::path& directory_;
+  reader& problems_;
+  bool real_ = false;        ///< some device is not emulated
+  std::string emulated_on_;  ///< a node with an emulated device
+  std::map<std::string, profile_reading> profiles_;
+};
+
+}  // namespace
+
+std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
+                                    const std::filesystem::path& directory) {
+  const auto sections = root.tables("model");
+  if (sections.empty() && !root.has("model")) {
+    root.refuse("model", "is missing; describe each model to serve in a [[model]] section");
+  }
+  model_reader models{cluster, directory, root.owner()};
+  std::map<std::string, uint32_t> lines;
+  std::vector<model_spec> out;
+  for (auto* s : sections) {
+    out.push_back(models.read(*s));
+    const auto& name = out.back().name;
+    if (name.empty()) continue;
+    const auto [first, fresh] = lines.emplace(name, s->at("name").line);
+    if (!fresh) {
+      s->refuse("name", fmt::format("model '{}' is already defined in line {}; choose another name", name,
+                                    first->second));
+    }
+  }
+  return out;
+}
+
+}  // namespace troupe

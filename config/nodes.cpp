@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "config/sections.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> role_names{"gateway", "scheduler", "worker"};
+constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
+
+#ifdef TROUPE_CUDA
+constexpr bool has_cuda = true;
+#else
+constexpr bool has_cuda = false;
+#endif
+
+device_spec read_device(section& s) {
+  device_spec d;
+  d.kind = static_cast<device_kind>(s.choice("kind", kind_names));
+  d.count = static_cast<uint32_t>(s.integer("count", 1, 4096, 1));
+  // 0: as much as the device has
+  d.memory_bytes = static_cast<uint64_t>(s.number("memory_gb", "gigabytes", 0, 65536, 0) * (1 << 30));
+  if (d.kind == device_kind::emulated) {
+    d.jitter = s.number("jitter", "a fraction", 0, 1, 0);
+  } else {
+    s.unused("jitter", "only an emulated device has jitter; remove it");
+  }
+  if (d.kind == device_kind::cpu) {
+    d.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, 1));
+  } else {
+    s.unused("threads", "only a cpu device has threads; remove it");
+  }
+  if (d.kind == device_kind::cuda && !has_cuda) {
+    s.refuse("kind",
+             "this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or \"emulated\"");
+  }
+  return d;
+}
+
+node_spec read_node(section& s) {
+  node_spec n;
+  n.name = s.name("name");
+  n.host = s.text("host", "127.0.0.1");
+  if (n.host.empty()) s.refuse("host", "is empty; give a name or an address, or leave it out for 127.0.0.1");
+  n.control_port = static_cast<uint16_t>(s.integer("control_port", 1, 65535));
+  for (const auto r : s.choices("roles", role_names, true)) n.roles.push_back(static_cast<node_role>(r));
+  if (n.has(node_role::gateway)) {
+    n.http_port = static_cast<uint16_t>(s.integer("http_port", 1, 65535));
+  } else {
+    s.unused("http_port", n.roles.empty()
+                              ? ""
+                              : "only a gateway listens for HTTP; add the role \"gateway\" or remove "
+                                "the port");
+  }
+  n.data_port = static_cast<uint16_t>(s.integer("data_port", 0, 65535, 0));
+  n.data_interface = s.text("data_interface", "");
+  for (auto* device : s.tables("device")) n.devices.push_back(read_device(*device));
+
+  if (n.has(node_role::worker) && n.devices.empty()) {
+    s.refuse("roles", "a worker needs a device; add a [[node.device]] to it");
+  }
+  if (!n.roles.empty() && !n.has(node_role::worker) && !n.devices.empty()) {
+    s.refuse("roles", "only a worker uses devices; add the role \"worker\" or remove its [[node.device]]");
+  }
+  return n;
+}
+
+/// Names are unique, and so are the ports of a host.
+class collisions {
+ public:
+  void add(section& s, const node_spec& n) {
+    if (!n.name.empty()) {
+      const auto [first, fresh] = names_.emplace(n.name, s.at("name").line);
+      if (!fresh) {
+        s.refuse("name", fmt::format("node '{}' is already defined in line {}; choose another name", n.name,
+                                     first->second));
+      }
+    }
+    add_port(s, n, "control_port", n.control_port);
+    add_port(s, n, "http_port", n.http_port);
+    add_port(s, n, "data_port", n.data_port);
+  }
+
+ private:
+  void add_port(section& s, const node_spec& n, std::string_view key, uint16_t port) {
+    if (!s.has(key) || port == 0) return;
+    const auto host = n.host == "localhost" ? "127.0.0.1" : n.host;
+    const auto [first, fresh] =
+        ports_.emplace(std::pair{host, port}, fmt::format("{} of node '{}'", key, n.name));
+    if (!fresh) {
+      s.refuse(key,
+               fmt::format("{} is already the {} on {}; choose another port", port, first->second, host));
+    }
+  }
+
+  std::map<std::string, uint32_t> names_;
+  std::map<std::pair<std::string, uint16_t>, std::string> ports_;
+};
+
+void require_roles(section& root, const std::vector<section*>& sections,
+                   const std::vector<node_spec>& nodes) {
+  const auto count = [&](node_role r) {
+    return std::count_if(nodes.begin(), nodes.end(), [&](const node_spec& n) { return n.has(r); });
+  };
+  if (nodes.empty()) {
+    if (!root.has("node")) {
+      root.refuse("node", "is missing; describe each process of the cluster in a [[node]] section");
+    }
+    return;
+  }
+  if (count(node_role::gateway) == 0) {
+    root.refuse("node", "no node is a gateway; add \"gateway\" to the roles of one");
+  }
+  if (count(node_role::worker) == 0) {
+    root.refuse("node", "no node is a worker; add \"worker\" to the roles of one and a [[node.device]]");
+  }
+  if (count(node_role::scheduler) == 0) {
+    root.refuse("node", "no node is the scheduler; add \"scheduler\" to the roles of one");
+  }
+  const node_spec* scheduler = nullptr;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].has(node_role::scheduler)) continue;
+    if (scheduler) {
+      sections[i]->refuse("roles",
+                          fmt::format("a cluster has one scheduler and node '{}' is it already; remove "
+                                      "the role \"scheduler\" here",
+                                      scheduler->name));
+    } else {
+      scheduler = &nodes[i];
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<node_spec> read_nodes(section& root) {
+  const auto sections = root.tables("node");
+  std::vector<node_spec> nodes;
+  collisions taken;
+  for (auto* s : sections) {
+    nodes.push_back(read_node(*s));
+    taken.add(*s, nodes.back());
+  }
+  require_roles(root, sections, nodes);
+  return nodes;
+}
+
+std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes) {
+  std::vector<std::string_view> names;
+  for (const auto& n : nodes) names.push_back(n.name);
+  std::vector<link_spec> links;
+  for (auto* s : root.tables("link")) {
+    link_spec l;
+    for (const auto i : s->choices("nodes", names, true)) l.nodes.emplace_back(names[i]);
+    l.gbit_per_s = s->number("gbit_per_s", "Gbit/s", 0.001, 100'000);
+    l.leaf = s->text("leaf", "");
+    l.domain = s->text("domain", "");
+    links.push_back(std::move(l));
+  }
+  return links;
+}
+
+}  // namespace troupe

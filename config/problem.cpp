@@ -1,0 +1,86 @@
+#include "config/problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe {
+
+namespace {
+
+/// Levenshtein's distance; a swap of neighbours counts two.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// A forgotten or superfluous ending ("slo" for "slo_ms") is as near as one wrong letter.
+size_t distance(std::string_view a, std::string_view b) {
+  if (a.size() >= 2 && b.size() >= 2 && (a.starts_with(b) || b.starts_with(a))) return a != b;
+  return edit_distance(a, b);
+}
+
+}  // namespace
+
+std::string to_string(const file_position& p) {
+  return p.line ? fmt::format("{}:{}:{}", p.file, p.line, p.column) : p.file;
+}
+
+std::string to_string(const problem& p) { return to_string(p.where) + ": " + p.text; }
+
+std::string_view nearest(std::string_view written, std::span<const std::string_view> known) {
+  constexpr size_t longest = 200;  // nobody mistypes a name of this length; bounds the work
+  if (written.size() > longest) return {};
+  std::string_view best;
+  size_t least = longest;
+  for (const auto name : known) {
+    const size_t d = distance(written, name);
+    if (d < least && d * 3 <= std::max(written.size(), name.size())) best = name, least = d;
+  }
+  return best;
+}
+
+std::string hint(std::string_view written, std::span<const std::string_view> known) {
+  if (const auto near = nearest(written, known); !near.empty()) {
+    return fmt::format("; did you mean '{}'?", near);
+  }
+  if (known.empty()) return {};
+  constexpr size_t shown = 24;
+  const bool more = known.size() > shown;
+  return fmt::format("; known: {}{}", fmt::join(known.first(more ? shown : known.size()), ", "),
+                     more ? ", ..." : "");
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace troupe

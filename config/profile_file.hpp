@@ -1,0 +1,29 @@
+// Latency profiles as CSV: one model a line, `model,alpha_ms,beta_ms[,slo_ms]` in the first line.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/problem.hpp"
+#include "messages/latency.hpp"
+
+namespace troupe {
+
+struct profile {
+  std::string name;
+  latency_model latency;
+  std::optional<duration> slo;  ///< what its measurers served it under
+  file_position where;
+};
+
+struct profile_reading {
+  std::vector<profile> profiles;  ///< those that are right
+  std::vector<problem> problems;
+};
+
+profile_reading read_profiles(const std::filesystem::path& file);
+profile_reading read_profile_text(std::string_view csv, const std::string& file);
+
+}  // namespace troupe

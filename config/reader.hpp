@@ -1,0 +1,123 @@
+// Reads a TOML file key by key. Every problem is kept with its place and its fix, and reading goes on with a
+// harmless value, so that one run reports all of them. Every key is taken once; a key that nobody took is
+// unknown. Every value taken is recorded with its origin.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/problem.hpp"
+#include "config/setting.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+class reader;
+
+/// A table of the file. Lives as long as its reader. Every `take` names its key once; without a fallback the
+/// key is required. After a problem it returns the fallback, or the least or an empty value.
+class section {
+ public:
+  section(section&&) = delete;
+
+  int64_t integer(std::string_view key, int64_t least, int64_t most, std::optional<int64_t> fallback = {});
+  /// Finite, in [least, most]. `unit` is for the messages: "milliseconds".
+  double number(std::string_view key, std::string_view unit, double least, double most,
+                std::optional<double> fallback = {});
+  duration milliseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
+  duration microseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
+  duration seconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
+  std::string text(std::string_view key, std::optional<std::string> fallback = {});
+  /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
+  std::string name(std::string_view key, std::optional<std::string> fallback = {});
+  /// One of `choices`; its index. `expected` is for the messages, the choices if empty.
+  size_t choice(std::string_view key, std::span<const std::string_view> choices,
+                std::optional<size_t> fallback = {}, std::string_view expected = {});
+  /// An array of different ones of `choices`; their indices, as written. Recorded if given.
+  std::vector<size_t> choices(std::string_view key, std::span<const std::string_view> known, bool required);
+
+  /// The subtable [key], or null if it is absent (or no table: a problem).
+  section* table(std::string_view key);
+  /// Like `table`, but an absent one reads as empty: its defaults are taken and recorded.
+  section& table_or_empty(std::string_view key);
+  /// The subtables [[key]], none if it is absent.
+  std::vector<section*> tables(std::string_view key);
+
+  /// Takes a key that has no meaning here and is not recorded. A problem if it is given, unless `why` is
+  /// empty.
+  void unused(std::string_view key, std::string_view why = {});
+
+  bool has(std::string_view key) const;        ///< given in the file
+  bool has_table(std::string_view key) const;  ///< given in the file, as a table
+  /// Of the value of `key`, else of the table's header.
+  file_position at(std::string_view key) const;
+  reader& owner() { return owner_; }
+
+  void refuse(std::string_view key, std::string_view what);  ///< a problem at this key
+  void refuse(std::string_view what);                        ///< a problem of the whole table
+
+  /// The record of `key`, which was taken: for what came to mean something else than the file says.
+  setting& recorded(std::string_view key);
+  /// Replaces the record of the whole table.
+  void record_instead(std::vector<setting> settings) { record_.settings = std::move(settings); }
+
+ private:
+  friend class reader;
+  struct source;  // of toml++, kept out of this header
+  section(reader& owner, std::unique_ptr<source> from, std::string path, setting_table& record);
+
+  section& child(std::string_view key, std::unique_ptr<source> from, bool repeated);
+  void note(std::string_view key);
+  void must_be(std::string_view key, std::string_view expected);
+  template <class T>
+  T keep(std::string_view key, T value);
+  duration span_of_time(std::string_view key, std::string_view unit, double unit_ms, double least,
+                        double most, std::optional<double> fallback);
+
+  reader& owner_;
+  std::unique_ptr<source> from_;
+  std::string path_;
+  setting_table& record_;
+  std::vector<std::string> asked_;
+
+ public:
+  ~section();
+};
+
+class reader {
+ public:
+  /// `file` is the name for messages. A syntax error becomes a problem and the root is then empty.
+  reader(std::string_view text, std::string file);
+  reader(reader&&) = delete;
+  ~reader();
+
+  section& root() { return *sections_.front(); }
+  const std::string& file() const { return file_; }
+
+  void refuse(file_position where, std::string_view key, std::string_view what);
+  void refuse(std::vector<problem> problems);  ///< of another file that this one names
+  size_t problem_count() const { return problems_.size(); }
+
+  /// Call once, after everything was taken: adds the unknown keys and sorts by place. If the syntax was
+  /// wrong, that is the only problem.
+  std::vector<problem> finish();
+  const setting_table& effective() const { return effective_; }
+
+ private:
+  friend class section;
+  struct document;
+
+  std::string file_;
+  std::unique_ptr<document> document_;
+  setting_table effective_;
+  std::list<std::unique_ptr<section>> sections_;
+  std::vector<problem> problems_;
+  bool syntax_error_ = false;
+};
+
+}  // namespace troupe

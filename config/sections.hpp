@@ -1,0 +1,25 @@
+// The sections of a cluster file, one function each: keys, units, ranges, defaults and what must fit
+// together. They report to the reader of the section that they are given. For cluster_file.cpp only.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/reader.hpp"
+#include "messages/cluster.hpp"
+
+namespace troupe {
+
+policy_spec read_policy(section& root);
+limit_spec read_limits(section& root);
+
+/// Also refuses a cluster without exactly one scheduler, a gateway and a device.
+std::vector<node_spec> read_nodes(section& root);
+
+std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
+
+/// Paths are relative to `directory`. Needs the cluster's nodes and policy.
+std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
+                                    const std::filesystem::path& directory);
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+#include "config/text_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "config/fingerprint.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Hands the file to `sink` piece by piece. The error, or nothing.
+template <class Sink>
+std::string read_pieces(const std::filesystem::path& file, Sink sink) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return "cannot be read: it is a directory";
+  errno = 0;
+  std::ifstream in{file, std::ios::binary};
+  if (!in) return std::string{"cannot be read: "} + std::strerror(errno ? errno : EIO);
+  std::string piece(1 << 16, '\0');
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
+    if (auto error = sink(std::string_view{piece}.substr(0, static_cast<size_t>(in.gcount())));
+        !error.empty())
+      return error;
+  }
+  return in.bad() ? "cannot be read: it ended early" : "";
+}
+
+}  // namespace
+
+text_file read_text_file(const std::filesystem::path& file) {
+  constexpr size_t most = 64 << 20;
+  text_file out;
+  out.error = read_pieces(file, [&](std::string_view piece) -> std::string {
+    if (out.content.size() + piece.size() > most) return "cannot be read: it is larger than 64 MiB";
+    out.content += piece;
+    return {};
+  });
+  return out;
+}
+
+text_file fingerprint_of(const std::filesystem::path& file) {
+  fingerprint print;
+  text_file out;
+  out.error = read_pieces(file, [&](std::string_view piece) -> std::string {
+    print.add(piece);
+    return {};
+  });
+  out.content = print.hex();
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace troupe {
+
+struct text_file {
+  std::string content;
+  std::string error;  ///< "cannot be read: No such file or directory"; empty: it was read
+};
+
+/// The whole file. Directories and files beyond 64 MiB are refused.
+text_file read_text_file(const std::filesystem::path& file);
+
+/// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large.
+text_file fingerprint_of(const std::filesystem::path& file);
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+#include "tools/check_config.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "config/cluster_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr int done = 0;
+constexpr int bad_input = 2;
+
+std::string counted(size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+nlohmann::ordered_json problems_json(const std::vector<problem>& problems) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& p : problems) {
+    out.push_back(
+        {{"file", p.where.file}, {"line", p.where.line}, {"column", p.where.column}, {"text", p.text}});
+  }
+  return out;
+}
+
+void print(const nlohmann::ordered_json& document, std::ostream& out) {
+  out << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+int refuse(const std::string& path, const std::vector<problem>& problems, bool json, std::ostream& out,
+           std::ostream& err) {
+  if (json) {
+    print({{"file", path}, {"ok", false}, {"problems", problems_json(problems)}}, out);
+  } else {
+    for (const auto& p : problems) err << to_string(p) << '\n';
+  }
+  return bad_input;
+}
+
+}  // namespace
+
+int check_config(const std::string& path, bool json, std::ostream& out, std::ostream& err) {
+  const auto cluster = read_cluster(path);
+  if (!cluster.ok()) return refuse(path, cluster.problems, json, out, err);
+  const auto& spec = cluster.spec;
+  if (json) {
+    print({{"file", path},
+           {"ok", true},
+           {"problems", nlohmann::json::array()},
+           {"name", spec.name},
+           {"nodes", spec.nodes.size()},
+           {"models", spec.models.size()},
+           {"slots", spec.slots.size()},
+           {"hash", spec.hash}},
+          out);
+  } else {
+    out << fmt::format("{}: ok: {}, {}, {}, hash {}\n", path, counted(spec.nodes.size(), "node"),
+                       counted(spec.models.size(), "model"), counted(spec.slots.size(), "slot"), spec.hash);
+  }
+  return done;
+}
+
+int dump_config(const std::string& path, bool json, std::ostream& out, std::ostream& err) {
+  const auto cluster = read_cluster(path);
+  if (!cluster.ok()) return refuse(path, cluster.problems, json, out, err);
+  out << (json ? to_json(cluster.effective) : to_toml(cluster.effective));
+  return done;
+}
+
+}  // namespace troupe
