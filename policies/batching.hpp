@@ -17,8 +17,8 @@ namespace troupe {
 /// What a policy knows of a queued request. `handle` is the owner's, given back untouched.
 struct ticket {
   time_point deadline;
-  request_id id;  ///< ties between equal deadlines go to the lower id
-  uint32_t rows = 1;
+  request_id id;      ///< ties between equal deadlines go to the lower id
+  uint32_t rows = 1;  ///< 1 or more; a request with more than `max_rows` is dropped at once
   uint32_t handle = 0;
 };
 
@@ -35,6 +35,9 @@ struct batching_parameters {
   duration margin{};         ///< kept free before a deadline for timer jitter
   uint32_t max_rows = 1024;  ///< a batch
   uint32_t slots = 1;        ///< upper bound on the slots that the model can use at once
+  /// Window shedding protects this share of the target size of the staggered schedule, which assumes even
+  /// arrivals. With Poisson arrivals 0.8 serves 3–4 % more than 1 within the SLO.
+  double target_share = 0.8;
 };
 
 /// The batch that a model could run next. `rows == 0`: none.
@@ -45,8 +48,9 @@ struct batch_window {
   bool operator==(const batch_window&) const = default;
 };
 
-/// The queue of one model and the decision when to run how much of it. Deterministic; O(log n) amortised an
-/// event in the queue length plus O(batch) where the batch changes. Allocates nothing per request once warm.
+/// The queue of one model and the decision when to run how much of it. Deterministic. In-tree policies take
+/// O(log n) an update in the queue length and O(1) for an arrival in deadline order, and allocate nothing per
+/// request once warm.
 class batching_policy {
  public:
   virtual ~batching_policy() = default;
@@ -62,7 +66,8 @@ class batching_policy {
   /// When `update` must be called next even if nothing happens; `never` if not at all.
   virtual time_point wake_at() const = 0;
 
-  /// Moves the requests of the current window out of the queue, earliest deadline first.
+  /// Moves the requests of the current window out of the queue, earliest deadline first, and empties the
+  /// window until the next update.
   virtual void take_batch(std::vector<ticket>& out) = 0;
   /// Moves out what was dropped since the last call.
   virtual void take_dropped(std::vector<dropped_ticket>& out) = 0;

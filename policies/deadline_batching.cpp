@@ -71,7 +71,8 @@ bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opport
 uint32_t deadline_batching::rows_to_protect(time_point now) {
   if (rule_ == shedding::timeout) return 1;
   if (now >= target_until_) {
-    target_ = staggered_target(parameters_, arrivals_.rate(now));
+    target_ = std::max(1u, static_cast<uint32_t>(parameters_.target_share *
+                                                 staggered_target(parameters_, arrivals_.rate(now))));
     target_until_ = arrivals_.valid_until();
   }
   return target_;

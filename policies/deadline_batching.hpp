@@ -9,8 +9,8 @@ namespace troupe {
 /// Which requests at the head of a queue are given up for those behind them.
 enum class shedding : uint16_t {
   timeout,  ///< those that not even a batch of their own would finish in time
-  window    ///< also those that would be late in a batch of the staggered target size (batch_target.hpp),
-            ///< or in a smaller one if no more of the queue than that can still run together
+  window    ///< also those that would be late in a batch of the target size (batch_target.hpp), or in a
+            ///< smaller one if no more of the queue than that can still run together
 };
 
 /// The window holds the longest run of requests from the head of the queue that, started as soon as possible,
@@ -35,9 +35,9 @@ class deadline_batching : public batching_policy {
 
  protected:
   struct gathered {
-    uint32_t rows;         ///< of the batch
-    uint32_t next_rows;    ///< of the request that would join it next: queued, or else of the smallest to come
-    time_point earliest;   ///< when it can start
+    uint32_t rows;        ///< of the batch
+    uint32_t next_rows;   ///< of the request that would join it next: queued, or else of the smallest to come
+    time_point earliest;  ///< when it can start
     time_point finish_by;  ///< when it must have ended
   };
   /// When the batch should start, from `earliest` to `finish_by - ℓ(rows)`.

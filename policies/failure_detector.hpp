@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-/// A life of a peer ends when nothing is heard of it for `timeout`, when its loss is reported, or when a later
-/// life of the same peer is heard of. Each end is said once, and a life that ended never comes back: only a
-/// later one does. A peer of which nothing was ever heard is not dead but unknown.
+/// A life of a peer ends when nothing is heard of it for `timeout`, when its loss is reported, or when a
+/// later life of the same peer is heard of. Each end is said once, and a life that ended never comes back:
+/// only a later one does. A peer of which nothing was ever heard is not dead but unknown.
 class failure_detector {
  public:
   struct death {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -53,8 +54,8 @@ class tournament {
   void grow(uint32_t index) {
     const size_t old = leaves();
     std::vector<Key> larger(2 * std::bit_ceil(size_t{index} + 1), absent_);
-    std::copy(tree_.begin() + static_cast<ptrdiff_t>(old), tree_.end(),
-              larger.begin() + static_cast<ptrdiff_t>(larger.size() / 2));
+    std::copy(tree_.begin() + static_cast<std::ptrdiff_t>(old), tree_.end(),
+              larger.begin() + static_cast<std::ptrdiff_t>(larger.size() / 2));
     tree_ = std::move(larger);
     for (size_t i = leaves() - 1; i > 0; --i) tree_[i] = std::min(tree_[2 * i], tree_[2 * i + 1]);
   }

@@ -1,0 +1,288 @@
+#include "policies/deadline_batching.hpp"
+
+#include <doctest/doctest.h>
+
+#include "policies/deferred.hpp"
+#include "policies/eager.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr time_point ms(double t) { return time_point{from_ms(t)}; }
+ticket due(double deadline_ms, uint64_t id, uint32_t rows = 1) {
+  return {ms(deadline_ms), request_id{id}, rows, static_cast<uint32_t>(id)};
+}
+
+/// ℓ(b) = b + 5 ms, SLO 12 ms.
+batching_parameters paper() {
+  batching_parameters p;
+  p.latency = {1ms, 5ms};
+  p.slo = 12ms;
+  p.slots = 3;
+  return p;
+}
+
+std::vector<uint64_t> batch_of(batching_policy& policy) {
+  std::vector<ticket> out;
+  policy.take_batch(out);
+  std::vector<uint64_t> ids;
+  for (const auto& t : out) ids.push_back(t.id.value);
+  return ids;
+}
+
+using fate = std::pair<uint64_t, drop_reason>;
+std::vector<fate> dropped_by(batching_policy& policy) {
+  std::vector<dropped_ticket> out;
+  policy.take_dropped(out);
+  std::vector<fate> fates;
+  for (const auto& d : out) fates.emplace_back(d.request.id.value, d.reason);
+  return fates;
+}
+
+using ids = std::vector<uint64_t>;
+using fates = std::vector<fate>;
+
+}  // namespace
+
+TEST_CASE("a deferred batch wants to start when one more row would make it late") {
+  deferred policy(paper(), shedding::timeout);
+  policy.add(due(12, 1), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window() == batch_window{1, ms(12 - 7), ms(12 - 6)});
+  policy.add(due(13, 2), ms(1));
+  policy.update(ms(1), long_ago);
+  CHECK(policy.window() == batch_window{2, ms(12 - 8), ms(12 - 7)});
+  CHECK(batch_of(policy) == ids{1, 2});
+  CHECK(policy.window() == batch_window{});
+  CHECK(policy.wake_at() == never);
+}
+
+TEST_CASE("an eager batch wants to start as soon as its inputs can be there and the slot is free") {
+  auto p = paper();
+  p.network = {.control = 100us, .data = 50us};
+  eager policy(p, shedding::timeout);
+  policy.add(due(12, 1), ms(0));
+  policy.add(due(12, 2), ms(0));
+  policy.update(ms(1), long_ago);
+  CHECK(policy.window() == batch_window{2, ms(1.2), ms(5)});
+  policy.update(ms(1), ms(4));
+  CHECK(policy.window() == batch_window{2, ms(4), ms(5)});
+}
+
+TEST_CASE("a deferred batch never starts before its inputs are there, nor before its slot is free") {
+  auto p = paper();
+  p.network = {.control = 100us, .data = 50us};
+  deferred policy(p, shedding::timeout);
+  policy.add(due(12, 1), ms(0));
+  policy.update(ms(5.2), long_ago);
+  CHECK(policy.window() == batch_window{1, ms(5.35), ms(6)});
+  policy.update(ms(5.2), ms(5.5));
+  CHECK(policy.window() == batch_window{1, ms(5.5), ms(6)});
+}
+
+TEST_CASE("margin moves the start, response moves start and end") {
+  auto p = paper();
+  p.margin = 100us;
+  p.response = 1ms;
+  deferred policy(p, shedding::timeout);
+  policy.add(due(12, 1), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window() == batch_window{1, ms(11 - 7 - 0.1), ms(11 - 6)});
+}
+
+TEST_CASE("a batch at its largest size has nothing to wait for") {
+  auto p = paper();
+  p.max_rows = 3;
+  deferred policy(p, shedding::timeout);
+  policy.add(due(100, 1, 2), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window().exec_at == ms(100 - 8));
+  policy.add(due(100, 2), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window().rows == 3);
+  CHECK(policy.window().exec_at == ms(0));
+}
+
+TEST_CASE("nor has a batch whose next request is too large to join it") {
+  auto p = paper();
+  p.max_rows = 3;
+  deferred policy(p, shedding::timeout);
+  policy.add(due(100, 1, 2), ms(0));
+  policy.add(due(101, 2, 2), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window().rows == 2);
+  CHECK(policy.window().exec_at == ms(0));
+  CHECK(batch_of(policy) == ids{1});
+}
+
+TEST_CASE("a batch is the longest run from the head that meets the earliest deadline") {
+  eager policy(paper(), shedding::timeout);
+  for (uint64_t id = 1; id <= 6; ++id) policy.add(due(11 + static_cast<double>(id), id), ms(0));
+  policy.update(ms(3), long_ago);  // 3 + ℓ(4) = 12
+  CHECK(policy.window().rows == 4);
+  policy.update(ms(3) + 1ns, long_ago);
+  CHECK(policy.window().rows == 3);
+  policy.update(ms(3), ms(5));  // the slot is free later
+  CHECK(policy.window().rows == 2);
+  CHECK(policy.queued_rows() == 6);
+}
+
+TEST_CASE("rows count, and a request is never split") {
+  eager policy(paper(), shedding::timeout);
+  policy.add(due(20, 1, 3), ms(0));
+  policy.add(due(20, 2, 4), ms(0));
+  policy.add(due(21, 3, 1), ms(0));
+  policy.update(ms(9), long_ago);  // 6 rows would fit, 7 would not
+  CHECK(policy.window().rows == 3);
+  CHECK(batch_of(policy) == ids{1});
+  CHECK(policy.queued_rows() == 5);
+  CHECK(policy.queued_requests() == 2);
+}
+
+TEST_CASE("the policy wakes when its batch can no longer be sent in time, and makes a smaller one") {
+  auto p = paper();
+  p.network = {.control = 200us, .data = 100us};
+  deferred policy(p, shedding::timeout);
+  policy.add(due(12, 1), ms(0));
+  policy.add(due(12, 2), ms(0));
+  policy.update(ms(0), long_ago);
+  REQUIRE(policy.wake_at() == ms(12 - 7 - 0.4) + 1ns);
+  policy.update(policy.wake_at() - 1ns, long_ago);
+  CHECK(policy.window().rows == 2);
+  policy.update(policy.wake_at(), long_ago);
+  CHECK(policy.window().rows == 1);
+  policy.update(policy.wake_at(), long_ago);
+  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+  CHECK(policy.window() == batch_window{});
+  CHECK(policy.wake_at() == never);
+}
+
+TEST_CASE("timeout shedding drops a head only if even a batch of its own would be late") {
+  eager policy(paper(), shedding::timeout);
+  policy.add(due(8, 1), ms(0));
+  policy.add(due(9, 2, 2), ms(0));
+  policy.add(due(20, 3), ms(0));
+  policy.update(ms(2), long_ago);
+  CHECK(dropped_by(policy).empty());
+  policy.update(ms(2) + 1ns, long_ago);
+  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+  CHECK(dropped_by(policy).empty());
+  CHECK(batch_of(policy) == ids{3});
+}
+
+TEST_CASE("window shedding gives up a head for a batch of the target size") {
+  auto p = paper();
+  p.slots = 1000;
+  p.target_share = 1;
+  eager policy(p, shedding::window);
+  // 2 rows a ms: b / rate + ℓ(b) ≤ 12 ms gives a target of 4.
+  for (uint64_t id = 1; id <= 100; ++id) {
+    policy.add(due(1000, id), ms(static_cast<double>(id - 1) / 2));
+    policy.remove(request_id{id});
+  }
+  const double now = 50;
+  policy.add(due(now + 8.5, 101), ms(now));  // could run in a batch of 3
+  for (uint64_t id = 102; id <= 105; ++id) policy.add(due(now + 10, id), ms(now));
+  policy.update(ms(now), long_ago);
+  CHECK(dropped_by(policy) == fates{{101, drop_reason::shed}});
+  CHECK(policy.window().rows == 4);
+
+  SUBCASE("but not if the queue behind it is too short for that") {
+    batch_of(policy);
+    policy.add(due(now + 8.5, 201), ms(now));
+    policy.add(due(now + 10, 202), ms(now));
+    policy.add(due(now + 10, 203), ms(now));
+    policy.update(ms(now), long_ago);
+    CHECK(dropped_by(policy).empty());
+    CHECK(policy.window().rows == 3);
+  }
+  SUBCASE("and says so when the head was late anyway") {
+    batch_of(policy);
+    policy.add(due(now + 5.5, 201), ms(now));
+    policy.add(due(now + 7.5, 202), ms(now));
+    for (uint64_t id = 203; id <= 206; ++id) policy.add(due(now + 10, id), ms(now));
+    policy.update(ms(now), long_ago);
+    CHECK(dropped_by(policy) == fates{{201, drop_reason::late}, {202, drop_reason::shed}});
+  }
+  SUBCASE("a batch grows beyond the target where that costs nothing") {
+    batch_of(policy);
+    for (uint64_t id = 201; id <= 208; ++id) policy.add(due(now + 12, id), ms(now));
+    policy.update(ms(now), long_ago);
+    CHECK(policy.window().rows == 7);
+  }
+}
+
+TEST_CASE("window shedding protects no more than what can still run together") {
+  auto p = paper();
+  p.max_rows = 8;
+  p.slo = 1s;  // so that the target is 8
+  p.target_share = 1;
+  eager policy(p, shedding::window);
+  policy.add(due(7.5, 1), ms(0));  // alone, or with one more
+  policy.add(due(8.5, 2), ms(0));  // among three
+  policy.add(due(9, 3), ms(0));    // among four
+  for (uint64_t id = 4; id <= 6; ++id) policy.add(due(9.5, id), ms(0));
+  policy.update(ms(0), long_ago);  // of the six, the last four can run together, and the third with them
+  CHECK(dropped_by(policy) == fates{{1, drop_reason::shed}, {2, drop_reason::shed}});
+  CHECK(batch_of(policy) == ids{3, 4, 5, 6});
+}
+
+TEST_CASE("a request that can never run is dropped, not queued") {
+  auto p = paper();
+  p.max_rows = 4;
+  deferred policy(p, shedding::timeout);
+  policy.add(due(1000, 1, 5), ms(0));
+  policy.add(due(1000, 2, 0), ms(0));
+  CHECK(policy.queued_requests() == 0);
+  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+}
+
+TEST_CASE("what disturbs the window empties it until the next update; what does not, does not") {
+  deferred policy(paper(), shedding::timeout);
+  policy.add(due(12, 2), ms(0));
+  policy.update(ms(0), long_ago);
+  policy.add(due(13, 3), ms(0));
+  CHECK(policy.window().rows == 1);
+  SUBCASE("an earlier deadline") {
+    policy.add(due(11, 1), ms(0));
+    CHECK(policy.window() == batch_window{});
+    CHECK(batch_of(policy).empty());
+    policy.update(ms(0), long_ago);
+    CHECK(batch_of(policy) == ids{1, 2, 3});
+  }
+  SUBCASE("a removal from it") {
+    CHECK(policy.remove(request_id{2}));
+    CHECK_FALSE(policy.remove(request_id{2}));
+    CHECK(policy.window() == batch_window{});
+    policy.update(ms(0), long_ago);
+    CHECK(batch_of(policy) == ids{3});
+  }
+  SUBCASE("a removal behind it") {
+    CHECK(policy.remove(request_id{3}));
+    CHECK(batch_of(policy) == ids{2});
+  }
+}
+
+TEST_CASE("a new latency counts from the next update") {
+  eager policy(paper(), shedding::timeout);
+  for (uint64_t id = 1; id <= 4; ++id) policy.add(due(12, id), ms(0));
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window().latest == ms(3));
+  policy.set_latency({2ms, 5ms});
+  policy.update(ms(0), long_ago);
+  CHECK(policy.window().rows == 3);
+  CHECK(policy.window().latest == ms(1));
+}
+
+TEST_CASE("absurd times are survived") {
+  for (const auto rule : {shedding::timeout, shedding::window}) {
+    deferred policy(paper(), rule);
+    policy.add({long_ago, request_id{1}, 1, 0}, ms(0));
+    policy.add({never, request_id{2}, 1, 0}, ms(0));
+    policy.update(ms(-1e9), long_ago);
+    CHECK(dropped_by(policy) == fates{{1, drop_reason::late}});
+    CHECK(policy.window().rows == 1);
+    CHECK(policy.wake_at() == never);
+  }
+}

@@ -1,0 +1,139 @@
+#include "policies/failure_detector.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "policies/random.hpp"
+
+using namespace troupe;
+
+namespace {
+
+using deaths = std::vector<failure_detector::death>;
+
+constexpr node_id peer{3};
+constexpr incarnation first{10}, second{11};
+constexpr time_point start{100ms};
+
+deaths of(failure_detector& d) {
+  deaths out;
+  d.take_deaths(out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
+  failure_detector d(50ms);
+  CHECK(d.wake_at() == never);
+  CHECK(d.heard(peer, first, start));
+  CHECK(d.wake_at() == start + 50ms);
+  d.advance(start + 50ms - 1ns);
+  CHECK(d.alive(peer) == first);
+  d.advance(start + 50ms);
+  CHECK(of(d) == deaths{{peer, first}});
+  CHECK_FALSE(d.alive(peer));
+  CHECK(d.wake_at() == never);
+  d.advance(start + 1s);
+  d.lost(peer, first);
+  CHECK(of(d).empty());
+}
+
+TEST_CASE("signs of life put death off, also if they arrive out of order") {
+  failure_detector d(50ms);
+  d.heard(peer, first, start);
+  d.heard(peer, first, start + 40ms);
+  d.heard(peer, first, start + 10ms);
+  d.advance(start + 89ms);
+  CHECK(d.alive(peer) == first);
+  CHECK(d.wake_at() == start + 90ms);
+  d.advance(start + 90ms);
+  CHECK(of(d) == deaths{{peer, first}});
+}
+
+TEST_CASE("a life that is over is not listened to, a later one is") {
+  failure_detector d(50ms);
+  d.heard(peer, first, start);
+  d.lost(peer, first);
+  CHECK(of(d) == deaths{{peer, first}});
+  CHECK_FALSE(d.heard(peer, first, start + 1ms));
+  CHECK(d.heard(peer, second, start + 2ms));
+  CHECK(d.alive(peer) == second);
+  CHECK_FALSE(d.heard(peer, first, start + 3ms));
+  d.lost(peer, first);
+  CHECK(d.alive(peer) == second);
+  CHECK(of(d).empty());
+}
+
+TEST_CASE("a later life ends the earlier one") {
+  failure_detector d(50ms);
+  d.heard(peer, first, start);
+  CHECK(d.heard(peer, second, start));
+  CHECK(of(d) == deaths{{peer, first}});
+}
+
+TEST_CASE("the loss of a life never heard of counts, and ends the earlier one") {
+  failure_detector d(50ms);
+  d.heard(peer, first, start);
+  d.lost(peer, second);
+  CHECK(of(d) == deaths{{peer, first}, {peer, second}});
+  CHECK_FALSE(d.heard(peer, second, start));
+}
+
+TEST_CASE("the incarnation that stands for any is nobody's") {
+  failure_detector d(50ms);
+  CHECK_FALSE(d.heard(peer, incarnation{}, start));
+  d.lost(peer, incarnation{});
+  CHECK(of(d).empty());
+}
+
+TEST_CASE("over random histories every life dies at most once, in time, and stays dead") {
+  constexpr duration timeout = 20ms;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    random_stream random(seed, "failures");
+    failure_detector d(timeout);
+    std::map<uint32_t, incarnation> latest;  // the highest life heard of or reported lost
+    std::map<uint32_t, time_point> heard_at;
+    std::set<std::pair<uint32_t, uint64_t>> dead;
+    time_point now{};
+    for (int step = 0; step < 2000; ++step) {
+      now += duration{random.below(3000000)};
+      const auto n = static_cast<uint32_t>(random.below(5));
+      auto& known = latest[n];
+      const incarnation life{
+          std::max<uint64_t>(1, known.value + random.below(20) / 19 - random.below(10) / 9)};
+      const bool over = life < known || dead.contains({n, life.value});
+      const auto choice = random.below(20);
+      if (choice < 14) {
+        REQUIRE(d.heard(node_id{n}, life, now) == !over);
+        if (!over) heard_at[n] = now;
+      } else if (choice == 14) {
+        d.lost(node_id{n}, life);
+      }
+      if (choice <= 14) known = std::max(known, life);
+
+      REQUIRE((d.wake_at() == never || d.wake_at() <= now + timeout));
+      if (d.wake_at() <= now) {
+        d.advance(now);
+        REQUIRE(d.wake_at() > now);
+      }
+      for (const auto& death : of(d)) {
+        REQUIRE(dead.insert({death.peer.value, death.life.value}).second);
+        REQUIRE(death.life <= latest[death.peer.value]);
+      }
+      for (uint32_t i = 0; i < 5; ++i) {
+        if (const auto living = d.alive(node_id{i})) {
+          REQUIRE(*living == latest[i]);
+          REQUIRE_FALSE(dead.contains({i, living->value}));
+          REQUIRE(now < heard_at[i] + timeout);
+        } else if (latest[i] != incarnation{}) {
+          REQUIRE(dead.contains({i, latest[i].value}));
+        }
+      }
+    }
+    CHECK(dead.size() > 20);
+  }
+}
