@@ -3,6 +3,7 @@
 // transport/data_lane.hpp does.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -40,6 +41,16 @@ struct registered_memory {
   memory_kind kind = memory_kind::host;
 };
 
+/// What a fabric has done since it was made.
+struct fabric_stats {
+  uint64_t frames_out = 0, bytes_out = 0;  ///< handed to the carrier
+  uint64_t frames_in = 0, bytes_in = 0;    ///< delivered to `on_frame`
+  uint64_t discarded_out = 0;              ///< not sent: no connection, too large, or too many unsent ones
+  uint64_t discarded_in = 0;               ///< arrived from a life that is gone, or for one
+  uint64_t pulls = 0, bytes_pulled = 0;    ///< pulls that ended with `ok`
+  uint64_t sleeps = 0;                     ///< times that the fabric's thread waited for events
+};
+
 class fabric {
  public:
   virtual ~fabric() = default;
@@ -66,11 +77,14 @@ class fabric {
   /// (counted in `stats`): a lost peer is the failure detector's business.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
   /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which stays valid until `done` is
-  /// called (exactly once, on the fabric's thread). A pull can succeed although the peer has died: check what
-  /// was pulled.
+  /// called (exactly once, on the fabric's thread; at once with `lost` if the fabric has been stopped). The
+  /// first and the last 16 bytes are read after everything between them, so that words there can vouch for
+  /// it. A pull can succeed although the peer has died: check what was pulled (transport/slot_pool.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
   /// Runs `job` on the fabric's thread.
   virtual void post(std::function<void()> job) = 0;
+
+  virtual fabric_stats stats() const { return {}; }
 };
 
 }  // namespace troupe

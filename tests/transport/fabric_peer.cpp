@@ -1,0 +1,140 @@
+// The other process of the fabric tests: obeys lines on standard input, answers each with one line.
+//   fabric_peer NODE LIFE [trusting]
+//   address                     -> its address in hex
+//   connect NODE LIFE HEX       -> ok
+//   burst NODE COUNT            -> ok; sends the mixed frames 0..COUNT-1
+//   received                    -> how many frames it got
+//   ordered                     -> 1 if their first words never went down
+//   take SIZE BYTE              -> offset size generation of a slot filled with BYTE
+//   cpu                         -> microseconds of CPU time used so far
+// A frame that holds an `offer` makes it pull the region, look at what came, and answer with a `finding`.
+// "trusting" is the planted bug: it believes what it pulled without verifying it.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+
+#include "tests/transport/fabric_offer.hpp"
+#include "transport/pull_check.hpp"
+#include "transport/slot_pool.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+class obedient final : public fabric_events {
+ public:
+  obedient(fabric& carrier, bool trusting) : fabric_(carrier), trusting_(trusting) {}
+
+  void on_frame(std::span<const std::byte> bytes) override {
+    ++received_;
+    if (bytes.size() == sizeof(offer)) return look_at(bytes);
+    if (bytes.size() < 8) return;
+    uint64_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    if (word < last_) ordered_ = false;
+    last_ = word;
+  }
+  void on_lost(node_id, incarnation, std::string) override {}
+  void on_turn_end() override {}
+  time_point tick_at() const override { return never; }
+  void on_tick(time_point) override {}
+
+  uint64_t received() const { return received_; }
+  bool ordered() const { return ordered_; }
+
+ private:
+  void look_at(std::span<const std::byte> bytes) {
+    offer o;
+    std::memcpy(&o, bytes.data(), sizeof o);
+    const region_ref region{node_id{o.node}, incarnation{o.life}, memory_kind::host, o.offset,
+                            o.size,          o.generation};
+    into_.resize(pulled_bytes(region));
+    fabric_.pull(region.node, region.offset, into_, [this, o, region](pull_status status) {
+      finding f{o.round, verdict::lost};
+      if (status == pull_status::ok) {
+        auto payload = verify(region, into_);
+        if (trusting_) payload = std::span<const std::byte>(into_).subspan(16, o.size);
+        const auto is_foreign = [&o](std::byte b) { return b != static_cast<std::byte>(o.fill); };
+        f.found = !payload                                    ? verdict::stale
+                  : std::ranges::any_of(*payload, is_foreign) ? verdict::foreign
+                                                              : verdict::good;
+      }
+      const auto* p = reinterpret_cast<const std::byte*>(&f);
+      fabric_.send(region.node, {p, p + sizeof f});
+    });
+  }
+
+  fabric& fabric_;
+  const bool trusting_;
+  std::vector<std::byte> into_;
+  std::atomic<uint64_t> received_{0};
+  std::atomic<bool> ordered_{true};
+  uint64_t last_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const auto node = static_cast<uint32_t>(std::stoul(argv[1]));
+  const uint64_t life = std::stoull(argv[2]);
+  const bool trusting = argc > 3 && std::string(argv[3]) == "trusting";
+  machine_clock clock;
+  auto options = test_options(node, life);
+  options.max_unsent_bytes = 1u << 30;
+  const auto fabric = make_ucx_fabric(options, clock);
+  slot_pool pool(options.self, options.life, fabric->allocate(memory_kind::host, 32u << 20));
+  obedient events(*fabric, trusting);
+  fabric->start(events);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream in(line);
+    std::string command;
+    in >> command;
+    if (command == "address") {
+      std::cout << to_hex(fabric->address()) << std::endl;
+    } else if (command == "connect") {
+      uint32_t to;
+      uint64_t its_life;
+      std::string hex;
+      in >> to >> its_life >> hex;
+      fabric->connect(node_id{to}, incarnation{its_life}, from_hex(hex));
+      std::cout << "ok" << std::endl;
+    } else if (command == "burst") {
+      uint32_t to;
+      uint64_t count;
+      in >> to >> count;
+      for (uint64_t i = 0; i < count; ++i) {
+        std::vector<std::byte> frame(mixed_size(i));
+        for (size_t at = 0; at < frame.size(); ++at) frame[at] = mixed_byte(i, at);
+        fabric->send(node_id{to}, std::move(frame));
+      }
+      std::cout << "ok" << std::endl;
+    } else if (command == "received") {
+      std::cout << events.received() << std::endl;
+    } else if (command == "ordered") {
+      std::cout << events.ordered() << std::endl;
+    } else if (command == "take") {
+      uint64_t size;
+      int fill;
+      in >> size >> fill;
+      const auto s = pool.take(size);
+      if (!s) return 1;
+      std::ranges::fill(s->payload, static_cast<std::byte>(fill));
+      std::cout << s->region.offset << ' ' << s->region.size << ' ' << s->region.generation << std::endl;
+    } else if (command == "cpu") {
+      rusage used{};
+      ::getrusage(RUSAGE_SELF, &used);
+      std::cout << (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec +
+                       used.ru_stime.tv_usec
+                << std::endl;
+    } else {
+      return 2;
+    }
+  }
+  fabric->stop();
+}

@@ -1,0 +1,34 @@
+#include "transport/ucx_address.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+const ucx_address sample{node_id{3}, incarnation{77},       0x7f00'0000'1000,
+                         1u << 30,   std::string(215, 'w'), "key"};
+}
+
+TEST_CASE("an address comes back as it was") {
+  ucx_address out;
+  REQUIRE(decode(encode(sample), out).empty());
+  CHECK(out.node == sample.node);
+  CHECK(out.life == sample.life);
+  CHECK(out.pool_base == sample.pool_base);
+  CHECK(out.pool_bytes == sample.pool_bytes);
+  CHECK(out.worker == sample.worker);
+  CHECK(out.pool_key == sample.pool_key);
+}
+
+TEST_CASE("every flipped bit and every cut is found") {
+  const std::string good = encode(sample);
+  ucx_address out;
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    INFO("bit ", bit);
+    CHECK(!decode(bad, out).empty());
+  }
+  for (size_t n = 0; n < good.size(); ++n) CHECK(!decode(good.substr(0, n), out).empty());
+  CHECK(!decode(good + "x", out).empty());
+}

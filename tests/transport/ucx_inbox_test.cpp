@@ -1,0 +1,59 @@
+#include "transport/ucx/inbox.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+using troupe::ucx::inbox;
+using enum inbox::verdict;
+
+TEST_CASE("frames of one connection are delivered in their order and once") {
+  inbox in;
+  for (uint64_t i = 0; i < 5; ++i) CHECK(in.judge(incarnation{1}, 1, i) == deliver);
+  CHECK(in.judge(incarnation{1}, 1, 4) == discard);
+  CHECK(in.judge(incarnation{1}, 1, 5) == deliver);
+}
+
+TEST_CASE("a missing frame breaks the connection, and a new one starts from the beginning") {
+  inbox in;
+  CHECK(in.judge(incarnation{1}, 1, 0) == deliver);
+  CHECK(in.judge(incarnation{1}, 1, 2) == gap);
+  CHECK(in.judge(incarnation{1}, 2, 0) == deliver);
+  CHECK(in.judge(incarnation{1}, 1, 1) == discard);
+  CHECK(in.judge(incarnation{1}, 3, 1) == gap);
+}
+
+TEST_CASE("a later life replaces an earlier one, whose frames are then discarded") {
+  inbox in;
+  CHECK(in.judge(incarnation{1}, 5, 0) == deliver);
+  CHECK(in.judge(incarnation{2}, 1, 0) == deliver);
+  CHECK(in.judge(incarnation{1}, 5, 1) == discard);
+  CHECK(in.judge(incarnation{2}, 1, 1) == deliver);
+}
+
+TEST_CASE("nothing of a closed life is delivered, and its successor is") {
+  inbox in;
+  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
+  in.close(incarnation{4});
+  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
+  CHECK(in.judge(incarnation{3}, 9, 0) == discard);
+  CHECK(!in.accepts(incarnation{4}));
+  CHECK(in.judge(incarnation{5}, 1, 0) == deliver);
+}
+
+TEST_CASE("a life that is opened again goes on after what was discarded") {
+  inbox in;
+  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
+  in.close(incarnation{4});
+  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
+  in.open(incarnation{4});
+  CHECK(in.judge(incarnation{4}, 1, 2) == deliver);
+  CHECK(in.judge(incarnation{4}, 1, 4) == gap);
+  CHECK(in.judge(incarnation{3}, 1, 0) == discard);
+}
+
+TEST_CASE("opening a life closes those before it") {
+  inbox in;
+  in.open(incarnation{4});
+  CHECK(in.judge(incarnation{3}, 1, 0) == discard);
+  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
+}

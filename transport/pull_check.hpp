@@ -1,0 +1,48 @@
+// What a reader does with a region: pull `pulled_bytes` from the region's offset, then `verify`. Why this is
+// safe although nobody asks the owner: a slot begins and ends with two words, (owner incarnation,
+// generation). The owner wipes them before anything else may happen to the bytes between them, and a fabric
+// reads them after everything between them. So if the words read are those of the region, then at that time
+// no byte of the payload had changed, however long the reader slept in the middle, and whatever order its
+// memcpy reads in (glibc's reads both ends first: one plain copy of the whole slot would prove nothing).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "messages/memory.hpp"
+
+namespace troupe {
+
+/// The words at each end of a slot. 16 bytes: what fabric::pull reads last.
+struct slot_words {
+  uint64_t owner = 0;
+  uint64_t generation = 0;
+  bool operator==(const slot_words&) const = default;
+};
+
+/// Bytes from the start of a slot to the words at its end.
+constexpr uint64_t slot_tail(uint64_t payload_bytes) {
+  return sizeof(slot_words) + (payload_bytes + 7) / 8 * 8;
+}
+
+/// How much to pull from `region.offset` for a payload of `region.size` bytes.
+constexpr uint64_t pulled_bytes(const region_ref& region) {
+  return slot_tail(region.size) + sizeof(slot_words);
+}
+
+/// The payload within what was pulled; nothing if the region was stale by then: its owner has given the slot
+/// to somebody else, or is another life.
+inline std::optional<std::span<const std::byte>> verify(const region_ref& region,
+                                                        std::span<const std::byte> pulled) {
+  if (pulled.size() != pulled_bytes(region)) return std::nullopt;
+  const slot_words expected{region.owner.value, region.generation};
+  slot_words head, tail;
+  std::memcpy(&head, pulled.data(), sizeof head);
+  std::memcpy(&tail, pulled.data() + slot_tail(region.size), sizeof tail);
+  if (!region || head != expected || tail != expected) return std::nullopt;
+  return pulled.subspan(sizeof(slot_words), region.size);
+}
+
+}  // namespace troupe

@@ -1,0 +1,124 @@
+#include "transport/slot_pool.hpp"
+
+#include <atomic>
+
+#include "transport/pull_check.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr uint64_t alignment = 64;
+/// Slots begin here, and at multiples of the alignment from here, so that payloads are aligned.
+constexpr uint64_t first_offset = alignment - sizeof(slot_words);
+
+void store(std::byte* at, uint64_t value) {
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+slot_pool::slot_pool(node_id self, incarnation life, registered_memory memory)
+    : self_(self), memory_(memory), life_(life) {
+  if (memory.bytes.size() < first_offset + alignment) return;
+  capacity_ = (memory.bytes.size() - first_offset) / alignment * alignment;
+  add_free(first_offset, capacity_);
+}
+
+uint64_t slot_pool::block_bytes(uint64_t size) {
+  return (slot_tail(size) + sizeof(slot_words) + alignment - 1) / alignment * alignment;
+}
+
+std::optional<slot> slot_pool::take(uint64_t size) {
+  if (size > capacity_) return std::nullopt;
+  const uint64_t bytes = block_bytes(size);
+  std::lock_guard lock(mutex_);
+  const auto best = free_by_size_.lower_bound({bytes, 0});
+  if (best == free_by_size_.end()) return std::nullopt;
+  const auto [found_bytes, offset] = *best;
+  remove_free(free_.find(offset));
+  if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
+  const uint64_t generation = ++last_generation_;
+  live_.emplace(offset, live_slot{generation, size});
+  in_use_ += bytes;
+  write_words(offset, size, life_.value, generation);
+  return slot{{self_, life_, memory_.kind, offset, size, generation},
+              memory_.bytes.subspan(offset + sizeof(slot_words), size)};
+}
+
+bool slot_pool::give_back(const region_ref& region) {
+  std::lock_guard lock(mutex_);
+  if (!is_live(region)) return false;
+  // Before anybody can take these bytes: a slot not in use never has words that a reader could expect.
+  write_words(region.offset, region.size, 0, 0);
+  live_.erase(region.offset);
+  uint64_t offset = region.offset, bytes = block_bytes(region.size);
+  in_use_ -= bytes;
+  const auto after = free_.lower_bound(offset);
+  if (after != free_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == offset) {
+      offset = before->first;
+      bytes += before->second;
+      remove_free(before);
+    }
+  }
+  if (after != free_.end() && offset + bytes == after->first) {
+    bytes += after->second;
+    remove_free(after);
+  }
+  add_free(offset, bytes);
+  return true;
+}
+
+void slot_pool::renew(incarnation life) {
+  std::lock_guard lock(mutex_);
+  life_ = life;
+}
+
+std::span<std::byte> slot_pool::payload(const region_ref& region) const {
+  std::lock_guard lock(mutex_);
+  if (!is_live(region)) return {};
+  return memory_.bytes.subspan(region.offset + sizeof(slot_words), region.size);
+}
+
+uint64_t slot_pool::in_use() const {
+  std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
+size_t slot_pool::slots() const {
+  std::lock_guard lock(mutex_);
+  return live_.size();
+}
+
+bool slot_pool::is_live(const region_ref& region) const {
+  if (region.node != self_) return false;  // generations are unique over all lives
+  const auto found = live_.find(region.offset);
+  return found != live_.end() && found->second.generation == region.generation &&
+         found->second.size == region.size;
+}
+
+/// Both ends, before whatever the caller does to the bytes between them next. The release fence (and the
+/// mutex, for the next taker) keeps that order for readers that look at the words last, after an acquire
+/// fence.
+void slot_pool::write_words(uint64_t offset, uint64_t size, uint64_t owner, uint64_t generation) {
+  std::byte* const head = memory_.bytes.data() + offset;
+  std::byte* const tail = head + slot_tail(size);
+  for (std::byte* at : {head, tail}) {
+    store(at + offsetof(slot_words, generation), generation);
+    store(at + offsetof(slot_words, owner), owner);
+  }
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+void slot_pool::add_free(uint64_t offset, uint64_t bytes) {
+  free_.emplace(offset, bytes);
+  free_by_size_.emplace(bytes, offset);
+}
+
+void slot_pool::remove_free(std::map<uint64_t, uint64_t>::iterator block) {
+  free_by_size_.erase({block->second, block->first});
+  free_.erase(block);
+}
+
+}  // namespace troupe

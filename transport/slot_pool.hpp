@@ -1,0 +1,72 @@
+// The owner's side of memory that peers pull from: slots of any size in the registered pool, by best fit. A
+// slot belongs to whoever took it until they give it back; its generation is never used again, and readers
+// that come late notice (transport/pull_check.hpp has the argument).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "messages/memory.hpp"
+#include "transport/fabric.hpp"
+
+namespace troupe {
+
+/// A slot being filled. The payload begins at a multiple of 64 bytes.
+struct slot {
+  region_ref region;             ///< what to tell readers
+  std::span<std::byte> payload;  ///< region.size bytes
+};
+
+/// Thread-safe: HTTP threads take slots while actors give them back. A call takes O(log slots).
+class slot_pool {
+ public:
+  /// `memory` is this process's registered pool; it outlives the pool's slots.
+  slot_pool(node_id self, incarnation life, registered_memory memory);
+
+  /// A slot with room for `size` bytes, of undefined content; nothing if the pool is full.
+  std::optional<slot> take(uint64_t size);
+
+  /// Frees the region's slot, at once readable as stale. False, and nothing happens, if the region is not a
+  /// slot in use: given back already, or of another owner.
+  bool give_back(const region_ref& region);
+
+  /// Slots taken from now on belong to a new life of this process. Those in use stay until they are given back.
+  void renew(incarnation life);
+
+  /// The payload of a slot in use; empty if the region is stale.
+  std::span<std::byte> payload(const region_ref& region) const;
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t in_use() const;  ///< bytes, with the words and the alignment
+  size_t slots() const;     ///< in use
+
+ private:
+  struct live_slot {
+    uint64_t generation;
+    uint64_t size;  ///< of the payload
+  };
+  static uint64_t block_bytes(uint64_t size);
+  bool is_live(const region_ref& region) const;
+  void write_words(uint64_t offset, uint64_t size, uint64_t owner, uint64_t generation);
+  void add_free(uint64_t offset, uint64_t bytes);
+  void remove_free(std::map<uint64_t, uint64_t>::iterator block);
+
+  const node_id self_;
+  const registered_memory memory_;
+  uint64_t capacity_ = 0;
+
+  mutable std::mutex mutex_;  // guards all below
+  incarnation life_;
+  uint64_t last_generation_ = 0;
+  uint64_t in_use_ = 0;
+  std::map<uint64_t, uint64_t> free_;                     ///< offset -> bytes; neighbours are merged
+  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;  ///< (bytes, offset) of the same
+  std::unordered_map<uint64_t, live_slot> live_;          ///< by offset
+};
+
+}  // namespace troupe

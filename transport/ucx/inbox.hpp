@@ -1,0 +1,56 @@
+// Decides about each frame that arrives from one node: what is delivered is, for every connection, a prefix
+// of what was sent, and nothing of a life that is known to be gone. Pure.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+#include "messages/ids.hpp"
+
+namespace troupe::ucx {
+
+class inbox {
+ public:
+  enum class verdict {
+    deliver,
+    discard,  ///< of a life or a connection that is over, or a repetition
+    gap,      ///< frames before it are missing: the connection is broken
+  };
+
+  verdict judge(incarnation life, uint32_t stream, uint64_t number) {
+    if (life <= closed_ || std::tie(life, stream) < std::tie(life_, stream_)) return verdict::discard;
+    if (std::tie(life, stream) > std::tie(life_, stream_)) {
+      life_ = life;
+      stream_ = stream;
+      next_ = 0;
+      resume_ = false;
+    }
+    if (number < next_) return verdict::discard;
+    if (number > next_ && !resume_) return verdict::gap;
+    resume_ = false;
+    next_ = number + 1;
+    return verdict::deliver;
+  }
+
+  /// Whether a message without a number of `life` is welcome.
+  bool accepts(incarnation life) const { return life > closed_; }
+
+  /// From now on nothing of `life` or of an earlier one is delivered.
+  void close(incarnation life) { closed_ = std::max(closed_, life); }
+
+  /// Delivers `life` and later ones. If it had been closed, it goes on after the frames that were discarded.
+  void open(incarnation life) {
+    const bool was_closed = life <= closed_;
+    closed_ = life.value == 0 ? life : incarnation{life.value - 1};
+    if (was_closed) resume_ = true;
+  }
+
+ private:
+  incarnation closed_;  ///< this life and those before it are over
+  incarnation life_;    ///< whose frames arrive at the moment, on `stream_`
+  uint32_t stream_ = 0;
+  uint64_t next_ = 0;    ///< number that comes next
+  bool resume_ = false;  ///< any number from `next_` on may come next
+};
+
+}  // namespace troupe::ucx

@@ -1,0 +1,104 @@
+// The connection of this process to one life of one peer: frames out, pulls in and out. Used by the progress
+// thread only. A link that broke, or that is no longer wanted, is closed and may be destroyed once `idle`.
+#pragma once
+#include <ucp/api/ucp.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/fabric.hpp"
+#include "transport/ucx/operation.hpp"
+#include "transport/ucx/wire.hpp"
+#include "transport/ucx_address.hpp"
+#include "transport/ucx_fabric.hpp"
+
+namespace troupe::ucx {
+
+/// Counted by one thread, read by any.
+class counter {
+ public:
+  void operator+=(uint64_t n) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+/// What the links of one fabric share.
+struct link_house {
+  ucp_worker_h worker;
+  const ucx_options& options;
+  std::span<std::byte> pool{};  ///< this process's own
+  uint64_t next_ticket = 0;     ///< of a pull by message
+  bool attention = false;       ///< some link has broken since this was cleared
+  counter frames_out{}, bytes_out{}, discarded_out{}, pulls{}, bytes_pulled{};
+};
+
+class link {
+ public:
+  /// Throws std::runtime_error if UCX cannot reach the address.
+  link(link_house& house, node_id peer, incarnation life, uint32_t stream, const ucx_address& address);
+  ~link();
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
+
+  node_id peer() const { return peer_; }
+  incarnation life() const { return life_; }
+  /// Why nothing can be sent any more; empty while it works.
+  const std::string& broken() const { return broken_; }
+  void break_off(std::string why);
+
+  void send(std::vector<std::byte> frame);
+  void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
+
+  /// Answers a pull of the peer.
+  void answer(uint64_t ticket, const pull_range& range);
+  /// A part of what this side pulled has arrived. `data` are the bytes or, if `rendezvous`, UCX's token for
+  /// them; returns UCS_INPROGRESS if it has taken the token.
+  ucs_status_t on_part(message_kind kind, uint64_t ticket, void* data, size_t bytes, bool rendezvous);
+
+  /// Starts to wait until everything sent so far has left; then `drained`.
+  void drain();
+  bool drained() const { return drained_; }
+  /// Cancels what is under way; pulls end with `lost`.
+  void close();
+  bool idle() const { return closed_ && in_flight_ == 0; }
+
+ private:
+  class message;
+  class reply;
+  class get;
+  class part;
+  class flush;
+  class closing;
+  struct pulled;
+
+  message_head head(message_kind kind, uint64_t number) const;
+  void post(message_kind kind, uint64_t number, std::vector<std::byte> body);
+  void started_one() { ++in_flight_; }
+  void finished_one(ucs_status_t status, const char* what);
+  void end_pull(uint64_t ticket, pull_status status);
+
+  link_house& house_;
+  node_id peer_;
+  incarnation life_;
+  uint32_t stream_;
+  ucp_ep_h endpoint_ = nullptr;
+  ucp_rkey_h key_ = nullptr;
+  uint64_t pool_base_ = 0, pool_bytes_ = 0;
+  bool one_sided_ = false;
+  bool drained_ = false, closed_ = false;
+  std::string broken_;
+  uint64_t next_number_ = 0;
+  size_t unsent_frames_ = 0, unsent_bytes_ = 0;
+  size_t in_flight_ = 0;                                          ///< UCX calls that will still call back
+  std::unordered_map<uint64_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by ticket
+};
+
+}  // namespace troupe::ucx

@@ -1,0 +1,52 @@
+// The fabric over UCX: shared memory between the processes of a host, TCP or RDMA between hosts. One UCX
+// worker a process, owned by one progress thread that spins briefly and then sleeps in the kernel.
+//
+// Frames go as eager active messages, whatever their size up to `max_frame_bytes`: UCX keeps the order of
+// eager messages, while the body of a rendezvous message would arrive after later frames. Every frame carries
+// its number on the connection and the receiver checks it, so what arrives is a prefix of what was sent; a
+// gap breaks the connection. Bulk bytes are not frames: they are pulled.
+//
+// A pull is a one-sided get where the peer's memory can be addressed (shared memory: the peer need not even
+// run), else the peer's progress thread sends the bytes: over TCP, UCX would emulate the get with messages,
+// at half the bandwidth or less.
+//
+// The lane lies inside the trust boundary: any process that knows an address can make UCX misbehave.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages/time.hpp"
+#include "transport/fabric.hpp"
+
+namespace troupe {
+
+enum class pull_path { automatic, one_sided, by_message };
+
+struct ucx_options {
+  node_id self;
+  incarnation life;
+  duration spin = 50us;     ///< how long the idle progress thread spins before it sleeps; 0 = sleep at once
+  duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before
+  size_t max_frame_bytes = 16u << 20;
+  /// Sent but not yet taken by the carrier, per peer. More is discarded.
+  size_t max_unsent_frames = 16384;
+  size_t max_unsent_bytes = 64u << 20;
+  /// Handed to `send` but not yet seen by the progress thread, all peers together. More is discarded.
+  size_t max_queued_bytes = 256u << 20;
+  pull_path pulls = pull_path::automatic;
+  /// Environment variables that UCX reads, set where the user has not set them himself. Without
+  /// POSIX_ERROR_HANDLING, UCX silently falls back to TCP between processes of one host.
+  std::vector<std::pair<std::string, std::string>> environment = {
+      {"UCX_TLS", "posix,cma,tcp,self"},
+      {"UCX_POSIX_ERROR_HANDLING", "y"},
+      {"UCX_KEEPALIVE_INTERVAL", "200ms"},
+  };
+};
+
+/// Changes the environment: call it before other threads start. `clock` drives `on_tick` and outlives the
+/// fabric. Throws std::runtime_error if UCX cannot be started.
+std::unique_ptr<fabric> make_ucx_fabric(const ucx_options& options, const clock& clock);
+
+}  // namespace troupe
