@@ -48,8 +48,13 @@ class fault_reader {
   fault_spec read(section& s) {
     fault_spec f;
     const auto kind = s.choice("kind", kind_names);
-    const auto& form = forms[kind];
-    f.kind = static_cast<fault_kind>(kind);
+    if (!kind) {  // what it needs is not known then
+      for (const auto* key : {"at_s", "for_s", "between", "node", "extra_ms", "gbit_per_s", "ppm"})
+        s.unused(key);
+      return f;
+    }
+    const auto& form = forms[*kind];
+    f.kind = static_cast<fault_kind>(*kind);
     f.at = s.seconds("at_s", 0, 7 * day_s);
     if (f.at >= length_) {
       s.refuse("at_s",
@@ -89,7 +94,7 @@ class fault_reader {
       s.unused("node");
       return;
     }
-    f.a = f.b = node_id{static_cast<uint32_t>(s.choice("node", nodes_))};
+    f.a = f.b = node_id{static_cast<uint32_t>(s.choice("node", nodes_).value_or(0))};
   }
 
   static void read_amount(section& s, const fault_form& form, fault_spec& f) {
@@ -99,7 +104,7 @@ class fault_reader {
       unused(s, "extra_ms", form);
     }
     if (form.how_much == amount::gbit_per_s) {
-      f.gbit_per_s = s.number("gbit_per_s", "Gbit/s", 1e-6, 100'000);
+      f.gbit_per_s = s.number("gbit_per_s", "a number of Gbit/s", 1e-6, 100'000);
     } else {
       unused(s, "gbit_per_s", form);
     }

@@ -19,9 +19,15 @@ constexpr bool has_cuda = true;
 constexpr bool has_cuda = false;
 #endif
 
-device_spec read_device(section& s) {
+/// Nothing if its kind is not known: what it would ask of models and other keys is not known either.
+std::optional<device_spec> read_device(section& s) {
+  const auto kind = s.choice("kind", kind_names);
+  if (!kind) {
+    for (const auto* key : {"count", "memory_gb", "jitter", "threads"}) s.unused(key);
+    return {};
+  }
   device_spec d;
-  d.kind = static_cast<device_kind>(s.choice("kind", kind_names));
+  d.kind = static_cast<device_kind>(*kind);
   d.count = static_cast<uint32_t>(s.integer("count", 1, 4096, 1));
   // 0: as much as the device has
   d.memory_bytes = static_cast<uint64_t>(s.number("memory_gb", "gigabytes", 0, 65536, 0) * (1 << 30));
@@ -59,12 +65,15 @@ node_spec read_node(section& s) {
   }
   n.data_port = static_cast<uint16_t>(s.integer("data_port", 0, 65535, 0));
   n.data_interface = s.text("data_interface", "");
-  for (auto* device : s.tables("device")) n.devices.push_back(read_device(*device));
+  const auto devices = s.tables("device");
+  for (auto* device : devices) {
+    if (const auto d = read_device(*device)) n.devices.push_back(*d);
+  }
 
-  if (n.has(node_role::worker) && n.devices.empty()) {
+  if (n.has(node_role::worker) && devices.empty()) {
     s.refuse("roles", "a worker needs a device; add a [[node.device]] to it");
   }
-  if (!n.roles.empty() && !n.has(node_role::worker) && !n.devices.empty()) {
+  if (!n.roles.empty() && !n.has(node_role::worker) && !devices.empty()) {
     s.refuse("roles", "only a worker uses devices; add the role \"worker\" or remove its [[node.device]]");
   }
   return n;
@@ -113,6 +122,9 @@ void require_roles(section& root, const std::vector<section*>& sections,
     }
     return;
   }
+  for (const auto& n : nodes) {
+    if (n.roles.empty()) return;  // a problem already, and it may be the missing one
+  }
   if (count(node_role::gateway) == 0) {
     root.refuse("node", "no node is a gateway; add \"gateway\" to the roles of one");
   }
@@ -157,7 +169,7 @@ std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& n
   for (auto* s : root.tables("link")) {
     link_spec l;
     for (const auto i : s->choices("nodes", names, true)) l.nodes.emplace_back(names[i]);
-    l.gbit_per_s = s->number("gbit_per_s", "Gbit/s", 0.001, 100'000);
+    l.gbit_per_s = s->number("gbit_per_s", "a number of Gbit/s", 0.001, 100'000);
     l.leaf = s->text("leaf", "");
     l.domain = s->text("domain", "");
     links.push_back(std::move(l));

@@ -1,14 +1,18 @@
-#include <array>
+#include <algorithm>
 
 #include "config/sections.hpp"
+#include "policies/batching.hpp"
+#include "policies/matchmaking.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> batching_choices{"deferred", "eager"};
-constexpr std::array<std::string_view, 2> shedding_choices{"window", "timeout"};
-constexpr std::array<std::string_view, 2> matchmaking_choices{"lowest_id", "earliest_free"};
+std::string pick(section& s, std::string_view key, std::span<const std::string_view> known,
+                 std::string_view fallback) {
+  const auto found = std::find(known.begin(), known.end(), fallback);
+  return std::string{known[s.choice(key, known, static_cast<size_t>(found - known.begin()))]};
+}
 
 constexpr double most_us = 1e6;
 
@@ -17,9 +21,9 @@ constexpr double most_us = 1e6;
 policy_spec read_policy(section& root) {
   auto& s = root.table_or_empty("policy");
   policy_spec p;
-  p.batching = batching_choices[s.choice("batching", batching_choices, 0)];
-  p.shedding = shedding_choices[s.choice("shedding", shedding_choices, 0)];
-  p.matchmaking = matchmaking_choices[s.choice("matchmaking", matchmaking_choices, 0)];
+  p.batching = pick(s, "batching", batching_names(), "deferred");
+  p.shedding = pick(s, "shedding", shedding_names(), "window");
+  p.matchmaking = pick(s, "matchmaking", matchmaking_names(), "lowest_id");
   // Decision to inputs on the device: one hop of a few tens of microseconds and a pull over TCP. The margins
   // suit CPUs that share their cores with other work; on a quiet RDMA cluster all four can be far smaller.
   p.network.control = s.microseconds("network_control_us", 0, most_us, 200);

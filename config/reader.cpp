@@ -36,6 +36,7 @@ std::string written(const toml::node& node) {
     if (s->get().size() > longest) return "a text of " + std::to_string(s->get().size()) + " bytes";
     return in_quotes(s->get());
   }
+  if (const auto* x = node.as_floating_point()) return fmt::format("{:#}", x->get());
   std::ostringstream out;
   node.visit([&](const auto& x) {
     if constexpr (toml::is_value<decltype(x)>) out << x.get();
@@ -86,9 +87,9 @@ void section::refuse(std::string_view key, std::string_view what) {
 
 void section::refuse(std::string_view what) { owner_.refuse(from_->header, path_, what); }
 
-void section::must_be(std::string_view key, std::string_view expected) {
+void section::must_be(std::string_view key, std::string_view expected, std::string_view more) {
   if (has(key)) {
-    refuse(key, fmt::format("must be {}, not {}", expected, written(*from_->table->get(key))));
+    refuse(key, fmt::format("must be {}, not {}{}", expected, written(*from_->table->get(key)), more));
   } else {
     refuse(key, fmt::format("is missing; it must be {}", expected));
   }
@@ -168,21 +169,29 @@ std::string section::name(std::string_view key, std::optional<std::string> fallb
   return keep(key, fallback.value_or(""));
 }
 
-size_t section::choice(std::string_view key, std::span<const std::string_view> choices,
-                       std::optional<size_t> fallback, std::string_view expected) {
+std::optional<size_t> section::find_choice(std::string_view key, std::span<const std::string_view> choices,
+                                           std::string_view expected) {
+  const auto* given = has(key) ? from_->table->get(key)->as_string() : nullptr;
+  const auto found = given ? std::find(choices.begin(), choices.end(), given->get()) : choices.end();
+  if (found != choices.end()) return static_cast<size_t>(found - choices.begin());
+  const auto near = given ? nearest(given->get(), choices) : std::string_view{};
+  must_be(key, expected.empty() ? "one of " + listed(choices) : std::string{expected},
+          near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  return {};
+}
+
+size_t section::choice(std::string_view key, std::span<const std::string_view> choices, size_t fallback,
+                       std::string_view expected) {
   note(key);
-  assert(!choices.empty());
-  size_t chosen = fallback.value_or(0);
-  if (has(key) || !fallback) {
-    const auto* given = has(key) ? from_->table->get(key)->as_string() : nullptr;
-    const auto found = given ? std::find(choices.begin(), choices.end(), given->get()) : choices.end();
-    if (found != choices.end()) {
-      chosen = static_cast<size_t>(found - choices.begin());
-    } else {
-      must_be(key, expected.empty() ? "one of " + listed(choices) : std::string{expected});
-    }
-  }
+  const auto chosen = has(key) ? find_choice(key, choices, expected).value_or(fallback) : fallback;
   keep(key, std::string{choices[chosen]});
+  return chosen;
+}
+
+std::optional<size_t> section::choice(std::string_view key, std::span<const std::string_view> choices) {
+  note(key);
+  const auto chosen = find_choice(key, choices, {});
+  if (chosen) keep(key, std::string{choices[*chosen]});
   return chosen;
 }
 

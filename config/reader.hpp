@@ -35,9 +35,11 @@ class section {
   std::string text(std::string_view key, std::optional<std::string> fallback = {});
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
-  /// One of `choices`; its index. `expected` is for the messages, the choices if empty.
-  size_t choice(std::string_view key, std::span<const std::string_view> choices,
-                std::optional<size_t> fallback = {}, std::string_view expected = {});
+  /// The index of one of `choices`. `expected` is for the messages, the choices if empty.
+  size_t choice(std::string_view key, std::span<const std::string_view> choices, size_t fallback,
+                std::string_view expected = {});
+  /// The same for a required key; nothing after a problem.
+  std::optional<size_t> choice(std::string_view key, std::span<const std::string_view> choices);
   /// An array of different ones of `choices`; their indices, as written. Recorded if given.
   std::vector<size_t> choices(std::string_view key, std::span<const std::string_view> known, bool required);
 
@@ -73,7 +75,9 @@ class section {
 
   section& child(std::string_view key, std::unique_ptr<source> from, bool repeated);
   void note(std::string_view key);
-  void must_be(std::string_view key, std::string_view expected);
+  void must_be(std::string_view key, std::string_view expected, std::string_view more = {});
+  std::optional<size_t> find_choice(std::string_view key, std::span<const std::string_view> choices,
+                                    std::string_view expected);
   template <class T>
   T keep(std::string_view key, T value);
   duration span_of_time(std::string_view key, std::string_view unit, double unit_ms, double least,

@@ -14,7 +14,9 @@ namespace {
 template <class Sink>
 std::string read_pieces(const std::filesystem::path& file, Sink sink) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) return "cannot be read: it is a directory";
+  const auto type = std::filesystem::status(file, ignored).type();
+  if (type == std::filesystem::file_type::directory) return "cannot be read: it is a directory";
+  if (type == std::filesystem::file_type::character) return "cannot be read: it is a device";
   errno = 0;
   std::ifstream in{file, std::ios::binary};
   if (!in) return std::string{"cannot be read: "} + std::strerror(errno ? errno : EIO);

@@ -9,7 +9,7 @@ struct text_file {
   std::string error;  ///< "cannot be read: No such file or directory"; empty: it was read
 };
 
-/// The whole file. Directories and files beyond 64 MiB are refused.
+/// The whole file. Directories, devices and files beyond 64 MiB are refused.
 text_file read_text_file(const std::filesystem::path& file);
 
 /// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large.

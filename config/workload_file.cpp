@@ -76,8 +76,16 @@ class load_reader {
     read_total(root);
     std::map<size_t, uint32_t> lines;
     for (auto* s : root.tables("model")) {
-      const auto i = s->choice("name", names_);
-      if (const auto [first, fresh] = lines.emplace(i, s->at("name").line); !fresh && s->has("name")) {
+      const auto known = s->choice("name", names_);
+      if (!known) {
+        model_load nobody;
+        model_spec anything;
+        anything.max_batch = UINT32_MAX;
+        read_model(*s, nobody, anything);
+        continue;
+      }
+      const auto i = *known;
+      if (const auto [first, fresh] = lines.emplace(i, s->at("name").line); !fresh) {
         s->refuse("name", fmt::format("model '{}' already has its load in line {}; remove one", names_[i],
                                       first->second));
       }

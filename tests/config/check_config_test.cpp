@@ -1,0 +1,69 @@
+#include "tools/check_config.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+const std::string quickstart = TROUPE_EXAMPLES "/quickstart/cluster.toml";
+const std::string absent = "/nowhere/cluster.toml";
+
+struct run {
+  std::ostringstream out, err;
+  int code;
+  template <class F>
+  run(F f, const std::string& path, bool json) : code(f(path, json, out, err)) {}
+};
+
+}  // namespace
+
+TEST_CASE("check sums a good cluster up in one line") {
+  const run r{check_config, quickstart, false};
+  CHECK(r.code == 0);
+  CHECK(r.err.str() == "");
+  CHECK(r.out.str() ==
+        quickstart + ": ok: 2 nodes, 3 models, 1 slot, hash " + read_cluster(quickstart).spec.hash + "\n");
+}
+
+TEST_CASE("check reports problems to the error stream and exits with 2") {
+  const run r{check_config, absent, false};
+  CHECK(r.code == 2);
+  CHECK(r.out.str() == "");
+  CHECK(r.err.str() == absent + ": cannot be read: No such file or directory\n");
+}
+
+TEST_CASE("check as JSON is one document either way") {
+  const auto good = nlohmann::json::parse(run{check_config, quickstart, true}.out.str());
+  CHECK(good["ok"] == true);
+  CHECK(good["nodes"] == 2);
+  CHECK(good["problems"].empty());
+  const run r{check_config, absent, true};
+  CHECK(r.code == 2);
+  CHECK(r.err.str() == "");
+  const auto bad = nlohmann::json::parse(r.out.str());
+  CHECK(bad["ok"] == false);
+  CHECK(bad["problems"][0]["text"] == "cannot be read: No such file or directory");
+}
+
+TEST_CASE("dump prints TOML that reads back, or JSON with origins") {
+  const run toml{dump_config, quickstart, false};
+  CHECK(toml.code == 0);
+  CHECK(read_cluster_text(toml.out.str(), "dump.toml", "/elsewhere").spec.hash ==
+        read_cluster(quickstart).spec.hash);
+  const auto json = nlohmann::json::parse(run{dump_config, quickstart, true}.out.str());
+  CHECK(json["policy"]["margin_us"]["value"] == 500);
+  CHECK(json["policy"]["margin_us"]["origin"] == "default");
+  CHECK(json["node"][0]["name"]["value"] == "head");
+  CHECK(json["node"][0]["name"]["origin"] == quickstart + ":14:8");
+}
+
+TEST_CASE("dump of a bad file reports its problems and prints nothing") {
+  const run r{dump_config, absent, false};
+  CHECK(r.code == 2);
+  CHECK(r.out.str() == "");
+  CHECK(r.err.str() != "");
+}

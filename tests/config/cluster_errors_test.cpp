@@ -1,0 +1,188 @@
+// A gallery of bad cluster files: what was changed in a good one, and all that is said about it.
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct bad_file {
+  const char* was;       ///< in the good file
+  const char* is;        ///< instead
+  const char* problems;  ///< all of them, one a line, without the file's name
+};
+
+void check(std::string_view good, std::initializer_list<bad_file> files) {
+  for (const auto& bad : files) {
+    const std::string was = bad.was, is = bad.is;
+    CAPTURE(was);
+    CAPTURE(is);
+    std::string said;
+    for (const auto& p : read(changed(good, was, is)).problems) {
+      REQUIRE(p.where.file == "cluster.toml");
+      said += (said.empty() ? "" : "\n") + to_string(p).substr(std::string_view{"cluster.toml:"}.size());
+    }
+    CHECK(said == std::string{bad.problems});
+  }
+}
+
+}  // namespace
+
+// One line a file, however long its message.
+// clang-format off
+
+TEST_CASE("a value of the wrong type or out of range is named with its place and what it must be") {
+  check(good_cluster, {
+      {"7701", R"("7701")", R"(9:16: node.control_port: must be an integer in 1..65535, not "7701")"},
+      {"7701", "0", "9:16: node.control_port: must be an integer in 1..65535, not 0"},
+      {"7701", "70000", "9:16: node.control_port: must be an integer in 1..65535, not 70000"},
+      {"7701", "7701.0", "9:16: node.control_port: must be an integer in 1..65535, not 7701.0"},
+      {"7701", "true", "9:16: node.control_port: must be an integer in 1..65535, not true"},
+      {"= 100", "= [100]", "5:14: limits.queue_rows: must be an integer in 1..16777216, not an array"},
+      {"= 20", "= nan", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not nan"},
+      {"= 20", "= inf", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not inf"},
+      {"= 20", "= -5", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not -5"},
+      {"= 20", R"(= "20ms")", R"(20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20ms")"},
+      {"= 20", "= 2026-01-01", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not 2026-01-01"},
+      {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", not "defered"; did you mean 'deferred'?)"},
+      {R"("emulated")", "7", R"(16:8: node.device.kind: must be one of "cpu", "emulated", "cuda", not 7)"},
+      {"count = 2", "jitter = 2", "17:10: node.device.jitter: must be a fraction in 0..1, not 2"},
+      {R"("head")", R"("a head")", R"(7:8: node.name: must be a name of up to 64 letters, digits, '_', '-' and '.', not "a head")"},
+      {R"(name = "m")", "name = \"m\\u0000\"", "19:8: model.name: must be a name of up to 64 letters, digits, '_', '-' and '.', not \"m\\u0000\""},
+      {R"(["worker"])", R"("worker")", R"(13:9: node.roles: must be an array of "gateway", "scheduler", "worker", not "worker")"},
+      {"[policy]", "[[policy]]", "2:1: policy: must be a table, not an array of tables"},
+      {"[[model]]", "[model]", "18:1: model: must be written as [[model]], once for each"},
+  });
+}
+
+TEST_CASE("a missing key is named at the head of its section") {
+  check(good_cluster, {
+      {R"(name = "test")", "", "1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'"},
+      {"control_port = 7702", "", "11:1: node.control_port: is missing; it must be an integer in 1..65535"},
+      {"http_port = 8080", "", "6:1: node.http_port: is missing; it must be an integer in 1..65535"},
+      {"kind = \"emulated\"\n", "", R"(15:1: node.device.kind: is missing; it must be one of "cpu", "emulated", "cuda")"},
+      {"slo_ms = 20", "", "18:1: model.slo_ms: is missing; it must be milliseconds in 0.001..3600000"},
+      {"alpha_ms = 1, ", "", "21:11: model.profile.alpha_ms: is missing; it must be milliseconds in 0..3600000"},
+      {"", "[[link]]\nnodes = [\"head\", \"worker\"]\n", "22:1: link.gbit_per_s: is missing; it must be a number of Gbit/s in 0.001..100000"},
+  });
+}
+
+TEST_CASE("an unknown key is refused with the nearest known one, or with all of them") {
+  check(good_cluster, {
+      {"slo_ms = 20", "slo_ms = 20\nslo = 5", "21:1: model: unknown key 'slo'; did you mean 'slo_ms'?"},
+      {"count = 2", "cuont = 2", "17:1: node.device: unknown key 'cuont'; did you mean 'count'?"},
+      {"[limits]", "[limit]", "4:2: unknown key 'limit'; did you mean 'limits'?"},
+      {"count = 2", "size = 2", "17:1: node.device: unknown key 'size'; known: kind, count, memory_gb, jitter, threads"},
+      {"beta_ms = 5", "beta_ms = 5, gamma = 2", "21:40: model.profile: unknown key 'gamma'; known: alpha_ms, beta_ms"},
+  });
+}
+
+TEST_CASE("broken TOML is one problem with its place") {
+  check(good_cluster, {
+      {R"(name = "test")", "name = ", R"(1:8: not valid TOML: Error while parsing key-value pair: expected value, saw '\n')"},
+      {"= 100", "= 100 rows", "5:18: not valid TOML: Error while parsing key-value pair: expected a comment or whitespace, saw 'r'"},
+      {"slo_ms = 20", "slo_ms = 20\nslo_ms = 30", "21:10: not valid TOML: Error while parsing key-value pair: cannot redefine existing integer 'slo_ms'"},
+  });
+}
+
+TEST_CASE("nodes must be distinct, reachable and make a cluster") {
+  check(good_cluster, {
+      {"\"worker\"\nroles", "\"head\"\nroles", "12:8: node.name: node 'head' is already defined in line 7; choose another name"},
+      {"7702", "7701", "14:16: node.control_port: 7701 is already the control_port of node 'head' on 127.0.0.1; choose another port"},
+      {"7702", "8080\nhost = \"localhost\"", "14:16: node.control_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
+      {"8080", "8080\ndata_port = 8080", "11:13: node.data_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
+      {"7702", "7702\nhttp_port = 1", R"(15:13: node.http_port: only a gateway listens for HTTP; add the role "gateway" or remove the port)"},
+      {"7702", "7702\nhost = \"\"", "15:8: node.host: is empty; give a name or an address, or leave it out for 127.0.0.1"},
+      {R"(["worker"])", R"(["worker", "workr"])", R"(13:20: node.roles: holds "workr"; did you mean 'worker'?)"},
+      {R"(["worker"])", R"(["worker", "worker"])", R"(13:20: node.roles: holds "worker" twice; remove one)"},
+      {R"(["worker"])", R"(["worker", 3])", R"(13:20: node.roles: holds 3; it must be an array of "gateway", "scheduler", "worker")"},
+      {R"(["worker"])", R"(["worker", "scheduler"])", R"(13:9: node.roles: a cluster has one scheduler and node 'head' is it already; remove the role "scheduler" here)"},
+      {R"(, "scheduler"])", "]", R"(6:1: node: no node is the scheduler; add "scheduler" to the roles of one)"},
+      {"[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "", "13:9: node.roles: a worker needs a device; add a [[node.device]] to it"},
+      {"8080", "8080\n[[node.device]]\nkind = \"emulated\"", R"(8:9: node.roles: only a worker uses devices; add the role "worker" or remove its [[node.device]])"},
+      {"count = 2", "threads = 2", "17:11: node.device.threads: only a cpu device has threads; remove it"},
+  });
+}
+
+TEST_CASE("a link joins nodes that exist") {
+  check(good_cluster, {
+      {"", "[[link]]\ngbit_per_s = 10\nnodes = [\"head\", \"wroker\"]\n", R"(24:18: link.nodes: holds "wroker"; did you mean 'worker'?)"},
+      {"", "[[link]]\ngbit_per_s = 10\nnodes = []\n", R"(24:9: link.nodes: must be an array of "head", "worker", not an array)"},
+  });
+}
+
+TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model is defined once") {
+  check(good_cluster, {
+      {"{ alpha_ms = 1, beta_ms = 5 }", R"("measure")", "21:11: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
+      {"profile = { alpha_ms = 1, beta_ms = 5 }\n", "", "18:1: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
+      {"{ alpha_ms = 1, beta_ms = 5 }", "{ alpha_ms = 0, beta_ms = 0 }", "21:24: model.profile.alpha_ms: a batch must take time; alpha_ms and beta_ms cannot both be 0"},
+      {"slo_ms = 20", "slo_ms = 6.5", "20:10: model.slo_ms: 6.5 ms cannot be met: a batch of one takes 6 ms, its way 0.22 ms, response and margin of [policy] 1.5 ms; give at least 7.72"},
+      {"", "[[model]]\nname = \"m\"\nslo_ms = 20\nprofile = { alpha_ms = 1, beta_ms = 5 }\n", "23:8: model.name: model 'm' is already defined in line 19; choose another name"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \"mpl.onnx\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/mpl.onnx cannot be read: No such file or directory"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \".\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/ cannot be read: it is a directory"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \"/dev/zero\"", "21:10: model.source: /dev/zero cannot be read: it is a device"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\"\ninput_bytes = 4", "22:15: model.input_bytes: the ONNX file already says it; remove this key or the source"},
+      {R"("emulated")", R"("cpu")", "18:1: model.source: is missing; it must be the path of an ONNX file, relative to this file (only a cluster of emulated devices can do without)"},
+      {"{ alpha_ms = 1, beta_ms = 5 }", R"({ file = "none.csv" })", "21:20: model.profile.file: " TROUPE_FIXTURES "/onnx/none.csv: cannot be read: No such file or directory"},
+  });
+}
+
+#ifndef TROUPE_CUDA
+TEST_CASE("a build without CUDA says so") {
+  check(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\""), {
+      {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use "cpu" or "emulated")"},
+  });
+}
+#endif
+
+TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {
+  check(good_cluster, {
+      {"queue_rows = 100", "node_timeout_ms = 150", "5:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms: one late heartbeat would be a death; give at least 200"},
+      {"queue_rows = 100", "pool_mb = 32", "4:1: limits.body_mb: a body of 64 MB does not fit into the pool; give at most pool_mb = 32 or a larger pool"},
+  });
+}
+
+// clang-format on
+
+TEST_CASE("a profile's name is looked up in its file, and a bad file's problems are reported once") {
+  const auto given = [](const std::string& profile) {
+    return changed(good_cluster, "{ alpha_ms = 1, beta_ms = 5 }", profile);
+  };
+  const std::string a100 = TROUPE_EXAMPLES "/profiles/a100.csv";
+  CHECK(listed(read(given("{ file = \"" + a100 + "\", name = \"ResNet5O\" }")).problems)
+            .ends_with(": model.profile.name: " + a100 +
+                       " has no profile of 'ResNet5O'; did you mean 'ResNet50'?\n"));
+
+  const auto said = listed(read(given("{ file = \"mlp.json\" }\n[[model]]\nname = \"n\"\n"
+                                      "profile = { file = \"mlp.json\" }"))
+                               .problems);
+  CHECK(said == TROUPE_FIXTURES
+        "/onnx/mlp.json:1:1: the first line must be model,alpha_ms,beta_ms or "
+        "model,alpha_ms,beta_ms,slo_ms\n");
+}
+
+TEST_CASE("all problems are reported at once, in the order of the file") {
+  auto text = changed(good_cluster, "deferred", "later");
+  text = changed(text, "7701", "-1");
+  text = changed(text, "count = 2", "coutn = 2");
+  text = changed(text, "slo_ms = 20", "slo_ms = \"20\"");
+  CHECK(listed(read(text).problems) ==
+        R"(cluster.toml:3:12: policy.batching: must be one of "deferred", "eager", not "later"
+cluster.toml:9:16: node.control_port: must be an integer in 1..65535, not -1
+cluster.toml:17:1: node.device: unknown key 'coutn'; did you mean 'count'?
+cluster.toml:20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20"
+)");
+}
+
+TEST_CASE("an empty file says what a cluster consists of") {
+  CHECK(listed(read("").problems) ==
+        R"(cluster.toml:1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'
+cluster.toml:1:1: node: is missing; describe each process of the cluster in a [[node]] section
+cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section
+)");
+}
+
+TEST_CASE("a file that cannot be read is one problem") {
+  CHECK(listed(read_cluster("/nowhere/cluster.toml").problems) ==
+        "/nowhere/cluster.toml: cannot be read: No such file or directory\n");
+  CHECK(listed(read_cluster("/").problems) == "/: cannot be read: it is a directory\n");
+}

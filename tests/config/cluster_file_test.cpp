@@ -1,0 +1,222 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+std::string hash_of(std::string_view text) {
+  const auto cluster = read(text);
+  CHECK(listed(cluster.problems) == "");
+  return cluster.spec.hash;
+}
+
+void write(const std::filesystem::path& file, std::string_view text) { std::ofstream{file} << text; }
+
+/// A directory of its own, gone afterwards.
+struct scratch {
+  std::filesystem::path path;
+  explicit scratch(const char* name)
+      : path(std::filesystem::temp_directory_path() / (name + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path);
+  }
+  ~scratch() { std::filesystem::remove_all(path); }
+};
+
+/// What a cluster means, without how its profiles were given: a dump writes them out.
+void check_same(const cluster_spec& a, const cluster_spec& b) {
+  CHECK(a.hash == b.hash);
+  CHECK(a.name == b.name);
+  REQUIRE(a.nodes.size() == b.nodes.size());
+  for (size_t i = 0; i < a.nodes.size(); ++i) {
+    CHECK(a.nodes[i].name == b.nodes[i].name);
+    CHECK(a.nodes[i].host == b.nodes[i].host);
+    CHECK(a.nodes[i].control_port == b.nodes[i].control_port);
+    CHECK(a.nodes[i].http_port == b.nodes[i].http_port);
+    CHECK(a.nodes[i].data_port == b.nodes[i].data_port);
+    CHECK(a.nodes[i].roles == b.nodes[i].roles);
+  }
+  REQUIRE(a.models.size() == b.models.size());
+  for (size_t i = 0; i < a.models.size(); ++i) {
+    CHECK(a.models[i].name == b.models[i].name);
+    CHECK(a.models[i].path == b.models[i].path);
+    CHECK(a.models[i].slo == b.models[i].slo);
+    CHECK(a.models[i].latency == b.models[i].latency);
+    CHECK(a.models[i].max_batch == b.models[i].max_batch);
+    CHECK(a.models[i].input_bytes == b.models[i].input_bytes);
+    CHECK(a.models[i].output_bytes == b.models[i].output_bytes);
+    CHECK(a.models[i].weight == b.models[i].weight);
+  }
+  CHECK(a.policy.batching == b.policy.batching);
+  CHECK(a.policy.network == b.policy.network);
+  CHECK(a.limits.queue_rows == b.limits.queue_rows);
+  CHECK(a.limits.drain_timeout == b.limits.drain_timeout);
+  CHECK(a.links.size() == b.links.size());
+  CHECK(a.slots.size() == b.slots.size());
+}
+
+}  // namespace
+
+TEST_CASE("what is left out has a default") {
+  const auto cluster = read(good_cluster);
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& c = cluster.spec;
+  CHECK(c.name == "test");
+  CHECK(c.nodes[0].host == "127.0.0.1");
+  CHECK(c.nodes[0].data_port == 0);
+  CHECK(c.policy.shedding == "window");
+  CHECK(c.policy.matchmaking == "lowest_id");
+  CHECK(c.policy.network == network_delay{200us, 20us});
+  CHECK(c.policy.response == 1ms);
+  CHECK(c.policy.margin == 500us);
+  CHECK(c.limits.queue_rows == 100);
+  CHECK(c.limits.requests_in_flight == 65536);
+  CHECK(c.limits.pool_bytes == 256 << 20);
+  CHECK(c.limits.body_bytes == 64 << 20);
+  CHECK(c.limits.request_timeout == 1s);
+  CHECK(c.limits.heartbeat == 100ms);
+  CHECK(c.limits.node_timeout == 1s);
+  CHECK(c.limits.drain_timeout == 10s);
+  CHECK(c.models[0].max_batch == 64);
+  CHECK(c.models[0].latency == latency_model{1ms, 5ms});
+  CHECK(c.models[0].origin == profile_origin::given);
+  CHECK(c.models[0].weight == 1);
+}
+
+TEST_CASE("every device is a slot, numbered through the nodes in the order of the file") {
+  const auto cluster = read(changed(good_cluster, "", R"(
+[[node]]
+name = "both"
+roles = ["gateway", "worker"]
+control_port = 7703
+http_port = 8081
+[[node.device]]
+kind = "emulated"
+memory_gb = 1.5
+jitter = 0.1
+[[node.device]]
+kind = "emulated"
+count = 2
+)"));
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& slots = cluster.spec.slots;
+  REQUIRE(slots.size() == 5);
+  CHECK(slots[1].node == node_id{1});
+  CHECK(slots[1].device == 1);
+  CHECK(slots[2].node == node_id{2});
+  CHECK(slots[2].device == 0);
+  CHECK(slots[2].memory_bytes == 3u << 29);
+  CHECK(slots[2].jitter == 0.1);
+  CHECK(slots[4].device == 2);
+  CHECK(slots[4].jitter == 0);
+}
+
+TEST_CASE("a model's profile can come from a file, and its SLO with it") {
+  const std::string profile =
+      "profile = { file = \"" TROUPE_EXAMPLES "/profiles/a100.csv\", name = \"DenseNet121\" }";
+  const auto cluster = read(changed(changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", profile),
+                                    "slo_ms = 20\n", ""));
+  REQUIRE(listed(cluster.problems) == "");
+  const auto own = read(changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", profile));
+  const auto& m = cluster.spec.models[0];
+  CHECK(m.origin == profile_origin::file);
+  CHECK(m.latency == latency_model{from_ms(0.054), from_ms(10.546)});
+  CHECK(m.slo == 21ms);
+  CHECK(own.spec.models[0].slo == 20ms);
+}
+
+TEST_CASE("a real device runs a model file and measures it") {
+  auto text = changed(good_cluster, "\"emulated\"\ncount = 2", "\"cpu\"\nthreads = 2");
+  text = changed(text, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"");
+  const auto cluster = read(text);
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& m = cluster.spec.models[0];
+  CHECK(m.origin == profile_origin::measured);
+  CHECK(m.latency == latency_model{});
+  CHECK(m.path == TROUPE_FIXTURES "/onnx/mlp.onnx");
+  CHECK(cluster.spec.slots[0].threads == 2);
+}
+
+TEST_CASE("the hash does not depend on spelling, comments, the order of keys or the place of the file") {
+  const auto hash = hash_of(good_cluster);
+  CHECK(hash.size() == 16);
+  CHECK(hash.find_first_not_of("0123456789abcdef") == std::string::npos);
+  CHECK(hash_of(changed(good_cluster, "slo_ms = 20", "slo_ms   =  2.0e1  # generous")) == hash);
+  CHECK(hash_of(changed(good_cluster, "alpha_ms = 1, beta_ms = 5", "beta_ms = 5.0, alpha_ms = 1.0")) == hash);
+  CHECK(hash_of(changed(good_cluster, "queue_rows = 100", "queue_rows = 100\npool_mb = 256")) == hash);
+  CHECK(hash_of("# a comment\n" + changed(good_cluster, "", "\n[clock]\n").substr(0, good_cluster.size())) ==
+        hash);
+  CHECK(read_cluster_text(good_cluster, "other.toml", "/elsewhere").spec.hash == hash);
+}
+
+TEST_CASE("the hash depends on every value") {
+  const auto hash = hash_of(good_cluster);
+  const std::pair<const char*, const char*> changes[] = {{"\"test\"", "\"other\""},
+                                                         {"deferred", "eager"},
+                                                         {"= 100", "= 101"},
+                                                         {"\"head\"", "\"boss\""},
+                                                         {"7701", "7799"},
+                                                         {"8080", "8079"},
+                                                         {"7702", "7702\nhost = \"h\""},
+                                                         {"count = 2", "count = 3"},
+                                                         {"count = 2", "count = 2\njitter = 0.1"},
+                                                         {"name = \"m\"", "name = \"n\""},
+                                                         {"= 20", "= 21"},
+                                                         {"alpha_ms = 1", "alpha_ms = 1.1"},
+                                                         {"beta_ms = 5", "beta_ms = 6"},
+                                                         {"slo_ms", "weight = 2\nslo_ms"}};
+  for (const auto& [was, is] : changes) {
+    CAPTURE(is);
+    CHECK(hash_of(changed(good_cluster, was, is)) != hash);
+  }
+}
+
+TEST_CASE("nodes with other weights have another hash, nodes with the same weights elsewhere the same") {
+  const scratch a{"troupe_a_"}, b{"troupe_b_"};
+  const auto text = changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"m.onnx\"");
+  const auto hash_in = [&](const scratch& s) {
+    return read_cluster_text(text, "cluster.toml", s.path).spec.hash;
+  };
+  write(a.path / "m.onnx", "weights");
+  write(b.path / "m.onnx", "weights");
+  const auto hash = hash_in(a);
+  CHECK(hash.size() == 16);
+  CHECK(hash_in(b) == hash);
+  write(b.path / "m.onnx", "weighty");
+  CHECK(hash_in(b) != hash);
+}
+
+TEST_CASE("a dumped file reads back to the same cluster") {
+  for (const std::string file :
+       {TROUPE_EXAMPLES "/quickstart/cluster.toml", TROUPE_EXAMPLES "/emulated/cluster.toml"}) {
+    CAPTURE(file);
+    const auto cluster = read_cluster(file);
+    REQUIRE(listed(cluster.problems) == "");
+    const auto again = read_cluster_text(to_toml(cluster.effective), "dump.toml", "/elsewhere");
+    REQUIRE(listed(again.problems) == "");
+    check_same(cluster.spec, again.spec);
+    CHECK(meaning(cluster.effective) == meaning(again.effective));
+  }
+}
+
+TEST_CASE("a dump says of every value where it comes from") {
+  const std::string profile =
+      "profile = { file = \"" TROUPE_EXAMPLES "/profiles/a100.csv\", name = \"DenseNet121\" }";
+  const auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", profile);
+  const auto dump = to_toml(read(text).effective);
+  CHECK(dump.starts_with("name = \"test\"  # cluster.toml:1:8\n"));
+  const auto says = [&](std::string_view value, std::string_view origin) {
+    const auto at = dump.find(std::string{value} + " ");
+    if (at == std::string::npos) return false;
+    const auto line = dump.substr(at, dump.find('\n', at) - at);
+    return line.ends_with("  # " + std::string{origin});
+  };
+  CHECK(says("shedding = \"window\"", "default"));
+  CHECK(says("slo_ms = 20", "cluster.toml:20:10"));
+  CHECK(says("alpha_ms = 0.054", TROUPE_EXAMPLES "/profiles/a100.csv:2:1"));
+  CHECK(says("weight = 1", "default"));
+}
