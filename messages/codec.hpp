@@ -65,7 +65,7 @@ void put(const T& x, capnp::AnyStruct::Builder to) {
       std::memcpy(data + at, &raw, sizeof raw);
     } else if constexpr (std::is_same_v<F, std::string>) {
       pointers[at].template setAs<capnp::Text>(capnp::Text::Reader(v.c_str(), v.size()));
-    } else if constexpr (std::is_same_v<F, bytes>) {
+    } else if constexpr (std::is_same_v<F, blob>) {
       pointers[at].template setAs<capnp::Data>(capnp::Data::Reader(v.data(), v.size()));
     } else if constexpr (message_type<F>) {
       const auto& inner = codec_layout<F>::get();
@@ -98,7 +98,7 @@ void take(capnp::AnyStruct::Reader from, T& x) {
       if constexpr (std::is_same_v<F, std::string>) {
         const auto t = p.template getAs<capnp::Text>();
         v.assign(t.begin(), t.size());
-      } else if constexpr (std::is_same_v<F, bytes>) {
+      } else if constexpr (std::is_same_v<F, blob>) {
         const auto d = p.template getAs<capnp::Data>();
         v.assign(d.begin(), d.end());
       } else if constexpr (message_type<F>) {

@@ -21,7 +21,7 @@ struct codec_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using bytes = std::vector<uint8_t>;
+using blob = std::vector<uint8_t>;
 
 namespace detail {
 
@@ -30,7 +30,7 @@ inline constexpr bool is_vector = false;
 template <class E>
 inline constexpr bool is_vector<std::vector<E>> = true;
 template <class T>
-inline constexpr bool is_list = is_vector<T> && !std::is_same_v<T, bytes>;
+inline constexpr bool is_list = is_vector<T> && !std::is_same_v<T, blob>;
 
 /// What is stored for a scalar field: ids as their integers, times as nanoseconds.
 template <class F>
@@ -68,7 +68,7 @@ constexpr capnp::schema::Type::Which kind_of() {
   using W = capnp::schema::Type;
   if constexpr (std::is_same_v<F, std::string>)
     return W::TEXT;
-  else if constexpr (std::is_same_v<F, bytes>)
+  else if constexpr (std::is_same_v<F, blob>)
     return W::DATA;
   else if constexpr (is_vector<F>)
     return W::LIST;

@@ -12,7 +12,7 @@ using node_id = strong_id<struct node_tag, uint32_t>;        ///< index of a [[n
 using model_id = strong_id<struct model_tag, uint32_t>;      ///< index of a [[model]] in the cluster file
 using slot_id = strong_id<struct slot_tag, uint32_t>;        ///< an execution slot, dense over the cluster
 using batch_id = strong_id<struct batch_tag, uint64_t>;      ///< unique within its model queue's incarnation
-using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique within its gateway's incarnation
+using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique over the cluster; 0 is none
 
 /// One life of a node: larger than that of any earlier life of the same node. 0 stands for "whichever lives".
 using incarnation = strong_id<struct incarnation_tag, uint64_t>;

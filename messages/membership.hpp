@@ -43,19 +43,18 @@ struct rejection {
 
 /// Data lane, every heartbeat. Answered by a pong; the four times give the clock offset.
 struct ping {
-  uint64_t sequence = 0;
-  int64_t sent_at =
-      0;  ///< nanoseconds of the sender's clock; a plain number, so that the lane does not convert it
-  TROUPE_MESSAGE(ping, sequence, sent_at)
+  int64_t sent_at = 0;        ///< of the sender's clock; a plain number, so that the lane does not convert it
+  bool synchronised = false;  ///< the sender knows the receiver's clock
+  TROUPE_MESSAGE(ping, sent_at, synchronised)
   bool operator==(const ping&) const = default;
 };
 
 struct pong {
-  uint64_t sequence = 0;
   int64_t ping_sent_at = 0;  ///< as in the ping
   int64_t received_at = 0;   ///< of the answering node's clock
   int64_t sent_at = 0;       ///< likewise
-  TROUPE_MESSAGE(pong, sequence, ping_sent_at, received_at, sent_at)
+  bool synchronised = false;
+  TROUPE_MESSAGE(pong, ping_sent_at, received_at, sent_at, synchronised)
   bool operator==(const pong&) const = default;
 };
 

@@ -58,17 +58,8 @@ struct batch_order {
 };
 
 /// Why a worker did not run a batch. The requests come back: none of them started.
-enum class refusal : uint16_t {
-  none,
-  late,
-  old_epoch,
-  busy,
-  unknown_model,
-  no_memory,
-  stale_input,
-  draining
-};
-inline constexpr size_t refusal_count = 8;
+enum class refusal : uint16_t { none, late, old_epoch, busy, unknown_model, no_memory };
+inline constexpr size_t refusal_count = 6;
 std::string_view to_string(refusal r);
 
 /// gpu_worker → model_queue and rank_arbiter: the batch has left the slot.

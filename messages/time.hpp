@@ -37,10 +37,6 @@ class machine_clock final : public clock {
   time_point now() const override {
     return time_point{std::chrono::steady_clock::now().time_since_epoch() + offset_};
   }
-  /// When the machine's steady clock will show `t` of this clock: for waiting.
-  std::chrono::steady_clock::time_point machine_time(time_point t) const {
-    return std::chrono::steady_clock::time_point{t.time_since_epoch() - offset_};
-  }
 
  private:
   duration offset_;

@@ -11,14 +11,12 @@ enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapac
 enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6;
 }
-enum Refusal {
-  none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; staleInput @6; draining @7;
-}
+enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; }
 enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12;
 }
-enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; taken @4; }
+enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
 struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
 struct RegionRef {
@@ -55,8 +53,8 @@ struct BatchDone {
   startedAt @5 :Int64; finishedAt @6 :Int64; stale @7 :List(UInt64);
 }
 
-struct Ping { sequence @0 :UInt64; sentAt @1 :Int64; }
-struct Pong { sequence @0 :UInt64; pingSentAt @1 :Int64; receivedAt @2 :Int64; sentAt @3 :Int64; }
+struct Ping { sentAt @0 :Int64; synchronised @1 :Bool; }
+struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; synchronised @3 :Bool; }
 
 struct Hello {
   node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;

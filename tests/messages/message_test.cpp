@@ -31,3 +31,21 @@ TEST_CASE("data types have the names and sizes of the V2 protocol") {
   CHECK(size_of(data_type::bf16) == 2);
   CHECK(row_bytes({"x", data_type::fp32, {3, 32, 32}}) == 12288);
 }
+
+#include "messages/shift_times.hpp"
+
+TEST_CASE("shifting moves every time in a message, at any depth, but not never and long ago") {
+  batch_order order;
+  order.exec_at = time_point{5s};
+  order.start_by = never;
+  order.requests.resize(2);
+  order.requests[1].deadline = time_point{7s};
+  order.requests[1].arrival = long_ago;
+  shift_times(order, -2s);
+  CHECK(order.exec_at == time_point{3s});
+  CHECK(order.start_by == never);
+  CHECK(order.requests[1].deadline == time_point{5s});
+  CHECK(order.requests[1].arrival == long_ago);
+  CHECK(has_times<submit>);
+  CHECK_FALSE(has_times<completion>);
+}

@@ -1,0 +1,85 @@
+// CAF type ids of what actors of one process tell each other, and of the frames of the control lane.
+#pragma once
+#include <caf/message.hpp>
+#include <caf/type_id.hpp>
+#include <caf/typed_actor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/events.hpp"
+#include "actors/shell.hpp"
+#include "messages/caf_types.hpp"
+
+namespace troupe {
+
+/// To a host: messages for its shells.
+struct delivery {
+  parcel messages;
+};
+
+struct group_report {
+  std::vector<address> actors;
+  std::vector<metric> metrics;
+  size_t unfinished = 0;
+};
+
+/// To a host: call `reply`, on the host's thread.
+struct report_query {
+  std::function<void(group_report)> reply;
+};
+
+/// On the control lane. `from.life` and `to.life` are what the sender knows.
+struct control_frame {
+  address from;
+  address to;
+  caf::message body;
+};
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, control_frame& x) {
+  return f(caf::meta::type_name("control_frame"), x.from, x.to, x.body);
+}
+
+/// From the data lane to the node actor.
+struct peer_synchronised {
+  node_id node;
+  incarnation life;
+};
+struct peer_lost {
+  node_id node;
+  incarnation life;
+  std::string why;
+};
+
+}  // namespace troupe
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe_actors, caf::id_block::troupe::end)
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::control_frame))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::delivery))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::report_query))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::group_report))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_synchronised))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
+CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
+CAF_ADD_ATOM(troupe_actors, troupe, wake_atom, "wake")
+CAF_END_TYPE_ID_BLOCK(troupe_actors)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::delivery)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::report_query)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::group_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_synchronised)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
+
+namespace troupe {
+
+/// What a node actor (node.hpp) takes.
+using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // from another node
+                                       caf::reacts_to<slot_ready>,         // a slot of this node is warm
+                                       caf::reacts_to<peer_synchronised>,  // from the data lane
+                                       caf::reacts_to<peer_lost>,     // likewise, or from the control lane
+                                       caf::reacts_to<group_report>,  // from the hosts
+                                       caf::reacts_to<wake_atom>,     // time has passed
+                                       caf::reacts_to<drain_atom>>;   // finish and leave
+
+}  // namespace troupe

@@ -1,0 +1,85 @@
+// cast: the actors of one node, spawned and wired as the cluster file says. The same in every world; what
+// differs (clock, fabric, control lane, devices, how hosts are spawned) is handed in.
+#pragma once
+#include <caf/actor_system.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/catalog.hpp"
+#include "actors/control_lane.hpp"
+#include "actors/gateway.hpp"
+#include "actors/host.hpp"
+#include "actors/node.hpp"
+#include "actors/node_memory.hpp"
+#include "actors/post_office.hpp"
+#include "gpu/device.hpp"
+#include "messages/cluster.hpp"
+#include "transport/data_lane.hpp"
+#include "transport/slot_pool.hpp"
+
+namespace troupe {
+
+class cast {
+ public:
+  struct world {
+    caf::actor_system& system;
+    const clock& time;
+    fabric& carrier;
+    control_lane& control;
+    client_port& clients;  ///< used on gateways only
+    /// The device of a slot of this node; it lives as long as the cast.
+    std::function<device&(slot_id)> device_of;
+    std::function<caf::actor(std::unique_ptr<shell_group>)> spawn_host;
+    bool host_per_shell = false;  ///< simulation: more interleavings
+    wake_service wake;
+    std::function<incarnation(incarnation last)> next_life;
+    std::function<void(bool)> on_ready;
+    std::function<void()> on_drained;
+    std::function<void(std::string)> on_refused;
+  };
+
+  /// Spawns the cast and starts the data lane. `cluster` outlives the cast.
+  cast(const cluster_spec& cluster, node_id self, world w);
+  ~cast();
+  cast(const cast&) = delete;
+  cast& operator=(const cast&) = delete;
+
+  // For frontends, from any thread.
+  slot_pool& pool() { return pool_; }
+  const catalog& models() const { return catalog_; }
+  post_office& office() { return office_; }
+  /// An id that no other request of the cluster has.
+  request_id next_request_id();
+  address gateway_address() const { return {self_, {}, role::gateway, 0}; }
+
+  const node_protocol& node_actor() const { return node_; }
+  data_lane& lane() { return lane_; }
+
+  /// To be sent to the node actor when `slot`'s device has loaded all models of the cluster.
+  slot_ready describe(slot_id slot, const std::vector<loaded_model>& models) const;
+
+  /// Ends all actors; nothing is delivered afterwards. In simulation the hosts die at the next settling.
+  void stop();
+
+ private:
+  void spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_group>)>& spawn_host,
+                    bool host_per_shell, client_port& clients,
+                    const std::function<device&(slot_id)>& device_of);
+
+  const cluster_spec& cluster_;
+  const node_id self_;
+  post_office office_;
+  data_lane lane_;
+  slot_pool pool_;
+  node_memory memory_;
+  catalog catalog_;
+  node_protocol node_;
+  std::atomic<uint64_t> next_request_{1};
+  bool stopped_ = false;
+};
+
+/// The nodes' roles: where the (only) scheduler is.
+node_id scheduler_of(const cluster_spec& cluster);
+
+}  // namespace troupe

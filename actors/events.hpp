@@ -1,0 +1,85 @@
+// What shells are told besides messages from other actors: things that happen on their own node.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/wire.hpp"
+#include "transport/fabric.hpp"
+
+namespace troupe {
+
+/// A life of a peer is up: both clocks are known, messages may flow. Also said of the own node.
+struct node_up {
+  node_id node;
+  incarnation life;
+};
+
+/// A life of a peer is over, for good.
+struct node_down {
+  node_id node;
+  incarnation life;
+};
+
+/// A life of a peer drains: it finishes what it has and takes nothing new.
+struct node_leaving {
+  node_id node;
+  incarnation life;
+};
+
+/// This node was declared dead by its peers (or noticed that it was frozen) and begins a new life: what
+/// belonged to the old one is void.
+struct reborn {
+  incarnation life;
+};
+
+/// This node drains: finish what is here, take nothing new.
+struct drain {};
+
+/// The pull with this token has ended.
+struct pulled {
+  uint64_t token = 0;
+  pull_status status = pull_status::lost;
+};
+
+/// The device has something to poll.
+struct device_ready {};
+
+/// A client's request has been parsed, its input lies in registered memory. `asked.id` is the frontend's; the
+/// gateway keeps it and answers exactly once through its `client_port`.
+struct client_request {
+  request asked;
+};
+
+/// The client of this request is gone.
+struct client_gone {
+  request_id id;
+};
+
+namespace detail {
+template <class Variant, class... More>
+struct extend;
+template <class... Ts, class... More>
+struct extend<std::variant<Ts...>, More...> {
+  using type = std::variant<Ts..., More...>;
+};
+}  // namespace detail
+
+using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
+                                     device_ready, client_request, client_gone>::type;
+
+struct envelope {
+  address from;
+  address to;
+  shell_message body;
+};
+using parcel = std::vector<envelope>;
+
+/// A wire message as a shell gets it.
+inline shell_message to_shell_message(wire_message&& m) {
+  return std::visit([](auto&& x) -> shell_message { return std::move(x); }, std::move(m));
+}
+
+}  // namespace troupe

@@ -1,0 +1,251 @@
+#include "actors/gateway.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
+    : shell(self, out), options_(o), memory_(memory), clients_(clients) {
+  latency_.resize(o.models.size());
+  submits_.resize(o.models.size());
+}
+
+void gateway::on(envelope& e, time_point now) {
+  dispatch(e.body, overloaded{
+                       [&](client_request& c) { accept(c.asked, now); },
+                       [&](client_gone& c) { on_gone(c.id, now); },
+                       [&](drops& d) { on_drops(d, now); },
+                       [&](completion& c) { on_completion(e.from, c, now); },
+                       [&](pulled& p) { on_pulled(p, now); },
+                       [&](node_up& n) { scheduler_up_ = scheduler_up_ || n.node == options_.scheduler; },
+                       [&](node_down& n) { on_node_down(n, now); },
+                       [&](node_leaving& n) {
+                         if (n.node == options_.scheduler) scheduler_up_ = false;
+                       },
+                       [&](reborn& r) { start_over(r.life, now); },
+                       [&](drain&) { draining_ = true; },
+                   });
+}
+
+void gateway::accept(request& r, time_point now) {
+  r.gateway = self_;
+  ledger_.accept(r.model);
+  flight f;
+  f.asked = r;
+  const auto refuse = [&](drop_reason why) {
+    memory_.give_back(r.input);
+    settle(f, {outcome::fate::dropped, why, failure::none, {}, 0, {}}, now);
+  };
+  if (draining_) return refuse(drop_reason::draining);
+  if (!scheduler_up_) return refuse(drop_reason::no_capacity);
+  if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
+  submits_[r.model.value].requests.push_back(r);
+  expiries_.push_back({r.deadline + options_.timeout, r.id});
+  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
+  flights_.emplace(r.id, std::move(f));
+}
+
+void gateway::on_time(time_point now) {
+  expire(now);
+  for (size_t i = 0; i < submits_.size(); ++i) {
+    if (submits_[i].requests.empty()) continue;
+    send(on_node(options_.scheduler, role::model_queue, static_cast<uint32_t>(i)), std::move(submits_[i]));
+    submits_[i] = {};
+  }
+  for (auto& [worker, r] : releases_) send(worker, std::move(r));
+  releases_.clear();
+}
+
+time_point gateway::next_wakeup() const { return expiries_.empty() ? never : expiries_.front().at; }
+
+void gateway::on_drops(const drops& d, time_point now) {
+  for (const auto& dropped : d.requests) {
+    const auto it = flights_.find(dropped.id);
+    if (it == flights_.end()) {
+      forget_input(dropped.id);
+      continue;
+    }
+    if (it->second.output) continue;  // a worker was faster: its result is on the way
+    memory_.give_back(it->second.asked.input);
+    auto f = std::move(it->second);
+    flights_.erase(it);
+    settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
+  }
+}
+
+void gateway::on_completion(const address& worker, const completion& c, time_point now) {
+  for (const auto& r : c.results) {
+    const auto it = flights_.find(r.id);
+    if (it == flights_.end() || it->second.output) {
+      ++late_answers_;
+      forget_input(r.id);
+      give_up_output(worker, r.output);
+      continue;
+    }
+    auto& f = it->second;
+    memory_.give_back(f.asked.input);  // the worker has read it
+    if (r.error != failure::none) {
+      auto failed = std::move(f);
+      flights_.erase(it);
+      settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}}, now);
+      continue;
+    }
+    f.output = r.output;
+    f.worker = worker;
+    f.batch_rows = c.batch_rows;
+    f.pulled = memory_.pull_buffer(r.output);
+    memory_.pull(r.output, f.pulled, self_, r.id.value);
+  }
+}
+
+void gateway::on_pulled(const pulled& p, time_point now) {
+  const request_id id{p.token};
+  if (const auto late = late_pulls_.find(p.token); late != late_pulls_.end()) {
+    give_up_output(late->second.worker, late->second.output);
+    late_pulls_.erase(late);
+    return;
+  }
+  const auto it = flights_.find(id);
+  if (it == flights_.end() || !it->second.output) return;
+  auto f = std::move(it->second);
+  flights_.erase(it);
+  const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
+  give_up_output(f.worker, f.output);
+  if (payload) {
+    settle(f, {outcome::fate::finished, drop_reason::none, failure::none, *payload, f.batch_rows, {}}, now);
+  } else {
+    const auto why = p.status == pull_status::lost ? failure::worker_lost : failure::stale_memory;
+    settle(f, {outcome::fate::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
+  }
+}
+
+void gateway::on_gone(request_id id, time_point now) {
+  const auto it = flights_.find(id);
+  if (it == flights_.end()) return;
+  send(on_node(options_.scheduler, role::model_queue, it->second.asked.model.value), cancel{id});
+  auto f = std::move(it->second);
+  flights_.erase(it);
+  settle(f, {outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}}, now);
+  if (f.output)
+    late_pulls_.emplace(id.value, std::move(f));
+  else
+    late_inputs_.emplace(id, f.asked.input);
+}
+
+void gateway::expire(time_point now) {
+  while (!expiries_.empty() && expiries_.front().at <= now) {
+    const auto id = expiries_.front().id;
+    std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
+    expiries_.pop_back();
+    const auto it = flights_.find(id);
+    if (it == flights_.end()) continue;
+    auto f = std::move(it->second);
+    flights_.erase(it);
+    settle(f, {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}}, now);
+    if (f.output)
+      late_pulls_.emplace(id.value, std::move(f));
+    else
+      late_inputs_.emplace(id, f.asked.input);
+  }
+}
+
+void gateway::on_node_down(const node_down& d, time_point now) {
+  if (d.node == options_.scheduler) {
+    scheduler_up_ = false;
+    fail_all(failure::scheduler_lost, now);
+  }
+  // What is pulled from a dead worker ends as a failed pull; what waited there is the model queue's to
+  // resubmit.
+}
+
+void gateway::start_over(incarnation life, time_point now) {
+  self_.life = life;
+  scheduler_up_ = false;
+  for (auto& s : submits_) s = {};
+  releases_.clear();
+  fail_all(failure::node_fenced, now);
+}
+
+/// Nobody will answer for these any more. A worker may still read their inputs: it will notice the reuse.
+void gateway::fail_all(failure why, time_point now) {
+  std::vector<request_id> ids;
+  for (const auto& [id, f] : flights_)
+    if (!f.output || why == failure::node_fenced) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  for (auto id : ids) {
+    const auto it = flights_.find(id);
+    auto f = std::move(it->second);
+    flights_.erase(it);
+    settle(f, {outcome::fate::failed, drop_reason::none, why, {}, 0, {}}, now);
+    if (f.output)
+      late_pulls_.emplace(id.value, std::move(f));
+    else
+      memory_.give_back(f.asked.input);
+  }
+  for (const auto& [id, region] : late_inputs_) memory_.give_back(region);
+  late_inputs_.clear();
+}
+
+void gateway::settle(flight& f, outcome how, time_point now) {
+  const auto model = f.asked.model;
+  how.latency = now - f.asked.arrival;
+  switch (how.kind) {
+    case outcome::fate::finished:
+      ledger_.finish(model);
+      latency_[model.value].add(how.latency);
+      break;
+    case outcome::fate::dropped: ledger_.drop(model, how.reason); break;
+    case outcome::fate::failed: ledger_.fail(model, how.error); break;
+  }
+  clients_.answer(f.asked.id, how);
+}
+
+void gateway::forget_input(request_id id) {
+  const auto it = late_inputs_.find(id);
+  if (it == late_inputs_.end()) return;
+  memory_.give_back(it->second);
+  late_inputs_.erase(it);
+}
+
+void gateway::give_up_output(const address& worker, const region_ref& region) {
+  if (!region) return;
+  auto it =
+      std::find_if(releases_.begin(), releases_.end(), [&](const auto& r) { return r.first == worker; });
+  if (it == releases_.end()) it = releases_.insert(it, {worker, {}});
+  it->second.regions.push_back(region);
+}
+
+void gateway::report(std::vector<metric>& out) const {
+  using enum metric::kind;
+  using labels = std::vector<std::pair<std::string, std::string>>;
+  const auto add = [&](const char* name, labels l, double value, metric::kind k) {
+    out.push_back({name, std::move(l), value, k});
+  };
+  add("troupe_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
+  add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
+  add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
+  const auto books = ledger_.by_model();
+  for (size_t i = 0; i < books.size() && i < options_.models.size(); ++i) {
+    const auto& name = options_.models[i];
+    const auto& b = books[i];
+    add("troupe_requests_accepted_total", {{"model", name}}, static_cast<double>(b.accepted), counter);
+    add("troupe_requests_finished_total", {{"model", name}}, static_cast<double>(b.finished), counter);
+    for (size_t k = 1; k < drop_reason_count; ++k)
+      add("troupe_requests_dropped_total",
+          {{"model", name}, {"reason", std::string(to_string(static_cast<drop_reason>(k)))}},
+          static_cast<double>(b.dropped[k]), counter);
+    for (size_t k = 1; k < failure_count; ++k)
+      add("troupe_requests_failed_total",
+          {{"model", name}, {"reason", std::string(to_string(static_cast<failure>(k)))}},
+          static_cast<double>(b.failed[k]), counter);
+    for (double q : {0.5, 0.9, 0.99})
+      add("troupe_request_latency_seconds",
+          {{"model", name},
+           {"quantile", q == 0.5   ? "0.5"
+                        : q == 0.9 ? "0.9"
+                                   : "0.99"}},
+          to_seconds(latency_[i].quantile(q)), gauge);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,102 @@
+// gateway: owns the fate of every request that it accepted. Sends requests to their model queues, pulls
+// outputs, answers clients, gives up what got no answer in time.
+#pragma once
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/memory_port.hpp"
+#include "actors/shell.hpp"
+#include "policies/latency_histogram.hpp"
+#include "policies/ledger.hpp"
+
+namespace troupe {
+
+/// How a request ended.
+struct outcome {
+  enum class fate { finished, dropped, failed };
+  fate kind = fate::finished;
+  drop_reason reason = drop_reason::none;  ///< of a drop
+  failure error = failure::none;           ///< of a failure
+  std::span<const std::byte> output;       ///< valid during the call only
+  uint32_t batch_rows = 0;                 ///< of the batch that it ran in
+  duration latency{};                      ///< from its arrival
+};
+
+/// Where answers go: HTTP, or a simulated client.
+class client_port {
+ public:
+  virtual ~client_port() = default;
+  /// Exactly once for each `client_request`, on the gateway's thread.
+  virtual void answer(request_id id, const outcome& how) = 0;
+};
+
+class gateway final : public shell {
+ public:
+  struct options {
+    std::vector<std::string> models;  ///< names by id, for metrics
+    node_id scheduler;                ///< where the model queues live
+    size_t max_in_flight = 65536;
+    duration timeout = 1s;  ///< after the deadline
+  };
+
+  gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override;
+  void report(std::vector<metric>& out) const override;
+  size_t unfinished() const override { return flights_.size(); }
+
+  const ledger& books() const { return ledger_; }
+  size_t in_flight() const { return flights_.size(); }
+  bool balanced() const { return ledger_.balanced(flights_.size()); }
+
+ private:
+  /// An accepted request without a fate.
+  struct flight {
+    request asked;
+    region_ref output;  // being pulled
+    address worker;     // who offers it
+    std::vector<std::byte> pulled;
+    uint32_t batch_rows = 0;
+  };
+  struct expiry {
+    time_point at;
+    request_id id;
+    bool operator>(const expiry& o) const { return at != o.at ? at > o.at : id > o.id; }
+  };
+
+  void accept(request& r, time_point now);
+  void on_drops(const drops& d, time_point now);
+  void on_completion(const address& worker, const completion& c, time_point now);
+  void on_pulled(const pulled& p, time_point now);
+  void on_node_down(const node_down& d, time_point now);
+  void on_gone(request_id id, time_point now);
+  void expire(time_point now);
+  void start_over(incarnation life, time_point now);
+
+  void settle(flight& f, outcome how, time_point now);
+  void forget_input(request_id id);
+  void give_up_output(const address& worker, const region_ref& region);
+  void fail_all(failure why, time_point now);
+
+  options options_;
+  memory_port& memory_;
+  client_port& clients_;
+  bool draining_ = false;
+  bool scheduler_up_ = false;
+  ledger ledger_;
+  std::vector<latency_histogram> latency_;          // by model, of finished requests
+  std::unordered_map<request_id, flight> flights_;  // the request table
+  std::unordered_map<request_id, region_ref>
+      late_inputs_;                                    // fate known, but a worker may still read the input
+  std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer
+  std::vector<expiry> expiries_;                       // heap, earliest first
+  std::vector<submit> submits_;                        // by model, sent at the end of the turn
+  std::vector<std::pair<address, release>> releases_;  // by worker, likewise
+  uint64_t rejected_ = 0, late_answers_ = 0;
+};
+
+}  // namespace troupe

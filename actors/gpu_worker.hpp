@@ -1,0 +1,77 @@
+// gpu_worker: one execution slot. Pulls the inputs of a batch while the batch before it runs, runs batches in
+// the order of their orders, offers the outputs to be pulled. Refuses what has an old epoch or comes too
+// late.
+#pragma once
+#include <array>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/memory_port.hpp"
+#include "actors/shell.hpp"
+#include "gpu/device.hpp"
+
+namespace troupe {
+
+class gpu_worker final : public shell {
+ public:
+  struct options {
+    slot_id slot;
+    size_t max_orders = 4;  ///< running and waiting; the arbiter keeps to two
+  };
+
+  /// A `slot_ready` says which models `runs` has loaded. `runs` and `memory` outlive the shell.
+  gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override;
+  void report(std::vector<metric>& out) const override;
+  size_t unfinished() const override;
+
+ private:
+  struct part {
+    request asked;
+    std::vector<std::byte> pulled;     // whole slot, with the words around the payload
+    std::span<const std::byte> input;  // within `pulled`, once verified
+    std::optional<offer> output;
+    failure error = failure::none;
+    bool arrived = false;
+  };
+  struct job {
+    batch_order order;
+    uint64_t token = 0;  // of its first part; the next parts' follow
+    std::vector<part> parts;
+    size_t missing = 0;  // parts not yet pulled
+  };
+
+  void on_order(batch_order& o, time_point now);
+  void on_pulled(const pulled& p);
+  void start_over(incarnation life);
+  void finish(time_point now);
+  bool start(time_point now);
+  void refuse(const batch_order& o, refusal why, time_point now);
+  void answer(job& done, const batch_outcome& outcome);
+  void release_outputs(job& j);
+  void tell_done(const batch_order& o, const batch_done& d);
+
+  options options_;
+  std::vector<std::optional<model_signature>> models_;  // by model id: what the device has loaded
+  device& device_;
+  memory_port& memory_;
+  epoch highest_{};
+  bool running_ = false;  // the front of `jobs_` is on the device
+  bool void_ = false;     // ... and belongs to an earlier life
+  std::deque<job> jobs_;
+  std::vector<job> zombies_;  // of an earlier life, with pulls still under way into their buffers
+  uint64_t next_token_ = 1;
+  std::unordered_map<uint64_t, std::vector<region_ref>>
+      offered_;  // gateway's node and life → outputs not released
+
+  uint64_t batches_ = 0, rows_ = 0;
+  duration busy_{};
+  std::array<uint64_t, refusal_count> refusals_{};
+};
+
+}  // namespace troupe

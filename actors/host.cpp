@@ -1,0 +1,118 @@
+#include "actors/host.hpp"
+
+#include <caf/all.hpp>
+#include <thread>
+#include <utility>
+
+#include "actors/caf_types.hpp"
+
+namespace troupe {
+namespace {
+
+group_report report_of(const shell_group& group) {
+  group_report r;
+  r.actors = group.names();
+  group.report(r.metrics);
+  r.unfinished = group.unfinished();
+  return r;
+}
+
+class threaded_host final : public caf::blocking_actor {
+ public:
+  threaded_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const machine_clock& time,
+                duration spin)
+      : blocking_actor(config), group_(std::move(group)), clock_(time), spin_(spin) {}
+
+  void act() override {
+    parcel inbox;
+    while (!done_) {
+      wait();
+      inbox.clear();
+      while (has_next_message()) take(*dequeue(), inbox);
+      group_->turn(inbox, clock_.now());
+    }
+    group_.reset();
+  }
+
+ private:
+  void wait() {
+    const auto due = group_->next_wakeup();
+    if (due == never) return await_data();
+    if (due - spin_ > clock_.now() && sleep_until(due - spin_)) return;
+    while (!has_next_message() && clock_.now() < due) std::this_thread::yield();
+  }
+
+  /// True if a message came. CAF waits by the system clock; a jump of that one only makes us look again.
+  bool sleep_until(time_point t) {
+    return await_data(timeout_type::clock::now() +
+                      std::chrono::duration_cast<timeout_type::duration>(t - clock_.now()));
+  }
+
+  void take(caf::mailbox_element& e, parcel& inbox) {
+    auto m = e.move_content_to_message();
+    if (m.match_elements<delivery>()) {
+      auto& messages = m.get_mutable_as<delivery>(0).messages;
+      if (inbox.empty())
+        inbox.swap(messages);
+      else
+        inbox.insert(inbox.end(), std::make_move_iterator(messages.begin()),
+                     std::make_move_iterator(messages.end()));
+    } else if (m.match_elements<report_query>()) {
+      m.get_as<report_query>(0).reply(report_of(*group_));
+    } else if (m.match_elements<caf::exit_msg>()) {
+      done_ = true;
+    }
+  }
+
+  std::unique_ptr<shell_group> group_;
+  const machine_clock& clock_;
+  const duration spin_;
+  bool done_ = false;
+};
+
+class scheduled_host final : public caf::event_based_actor {
+ public:
+  scheduled_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const troupe::clock& time,
+                 wake_service wake)
+      : event_based_actor(config), group_(std::move(group)), clock_(time), wake_(std::move(wake)) {}
+
+  caf::behavior make_behavior() override {
+    return {[this](delivery& d) { turn(d.messages); },
+            [this](wake_atom) {
+              armed_ = never;
+              parcel nothing;
+              turn(nothing);
+            },
+            [this](const report_query& q) { q.reply(report_of(*group_)); }};
+  }
+  void on_exit() override { group_.reset(); }
+  const char* name() const override { return "scheduled_host"; }
+
+ private:
+  void turn(parcel& messages) {
+    group_->turn(messages, clock_.now());
+    const auto due = group_->next_wakeup();
+    if (due == armed_) return;
+    armed_ = due;
+    wake_(caf::actor_cast<caf::actor>(this), due);
+  }
+
+  std::unique_ptr<shell_group> group_;
+  const troupe::clock& clock_;
+  wake_service wake_;
+  time_point armed_ = never;
+};
+
+}  // namespace
+
+caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
+                               const machine_clock& time, duration spin) {
+  return system.spawn<threaded_host, caf::detached>(std::move(group), time, spin);
+}
+
+caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
+                                const clock& time, wake_service wake) {
+  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake));
+}
+
+}  // namespace troupe

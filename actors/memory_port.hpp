@@ -1,0 +1,39 @@
+// What shells need of their node's registered memory and of their peers': an interface, so that shells see
+// neither the lane nor its threads.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "actors/events.hpp"
+#include "messages/memory.hpp"
+
+namespace troupe {
+
+/// A slot of the own pool, to be filled.
+struct offer {
+  region_ref region;
+  std::span<std::byte> payload;
+};
+
+class memory_port {
+ public:
+  virtual ~memory_port() = default;
+  /// Nothing when the pool is full.
+  virtual std::optional<offer> take(uint64_t bytes) = 0;
+  /// Makes the slot reusable. A region given back already is ignored.
+  virtual void give_back(const region_ref& region) = 0;
+
+  /// A buffer for pulling `region` into, with room for the words around the payload.
+  virtual std::vector<std::byte> pull_buffer(const region_ref& region) const = 0;
+  /// Pulls; `pulled{token}` reaches `to` when it has ended. The buffer stays alive and unmoved until then.
+  virtual void pull(const region_ref& region, std::span<std::byte> into, const address& to,
+                    uint64_t token) = 0;
+  /// The payload within what was pulled; nothing if the owner has reused the slot since.
+  virtual std::optional<std::span<const std::byte>> verify(const region_ref& region,
+                                                           std::span<const std::byte> buffer) const = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+// model_queue: owns the requests of one model and its batching policy (Symphony's ModelThread, paper §4.2).
+// Keeps one candidate registered with the arbiter; forms the final batch when a grant arrives.
+#pragma once
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/shell.hpp"
+#include "policies/batching.hpp"
+
+namespace troupe {
+
+class model_queue final : public shell {
+ public:
+  struct options {
+    model_id model;
+    std::string name;  ///< for metrics
+    address arbiter;
+    epoch reign;
+    network_delay network;
+    uint32_t max_queued_rows = 8192;
+    uint32_t max_attempts = 3;
+    bool latency_given = false;  ///< by the cluster file; otherwise workers tell
+  };
+
+  model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override { return policy_->wake_at(); }
+  void report(std::vector<metric>& out) const override;
+  size_t unfinished() const override { return policy_->queued_requests() + running_.size(); }
+
+ private:
+  struct running_batch {
+    address worker;
+    std::vector<request> requests;
+  };
+  struct home {  ///< a slot that has the model
+    node_id node;
+    incarnation life;
+  };
+
+  void take(request& r, time_point now);
+  void start_over(incarnation life);
+  void on_grant(const grant& g, time_point now);
+  void on_done(const batch_done& d, time_point now);
+  void on_slot(const slot_ready& s);
+  void forget_homes(node_id node, incarnation life);
+  void on_node_down(const node_down& d, time_point now);
+  void resubmit(std::vector<request>& requests, time_point now);
+  void forget_gateway(node_id node, incarnation life);
+  void drop(const request& r, drop_reason why);
+  void send_drops();
+  void tell_candidate();
+
+  options options_;
+  std::unique_ptr<batching_policy> policy_;
+  std::vector<request> requests_;  ///< queued ones, by ticket handle
+  std::vector<uint32_t> free_handles_;
+  std::unordered_map<slot_id, home> homes_;
+  std::unordered_map<batch_id, running_batch> running_;
+  std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
+
+  batch_window told_;
+  uint64_t sequence_ = 0;
+  uint64_t next_batch_ = 1;
+  std::vector<ticket> batch_;            // reused
+  std::vector<dropped_ticket> dropped_;  // reused
+
+  uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, lost_with_gateway_ = 0;
+  std::array<uint64_t, drop_reason_count> drops_{};
+};
+
+}  // namespace troupe

@@ -1,0 +1,225 @@
+#include "actors/node.hpp"
+
+#include <spdlog/spdlog.h>
+#include <caf/all.hpp>
+
+#include "messages/version.hpp"
+
+namespace troupe {
+
+node::node(handle::pointer self, surroundings s)
+    : self_(self),
+      around_(std::move(s)),
+      life_(around_.lane.life()),
+      peers_(around_.cluster.nodes.size()),
+      detector_(around_.cluster.limits.node_timeout) {}
+
+node::handle::behavior_type node::make_behavior() {
+  around_.office.tell_all(node_up{around_.self, life_});
+  on_wake();
+  return {[this](const control_frame& f) { on_frame(f); },
+          [this](const slot_ready& s) { on_local_slot(s); },
+          [this](const peer_synchronised& p) { on_synchronised(p.node, p.life); },
+          [this](const peer_lost& l) { on_lost(l); },
+          [this](const group_report& r) { on_report(r); },
+          [this](wake_atom) { on_wake(); },
+          [this](drain_atom) {
+            if (draining_) return;
+            draining_ = true;
+            drain_until_ = around_.time.now() + around_.cluster.limits.drain_timeout;
+            around_.office.tell_all(drain{});
+            tell_peers(caf::make_message(goodbye{around_.self, life_}));
+            spdlog::info("event=drain node={}", around_.cluster.nodes[around_.self.value].name);
+          }};
+}
+
+void node::on_frame(const control_frame& f) {
+  if (f.from.node.value >= peers_.size() || f.from.node == around_.self) return;
+  if (f.body.match_elements<hello>()) return on_hello(f.from, f.body.get_as<hello>(0));
+  if (f.body.match_elements<rejection>()) return on_rejection(f.body.get_as<rejection>(0));
+  // All else only from the life that we know, to the life that we are.
+  const auto& p = peers_[f.from.node.value];
+  if (p.state == stage::unknown || p.life != f.from.life) return;
+  if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
+  if (f.body.match_elements<goodbye>()) {
+    around_.models.remove_node(f.from.node);
+    around_.office.tell_all(node_leaving{f.from.node, p.life});
+    update_ready();
+  }
+}
+
+void node::on_hello(const address& from, const hello& h) {
+  const auto refuse = [&](rejection_reason why, std::string detail) {
+    send(from.node, rejection{around_.self, h.life, why, std::move(detail)});
+  };
+  const auto& mine = around_.cluster;
+  const auto& my_name = mine.nodes[around_.self.value].name;
+  if (h.version != version)
+    return refuse(rejection_reason::other_version,
+                  "node '" + my_name + "' runs version " + std::string(version) + ", this one " + h.version);
+  if (h.cluster_hash != mine.hash)
+    return refuse(rejection_reason::other_file, "node '" + my_name +
+                                                    "' was started with another cluster file (hash " +
+                                                    mine.hash + ", this one " + h.cluster_hash + ")");
+  auto& p = peers_[from.node.value];
+  if (p.life == h.life && p.state != stage::unknown) return;
+  if (!detector_.heard(from.node, h.life, around_.time.now())) {
+    if (!junior_to(from.node)) return refuse(rejection_reason::fenced, "this life was declared dead");
+    begin_new_life("lost a senior node");
+    detector_.heard(from.node, h.life, around_.time.now());
+  }
+  end_lives();  // an earlier life of the peer may just have ended
+  auto& fresh = peers_[from.node.value];
+  fresh = {stage::meeting, h.life, around_.time.now(), {}};
+  around_.lane.connect(from.node, h.life, h.data_address);
+  say_hello(from.node);
+}
+
+void node::on_rejection(const rejection& r) {
+  if (r.life != life_) return;  // of an earlier life: already known
+  if (r.reason == rejection_reason::fenced) return begin_new_life("declared dead by a peer");
+  around_.on_refused(r.detail);
+}
+
+void node::on_synchronised(node_id id, incarnation life) {
+  auto& p = peers_[id.value];
+  if (p.state != stage::meeting || p.life != life) return;
+  p.state = stage::up;
+  spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
+  around_.office.tell_all(node_up{id, life});
+  for (const auto& s : local_slots_) send(id, s);
+  const auto early = std::move(p.early);
+  p.early.clear();
+  for (const auto& s : early) accept_slot(s);
+  update_ready();
+}
+
+void node::on_peer_slot(const slot_ready& s) {
+  auto& p = peers_[s.worker.node.value < peers_.size() ? s.worker.node.value : around_.self.value];
+  if (p.life != s.worker.life) return;
+  if (p.state == stage::up)
+    accept_slot(s);
+  else
+    p.early.push_back(s);
+}
+
+void node::on_local_slot(slot_ready s) {
+  s.worker.life = life_;
+  local_slots_.push_back(s);
+  accept_slot(s);
+  for (uint32_t i = 0; i < peers_.size(); ++i)
+    if (peers_[i].state == stage::up) send(node_id{i}, s);
+}
+
+void node::accept_slot(const slot_ready& s) {
+  around_.models.add(s);
+  around_.office.tell_all(s);
+  update_ready();
+}
+
+void node::on_lost(const peer_lost& l) {
+  const auto& p = peers_[l.node.value];
+  if (p.state == stage::unknown || p.life != l.life) return;
+  spdlog::warn("event=connection_lost node={} reason=\"{}\"", around_.cluster.nodes[l.node.value].name,
+               l.why);
+  detector_.lost(l.node, l.life);
+  end_lives();
+}
+
+/// Says of every life that has just ended that it is over, once.
+void node::end_lives() {
+  std::vector<failure_detector::death> deaths;
+  detector_.take_deaths(deaths);
+  for (const auto& d : deaths) {
+    auto& p = peers_[d.peer.value];
+    if (p.life != d.life || p.state == stage::unknown) continue;
+    spdlog::warn("event=node_down node={} life={}", around_.cluster.nodes[d.peer.value].name, d.life.value);
+    p = {};
+    around_.lane.disconnect(d.peer, d.life);
+    around_.models.remove_node(d.peer);
+    around_.office.tell_all(node_down{d.peer, d.life});
+    update_ready();
+  }
+}
+
+void node::begin_new_life(const char* why) {
+  life_ = around_.next_life(life_);
+  spdlog::warn("event=reborn node={} life={} reason=\"{}\"", around_.cluster.nodes[around_.self.value].name,
+               life_.value, why);
+  around_.lane.renew(life_);
+  around_.on_reborn(life_);
+  for (auto& p : peers_) p = {};
+  detector_ = failure_detector(around_.cluster.limits.node_timeout);
+  around_.models.clear();
+  around_.office.tell_all(reborn{life_});
+  around_.office.tell_all(node_up{around_.self, life_});
+  const auto slots = std::move(local_slots_);
+  local_slots_.clear();
+  for (const auto& s : slots) on_local_slot(s);
+  next_hello_ = long_ago;
+  update_ready();
+}
+
+void node::on_wake() {
+  const auto now = around_.time.now();
+  const auto& limits = around_.cluster.limits;
+  if (last_wake_ != never && now - last_wake_ > limits.node_timeout) begin_new_life("was frozen");
+  last_wake_ = now;
+  for (uint32_t i = 0; i < peers_.size(); ++i) {
+    const auto& p = peers_[i];
+    if (p.state == stage::unknown) continue;
+    const auto heard = std::max(around_.lane.last_heard(node_id{i}), p.connected_at);
+    detector_.heard(node_id{i}, p.life, heard);
+  }
+  detector_.advance(now);
+  end_lives();
+  if (now >= next_hello_) {
+    next_hello_ = now + 1s;
+    for (uint32_t i = 0; i < peers_.size(); ++i)
+      if (node_id{i} != around_.self) say_hello(node_id{i});
+  }
+  if (draining_ && reports_missing_ == 0) {
+    unfinished_ = 0;
+    reports_missing_ = around_.office.hosts().size();
+    const handle me{self_};
+    for (const auto& host : around_.office.hosts())
+      caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
+    if (reports_missing_ == 0 || now >= drain_until_) around_.on_drained();
+  }
+  around_.wake(caf::actor_cast<caf::actor>(self_), now + limits.heartbeat / 2);
+}
+
+void node::on_report(const group_report& r) {
+  if (reports_missing_ == 0) return;
+  unfinished_ += r.unfinished;
+  if (--reports_missing_ > 0) return;
+  if (unfinished_ == 0 || around_.time.now() >= drain_until_) around_.on_drained();
+}
+
+void node::say_hello(node_id to) {
+  hello h{around_.self, life_, around_.cluster.hash, std::string(version), around_.data_address()};
+  send(to, std::move(h));
+}
+
+void node::tell_peers(caf::message body) {
+  for (uint32_t i = 0; i < peers_.size(); ++i)
+    if (peers_[i].state == stage::up)
+      around_.control.send({{around_.self, life_, role::node, 0}, {node_id{i}, {}, role::node, 0}, body});
+}
+
+void node::update_ready() {
+  ready_ = around_.models.complete();
+  for (uint32_t i = 0; i < peers_.size(); ++i)
+    ready_ = ready_ && (node_id{i} == around_.self || peers_[i].state == stage::up);
+  if (ready_ == told_ready_) return;
+  told_ready_ = ready_;
+  around_.on_ready(ready_);
+}
+
+bool node::junior_to(node_id other) const {
+  const auto schedules = [&](node_id n) { return around_.cluster.nodes[n.value].has(node_role::scheduler); };
+  if (schedules(around_.self) != schedules(other)) return schedules(other);
+  return around_.self > other;
+}
+
+}  // namespace troupe

@@ -1,0 +1,100 @@
+// node: one per process. Meets the other nodes, is the only failure detector (fed by both lanes and the
+// silence between heartbeats), says once of each life of a peer that it is up and that it is over, and
+// drains.
+//
+// Two nodes that lost each other must not go on as if nothing had happened: what one sent, the other may have
+// discarded. So one of them begins a new life: the junior one, which is the one without the scheduler, or
+// else the later one in the file. A node that finds it was frozen begins a new life too.
+#pragma once
+#include <caf/typed_event_based_actor.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/caf_types.hpp"
+#include "actors/catalog.hpp"
+#include "actors/control_lane.hpp"
+#include "actors/host.hpp"
+#include "actors/post_office.hpp"
+#include "messages/cluster.hpp"
+#include "policies/failure_detector.hpp"
+
+namespace troupe {
+
+class node {
+ public:
+  using handle = node_protocol;
+  static constexpr const char* name = "node";
+
+  /// What the node needs of its world; all references outlive it.
+  struct surroundings {
+    const cluster_spec& cluster;
+    node_id self;
+    const clock& time;
+    data_lane& lane;
+    post_office& office;
+    control_lane& control;
+    catalog& models;
+    std::function<std::vector<uint8_t>()> data_address;
+    std::function<incarnation(incarnation last)> next_life;  ///< larger than any before on this node
+    std::function<void(incarnation)> on_reborn;              ///< renew what belongs to a life (the pool)
+    wake_service wake;
+    std::function<void(bool)> on_ready;  ///< all nodes up and all models served, or no longer
+    std::function<void()> on_drained;
+    std::function<void(std::string)> on_refused;  ///< by the cluster, for good: another file or version
+  };
+
+  node(handle::pointer self, surroundings s);
+  handle::behavior_type make_behavior();
+
+  bool ready() const { return ready_; }
+
+ private:
+  enum class stage { unknown, meeting, up };
+  struct peer {
+    stage state = stage::unknown;
+    incarnation life;
+    time_point connected_at = never;
+    std::vector<slot_ready> early;  ///< its slots, said before it was up
+  };
+
+  void on_frame(const control_frame& f);
+  void on_hello(const address& from, const hello& h);
+  void on_rejection(const rejection& r);
+  void on_peer_slot(const slot_ready& s);
+  void on_local_slot(slot_ready s);
+  void on_synchronised(node_id id, incarnation life);
+  void on_lost(const peer_lost& l);
+  void on_wake();
+  void on_report(const group_report& r);
+
+  void say_hello(node_id to);
+  void end_lives();
+  void begin_new_life(const char* why);
+  void accept_slot(const slot_ready& s);
+  void tell_peers(caf::message body);
+  void update_ready();
+  bool junior_to(node_id other) const;
+
+  template <class M>
+  void send(node_id to, M&& m) {
+    around_.control.send({{around_.self, life_, role::node, 0},
+                          {to, {}, role::node, 0},
+                          caf::make_message(std::forward<M>(m))});
+  }
+
+  handle::pointer self_;
+  surroundings around_;
+  incarnation life_;
+  std::vector<peer> peers_;
+  failure_detector detector_;
+  std::vector<slot_ready> local_slots_;
+  bool ready_ = false, told_ready_ = false;
+  time_point last_wake_ = never;
+  time_point next_hello_ = long_ago;
+  bool draining_ = false;
+  time_point drain_until_ = never;
+  size_t reports_missing_ = 0, unfinished_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,31 @@
+#include "actors/node_memory.hpp"
+
+#include "transport/pull_check.hpp"
+
+namespace troupe {
+
+std::optional<offer> node_memory::take(uint64_t bytes) {
+  auto s = pool_.take(bytes);
+  if (!s) return {};
+  return offer{s->region, s->payload};
+}
+
+void node_memory::give_back(const region_ref& region) { pool_.give_back(region); }
+
+std::vector<std::byte> node_memory::pull_buffer(const region_ref& region) const {
+  return std::vector<std::byte>(pulled_bytes(region));
+}
+
+void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
+                       uint64_t token) {
+  lane_.pull(region, into, [this, to, token](pull_status status) {
+    office_.tell_with_turn(to, pulled{token, status});
+  });
+}
+
+std::optional<std::span<const std::byte>> node_memory::verify(const region_ref& region,
+                                                              std::span<const std::byte> buffer) const {
+  return troupe::verify(region, buffer);
+}
+
+}  // namespace troupe

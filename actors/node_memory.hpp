@@ -1,0 +1,28 @@
+// node_memory: the shells' view of their node's registered pool and of the data lane's pulls.
+#pragma once
+#include "actors/memory_port.hpp"
+#include "actors/post_office.hpp"
+#include "transport/data_lane.hpp"
+#include "transport/slot_pool.hpp"
+
+namespace troupe {
+
+class node_memory final : public memory_port {
+ public:
+  node_memory(slot_pool& pool, data_lane& lane, post_office& office)
+      : pool_(pool), lane_(lane), office_(office) {}
+
+  std::optional<offer> take(uint64_t bytes) override;
+  void give_back(const region_ref& region) override;
+  std::vector<std::byte> pull_buffer(const region_ref& region) const override;
+  void pull(const region_ref& region, std::span<std::byte> into, const address& to, uint64_t token) override;
+  std::optional<std::span<const std::byte>> verify(const region_ref& region,
+                                                   std::span<const std::byte> buffer) const override;
+
+ private:
+  slot_pool& pool_;
+  data_lane& lane_;
+  post_office& office_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+// post_office: one per node. Carries messages between the shell groups of the node and, over the data lane,
+// to other nodes; hands what arrives there to the right host, as one delivery a host and turn.
+#pragma once
+#include <caf/actor.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/caf_types.hpp"
+#include "actors/shell_group.hpp"
+#include "transport/data_lane.hpp"
+
+namespace troupe {
+
+class post_office final : public carrier, public data_lane_events {
+ public:
+  explicit post_office(node_id self) : self_(self) {}
+
+  // Wiring, before anything runs.
+  void set_lane(data_lane& lane) { lane_ = &lane; }
+  void set_node_actor(node_protocol node) { node_ = std::move(node); }
+  void add_host(caf::actor host, std::span<const address> actors);
+
+  /// From any thread: to a shell of this node.
+  void tell(const address& to, shell_message message);
+  /// From any thread: to all hosts; for events that concern every shell.
+  void tell_all(const shell_message& message);
+  /// On the fabric's thread: like `tell`, but travels with what this turn delivers.
+  void tell_with_turn(const address& to, shell_message message);
+
+  const std::vector<caf::actor>& hosts() const { return hosts_; }
+
+  // carrier
+  void carry(std::span<envelope> messages) override;
+  // data_lane_events
+  void deliver(std::vector<inbound>& messages) override;
+  void on_turn_end() override;
+  void on_synchronised(node_id peer, incarnation life) override;
+  void on_lost(node_id peer, incarnation life, std::string why) override;
+
+ private:
+  static constexpr uint32_t nobody = ~0u;
+  uint32_t host_of(const address& to) const;
+
+  const node_id self_;
+  data_lane* lane_ = nullptr;
+  node_protocol node_;
+  std::vector<caf::actor> hosts_;
+  std::vector<std::vector<uint32_t>> host_by_name_{role_count};  ///< role → index → host
+  std::vector<parcel> turn_;                                     ///< by host; the fabric's thread only
+};
+
+}  // namespace troupe

@@ -1,0 +1,120 @@
+#include "actors/rank_arbiter.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy)
+    : shell(self, out), policy_(std::move(policy)) {}
+
+void rank_arbiter::on(envelope& e, time_point now) {
+  dispatch(e.body, overloaded{
+                       [&](candidate& c) {
+                         queues_[c.model] = {e.from, c.sequence};
+                         policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
+                       },
+                       [&](occupied& o) { on_occupied(o); },
+                       [&](batch_done& d) { on_done(d); },
+                       [&](slot_ready& s) { on_slot(s, now); },
+                       [&](node_down& d) {
+                         forget_slots(d.node, d.life);
+                         forget_queues(d.node, d.life, now);
+                       },
+                       [&](node_leaving& l) { forget_slots(l.node, l.life); },
+                       [&](reborn& r) {
+                         self_.life = r.life;
+                         for (const auto& [id, s] : slots_) policy_->remove_slot(id);
+                         for (const auto& [id, q] : queues_) policy_->remove_model(id, now);
+                         slots_.clear();
+                         queues_.clear();
+                       },
+                   });
+}
+
+void rank_arbiter::on_time(time_point now) {
+  matches_.clear();
+  policy_->poll(now, matches_);
+  for (const auto& m : matches_) {
+    ++grants_;
+    const auto& q = queues_[m.model];
+    send(q.owner, grant{m.model, q.sequence, m.slot, slots_[m.slot].worker, m.free_at});
+  }
+}
+
+void rank_arbiter::on_occupied(const occupied& o) {
+  const auto it = slots_.find(o.slot);
+  if (it == slots_.end()) return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
+  auto& s = it->second;
+  if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at});
+  // Two batches under way: the slot waits until one is done.
+  policy_->occupy(o.model, o.slot, s.orders.size() >= 2 ? never : o.free_at);
+}
+
+void rank_arbiter::on_done(const batch_done& d) {
+  const auto it = slots_.find(d.slot);
+  if (it == slots_.end()) return;
+  auto& s = it->second;
+  const auto done = std::find_if(s.orders.begin(), s.orders.end(),
+                                 [&](const order& x) { return x.batch == d.batch && x.model == d.model; });
+  if (done == s.orders.end()) return;
+  const auto planned = done->free_at;
+  s.orders.erase(done);
+  if (d.refused != refusal::none)
+    ++refused_;
+  else
+    s.busy += d.finished_at - d.started_at;
+  if (s.orders.empty()) {
+    policy_->set_free_at(d.slot, d.finished_at);
+  } else {
+    // The batch behind it is late by as much as this one was.
+    const auto late =
+        d.refused == refusal::none ? std::max(d.finished_at - planned, duration{0}) : duration{0};
+    policy_->set_free_at(d.slot, s.orders.back().free_at + late);
+  }
+}
+
+void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
+  if (const auto it = slots_.find(r.slot); it != slots_.end()) {
+    if (it->second.worker.life == r.worker.life) return;
+    policy_->remove_slot(r.slot);
+  }
+  slots_[r.slot] = {r.worker, {}, {}};
+  policy_->add_slot(r.slot, now);
+}
+
+void rank_arbiter::forget_slots(node_id node, incarnation life) {
+  std::vector<slot_id> gone;
+  for (const auto& [id, s] : slots_)
+    if (s.worker.node == node && s.worker.life == life) gone.push_back(id);
+  for (auto id : gone) {
+    policy_->remove_slot(id);
+    slots_.erase(id);
+  }
+}
+
+void rank_arbiter::forget_queues(node_id node, incarnation life, time_point now) {
+  std::vector<model_id> orphans;
+  for (const auto& [id, q] : queues_)
+    if (q.owner.node == node && q.owner.life == life) orphans.push_back(id);
+  for (auto id : orphans) {
+    policy_->remove_model(id, now);
+    queues_.erase(id);
+  }
+}
+
+void rank_arbiter::report(std::vector<metric>& out) const {
+  using enum metric::kind;
+  out.push_back({"troupe_slots", {}, static_cast<double>(slots_.size()), gauge});
+  out.push_back({"troupe_grants_total", {}, static_cast<double>(grants_), counter});
+  out.push_back({"troupe_orders_refused_total", {}, static_cast<double>(refused_), counter});
+  std::vector<std::pair<slot_id, const slot*>> ordered;
+  for (const auto& [id, s] : slots_) ordered.emplace_back(id, &s);
+  std::sort(ordered.begin(), ordered.end());
+  for (const auto& [id, s] : ordered)
+    out.push_back({"troupe_slot_busy_seconds_total",
+                   {{"slot", std::to_string(id.value)}},
+                   to_seconds(s->busy),
+                   counter});
+}
+
+}  // namespace troupe

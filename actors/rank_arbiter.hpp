@@ -1,0 +1,52 @@
+// rank_arbiter: matches the candidates of model queues to execution slots (Symphony's RankThread, paper
+// §4.2). Sees batches, never requests. Hands out a slot ahead of its end by the network delay, so that inputs
+// travel while the previous batch runs, but never more than one batch ahead.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/shell.hpp"
+#include "policies/matchmaking.hpp"
+
+namespace troupe {
+
+class rank_arbiter final : public shell {
+ public:
+  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override { return policy_->wake_at(); }
+  void report(std::vector<metric>& out) const override;
+
+ private:
+  struct order {
+    batch_id batch;
+    model_id model;
+    time_point free_at;  ///< planned end
+  };
+  struct slot {
+    address worker;
+    std::vector<order> orders;  ///< running and ahead, oldest first: at most two
+    duration busy{};            ///< total, of finished batches
+  };
+  struct queue {
+    address owner;
+    uint64_t sequence = 0;  ///< of its newest candidate
+  };
+
+  void on_occupied(const occupied& o);
+  void on_done(const batch_done& d);
+  void on_slot(const slot_ready& s, time_point now);
+  void forget_slots(node_id node, incarnation life);
+  void forget_queues(node_id node, incarnation life, time_point now);
+
+  std::unique_ptr<matchmaking_policy> policy_;
+  std::unordered_map<slot_id, slot> slots_;
+  std::unordered_map<model_id, queue> queues_;
+  std::vector<match> matches_;  // reused
+  uint64_t grants_ = 0, refused_ = 0;
+};
+
+}  // namespace troupe

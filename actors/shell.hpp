@@ -1,0 +1,74 @@
+// A shell: the part of a hot actor that translates messages into policy calls and decisions into messages. It
+// knows neither threads nor CAF nor a clock; a host (shell_group.hpp) runs it, in every world the same.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/events.hpp"
+
+namespace troupe {
+
+/// One figure of an actor, for status and metrics. Names follow Prometheus.
+struct metric {
+  enum class kind { counter, gauge };
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;
+  double value = 0;
+  kind type = kind::gauge;
+};
+
+/// Where a shell's messages go. Delivery is in order per pair of actors as long as both live, and may fail
+/// silently when a node dies: `node_down` says so.
+class outbox {
+ public:
+  virtual ~outbox() = default;
+  virtual void send(const address& from, const address& to, shell_message message) = 0;
+};
+
+class shell {
+ public:
+  shell(address self, outbox& out) : self_(self), out_(out) {}
+  virtual ~shell() = default;
+  shell(const shell&) = delete;
+  shell& operator=(const shell&) = delete;
+
+  /// Takes one message. May only note it down: `on_time` follows in the same turn.
+  virtual void on(envelope& e, time_point now) = 0;
+  /// Called after the messages of a turn, and at `next_wakeup()`: decide and send.
+  virtual void on_time(time_point now) = 0;
+  virtual time_point next_wakeup() const = 0;
+  virtual void report(std::vector<metric>& out) const = 0;
+  /// What must still be finished before the node may leave.
+  virtual size_t unfinished() const { return 0; }
+
+  const address& self() const { return self_; }
+
+ protected:
+  void send(const address& to, shell_message message) { out_.send(self_, to, std::move(message)); }
+  /// The same actor name, wherever and whichever of its lives.
+  static address on_node(node_id node, role kind, uint32_t index = 0) { return {node, {}, kind, index}; }
+
+  address self_;
+
+ private:
+  outbox& out_;
+};
+
+template <class... Fs>
+struct overloaded : Fs... {
+  using Fs::operator()...;
+};
+
+/// `handle(message)` if there is such an overload; other messages are ignored (they are not of this actor's
+/// protocol).
+template <class Handler>
+void dispatch(shell_message& m, Handler&& handle) {
+  std::visit(
+      [&]<class M>(M& x) {
+        if constexpr (requires { handle(x); }) handle(x);
+      },
+      m);
+}
+
+}  // namespace troupe

@@ -1,0 +1,108 @@
+#include "actors/shell_group.hpp"
+
+#include <utility>
+
+namespace troupe {
+namespace {
+
+uint64_t key_of(role kind, uint32_t index) { return (uint64_t{static_cast<uint16_t>(kind)} << 32) | index; }
+
+bool is_broadcast(const shell_message& m) {
+  return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
+         std::holds_alternative<reborn>(m) || std::holds_alternative<node_leaving>(m) ||
+         std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m);
+}
+
+}  // namespace
+
+void shell_group::adopt(std::unique_ptr<shell> s) {
+  const auto position = static_cast<uint32_t>(shells_.size());
+  node_ = s->self().node;
+  index_[key_of(s->self().kind, s->self().index)] = position;
+  shells_.push_back({std::move(s)});
+}
+
+shell_group::hosted* shell_group::find(role kind, uint32_t index) const {
+  const auto it = index_.find(key_of(kind, index));
+  return it == index_.end() ? nullptr : const_cast<hosted*>(&shells_[it->second]);
+}
+
+void shell_group::send(const address& from, const address& to, shell_message message) {
+  const bool mine = to.node == node_ && find(to.kind, to.index) != nullptr;
+  if (mine)
+    inside_.push_back({from, to, std::move(message)});
+  else
+    leaving_.push_back({from, to, std::move(message)});
+}
+
+void shell_group::turn(parcel& messages, time_point now) {
+  for (auto& e : messages) hand_over(e, now);
+  while (wakeups_.best() <= now) {
+    const auto due = wakeups_.first();
+    wakeups_.set(due, never);
+    touch(due);
+  }
+  settle(now);
+  if (!leaving_.empty()) {
+    beyond_.carry(leaving_);
+    leaving_.clear();
+  }
+}
+
+void shell_group::touch(uint32_t index) {
+  if (std::exchange(shells_[index].touched, true)) return;
+  touched_.push_back(index);
+}
+
+void shell_group::hand_over(envelope& e, time_point now) {
+  const auto deliver = [&](uint32_t i) {
+    shells_[i].actor->on(e, now);
+    touch(i);
+  };
+  if (is_broadcast(e.body)) {
+    for (uint32_t i = 0; i < shells_.size(); ++i) deliver(i);
+    return;
+  }
+  const auto it = index_.find(key_of(e.to.kind, e.to.index));
+  if (it == index_.end()) return;
+  // A message to an earlier life of this node is void.
+  if (e.to.life.value != 0 && e.to.life != shells_[it->second].actor->self().life) return;
+  deliver(it->second);
+}
+
+void shell_group::settle(time_point now) {
+  while (!touched_.empty() || !inside_.empty()) {
+    // Messages first: a shell decides once all that happened is known to it.
+    while (!inside_.empty()) {
+      auto e = std::move(inside_.front());
+      inside_.pop_front();
+      hand_over(e, now);
+    }
+    if (touched_.empty()) break;
+    auto round = std::move(touched_);
+    touched_.clear();
+    for (auto i : round) {
+      shells_[i].touched = false;
+      shells_[i].actor->on_time(now);
+      wakeups_.set(i, shells_[i].actor->next_wakeup());
+    }
+  }
+}
+
+void shell_group::report(std::vector<metric>& out) const {
+  for (const auto& h : shells_) h.actor->report(out);
+}
+
+size_t shell_group::unfinished() const {
+  size_t n = 0;
+  for (const auto& h : shells_) n += h.actor->unfinished();
+  return n;
+}
+
+std::vector<address> shell_group::names() const {
+  std::vector<address> out;
+  for (const auto& h : shells_) out.push_back(h.actor->self());
+  return out;
+}
+
+}  // namespace troupe

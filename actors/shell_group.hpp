@@ -1,0 +1,75 @@
+// A shell_group runs shells that share a thread (or, in simulation, a turn): messages between them never
+// leave it.
+#pragma once
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/shell.hpp"
+#include "policies/tournament.hpp"
+
+namespace troupe {
+
+/// Takes the messages of a turn that leave the group.
+class carrier {
+ public:
+  virtual ~carrier() = default;
+  /// May move from the envelopes. From the group's thread.
+  virtual void carry(std::span<envelope> messages) = 0;
+};
+
+/// Not thread-safe: its host calls it from one thread at a time.
+class shell_group final : public outbox {
+ public:
+  explicit shell_group(carrier& beyond) : beyond_(beyond) {}
+
+  /// Shells are built with the group as their outbox.
+  template <class Shell, class... Args>
+  Shell& add(address self, Args&&... args) {
+    auto owned = std::make_unique<Shell>(self, *this, std::forward<Args>(args)...);
+    auto& shell = *owned;
+    adopt(std::move(owned));
+    return shell;
+  }
+
+  /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
+  /// `now`; then everything that leaves.
+  void turn(parcel& messages, time_point now);
+  /// When the next turn is due although nothing arrived.
+  time_point next_wakeup() const { return wakeups_.best(); }
+
+  void report(std::vector<metric>& out) const;
+  /// What the shells still have to finish before their node may leave.
+  size_t unfinished() const;
+  size_t size() const { return shells_.size(); }
+  bool has(role kind, uint32_t index) const { return find(kind, index) != nullptr; }
+  std::vector<address> names() const;
+
+  // outbox
+  void send(const address& from, const address& to, shell_message message) override;
+
+ private:
+  struct hosted {
+    std::unique_ptr<shell> actor;
+    bool touched = false;
+  };
+
+  void adopt(std::unique_ptr<shell> s);
+  hosted* find(role kind, uint32_t index) const;
+  void touch(uint32_t index);
+  void hand_over(envelope& e, time_point now);
+  void settle(time_point now);
+
+  carrier& beyond_;
+  node_id node_{~0u};
+  std::vector<hosted> shells_;
+  std::unordered_map<uint64_t, uint32_t> index_;  ///< role and index → position
+  std::deque<envelope> inside_;
+  std::vector<envelope> leaving_;
+  std::vector<uint32_t> touched_;
+  tournament<time_point> wakeups_{never};
+};
+
+}  // namespace troupe

@@ -1,0 +1,9 @@
+#pragma once
+#include <string_view>
+
+namespace troupe {
+
+/// Of the program and the wire format: nodes of different versions refuse each other.
+inline constexpr std::string_view version = "0.1.0";
+
+}  // namespace troupe

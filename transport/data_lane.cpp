@@ -1,0 +1,198 @@
+#include "transport/data_lane.hpp"
+
+#include <array>
+#include <utility>
+
+#include "messages/codec.hpp"
+#include "messages/shift_times.hpp"
+
+namespace troupe {
+namespace {
+
+/// Type number on the wire → decoder of that message.
+using decoder = wire_message (*)(std::span<const std::byte>, duration shift);
+
+template <class... Ts>
+constexpr std::array<decoder, sizeof...(Ts)> make_decoders(type_list<Ts...>) {
+  return {[](std::span<const std::byte> body, duration shift) -> wire_message {
+    auto message = decode<Ts>(body);
+    shift_times(message, shift);
+    return message;
+  }...};
+}
+constexpr auto decoders = make_decoders(wire_message_list{});
+
+template <class T, class... Ts>
+constexpr size_t index_of(type_list<Ts...>) {
+  size_t i = 0;
+  (void)((std::is_same_v<T, Ts> || (++i, false)) || ...);
+  return i;
+}
+template <class T>
+inline constexpr size_t type_number = index_of<T>(wire_message_list{});
+
+template <class... Ts>
+constexpr std::array<bool, sizeof...(Ts)> make_time_flags(type_list<Ts...>) {
+  return {has_times<Ts>...};
+}
+constexpr auto carries_times = make_time_flags(wire_message_list{});
+
+}  // namespace
+
+data_lane::data_lane(fabric& carrier, const clock& time, data_lane_events& events, const options& o)
+    : fabric_(carrier),
+      clock_(time),
+      events_(events),
+      self_(o.self),
+      heartbeat_(o.heartbeat),
+      life_(o.life.value) {
+  peers_.reserve(o.nodes);
+  for (size_t i = 0; i < o.nodes; ++i) peers_.push_back(std::make_unique<peer>());
+}
+
+data_lane::~data_lane() { stop(); }
+
+void data_lane::connect(node_id node, incarnation life, std::vector<uint8_t> address) {
+  if (node.value >= peers_.size() || node == self_) return;
+  fabric_.post([this, node, life, address = std::string(address.begin(), address.end())]() mutable {
+    auto& p = *peers_[node.value];
+    if (p.life.load(std::memory_order_relaxed) == life.value) return;
+    p.offset = clock_offset();
+    p.clock_life = life.value;
+    p.announced = false;
+    p.clock_error.store(-1, std::memory_order_relaxed);
+    p.last_heard.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
+    p.life.store(life.value, std::memory_order_release);
+    fabric_.connect(node, life, std::move(address));
+    next_tick_ = long_ago;  // meet at once
+  });
+}
+
+void data_lane::disconnect(node_id node, incarnation life) {
+  if (node.value >= peers_.size()) return;
+  uint64_t expected = life.value;
+  if (peers_[node.value]->life.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
+}
+
+void data_lane::renew(incarnation life) {
+  life_.store(life.value, std::memory_order_release);
+  for (size_t i = 0; i < peers_.size(); ++i)
+    if (peers_[i]->life.exchange(0) != 0) fabric_.disconnect(node_id{static_cast<uint32_t>(i)});
+}
+
+incarnation data_lane::life_of(node_id node) const {
+  return incarnation{node.value < peers_.size() ? peers_[node.value]->life.load(std::memory_order_acquire)
+                                                : 0};
+}
+
+time_point data_lane::last_heard(node_id node) const {
+  return time_point{duration{peers_[node.value]->last_heard.load(std::memory_order_relaxed)}};
+}
+
+duration data_lane::clock_error(node_id node) const {
+  return duration{peers_[node.value]->clock_error.load(std::memory_order_relaxed)};
+}
+
+void data_lane::send(const address& from, const address& to, const wire_message& message) {
+  const auto life = life_of(to.node);
+  if (life.value == 0 || (to.life.value != 0 && to.life != life)) {
+    stats_.stale.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  auto header = make_header(from, to, message.index());
+  header.from_node = self_.value;
+  header.from_life = life_.load(std::memory_order_relaxed);
+  header.to_life = life.value;
+  std::vector<std::byte> frame(sizeof header);
+  std::memcpy(frame.data(), &header, sizeof header);
+  std::visit([&](const auto& m) { encode(m, frame); }, message);
+  stats_.sent.fetch_add(1, std::memory_order_relaxed);
+  fabric_.send(to.node, std::move(frame));
+}
+
+void data_lane::pull(const region_ref& from, std::span<std::byte> into, pull_done done) {
+  fabric_.pull(from.node, from.offset, into, std::move(done));
+}
+
+void data_lane::on_frame(std::span<const std::byte> bytes) {
+  const auto header = read_header(bytes);
+  if (!header || header->type >= decoders.size() || header->from_node >= peers_.size() ||
+      header->to_node != self_.value) {
+    stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  auto& p = *peers_[header->from_node];
+  if (header->from_life == 0 || header->from_life != p.life.load(std::memory_order_relaxed) ||
+      header->to_life != life_.load(std::memory_order_relaxed) ||
+      (carries_times[header->type] && !synchronised(p))) {
+    stats_.stale.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const auto now = clock_.now();
+  // A peer's time t is t − offset here; less the error, so that no deadline grows on its way.
+  const auto shift = synchronised(p) ? -p.offset.offset() - p.offset.error(now) : duration{};
+  try {
+    auto message = decoders[header->type](bytes.subspan(sizeof(frame_header)), shift);
+    p.last_heard.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    stats_.received.fetch_add(1, std::memory_order_relaxed);
+    if (const auto* asked = std::get_if<ping>(&message))
+      answer(*asked, *header, now);
+    else if (const auto* answered = std::get_if<pong>(&message))
+      learn(*answered, *header, now);
+    else
+      inbound_.push_back({header->from(), header->to(), std::move(message)});
+  } catch (const codec_error&) {
+    stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void data_lane::heard(uint32_t from, const frame_header& header, time_point, bool peer_knows_us) {
+  auto& p = *peers_[from];
+  if (p.announced || !peer_knows_us || !synchronised(p)) return;
+  p.announced = true;
+  events_.on_synchronised(node_id{from}, incarnation{header.from_life});
+}
+
+void data_lane::answer(const ping& asked, const frame_header& header, time_point now) {
+  pong reply;
+  reply.ping_sent_at = asked.sent_at;
+  reply.received_at = now.time_since_epoch().count();
+  reply.sent_at = clock_.now().time_since_epoch().count();
+  reply.synchronised = synchronised(*peers_[header.from_node]);
+  send(header.to(), header.from(), reply);
+  heard(header.from_node, header, now, asked.synchronised);
+}
+
+void data_lane::learn(const pong& answered, const frame_header& header, time_point now) {
+  auto& p = *peers_[header.from_node];
+  const auto at = [](int64_t t) { return time_point{duration{t}}; };
+  p.offset.add({at(answered.ping_sent_at), at(answered.received_at), at(answered.sent_at), now});
+  p.clock_error.store(p.offset.error(now).count(), std::memory_order_relaxed);
+  heard(header.from_node, header, now, answered.synchronised);
+}
+
+void data_lane::on_lost(node_id node, incarnation life, std::string why) {
+  if (node.value >= peers_.size()) return;
+  events_.on_lost(node, life, std::move(why));
+}
+
+void data_lane::on_turn_end() {
+  if (!inbound_.empty()) {
+    events_.deliver(inbound_);
+    inbound_.clear();
+  }
+  events_.on_turn_end();
+}
+
+void data_lane::on_tick(time_point now) {
+  next_tick_ = now + heartbeat_;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const auto life = peers_[i]->life.load(std::memory_order_relaxed);
+    if (life == 0) continue;
+    if (!peers_[i]->announced) next_tick_ = now + heartbeat_ / 10;  // meeting: do not wait a whole heartbeat
+    send({self_, {}, role::node, 0}, {node_id{static_cast<uint32_t>(i)}, incarnation{life}, role::node, 0},
+         ping{clock_.now().time_since_epoch().count(), synchronised(*peers_[i])});
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,121 @@
+// The data lane: typed messages between actors of different nodes, over any fabric. It encodes, discards what
+// lives in the past, measures every peer's clock by heartbeats and converts the times in what it delivers.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/wire.hpp"
+#include "transport/clock_offset.hpp"
+#include "transport/fabric.hpp"
+#include "transport/frame.hpp"
+
+namespace troupe {
+
+struct inbound {
+  address from;
+  address to;
+  wire_message body;
+};
+
+/// What the lane tells its owner, on the fabric's thread.
+class data_lane_events {
+ public:
+  virtual ~data_lane_events() = default;
+  /// All messages of one turn of the progress loop, in the order of arrival per sender. Times are this
+  /// node's.
+  virtual void deliver(std::vector<inbound>& messages) = 0;
+  /// After `deliver`, and after every other turn.
+  virtual void on_turn_end() = 0;
+  /// Both sides know each other's clock: messages may flow.
+  virtual void on_synchronised(node_id peer, incarnation life) = 0;
+  virtual void on_lost(node_id peer, incarnation life, std::string why) = 0;
+};
+
+struct data_lane_stats {
+  std::atomic<uint64_t> sent{0}, received{0};
+  std::atomic<uint64_t> stale{
+      0};  ///< of a life that is not (or no longer) known, or to one of ours that is over
+  std::atomic<uint64_t> malformed{0};
+};
+
+class data_lane final : public fabric_events {
+ public:
+  struct options {
+    node_id self;
+    incarnation life;
+    size_t nodes = 0;  ///< in the cluster
+    duration heartbeat = 100ms;
+  };
+
+  /// `carrier`, `time` and `events` outlive the lane's running.
+  data_lane(fabric& carrier, const clock& time, data_lane_events& events, const options& o);
+  ~data_lane() override;
+
+  void start() { fabric_.start(*this); }
+  void stop() { fabric_.stop(); }
+
+  // From any thread.
+
+  void connect(node_id peer, incarnation life, std::vector<uint8_t> address);
+  /// Forgets this life of the peer: nothing more is sent to it, nothing more of it is delivered.
+  void disconnect(node_id peer, incarnation life);
+  /// This node begins a new life: what is still under way to the old one is discarded, and all peers are
+  /// forgotten.
+  void renew(incarnation life);
+  incarnation life() const { return incarnation{life_.load(std::memory_order_acquire)}; }
+  /// The life that the peer is known by; 0 if it is not connected.
+  incarnation life_of(node_id peer) const;
+  /// When the peer was last heard of, `long_ago` if never.
+  time_point last_heard(node_id peer) const;
+  /// Bound of the error of the peer's clock conversion; nothing if not synchronised.
+  duration clock_error(node_id peer) const;
+
+  /// Sends to `to.node`, which is not this one. `to.life` 0 means its current one. What cannot be sent is
+  /// discarded: a lost peer is the failure detector's business.
+  void send(const address& from, const address& to, const wire_message& message);
+
+  /// Copies what `from` names, with the words around it, into `into` (`transport/slot_pool.hpp` says its
+  /// size). `done` is called once, on the fabric's thread; verify what was pulled.
+  void pull(const region_ref& from, std::span<std::byte> into, pull_done done);
+
+  const data_lane_stats& stats() const { return stats_; }
+
+  // fabric_events
+  void on_frame(std::span<const std::byte> bytes) override;
+  void on_lost(node_id peer, incarnation life, std::string why) override;
+  void on_turn_end() override;
+  time_point tick_at() const override { return next_tick_; }
+  void on_tick(time_point now) override;
+
+ private:
+  struct peer {
+    std::atomic<uint64_t> life{0};
+    std::atomic<int64_t> last_heard{long_ago.time_since_epoch().count()};
+    std::atomic<int64_t> clock_error{-1};
+    // The fabric's thread only:
+    uint64_t clock_life = 0;  ///< whose clock `offset` is
+    clock_offset offset;
+    bool announced = false;
+  };
+
+  void heard(uint32_t from, const frame_header& header, time_point now, bool peer_knows_us);
+  void answer(const ping& p, const frame_header& header, time_point now);
+  void learn(const pong& p, const frame_header& header, time_point now);
+  bool synchronised(const peer& p) const { return p.offset.known(); }
+
+  fabric& fabric_;
+  const clock& clock_;
+  data_lane_events& events_;
+  const node_id self_;
+  const duration heartbeat_;
+  std::atomic<uint64_t> life_;
+  std::vector<std::unique_ptr<peer>> peers_;
+  std::vector<inbound> inbound_;
+  time_point next_tick_ = long_ago;
+  data_lane_stats stats_;
+};
+
+}  // namespace troupe
