@@ -1,7 +1,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "fmt/format.h"
@@ -20,9 +19,8 @@ void append_values(std::string& out, const tensor_spec& t, std::span<const std::
     if (i > 0) out += ',';
     if constexpr (std::is_floating_point_v<T>)
       if (!std::isfinite(value))
-        throw http_error{
-            500, fmt::format("the model gave {} in element {} of output {}, which has no JSON form", value, i,
-                             json_quote(t.name))};
+        throw http_error{500, fmt::format("tensor {} has {} in element {}, which has no JSON form",
+                                          json_quote(t.name), value, i)};
     const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
     out.append(digits, end);
   }
@@ -51,27 +49,17 @@ void append_data(std::string& out, const tensor_spec& t, std::span<const std::by
     case data_type::fp16:
     case data_type::bf16:
       throw http_error{
-          400, fmt::format("output {} is {}, which has no JSON form", json_quote(t.name), to_string(t.type))};
+          400, fmt::format("tensor {} is {}, which has no JSON form", json_quote(t.name), to_string(t.type))};
   }
 }
 
-void append_output(std::string& out, const tensor_spec& t, uint32_t rows, std::span<const std::byte> bytes) {
+void append_tensor(std::string& out, const tensor_spec& t, uint32_t rows, std::span<const std::byte> bytes) {
   fmt::format_to(std::back_inserter(out), R"({{"name":{},"datatype":"{}","shape":[{})", json_quote(t.name),
                  to_string(t.type), rows);
   for (auto d : t.shape) fmt::format_to(std::back_inserter(out), ",{}", d);
   out += R"(],"data":[)";
   append_data(out, t, bytes);
   out += "]}";
-}
-
-nlohmann::ordered_json describe(const std::vector<tensor_spec>& tensors) {
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& t : tensors) {
-    auto shape = nlohmann::ordered_json::array({-1});
-    for (auto d : t.shape) shape.push_back(d);
-    list.push_back({{"name", t.name}, {"datatype", to_string(t.type)}, {"shape", std::move(shape)}});
-  }
-  return list;
 }
 
 }  // namespace
@@ -95,7 +83,7 @@ http_result<std::string> format_infer(const model_identity& model, const infer_r
       for (uint32_t i = 0; i < index; ++i) offset += request.rows * row_bytes(signature.outputs[i]);
       if (!std::exchange(first, false)) out += ',';
       const auto& t = signature.outputs[index];
-      append_output(out, t, request.rows, outputs.subspan(offset, request.rows * row_bytes(t)));
+      append_tensor(out, t, request.rows, outputs.subspan(offset, request.rows * row_bytes(t)));
     }
     out += "]}";
     return out;
@@ -104,22 +92,26 @@ http_result<std::string> format_infer(const model_identity& model, const infer_r
   }
 }
 
-std::string format_model_metadata(const model_identity& model, std::string_view platform,
-                                  const model_signature& signature, const model_limits& limits) {
-  nlohmann::ordered_json j{{"name", model.name},
-                           {"versions", {model.version}},
-                           {"platform", platform},
-                           {"inputs", describe(signature.inputs)},
-                           {"outputs", describe(signature.outputs)}};
-  if (limits.slo_ms > 0) j["parameters"]["slo_ms"] = limits.slo_ms;
-  if (limits.max_rows > 0) j["parameters"]["max_rows"] = limits.max_rows;
-  return j.dump();
-}
-
-std::string format_server_metadata(std::string_view version) {
-  return nlohmann::ordered_json{
-      {"name", "troupe"}, {"version", version}, {"extensions", nlohmann::ordered_json::array()}}
-      .dump();
+http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
+                                              std::span<const std::byte> inputs,
+                                              std::optional<double> slo_ms) {
+  if (inputs.size() != rows * input_row_bytes(signature))
+    return http_error{400, "the inputs have the wrong size"};
+  try {
+    std::string out = "{";
+    if (slo_ms) fmt::format_to(std::back_inserter(out), R"("parameters":{{"slo_ms":{}}},)", *slo_ms);
+    out += "\"inputs\":[";
+    for (size_t i = 0, offset = 0; i < signature.inputs.size(); ++i) {
+      const auto& t = signature.inputs[i];
+      if (i > 0) out += ',';
+      append_tensor(out, t, rows, inputs.subspan(offset, rows * row_bytes(t)));
+      offset += rows * row_bytes(t);
+    }
+    out += "]}";
+    return out;
+  } catch (http_error& e) {
+    return std::move(e);
+  }
 }
 
 }  // namespace troupe

@@ -54,6 +54,11 @@ http_result<std::string> format_infer(const model_identity& model, const infer_r
                                       const model_signature& signature, std::span<const std::byte> outputs,
                                       uint32_t batch_rows);
 
+/// A request as a client writes it, for all outputs; `inputs` as write_inputs would make them.
+http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
+                                              std::span<const std::byte> inputs,
+                                              std::optional<double> slo_ms = {});
+
 /// What GET /v2/models/{model} tells besides names and shapes (as "parameters").
 struct model_limits {
   double slo_ms = 0;      ///< 0: left out
@@ -61,6 +66,13 @@ struct model_limits {
 };
 std::string format_model_metadata(const model_identity& model, std::string_view platform,
                                   const model_signature& signature, const model_limits& limits = {});
+/// What a client learns from it; an error (502: the server's fault) if it is no such metadata.
+struct model_metadata {
+  model_identity model;
+  model_signature signature;
+  model_limits limits;
+};
+http_result<model_metadata> parse_model_metadata(std::string_view body);
 /// GET /v2
 std::string format_server_metadata(std::string_view version);
 

@@ -304,8 +304,7 @@ TEST_CASE("a model that gives NaN gets a 500, as JSON cannot say it") {
   request.outputs = {0};
   const auto r = format_infer({"m"}, request, s, std::as_bytes(std::span(y)), 0);
   REQUIRE_FALSE(r);
-  CHECK(r.error() ==
-        http_error{500, R"(the model gave nan in element 1 of output "y", which has no JSON form)"});
+  CHECK(r.error() == http_error{500, R"(tensor "y" has nan in element 1, which has no JSON form)"});
 }
 
 TEST_CASE("metadata names the model's tensors with -1 for the rows") {
@@ -317,6 +316,29 @@ TEST_CASE("metadata names the model's tensors with -1 for the rows") {
       R"("outputs":[{"name":"y","datatype":"FP32","shape":[-1,2]},{"name":"z","datatype":"INT64","shape":[-1]}],)"
       R"("parameters":{"slo_ms":25.0,"max_rows":64}})");
   CHECK(format_server_metadata("0.1.0") == R"({"name":"troupe","version":"0.1.0","extensions":[]})");
+}
+
+TEST_CASE("a client reads the metadata and writes requests that fit it") {
+  const auto s = one_input(data_type::fp32, {3, 4});
+  const auto m =
+      parse_model_metadata(format_model_metadata({"m", "2"}, "onnx", s, {.slo_ms = 25, .max_rows = 64}));
+  REQUIRE(m);
+  CHECK(m->model.name == "m");
+  CHECK(m->model.version == "2");
+  CHECK(m->signature == s);
+  CHECK(m->limits.slo_ms == 25);
+  CHECK(m->limits.max_rows == 64);
+  CHECK_FALSE(parse_model_metadata("{}"));
+  CHECK_FALSE(parse_model_metadata("<html>"));
+
+  const std::vector<float> x{1, 2, 3, 4, 5, 6};
+  const auto body = format_infer_request(fp32_by_3, 2, std::as_bytes(std::span(x)), 7.5);
+  CHECK(
+      *body ==
+      R"({"parameters":{"slo_ms":7.5},"inputs":[{"name":"x","datatype":"FP32","shape":[2,3],"data":[1,2,3,4,5,6]}]})");
+  const auto o = take(*body);
+  CHECK(o.request.slo_ms == 7.5);
+  CHECK(values<float>(o) == x);
 }
 
 TEST_CASE("random tensors of every type survive response and request bit by bit") {

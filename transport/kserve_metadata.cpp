@@ -1,0 +1,73 @@
+#include <nlohmann/json.hpp>
+
+#include "fmt/format.h"
+#include "transport/http_message.hpp"
+#include "transport/kserve_v2.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json describe(const std::vector<tensor_spec>& tensors) {
+  auto list = json::array();
+  for (const auto& t : tensors) {
+    auto shape = json::array({-1});
+    for (auto d : t.shape) shape.push_back(d);
+    list.push_back({{"name", t.name}, {"datatype", to_string(t.type)}, {"shape", std::move(shape)}});
+  }
+  return list;
+}
+
+std::vector<tensor_spec> tensors_of(const json& list) {
+  std::vector<tensor_spec> tensors;
+  for (const auto& x : list) {
+    tensor_spec t{.name = x.at("name").get<std::string>(),
+                  .shape = x.at("shape").get<std::vector<int64_t>>()};
+    const auto type = x.at("datatype").get<std::string>();
+    if (!parse_data_type(type, t.type)) throw http_error{502, "unknown datatype " + json_quote(type)};
+    if (t.shape.empty() || t.shape[0] != -1)
+      throw http_error{502, "the first dimension of " + json_quote(t.name) + " is not -1"};
+    t.shape.erase(t.shape.begin());
+    tensors.push_back(std::move(t));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::string format_model_metadata(const model_identity& model, std::string_view platform,
+                                  const model_signature& signature, const model_limits& limits) {
+  json j{{"name", model.name},
+         {"versions", {model.version}},
+         {"platform", platform},
+         {"inputs", describe(signature.inputs)},
+         {"outputs", describe(signature.outputs)}};
+  if (limits.slo_ms > 0) j["parameters"]["slo_ms"] = limits.slo_ms;
+  if (limits.max_rows > 0) j["parameters"]["max_rows"] = limits.max_rows;
+  return j.dump();
+}
+
+http_result<model_metadata> parse_model_metadata(std::string_view body) {
+  try {
+    const auto j = json::parse(body);
+    model_metadata m;
+    m.model.name = j.at("name").get<std::string>();
+    if (const auto& versions = j.at("versions"); !versions.empty())
+      m.model.version = versions[0].get<std::string>();
+    m.signature = {tensors_of(j.at("inputs")), tensors_of(j.at("outputs"))};
+    if (const auto p = j.find("parameters"); p != j.end())
+      m.limits = {.slo_ms = p->value("slo_ms", 0.0), .max_rows = p->value("max_rows", 0u)};
+    return m;
+  } catch (http_error& e) {
+    return std::move(e);
+  } catch (const json::exception& e) {
+    return http_error{502, fmt::format("no model metadata: {}", e.what())};
+  }
+}
+
+std::string format_server_metadata(std::string_view version) {
+  return json{{"name", "troupe"}, {"version", version}, {"extensions", json::array()}}.dump();
+}
+
+}  // namespace troupe

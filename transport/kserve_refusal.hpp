@@ -1,0 +1,42 @@
+// How the parts of the KServe reader refuse: by throwing what the client is told.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "messages/tensor.hpp"
+#include "transport/http_message.hpp"
+#include "transport/http_result.hpp"
+
+namespace troupe::kserve {
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw http_error{400, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+inline std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
+
+inline std::vector<int64_t> with_batch(int64_t rows, const tensor_spec& t) {
+  std::vector<int64_t> shape{rows};
+  shape.insert(shape.end(), t.shape.begin(), t.shape.end());
+  return shape;
+}
+
+inline std::string shortened(std::string_view text) {
+  return json_quote(text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 77)) + "...");
+}
+
+inline void check_json_form(std::string_view what, const tensor_spec& t) {
+  if (t.type == data_type::fp16 || t.type == data_type::bf16)
+    refuse("{} {} is {}, which has no JSON form", what, json_quote(t.name), to_string(t.type));
+}
+
+}  // namespace troupe::kserve
