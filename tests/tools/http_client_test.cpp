@@ -1,0 +1,109 @@
+#include "tools/http_client.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "transport/http_server.hpp"
+
+namespace troupe {
+namespace {
+
+/// Echoes; keeps the replies to /keep, loses the connection of nothing.
+class echo final : public http_handler {
+ public:
+  void handle(http_request request, http_reply reply) override {
+    if (request.path == "/keep") {
+      std::lock_guard lock(mutex_);
+      kept_.push_back(std::move(reply));
+      return;
+    }
+    reply.send({.status = request.path == "/teapot" ? 418u : 200u,
+                .content_type = "text/plain",
+                .headers = {{"X-Query", request.query}},
+                .body = request.method + " " + request.body});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<http_reply> kept_;
+};
+
+http_request post(std::string path, std::string body) {
+  return {.method = "POST", .path = std::move(path), .query = "a=b", .headers = {}, .body = std::move(body)};
+}
+
+TEST_CASE("a client sends and receives, over one connection as long as one is enough") {
+  echo handler;
+  http_server server({}, handler);
+  http_client client({.host = "localhost", .port = server.port()});
+  for (int i = 0; i < 20; ++i) {
+    const auto o = client.fetch(post("/", std::string(static_cast<size_t>(i) * 10'000, 'x')));
+    REQUIRE(o.answered());
+    CHECK(o.response.status == 200);
+    CHECK(o.response.body.size() == 5 + static_cast<size_t>(i) * 10'000);
+    CHECK(o.response.content_type == "text/plain");
+    CHECK(o.response.headers.find("x-query") == "a=b");
+  }
+  CHECK(client.fetch(post("/teapot", "")).response.status == 418);
+  CHECK(client.fetch({.method = "HEAD", .query = {}, .headers = {}, .body = {}}).response.status == 200);
+  CHECK(client.fetch({.query = {}, .headers = {}, .body = {}}).response.body == "GET ");
+  CHECK(server.connections() == 1);
+}
+
+TEST_CASE("many requests are in flight, up to the bound") {
+  echo handler;
+  http_server server({}, handler);
+  std::atomic<int> refused{0}, ended{0};
+  {
+    http_client client({.host = "127.0.0.1", .port = server.port(), .max_connections = 10});
+    for (int i = 0; i < 12; ++i)
+      client.send(post("/keep", ""), [&](http_outcome o) {
+        refused += o.refused_here && o.error == "all 10 connections are busy";
+        ++ended;
+      });
+    while (server.connections() < 10 || refused < 2) std::this_thread::sleep_for(1ms);
+    CHECK(ended == 2);
+  }
+  CHECK(ended == 12);  // a client that goes ends what it had in flight
+  CHECK(refused == 2);
+}
+
+TEST_CASE("a server that is not there, or does not answer in time, is an error that says so") {
+  http_client nobody({.host = "127.0.0.1", .port = 1});
+  CHECK(nobody.fetch(post("/", "")).error == "cannot connect (127.0.0.1:1): Connection refused");
+  echo handler;
+  http_server server({}, handler);
+  http_client hasty({.host = "127.0.0.1", .port = server.port(), .timeout = 50ms});
+  CHECK(hasty.fetch(post("/keep", "")).error ==
+        "no answer (127.0.0.1:" + std::to_string(server.port()) + "): timed out");
+}
+
+TEST_CASE("a connection that the server closed is not used again") {
+  echo handler;
+  http_server server({.idle_timeout = 20ms}, handler);
+  http_client client({.host = "127.0.0.1", .port = server.port()});
+  for (int i = 0; i < 3; ++i) {
+    CHECK(client.fetch(post("/", "x")).answered());
+    while (server.connections() > 0) std::this_thread::sleep_for(1ms);
+  }
+}
+
+TEST_CASE("URLs") {
+  const auto u = parse_http_url("http://host:8000/v2");
+  REQUIRE(u);
+  CHECK(u->host == "host");
+  CHECK(u->port == 8000);
+  CHECK(u->path == "/v2");
+  CHECK(parse_http_url("host")->port == 80);
+  CHECK(parse_http_url("http://[::1]:81")->host == "::1");
+  CHECK(parse_http_url("http://[::1]:81")->port == 81);
+  for (auto bad : {"", "http://", "http://:80", "host:", "host:x", "host:0", "host:70000", "https://host:1"})
+    CHECK_FALSE_MESSAGE(parse_http_url(bad), bad);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,59 @@
+// An HTTP/1.1 client: many requests in flight to one server, one connection each, kept alive between
+// requests.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "messages/time.hpp"
+#include "transport/http_message.hpp"
+
+namespace troupe {
+
+struct http_url {
+  std::string host;
+  uint16_t port = 80;
+  std::string path;  ///< with its leading '/', or empty
+};
+/// "http://HOST[:PORT][/PATH]", the scheme optional; nothing if it is none.
+std::optional<http_url> parse_http_url(std::string_view url);
+
+struct http_client_options {
+  std::string host;
+  uint16_t port = 80;
+  uint32_t max_connections = 256;
+  duration timeout = 30s;  ///< from send to the end of the response
+};
+
+/// How a request ended: with a response, or without one.
+struct http_outcome {
+  std::string error;          ///< why there is no response; empty if there is one
+  bool refused_here = false;  ///< it was not sent: all connections were busy
+  http_response response;
+  bool answered() const { return error.empty(); }
+};
+
+class http_client {
+ public:
+  using on_done = std::function<void(http_outcome)>;
+
+  explicit http_client(http_client_options options);
+  /// Ends what is in flight with an error.
+  ~http_client();
+  http_client(const http_client&) = delete;
+  http_client& operator=(const http_client&) = delete;
+
+  /// From any thread. `done` is called once, on the client's thread, and must not block it.
+  void send(http_request request, on_done done);
+  /// Sends and waits; not from `done`.
+  http_outcome fetch(http_request request);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe

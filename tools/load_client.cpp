@@ -1,0 +1,255 @@
+#include "tools/load_client.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "fmt/format.h"
+#include "tools/http_client.hpp"
+#include "transport/kserve_v2.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr size_t distinct_inputs = 32;
+constexpr uint64_t int64_range = 51;  // 0..50: within any embedding
+constexpr size_t failure_messages = 8;
+
+/// One model under load. The counts are the client thread's until the run is over.
+struct target {
+  std::string name, path;
+  model_metadata metadata;
+  std::vector<std::string> bodies;  // taken in turn
+  size_t next_body = 0;
+  duration slo = duration::max();
+  load_counts counts;
+};
+
+std::string get(http_client& client, const std::string& path, std::string_view fix) {
+  auto outcome = client.fetch({.path = path, .query = {}, .headers = {}, .body = {}});
+  if (!outcome.answered()) throw load_error(fmt::format("{}; {}", outcome.error, fix));
+  if (outcome.response.status != 200)
+    throw load_error(fmt::format("GET {} answered {}: {}; {}", path, outcome.response.status,
+                                 outcome.response.body.substr(0, 200), fix));
+  return std::move(outcome.response.body);
+}
+
+std::vector<std::string> served_models(http_client& client) {
+  const auto body =
+      get(client, "/v2/models", "is a troupe cluster up there? Otherwise name the models with --model");
+  std::vector<std::string> names;
+  const auto j = nlohmann::json::parse(body, nullptr, false);
+  if (j.is_object() && j.contains("models") && j["models"].is_array())
+    for (const auto& m : j["models"])
+      if (m.is_object() && m.contains("name") && m["name"].is_string()) names.push_back(m["name"]);
+  if (names.empty()) throw load_error("GET /v2/models names no model; name one with --model");
+  return names;
+}
+
+template <class T>
+void put(std::vector<std::byte>& out, T value) {
+  const auto at = out.size();
+  out.resize(at + sizeof value);
+  std::memcpy(out.data() + at, &value, sizeof value);
+}
+
+void put_random(std::vector<std::byte>& out, data_type type, random_stream& random) {
+  const double uniform = std::round(random.uniform() * 2000 - 1000) / 1000;  // short as text
+  const auto whole = random.below(int64_range);
+  switch (type) {
+    case data_type::boolean: return put(out, static_cast<uint8_t>(whole % 2));
+    case data_type::fp32: return put(out, static_cast<float>(uniform));
+    case data_type::fp64: return put(out, uniform);
+    default:  // any integer: little-endian, so the low bytes come first
+      for (size_t i = 0; i < size_of(type); ++i) put(out, static_cast<uint8_t>(i == 0 ? whole : 0));
+  }
+}
+
+std::vector<std::byte> random_input(const model_signature& s, uint32_t rows, random_stream& random) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(rows * input_row_bytes(s));
+  for (const auto& t : s.inputs)
+    for (int64_t i = 0; i < rows * elements(t); ++i) put_random(bytes, t.type, random);
+  return bytes;
+}
+
+/// Rows [first, first + rows) of a file that holds whole rows, begun again at its end. A file row is one row
+/// of every input; a request has all rows of its first input before those of its second.
+std::vector<std::byte> file_input(const std::vector<char>& file, const model_signature& s, uint32_t rows,
+                                  size_t first) {
+  const size_t row = input_row_bytes(s);
+  std::vector<std::byte> bytes;
+  size_t offset = 0;
+  for (const auto& t : s.inputs) {
+    for (size_t r = first; r < first + rows; ++r) {
+      const auto* from =
+          reinterpret_cast<const std::byte*>(file.data()) + r % (file.size() / row) * row + offset;
+      bytes.insert(bytes.end(), from, from + row_bytes(t));
+    }
+    offset += row_bytes(t);
+  }
+  return bytes;
+}
+
+std::vector<std::string> make_bodies(const load_options& o, const target& t, uint64_t index) {
+  const auto& s = t.metadata.signature;
+  std::vector<char> file;
+  if (!o.input.empty()) {
+    std::ifstream in(o.input, std::ios::binary);
+    file.assign(std::istreambuf_iterator<char>(in), {});
+    const auto row = input_row_bytes(s);
+    if (file.empty() || row == 0 || file.size() % row != 0)
+      throw load_error(fmt::format("{}: {} bytes are no whole rows of model {}, which takes {} bytes a row",
+                                   o.input, file.size(), t.name, row));
+  }
+  random_stream random(o.seed, "inputs", index);
+  std::vector<std::string> bodies;
+  for (size_t i = 0; i < distinct_inputs; ++i) {
+    const auto input =
+        file.empty() ? random_input(s, o.rows, random) : file_input(file, s, o.rows, i * o.rows);
+    auto body = format_infer_request(s, o.rows, input, o.slo_ms > 0 ? std::optional(o.slo_ms) : std::nullopt);
+    if (!body) throw load_error(fmt::format("model {}: {}", t.name, body.error().message));
+    bodies.push_back(std::move(*body));
+  }
+  return bodies;
+}
+
+target make_target(const load_options& o, http_client& client, const std::string& name, uint64_t index) {
+  target t;
+  t.name = name;
+  const auto path = "/v2/models/" + name;
+  t.path = path + "/infer";
+  auto metadata = parse_model_metadata(get(client, path, "is the model served there?"));
+  if (!metadata) throw load_error(fmt::format("GET {}: {}", path, metadata.error().message));
+  t.metadata = std::move(*metadata);
+  const double slo_ms = o.slo_ms > 0 ? o.slo_ms : t.metadata.limits.slo_ms;
+  if (slo_ms > 0) t.slo = from_ms(slo_ms);
+  t.bodies = make_bodies(o, t, index);
+  return t;
+}
+
+std::optional<uint64_t> batch_rows_of(std::string_view body) {
+  static constexpr std::string_view key = "\"batch_rows\":";
+  const auto at = body.substr(0, 4096).find(key);  // our server writes it in front of the data
+  if (at == std::string_view::npos) return {};
+  const auto digits = body.substr(at + key.size(), 20);
+  uint64_t rows = 0;
+  const auto ec = std::from_chars(digits.data(), digits.data() + digits.size(), rows).ec;
+  return ec == std::errc{} ? std::optional(rows) : std::nullopt;
+}
+
+std::string drop_reason_of(const http_response& r) {
+  const auto j = nlohmann::json::parse(r.body, nullptr, false);
+  if (j.is_object() && j.contains("reason") && j["reason"].is_string()) return j["reason"];
+  return fmt::format("HTTP {}", r.status);
+}
+
+void count_failure(load_counts& c, std::string message) {
+  ++c.failed;
+  if (c.failures.size() >= failure_messages && !c.failures.contains(message)) message = "others";
+  ++c.failures[message];
+}
+
+void count(target& t, const http_outcome& outcome, duration latency) {
+  auto& c = t.counts;
+  if (!outcome.answered()) return count_failure(c, outcome.error);
+  const auto& r = outcome.response;
+  if (r.status == 429 || r.status == 503 || r.status == 504) {
+    ++c.dropped;
+    ++c.reasons[drop_reason_of(r)];
+    return;
+  }
+  if (r.status != 200) return count_failure(c, fmt::format("HTTP {}: {}", r.status, r.body.substr(0, 200)));
+  ++c.finished;
+  c.good += latency <= t.slo;
+  c.latency.add(latency);
+  if (const auto rows = batch_rows_of(r.body)) {
+    ++c.batched;
+    c.batch_rows += *rows;
+  }
+}
+
+http_request next_request(target& t) {
+  auto& body = t.bodies[t.next_body++ % t.bodies.size()];
+  return {.method = "POST",
+          .path = t.path,
+          .query = {},
+          .headers = {{"Content-Type", "application/json"}},
+          .body = body};
+}
+
+}  // namespace
+
+load_report measure_load(const load_options& o) {
+  const auto url = parse_http_url(o.url);
+  if (!url) throw load_error(fmt::format("\"{}\" is no http://HOST:PORT", o.url));
+  http_client client(
+      {.host = url->host, .port = url->port, .max_connections = o.max_connections, .timeout = o.timeout});
+
+  std::vector<target> targets;
+  const auto names = o.models.empty() ? served_models(client) : o.models;
+  for (const auto& name : names) targets.push_back(make_target(o, client, name, targets.size()));
+
+  const machine_clock clock;
+  const auto start = clock.now();
+  auto spec = o.arrivals;
+  spec.rate /= static_cast<double>(targets.size());
+  std::vector<arrival_process> arrivals;
+  std::vector<time_point> due;
+  for (uint64_t i = 0; i < targets.size(); ++i) {
+    arrivals.emplace_back(spec, start, random_stream(o.seed, "arrivals", i));
+    due.push_back(arrivals.back().next());
+  }
+
+  load_report report{.models = {}, .length = o.length};
+  std::atomic<uint64_t> in_flight{0};
+  for (;;) {
+    const auto i = static_cast<size_t>(std::min_element(due.begin(), due.end()) - due.begin());
+    const auto at = due[i];
+    if (at >= start + o.length) break;
+    std::this_thread::sleep_for(at - clock.now());
+    report.worst_lag = std::max(report.worst_lag, clock.now() - at);
+    auto& t = targets[i];
+    ++t.counts.sent;  // written by this thread only
+    ++in_flight;
+    client.send(next_request(t), [&t, &clock, &in_flight, at](http_outcome outcome) {
+      count(t, outcome, clock.now() - at);
+      --in_flight;
+    });
+    due[i] = arrivals[i].next();
+  }
+  while (in_flight > 0) std::this_thread::sleep_for(1ms);
+
+  for (auto& t : targets)
+    report.models.push_back({.name = t.name,
+                             .slo_ms = t.slo == duration::max() ? 0 : to_ms(t.slo),
+                             .counts = std::move(t.counts)});
+  return report;
+}
+
+int run_load(const load_options& o) {
+  const auto& a = o.arrivals;
+  if (!(a.rate > 0) || !(a.cv > 0) || o.length <= duration{} || o.rows == 0 || o.slo_ms < 0 ||
+      o.max_connections == 0) {
+    fmt::print(stderr,
+               "load: --rate, --cv, --duration, --rows and --max-connections must be positive, --slo-ms not "
+               "negative\n");
+    return 2;
+  }
+  try {
+    const auto report = measure_load(o);
+    fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
+    return report.total().finished > 0 ? 0 : 1;
+  } catch (const load_error& e) {
+    fmt::print(stderr, "load: {}\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace troupe
