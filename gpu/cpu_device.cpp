@@ -1,0 +1,190 @@
+#include "gpu/cpu_device.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cassert>
+#include <condition_variable>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/executor.hpp"
+#include "gpu/onnx/model.hpp"
+#include "gpu/onnx/weights.hpp"
+#include "gpu/profile.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr duration measuring_time = 20ms;  // for each batch size
+constexpr size_t spare_plans = 16;         // beside those that `load` makes
+
+struct open_model {
+  std::shared_ptr<const onnx::model> model;
+  std::shared_ptr<onnx::weights> weights;
+};
+
+}  // namespace
+
+struct model_library::shelf {
+  std::mutex mutex;
+  struct entry {
+    std::weak_ptr<const onnx::model> model;
+    std::weak_ptr<onnx::weights> weights;
+  };
+  std::map<std::pair<std::string, std::filesystem::file_time_type>, entry> models;
+
+  /// Opening under the lock lets devices that load the same file at once share it.
+  open_model open(const std::string& path) {
+    const std::scoped_lock lock(mutex);
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(path, error);
+    if (error) throw model_error(fmt::format("{}: {}", path, error.message()));
+    auto& known = models[{path, written}];
+    open_model found{known.model.lock(), known.weights.lock()};
+    if (!found.model || !found.weights) {
+      found.model = onnx::model::load(path);
+      found.weights = onnx::load_weights(*found.model);
+      known = {found.model, found.weights};
+    }
+    return found;
+  }
+};
+
+model_library::model_library() : shelf_(std::make_unique<shelf>()) {}
+model_library::~model_library() = default;
+
+/// The device's thread and what it shares with the owner.
+struct cpu_device::worker {
+  worker(const clock& c, std::function<void()> when_ready, cpu_options given)
+      : time(c), ready(std::move(when_ready)), options(std::move(given)) {
+    if (!options.library) options.library = std::make_shared<model_library>();
+    thread = std::thread([this] { loop(); });
+  }
+
+  ~worker() {
+    {
+      const std::scoped_lock lock(mutex);
+      stopping = true;
+    }
+    wake.notify_one();
+    thread.join();
+  }
+
+  void loop() {
+    omp_set_num_threads(options.threads);  // counts for the calling thread only
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [this] { return stopping || task; });
+      if (!task) return;
+      const auto work = std::exchange(task, nullptr);
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  void post(std::function<void()> work) {
+    {
+      const std::scoped_lock lock(mutex);
+      assert(!task);
+      task = std::move(work);
+    }
+    wake.notify_one();
+  }
+
+  loaded_model load(model_id id, const model_source& source) {
+    const auto [model, weights] = options.library->shelf_->open(source.path);
+    const auto sizes = profiled_batch_sizes(source.max_batch);
+    onnx::executor executor(model, weights, sizes.size() + spare_plans);
+    for (const uint32_t rows : sizes) executor.warm(rows);
+    loaded_model out{model->signature(), source.latency, model->parameter_bytes() + weights->packed_bytes(),
+                     static_cast<uint32_t>(model->layers().size())};
+    if (source.latency == latency_model{}) out.latency = measure(executor, out.signature, sizes);
+    executors.insert_or_assign(id, std::move(executor));
+    return out;
+  }
+
+  latency_model measure(onnx::executor& executor, const model_signature& signature,
+                        const std::vector<uint32_t>& sizes) const {
+    const std::vector<std::byte> input(sizes.back() * input_row_bytes(signature));
+    std::vector<std::byte> output(sizes.back() * output_row_bytes(signature));
+    const auto samples = measure_latency(time, sizes, measuring_time, [&](uint32_t rows) {
+      const batch_part part{rows, std::span{input}.first(rows * input_row_bytes(signature)),
+                            std::span{output}.first(rows * output_row_bytes(signature))};
+      executor.run(rows, {&part, 1});
+    });
+    return fit_latency(samples).model;
+  }
+
+  void execute(const batch_work& work) {
+    batch_outcome out;
+    out.started_at = time.now();
+    try {
+      executors.at(work.model).run(work.rows, work.parts);
+    } catch (const std::exception& e) {
+      out.error = e.what();
+    }
+    out.finished_at = time.now();
+    {
+      const std::scoped_lock lock(mutex);
+      outcome = std::move(out);
+    }
+    ready();
+  }
+
+  const clock& time;
+  std::function<void()> ready;
+  cpu_options options;
+  std::unordered_map<model_id, onnx::executor> executors;  // of the thread
+  bool running = false;                                    // of the owner
+
+  std::mutex mutex;  // guards the rest
+  std::condition_variable wake;
+  std::function<void()> task;
+  std::optional<batch_outcome> outcome;
+  bool stopping = false;
+  std::thread thread;
+};
+
+cpu_device::cpu_device(const clock& c, std::function<void()> ready, cpu_options options)
+    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
+cpu_device::~cpu_device() = default;
+
+loaded_model cpu_device::load(model_id id, const model_source& source) {
+  assert(!worker_->running);
+  std::promise<loaded_model> promise;
+  auto loaded = promise.get_future();
+  worker_->post([&] {
+    try {
+      promise.set_value(worker_->load(id, source));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  });
+  return loaded.get();
+}
+
+void cpu_device::start(batch_work work, time_point) {
+  assert(!worker_->running);
+  worker_->running = true;
+  worker_->post([this, batch = std::move(work)] { worker_->execute(batch); });
+}
+
+bool cpu_device::poll(time_point, batch_outcome& out) {
+  const std::scoped_lock lock(worker_->mutex);
+  if (!worker_->outcome) return false;
+  out = std::move(*worker_->outcome);
+  worker_->outcome.reset();
+  worker_->running = false;
+  return true;
+}
+
+}  // namespace troupe

@@ -1,0 +1,59 @@
+#include "gpu/emulated_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "gpu/fnv.hpp"
+#include "gpu/model_error.hpp"
+
+namespace troupe {
+
+void emulated_output(std::span<const std::byte> input, std::span<std::byte> output) {
+  const uint64_t hash = fnv1a(input);
+  while (!output.empty()) {
+    const size_t n = std::min(output.size(), sizeof hash);
+    std::memcpy(output.data(), &hash, n);
+    output = output.subspan(n);
+  }
+}
+
+emulated_device::emulated_device(emulated_options options)
+    : options_(options), random_(static_cast<std::minstd_rand::result_type>(options.seed)) {
+  random_.discard(1);  // the first value is nearly the seed itself
+}
+
+loaded_model emulated_device::load(model_id id, const model_source& source) {
+  if (source.signature.inputs.empty() || source.signature.outputs.empty()) {
+    throw model_error(
+        fmt::format("model '{}': an emulated device needs its inputs and outputs", source.name));
+  }
+  if (source.latency == latency_model{}) {
+    throw model_error(fmt::format("model '{}': an emulated device needs its latency", source.name));
+  }
+  models_[id] = source.latency;
+  return {source.signature, source.latency, 0, 0};
+}
+
+void emulated_device::start(batch_work work, time_point now) {
+  assert(!running_ && models_.contains(work.model));
+  const auto exact = models_.at(work.model)(work.rows);
+  const double fraction =
+      static_cast<double>(random_() - random_.min()) / static_cast<double>(random_.max() - random_.min());
+  const duration extra{static_cast<int64_t>(options_.jitter * fraction * static_cast<double>(exact.count()))};
+  running_ = running{std::move(work), now, now + exact + extra};
+}
+
+bool emulated_device::poll(time_point now, batch_outcome& out) {
+  if (!running_ || now < running_->finished_at) return false;
+  for (const auto& part : running_->work.parts) emulated_output(part.input, part.output);
+  out = {{}, running_->started_at, running_->finished_at};
+  running_.reset();
+  return true;
+}
+
+time_point emulated_device::poll_at() const { return running_ ? running_->finished_at : never; }
+
+}  // namespace troupe

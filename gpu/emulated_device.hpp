@@ -1,0 +1,44 @@
+// A GPU that is a timer: batches take ℓ(b) = α·b + β, as in the evaluation of the Symphony paper.
+#pragma once
+#include <optional>
+#include <random>
+#include <unordered_map>
+
+#include "gpu/device.hpp"
+
+namespace troupe {
+
+/// What an emulated device answers, so that mixed-up memory is noticed: the 64-bit FNV-1a hash of the part's
+/// input, little-endian, repeated to the length of the output.
+void emulated_output(std::span<const std::byte> input, std::span<std::byte> output);
+
+struct emulated_options {
+  double jitter = 0;  ///< execution takes up to this fraction longer, uniformly
+  uint64_t seed = 0;  ///< of the jitter
+};
+
+/// Deterministic: same options, same batches, same times. A batch is done exactly when its time has passed,
+/// whenever it is polled. If the model source names a file, shapes (and its latency, if none is given) must
+/// still come with the source: nothing is read.
+class emulated_device final : public device {
+ public:
+  explicit emulated_device(emulated_options options = {});
+
+  /// Throws `model_error` if the source has no signature or no latency.
+  loaded_model load(model_id id, const model_source& source) override;
+  void start(batch_work work, time_point now) override;
+  bool poll(time_point now, batch_outcome& out) override;
+  time_point poll_at() const override;
+
+ private:
+  struct running {
+    batch_work work;
+    time_point started_at, finished_at;
+  };
+  emulated_options options_;
+  std::minstd_rand random_;
+  std::unordered_map<model_id, latency_model> models_;
+  std::optional<running> running_;
+};
+
+}  // namespace troupe

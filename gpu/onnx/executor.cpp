@@ -1,0 +1,130 @@
+#include "gpu/onnx/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/model.hpp"
+#include "gpu/onnx/plan.hpp"
+#include "gpu/onnx/weights.hpp"
+
+namespace troupe::onnx {
+
+struct executor::entry {
+  uint32_t rows;
+  std::unique_ptr<plan> ready;
+};
+
+std::shared_ptr<weights> load_weights(const model& m) {
+  auto w = std::make_shared<weights>(m.layers());
+  for (size_t i = 0; i < m.layers().size(); ++i) w->load_layer(i, m.parameters(i));
+  return w;
+}
+
+executor::executor(std::shared_ptr<const model> m, std::shared_ptr<weights> w, size_t max_plans)
+    : model_(std::move(m)), weights_(std::move(w)), max_plans_(std::max<size_t>(max_plans, 1)) {}
+executor::~executor() = default;
+executor::executor(executor&&) noexcept = default;
+executor& executor::operator=(executor&&) noexcept = default;
+
+plan& executor::plan_for(uint32_t rows) {
+  const auto found = std::ranges::find(plans_, rows, &entry::rows);
+  if (found != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, found);
+  } else {
+    auto fresh = make_plan(*model_, *weights_, rows);
+    if (plans_.size() == max_plans_) plans_.pop_back();
+    plans_.push_front({rows, std::move(fresh)});
+  }
+  return *plans_.front().ready;
+}
+
+void executor::warm(uint32_t rows) { plan_for(rows); }
+
+double executor::flops(uint32_t rows) { return plan_for(rows).flops; }
+
+void executor::check_ready(layer_range layers) const {
+  if (!weights_->ready(layers.first, layers.last)) {
+    throw model_error(fmt::format("{}: a layer of [{}, {}) is not loaded", model_->program().file,
+                                  layers.first, layers.last));
+  }
+}
+
+void executor::run(uint32_t rows, std::span<const batch_part> parts) {
+  const auto& signature = model_->signature();
+  uint32_t sum = 0;
+  for (const auto& part : parts) {
+    sum += part.rows;
+    if (part.input.size() != part.rows * input_row_bytes(signature) ||
+        part.output.size() != part.rows * output_row_bytes(signature)) {
+      throw model_error(fmt::format("{}: {} rows need {} bytes of input and {} of output, got {} and {}",
+                                    model_->program().file, part.rows, part.rows * input_row_bytes(signature),
+                                    part.rows * output_row_bytes(signature), part.input.size(),
+                                    part.output.size()));
+    }
+  }
+  if (sum != rows || rows == 0)
+    throw model_error(fmt::format("a batch of {} rows has parts of {}", rows, sum));
+  const layer_range all{0, model_->layers().size()};
+  check_ready(all);
+  auto& p = plan_for(rows);
+
+  // A part holds its tensors one after the other, the plan each tensor with all the batch's rows.
+  uint32_t first_row = 0;
+  for (const auto& part : parts) {
+    const std::byte* from = part.input.data();
+    for (size_t i = 0; i < p.inputs.size(); ++i) {
+      const size_t row = row_bytes(signature.inputs[i]);
+      std::memcpy(*p.inputs[i].data + first_row * row, from, part.rows * row);
+      from += part.rows * row;
+    }
+    first_row += part.rows;
+  }
+  p.run(all.first, all.last);
+  first_row = 0;
+  for (const auto& part : parts) {
+    std::byte* to = part.output.data();
+    for (size_t i = 0; i < p.outputs.size(); ++i) {
+      const size_t row = row_bytes(signature.outputs[i]);
+      std::memcpy(to, *p.outputs[i].data + first_row * row, part.rows * row);
+      to += part.rows * row;
+    }
+    first_row += part.rows;
+  }
+}
+
+activation executor::run(layer_range layers, const activation& in) {
+  const size_t end = model_->layers().size();
+  if (layers.first > layers.last || layers.last > end || in.empty() || in.front().dims.empty() ||
+      in.front().dims.front() < 1 || in.front().dims.front() > UINT32_MAX) {
+    throw model_error(fmt::format("{}: cannot run layers [{}, {}) of {} on this", model_->program().file,
+                                  layers.first, layers.last, end));
+  }
+  check_ready(layers);
+  auto& p = plan_for(static_cast<uint32_t>(in.front().dims.front()));
+  const auto ports_at = [&](size_t layer) {
+    if (layer == 0) return std::span<const port>(p.inputs);
+    return layer == end ? std::span<const port>(p.outputs)
+                        : std::span<const port>(p.boundaries).subspan(layer, 1);
+  };
+  const auto enters = ports_at(layers.first);
+  for (size_t i = 0; i < enters.size(); ++i) {
+    if (in.size() != enters.size() || in[i].type != enters[i].type || in[i].dims != enters[i].dims) {
+      throw model_error(
+          fmt::format("{}: layer {} takes other tensors than these", model_->program().file, layers.first));
+    }
+    enters[i].write(in[i].data->data());
+  }
+  p.run(layers.first, layers.last);
+  activation out;
+  for (const auto& leaving : ports_at(layers.last)) {
+    aligned_bytes bytes(leaving.bytes());
+    leaving.read(bytes.data());
+    out.push_back({leaving.type, leaving.dims, std::make_shared<const aligned_bytes>(std::move(bytes))});
+  }
+  return out;
+}
+
+}  // namespace troupe::onnx

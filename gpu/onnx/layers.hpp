@@ -1,0 +1,48 @@
+// A model as an ordered list of layers: the unit in which parameters are loaded, moved and made ready.
+//
+// The graph is cut where exactly one activation crosses and the next node is one that heads a layer
+// (operators.hpp), so a layer is a contiguous range of nodes with one activation in and one out. Its
+// parameters are the fp32 constants of more than one element that its nodes read; everything else (shapes,
+// axes, scalars) belongs to the graph. A parameter that several layers read is in the blob of each, so that a
+// layer can run wherever its blob is.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpu/onnx/graph.hpp"
+
+namespace troupe::onnx {
+
+struct parameter {
+  std::string name;
+  shape dims;
+  size_t offset = 0;  ///< in its layer's blob, a multiple of 64
+};
+
+struct layer {
+  size_t first_node = 0, end_node = 0;  ///< [first, end) of graph::nodes
+  std::string activation;               ///< the one value that enters; empty for the first layer
+  std::vector<parameter> parameters;
+  size_t bytes = 0;   ///< of the canonical blob: the parameters as in the file, gaps zero
+  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/fnv.hpp)
+};
+
+using blob = std::shared_ptr<const aligned_bytes>;
+
+struct layered_graph {
+  std::vector<layer> layers;
+  std::vector<blob> blobs;  ///< one a layer
+};
+
+/// Which values depend on nothing but constants and the shapes of activations: what `Shape` gives, and what
+/// is computed only from such values.
+std::set<std::string, std::less<>> shape_values(const graph& g);
+
+/// Cuts the graph and moves its parameters out of `g.constants` into the blobs.
+layered_graph cut_into_layers(graph& g);
+
+}  // namespace troupe::onnx

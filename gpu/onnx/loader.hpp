@@ -1,0 +1,22 @@
+// Reads ONNX files (protobuf) into plain graphs.
+#pragma once
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/graph.hpp"
+
+namespace troupe::onnx {
+
+inline constexpr int64_t oldest_opset = 11;
+inline constexpr int64_t newest_opset = 17;
+
+/// Reads a file. Constant nodes become constants. Throws `model_error` for whatever is not a sound graph of a
+/// known opset with its weights inside; never anything else, whatever the bytes.
+graph load_graph(const std::filesystem::path& path);
+
+/// The same from memory; `file` is the name in messages.
+graph parse_graph(std::span<const std::byte> bytes, const std::string& file);
+
+}  // namespace troupe::onnx

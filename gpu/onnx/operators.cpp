@@ -1,0 +1,78 @@
+#include "gpu/onnx/operators.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe::onnx {
+
+void build_binary(plan_builder&);
+void build_cast(plan_builder&);
+void build_concat(plan_builder&);
+void build_conv(plan_builder&);
+void build_flatten(plan_builder&);
+void build_gather(plan_builder&);
+void build_gemm(plan_builder&);
+void build_global_pool(plan_builder&);
+void build_identity(plan_builder&);
+void build_layer_normalization(plan_builder&);
+void build_matmul(plan_builder&);
+void build_pool(plan_builder&);
+void build_reduce_mean(plan_builder&);
+void build_reshape(plan_builder&);
+void build_shape(plan_builder&);
+void build_softmax(plan_builder&);
+void build_squeeze(plan_builder&);
+void build_transpose(plan_builder&);
+void build_unary(plan_builder&);
+void build_unsqueeze(plan_builder&);
+
+namespace {
+
+constexpr size_t any = std::numeric_limits<size_t>::max();
+constexpr bool head = true;
+
+constexpr operator_entry table[] = {
+    {"Add", 2, 2, build_binary},
+    {"AveragePool", 1, 1, build_pool},
+    {"Cast", 1, 1, build_cast},
+    {"Clip", 1, 3, build_unary},
+    {"Concat", 1, any, build_concat},
+    {"Conv", 2, 3, build_conv, head},
+    {"Div", 2, 2, build_binary},
+    {"Erf", 1, 1, build_unary},
+    {"Exp", 1, 1, build_unary},
+    {"Flatten", 1, 1, build_flatten},
+    {"Gather", 2, 2, build_gather, head},
+    {"Gemm", 2, 3, build_gemm, head},
+    {"GlobalAveragePool", 1, 1, build_global_pool},
+    {"Identity", 1, 1, build_identity},
+    {"LayerNormalization", 2, 3, build_layer_normalization, head},
+    {"MatMul", 2, 2, build_matmul, head},
+    {"MaxPool", 1, 1, build_pool},
+    {"Mul", 2, 2, build_binary},
+    {"Pow", 2, 2, build_binary},
+    {"ReduceMean", 1, 1, build_reduce_mean},
+    {"Relu", 1, 1, build_unary},
+    {"Reshape", 2, 2, build_reshape},
+    {"Shape", 1, 1, build_shape},
+    {"Sigmoid", 1, 1, build_unary},
+    {"Softmax", 1, 1, build_softmax},
+    {"Sqrt", 1, 1, build_unary},
+    {"Squeeze", 1, 2, build_squeeze},
+    {"Sub", 2, 2, build_binary},
+    {"Tanh", 1, 1, build_unary},
+    {"Transpose", 1, 1, build_transpose},
+    {"Unsqueeze", 1, 2, build_unsqueeze},
+};
+static_assert(std::ranges::is_sorted(table, {}, &operator_entry::name));
+
+}  // namespace
+
+std::span<const operator_entry> operators() { return table; }
+
+const operator_entry* find_operator(std::string_view name) {
+  const auto* entry = std::ranges::lower_bound(table, name, {}, &operator_entry::name);
+  return entry != std::end(table) && entry->name == name ? entry : nullptr;
+}
+
+}  // namespace troupe::onnx

@@ -1,0 +1,60 @@
+// Conv: 1 to 3 spatial dimensions, groups, bias; an activation behind it is fused.
+#include <fmt/format.h>
+
+#include "gpu/onnx/memory_layout.hpp"
+#include "gpu/onnx/operators/window.hpp"
+
+namespace troupe::onnx {
+
+void build_conv(plan_builder& b) {
+  const auto &x = b.in_fp32(0), &w = b.plain_fp32(1);
+  if (x.dims.size() < 3 || w.dims.size() != x.dims.size()) {
+    b.fail(fmt::format("cannot convolve {} with {}", to_string(x.dims), to_string(w.dims)));
+  }
+  const int64_t groups = b.integer("group", 1), channels = x.dims[1], features = w.dims[0];
+  if (groups < 1 || channels % groups != 0 || features % groups != 0 || w.dims[1] != channels / groups) {
+    b.fail(
+        fmt::format("cannot convolve {} with {} in {} groups", to_string(x.dims), to_string(w.dims), groups));
+  }
+  const shape kernel(w.dims.begin() + 2, w.dims.end());
+  if (const auto stated = b.integers("kernel_shape"); stated && *stated != kernel) {
+    b.fail(
+        fmt::format("kernel_shape {} differs from the weights' {}", to_string(*stated), to_string(kernel)));
+  }
+  const auto frame = read_window(b, {x.dims.begin() + 2, x.dims.end()}, kernel);
+
+  shape out_dims{x.dims[0], features};
+  out_dims.insert(out_dims.end(), frame.output.begin(), frame.output.end());
+  shape weight_dims = w.dims;  // oneDNN wants [groups, features / groups, channels / groups, ...]
+  if (groups > 1) {
+    weight_dims[0] /= groups;
+    weight_dims.insert(weight_dims.begin(), groups);
+  }
+  std::optional<value> bias;
+  if (b.has(2)) {
+    bias = b.plain_fp32(2);
+    if (bias->dims != shape{features}) b.fail(fmt::format("its bias has shape {}", to_string(bias->dims)));
+  }
+
+  auto attributes = plan_builder::attributes();
+  attributes.set_post_ops(b.take_activation());
+  const auto bias_layout = bias ? plain_layout(bias->dims) : dnnl::memory::desc{};
+  const dnnl::convolution_forward::desc d(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, any_layout(x.dims),
+      any_layout(weight_dims), bias_layout, any_layout(out_dims), frame.strides, frame.dilations_from_zero(),
+      frame.before, frame.after);
+  const dnnl::convolution_forward::primitive_desc pd(d, attributes, cpu_engine());
+  const auto source = b.in_layout(x, pd.src_desc());
+  const address weights = b.packed(w, plain_layout(weight_dims), pd.weights_desc());
+  const double products =
+      static_cast<double>(element_count(out_dims)) * static_cast<double>(element_count(w.dims));
+  b.count_flops(2 * products / static_cast<double>(features));
+  const auto& out = b.output(0, out_dims, pd.dst_desc());
+  std::vector<plan_builder::argument> arguments{{DNNL_ARG_SRC, pd.src_desc(), source.data},
+                                                {DNNL_ARG_WEIGHTS, pd.weights_desc(), weights},
+                                                {DNNL_ARG_DST, pd.dst_desc(), out.data}};
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, bias_layout, bias->data});
+  b.emit(dnnl::convolution_forward(pd), pd.scratchpad_desc(), std::move(arguments));
+}
+
+}  // namespace troupe::onnx

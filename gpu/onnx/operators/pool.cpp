@@ -1,0 +1,101 @@
+// MaxPool, AveragePool, GlobalAveragePool.
+#include "gpu/onnx/operators/pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/onnx/memory_layout.hpp"
+#include "gpu/onnx/operators/window.hpp"
+
+namespace troupe::onnx {
+
+namespace {
+
+void emit_pool(plan_builder& b, const value& x, dnnl::algorithm algorithm, const window& w) {
+  shape out_dims{x.dims[0], x.dims[1]};
+  out_dims.insert(out_dims.end(), w.output.begin(), w.output.end());
+  const auto layout = x.plain ? plain_layout(x.dims) : x.layout;
+  const dnnl::pooling_v2_forward::primitive_desc pd(
+      {dnnl::prop_kind::forward_inference, algorithm, layout, any_layout(out_dims), w.strides, w.kernel,
+       w.dilations_from_zero(), w.before, w.after},
+      plan_builder::attributes(), cpu_engine());
+  const auto& out = b.output(0, out_dims, pd.dst_desc());
+  b.emit(dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(),
+         {{DNNL_ARG_SRC, layout, x.data}, {DNNL_ARG_DST, pd.dst_desc(), out.data}});
+}
+
+/// oneDNN divides by the whole kernel when padding counts, but the part of a window that `ceil_mode` put
+/// beyond the padding must not count. The average without padding is right up to the divisor: correct it.
+void emit_divisor_correction(plan_builder& b, const shape& input, const window& w, const shape& pads) {
+  const size_t rank = input.size();
+  std::vector<std::vector<float>> ratio(rank);  // elements that were counted / elements that count
+  for (size_t d = 0; d < rank; ++d) {
+    for (int64_t o = 0; o < w.output[d]; ++o) {
+      float seen = 0, counts = 0;
+      for (int64_t k = 0; k < w.kernel[d]; ++k) {
+        const int64_t at = o * w.strides[d] - w.before[d] + k * w.dilations[d];
+        seen += at >= 0 && at < input[d];
+        counts += at < input[d] + pads[rank + d];
+      }
+      ratio[d].push_back(seen / counts);
+    }
+  }
+  const auto name = b.current().outputs.front();
+  const value mean = b.plain_of(name);
+  const auto& out = b.output(0, mean.type, mean.dims);
+  b.emit([in = mean.data, to = out.data, ratio, dims = mean.dims] {
+    const auto* p = reinterpret_cast<const float*>(*in);
+    auto* r = reinterpret_cast<float*>(*to);
+    const int64_t n = element_count(dims);
+    for (int64_t i = 0; i < n; ++i) {
+      float scale = 1;
+      for (int64_t rest = i, d = std::ssize(ratio); d-- > 0;) {
+        const auto& along = ratio[static_cast<size_t>(d)];
+        scale *= along[static_cast<size_t>(rest % std::ssize(along))];
+        rest /= std::ssize(along);
+      }
+      r[i] = p[i] * scale;
+    }
+  });
+}
+
+}  // namespace
+
+void emit_global_average(plan_builder& b, const value& x) {
+  const shape spatial(x.dims.begin() + 2, x.dims.end());
+  const shape ones(spatial.size(), 1), zeros(spatial.size(), 0);
+  emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, {spatial, ones, ones, zeros, zeros, ones});
+}
+
+bool has_spatial_dimensions(const value& x) { return x.dims.size() >= 3 && x.dims.size() <= 5; }
+
+void build_global_pool(plan_builder& b) {
+  const auto& x = b.in_fp32(0);
+  if (!has_spatial_dimensions(x)) b.fail(fmt::format("cannot pool {}", to_string(x.dims)));
+  emit_global_average(b, x);
+}
+
+void build_pool(plan_builder& b) {
+  const auto& x = b.in_fp32(0);
+  if (!has_spatial_dimensions(x)) b.fail(fmt::format("cannot pool {}", to_string(x.dims)));
+  const shape input(x.dims.begin() + 2, x.dims.end());
+  const auto kernel = b.integers("kernel_shape");
+  if (!kernel) b.fail("attribute 'kernel_shape' is missing");
+  const auto w = read_window(b, input, *kernel);
+  for (size_t i = 0; i < input.size(); ++i) {
+    if (w.before[i] >= (w.kernel[i] - 1) * w.dilations[i] + 1) b.fail("a window lies in the padding alone");
+  }
+  if (b.current().op == "MaxPool") return emit_pool(b, x, dnnl::algorithm::pooling_max, w);
+  if (b.integer("count_include_pad", 0) == 0) {
+    return emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
+  }
+  const auto pads = b.integers("pads").value_or(shape(2 * input.size(), 0));
+  if (b.integer("ceil_mode", 0) == 0 || b.text("auto_pad", "NOTSET") != "NOTSET") {
+    return emit_pool(b, x, dnnl::algorithm::pooling_avg_include_padding, w);
+  }
+  emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
+  emit_divisor_correction(b, input, w, pads);
+}
+
+}  // namespace troupe::onnx

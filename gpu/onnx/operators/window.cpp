@@ -1,0 +1,72 @@
+#include "gpu/onnx/operators/window.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::onnx {
+
+namespace {
+
+constexpr int64_t largest = 1 << 20;  // for a stride, dilation or padding that makes sense
+
+shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherwise, int64_t least) {
+  const auto sizes = b.integers(name).value_or(shape(count, otherwise));
+  if (sizes.size() != count ||
+      std::ranges::any_of(sizes, [&](int64_t s) { return s < least || s > largest; })) {
+    b.fail(fmt::format("{} = {} does not make sense here", name, to_string(sizes)));
+  }
+  return sizes;
+}
+
+}  // namespace
+
+shape window::dilations_from_zero() const {
+  shape d = dilations;
+  for (auto& x : d) --x;
+  return d;
+}
+
+window read_window(plan_builder& b, const shape& input, const shape& kernel) {
+  const size_t rank = input.size();
+  if (rank < 1 || rank > 3 || kernel.size() != rank)
+    b.fail("has 1 to 3 spatial dimensions and a kernel of as many");
+  for (const int64_t k : kernel) {
+    if (k < 1 || k > largest) b.fail(fmt::format("kernel shape {} does not make sense", to_string(kernel)));
+  }
+  window w;
+  w.kernel = kernel;
+  w.strides = read_sizes(b, "strides", rank, 1, 1);
+  w.dilations = read_sizes(b, "dilations", rank, 1, 1);
+  const shape pads = read_sizes(b, "pads", 2 * rank, 0, 0);
+  w.before = {pads.begin(), pads.begin() + static_cast<ptrdiff_t>(rank)};
+  w.after = {pads.begin() + static_cast<ptrdiff_t>(rank), pads.end()};
+  const auto mode = b.text("auto_pad", "NOTSET");
+  const bool ceil = b.integer("ceil_mode", 0) != 0;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t extent = (kernel[i] - 1) * w.dilations[i] + 1, stride = w.strides[i];
+    int64_t& out = w.output.emplace_back();
+    if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      out = (input[i] + stride - 1) / stride;
+      const int64_t total = std::max<int64_t>(0, (out - 1) * stride + extent - input[i]);
+      w.before[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      w.after[i] = total - w.before[i];
+      continue;
+    }
+    if (mode == "VALID") {
+      w.before[i] = w.after[i] = 0;
+    } else if (mode != "NOTSET") {
+      b.fail(fmt::format("auto_pad = '{}' is not known", mode));
+    }
+    const int64_t room = input[i] + w.before[i] + w.after[i] - extent;
+    if (room < 0) b.fail(fmt::format("its window is larger than the padded input {}", to_string(input)));
+    out = room / stride + 1;
+    if (ceil && room % stride != 0 && out * stride < input[i] + w.before[i]) {
+      w.after[i] += (out * stride) - room;
+      ++out;
+    }
+  }
+  return w;
+}
+
+}  // namespace troupe::onnx

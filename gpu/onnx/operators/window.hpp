@@ -1,0 +1,19 @@
+// The windows of convolutions and pools: strides, dilations, padding and the output size that follows.
+#pragma once
+#include "gpu/onnx/plan_builder.hpp"
+
+namespace troupe::onnx {
+
+struct window {
+  shape kernel, strides, dilations, before, after;  ///< a value each for every spatial dimension
+  shape output;                                     ///< spatial size
+
+  shape dilations_from_zero() const;  ///< as oneDNN counts them
+};
+
+/// Reads `strides`, `dilations`, `pads`, `auto_pad` and `ceil_mode` of the current node for an input of
+/// spatial size `input`. With `ceil_mode`, `after` is extended to what the last window covers, and a last
+/// window that would begin beyond the padded input is left out: it holds no element.
+window read_window(plan_builder& b, const shape& input, const shape& kernel);
+
+}  // namespace troupe::onnx

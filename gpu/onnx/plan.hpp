@@ -1,0 +1,68 @@
+// A model made ready to run at one batch size: steps over memory of its own.
+#pragma once
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/onnx/tensor.hpp"
+#include "gpu/onnx/weights.hpp"
+
+namespace troupe::onnx {
+
+class model;
+
+/// A piece of a plan's memory, needed from node `first` to node `last`; pieces that are not needed at the
+/// same time share memory.
+struct buffer {
+  size_t size = 0;
+  size_t first = 0, last = 0;
+  size_t offset = 0;          ///< in the plan's memory
+  std::byte* data = nullptr;  ///< set when the plan is complete
+};
+
+/// An input, output or layer boundary: a tensor in the plan's memory.
+struct port {
+  data_type type = data_type::fp32;
+  shape dims;  ///< with the batch dimension
+  address data = nullptr;
+  dnnl::memory::desc layout;  ///< how it lies there; empty: row-major
+
+  size_t bytes() const { return static_cast<size_t>(element_count(dims)) * size_of(type); }
+  void read(std::byte* out) const;        ///< copies it out, row-major
+  void write(const std::byte* in) const;  ///< copies it in
+};
+
+/// Not thread-safe. Holds the addresses of weights, so the weights must outlive it.
+class plan {
+ public:
+  std::vector<port> inputs;      ///< in the signature's order
+  std::vector<port> outputs;     ///< likewise
+  std::vector<port> boundaries;  ///< [k]: what enters layer k; unused for k = 0
+  double flops = 0;              ///< of its convolutions and matrix products, a multiply-add counts 2
+
+  /// Runs the layers [first, last) on what lies in their input ports. Throws `model_error` if the input is at
+  /// fault (an index out of range).
+  void run(size_t first, size_t last) const;
+
+  size_t memory_bytes() const { return arena_.size() + scratch_.size(); }
+
+ private:
+  friend class plan_builder;
+  std::vector<std::function<void()>> steps_;
+  std::vector<size_t> layer_steps_;  // first step of each layer, and the number of steps
+  std::deque<buffer> buffers_;
+  std::deque<std::byte*> pointers_;  // to constants
+  std::vector<std::shared_ptr<const aligned_bytes>> constants_;
+  aligned_bytes arena_, scratch_;
+  std::byte* scratch_data_ = nullptr;
+};
+
+/// Infers all shapes for `rows`, chooses kernels and layouts, lays out the memory. Takes milliseconds. Throws
+/// `model_error`. The layers of `w` need not be loaded yet.
+std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
+
+/// The outputs of one node from constant inputs (empty names: absent).
+std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
+
+}  // namespace troupe::onnx

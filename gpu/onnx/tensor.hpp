@@ -1,0 +1,73 @@
+// Dense tensors and the memory that they live in.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/tensor.hpp"
+
+namespace troupe::onnx {
+
+using shape = std::vector<int64_t>;
+
+/// No tensor may be larger: a damaged file should end in a message, not in the machine's memory being used
+/// up.
+inline constexpr int64_t max_tensor_bytes = int64_t{1} << 33;
+inline constexpr size_t max_rank = 8;
+
+/// Product of the dimensions; -1 if one is negative, the rank is above `max_rank`, or a tensor of 8-byte
+/// elements would exceed `max_tensor_bytes`.
+int64_t element_count(std::span<const int64_t> dims);
+std::string to_string(const shape& dims);  ///< "[2, 3]"
+
+/// Row-major strides in elements.
+shape strides_of(std::span<const int64_t> dims);
+
+/// Uninitialised memory, aligned to a cache line. Movable, not copyable.
+class aligned_bytes {
+ public:
+  aligned_bytes() = default;
+  explicit aligned_bytes(size_t size)
+      : data_(size ? static_cast<std::byte*>(std::aligned_alloc(64, (size + 63) / 64 * 64)) : nullptr),
+        size_(size) {
+    if (size && !data_) throw std::bad_alloc{};
+  }
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+  std::span<const std::byte> span() const { return {data_.get(), size_}; }
+
+ private:
+  struct free_deleter {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], free_deleter> data_;
+  size_t size_ = 0;
+};
+
+/// An immutable tensor in plain (row-major) layout; copies share the memory.
+struct tensor {
+  data_type type = data_type::fp32;
+  shape dims;
+  std::shared_ptr<const aligned_bytes> data;
+
+  int64_t elements() const { return element_count(dims); }
+  size_t bytes() const { return static_cast<size_t>(elements()) * size_of(type); }
+
+  /// Requires: T has the size of `type`.
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data->data()), static_cast<size_t>(elements())};
+  }
+};
+
+/// Copies `bytes` (exactly the size that type and dims ask for).
+tensor make_tensor(data_type type, shape dims, std::span<const std::byte> bytes);
+tensor make_ints(const std::vector<int64_t>& values);  ///< INT64, rank 1
+
+}  // namespace troupe::onnx

@@ -1,0 +1,164 @@
+#include "gpu/cpu_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "gpu/model_error.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+
+using namespace troupe;
+using onnx::fixture;
+
+namespace {
+
+constexpr model_id id{0};
+
+/// What an owner of a device waits on.
+class bell {
+ public:
+  void ring() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ++rings_;
+    }
+    changed_.notify_one();
+  }
+  void wait(int rings) {
+    std::unique_lock lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, 60s, [&] { return rings_ >= rings; }));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int rings_ = 0;
+};
+
+model_source source_of(const std::string& name, latency_model latency, uint32_t max_batch = 8) {
+  return {name, onnx::fixture_path(name), {}, latency, max_batch};
+}
+
+struct batch {
+  batch(const fixture& f, uint32_t n)
+      : rows(n), input(f.input_rows(n)), output(n * f.output_row / sizeof(float)) {}
+  batch_work work(model_id m = id) {
+    return {m, rows, {{rows, input, std::as_writable_bytes(std::span{output})}}};
+  }
+  uint32_t rows;
+  std::vector<std::byte> input;
+  std::vector<float> output;
+};
+
+}  // namespace
+
+TEST_CASE("a batch started on a cpu device rings when it is done, and its outputs are right") {
+  const machine_clock c;
+  bell done;
+  cpu_device d(c, [&] { done.ring(); });
+  const auto loaded = d.load(id, source_of("resnet_a", {1ms, 1ms}));
+  CHECK(loaded.latency == latency_model{1ms, 1ms});
+  CHECK(loaded.layers > 3);
+  CHECK(loaded.memory_bytes > 300'000);
+  CHECK(loaded.signature.outputs.at(0).shape == std::vector<int64_t>{10});
+  CHECK(d.poll_at() == never);
+
+  const fixture f("resnet_a");
+  batch_outcome out;
+  CHECK_FALSE(d.poll(c.now(), out));
+  for (const uint32_t rows : {5U, 1U, 7U, 11U}) {  // within the warmed sizes and beyond
+    static int rings = 0;
+    batch b(f, rows);
+    const auto before = c.now();
+    d.start(b.work(), before);
+    done.wait(++rings);
+    REQUIRE(d.poll(c.now(), out));
+    CHECK(out.error.empty());
+    CHECK(before <= out.started_at);
+    CHECK(out.started_at < out.finished_at);
+    CHECK(out.finished_at <= c.now());
+    CHECK(onnx::relative_l2(b.output, f.output_rows(rows)) < 1e-4);
+    CHECK_FALSE(d.poll(c.now(), out));
+  }
+}
+
+TEST_CASE("two cpu devices that share a library run at the same time, with the same results") {
+  const machine_clock c;
+  bell done;
+  const cpu_options options{1, std::make_shared<model_library>()};
+  cpu_device a(
+      c, [&] { done.ring(); }, options),
+      b(
+          c, [&] { done.ring(); }, options);
+  for (auto* d : {&a, &b}) {
+    d->load(model_id{0}, source_of("inception", {1ms, 1ms}));
+    d->load(model_id{1}, source_of("encoder", {1ms, 1ms}));
+  }
+  const fixture images("inception"), texts("encoder");
+  for (int i = 0; i < 20; ++i) {
+    batch x(images, 4), y(texts, 5);
+    a.start(x.work(model_id{0}), c.now());
+    b.start(y.work(model_id{1}), c.now());
+    done.wait(2 * (i + 1));
+    batch_outcome out;
+    REQUIRE(a.poll(c.now(), out));
+    CHECK(out.error.empty());
+    REQUIRE(b.poll(c.now(), out));
+    CHECK(out.error.empty());
+    CHECK(onnx::relative_l2(x.output, images.output_rows(4)) < 1e-4);
+    CHECK(onnx::relative_l2(y.output, texts.output_rows(5)) < 1e-4);
+  }
+}
+
+TEST_CASE("a latency that nobody gave is measured") {
+  const machine_clock c;
+  cpu_device d(c, [] {});
+  const auto loaded = d.load(id, source_of("mlp", {}, 4));
+  CHECK(loaded.latency(1) > 0ns);
+  CHECK(loaded.latency(4) < 1s);
+}
+
+TEST_CASE("a batch that fails has an error as its outcome, and the next one runs") {
+  const machine_clock c;
+  bell done;
+  cpu_device d(c, [&] { done.ring(); });
+  d.load(id, source_of("encoder", {1ms, 1ms}));
+  const fixture f("encoder");
+  batch bad(f, 2), good(f, 2);
+  const int64_t token = -5000;
+  std::memcpy(bad.input.data(), &token, sizeof token);
+  batch_outcome out;
+  d.start(bad.work(), c.now());
+  done.wait(1);
+  REQUIRE(d.poll(c.now(), out));
+  CHECK(out.error == "node '/e/Gather' (Gather): index -5000 is not in -200..199");
+  d.start(good.work(), c.now());
+  done.wait(2);
+  REQUIRE(d.poll(c.now(), out));
+  CHECK(out.error.empty());
+  CHECK(onnx::relative_l2(good.output, f.output_rows(2)) < 1e-4);
+}
+
+TEST_CASE("a file that cannot be loaded is refused by name, and the device goes on") {
+  const machine_clock c;
+  cpu_device d(c, [] {});
+  CHECK_THROWS_WITH_AS(d.load(id, {"m", "/nowhere/m.onnx", {}, {}, 8}),
+                       "/nowhere/m.onnx: No such file or directory", model_error);
+  CHECK_THROWS_AS(d.load(id, {"m", onnx::fixture_path("mlp", ".json"), {}, {}, 8}), model_error);
+  CHECK(d.load(id, source_of("mlp", {1ms, 1ms})).layers == 3);
+}
+
+TEST_CASE("a device that is destroyed lets its batch finish first") {
+  const machine_clock c;
+  bell done;
+  const fixture f("resnet_b");
+  batch b(f, 8);
+  {
+    cpu_device d(c, [&] { done.ring(); });
+    d.load(id, source_of("resnet_b", {1ms, 1ms}));
+    d.start(b.work(), c.now());
+  }
+  CHECK(onnx::relative_l2(b.output, f.output_rows(8)) < 1e-4);
+}

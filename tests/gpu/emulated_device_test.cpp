@@ -1,0 +1,98 @@
+#include "gpu/emulated_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "gpu/fnv.hpp"
+#include "gpu/model_error.hpp"
+
+using namespace troupe;
+
+namespace {
+
+const model_source source{
+    "m", "", {{{"x", data_type::fp32, {2}}}, {{"y", data_type::fp32, {3}}}}, {2ms, 5ms}, 8};
+constexpr model_id id{4};
+
+batch_outcome run(emulated_device& d, uint32_t rows, time_point at) {
+  d.start({id, rows, {}}, at);
+  batch_outcome out;
+  CHECK(d.poll(d.poll_at(), out));
+  return out;
+}
+
+std::vector<std::byte> bytes(size_t n, int fill) {
+  return std::vector<std::byte>(n, static_cast<std::byte>(fill));
+}
+
+}  // namespace
+
+TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whenever it is polled") {
+  emulated_device d;
+  CHECK(d.load(id, source).latency == source.latency);
+  CHECK(d.poll_at() == never);
+  const time_point begin{1h};
+  d.start({id, 3, {}}, begin);
+  CHECK(d.poll_at() == begin + 11ms);
+  batch_outcome out;
+  CHECK_FALSE(d.poll(begin + 11ms - 1ns, out));
+  REQUIRE(d.poll(begin + 20ms, out));
+  CHECK(out.error.empty());
+  CHECK(out.started_at == begin);
+  CHECK(out.finished_at == begin + 11ms);
+  CHECK_FALSE(d.poll(begin + 30ms, out));
+  CHECK(d.poll_at() == never);
+}
+
+TEST_CASE("the output of an emulated batch follows from the input of the same part") {
+  emulated_device d;
+  d.load(id, source);
+  const auto a = bytes(8, 1), b = bytes(16, 2);
+  auto x = bytes(12, 0), y = bytes(24, 0), expected = bytes(24, 0);
+  d.start({id, 3, {{1, a, x}, {2, b, y}}}, {});
+  batch_outcome out;
+  REQUIRE(d.poll(d.poll_at(), out));
+  emulated_output(b, expected);
+  CHECK(y == expected);
+  uint64_t word = 0;
+  std::memcpy(&word, x.data(), 8);
+  CHECK(word == fnv1a(a));
+  CHECK(std::memcmp(x.data() + 8, &word, 4) == 0);
+  CHECK(fnv1a(a) != fnv1a(b));
+}
+
+TEST_CASE("FNV-1a gives its published values") {
+  const auto of = [](std::string_view s) { return fnv1a(std::as_bytes(std::span{s})); };
+  CHECK(of("") == 0xcbf29ce484222325);
+  CHECK(of("a") == 0xaf63dc4c8601ec8c);
+  CHECK(of("foobar") == 0x85944171f73967e8);
+}
+
+TEST_CASE("jitter makes batches longer by at most its fraction, the same for the same seed") {
+  emulated_device a({0.1, 7}), b({0.1, 7}), other({0.1, 8});
+  for (auto* d : {&a, &b, &other}) d->load(id, source);
+  bool differs = false;
+  duration least = 1h, most{};
+  for (int i = 0; i < 200; ++i) {
+    const time_point t{i * 1s};
+    const auto took = run(a, 5, t).finished_at - t;
+    CHECK(run(b, 5, t).finished_at - t == took);
+    differs = differs || run(other, 5, t).finished_at - t != took;
+    least = std::min(least, took);
+    most = std::max(most, took);
+  }
+  CHECK(differs);
+  CHECK(least >= 15ms);
+  CHECK(least < 15150us);
+  CHECK(most > 16300us);
+  CHECK(most <= 16500us);
+}
+
+TEST_CASE("an emulated model needs a signature and a latency") {
+  emulated_device d;
+  CHECK_THROWS_AS(d.load(id, {"m", "", {}, {1ms, 1ms}, 8}), model_error);
+  auto unknown = source;
+  unknown.latency = {};
+  CHECK_THROWS_AS(d.load(id, unknown), model_error);
+}

@@ -1,0 +1,348 @@
+// The other operators against their definitions.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/operators.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
+
+using namespace troupe;
+using namespace troupe::onnx;
+
+namespace {
+
+/// The numpy shape of two operands, and for an index of it the offset in one of them.
+shape broadcast_dims(const shape& a, const shape& b) {
+  shape out(std::max(a.size(), b.size()), 1);
+  for (const auto* s : {&a, &b}) {
+    for (size_t i = 0; i < s->size(); ++i) {
+      auto& d = out[out.size() - s->size() + i];
+      d = std::max(d, (*s)[i]);
+    }
+  }
+  return out;
+}
+
+size_t broadcast_offset(const shape& dims, const shape& index) {
+  shape own(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) own[i] = dims[i] == 1 ? 0 : index[index.size() - dims.size() + i];
+  return offset_of(dims, own);
+}
+
+double apply(const std::string& op, double x, double y) {
+  if (op == "Add") return x + y;
+  if (op == "Sub") return x - y;
+  if (op == "Mul") return x * y;
+  if (op == "Div") return x / y;
+  return std::pow(x, y);
+}
+
+tensor unary(const std::string& op, const tensor& x) { return run(op, {x}); }
+
+}  // namespace
+
+TEST_CASE("the table of operators is complete, sorted and finds its entries") {
+  for (const auto& entry : operators()) {
+    CHECK(find_operator(entry.name) == &entry);
+    CHECK(static_cast<bool>(entry.build));
+    CHECK(entry.min_inputs <= entry.max_inputs);
+  }
+  CHECK(find_operator("Loop") == nullptr);
+  CHECK(find_operator("") == nullptr);
+  CHECK(find_operator("zzz") == nullptr);
+}
+
+TEST_CASE("arithmetic broadcasts like numpy") {
+  std::mt19937 random(31);
+  const std::vector<std::pair<shape, shape>> shapes{
+      {{2, 3, 4}, {2, 3, 4}}, {{2, 3, 4}, {4}},       {{2, 3, 4}, {}},
+      {{2, 3, 4}, {3, 1}},    {{2, 1, 4}, {1, 3, 1}}, {{5}, {2, 1}},
+      {{1}, {1, 1}},          {{2, 3, 1}, {1, 1, 4}}, {{}, {}}};
+  for (const std::string op : {"Add", "Sub", "Mul", "Div", "Pow"}) {
+    for (const auto& [left, right] : shapes) {
+      for (const bool swap : {false, true}) {
+        CAPTURE(op);
+        const auto a = random_floats(random, swap ? right : left, 0.5F, 2),
+                   b = random_floats(random, swap ? left : right, 0.5F, 2);
+        const auto dims = broadcast_dims(a.dims, b.dims);
+        std::vector<float> expected;
+        for (const auto& i : indices_of(dims)) {
+          expected.push_back(static_cast<float>(apply(op, double{a.as<float>()[broadcast_offset(a.dims, i)]},
+                                                      double{b.as<float>()[broadcast_offset(b.dims, i)]})));
+        }
+        const auto y = fold(op, {a, b});
+        CHECK(y.dims == dims);
+        CHECK(difference(values(y), expected) < 1e-6);
+        if (a.dims.empty() || dims[0] != a.dims[0] || dims.size() != a.dims.size()) continue;
+        const bool both_lead = b.dims.size() == a.dims.size() && b.dims[0] == a.dims[0];
+        CHECK(difference(values(run(op, {a, b}, {}, both_lead ? 2 : 1)), expected) < 1e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("integer arithmetic wraps around, and a division by zero is an error") {
+  const auto top = std::numeric_limits<int64_t>::max(), bottom = std::numeric_limits<int64_t>::min();
+  CHECK(int_values(fold("Add", {ints({2}, {top, -7}), ints({}, {1})})) == std::vector<int64_t>{bottom, -6});
+  CHECK(int_values(fold("Mul", {ints({2}, {top, -7}), ints({}, {2})})) == std::vector<int64_t>{-2, -14});
+  CHECK(int_values(fold("Sub", {ints({1}, {bottom}), ints({1}, {1})})) == std::vector<int64_t>{top});
+  CHECK(int_values(fold("Div", {ints({3}, {7, -7, 9}), ints({}, {2})})) == std::vector<int64_t>{3, -3, 4});
+  CHECK(int_values(fold("Div", {ints({1}, {bottom}), ints({}, {-1})})) == std::vector<int64_t>{bottom});
+  CHECK(int_values(fold("Pow", {ints({2}, {3, -2}), ints({}, {3})})) == std::vector<int64_t>{27, -8});
+  CHECK_THROWS_AS(fold("Div", {ints({1}, {5}), ints({1}, {0})}), model_error);
+  CHECK_THROWS_AS(fold("Pow", {ints({1}, {10}), ints({1}, {40})}), model_error);
+}
+
+TEST_CASE("operands that do not broadcast or differ in type are refused") {
+  std::mt19937 random(32);
+  CHECK_THROWS_AS(fold("Add", {random_floats(random, {2, 3}), random_floats(random, {2})}), model_error);
+  CHECK_THROWS_AS(fold("Add", {random_floats(random, {2}), ints({2}, {1, 2})}), model_error);
+}
+
+TEST_CASE("elementwise functions") {
+  std::mt19937 random(33);
+  const auto x = random_floats(random, {4, 77}, -5, 5), positive = random_floats(random, {4, 77}, 0, 9);
+  const auto expect = [](const tensor& in, auto f) {
+    std::vector<float> out;
+    for (const float v : in.as<float>()) out.push_back(static_cast<float>(f(double{v})));
+    return out;
+  };
+  CHECK(values(unary("Relu", x)) == expect(x, [](double v) { return std::max(v, 0.0); }));
+  CHECK(difference(values(unary("Tanh", x)), expect(x, [](double v) { return std::tanh(v); })) < 1e-6);
+  CHECK(difference(values(unary("Sigmoid", x)), expect(x, [](double v) { return 1 / (1 + std::exp(-v)); })) <
+        1e-6);
+  CHECK(difference(values(unary("Exp", x)), expect(x, [](double v) { return std::exp(v); })) < 1e-6);
+  CHECK(difference(values(unary("Sqrt", positive)), expect(positive, [](double v) { return std::sqrt(v); })) <
+        1e-6);
+  CHECK(difference(values(unary("Erf", x)), expect(x, [](double v) { return std::erf(v); })) < 1e-6);
+  CHECK(values(unary("Identity", x)) == values(x));
+}
+
+TEST_CASE("Clip has both limits, either or none") {
+  std::mt19937 random(34);
+  const auto x = random_floats(random, {3, 9}, -5, 5);
+  const auto low = floats({}, {-1}), high = floats({1}, {2});
+  const auto clipped = [&](float least, float most) {
+    auto v = values(x);
+    for (auto& f : v) f = std::clamp(f, least, most);
+    return v;
+  };
+  CHECK(values(run("Clip", {x, low, high})) == clipped(-1, 2));
+  CHECK(values(run("Clip", {x, low})) == clipped(-1, 100));
+  CHECK(values(run("Clip", {x})) == values(x));
+  CHECK_THROWS_AS(run("Clip", {x, x}, {}, 2), model_error);  // limits that change with the input
+}
+
+TEST_CASE("Softmax normalises along its axis; before opset 13, over all dimensions from it on") {
+  std::mt19937 random(35);
+  const auto x = random_floats(random, {2, 3, 4}, -8, 8);
+  const auto reference = [&](auto group_of) {
+    std::vector<double> sums(24, 0);
+    const auto all = indices_of(x.dims);
+    for (size_t i = 0; i < 24; ++i) sums[group_of(all[i])] += std::exp(double{values(x)[i]});
+    std::vector<float> out;
+    for (size_t i = 0; i < 24; ++i) {
+      out.push_back(static_cast<float>(std::exp(double{values(x)[i]}) / sums[group_of(all[i])]));
+    }
+    return out;
+  };
+  const auto last = reference([](const shape& i) { return static_cast<size_t>(i[0] * 3 + i[1]); });
+  const auto middle = reference([](const shape& i) { return static_cast<size_t>(i[0] * 4 + i[2]); });
+  const auto both = reference([](const shape& i) { return static_cast<size_t>(i[0]); });
+  CHECK(difference(values(run("Softmax", {x})), last) < 1e-6);
+  CHECK(difference(values(run("Softmax", {x}, {{"axis", int64_t{2}}})), last) < 1e-6);
+  CHECK(difference(values(run("Softmax", {x}, {{"axis", int64_t{-2}}})), middle) < 1e-6);
+  CHECK(difference(values(run("Softmax", {x}, {}, 1, 12)), both) < 1e-6);
+  CHECK_THROWS_AS(run("Softmax", {x}, {{"axis", int64_t{3}}}), model_error);
+}
+
+TEST_CASE("LayerNormalization over the last dimensions, with and without a shift") {
+  std::mt19937 random(36);
+  const auto x = random_floats(random, {3, 4, 5}, -3, 9);
+  for (const int64_t axis : {int64_t{-1}, int64_t{1}, int64_t{2}, int64_t{-2}}) {
+    const bool two = axis == 1 || axis == -2;
+    const size_t n = two ? 20 : 5;
+    const shape dims = two ? shape{4, 5} : shape{5};
+    const auto scale = random_floats(random, dims), shift = random_floats(random, dims);
+    for (const bool shifted : {false, true}) {
+      std::vector<float> expected;
+      for (size_t row = 0; row < 60 / n; ++row) {
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < n; ++i) mean += double{values(x)[row * n + i]} / static_cast<double>(n);
+        for (size_t i = 0; i < n; ++i)
+          variance += std::pow(double{values(x)[row * n + i]} - mean, 2) / static_cast<double>(n);
+        for (size_t i = 0; i < n; ++i) {
+          const double y = (double{values(x)[row * n + i]} - mean) / std::sqrt(variance + 1e-3);
+          expected.push_back(
+              static_cast<float>(y * double{values(scale)[i]} + (shifted ? double{values(shift)[i]} : 0)));
+        }
+      }
+      std::vector<tensor> in{x, scale};
+      if (shifted) in.push_back(shift);
+      const auto y = run("LayerNormalization", in, {{"axis", axis}, {"epsilon", 1e-3F}});
+      CHECK(difference(values(y), expected) < 1e-5);
+    }
+  }
+  CHECK_THROWS_AS(run("LayerNormalization", {x, random_floats(random, {4})}), model_error);
+}
+
+TEST_CASE("ReduceMean over any axes, kept or not") {
+  std::mt19937 random(37);
+  const auto x = random_floats(random, {2, 3, 4, 5});
+  for (const shape& axes : {shape{2, 3}, shape{-1}, shape{1}, shape{1, 3}, shape{-1, -2, -3}, shape{2}}) {
+    for (const int64_t keep : {0, 1}) {
+      CAPTURE(to_string(axes));
+      std::vector<bool> reduced(4, false);
+      for (const int64_t a : axes) reduced[static_cast<size_t>(a < 0 ? a + 4 : a)] = true;
+      shape kept, dims;
+      double count = 1;
+      for (size_t d = 0; d < 4; ++d) {
+        kept.push_back(reduced[d] ? 1 : x.dims[d]);
+        if (reduced[d]) count *= static_cast<double>(x.dims[d]);
+        if (!reduced[d] || keep) dims.push_back(kept.back());
+      }
+      std::vector<double> sums(static_cast<size_t>(element_count(kept)), 0);
+      for (const auto& i : indices_of(x.dims)) {
+        sums[broadcast_offset(kept, i)] += double{x.as<float>()[offset_of(x.dims, i)]} / count;
+      }
+      const auto y = run("ReduceMean", {x}, {{"axes", axes}, {"keepdims", keep}});
+      CHECK(y.dims == dims);
+      CHECK(difference(values(y), {sums.begin(), sums.end()}) < 1e-6);
+    }
+  }
+  const auto all = fold("ReduceMean", {x}, {{"keepdims", int64_t{0}}});
+  CHECK(all.dims == shape{});
+}
+
+TEST_CASE("Transpose by any permutation, of any type, and reversed by default") {
+  std::mt19937 random(38);
+  shape order{0, 1, 2, 3};
+  const auto x = random_floats(random, {2, 3, 4, 5});
+  do {
+    shape dims;
+    for (const int64_t o : order) dims.push_back(x.dims[static_cast<size_t>(o)]);
+    std::vector<float> expected;
+    for (const auto& i : indices_of(dims)) {
+      shape source(4);
+      for (size_t d = 0; d < 4; ++d) source[static_cast<size_t>(order[d])] = i[d];
+      expected.push_back(x.as<float>()[offset_of(x.dims, source)]);
+    }
+    const auto y = fold("Transpose", {x}, {{"perm", order}});
+    CHECK(y.dims == dims);
+    CHECK(values(y) == expected);
+    if (order[0] == 0) CHECK(values(run("Transpose", {x}, {{"perm", order}})) == expected);
+  } while (std::ranges::next_permutation(order).found);
+  CHECK(int_values(fold("Transpose", {ints({2, 3}, {1, 2, 3, 4, 5, 6})})) ==
+        std::vector<int64_t>{1, 4, 2, 5, 3, 6});
+  CHECK_THROWS_AS(fold("Transpose", {x}, {{"perm", shape{0, 1, 2, 2}}}), model_error);
+}
+
+TEST_CASE("Gather picks slices along an axis; negative indices count from the end") {
+  std::mt19937 random(39);
+  const auto x = random_floats(random, {3, 4, 5});
+  for (const int64_t axis : {0, 1, 2, -1, -3}) {
+    const auto a = static_cast<size_t>(axis < 0 ? axis + 3 : axis);
+    const auto picks = ints({2, 2}, {0, -1, 2, -3});
+    shape dims(x.dims.begin(), x.dims.begin() + static_cast<ptrdiff_t>(a));
+    dims.insert(dims.end(), {2, 2});
+    dims.insert(dims.end(), x.dims.begin() + static_cast<ptrdiff_t>(a) + 1, x.dims.end());
+    std::vector<float> expected;
+    for (const auto& i : indices_of(dims)) {
+      shape source(i.begin(), i.begin() + static_cast<ptrdiff_t>(a));
+      const int64_t pick = int_values(picks)[static_cast<size_t>(i[a] * 2 + i[a + 1])];
+      source.push_back(pick < 0 ? pick + x.dims[a] : pick);
+      source.insert(source.end(), i.begin() + static_cast<ptrdiff_t>(a) + 2, i.end());
+      expected.push_back(x.as<float>()[offset_of(x.dims, source)]);
+    }
+    const auto y = fold("Gather", {x, picks}, {{"axis", axis}});
+    CHECK(y.dims == dims);
+    CHECK(values(y) == expected);
+    if (a > 0) CHECK(values(run("Gather", {x, picks}, {{"axis", axis}})) == expected);
+  }
+  CHECK_THROWS_AS(fold("Gather", {x, ints({1}, {3})}), model_error);
+  CHECK_THROWS_AS(fold("Gather", {x, ints({1}, {-4})}), model_error);
+  CHECK_THROWS_AS(fold("Gather", {x, floats({1}, {0})}), model_error);
+}
+
+TEST_CASE("Concat joins along any axis") {
+  std::mt19937 random(40);
+  for (const int64_t axis : {0, 1, 2, -1}) {
+    const auto a = static_cast<size_t>(axis < 0 ? axis + 3 : axis);
+    std::vector<tensor> parts;
+    shape dims{2, 3, 4};
+    dims[a] = 0;
+    for (const int64_t n : {1, 5, 2}) {
+      shape part{2, 3, 4};
+      dims[a] += part[a] = n;
+      parts.push_back(random_floats(random, part));
+    }
+    std::vector<float> expected;
+    for (auto i : indices_of(dims)) {
+      size_t p = 0;
+      for (; i[a] >= parts[p].dims[a]; ++p) i[a] -= parts[p].dims[a];
+      expected.push_back(parts[p].as<float>()[offset_of(parts[p].dims, i)]);
+    }
+    const auto y = fold("Concat", parts, {{"axis", axis}});
+    CHECK(y.dims == dims);
+    CHECK(values(y) == expected);
+    if (a > 0) CHECK(values(run("Concat", parts, {{"axis", axis}}, 3)) == expected);
+  }
+  CHECK_THROWS_AS(fold("Concat", {ints({1, 2}, {1, 2}), ints({1, 3}, {1, 2, 3})}, {{"axis", int64_t{0}}}),
+                  model_error);
+}
+
+TEST_CASE("reshaping operators") {
+  std::mt19937 random(41);
+  const auto x = random_floats(random, {2, 3, 1, 4});
+  const auto reshaped = [&](const std::string& op, const std::vector<tensor>& in, const attributes& a = {},
+                            int64_t opset = 17) {
+    const auto y = fold(op, in, a, opset);
+    CHECK(values(y) == values(x));
+    return y.dims;
+  };
+  CHECK(reshaped("Reshape", {x, ints({2}, {6, -1})}) == shape{6, 4});
+  CHECK(reshaped("Reshape", {x, ints({3}, {0, 0, -1})}) == shape{2, 3, 4});
+  CHECK(reshaped("Flatten", {x}) == shape{2, 12});
+  CHECK(reshaped("Flatten", {x}, {{"axis", int64_t{-2}}}) == shape{6, 4});
+  CHECK(reshaped("Flatten", {x}, {{"axis", int64_t{4}}}) == shape{24, 1});
+  CHECK(reshaped("Flatten", {x}, {{"axis", int64_t{0}}}) == shape{1, 24});
+  CHECK(reshaped("Unsqueeze", {x, ints({2}, {0, -1})}) == shape{1, 2, 3, 1, 4, 1});
+  CHECK(reshaped("Unsqueeze", {x}, {{"axes", shape{1}}}, 12) == shape{2, 1, 3, 1, 4});
+  CHECK(reshaped("Squeeze", {x}) == shape{2, 3, 4});
+  CHECK(reshaped("Squeeze", {x, ints({1}, {-2})}) == shape{2, 3, 4});
+  CHECK(reshaped("Squeeze", {x}, {{"axes", shape{2}}}, 12) == shape{2, 3, 4});
+  CHECK(run("Reshape", {x, ints({2}, {0, -1})}).dims == shape{2, 12});
+  for (const auto& bad :
+       {ints({1}, {7}), ints({2}, {-1, -1}), ints({2}, {-2, 12}), ints({5}, {2, 3, 1, 4, 0})}) {
+    CHECK_THROWS_AS(fold("Reshape", {x, bad}), model_error);
+  }
+  CHECK_THROWS_AS(fold("Squeeze", {x, ints({1}, {0})}), model_error);
+  CHECK_THROWS_AS(fold("Unsqueeze", {x, ints({2}, {0, 0})}), model_error);
+}
+
+TEST_CASE("Shape gives the dimensions, or those from start to end") {
+  std::mt19937 random(42);
+  const auto x = random_floats(random, {2, 3, 4});
+  CHECK(int_values(fold("Shape", {x})) == std::vector<int64_t>{2, 3, 4});
+  CHECK(int_values(fold("Shape", {x}, {{"start", int64_t{-2}}})) == std::vector<int64_t>{3, 4});
+  CHECK(int_values(fold("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{-1}}})) ==
+        std::vector<int64_t>{3});
+  CHECK(fold("Shape", {x}, {{"start", int64_t{2}}, {"end", int64_t{1}}}).dims == shape{0});
+}
+
+TEST_CASE("Cast converts, saturating integers; NaN becomes 0") {
+  const auto to = [](int64_t type) { return attributes{{"to", type}}; };
+  const auto x = floats({5}, {1.9F, -1.9F, 1e30F, -1e30F, std::nanf("")});
+  CHECK(int_values(fold("Cast", {x}, to(7))) == std::vector<int64_t>{1, -1,
+                                                                     std::numeric_limits<int64_t>::max(),
+                                                                     std::numeric_limits<int64_t>::min(), 0});
+  CHECK(values(fold("Cast", {ints({3}, {1, -2, 3})}, to(1))) == std::vector<float>{1, -2, 3});
+  const auto flags = fold("Cast", {ints({3}, {0, -2, 3})}, to(9));
+  CHECK(flags.type == data_type::boolean);
+  CHECK(int_values(fold("Cast", {flags}, to(7))) == std::vector<int64_t>{0, 1, 1});
+  CHECK(values(run("Cast", {ints({2, 1}, {5, 6})}, to(1))) == std::vector<float>{5, 6});
+  CHECK_THROWS_AS(fold("Cast", {x}, to(8)), model_error);
+}
