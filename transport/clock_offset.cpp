@@ -20,8 +20,8 @@ bool clock_offset::add(const clock_sample& s) {
   const duration away = s.returned - s.sent, there = s.replied - s.received;
   if (there < duration{} || away < there) return false;
 
-  const estimate fresh{(s.received - s.sent) / 2 + (s.replied - s.returned) / 2, (away - there) / 2 + duration{1},
-                       s.returned};
+  const estimate fresh{(s.received - s.sent) / 2 + (s.replied - s.returned) / 2,
+                       (away - there) / 2 + duration{1}, s.returned};
   const duration bound = error(s.returned);
   const bool contradicts = best_ && std::chrono::abs(fresh.offset - best_->offset) - bound > fresh.bound;
   if (!best_ || contradicts || fresh.bound <= bound) best_ = fresh;

@@ -14,8 +14,8 @@ struct clock_sample {
   time_point returned;  ///< to us, on our clock
 };
 
-/// The offset is known to half the round trip of the sample that it comes from, and worse as that ages and the
-/// clocks drift apart. Every sample ages alike, so it suffices to keep the one with the smallest bound: a
+/// The offset is known to half the round trip of the sample that it comes from, and worse as that ages and
+/// the clocks drift apart. Every sample ages alike, so it suffices to keep the one with the smallest bound: a
 /// heartbeat replaces it when it knows better, or when it contradicts it (a clock was stepped after all).
 class clock_offset {
  public:
