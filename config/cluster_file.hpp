@@ -1,5 +1,6 @@
 // The cluster file: what runs where, which models it serves, how and within which bounds.
-// docs/cluster-file.md explains every key; `troupe config dump` prints what a file means.
+// examples/quickstart/cluster.toml is a first one; `troupe config dump` prints every key of a file and what
+// it came to mean.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -16,28 +16,22 @@ enum class amount { none, extra_ms, gbit_per_s, ppm };
 
 /// What each kind of fault needs, in the order of `fault_kind`.
 struct fault_form {
-  std::string_view name;
+  fault_kind kind;
   victim where;
   bool lasts;
   amount how_much;
 };
 constexpr std::array<fault_form, fault_kind_count> forms{{
-    {"delay", victim::link, true, amount::extra_ms},
-    {"stall", victim::link, true, amount::none},
-    {"cut", victim::link, true, amount::none},
-    {"crash", victim::node, false, amount::none},
-    {"freeze", victim::node, true, amount::none},
-    {"restart", victim::node, true, amount::none},
-    {"slow_link", victim::link, true, amount::gbit_per_s},
-    {"reorder", victim::link, true, amount::extra_ms},
-    {"clock_drift", victim::node, true, amount::ppm},
+    {fault_kind::delay, victim::link, true, amount::extra_ms},
+    {fault_kind::stall, victim::link, true, amount::none},
+    {fault_kind::cut, victim::link, true, amount::none},
+    {fault_kind::crash, victim::node, false, amount::none},
+    {fault_kind::freeze, victim::node, true, amount::none},
+    {fault_kind::restart, victim::node, true, amount::none},
+    {fault_kind::slow_link, victim::link, true, amount::gbit_per_s},
+    {fault_kind::reorder, victim::link, true, amount::extra_ms},
+    {fault_kind::clock_drift, victim::node, true, amount::ppm},
 }};
-
-constexpr auto kind_names = [] {
-  std::array<std::string_view, fault_kind_count> names{};
-  for (size_t i = 0; i < fault_kind_count; ++i) names[i] = forms[i].name;
-  return names;
-}();
 
 class fault_reader {
  public:
@@ -47,14 +41,14 @@ class fault_reader {
 
   fault_spec read(section& s) {
     fault_spec f;
-    const auto kind = s.choice("kind", kind_names);
+    const auto kind = s.choice("kind", fault_kind_names);
     if (!kind) {  // what it needs is not known then
       for (const auto* key : {"at_s", "for_s", "between", "node", "extra_ms", "gbit_per_s", "ppm"})
         s.unused(key);
       return f;
     }
     const auto& form = forms[*kind];
-    f.kind = static_cast<fault_kind>(*kind);
+    f.kind = form.kind;
     f.at = s.seconds("at_s", 0, 7 * day_s);
     if (f.at >= length_) {
       s.refuse("at_s",
@@ -72,7 +66,7 @@ class fault_reader {
 
  private:
   static void unused(section& s, std::string_view key, const fault_form& form) {
-    s.unused(key, fmt::format("a {} does not have it; remove it", form.name));
+    s.unused(key, fmt::format("a {} does not have it; remove it", to_string(form.kind)));
   }
 
   void read_victim(section& s, const fault_form& form, fault_spec& f) {
@@ -89,8 +83,8 @@ class fault_reader {
     }
     unused(s, "between", form);
     if (form.where == victim::link && !s.has("node")) {
-      s.refuse(
-          fmt::format("a {} needs between = [\"a\", \"b\"], or node = \"a\" for all links of it", form.name));
+      s.refuse(fmt::format("a {} needs between = [\"a\", \"b\"], or node = \"a\" for all links of it",
+                           to_string(form.kind)));
       s.unused("node");
       return;
     }
@@ -149,7 +143,8 @@ random_fault_spec read_random_faults(section& root) {
     r.per_minute = s->number("per_minute", "a number", 0, 1e6);
     s->unused("count");
   }
-  for (const auto k : s->choices("kinds", kind_names, false)) r.kinds.push_back(static_cast<fault_kind>(k));
+  for (const auto k : s->choices("kinds", fault_kind_names, false))
+    r.kinds.push_back(static_cast<fault_kind>(k));
   if (r.kinds.empty()) {
     for (size_t k = 0; k < fault_kind_count; ++k) r.kinds.push_back(static_cast<fault_kind>(k));
   }

@@ -55,14 +55,8 @@ class model_reader {
  private:
   void read_source(section& s, model_spec& m) {
     if (!s.has("source") && !real_) return s.unused("source");
-    const auto source = s.text("source", s.has("source") ? std::nullopt : std::optional<std::string>{""});
-    if (source.empty()) {
-      s.refuse("source", s.has("source")
-                             ? "must be the path of an ONNX file, relative to this file"
-                             : "is missing; it must be the path of an ONNX file, relative to this "
-                               "file (only a cluster of emulated devices can do without)");
-      return;
-    }
+    const auto source = s.text("source", {}, "the path of an ONNX file, relative to this file");
+    if (source.empty()) return;
     m.path = absolute_path(directory_ / source);
     const auto content = fingerprint_of(m.path);
     if (!content.error.empty()) s.refuse("source", fmt::format("{} {}", m.path, content.error));
@@ -97,7 +91,8 @@ class model_reader {
 
   void read_profile_file(section& p, model_spec& m, std::optional<double>& slo_ms, std::string& slo_origin) {
     m.origin = profile_origin::file;
-    const auto file = (directory_ / p.text("file")).lexically_normal();
+    const auto file =
+        (directory_ / p.text("file", {}, "the path of a CSV file, relative to this file")).lexically_normal();
     const auto name = p.text("name", m.name);
     auto [known, fresh] = profiles_.try_emplace(file.string());
     if (fresh) {

@@ -51,8 +51,7 @@ std::optional<device_spec> read_device(section& s) {
 node_spec read_node(section& s) {
   node_spec n;
   n.name = s.name("name");
-  n.host = s.text("host", "127.0.0.1");
-  if (n.host.empty()) s.refuse("host", "is empty; give a name or an address, or leave it out for 127.0.0.1");
+  n.host = s.text("host", "127.0.0.1", "a host's name or address");
   n.control_port = static_cast<uint16_t>(s.integer("control_port", 1, 65535));
   for (const auto r : s.choices("roles", role_names, true)) n.roles.push_back(static_cast<node_role>(r));
   if (n.has(node_role::gateway)) {

@@ -21,9 +21,9 @@ constexpr double most_us = 1e6;
 policy_spec read_policy(section& root) {
   auto& s = root.table_or_empty("policy");
   policy_spec p;
-  p.batching = pick(s, "batching", batching_names(), "deferred");
-  p.shedding = pick(s, "shedding", shedding_names(), "window");
-  p.matchmaking = pick(s, "matchmaking", matchmaking_names(), "lowest_id");
+  p.batching = pick(s, "batching", batching_names(), p.batching);
+  p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
+  p.matchmaking = pick(s, "matchmaking", matchmaking_names(), p.matchmaking);
   // Decision to inputs on the device: one hop of a few tens of microseconds and a pull over TCP. The margins
   // suit CPUs that share their cores with other work; on a quiet RDMA cluster all four can be far smaller.
   p.network.control = s.microseconds("network_control_us", 0, most_us, 200);

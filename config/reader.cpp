@@ -12,6 +12,7 @@
 namespace troupe {
 
 struct section::source {
+  source(const toml::table* t, file_position h) : table(t), header(std::move(h)) {}
   const toml::table* table;  ///< null: absent
   file_position header;
 };
@@ -149,14 +150,17 @@ duration section::seconds(std::string_view key, double least, double most, std::
   return span_of_time(key, "seconds", 1e3, least, most, fallback);
 }
 
-std::string section::text(std::string_view key, std::optional<std::string> fallback) {
+std::string section::text(std::string_view key, std::optional<std::string> fallback,
+                          std::string_view expected) {
   note(key);
   if (!has(key) && fallback) return keep(key, *fallback);
   if (const auto* given = has(key) ? from_->table->get(key)->as_string() : nullptr) {
+    const auto& value = given->get();
+    const bool may_be_empty = fallback && fallback->empty();
     // A NUL would end the text early for the system calls that it goes to.
-    if (given->get().find('\0') == std::string::npos) return keep(key, given->get());
+    if ((may_be_empty || !value.empty()) && value.find('\0') == std::string::npos) return keep(key, value);
   }
-  must_be(key, "a text");
+  must_be(key, expected);
   return keep(key, fallback.value_or(""));
 }
 
@@ -182,6 +186,7 @@ std::optional<size_t> section::find_choice(std::string_view key, std::span<const
 
 size_t section::choice(std::string_view key, std::span<const std::string_view> choices, size_t fallback,
                        std::string_view expected) {
+  assert(fallback < choices.size());
   note(key);
   const auto chosen = has(key) ? find_choice(key, choices, expected).value_or(fallback) : fallback;
   keep(key, std::string{choices[chosen]});

@@ -19,11 +19,12 @@ namespace troupe {
 
 class reader;
 
-/// A table of the file. Lives as long as its reader. Every `take` names its key once; without a fallback the
-/// key is required. After a problem it returns the fallback, or the least or an empty value.
+/// A table of the file. Lives as long as its reader. Each key is asked for once; without a fallback it is
+/// required. After a problem the fallback is returned, else the least or an empty value.
 class section {
  public:
   section(section&&) = delete;
+  ~section();
 
   int64_t integer(std::string_view key, int64_t least, int64_t most, std::optional<int64_t> fallback = {});
   /// Finite, in [least, most]. `unit` is for the messages: "milliseconds".
@@ -32,7 +33,9 @@ class section {
   duration milliseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
   duration microseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
   duration seconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
-  std::string text(std::string_view key, std::optional<std::string> fallback = {});
+  /// Not empty, unless the fallback is. `expected` is for the messages.
+  std::string text(std::string_view key, std::optional<std::string> fallback = {},
+                   std::string_view expected = "a text");
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
   /// The index of one of `choices`. `expected` is for the messages, the choices if empty.
@@ -88,9 +91,6 @@ class section {
   std::string path_;
   setting_table& record_;
   std::vector<std::string> asked_;
-
- public:
-  ~section();
 };
 
 class reader {

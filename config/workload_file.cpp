@@ -18,7 +18,7 @@ constexpr double day_s = 86'400;
 constexpr double hour_ms = 3.6e6;
 constexpr double most_rps = 1e9;
 
-/// Arrivals and rows: at the top of the file for all models, or for one.
+/// Arrivals and rows: at the top of the file for all models, or for one. `load` starts as `fallback`.
 void read_shape(section& s, model_load& load, const model_load& fallback) {
   static constexpr std::array<std::string_view, 2> names{"poisson", "constant"};
   if (s.has_table("arrivals")) {
@@ -26,12 +26,10 @@ void read_shape(section& s, model_load& load, const model_load& fallback) {
     load.gamma_cv = s.table("arrivals")->number("gamma_cv", "a number", 0.01, 100);
   } else if (!s.has("arrivals") && fallback.arrivals == arrival_kind::gamma) {
     s.unused("arrivals");
-    load.arrivals = fallback.arrivals;
-    load.gamma_cv = fallback.gamma_cv;
   } else {
-    load.arrivals =
-        static_cast<arrival_kind>(s.choice("arrivals", names, static_cast<size_t>(fallback.arrivals),
-                                           "\"poisson\", \"constant\" or { gamma_cv }"));
+    const auto otherwise = fallback.arrivals == arrival_kind::constant ? 1 : 0;
+    load.arrivals = static_cast<arrival_kind>(
+        s.choice("arrivals", names, otherwise, "\"poisson\", \"constant\" or { gamma_cv }"));
   }
   load.rows = static_cast<uint32_t>(s.integer("rows", 1, 65536, fallback.rows));
 }
@@ -91,7 +89,10 @@ class load_reader {
       }
       read_model(*s, loads_[i], cluster_.models[i]);
     }
-    check(root);
+    for (size_t i = 0; i < loads_.size(); ++i) {
+      if (!lines.contains(i)) check_rows(root, loads_[i], cluster_.models[i]);
+    }
+    check_rates(root);
     return std::move(loads_);
   }
 
@@ -122,13 +123,16 @@ class load_reader {
     }
     load.latency.alpha = s.milliseconds("alpha_ms", 0, hour_ms, to_ms(load.latency.alpha));
     load.latency.beta = s.milliseconds("beta_ms", 0, hour_ms, to_ms(load.latency.beta));
-    if (load.rows > model.max_batch) {
-      s.refuse("rows", fmt::format("{} rows do not fit into a batch of model '{}' (max_batch = {})",
-                                   load.rows, model.name, model.max_batch));
-    }
+    check_rows(s, load, model);
   }
 
-  void check(section& root) {
+  static void check_rows(section& s, const model_load& load, const model_spec& model) {
+    if (load.rate_rps <= 0 || load.rows <= model.max_batch) return;
+    s.refuse("rows", fmt::format("{} rows do not fit into a batch of model '{}' (max_batch = {})", load.rows,
+                                 model.name, model.max_batch));
+  }
+
+  void check_rates(section& root) {
     double total = 0;
     for (const auto& l : loads_) total += l.rate_rps;
     if (total > 0) return;

@@ -1,7 +1,9 @@
 // What load a cluster is given, and what goes wrong meanwhile: for `troupe simulate` and `troupe load`.
 // config/workload_file.hpp makes it from a file and a cluster, with every default filled in.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "messages/ids.hpp"
@@ -10,7 +12,11 @@
 
 namespace troupe {
 
-enum class arrival_kind : uint16_t { poisson, constant, gamma };
+enum class arrival_kind : uint16_t {
+  poisson,   ///< exponential gaps
+  constant,  ///< equal gaps, the first one cut at random
+  gamma      ///< gamma-distributed gaps: as regular or as bursty as their standard deviation says
+};
 
 /// The requests of one model.
 struct model_load {
@@ -41,6 +47,9 @@ enum class fault_kind : uint16_t {
   clock_drift  ///< a node's clock runs `drift_ppm` faster
 };
 inline constexpr size_t fault_kind_count = 9;
+inline constexpr std::array<std::string_view, fault_kind_count> fault_kind_names{
+    "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift"};
+constexpr std::string_view to_string(fault_kind k) { return fault_kind_names[static_cast<size_t>(k)]; }
 
 /// `a` and `b` are equal where one node is meant; of a fault between nodes that is: with all others.
 struct fault_spec {

@@ -91,7 +91,7 @@ TEST_CASE("nodes must be distinct, reachable and make a cluster") {
       {"7702", "8080\nhost = \"localhost\"", "14:16: node.control_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
       {"8080", "8080\ndata_port = 8080", "11:13: node.data_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
       {"7702", "7702\nhttp_port = 1", R"(15:13: node.http_port: only a gateway listens for HTTP; add the role "gateway" or remove the port)"},
-      {"7702", "7702\nhost = \"\"", "15:8: node.host: is empty; give a name or an address, or leave it out for 127.0.0.1"},
+      {"7702", "7702\nhost = \"\"", "15:8: node.host: must be a host's name or address, not \"\""},
       {R"(["worker"])", R"(["worker", "workr"])", R"(13:20: node.roles: holds "workr"; did you mean 'worker'?)"},
       {R"(["worker"])", R"(["worker", "worker"])", R"(13:20: node.roles: holds "worker" twice; remove one)"},
       {R"(["worker"])", R"(["worker", 3])", R"(13:20: node.roles: holds 3; it must be an array of "gateway", "scheduler", "worker")"},
@@ -118,10 +118,12 @@ TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model 
       {"slo_ms = 20", "slo_ms = 6.5", "20:10: model.slo_ms: 6.5 ms cannot be met: a batch of one takes 6 ms, its way 0.22 ms, response and margin of [policy] 1.5 ms; give at least 7.72"},
       {"", "[[model]]\nname = \"m\"\nslo_ms = 20\nprofile = { alpha_ms = 1, beta_ms = 5 }\n", "23:8: model.name: model 'm' is already defined in line 19; choose another name"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"mpl.onnx\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/mpl.onnx cannot be read: No such file or directory"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = 5", "21:10: model.source: must be the path of an ONNX file, relative to this file, not 5"},
+      {"slo_ms = 20", "slo_ms = 20\nsource = \"\"", "21:10: model.source: must be the path of an ONNX file, relative to this file, not \"\""},
       {"slo_ms = 20", "slo_ms = 20\nsource = \".\"", "21:10: model.source: " TROUPE_FIXTURES "/onnx/ cannot be read: it is a directory"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"/dev/zero\"", "21:10: model.source: /dev/zero cannot be read: it is a device"},
       {"slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\"\ninput_bytes = 4", "22:15: model.input_bytes: the ONNX file already says it; remove this key or the source"},
-      {R"("emulated")", R"("cpu")", "18:1: model.source: is missing; it must be the path of an ONNX file, relative to this file (only a cluster of emulated devices can do without)"},
+      {R"("emulated")", R"("cpu")", "18:1: model.source: is missing; it must be the path of an ONNX file, relative to this file"},
       {"{ alpha_ms = 1, beta_ms = 5 }", R"({ file = "none.csv" })", "21:20: model.profile.file: " TROUPE_FIXTURES "/onnx/none.csv: cannot be read: No such file or directory"},
   });
 }

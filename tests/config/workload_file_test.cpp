@@ -183,10 +183,12 @@ TEST_CASE("a workload without a length or a rate is refused") {
 
 TEST_CASE("a bad addition to a good workload is refused with its place and the fix") {
   check("duration_s = 10\nrate_rps = 1\n", {
+      {"rows = 9", "3:8: rows: 9 rows do not fit into a batch of model 'n' (max_batch = 8)"},
       {"warmup_s = 10", "3:12: warmup_s: must be shorter than duration_s, which it is part of"},
       {"popularity = 'zipf'", R"(3:14: popularity: must be "weights", "equal" or { zipf }, not "zipf")"},
       {"arrivals = 'gamma'", R"(3:12: arrivals: must be "poisson", "constant" or { gamma_cv }, not "gamma")"},
       {"[[model]]\nname = 'm'\nrate_rps = 1", "5:12: model.rate_rps: the file gives a total rate_rps already; remove one of the two"},
+      {"arrivals = { gamma_cv = 2 }\n[[model]]\nname = 'm'\narrivals = 'gama'", R"(6:12: model.arrivals: must be "poisson", "constant" or { gamma_cv }, not "gama")"},
       {"[[model]]\nname = 'x'", R"(4:8: model.name: must be one of "m", "n", not "x")"},
       {"[[model]]\nname = 'm'\n[[model]]\nname = 'm'", "6:8: model.name: model 'm' already has its load in line 4; remove one"},
       {"[[model]]\nname = 'n'\nrows = 9", "5:8: model.rows: 9 rows do not fit into a batch of model 'n' (max_batch = 8)"},
