@@ -1,5 +1,6 @@
 // CAF type ids of what actors of one process tell each other, and of the frames of the control lane.
 #pragma once
+#include <caf/actor.hpp>
 #include <caf/message.hpp>
 #include <caf/type_id.hpp>
 #include <caf/typed_actor.hpp>
@@ -41,6 +42,13 @@ typename Inspector::result_type inspect(Inspector& f, control_frame& x) {
   return f(caf::meta::type_name("control_frame"), x.from, x.to, x.body);
 }
 
+/// To the own control door: send this.
+struct outgoing_frame {
+  control_frame frame;
+};
+/// To the own control door: who takes frames and commands.
+struct open_door;
+
 /// From the data lane to the node actor.
 struct peer_synchronised {
   node_id node;
@@ -61,6 +69,8 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::report_query))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::group_report))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_synchronised))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::outgoing_frame))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::open_door))
 CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
 CAF_ADD_ATOM(troupe_actors, troupe, wake_atom, "wake")
 CAF_END_TYPE_ID_BLOCK(troupe_actors)
@@ -70,6 +80,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::report_query)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::group_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_synchronised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outgoing_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::open_door)
 
 namespace troupe {
 
@@ -81,5 +93,10 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
                                        caf::reacts_to<group_report>,  // from the hosts
                                        caf::reacts_to<wake_atom>,     // time has passed
                                        caf::reacts_to<drain_atom>>;   // finish and leave
+
+struct open_door {
+  node_protocol node;
+  caf::actor console;
+};
 
 }  // namespace troupe

@@ -51,14 +51,14 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
   office_.set_lane(lane_);
   spawn_shells(w.spawn_host, w.host_per_shell, w.clients, w.device_of);
   auto& carrier = w.carrier;
-  node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
-                                   [&carrier] {
-                                     const auto a = carrier.address();
-                                     return std::vector<uint8_t>(a.begin(), a.end());
-                                   },
-                                   w.next_life, [this](incarnation life) { pool_.renew(life); }, w.wake,
-                                   w.on_ready, w.on_drained, w.on_refused});
+  node_ =
+      spawn<node>(w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
+                                               [&carrier] {
+                                                 const auto a = carrier.address();
+                                                 return std::vector<uint8_t>(a.begin(), a.end());
+                                               },
+                                               w.next_life, [this](incarnation life) { pool_.renew(life); },
+                                               w.wake, w.on_ready, w.on_drained, w.on_refused});
   office_.set_node_actor(node_);
   lane_.start();
 }

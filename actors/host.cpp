@@ -73,8 +73,12 @@ class threaded_host final : public caf::blocking_actor {
 class scheduled_host final : public caf::event_based_actor {
  public:
   scheduled_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const troupe::clock& time,
-                 wake_service wake)
-      : event_based_actor(config), group_(std::move(group)), clock_(time), wake_(std::move(wake)) {}
+                 wake_service wake, delivery_watch watch)
+      : event_based_actor(config),
+        group_(std::move(group)),
+        clock_(time),
+        wake_(std::move(wake)),
+        watch_(std::move(watch)) {}
 
   caf::behavior make_behavior() override {
     return {[this](delivery& d) { turn(d.messages); },
@@ -90,6 +94,8 @@ class scheduled_host final : public caf::event_based_actor {
 
  private:
   void turn(parcel& messages) {
+    if (watch_)
+      for (const auto& e : messages) watch_(e);
     group_->turn(messages, clock_.now());
     const auto due = group_->next_wakeup();
     if (due == armed_) return;
@@ -100,6 +106,7 @@ class scheduled_host final : public caf::event_based_actor {
   std::unique_ptr<shell_group> group_;
   const troupe::clock& clock_;
   wake_service wake_;
+  delivery_watch watch_;
   time_point armed_ = never;
 };
 
@@ -111,8 +118,8 @@ caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_
 }
 
 caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, wake_service wake) {
-  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake));
+                                const clock& time, wake_service wake, delivery_watch watch) {
+  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake), std::move(watch));
 }
 
 }  // namespace troupe

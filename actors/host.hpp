@@ -19,8 +19,11 @@ caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_
 /// one.
 using wake_service = std::function<void(const caf::actor&, time_point)>;
 
+/// Sees each message before its shell does.
+using delivery_watch = std::function<void(const envelope&)>;
+
 /// The simulated host.
 caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, wake_service wake);
+                                const clock& time, wake_service wake, delivery_watch watch = {});
 
 }  // namespace troupe

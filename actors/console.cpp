@@ -1,0 +1,57 @@
+#include "actors/console.hpp"
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <nlohmann/json.hpp>
+
+#include "messages/version.hpp"
+
+namespace troupe {
+
+console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)) {}
+
+console::handle::behavior_type console::make_behavior() {
+  return {[this](const command& c) { return on_command(c); },
+          [this](const group_report& r, uint64_t number) { on_report(r, number); }};
+}
+
+caf::result<command_reply> console::on_command(const command& c) {
+  if (c.verb != "status")
+    return command_reply{c.token, false, "unknown command '" + c.verb + "'; this node knows: status"};
+  auto promise = self_->make_response_promise<command_reply>();
+  const auto number = ++last_;
+  asked_.push_back({number, c.token, promise});
+  const handle me{self_};
+  caf::anon_send(facts_.metrics,
+                 report_query{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }});
+  return promise;
+}
+
+void console::on_report(const group_report& r, uint64_t number) {
+  const auto it =
+      std::find_if(asked_.begin(), asked_.end(), [&](const asked& a) { return a.number == number; });
+  if (it == asked_.end()) return;
+  nlohmann::json doc;
+  doc["node"] = facts_.node;
+  doc["life"] = facts_.life();
+  doc["ready"] = facts_.ready();
+  doc["version"] = version;
+  doc["cluster_hash"] = facts_.cluster_hash;
+  doc["models"] = nlohmann::json::array();
+  for (const auto& m : facts_.models.all())
+    doc["models"].push_back({{"name", m.name}, {"slots", m.slots}, {"slo_ms", to_ms(m.slo)}});
+  doc["actors"] = nlohmann::json::array();
+  for (const auto& a : r.actors)
+    doc["actors"].push_back(std::string(to_string(a.kind)) + " " + std::to_string(a.index));
+  doc["unfinished"] = r.unfinished;
+  doc["metrics"] = nlohmann::json::array();
+  for (const auto& m : r.metrics) {
+    nlohmann::json labels = nlohmann::json::object();
+    for (const auto& [key, value] : m.labels) labels[key] = value;
+    doc["metrics"].push_back({{"name", m.name}, {"labels", labels}, {"value", m.value}});
+  }
+  it->answer.deliver(command_reply{it->token, true, doc.dump()});
+  asked_.erase(it);
+}
+
+}  // namespace troupe

@@ -1,0 +1,135 @@
+#include "actors/control_door.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <stdexcept>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+class door_actor final : public caf::event_based_actor {
+ public:
+  door_actor(caf::actor_config& config, const cluster_spec& cluster, node_id self)
+      : event_based_actor(config), cluster_(cluster), self_(self), peers_(cluster.nodes.size()) {}
+
+  caf::behavior make_behavior() override {
+    set_down_handler([this](caf::down_msg& d) { on_down(d.source); });
+    set_default_handler(caf::drop);
+    return {[this](const open_door& o) {
+              node_ = o.node;
+              console_ = o.console;
+            },
+            [this](outgoing_frame& o) { dispatch(std::move(o.frame)); },
+            [this](const control_frame& f) { on_frame(f); },
+            [this](const command& c) -> caf::result<command_reply> {
+              auto promise = make_response_promise<command_reply>();
+              if (!console_) {
+                promise.deliver(command_reply{c.token, false, "this node is still starting; try again"});
+                return promise;
+              }
+              request(console_, caf::infinite, c).then([promise](command_reply& r) mutable {
+                promise.deliver(r);
+              });
+              return promise;
+            }};
+  }
+  const char* name() const override { return "control_door"; }
+
+ private:
+  struct peer {
+    caf::actor door;
+    incarnation life;  ///< of its newest frame
+    bool dialling = false;
+  };
+
+  void dispatch(control_frame frame) {
+    const auto to = frame.to.node;
+    if (to.value >= peers_.size() || to == self_) return;
+    auto& p = peers_[to.value];
+    if (p.door)
+      send(p.door, std::move(frame));
+    else if (to < self_)
+      dial(to, std::move(frame));
+  }
+
+  void dial(node_id to, control_frame frame) {
+    auto& p = peers_[to.value];
+    if (p.dialling) return;
+    p.dialling = true;
+    const auto& there = cluster_.nodes[to.value];
+    request(system().middleman().actor_handle(), caf::infinite, caf::connect_atom_v, there.host,
+            there.control_port)
+        .then(
+            [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& door,
+                              const std::set<std::string>&) {
+              auto& q = peers_[to.value];
+              q.dialling = false;
+              if (!door) return;
+              adopt(q, caf::actor_cast<caf::actor>(door));
+              send(q.door, frame);
+            },
+            [this, to](const caf::error&) { peers_[to.value].dialling = false; });
+  }
+
+  void adopt(peer& p, caf::actor door) {
+    if (p.door == door) return;
+    if (p.door) demonitor(p.door);
+    p.door = std::move(door);
+    monitor(p.door);
+  }
+
+  void on_frame(const control_frame& f) {
+    if (f.from.node.value >= peers_.size() || f.from.node == self_ || f.to.node != self_) return;
+    auto& p = peers_[f.from.node.value];
+    p.life = f.from.life;
+    if (auto door = current_sender()) adopt(p, caf::actor_cast<caf::actor>(door));
+    if (node_) caf::anon_send(node_, f);
+  }
+
+  void on_down(const caf::actor_addr& gone) {
+    for (uint32_t i = 0; i < peers_.size(); ++i) {
+      auto& p = peers_[i];
+      if (!p.door || p.door.address() != gone) continue;
+      p.door = nullptr;
+      if (node_) caf::anon_send(node_, peer_lost{node_id{i}, p.life, "the control connection broke"});
+    }
+  }
+
+  const cluster_spec& cluster_;
+  const node_id self_;
+  node_protocol node_;
+  caf::actor console_;
+  std::vector<peer> peers_;
+};
+
+}  // namespace
+
+control_door::control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self)
+    : system_(system) {
+  const auto& me = cluster.nodes[self.value];
+  door_ = system.spawn<door_actor>(cluster, self);
+  const auto port = system.middleman().publish(door_, me.control_port, me.host.c_str(), true);
+  if (!port) {
+    caf::anon_send_exit(door_, caf::exit_reason::kill);
+    throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.host + ":" +
+                             std::to_string(me.control_port) +
+                             ": the port is in use or not allowed; stop what uses it or change control_port");
+  }
+  port_ = *port;
+}
+
+control_door::~control_door() {
+  system_.middleman().unpublish(door_, port_);
+  caf::anon_send_exit(door_, caf::exit_reason::kill);
+}
+
+void control_door::open(node_protocol node, caf::actor console) {
+  caf::anon_send(door_, open_door{std::move(node), std::move(console)});
+}
+
+void control_door::send(control_frame frame) { caf::anon_send(door_, outgoing_frame{std::move(frame)}); }
+
+}  // namespace troupe

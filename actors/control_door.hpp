@@ -1,0 +1,35 @@
+// control_door: a process's end of the real control lane, over caf::io. Published at the node's control port;
+// holds the only CAF handles of other processes that there are. Tools knock here too, with commands.
+//
+// Of two nodes the later one in the file dials the earlier one; each learns the other's door from its first
+// frame.
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <cstdint>
+#include <string>
+
+#include "actors/control_lane.hpp"
+#include "messages/cluster.hpp"
+
+namespace troupe {
+
+class control_door final : public control_lane {
+ public:
+  /// Opens the door at the node's control port. Throws std::runtime_error with one clear message if the port
+  /// cannot be used. `cluster` outlives the door.
+  control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self);
+  ~control_door() override;
+
+  /// Frames and commands that arrive before this are lost.
+  void open(node_protocol node, caf::actor console);
+
+  void send(control_frame frame) override;
+
+ private:
+  caf::actor_system& system_;
+  caf::actor door_;
+  uint16_t port_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,66 @@
+// The HTTP face of a gateway: KServe V2 REST, health and Prometheus. Its functions run on the HTTP threads:
+// they parse and validate, put inputs into registered memory and hand finished requests to the gateway actor.
+#pragma once
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "actors/cast.hpp"
+#include "actors/metrics.hpp"
+#include "transport/http_router.hpp"
+#include "transport/kserve_v2.hpp"
+
+namespace troupe {
+
+/// Which requests wait for an answer, and how each is written: the gateway's way back to HTTP.
+class http_clients final : public client_port {
+ public:
+  struct waiting {
+    http_reply reply;
+    model_identity model;
+    infer_request asked;  ///< its views of the body are not used any more
+    std::shared_ptr<const model_signature> signature;
+  };
+  void expect(request_id id, waiting w);
+  void answer(request_id id, const outcome& how) override;
+
+ private:
+  /// HTTP threads and the gateway meet here: spread the locks.
+  struct shard {
+    std::mutex mutex;
+    std::unordered_map<request_id, waiting> open;
+  };
+  shard& of(request_id id) { return shards_[id.value % shards_.size()]; }
+  std::array<shard, 16> shards_;
+};
+
+class http_api {
+ public:
+  struct parts {
+    const cluster_spec& cluster;
+    const clock& time;
+    class cast& cast;
+    http_clients& clients;
+    metrics_protocol metrics;
+    std::function<bool()> ready;  ///< serving: all models, and not draining
+  };
+  explicit http_api(parts p);
+
+  http_handler& handler() { return router_; }
+
+ private:
+  void infer(http_request request, const path_parameters& path, http_reply reply);
+  void describe(const path_parameters& path, http_reply reply) const;
+  void model_ready(const path_parameters& path, http_reply reply) const;
+  void list(http_reply reply) const;
+  void scrape(http_reply reply);
+  /// Answers 404 itself and gives nothing if there is no such model (or version: there is only "1").
+  std::optional<catalog::entry> find(const path_parameters& path, http_reply& reply) const;
+
+  parts parts_;
+  http_router router_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,72 @@
+#include "actors/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <map>
+
+namespace troupe {
+
+metrics::metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more)
+    : self_(self), office_(office), more_(std::move(more)) {}
+
+metrics::handle::behavior_type metrics::make_behavior() {
+  return {[this](const report_query& q) { on_query(q); },
+          [this](const group_report& r, uint64_t number) { on_report(r, number); },
+          [this](wake_atom, uint64_t number) { finish(number); }};
+}
+
+void metrics::on_query(const report_query& q) {
+  const auto number = ++last_;
+  open_.push_back({number, q.reply, office_.hosts().size(), {}});
+  const handle me{self_};
+  for (const auto& host : office_.hosts())
+    caf::anon_send(host,
+                   report_query{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }});
+  self_->delayed_send(self_, std::chrono::seconds(1), wake_atom_v, number);
+  if (office_.hosts().empty()) finish(number);
+}
+
+void metrics::on_report(const group_report& r, uint64_t number) {
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& g) { return g.number == number; });
+  if (it == open_.end()) return;
+  it->sum.actors.insert(it->sum.actors.end(), r.actors.begin(), r.actors.end());
+  it->sum.metrics.insert(it->sum.metrics.end(), r.metrics.begin(), r.metrics.end());
+  it->sum.unfinished += r.unfinished;
+  if (--it->missing == 0) finish(number);
+}
+
+void metrics::finish(uint64_t number) {
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& g) { return g.number == number; });
+  if (it == open_.end()) return;
+  auto done = std::move(*it);
+  open_.erase(it);
+  more_(done.sum.metrics);
+  done.reply(std::move(done.sum));
+}
+
+std::string to_prometheus(const std::vector<metric>& metrics) {
+  std::map<std::string, prometheus::MetricFamily> families;
+  for (const auto& m : metrics) {
+    auto& family = families[m.name];
+    family.name = m.name;
+    family.help = m.name;
+    prometheus::ClientMetric value;
+    for (const auto& [key, text] : m.labels) value.label.push_back({key, text});
+    if (m.type == metric::kind::counter) {
+      family.type = prometheus::MetricType::Counter;
+      value.counter.value = m.value;
+    } else {
+      family.type = prometheus::MetricType::Gauge;
+      value.gauge.value = m.value;
+    }
+    family.metric.push_back(std::move(value));
+  }
+  std::vector<prometheus::MetricFamily> list;
+  for (auto& [key, family] : families) list.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(list);
+}
+
+}  // namespace troupe

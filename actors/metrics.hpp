@@ -1,0 +1,47 @@
+// metrics: gathers what all hosts of its node report, for the console, for Prometheus and for tests.
+#pragma once
+#include <caf/typed_event_based_actor.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "actors/caf_types.hpp"
+#include "actors/post_office.hpp"
+
+namespace troupe {
+
+using metrics_protocol =
+    caf::typed_actor<caf::reacts_to<report_query>,  // answered with all reports in one
+                     caf::reacts_to<group_report, uint64_t>, caf::reacts_to<wake_atom, uint64_t>>;
+
+class metrics {
+ public:
+  using handle = metrics_protocol;
+  static constexpr const char* name = "metrics";
+
+  /// `more` adds what no shell knows: the lanes, the pool. Hosts that do not answer in time are left out.
+  metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more);
+  handle::behavior_type make_behavior();
+
+ private:
+  struct gathering {
+    uint64_t number;
+    std::function<void(group_report)> reply;
+    size_t missing;
+    group_report sum;
+  };
+  void on_query(const report_query& q);
+  void on_report(const group_report& r, uint64_t number);
+  void finish(uint64_t number);
+
+  handle::pointer self_;
+  post_office& office_;
+  std::function<void(std::vector<metric>&)> more_;
+  std::vector<gathering> open_;
+  uint64_t last_ = 0;
+};
+
+/// The text that Prometheus scrapes.
+std::string to_prometheus(const std::vector<metric>& metrics);
+
+}  // namespace troupe

@@ -1,0 +1,232 @@
+// troupe: the program. Each subcommand parses its flags into an options struct, calls one function and
+// returns its exit code: 0 done, 1 failed, 2 usage or bad input.
+#include <fmt/core.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iostream>
+
+#include "config/cluster_file.hpp"
+#include "messages/version.hpp"
+#include "tools/bench_fabric.hpp"
+#include "tools/bench_infer.hpp"
+#include "tools/bench_schedule.hpp"
+#include "tools/bench_simulate.hpp"
+#include "tools/check_config.hpp"
+#include "tools/infer_file.hpp"
+#include "tools/load_client.hpp"
+#include "tools/profile_model.hpp"
+#include "tools/serve_node.hpp"
+#include "tools/simulate.hpp"
+#include "tools/status.hpp"
+#include "tools/up.hpp"
+
+namespace {
+
+using namespace troupe;
+
+/// What was asked for; set by the chosen subcommand's callback, run after parsing.
+using job = std::function<int()>;
+
+/// Runs `use` with the cluster of a file, or prints its problems.
+int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {
+  const auto reading = read_cluster(file);
+  for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
+  return reading.ok() ? use(reading.spec) : 2;
+}
+
+CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example) {
+  auto* sub = to.add_subcommand(name, what);
+  sub->footer(std::string("Example:\n  ") + example);
+  return sub;
+}
+
+void add_cluster_commands(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file, node;
+    double clock_offset_ms = 0;
+    bool json = false;
+  };
+  auto a = std::make_shared<arguments>();
+
+  auto* up_command = command(app, "up", "Start a cluster: one process for each node of the file on this host",
+                             "troupe up examples/quickstart/cluster.toml");
+  up_command->add_option("file", a->file, "Cluster file")->required();
+  up_command->add_option("--node", a->node, "Only this node, in this process");
+  up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)");
+  up_command->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& cluster) {
+        const auto offset = from_ms(a->clock_offset_ms);
+        return a->node.empty() ? up(cluster, {a->file, offset}) : serve_node(cluster, {a->node, offset});
+      });
+    };
+  });
+
+  auto* check = command(app, "check", "Check a cluster file: every problem with its place",
+                        "troupe check examples/quickstart/cluster.toml");
+  check->add_option("file", a->file, "Cluster file")->required();
+  check->add_flag("--json", a->json, "Print one JSON document");
+  check->callback(
+      [a, &chosen] { chosen = [a] { return check_config(a->file, a->json, std::cout, std::cerr); }; });
+
+  auto* config = command(app, "config", "Look into a cluster file",
+                         "troupe config dump examples/quickstart/cluster.toml");
+  config->require_subcommand(1);
+  auto* dump = command(*config, "dump", "Print every effective value and where it comes from",
+                       "troupe config dump examples/quickstart/cluster.toml");
+  dump->add_option("file", a->file, "Cluster file")->required();
+  dump->add_flag("--json", a->json, "Print one JSON document");
+  dump->callback(
+      [a, &chosen] { chosen = [a] { return dump_config(a->file, a->json, std::cout, std::cerr); }; });
+
+  auto* status_command = command(app, "status", "Ask every node of a running cluster how it is",
+                                 "troupe status examples/quickstart/cluster.toml");
+  status_command->add_option("file", a->file, "Cluster file")->required();
+  status_command->add_flag("--json", a->json, "Print one JSON document");
+  status_command->callback([a, &chosen] {
+    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return status(c, a->json); }); };
+  });
+}
+
+void add_load(CLI::App& app, job& chosen) {
+  struct arguments {
+    load_options load;
+    double duration_s = 10;
+    std::string arrivals = "poisson";
+  };
+  auto a = std::make_shared<arguments>();
+  a->load.arrivals.rate = 100;
+  auto* load = command(app, "load", "Send open-loop load to a running cluster",
+                       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp");
+  load->add_option("url", a->load.url, "http://HOST:PORT")->required();
+  load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
+      ->capture_default_str();
+  load->add_option("--duration", a->duration_s, "Seconds")->capture_default_str();
+  load->add_option("--arrivals", a->arrivals, "poisson, gamma or constant")
+      ->check(CLI::IsMember({"poisson", "gamma", "constant"}))
+      ->capture_default_str();
+  load->add_option("--cv", a->load.arrivals.cv, "gamma: deviation over mean of the gaps")
+      ->capture_default_str();
+  load->add_option("--model", a->load.models, "Only this model (may be repeated)");
+  load->add_option("--rows", a->load.rows, "Rows a request")->capture_default_str();
+  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline");
+  load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
+  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")->capture_default_str();
+  load->add_flag("--json", a->load.json, "Print one JSON document");
+  load->callback([a, &chosen] {
+    chosen = [a] {
+      parse_arrival_kind(a->arrivals, a->load.arrivals.kind);
+      a->load.length = from_ms(a->duration_s * 1000);
+      return run_load(a->load);
+    };
+  });
+}
+
+void add_model_commands(CLI::App& app, job& chosen) {
+  auto i = std::make_shared<infer_file_options>();
+  auto* infer = command(app, "infer", "Run one model file in this process, without a cluster",
+                        "troupe infer --model-file mlp.onnx --input mlp.in.bin --output out.bin");
+  infer->add_option("--model-file", i->model_file, "ONNX file")->required();
+  infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
+  infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();
+  infer->add_option("--device", i->device, "cpu or cuda")->capture_default_str();
+  infer->add_flag("--json", i->json, "Print one JSON document");
+  infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
+
+  auto p = std::make_shared<profile_options>();
+  auto* profile = command(app, "profile", "Measure a model's latency by batch size and fit alpha and beta",
+                          "troupe profile --model-file mlp.onnx --max-batch 32");
+  profile->add_option("--model-file", p->model_file, "ONNX file")->required();
+  profile->add_option("--max-batch", p->max_batch, "Largest batch, in rows")->capture_default_str();
+  profile->add_flag("--json", p->json, "Print one JSON document");
+  profile->callback([p, &chosen] { chosen = [p] { return profile_model(*p); }; });
+}
+
+void add_simulate(CLI::App& app, job& chosen) {
+  auto s = std::make_shared<simulate_options>();
+  auto* sub = command(app, "simulate", "Run a cluster in virtual time, with the same actors and policies",
+                      "troupe simulate examples/quickstart/cluster.toml --workload "
+                      "examples/quickstart/workload.toml --seed 7");
+  sub->add_option("file", s->cluster_file, "Cluster file")->required();
+  sub->add_option("--workload", s->workload_file, "Workload file")->required();
+  sub->add_option("--seed", s->seed, "Instead of the workload's");
+  sub->add_flag("--json", s->json, "Print one JSON document");
+  sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
+}
+
+void add_benches(CLI::App& app, job& chosen) {
+  auto* bench = command(app, "bench", "Measure, and compare with a peer or a limit measured in the same run",
+                        "troupe bench schedule --models 10 --gpus 1024 --json");
+  bench->require_subcommand(1);
+
+  auto f = std::make_shared<bench_fabric_options>();
+  auto* fabric = command(*bench, "fabric", "The data lane's carrier against ucx_perftest",
+                         "UCX_TLS=tcp,self troupe bench fabric");
+  fabric->add_option("--repetitions", f->repetitions, "Medians of this many")->capture_default_str();
+  fabric->add_flag("--json", f->json, "Print one JSON document");
+  fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
+
+  auto s = std::make_shared<bench_schedule_options>();
+  auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
+                           "troupe bench schedule --models 10 --gpus 1024");
+  schedule->add_option("--models", s->models, "Models")->capture_default_str();
+  schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->capture_default_str();
+  schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")->capture_default_str();
+  schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
+  schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();
+  schedule->add_option("--batching", s->batching, "Batching policy")->capture_default_str();
+  schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
+  schedule->add_flag("--json", s->json, "Print one JSON document");
+  schedule->callback([s, &chosen] { chosen = [s] { return bench_schedule(*s); }; });
+
+  auto v = std::make_shared<bench_simulate_options>();
+  auto* virtually =
+      command(*bench, "simulate", "Simulated requests per second of wall time", "troupe bench simulate");
+  virtually->add_flag("--json", v->json, "Print one JSON document");
+  virtually->callback([v, &chosen] { chosen = [v] { return bench_simulate(*v); }; });
+
+  auto i = std::make_shared<bench_infer_options>();
+  auto* infer =
+      command(*bench, "infer", "The CPU engine against this core's matrix product", "troupe bench infer");
+  infer->add_option("--models", i->models, "Folder of *.onnx files")->capture_default_str();
+  infer->add_flag("--json", i->json, "Print one JSON document");
+  infer->callback([i, &chosen] { chosen = [i] { return bench_infer(*i); }; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("troupe"));
+  spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
+  spdlog::set_level(spdlog::level::warn);
+
+  CLI::App app("Troupe: an actor runtime for inference clusters");
+  app.footer(
+      "Example:\n  troupe up examples/quickstart/cluster.toml\n\nEvery command has --help with an example.");
+  app.set_version_flag("--version", std::string(version));
+  app.require_subcommand(1);
+  app.add_flag_callback(
+      "--verbose", [] { spdlog::set_level(spdlog::level::info); },
+      "Log what happens, not only what is wrong");
+  app.fallthrough();
+  job chosen;
+  add_cluster_commands(app, chosen);
+  add_load(app, chosen);
+  add_model_commands(app, chosen);
+  add_simulate(app, chosen);
+  add_benches(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    return chosen();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,293 @@
+#include "tools/serve_node.hpp"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "actors/actor_of.hpp"
+#include "actors/cast.hpp"
+#include "actors/console.hpp"
+#include "actors/control_door.hpp"
+#include "actors/http_api.hpp"
+#include "actors/metrics.hpp"
+#include "gpu/cpu_device.hpp"
+#include "gpu/emulated_device.hpp"
+#include "gpu/model_error.hpp"
+#include "transport/http_server.hpp"
+#include "transport/ucx_fabric.hpp"
+
+namespace troupe {
+namespace {
+
+class node_config final : public caf::actor_system_config {
+ public:
+  node_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    load<caf::io::middleman>();
+    set("scheduler.policy", caf::atom("sharing"));  // idle workers sleep
+    set("scheduler.max-threads", 2u);
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+/// What the main thread waits for; said by signals, actors and loaders.
+class events {
+ public:
+  enum class kind { ready, stop, drained, refused, broken };
+  void say(kind k, std::string text = {}) {
+    std::lock_guard lock(mutex_);
+    queue_.push_back({k, std::move(text)});
+    wake_.notify_one();
+  }
+  std::pair<kind, std::string> wait() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return !queue_.empty(); });
+    auto first = std::move(queue_.front());
+    queue_.erase(queue_.begin());
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::pair<kind, std::string>> queue_;
+};
+
+/// Turns SIGTERM and SIGINT into an event. Built before any other thread, so that all inherit the mask.
+class signal_watch {
+ public:
+  explicit signal_watch(events& to) {
+    sigemptyset(&set_);
+    for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&set_, s);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    thread_ = std::thread([this, &to] {
+      for (int got = 0; sigwait(&set_, &got) == 0 && got != SIGUSR2;) to.say(events::kind::stop);
+    });
+  }
+  ~signal_watch() {
+    pthread_kill(thread_.native_handle(), SIGUSR2);
+    thread_.join();
+  }
+
+ private:
+  sigset_t set_{};
+  std::thread thread_;
+};
+
+/// Wall-clock nanoseconds: larger in every later life of a node, also across restarts.
+incarnation life_after(incarnation last) {
+  const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return incarnation{std::max(now, last.value + 1)};
+}
+
+model_source source_of(const model_spec& m) {
+  model_source s;
+  s.name = m.name;
+  s.path = m.path;
+  s.latency = m.latency;
+  s.max_batch = m.max_batch;
+  if (m.path.empty()) {
+    s.signature.inputs = {{"input", data_type::uint8, {m.input_bytes}}};
+    s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};
+  }
+  return s;
+}
+
+/// The devices of this node, by slot, and the thread that loads models onto them.
+class device_rack {
+ public:
+  device_rack(const cluster_spec& cluster, node_id self, const clock& time,
+              std::function<void(slot_id)> ready)
+      : cluster_(cluster) {
+    auto library = std::make_shared<model_library>();
+    for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
+      const auto& s = cluster.slots[i];
+      if (s.node != self) continue;
+      if (s.kind == device_kind::emulated) {
+        devices_[slot_id{i}] = std::make_unique<emulated_device>(emulated_options{s.jitter, i});
+      } else {
+        devices_[slot_id{i}] = std::make_unique<cpu_device>(
+            time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});
+      }
+    }
+  }
+
+  device& at(slot_id slot) { return *devices_.at(slot); }
+
+  /// Loads every model onto every device; throws model_error.
+  void load(const std::function<void(slot_id, std::vector<loaded_model>)>& loaded) {
+    for (auto& [slot, device] : devices_) {
+      std::vector<loaded_model> models;
+      for (uint32_t i = 0; i < cluster_.models.size(); ++i)
+        models.push_back(device->load(model_id{i}, source_of(cluster_.models[i])));
+      loaded(slot, std::move(models));
+    }
+  }
+
+ private:
+  const cluster_spec& cluster_;
+  std::map<slot_id, std::unique_ptr<device>> devices_;
+};
+
+void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_pool& pool,
+                      std::vector<metric>& out) {
+  using enum metric::kind;
+  const auto& s = lane.stats();
+  const auto f = carrier.stats();
+  const auto add = [&](const char* name, uint64_t value, metric::kind k) {
+    out.push_back({name, {}, static_cast<double>(value), k});
+  };
+  add("troupe_lane_messages_sent_total", s.sent, counter);
+  add("troupe_lane_messages_received_total", s.received, counter);
+  add("troupe_lane_messages_stale_total", s.stale, counter);
+  add("troupe_lane_messages_malformed_total", s.malformed, counter);
+  add("troupe_fabric_bytes_sent_total", f.bytes_out, counter);
+  add("troupe_fabric_bytes_received_total", f.bytes_in, counter);
+  add("troupe_fabric_bytes_pulled_total", f.bytes_pulled, counter);
+  add("troupe_fabric_frames_discarded_total", f.discarded_out + f.discarded_in, counter);
+  add("troupe_pool_bytes", pool.capacity(), gauge);
+  add("troupe_pool_used_bytes", pool.in_use(), gauge);
+}
+
+}  // namespace
+
+int serve_node(const cluster_spec& cluster, const serve_options& options) {
+  node_id self;
+  while (self.value < cluster.nodes.size() && cluster.nodes[self.value].name != options.node) ++self.value;
+  if (self.value == cluster.nodes.size()) {
+    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
+    return 2;
+  }
+  const auto& me = cluster.nodes[self.value];
+  const machine_clock time(options.clock_offset);
+  events said;
+  const signal_watch signals(said);
+
+  ucx_options carrier_options;
+  carrier_options.self = self;
+  carrier_options.life = life_after({});
+  if (!me.data_interface.empty())
+    carrier_options.environment.emplace_back("UCX_NET_DEVICES", me.data_interface);
+  const auto carrier = make_ucx_fabric(carrier_options, time);
+
+  node_config config;
+  caf::actor_system system(config);
+  std::atomic<bool> ready{false}, draining{false};
+  http_clients clients;
+  post_office* office = nullptr;
+  device_rack rack(cluster, self, time, [&](slot_id slot) {
+    office->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
+  });
+  std::unique_ptr<control_door> door;
+  try {
+    door = std::make_unique<control_door>(system, cluster, self);
+  } catch (const std::runtime_error& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+
+  cast::world world{
+      system,
+      time,
+      *carrier,
+      *door,
+      clients,
+      [&](slot_id slot) -> device& { return rack.at(slot); },
+      [&](std::unique_ptr<shell_group> g) { return spawn_threaded_host(system, std::move(g), time, 50us); },
+      false,
+      [&](const caf::actor& a, time_point at) {
+        caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
+      },
+      [first = carrier_options.life](incarnation last) {
+        return last == incarnation{} ? first : life_after(last);
+      },
+      [&](bool yes) {
+        ready = yes;
+        if (yes) said.say(events::kind::ready);
+      },
+      [&] { said.say(events::kind::drained); },
+      [&](std::string why) { said.say(events::kind::refused, std::move(why)); }};
+  cast players(cluster, self, world);
+  office = &players.office();
+  const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
+    add_lane_metrics(players.lane(), *carrier, players.pool(), out);
+  });
+  const auto desk = spawn<console>(
+      system, console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
+                             [&] { return ready.load(); }, players.models(), gauges});
+  door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
+
+  int exit_code = 0;
+  std::unique_ptr<http_api> api;
+  std::unique_ptr<http_server> server;
+  std::thread loader;
+  try {
+    if (me.has(node_role::gateway)) {
+      api = std::make_unique<http_api>(http_api::parts{
+          cluster, time, players, clients, gauges, [&] { return players.models().complete() && !draining; }});
+      http_server_options http;
+      http.host = me.host;
+      http.port = me.http_port;
+      http.threads = cluster.limits.http_threads;
+      http.max_body_bytes = cluster.limits.body_bytes;
+      server = std::make_unique<http_server>(http, api->handler());
+    }
+    loader = std::thread([&] {
+      try {
+        rack.load([&](slot_id slot, std::vector<loaded_model> models) {
+          caf::anon_send(players.node_actor(), players.describe(slot, models));
+        });
+      } catch (const model_error& e) {
+        said.say(events::kind::broken, e.what());
+      }
+    });
+    bool told = false;
+    for (bool over = false; !over;) {
+      const auto [what, text] = said.wait();
+      switch (what) {
+        case events::kind::ready:
+          if (std::exchange(told, true)) break;
+          if (server)
+            fmt::print("troupe: ready http://{}:{}\n", me.host, server->port());
+          else
+            fmt::print("troupe: ready {}\n", me.name);
+          std::fflush(stdout);
+          break;
+        case events::kind::stop:
+          over = draining.exchange(true);  // a second signal does not wait
+          caf::anon_send(players.node_actor(), drain_atom_v);
+          break;
+        case events::kind::drained: over = true; break;
+        case events::kind::refused:
+        case events::kind::broken:
+          fmt::print(stderr, "troupe: {}\n", text);
+          exit_code = 1;
+          over = true;
+          break;
+      }
+    }
+    if (server) server->drain(1s);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    exit_code = 1;
+  }
+  if (loader.joinable()) loader.join();
+  door.reset();
+  players.stop();
+  caf::anon_send_exit(gauges, caf::exit_reason::kill);
+  caf::anon_send_exit(desk, caf::exit_reason::kill);
+  system.await_all_actors_done();
+  server.reset();
+  return exit_code;
+}
+
+}  // namespace troupe

@@ -1,0 +1,108 @@
+#include "tools/status.hpp"
+
+#include <fmt/core.h>
+
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "actors/caf_types.hpp"
+
+namespace troupe {
+namespace {
+
+class tool_config final : public caf::actor_system_config {
+ public:
+  tool_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    load<caf::io::middleman>();
+    set("scheduler.max-threads", 1u);
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+/// A node's own account, or {"node", "error"}.
+nlohmann::json ask(caf::actor_system& system, const node_spec& node) {
+  const auto unreachable = [&](const std::string& why) {
+    return nlohmann::json{{"node", node.name}, {"error", why}};
+  };
+  const auto door = system.middleman().remote_actor(node.host, node.control_port);
+  if (!door) return unreachable(fmt::format("nobody answers at {}:{}", node.host, node.control_port));
+  caf::scoped_actor self(system);
+  nlohmann::json answer = unreachable("no answer within 3 s");
+  self->request(*door, std::chrono::seconds(3), command{1, "status", ""})
+      .receive(
+          [&](const command_reply& r) {
+            answer = r.ok ? nlohmann::json::parse(r.body) : unreachable(r.body);
+          },
+          [&](const caf::error&) {});
+  return answer;
+}
+
+double value_of(const nlohmann::json& node, const std::string& name,
+                const std::map<std::string, std::string>& labels) {
+  double sum = 0;
+  for (const auto& m : node.value("metrics", nlohmann::json::array())) {
+    if (m["name"] != name) continue;
+    bool fits = true;
+    for (const auto& [key, text] : labels) fits = fits && m["labels"].value(key, "") == text;
+    if (fits) sum += m["value"].get<double>();
+  }
+  return sum;
+}
+
+void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
+  fmt::print("{:<16} {:<8} {:>10} {:>7}  {}\n", "node", "state", "in flight", "slots", "actors");
+  for (const auto& n : doc["nodes"]) {
+    if (n.contains("error")) {
+      fmt::print("{:<16} {:<8} {}\n", n["node"].get<std::string>(), "down", n["error"].get<std::string>());
+      continue;
+    }
+    fmt::print("{:<16} {:<8} {:>10} {:>7}  {}\n", n["node"].get<std::string>(),
+               n["ready"].get<bool>() ? "ready" : "starting", value_of(n, "troupe_requests_in_flight", {}),
+               value_of(n, "troupe_slots", {}), n["actors"].size());
+  }
+  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
+             "finished", "dropped", "failed", "queued", "mean batch");
+  for (const auto& m : cluster.models) {
+    double accepted = 0, finished = 0, dropped = 0, failed = 0, queued = 0, slots = 0, batches = 0, rows = 0;
+    for (const auto& n : doc["nodes"]) {
+      accepted += value_of(n, "troupe_requests_accepted_total", {{"model", m.name}});
+      finished += value_of(n, "troupe_requests_finished_total", {{"model", m.name}});
+      dropped += value_of(n, "troupe_requests_dropped_total", {{"model", m.name}});
+      failed += value_of(n, "troupe_requests_failed_total", {{"model", m.name}});
+      queued += value_of(n, "troupe_queue_requests", {{"model", m.name}});
+      slots += value_of(n, "troupe_queue_slots", {{"model", m.name}});
+      batches += value_of(n, "troupe_batches_total", {{"model", m.name}});
+      rows += value_of(n, "troupe_batched_rows_total", {{"model", m.name}});
+    }
+    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}\n", m.name, slots, accepted, finished,
+               dropped, failed, queued, batches > 0 ? rows / batches : 0.0);
+  }
+}
+
+}  // namespace
+
+int status(const cluster_spec& cluster, bool json) {
+  tool_config config;
+  caf::actor_system system(config);
+  nlohmann::json doc;
+  doc["cluster"] = cluster.name;
+  doc["nodes"] = nlohmann::json::array();
+  bool good = true;
+  for (const auto& n : cluster.nodes) {
+    auto answer = ask(system, n);
+    good = good && answer.value("ready", false);
+    doc["nodes"].push_back(std::move(answer));
+  }
+  doc["ready"] = good;
+  if (json)
+    fmt::print("{}\n", doc.dump(2));
+  else
+    print_table(cluster, doc);
+  return good ? 0 : 1;
+}
+
+}  // namespace troupe

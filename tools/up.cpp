@@ -1,0 +1,219 @@
+#include "tools/up.hpp"
+
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+struct child {
+  node_id node;
+  pid_t pid = -1;
+  int out = -1;       ///< its standard output; -1 once closed
+  std::string text;   ///< of a line not yet complete
+  std::string ready;  ///< its ready line
+  bool alive() const { return pid > 0; }
+};
+
+/// The addresses of this host, as text.
+std::set<std::string> own_addresses() {
+  std::set<std::string> out{"localhost", "127.0.0.1", "::1"};
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) == 0) out.insert(name);
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return out;
+  for (auto* i = list; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr) continue;
+    const auto family = i->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    char text[NI_MAXHOST] = {};
+    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (getnameinfo(i->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) out.insert(text);
+  }
+  freeifaddrs(list);
+  return out;
+}
+
+/// The order in which nodes leave: who accepts requests first, who runs them last.
+int leaving_rank(const node_spec& n) {
+  return n.has(node_role::gateway) ? 0 : n.has(node_role::scheduler) ? 1 : 2;
+}
+
+child start(const cluster_spec& cluster, node_id id, const up_options& options) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0)
+    throw std::runtime_error("cannot make a pipe: " + std::string(std::strerror(errno)));
+  const auto offset = fmt::format("{}", to_ms(options.clock_offset));
+  const auto& name = cluster.nodes[id.value].name;
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("cannot start a process: " + std::string(std::strerror(errno)));
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody stays behind if the parent is killed
+    setpgid(0, 0);                     // a Ctrl-C in the terminal is the parent's to pass on, in order
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    dup2(pipe_ends[1], STDOUT_FILENO);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    execl("/proc/self/exe", "troupe", "up", options.file.c_str(), "--node", name.c_str(), "--clock-offset-ms",
+          offset.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  child c;
+  c.node = id;
+  c.pid = pid;
+  c.out = pipe_ends[0];
+  return c;
+}
+
+class family {
+ public:
+  family(const cluster_spec& cluster, const up_options& options) : cluster_(cluster), options_(options) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int s : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&set, s);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    signals_ = signalfd(-1, &set, SFD_CLOEXEC);
+  }
+  ~family() {
+    for (auto& c : children_)
+      if (c.alive()) kill(c.pid, SIGKILL);
+    close(signals_);
+  }
+
+  int run() {
+    const auto here = own_addresses();
+    for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
+      if (here.contains(cluster_.nodes[i].host)) children_.push_back(start(cluster_, node_id{i}, options_));
+    if (children_.empty()) {
+      fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
+      return 1;
+    }
+    while (std::any_of(children_.begin(), children_.end(),
+                       [](const child& c) { return c.alive() || c.out >= 0; }))
+      wait();
+    return exit_code_;
+  }
+
+ private:
+  void wait() {
+    std::vector<pollfd> fds{{signals_, POLLIN, 0}};
+    for (const auto& c : children_)
+      if (c.out >= 0) fds.push_back({c.out, POLLIN, 0});
+    if (poll(fds.data(), fds.size(), -1) < 0) return;
+    for (auto& c : children_) {
+      const auto it =
+          std::find_if(fds.begin() + 1, fds.end(), [&](const pollfd& f) { return f.fd == c.out; });
+      if (c.out >= 0 && it != fds.end() && it->revents != 0) read_line(c);
+    }
+    if ((fds[0].revents & POLLIN) != 0) on_signal();
+  }
+
+  void read_line(child& c) {
+    char buffer[512];
+    const auto n = read(c.out, buffer, sizeof buffer);
+    if (n <= 0) {
+      close(c.out);
+      c.out = -1;
+      return;
+    }
+    c.text.append(buffer, static_cast<size_t>(n));
+    const auto end = c.text.find('\n');
+    if (end == std::string::npos || !c.ready.empty()) return;
+    c.ready = c.text.substr(0, end);
+    const bool all =
+        std::all_of(children_.begin(), children_.end(), [](const child& x) { return !x.ready.empty(); });
+    if (!all || std::exchange(told_, true)) return;
+    const auto speaker = std::find_if(children_.begin(), children_.end(), [&](const child& x) {
+      return cluster_.nodes[x.node.value].has(node_role::gateway);
+    });
+    fmt::print("{}\n", (speaker != children_.end() ? *speaker : children_.front()).ready);
+    std::fflush(stdout);
+  }
+
+  void on_signal() {
+    signalfd_siginfo info{};
+    if (read(signals_, &info, sizeof info) != sizeof info) return;
+    if (info.ssi_signo == SIGCHLD) return reap();
+    if (std::exchange(leaving_, true)) {  // a second signal does not wait
+      for (auto& c : children_)
+        if (c.alive()) kill(c.pid, SIGKILL);
+      return;
+    }
+    send_off();
+  }
+
+  void reap() {
+    int status = 0;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto c =
+          std::find_if(children_.begin(), children_.end(), [&](const child& x) { return x.pid == pid; });
+      if (c == children_.end()) continue;
+      c->pid = -1;
+      const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      if (!clean) exit_code_ = 1;
+      if (!clean || !leaving_) mourn(*c, status);
+    }
+    if (leaving_) send_off();
+  }
+
+  void mourn(const child& c, int status) {
+    const auto& name = cluster_.nodes[c.node.value].name;
+    const auto how = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
+                                         : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+    if (!told_ && !leaving_) {  // it never came up: nothing to keep alive
+      fmt::print(stderr, "troupe: node '{}' {} before the cluster was ready; stopping the others\n", name,
+                 how);
+      leaving_ = true;
+      return;
+    }
+    fmt::print(stderr, "troupe: node '{}' {}; start it again with: troupe up {} --node {}\n", name, how,
+               options_.file, name);
+  }
+
+  /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.
+  void send_off() {
+    int rank = 3;
+    for (const auto& c : children_)
+      if (c.alive()) rank = std::min(rank, leaving_rank(cluster_.nodes[c.node.value]));
+    for (const auto& c : children_)
+      if (c.alive() && leaving_rank(cluster_.nodes[c.node.value]) == rank && told_off_.insert(c.pid).second)
+        kill(c.pid, SIGTERM);
+  }
+
+  const cluster_spec& cluster_;
+  const up_options& options_;
+  int signals_ = -1;
+  std::vector<child> children_;
+  std::set<pid_t> told_off_;
+  bool told_ = false, leaving_ = false;
+  int exit_code_ = 0;
+};
+
+}  // namespace
+
+int up(const cluster_spec& cluster, const up_options& options) {
+  try {
+    return family(cluster, options).run();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace troupe
