@@ -1,7 +1,6 @@
 #include "gpu/cpu_device.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <cassert>
 #include <condition_variable>
@@ -79,7 +78,7 @@ struct cpu_device::worker {
   }
 
   void loop() {
-    omp_set_num_threads(options.threads);  // counts for the calling thread only
+    onnx::use_operator_threads(options.threads);
     std::unique_lock lock(mutex);
     while (true) {
       wake.wait(lock, [this] { return stopping || task; });

@@ -1,6 +1,7 @@
 #include "gpu/onnx/executor.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +17,8 @@ struct executor::entry {
   uint32_t rows;
   std::unique_ptr<plan> ready;
 };
+
+void use_operator_threads(int n) { omp_set_num_threads(n); }
 
 std::shared_ptr<weights> load_weights(const model& m) {
   auto w = std::make_shared<weights>(m.layers());

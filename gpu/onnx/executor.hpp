@@ -24,6 +24,10 @@ struct layer_range {
 /// layer the model's inputs, after the last its outputs, in between one tensor.
 using activation = std::vector<tensor>;
 
+/// How many OpenMP threads an operator may use when it runs in the calling thread. Call it before the first
+/// plan is made there: every thread starts with as many as the machine has cores.
+void use_operator_threads(int n);
+
 /// Weights of a model with all its layers loaded; share them between executors.
 std::shared_ptr<weights> load_weights(const model& m);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -17,6 +18,12 @@ int64_t element_count(std::span<const int64_t> dims) {
 }
 
 std::string to_string(const shape& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+
+shape joined(std::span<const int64_t> front, std::span<const int64_t> back) {
+  shape dims(front.size() + back.size());
+  std::ranges::copy(back, std::ranges::copy(front, dims.begin()).out);
+  return dims;
+}
 
 shape strides_of(std::span<const int64_t> dims) {
   shape strides(dims.size(), 1);

@@ -25,6 +25,9 @@ inline constexpr size_t max_rank = 8;
 int64_t element_count(std::span<const int64_t> dims);
 std::string to_string(const shape& dims);  ///< "[2, 3]"
 
+/// One shape behind the other.
+shape joined(std::span<const int64_t> front, std::span<const int64_t> back);
+
 /// Row-major strides in elements.
 shape strides_of(std::span<const int64_t> dims);
 

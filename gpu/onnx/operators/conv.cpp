@@ -23,8 +23,7 @@ void build_conv(plan_builder& b) {
   }
   const auto frame = read_window(b, {x.dims.begin() + 2, x.dims.end()}, kernel);
 
-  shape out_dims{x.dims[0], features};
-  out_dims.insert(out_dims.end(), frame.output.begin(), frame.output.end());
+  const shape out_dims = joined(shape{x.dims[0], features}, frame.output);
   shape weight_dims = w.dims;  // oneDNN wants [groups, features / groups, channels / groups, ...]
   if (groups > 1) {
     weight_dims[0] /= groups;

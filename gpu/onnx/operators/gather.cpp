@@ -17,9 +17,8 @@ void build_gather(plan_builder& b) {
   const int64_t outer = element_count({data.dims.begin(), middle});
   const int64_t bound = data.dims[axis];
   const int64_t inner = element_count({middle + 1, data.dims.end()});
-  shape out_dims(data.dims.begin(), middle);
-  out_dims.insert(out_dims.end(), indices.dims.begin(), indices.dims.end());
-  out_dims.insert(out_dims.end(), middle + 1, data.dims.end());
+  const shape out_dims =
+      joined(joined({data.dims.begin(), middle}, indices.dims), {middle + 1, data.dims.end()});
 
   const auto slice = static_cast<size_t>(inner) * size_of(data.type);
   const auto& out = b.output(0, data.type, out_dims);

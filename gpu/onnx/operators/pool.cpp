@@ -13,8 +13,7 @@ namespace troupe::onnx {
 namespace {
 
 void emit_pool(plan_builder& b, const value& x, dnnl::algorithm algorithm, const window& w) {
-  shape out_dims{x.dims[0], x.dims[1]};
-  out_dims.insert(out_dims.end(), w.output.begin(), w.output.end());
+  const shape out_dims = joined(std::span{x.dims}.first(2), w.output);
   const auto layout = x.plain ? plain_layout(x.dims) : x.layout;
   const dnnl::pooling_v2_forward::primitive_desc pd(
       {dnnl::prop_kind::forward_inference, algorithm, layout, any_layout(out_dims), w.strides, w.kernel,
@@ -29,43 +28,41 @@ void emit_pool(plan_builder& b, const value& x, dnnl::algorithm algorithm, const
 /// beyond the padding must not count. The average without padding is right up to the divisor: correct it.
 void emit_divisor_correction(plan_builder& b, const shape& input, const window& w, const shape& pads) {
   const size_t rank = input.size();
-  std::vector<std::vector<float>> ratio(rank);  // elements that were counted / elements that count
+  // For every output position: elements of the input under its window / elements that count.
+  std::vector<float> scale(static_cast<size_t>(element_count(w.output)), 1);
+  size_t repeat = scale.size();  // how long the positions of this dimension stay the same
   for (size_t d = 0; d < rank; ++d) {
-    for (int64_t o = 0; o < w.output[d]; ++o) {
+    const auto positions = static_cast<size_t>(w.output[d]);
+    repeat /= positions;
+    for (size_t i = 0; i < scale.size(); ++i) {
+      const auto first = static_cast<int64_t>(i / repeat % positions) * w.strides[d] - w.before[d];
       float seen = 0, counts = 0;
       for (int64_t k = 0; k < w.kernel[d]; ++k) {
-        const int64_t at = o * w.strides[d] - w.before[d] + k * w.dilations[d];
+        const int64_t at = first + k * w.dilations[d];
         seen += at >= 0 && at < input[d];
         counts += at < input[d] + pads[rank + d];
       }
-      ratio[d].push_back(seen / counts);
+      scale[i] *= seen / counts;
     }
   }
   const auto name = b.current().outputs.front();
   const value mean = b.plain_of(name);
   const auto& out = b.output(0, mean.type, mean.dims);
-  b.emit([in = mean.data, to = out.data, ratio, dims = mean.dims] {
+  b.emit([in = mean.data, to = out.data, scale, n = static_cast<size_t>(mean.elements())] {
     const auto* p = reinterpret_cast<const float*>(*in);
     auto* r = reinterpret_cast<float*>(*to);
-    const int64_t n = element_count(dims);
-    for (int64_t i = 0; i < n; ++i) {
-      float scale = 1;
-      for (int64_t rest = i, d = std::ssize(ratio); d-- > 0;) {
-        const auto& along = ratio[static_cast<size_t>(d)];
-        scale *= along[static_cast<size_t>(rest % std::ssize(along))];
-        rest /= std::ssize(along);
-      }
-      r[i] = p[i] * scale;
-    }
+    for (size_t i = 0; i < n; ++i) r[i] = p[i] * scale[i % scale.size()];
   });
 }
 
 }  // namespace
 
 void emit_global_average(plan_builder& b, const value& x) {
-  const shape spatial(x.dims.begin() + 2, x.dims.end());
-  const shape ones(spatial.size(), 1), zeros(spatial.size(), 0);
-  emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, {spatial, ones, ones, zeros, zeros, ones});
+  window whole;
+  whole.kernel.assign(x.dims.begin() + 2, x.dims.end());
+  for (auto* ones : {&whole.strides, &whole.dilations, &whole.output}) ones->resize(whole.kernel.size(), 1);
+  for (auto* zeros : {&whole.before, &whole.after}) zeros->resize(whole.kernel.size(), 0);
+  emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, whole);
 }
 
 bool has_spatial_dimensions(const value& x) { return x.dims.size() >= 3 && x.dims.size() <= 5; }

@@ -1,0 +1,99 @@
+#include "tools/infer_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/executor.hpp"
+#include "gpu/onnx/model.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+namespace {
+
+int refuse(const std::string& problem) {
+  fmt::print(stderr, "{}\n", problem);
+  return 2;
+}
+
+std::optional<std::vector<char>> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return std::nullopt;
+  return bytes;
+}
+
+nlohmann::ordered_json tensors_json(const std::vector<tensor_spec>& specs) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& s : specs)
+    list.push_back({{"name", s.name}, {"datatype", to_string(s.type)}, {"shape", s.shape}});
+  return list;
+}
+
+}  // namespace
+
+int infer_file(const infer_file_options& options) {
+  if (options.device != "cpu")
+    return refuse(fmt::format("--device {}: only cpu can run a file", options.device));
+  const auto input = read_file(options.input);
+  if (!input) return refuse(fmt::format("{}: cannot be read", options.input));
+  std::shared_ptr<const onnx::model> model;
+  try {
+    model = onnx::model::load(options.model_file);
+  } catch (const model_error& e) {
+    return refuse(e.what());
+  }
+  const auto& signature = model->signature();
+  const uint64_t row = input_row_bytes(signature);
+  const uint64_t rows = input->size() / row;
+  if (input->empty() || input->size() % row != 0 || rows > UINT32_MAX) {
+    return refuse(fmt::format("{}: {} bytes are no whole number of rows of {} bytes", options.input,
+                              input->size(), row));
+  }
+
+  onnx::use_operator_threads(1);
+  onnx::executor executor(model, onnx::load_weights(*model));
+  std::vector<std::byte> output(rows * output_row_bytes(signature));
+  const batch_part part{static_cast<uint32_t>(rows), std::as_bytes(std::span{*input}), output};
+  const machine_clock clock;
+  duration took{};
+  try {
+    executor.warm(part.rows);
+    const auto before = clock.now();
+    executor.run(part.rows, {&part, 1});
+    took = clock.now() - before;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+  std::ofstream out(options.output, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(output.data()), static_cast<std::streamsize>(output.size()));
+  if (!out.flush()) {
+    fmt::print(stderr, "{}: cannot be written\n", options.output);
+    return 1;
+  }
+  if (options.json) {
+    const nlohmann::ordered_json document{{"model", options.model_file},
+                                          {"device", options.device},
+                                          {"rows", rows},
+                                          {"inputs", tensors_json(signature.inputs)},
+                                          {"outputs", tensors_json(signature.outputs)},
+                                          {"milliseconds", to_ms(took)}};
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    fmt::print("{}: {} rows in {:.3f} ms, {} bytes to {}\n", options.model_file, rows, to_ms(took),
+               output.size(), options.output);
+  }
+  return 0;
+}
+
+}  // namespace troupe
