@@ -35,7 +35,7 @@ cluster_reading read_cluster(const std::filesystem::path& file) {
   const auto text = read_text_file(file);
   if (!text.error.empty()) {
     cluster_reading out;
-    out.problems.push_back({{file.string()}, text.error});
+    out.problems = {about_file(file.string(), text.error)};
     return out;
   }
   return read_cluster_text(text.content, file.string(), file.parent_path());

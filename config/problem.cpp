@@ -40,6 +40,8 @@ std::string to_string(const file_position& p) {
   return p.line ? fmt::format("{}:{}:{}", p.file, p.line, p.column) : p.file;
 }
 
+problem about_file(std::string file, std::string text) { return {{std::move(file), 0, 0}, std::move(text)}; }
+
 std::string to_string(const problem& p) { return to_string(p.where) + ": " + p.text; }
 
 std::string_view nearest(std::string_view written, std::span<const std::string_view> known) {

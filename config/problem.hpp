@@ -24,7 +24,8 @@ struct problem {
   std::string text;  ///< "model.slo_ms: must be ..."
 };
 
-std::string to_string(const problem& p);  ///< "cluster.toml:12:9: model.slo_ms: must be ..."
+problem about_file(std::string file, std::string text);  ///< without a line
+std::string to_string(const problem& p);                 ///< "cluster.toml:12:9: model.slo_ms: must be ..."
 
 /// The name of `known` that someone who wrote `written` most likely meant; empty if none is near.
 std::string_view nearest(std::string_view written, std::span<const std::string_view> known);

@@ -122,7 +122,7 @@ class csv_reader {
 
 profile_reading read_profiles(const std::filesystem::path& file) {
   const auto text = read_text_file(file);
-  if (!text.error.empty()) return {{}, {{{file.string()}, text.error}}};
+  if (!text.error.empty()) return {{}, {about_file(file.string(), text.error)}};
   return read_profile_text(text.content, file.string());
 }
 

@@ -181,7 +181,7 @@ workload_reading read_workload(const std::filesystem::path& file, const cluster_
   const auto text = read_text_file(file);
   if (!text.error.empty()) {
     workload_reading out;
-    out.problems.push_back({{file.string()}, text.error});
+    out.problems = {about_file(file.string(), text.error)};
     return out;
   }
   return read_workload_text(text.content, file.string(), cluster);

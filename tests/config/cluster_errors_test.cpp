@@ -19,7 +19,8 @@ void check(std::string_view good, std::initializer_list<bad_file> files) {
     std::string said;
     for (const auto& p : read(changed(good, was, is)).problems) {
       REQUIRE(p.where.file == "cluster.toml");
-      said += (said.empty() ? "" : "\n") + to_string(p).substr(std::string_view{"cluster.toml:"}.size());
+      if (!said.empty()) said += '\n';
+      said += to_string(p).substr(std::string_view{"cluster.toml:"}.size());
     }
     CHECK(said == std::string{bad.problems});
   }

@@ -37,7 +37,8 @@ void check(const std::string& start, std::initializer_list<bad_file> files) {
     CAPTURE(text);
     std::string said;
     for (const auto& p : workload(text).problems) {
-      said += (said.empty() ? "" : "\n") + to_string(p).substr(std::string_view{"w.toml:"}.size());
+      if (!said.empty()) said += '\n';
+      said += to_string(p).substr(std::string_view{"w.toml:"}.size());
     }
     CHECK(said == std::string{bad.problems});
   }
