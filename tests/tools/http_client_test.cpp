@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// Echoes; keeps the replies to /keep, loses the connection of nothing.
+/// Echoes; keeps the replies to /keep.
 class echo final : public http_handler {
  public:
   void handle(http_request request, http_reply reply) override {
@@ -77,14 +77,14 @@ TEST_CASE("a server that is not there, or does not answer in time, is an error t
   CHECK(nobody.fetch(post("/", "")).error == "cannot connect (127.0.0.1:1): Connection refused");
   echo handler;
   http_server server({}, handler);
-  http_client hasty({.host = "127.0.0.1", .port = server.port(), .timeout = 50ms});
+  http_client hasty({.host = "127.0.0.1", .port = server.port(), .timeout = 500ms});
   CHECK(hasty.fetch(post("/keep", "")).error ==
         "no answer (127.0.0.1:" + std::to_string(server.port()) + "): timed out");
 }
 
 TEST_CASE("a connection that the server closed is not used again") {
   echo handler;
-  http_server server({.idle_timeout = 20ms}, handler);
+  http_server server({.idle_timeout = 500ms}, handler);
   http_client client({.host = "127.0.0.1", .port = server.port()});
   for (int i = 0; i < 3; ++i) {
     CHECK(client.fetch(post("/", "x")).answered());
