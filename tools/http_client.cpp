@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>  // before Asio
 //
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/detached.hpp>
@@ -20,8 +21,6 @@
 #include <thread>
 #include <unordered_set>
 #include <vector>
-
-#include "fmt/format.h"
 
 namespace troupe {
 

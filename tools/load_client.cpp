@@ -1,5 +1,6 @@
 #include "tools/load_client.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -10,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "fmt/format.h"
 #include "tools/http_client.hpp"
 #include "transport/kserve_v2.hpp"
 

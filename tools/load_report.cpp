@@ -1,9 +1,8 @@
 #include "tools/load_report.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "fmt/format.h"
 
 namespace troupe {
 namespace {

@@ -1,5 +1,6 @@
 #include "transport/http_connection.hpp"
 
+#include <fmt/format.h>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -7,8 +8,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <mutex>
-
-#include "fmt/format.h"
 
 namespace troupe {
 

@@ -1,8 +1,7 @@
 #include "transport/http_router.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
-
-#include "fmt/format.h"
 
 namespace troupe {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>  // before Asio
 //
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -12,7 +13,6 @@
 #include <future>
 #include <thread>
 
-#include "fmt/format.h"
 #include "transport/http_connection.hpp"
 
 namespace troupe {

@@ -1,6 +1,7 @@
 #include "transport/kserve_json.hpp"
 
-#include "fmt/format.h"
+#include <fmt/format.h>
+
 #include "transport/http_message.hpp"
 #include "transport/http_result.hpp"
 

@@ -1,6 +1,6 @@
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "fmt/format.h"
 #include "transport/http_message.hpp"
 #include "transport/kserve_v2.hpp"
 

@@ -1,5 +1,7 @@
 // How the parts of the KServe reader refuse: by throwing what the client is told.
 #pragma once
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -7,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "messages/tensor.hpp"
 #include "transport/http_message.hpp"
 #include "transport/http_result.hpp"

@@ -1,9 +1,9 @@
+#include <fmt/format.h>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
-#include "fmt/format.h"
 #include "transport/http_message.hpp"
 #include "transport/kserve_v2.hpp"
 
