@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "transport/fence.hpp"
+
 namespace troupe {
 namespace {
 
@@ -162,7 +164,7 @@ class inproc_fabric final : public fabric {
   static void copy_ends_last(std::span<std::byte> into, const std::byte* from) {
     const size_t n = into.size(), end = std::min<size_t>(16, n);
     std::memcpy(into.data(), from, n);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    read_fence();
     std::memcpy(into.data(), from, end);
     std::memcpy(into.data() + n - end, from + n - end, end);
   }

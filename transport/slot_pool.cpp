@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "transport/fence.hpp"
 #include "transport/pull_check.hpp"
 
 namespace troupe {
@@ -38,7 +39,7 @@ std::optional<slot> slot_pool::take(uint64_t size) {
   remove_free(free_.find(offset));
   if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
   const uint64_t generation = ++last_generation_;
-  live_.emplace(offset, live_slot{generation, size});
+  live_.emplace(offset, live_slot{life_, generation, size});
   in_use_ += bytes;
   write_words(offset, size, life_.value, generation);
   return slot{{self_, life_, memory_.kind, offset, size, generation},
@@ -92,10 +93,10 @@ size_t slot_pool::slots() const {
 }
 
 bool slot_pool::is_live(const region_ref& region) const {
-  if (region.node != self_) return false;  // generations are unique over all lives
+  if (region.node != self_) return false;
   const auto found = live_.find(region.offset);
-  return found != live_.end() && found->second.generation == region.generation &&
-         found->second.size == region.size;
+  return found != live_.end() && found->second.owner == region.owner &&
+         found->second.generation == region.generation && found->second.size == region.size;
 }
 
 /// Both ends, before whatever the caller does to the bytes between them next. The release fence (and the
@@ -108,7 +109,7 @@ void slot_pool::write_words(uint64_t offset, uint64_t size, uint64_t owner, uint
     store(at + offsetof(slot_words, generation), generation);
     store(at + offsetof(slot_words, owner), owner);
   }
-  std::atomic_thread_fence(std::memory_order_release);
+  write_fence();
 }
 
 void slot_pool::add_free(uint64_t offset, uint64_t bytes) {

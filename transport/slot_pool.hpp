@@ -35,7 +35,8 @@ class slot_pool {
   /// slot in use: given back already, or of another owner.
   bool give_back(const region_ref& region);
 
-  /// Slots taken from now on belong to a new life of this process. Those in use stay until they are given back.
+  /// Slots taken from now on belong to a new life of this process. Those in use stay until they are given
+  /// back.
   void renew(incarnation life);
 
   /// The payload of a slot in use; empty if the region is stale.
@@ -47,6 +48,7 @@ class slot_pool {
 
  private:
   struct live_slot {
+    incarnation owner;
     uint64_t generation;
     uint64_t size;  ///< of the payload
   };

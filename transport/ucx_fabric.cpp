@@ -10,6 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "transport/fence.hpp"
 #include "transport/ucx/handles.hpp"
 #include "transport/ucx/inbox.hpp"
 #include "transport/ucx/link.hpp"
@@ -95,6 +96,7 @@ class ucx_fabric final : public fabric {
   }
 
   // On the progress thread.
+  void unqueued(size_t frame_bytes);
   void send_now(node_id to, std::vector<std::byte> frame);
   void pull_now(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
 
@@ -120,6 +122,7 @@ class ucx_fabric final : public fabric {
   void cancel_queued();
   void run();
   unsigned turn();
+  unsigned run_jobs();
   bool sleep();
   void shut_down();
   void connect_now(node_id node, incarnation life, const std::string& address);
@@ -154,13 +157,14 @@ class ucx_fabric final : public fabric {
   alignas(64) std::atomic<size_t> queued_bytes_{0};
   std::atomic<uint64_t> discarded_unqueued_{0};
   std::thread thread_;
-
-  friend struct send_job;
 };
 
 struct send_job final : job {
   send_job(node_id n, std::vector<std::byte> f) : to(n), frame(std::move(f)) {}
-  void run(ucx_fabric& fabric) override { fabric.send_now(to, std::move(frame)); }
+  void run(ucx_fabric& fabric) override {
+    fabric.unqueued(frame.size());
+    fabric.send_now(to, std::move(frame));
+  }
   node_id to;
   std::vector<std::byte> frame;
 };
@@ -182,6 +186,9 @@ struct posted_job final : job {
   std::function<void()> what;
 };
 
+/// The fabric whose progress thread this is.
+thread_local const fabric* running_here = nullptr;
+
 // ---- any thread ----
 
 void ucx_fabric::submit(job* j) {
@@ -199,10 +206,11 @@ void ucx_fabric::cancel_queued() {
 }
 
 void ucx_fabric::send(node_id to, std::vector<std::byte> frame) {
+  // From an event or a job: no detour, unless something waits that must stay ahead of it.
+  if (running_here == this && queue_.empty()) return send_now(to, std::move(frame));
   const size_t cost = frame.size() + sizeof(send_job);
-  if (frame.size() > options_.max_frame_bytes ||
-      queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes) {
-    if (frame.size() <= options_.max_frame_bytes) queued_bytes_.fetch_sub(cost, std::memory_order_relaxed);
+  if (queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes) {
+    unqueued(frame.size());
     discarded_unqueued_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -219,6 +227,7 @@ void ucx_fabric::post(std::function<void()> what) { submit(new posted_job(std::m
 
 void ucx_fabric::run() {
   pthread_setname_np(pthread_self(), "fabric");
+  running_here = this;
   time_point idle_since = clock_.now();
   bool idle = false;
   for (unsigned turns = 1; !stopping_.load(std::memory_order_relaxed); ++turns) {
@@ -234,7 +243,7 @@ void ucx_fabric::run() {
     if (!std::exchange(idle, true)) idle_since = now;
     if (now - idle_since >= options_.spin) {
       idle = !sleep();
-    } else {
+    } else if (now - idle_since >= 5us) {
       std::this_thread::yield();  // or a spinner starves whoever shares its core
     }
   }
@@ -244,13 +253,9 @@ void ucx_fabric::run() {
 /// Does what is ready; returns how much that was.
 unsigned ucx_fabric::turn() {
   unsigned did = 0;
-  did += static_cast<unsigned>(queue_.drain([&, n = 0u](job* j) mutable {
-    std::unique_ptr<job> owned(j);
-    owned->run(*this);
-    if (++n % 16 == 0) did += worker_.progress();  // or a burst of sends only piles up
-  }));
   for (int i = 0; i < 16; ++i) {
-    const unsigned n = worker_.progress();
+    unsigned n = run_jobs();
+    n += worker_.progress();
     if (n == 0) break;
     did += n;
   }
@@ -261,6 +266,16 @@ unsigned ucx_fabric::turn() {
     events_->on_turn_end();
   }
   return did;
+}
+
+unsigned ucx_fabric::run_jobs() {
+  unsigned n = 0;
+  queue_.drain([&](job* j) {
+    const std::unique_ptr<job> owned(j);
+    owned->run(*this);
+    if (++n % 16 == 0) worker_.progress();  // or a burst of sends only piles up
+  });
+  return n;
 }
 
 /// Waits for events, jobs or the next tick. False if UCX refused to report events, so that this was a mere
@@ -318,10 +333,9 @@ void ucx_fabric::connect_now(node_id node, incarnation life, const std::string& 
   std::string problem = decode(address, at);
   if (problem.empty() && at.node != node)
     problem = fmt::format("its address is that of node {}", at.node.value);
-  if (problem.empty() && life.value != 0 && at.life != life) problem = "its address is that of another life";
   if (problem.empty()) {
     try {
-      p.out = std::make_unique<link>(house_, node, at.life, next_stream_++, at);
+      p.out = std::make_unique<link>(house_, node, life, next_stream_++, at);
     } catch (const std::runtime_error& e) {
       problem = e.what();
     }
@@ -336,7 +350,7 @@ void ucx_fabric::connect_now(node_id node, incarnation life, const std::string& 
 void ucx_fabric::disconnect_now(node_id node) {
   const auto found = peers_.find(node);
   if (found == peers_.end() || !found->second.out) return;
-  found->second.in.close(found->second.out->life());
+  found->second.in.close(found->second.out->fabric_life());
   leave(std::move(found->second.out));
 }
 
@@ -352,7 +366,7 @@ void ucx_fabric::lose_broken() {
     auto out = std::move(p.out);
     const incarnation life = out->life();
     std::string why = out->broken();
-    p.in.close(life);
+    p.in.close(out->fabric_life());
     out->close();
     leaving_.push_back({std::move(out), never, true});
     if (events_) events_->on_lost(node, life, std::move(why));
@@ -368,8 +382,11 @@ void ucx_fabric::reap() {
   std::erase_if(leaving_, [](const leaving_link& l) { return l.out->idle(); });
 }
 
+void ucx_fabric::unqueued(size_t frame_bytes) {
+  queued_bytes_.fetch_sub(frame_bytes + sizeof(send_job), std::memory_order_relaxed);
+}
+
 void ucx_fabric::send_now(node_id to, std::vector<std::byte> frame) {
-  queued_bytes_.fetch_sub(frame.size() + sizeof(send_job), std::memory_order_relaxed);
   const auto found = peers_.find(to);
   if (found == peers_.end() || !found->second.out) {
     house_.discarded_out += 1;
@@ -383,7 +400,7 @@ void ucx_fabric::pull_now(node_id from, uint64_t offset, std::span<std::byte> in
     const auto pool = house_.pool;
     if (offset > pool.size() || into.size() > pool.size() - offset) return done(pull_status::refused);
     std::memcpy(into.data(), pool.data() + offset, into.size());
-    std::atomic_thread_fence(std::memory_order_acquire);
+    read_fence();
     const size_t ends = std::min<size_t>(end_bytes, into.size());
     std::memcpy(into.data(), pool.data() + offset, ends);
     const size_t tail = into.size() - ends;
@@ -416,7 +433,7 @@ ucs_status_t ucx_fabric::on_message(const message_head& head, void* data, size_t
     discarded_in_ += 1;
     return UCS_OK;
   }
-  const bool connected = from.out && from.out->life() == life;
+  const bool connected = from.out && from.out->fabric_life() == life;
   switch (head.kind) {
     case message_kind::frame:
       if (!rendezvous) on_frame(from, head, {static_cast<const std::byte*>(data), bytes});
@@ -447,7 +464,7 @@ void ucx_fabric::on_frame(neighbour& from, const message_head& head, std::span<c
     case inbox::verdict::gap:
       discarded_in_ += 1;
       from.in.close(life);
-      if (from.out && from.out->life() == life) from.out->break_off("frames from it are missing");
+      if (from.out && from.out->fabric_life() == life) from.out->break_off("frames from it are missing");
       return;
     case inbox::verdict::deliver: break;
   }

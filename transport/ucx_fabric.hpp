@@ -26,6 +26,8 @@ enum class pull_path { automatic, one_sided, by_message };
 
 struct ucx_options {
   node_id self;
+  /// Of this process, larger than that of any earlier one of the node, not 0. It stays when a node that had
+  /// been given up joins again under a later incarnation.
   incarnation life;
   duration spin = 50us;     ///< how long the idle progress thread spins before it sleeps; 0 = sleep at once
   duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before

@@ -84,6 +84,18 @@ TEST_CASE("only the slot's own region gives it back, and only once") {
   CHECK(w.pool.in_use() == 0);
 }
 
+TEST_CASE("a new life takes new slots, and those of the one before stay good until they are given back") {
+  world w;
+  const auto old = w.pool.take(100);
+  w.pool.renew(incarnation{10});
+  const auto young = w.pool.take(100);
+  CHECK(young->region.owner == incarnation{10});
+  CHECK(verify(old->region, w.pull(old->region)));
+  CHECK(verify(young->region, w.pull(young->region)));
+  CHECK(w.pool.give_back(old->region));
+  CHECK(!verify(old->region, w.pull(old->region)));
+}
+
 TEST_CASE("a mixture of two occupants is refused at either end") {
   world w;
   const auto s = w.pool.take(1000);

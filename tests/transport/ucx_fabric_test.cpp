@@ -130,9 +130,9 @@ duration cpu_time() {
          std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-size_t resident_bytes() {
+int64_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
-  size_t total = 0, resident = 0;
+  int64_t total = 0, resident = 0;
   in >> total >> resident;
   return resident * 4096;
 }
@@ -320,14 +320,12 @@ TEST_CASE("a damaged address is refused with a reason and never reaches UCX") {
     REQUIRE(us.events.wait_for_losses(++refused));
   }
   us.carrier->connect(there, incarnation{7}, "");
-  us.carrier->connect(there, incarnation{8}, child.address());
   us.carrier->connect(node_id{2}, incarnation{7}, child.address());
-  REQUIRE(us.events.wait_for_losses(refused + 3));
+  REQUIRE(us.events.wait_for_losses(refused + 2));
   const auto losses = us.events.losses();
   CHECK(losses[20].why == "its address is damaged (checksum)");
   CHECK(losses[refused].why == "its address is cut short (0 bytes)");
-  CHECK(losses[refused + 1].why == "its address is that of another life");
-  CHECK(losses[refused + 2].why == "its address is that of node 1");
+  CHECK(losses[refused + 1].why == "its address is that of node 1");
   us.meet(child, 7);
   us.carrier->send(there, bytes_of(1));
   CHECK(eventually([&] { return child.ask_number("received") == 1; }));
@@ -345,17 +343,17 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
   us.carrier->send(there, bytes_of(0, 64));
   REQUIRE(eventually([&] { return child.ask_number("received") == 1; }));
   child.stop();
-  const size_t before = resident_bytes();
+  const int64_t before = resident_bytes();
   duration slowest{};
   for (uint64_t i = 1; i <= 100'000; ++i) {
     const auto began = std::chrono::steady_clock::now();
     us.carrier->send(there, bytes_of(i, i % 100 == 0 ? 200'000 : 64));
     slowest = std::max<duration>(slowest, std::chrono::steady_clock::now() - began);
   }
-  const size_t after = resident_bytes();
-  MESSAGE("slowest send ", to_ms(slowest), " ms, grew by ", (after - before) >> 20, " MiB");
+  const int64_t grew = resident_bytes() - before;
+  MESSAGE("slowest send ", to_ms(slowest), " ms, grew by ", grew >> 20, " MiB");
   CHECK(slowest < 200ms);
-  CHECK(after - before < (150u << 20));
+  CHECK(grew < (150 << 20));
   const auto settled = [&] {
     const auto s = us.carrier->stats();
     return s.frames_out + s.discarded_out == 100'001;
@@ -430,4 +428,22 @@ TEST_CASE("after a disconnect nothing more arrives from that life") {
   child.tell("burst 0 10");
   std::this_thread::sleep_for(100ms);
   CHECK(us.events.frames().size() == before);
+}
+
+TEST_CASE("two processes that parted meet again, also under a new life") {
+  fabric_child child(1, 7);
+  side us;
+  us.carrier->start(us.events);
+  us.meet(child, 7);
+  REQUIRE(child.ask("burst 0 20") == "ok");
+  REQUIRE(us.events.wait_for_frames(20));
+  us.carrier->disconnect(there);
+  us.meet(child, 8);
+  us.carrier->send(there, bytes_of(1));
+  CHECK(eventually([&] { return child.ask_number("received") == 1; }));
+  REQUIRE(child.ask("burst 0 20") == "ok");
+  CHECK(us.events.wait_for_frames(40));
+  child.kill();
+  REQUIRE(us.events.wait_for_losses(1));
+  CHECK(us.events.losses()[0].life == incarnation{8});
 }

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "transport/fence.hpp"
 #include "transport/ucx/handles.hpp"
 
 namespace troupe::ucx {
@@ -64,7 +64,7 @@ class link::reply final : public operation {
 
   void finished(ucs_status_t status) noexcept override {
     if (status == UCS_OK && via_.endpoint_) {
-      std::atomic_thread_fence(std::memory_order_acquire);
+      read_fence();
       std::vector<std::byte> ends(2 * end_bytes);
       std::memcpy(ends.data(), range_.data(), end_bytes);
       std::memcpy(ends.data() + end_bytes, range_.data() + range_.size() - end_bytes, end_bytes);
@@ -102,7 +102,7 @@ class link::get final : public operation {
     via_.finished_one(status, "pulling from it failed");
     if (--under_way_ > 0) return;
     if (!ends_ && !failed_) {
-      std::atomic_thread_fence(std::memory_order_acquire);
+      read_fence();
       ends_ = true;
       under_way_ = 2;
       read(0, end_bytes);
@@ -215,6 +215,7 @@ link::link(link_house& house, node_id peer, incarnation life, uint32_t stream, c
     : house_(house),
       peer_(peer),
       life_(life),
+      fabric_life_(address.life),
       stream_(stream),
       pool_base_(address.pool_base),
       pool_bytes_(address.pool_bytes) {
@@ -257,7 +258,7 @@ void link::finished_one(ucs_status_t status, const char* what) {
 }
 
 message_head link::head(message_kind kind, uint64_t number) const {
-  return {kind, house_.options.self.value, house_.options.life.value, life_.value, stream_, 0, number};
+  return {kind, house_.options.self.value, house_.options.life.value, fabric_life_.value, stream_, 0, number};
 }
 
 void link::post(message_kind kind, uint64_t number, std::vector<std::byte> body) {
@@ -265,7 +266,8 @@ void link::post(message_kind kind, uint64_t number, std::vector<std::byte> body)
 }
 
 void link::send(std::vector<std::byte> frame) {
-  if (!endpoint_ || !broken_.empty() || unsent_frames_ >= house_.options.max_unsent_frames ||
+  if (!endpoint_ || !broken_.empty() || frame.size() > house_.options.max_frame_bytes ||
+      unsent_frames_ >= house_.options.max_unsent_frames ||
       unsent_bytes_ + frame.size() > house_.options.max_unsent_bytes) {
     house_.discarded_out += 1;
     return;

@@ -42,7 +42,9 @@ struct link_house {
 
 class link {
  public:
-  /// Throws std::runtime_error if UCX cannot reach the address.
+  /// `life` is what the peer is called; the life in its address, what its fabric calls itself. They differ
+  /// once a node that had been given up has joined again. Throws std::runtime_error if UCX cannot reach the
+  /// address.
   link(link_house& house, node_id peer, incarnation life, uint32_t stream, const ucx_address& address);
   ~link();
   link(const link&) = delete;
@@ -50,6 +52,7 @@ class link {
 
   node_id peer() const { return peer_; }
   incarnation life() const { return life_; }
+  incarnation fabric_life() const { return fabric_life_; }
   /// Why nothing can be sent any more; empty while it works.
   const std::string& broken() const { return broken_; }
   void break_off(std::string why);
@@ -87,7 +90,7 @@ class link {
 
   link_house& house_;
   node_id peer_;
-  incarnation life_;
+  incarnation life_, fabric_life_;
   uint32_t stream_;
   ucp_ep_h endpoint_ = nullptr;
   ucp_rkey_h key_ = nullptr;
