@@ -18,7 +18,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr uint32_t header_limit = 32 << 10;
-constexpr size_t small_read = 4 << 10;   // what an idle connection may keep
+constexpr size_t small_read = 4 << 10;   // of the start of a request
 constexpr size_t large_read = 64 << 10;  // while a body arrives; also the most that is read ahead
 constexpr duration linger_timeout = 2s;
 
@@ -152,7 +152,7 @@ net::awaitable<std::optional<http_connection::received>> http_connection::read_r
   parser.header_limit(header_limit);
   parser.body_limit(options.max_body_bytes);
   parser.eager(true);
-  if (buffer_.capacity() > large_read && buffer_.size() == 0) buffer_ = {};
+  if (buffer_.capacity() > 4 * small_read && buffer_.size() == 0) buffer_ = {};  // idle ones stay small
 
   bool in_body = false;
   set_deadline(options.idle_timeout);
