@@ -125,7 +125,7 @@ double section::number(std::string_view key, std::string_view unit, double least
   const auto* node = has(key) ? from_->table->get(key) : nullptr;
   if (node && (node->is_integer() || node->is_floating_point())) {
     const double x = *node->value<double>();
-    if (std::isfinite(x) && x >= least && x <= most) return keep(key, x);
+    if (std::isfinite(x) && x >= least && x <= most) return keep(key, x + 0.0);  // no negative zero
   }
   must_be(key, fmt::format("{} in {}..{}", unit, least, most));
   return keep(key, fallback.value_or(least));

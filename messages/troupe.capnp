@@ -16,7 +16,7 @@ enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12;
 }
-enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
+enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; taken @4; }
 
 struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
 struct RegionRef {
