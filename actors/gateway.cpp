@@ -1,6 +1,7 @@
 #include "actors/gateway.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -33,15 +34,14 @@ void gateway::accept(request& r, time_point now) {
   flight f;
   f.asked = r;
   const auto refuse = [&](drop_reason why) {
-    memory_.give_back(r.input);
+    give_back(r.input);
     settle(f, {outcome::fate::dropped, why, failure::none, {}, 0, {}}, now);
   };
   if (draining_) return refuse(drop_reason::draining);
   if (!scheduler_up_) return refuse(drop_reason::no_capacity);
   if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
   submits_[r.model.value].requests.push_back(r);
-  expiries_.push_back({r.deadline + options_.timeout, r.id});
-  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
+  expect_by(r.deadline + options_.timeout, r.id);
   flights_.emplace(r.id, std::move(f));
 }
 
@@ -66,7 +66,7 @@ void gateway::on_drops(const drops& d, time_point now) {
       continue;
     }
     if (it->second.output) continue;  // a worker was faster: its result is on the way
-    memory_.give_back(it->second.asked.input);
+    give_back(it->second.asked.input);
     auto f = std::move(it->second);
     flights_.erase(it);
     settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
@@ -83,11 +83,18 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       continue;
     }
     auto& f = it->second;
-    memory_.give_back(f.asked.input);  // the worker has read it
+    give_back(f.asked.input);  // the worker has read it
     if (r.error != failure::none) {
       auto failed = std::move(f);
       flights_.erase(it);
       settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}}, now);
+      continue;
+    }
+    if (r.output.size == 0) {
+      auto whole = std::move(f);
+      flights_.erase(it);
+      give_up_output(worker, r.output);
+      settle(whole, {outcome::fate::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
       continue;
     }
     f.output = r.output;
@@ -122,13 +129,17 @@ void gateway::on_pulled(const pulled& p, time_point now) {
 void gateway::on_gone(request_id id, time_point now) {
   const auto it = flights_.find(id);
   if (it == flights_.end()) return;
-  send(on_node(options_.scheduler, role::model_queue, it->second.asked.model.value), cancel{id});
   auto f = std::move(it->second);
   flights_.erase(it);
+  const auto model = f.asked.model.value;
+  if (std::erase_if(submits_[model].requests, [&](const request& r) { return r.id == id; }) > 0)
+    give_back(std::exchange(f.asked.input, {}));  // nobody has heard of it
+  else
+    send(on_node(options_.scheduler, role::model_queue, model), cancel{id});
   settle(f, {outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}}, now);
   if (f.output)
     late_pulls_.emplace(id.value, std::move(f));
-  else
+  else if (f.asked.input)
     late_inputs_.emplace(id, f.asked.input);
 }
 
@@ -138,15 +149,25 @@ void gateway::expire(time_point now) {
     std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
     expiries_.pop_back();
     const auto it = flights_.find(id);
-    if (it == flights_.end()) continue;
+    if (it == flights_.end()) {
+      forget_input(id);
+      continue;
+    }
     auto f = std::move(it->second);
     flights_.erase(it);
     settle(f, {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}}, now);
     if (f.output)
       late_pulls_.emplace(id.value, std::move(f));
-    else
+    else if (f.asked.input) {
       late_inputs_.emplace(id, f.asked.input);
+      expect_by(now + options_.timeout, id);
+    }
   }
+}
+
+void gateway::expect_by(time_point at, request_id id) {
+  expiries_.push_back({at, id});
+  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
 }
 
 void gateway::on_node_down(const node_down& d, time_point now) {
@@ -180,7 +201,7 @@ void gateway::fail_all(failure why, time_point now) {
     if (f.output)
       late_pulls_.emplace(id.value, std::move(f));
     else
-      memory_.give_back(f.asked.input);
+      give_back(f.asked.input);
   }
   for (const auto& [id, region] : late_inputs_) memory_.give_back(region);
   late_inputs_.clear();
@@ -198,6 +219,10 @@ void gateway::settle(flight& f, outcome how, time_point now) {
     case outcome::fate::failed: ledger_.fail(model, how.error); break;
   }
   clients_.answer(f.asked.id, how);
+}
+
+void gateway::give_back(const region_ref& region) {
+  if (region) memory_.give_back(region);
 }
 
 void gateway::forget_input(request_id id) {

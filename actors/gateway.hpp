@@ -81,6 +81,8 @@ class gateway final : public shell {
   void forget_input(request_id id);
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);
+  void give_back(const region_ref& region);
+  void expect_by(time_point at, request_id id);
 
   options options_;
   memory_port& memory_;
@@ -91,12 +93,12 @@ class gateway final : public shell {
   std::vector<latency_histogram> latency_;          // by model, of finished requests
   std::unordered_map<request_id, flight> flights_;  // the request table
   std::unordered_map<request_id, region_ref>
-      late_inputs_;                                    // fate known, but a worker may still read the input
+      late_inputs_;  // fate known, but a worker may still read the input; until an answer or an expiry
   std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer
   std::vector<expiry> expiries_;                       // heap, earliest first
   std::vector<submit> submits_;                        // by model, sent at the end of the turn
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
-  uint64_t rejected_ = 0, late_answers_ = 0;
+  uint64_t late_answers_ = 0;
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "actors/gpu_worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -13,31 +14,21 @@ gpu_worker::gpu_worker(address self, outbox& out, const options& o, device& runs
     : shell(self, out), options_(o), device_(runs), memory_(memory) {}
 
 void gpu_worker::on(envelope& e, time_point now) {
-  dispatch(e.body, overloaded{
-                       [&](batch_order& o) { on_order(o, now); },
-                       [&](pulled& p) { on_pulled(p); },
-                       [&](release& r) {
-                         auto& mine = offered_[key_of(e.from.node, e.from.life)];
-                         for (const auto& region : r.regions) {
-                           memory_.give_back(region);
-                           std::erase(mine, region);
-                         }
-                       },
-                       [&](slot_ready& s) {
-                         if (s.slot != options_.slot) return;
-                         for (const auto& m : s.models) {
-                           if (m.model.value >= models_.size()) models_.resize(m.model.value + 1);
-                           models_[m.model.value] = m.signature;
-                         }
-                       },
-                       [&](node_down& d) {
-                         const auto it = offered_.find(key_of(d.node, d.life));
-                         if (it == offered_.end()) return;
-                         for (const auto& region : it->second) memory_.give_back(region);
-                         offered_.erase(it);
-                       },
-                       [&](reborn& r) { start_over(r.life); },
-                   });
+  dispatch(e.body,
+           overloaded{
+               [&](batch_order& o) { on_order(o, now); },
+               [&](pulled& p) { on_pulled(p); },
+               [&](release& r) { on_release(e.from, r); },
+               [&](slot_ready& s) {
+                 if (s.slot != options_.slot) return;
+                 for (const auto& m : s.models) {
+                   if (m.model.value >= models_.size()) models_.resize(m.model.value + 1);
+                   models_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
+                 }
+               },
+               [&](node_down& d) { on_node_down(d); },
+               [&](reborn& r) { start_over(r.life); },
+           });
 }
 
 void gpu_worker::on_order(batch_order& o, time_point now) {
@@ -48,33 +39,38 @@ void gpu_worker::on_order(batch_order& o, time_point now) {
   if (o.model.value >= models_.size() || !models_[o.model.value])
     return refuse(o, refusal::unknown_model, now);
 
+  const auto bytes = *models_[o.model.value];
   job j;
-  j.order = std::move(o);
   j.token = next_token_;
-  const auto& signature = *models_[j.order.model.value];
-  for (auto& r : j.order.requests) {
-    part p;
-    p.asked = r;
-    p.output = memory_.take(output_row_bytes(signature) * r.rows);
-    if (!p.output) {
-      release_outputs(j);
-      return refuse(j.order, refusal::no_memory, now);
+  j.parts.resize(o.requests.size());
+  for (size_t i = 0; i < j.parts.size(); ++i) {
+    const auto& r = o.requests[i];
+    auto& p = j.parts[i];
+    if (bytes.output > 0) {
+      auto taken = memory_.take(bytes.output * r.rows);
+      if (!taken) {
+        release_outputs(j);
+        return refuse(o, refusal::no_memory, now);
+      }
+      p.output = *taken;
     }
-    if (r.input.size != input_row_bytes(signature) * r.rows) {
+    if (r.input.size != bytes.input * r.rows)
       p.error = failure::stale_memory;
-      p.arrived = true;
-    }
-    j.parts.push_back(std::move(p));
+    else if (r.input.size > 0)
+      p.arrived = false;
+    j.missing += !p.arrived;
   }
+  j.order = std::move(o);
   next_token_ += j.parts.size();
   jobs_.push_back(std::move(j));
   auto& queued = jobs_.back();
-  for (auto& p : queued.parts) queued.missing += !p.arrived;
+  if (queued.missing == 0) return;
   for (size_t i = 0; i < queued.parts.size(); ++i) {
     auto& p = queued.parts[i];
     if (p.arrived) continue;
-    p.pulled = memory_.pull_buffer(p.asked.input);
-    memory_.pull(p.asked.input, p.pulled, self_, queued.token + i);
+    const auto& input = queued.order.requests[i].input;
+    p.pulled = memory_.pull_buffer(input);
+    memory_.pull(input, p.pulled, self_, queued.token + i);
   }
 }
 
@@ -89,18 +85,18 @@ void gpu_worker::on_pulled(const pulled& ended) {
   const auto it = std::find_if(jobs_.begin(), jobs_.end(), owns);
   if (it == jobs_.end()) return;
   auto& p = it->parts[ended.token - it->token];
+  const auto& source = it->order.requests[ended.token - it->token].input;
   if (p.arrived) return;
   p.arrived = true;
   --it->missing;
-  const auto payload =
-      ended.status == pull_status::ok ? memory_.verify(p.asked.input, p.pulled) : std::nullopt;
+  const auto payload = ended.status == pull_status::ok ? memory_.verify(source, p.pulled) : std::nullopt;
 #ifndef TROUPE_BUG_SKIP_VERIFY
   if (!payload)
     p.error = failure::stale_memory;
   else
     p.input = *payload;
 #else
-  p.input = payload ? *payload : std::span<const std::byte>(p.pulled).subspan(16, p.asked.input.size);
+  p.input = payload ? *payload : std::span<const std::byte>(p.pulled).subspan(16, source.size);
 #endif
 }
 
@@ -120,20 +116,20 @@ time_point gpu_worker::next_wakeup() const {
 bool gpu_worker::start(time_point now) {
   auto& j = jobs_.front();
   if (now > j.order.start_by) {
-    // It cannot keep its promise any more, and pulls may still be writing into its buffers.
-    release_outputs(j);
     refuse(j.order, refusal::late, now);
-    if (j.missing > 0) zombies_.push_back(std::move(j));
-    jobs_.pop_front();
+    give_up(jobs_.begin());
     return true;
   }
   if (j.missing > 0 || now < j.order.exec_at) return false;
   batch_work work;
   work.model = j.order.model;
-  for (auto& p : j.parts) {
+  work.parts.reserve(j.parts.size());
+  for (size_t i = 0; i < j.parts.size(); ++i) {
+    const auto& p = j.parts[i];
     if (p.error != failure::none) continue;
-    work.rows += p.asked.rows;
-    work.parts.push_back({p.asked.rows, p.input, p.output->payload});
+    const auto rows = j.order.requests[i].rows;
+    work.rows += rows;
+    work.parts.push_back({rows, p.input, p.output.payload});
   }
   if (work.parts.empty()) {
     answer(j, {"", now, now});
@@ -170,24 +166,29 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
                   outcome.started_at,
                   outcome.finished_at,
                   {}};
-  std::vector<std::pair<address, completion>> answers;
-  for (auto& p : j.parts) {
+  for (size_t i = 0; i < j.parts.size(); ++i) {
+    auto& p = j.parts[i];
+    const auto& r = j.order.requests[i];
     if (p.error == failure::none && !outcome.error.empty()) p.error = failure::device_error;
-    if (p.error == failure::none) done.rows += p.asked.rows;
-    if (p.error == failure::stale_memory) done.stale.push_back(p.asked.id);
+    if (p.error == failure::none) done.rows += r.rows;
+    if (p.error == failure::stale_memory) done.stale.push_back(r.id);
   }
-  for (auto& p : j.parts) {
-    auto it = std::find_if(answers.begin(), answers.end(),
-                           [&](const auto& a) { return a.first == p.asked.gateway; });
-    if (it == answers.end()) it = answers.insert(it, {p.asked.gateway, {j.order.batch, done.rows, {}}});
-    result r{p.asked.id, p.asked.attempt, p.error, {}};
-    if (p.error == failure::none) {
-      r.output = p.output->region;
-      offered_[key_of(p.asked.gateway.node, p.asked.gateway.life)].push_back(r.output);
-    } else {
-      memory_.give_back(p.output->region);
+  std::vector<std::pair<address, completion>> answers;  // by gateway
+  for (size_t i = 0; i < j.parts.size(); ++i) {
+    auto& p = j.parts[i];
+    const auto& r = j.order.requests[i];
+    if (p.output.region && (p.error != failure::none || is_dead(r.gateway))) {
+      memory_.give_back(std::exchange(p.output.region, {}));
+    } else if (p.output.region) {
+      offered_[key_of(r.gateway.node, r.gateway.life)].push_back(p.output.region);
     }
-    it->second.results.push_back(r);
+    auto it =
+        std::find_if(answers.begin(), answers.end(), [&](const auto& a) { return a.first == r.gateway; });
+    if (it == answers.end()) {
+      it = answers.insert(it, {r.gateway, {j.order.batch, done.rows, {}}});
+      it->second.results.reserve(j.parts.size());
+    }
+    it->second.results.push_back({r.id, r.attempt, p.error, p.output.region});
   }
   rows_ += done.rows;
   for (auto& [gateway, c] : answers) send(gateway, std::move(c));
@@ -204,9 +205,40 @@ void gpu_worker::tell_done(const batch_order& o, const batch_done& d) {
   send({o.queue.node, o.queue.life, role::rank_arbiter, 0}, d);
 }
 
-void gpu_worker::release_outputs(job& j) {
-  for (auto& p : j.parts)
-    if (p.output) memory_.give_back(p.output->region);
+void gpu_worker::release_outputs(const job& j) {
+  for (const auto& p : j.parts)
+    if (p.output.region) memory_.give_back(p.output.region);
+}
+
+/// Forgets a job that does not run. Pulls may still be writing into its buffers.
+void gpu_worker::give_up(std::deque<job>::iterator j) {
+  release_outputs(*j);
+  if (j->missing > 0) zombies_.push_back(std::move(*j));
+  jobs_.erase(j);
+}
+
+void gpu_worker::on_release(const address& gateway, const release& r) {
+  const auto mine = offered_.find(key_of(gateway.node, gateway.life));
+  for (const auto& region : r.regions) {
+    memory_.give_back(region);
+    if (mine != offered_.end()) std::erase(mine->second, region);
+  }
+}
+
+void gpu_worker::on_node_down(const node_down& d) {
+  dead_[d.node] = std::max(dead_[d.node], d.life);
+  if (const auto it = offered_.find(key_of(d.node, d.life)); it != offered_.end()) {
+    for (const auto& region : it->second) memory_.give_back(region);
+    offered_.erase(it);
+  }
+  // Nobody waits for what a dead scheduler ordered.
+  for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);)
+    if (is_dead(jobs_[i].order.queue)) give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+bool gpu_worker::is_dead(const address& peer) const {
+  const auto it = dead_.find(peer.node);
+  return it != dead_.end() && peer.life <= it->second;
 }
 
 /// The orders of the old life are void; what the device runs, and pulls under way, must still end before
@@ -216,13 +248,8 @@ void gpu_worker::start_over(incarnation life) {
   for (const auto& [gateway, regions] : offered_)
     for (const auto& region : regions) memory_.give_back(region);
   offered_.clear();
-  const size_t keep = running_ ? 1 : 0;
   void_ = running_;
-  while (jobs_.size() > keep) {
-    release_outputs(jobs_.back());
-    if (jobs_.back().missing > 0) zombies_.push_back(std::move(jobs_.back()));
-    jobs_.pop_back();
-  }
+  while (jobs_.size() > (running_ ? 1 : 0)) give_up(std::prev(jobs_.end()));
 }
 
 size_t gpu_worker::unfinished() const {

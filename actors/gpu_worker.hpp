@@ -1,6 +1,6 @@
 // gpu_worker: one execution slot. Pulls the inputs of a batch while the batch before it runs, runs batches in
 // the order of their orders, offers the outputs to be pulled. Refuses what has an old epoch or comes too
-// late.
+// late. Inputs and outputs without bytes take no memory and are not pulled.
 #pragma once
 #include <array>
 #include <deque>
@@ -32,42 +32,49 @@ class gpu_worker final : public shell {
 
  private:
   struct part {
-    request asked;
     std::vector<std::byte> pulled;     // whole slot, with the words around the payload
     std::span<const std::byte> input;  // within `pulled`, once verified
-    std::optional<offer> output;
+    offer output;
     failure error = failure::none;
-    bool arrived = false;
+    bool arrived = true;  // no pull is under way
   };
   struct job {
     batch_order order;
-    uint64_t token = 0;  // of its first part; the next parts' follow
-    std::vector<part> parts;
-    size_t missing = 0;  // parts not yet pulled
+    uint64_t token = 0;       // of its first part; the next parts' follow
+    std::vector<part> parts;  // one a request of the order, in its order
+    size_t missing = 0;       // parts not yet pulled
+  };
+  struct row_bytes {
+    uint64_t input, output;
   };
 
   void on_order(batch_order& o, time_point now);
   void on_pulled(const pulled& p);
+  void on_release(const address& gateway, const release& r);
+  void on_node_down(const node_down& d);
   void start_over(incarnation life);
   void finish(time_point now);
   bool start(time_point now);
   void refuse(const batch_order& o, refusal why, time_point now);
   void answer(job& done, const batch_outcome& outcome);
-  void release_outputs(job& j);
+  void give_up(std::deque<job>::iterator j);
+  bool is_dead(const address& peer) const;
+  void release_outputs(const job& j);
   void tell_done(const batch_order& o, const batch_done& d);
 
   options options_;
-  std::vector<std::optional<model_signature>> models_;  // by model id: what the device has loaded
+  std::vector<std::optional<row_bytes>> models_;  // by model id: what the device has loaded
   device& device_;
   memory_port& memory_;
   epoch highest_{};
   bool running_ = false;  // the front of `jobs_` is on the device
   bool void_ = false;     // ... and belongs to an earlier life
   std::deque<job> jobs_;
-  std::vector<job> zombies_;  // of an earlier life, with pulls still under way into their buffers
+  std::vector<job> zombies_;  // given up, with pulls still under way into their buffers
   uint64_t next_token_ = 1;
   std::unordered_map<uint64_t, std::vector<region_ref>>
-      offered_;  // gateway's node and life → outputs not released
+      offered_;                                    // gateway's node and life → outputs not released
+  std::unordered_map<node_id, incarnation> dead_;  // the last life of a node that is over
 
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{};

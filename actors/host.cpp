@@ -1,5 +1,6 @@
 #include "actors/host.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
 #include <thread>
 #include <utility>
@@ -38,14 +39,14 @@ class threaded_host final : public caf::blocking_actor {
   void wait() {
     const auto due = group_->next_wakeup();
     if (due == never) return await_data();
-    if (due - spin_ > clock_.now() && sleep_until(due - spin_)) return;
+    for (auto now = clock_.now(); now + spin_ < due; now = clock_.now())
+      if (sleep_for(std::min(due - spin_ - now, longest_sleep))) return;
     while (!has_next_message() && clock_.now() < due) std::this_thread::yield();
   }
 
-  /// True if a message came. CAF waits by the system clock; a jump of that one only makes us look again.
-  bool sleep_until(time_point t) {
-    return await_data(timeout_type::clock::now() +
-                      std::chrono::duration_cast<timeout_type::duration>(t - clock_.now()));
+  /// True if a message came.
+  bool sleep_for(duration d) {
+    return await_data(timeout_type::clock::now() + std::chrono::duration_cast<timeout_type::duration>(d));
   }
 
   void take(caf::mailbox_element& e, parcel& inbox) {
@@ -63,6 +64,9 @@ class threaded_host final : public caf::blocking_actor {
       done_ = true;
     }
   }
+
+  /// CAF waits by the system clock: if that is set back, we oversleep by this much at most.
+  static constexpr duration longest_sleep = 100ms;
 
   std::unique_ptr<shell_group> group_;
   const machine_clock& clock_;

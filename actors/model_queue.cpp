@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
+
+/// Unlike any window: what the arbiter has been told is used up, so that it is told again.
+constexpr batch_window unknown{~0u, never, never};
+
+}  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
     : shell(self, out), options_(o), policy_(std::move(policy)) {}
@@ -12,15 +18,7 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](submit& s) {
                          for (auto& r : s.requests) take(r, now);
                        },
-                       [&](cancel& c) {
-                         if (!policy_->remove(c.id)) return;
-                         const auto it = std::find_if(requests_.begin(), requests_.end(),
-                                                      [&](const request& r) { return r.id == c.id; });
-                         if (it == requests_.end()) return;
-                         drop(*it, drop_reason::cancelled);
-                         it->id = {};
-                         free_handles_.push_back(static_cast<uint32_t>(it - requests_.begin()));
-                       },
+                       [&](cancel& c) { on_cancel(c.id); },
                        [&](grant& g) { on_grant(g, now); },
                        [&](batch_done& d) { on_done(d, now); },
                        [&](slot_ready& s) { on_slot(s); },
@@ -30,10 +28,8 @@ void model_queue::on(envelope& e, time_point now) {
                    });
 }
 
-void model_queue::take(request& r, time_point now) {
+void model_queue::take(const request& r, time_point now) {
   ++received_;
-  if (homes_.empty()) return drop(r, drop_reason::no_capacity);
-  if (policy_->queued_rows() + r.rows > options_.max_queued_rows) return drop(r, drop_reason::queue_full);
   uint32_t handle = 0;
   if (free_handles_.empty()) {
     handle = static_cast<uint32_t>(requests_.size());
@@ -43,7 +39,33 @@ void model_queue::take(request& r, time_point now) {
     free_handles_.pop_back();
     requests_[handle] = r;
   }
+  queue_up(handle, now);
+}
+
+void model_queue::queue_up(uint32_t handle, time_point now) {
+  const auto& r = requests_[handle];
+  if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
+  if (policy_->queued_rows() + r.rows > options_.max_queued_rows)
+    return give_up(handle, drop_reason::queue_full);
   policy_->add({r.deadline, r.id, r.rows, handle}, now);
+}
+
+void model_queue::release(uint32_t handle) {
+  requests_[handle].id = {};
+  free_handles_.push_back(handle);
+}
+
+void model_queue::give_up(uint32_t handle, drop_reason why) {
+  drop(requests_[handle], why);
+  release(handle);
+}
+
+/// A request that runs already goes on: its answer says so.
+void model_queue::on_cancel(request_id id) {
+  if (!policy_->remove(id)) return;
+  const auto it =
+      std::find_if(requests_.begin(), requests_.end(), [&](const request& r) { return r.id == id; });
+  give_up(static_cast<uint32_t>(it - requests_.begin()), drop_reason::cancelled);
 }
 
 void model_queue::on_time(time_point now) {
@@ -55,23 +77,30 @@ void model_queue::on_time(time_point now) {
 /// Nothing of the old life counts any more; the gateways see to the fates.
 void model_queue::start_over(incarnation life) {
   self_.life = life;
-  for (size_t i = 0; i < requests_.size(); ++i)
-    if (requests_[i].id != request_id{}) policy_->remove(requests_[i].id);
+  options_.reign = epoch{life.value};  // workers that saw it refuse what is still on its way from the old one
+  for (const auto& r : requests_)
+    if (r.id != request_id{}) policy_->remove(r.id);
+  policy_->take_dropped(dropped_);
   requests_.clear();
   free_handles_.clear();
   homes_.clear();
   running_.clear();
   pending_drops_.clear();
+  told_ = unknown;
 }
 
 void model_queue::on_grant(const grant& g, time_point now) {
+  told_ = unknown;
   const auto at = homes_.find(g.slot);
-  told_ = {};
-  told_.rows = ~0u;  // the grant used the candidate up: tell the next one even if it looks the same
-  const bool alive = at != homes_.end() && at->second.life == g.worker.life;
+  if (at == homes_.end() || at->second.life != g.worker.life) {
+    // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
+    send(options_.arbiter,
+         occupied{options_.model, g.sequence, g.slot, {}, std::max(g.free_at, now + 100us)});
+    return;
+  }
   policy_->update(now, g.free_at);
   const auto window = policy_->window();
-  if (!alive || window.rows == 0) {
+  if (window.rows == 0) {
     send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, {}, g.free_at});
     return;
   }
@@ -87,14 +116,15 @@ void model_queue::on_grant(const grant& g, time_point now) {
   order.exec_at = window.exec_at;
   order.start_by = window.latest;
   order.requests.reserve(batch_.size());
+  auto& running = running_[order.batch];
+  running.worker = g.worker;
+  running.handles.reserve(batch_.size());
   for (const auto& t : batch_) {
     order.requests.push_back(requests_[t.handle]);
-    requests_[t.handle].id = {};
-    free_handles_.push_back(t.handle);
+    running.handles.push_back(t.handle);
   }
   ++batches_;
   batched_rows_ += window.rows;
-  running_[order.batch] = {g.worker, order.requests};
   const auto free_at = window.exec_at + policy_->latency()(window.rows);
   send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, order.batch, free_at});
   send(g.worker, std::move(order));
@@ -103,10 +133,10 @@ void model_queue::on_grant(const grant& g, time_point now) {
 void model_queue::on_done(const batch_done& d, time_point now) {
   const auto it = running_.find(d.batch);
   if (it == running_.end()) return;
-  auto batch = std::move(it->second);
+  const auto batch = std::move(it->second);
   running_.erase(it);
-  if (d.refused == refusal::none) return;
-  resubmit(batch.requests, now);  // none of them started
+  if (d.refused != refusal::none) return resubmit(batch, now);  // none of them started
+  for (const auto handle : batch.handles) release(handle);
 }
 
 void model_queue::on_slot(const slot_ready& s) {
@@ -129,37 +159,43 @@ void model_queue::forget_homes(node_id node, incarnation life) {
 
 void model_queue::on_node_down(const node_down& d, time_point now) {
   forget_homes(d.node, d.life);
+  forget_gateway(d.node, d.life);
   std::vector<batch_id> gone;  // in a fixed order, for determinism
   for (const auto& [id, batch] : running_)
     if (batch.worker.node == d.node && batch.worker.life == d.life) gone.push_back(id);
   std::sort(gone.begin(), gone.end());
   for (auto id : gone) {
-    auto batch = std::move(running_[id]);
+    const auto batch = std::move(running_[id]);
     running_.erase(id);
-    resubmit(batch.requests, now);
+    resubmit(batch, now);
   }
-  forget_gateway(d.node, d.life);
 }
 
-void model_queue::resubmit(std::vector<request>& requests, time_point now) {
-  for (auto& r : requests) {
-    ++r.attempt;
+void model_queue::resubmit(const running_batch& batch, time_point now) {
+  for (const auto handle : batch.handles) {
+    auto& r = requests_[handle];
+    if (r.id == request_id{}) {
+      release(handle);
+      continue;
+    }
     ++resubmitted_;
-    if (r.attempt > options_.max_attempts)
-      drop(r, drop_reason::late);
+    if (++r.attempt > options_.max_attempts)
+      give_up(handle, drop_reason::late);
     else
-      take(r, now);
+      queue_up(handle, now);
   }
 }
 
+/// Nobody waits for its answers any more. The handles of running ones come back with their batch.
 void model_queue::forget_gateway(node_id node, incarnation life) {
-  for (size_t i = 0; i < requests_.size(); ++i) {
+  for (uint32_t i = 0; i < requests_.size(); ++i) {
     auto& r = requests_[i];
     if (r.id == request_id{} || r.gateway.node != node || r.gateway.life != life) continue;
     ++lost_with_gateway_;
-    policy_->remove(r.id);
-    r.id = {};
-    free_handles_.push_back(static_cast<uint32_t>(i));
+    if (policy_->remove(r.id))
+      release(i);
+    else
+      r.id = {};
   }
 }
 
@@ -175,10 +211,7 @@ void model_queue::send_drops() {
   dropped_.clear();
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
-    auto& r = requests_[d.request.handle];
-    drop(r, homes_.empty() ? drop_reason::no_capacity : d.reason);
-    r.id = {};
-    free_handles_.push_back(d.request.handle);
+    give_up(d.request.handle, homes_.empty() ? drop_reason::no_capacity : d.reason);
   }
   for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
   pending_drops_.clear();

@@ -35,21 +35,25 @@ class model_queue final : public shell {
  private:
   struct running_batch {
     address worker;
-    std::vector<request> requests;
+    std::vector<uint32_t> handles;
   };
   struct home {  ///< a slot that has the model
     node_id node;
     incarnation life;
   };
 
-  void take(request& r, time_point now);
+  void take(const request& r, time_point now);
+  void queue_up(uint32_t handle, time_point now);
+  void release(uint32_t handle);
+  void give_up(uint32_t handle, drop_reason why);
+  void on_cancel(request_id id);
   void start_over(incarnation life);
   void on_grant(const grant& g, time_point now);
   void on_done(const batch_done& d, time_point now);
   void on_slot(const slot_ready& s);
   void forget_homes(node_id node, incarnation life);
   void on_node_down(const node_down& d, time_point now);
-  void resubmit(std::vector<request>& requests, time_point now);
+  void resubmit(const running_batch& batch, time_point now);
   void forget_gateway(node_id node, incarnation life);
   void drop(const request& r, drop_reason why);
   void send_drops();
@@ -57,7 +61,7 @@ class model_queue final : public shell {
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;  ///< queued ones, by ticket handle
+  std::vector<request> requests_;  ///< queued and running, by ticket handle; id 0: unused or lost
   std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
   std::unordered_map<batch_id, running_batch> running_;

@@ -1,6 +1,7 @@
 #include "actors/rank_arbiter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -9,10 +10,7 @@ rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmakin
 
 void rank_arbiter::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
-                       [&](candidate& c) {
-                         queues_[c.model] = {e.from, c.sequence};
-                         policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
-                       },
+                       [&](candidate& c) { on_candidate(e.from, c); },
                        [&](occupied& o) { on_occupied(o); },
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
@@ -31,23 +29,38 @@ void rank_arbiter::on(envelope& e, time_point now) {
                    });
 }
 
+void rank_arbiter::on_candidate(const address& from, const candidate& c) {
+  if (from.node == self_.node && from.life < self_.life) return;  // of a queue that must yet be reborn
+  auto& q = queues_[c.model];
+  if (q.granted) return;
+  q.owner = from;
+  q.sequence = c.sequence;
+  policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
+}
+
 void rank_arbiter::on_time(time_point now) {
   matches_.clear();
   policy_->poll(now, matches_);
   for (const auto& m : matches_) {
     ++grants_;
-    const auto& q = queues_[m.model];
-    send(q.owner, grant{m.model, q.sequence, m.slot, slots_[m.slot].worker, m.free_at});
+    auto& q = queues_[m.model];
+    q.granted = slots_[m.slot].worker;
+    send(q.owner, grant{m.model, q.sequence, m.slot, *q.granted, m.free_at});
   }
 }
 
 void rank_arbiter::on_occupied(const occupied& o) {
+  const auto q = queues_.find(o.model);
+  if (q == queues_.end() || !q->second.granted) return;
+  const auto worker = *std::exchange(q->second.granted, {});
   const auto it = slots_.find(o.slot);
-  if (it == slots_.end()) return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
+  if (it == slots_.end() || it->second.worker != worker)
+    return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
   auto& s = it->second;
   if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at});
   // Two batches under way: the slot waits until one is done.
   policy_->occupy(o.model, o.slot, s.orders.size() >= 2 ? never : o.free_at);
+  if (s.early && o.batch != batch_id{}) on_done(*std::exchange(s.early, {}));
 }
 
 void rank_arbiter::on_done(const batch_done& d) {
@@ -56,7 +69,10 @@ void rank_arbiter::on_done(const batch_done& d) {
   auto& s = it->second;
   const auto done = std::find_if(s.orders.begin(), s.orders.end(),
                                  [&](const order& x) { return x.batch == d.batch && x.model == d.model; });
-  if (done == s.orders.end()) return;
+  if (done == s.orders.end()) {
+    s.early = d;
+    return;
+  }
   const auto planned = done->free_at;
   s.orders.erase(done);
   if (d.refused != refusal::none)
@@ -78,7 +94,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
     if (it->second.worker.life == r.worker.life) return;
     policy_->remove_slot(r.slot);
   }
-  slots_[r.slot] = {r.worker, {}, {}};
+  slots_[r.slot] = {r.worker, {}, {}, {}};
   policy_->add_slot(r.slot, now);
 }
 

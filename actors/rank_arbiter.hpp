@@ -1,8 +1,12 @@
 // rank_arbiter: matches the candidates of model queues to execution slots (Symphony's RankThread, paper
 // §4.2). Sees batches, never requests. Hands out a slot ahead of its end by the network delay, so that inputs
 // travel while the previous batch runs, but never more than one batch ahead.
+//
+// What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
+// batch. The answer is followed by a fresh candidate.
 #pragma once
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -28,14 +32,17 @@ class rank_arbiter final : public shell {
   };
   struct slot {
     address worker;
-    std::vector<order> orders;  ///< running and ahead, oldest first: at most two
-    duration busy{};            ///< total, of finished batches
+    std::vector<order> orders;        ///< running and ahead, oldest first: at most two
+    std::optional<batch_done> early;  ///< overtook the `occupied` of its batch
+    duration busy{};                  ///< total, of finished batches
   };
   struct queue {
     address owner;
-    uint64_t sequence = 0;  ///< of its newest candidate
+    uint64_t sequence = 0;           ///< of its newest candidate
+    std::optional<address> granted;  ///< the worker of the grant that it has not answered yet
   };
 
+  void on_candidate(const address& from, const candidate& c);
   void on_occupied(const occupied& o);
   void on_done(const batch_done& d);
   void on_slot(const slot_ready& s, time_point now);

@@ -5,8 +5,6 @@
 namespace troupe {
 namespace {
 
-uint64_t key_of(role kind, uint32_t index) { return (uint64_t{static_cast<uint16_t>(kind)} << 32) | index; }
-
 bool is_broadcast(const shell_message& m) {
   return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
          std::holds_alternative<reborn>(m) || std::holds_alternative<node_leaving>(m) ||
@@ -18,17 +16,19 @@ bool is_broadcast(const shell_message& m) {
 void shell_group::adopt(std::unique_ptr<shell> s) {
   const auto position = static_cast<uint32_t>(shells_.size());
   node_ = s->self().node;
-  index_[key_of(s->self().kind, s->self().index)] = position;
+  auto& row = index_[static_cast<size_t>(s->self().kind)];
+  if (row.size() <= s->self().index) row.resize(s->self().index + 1, nobody);
+  row[s->self().index] = position;
   shells_.push_back({std::move(s)});
 }
 
-shell_group::hosted* shell_group::find(role kind, uint32_t index) const {
-  const auto it = index_.find(key_of(kind, index));
-  return it == index_.end() ? nullptr : const_cast<hosted*>(&shells_[it->second]);
+uint32_t shell_group::find(role kind, uint32_t index) const {
+  const auto& row = index_[static_cast<size_t>(kind)];
+  return index < row.size() ? row[index] : nobody;
 }
 
 void shell_group::send(const address& from, const address& to, shell_message message) {
-  const bool mine = to.node == node_ && find(to.kind, to.index) != nullptr;
+  const bool mine = to.node == node_ && has(to.kind, to.index);
   if (mine)
     inside_.push_back({from, to, std::move(message)});
   else
@@ -63,11 +63,11 @@ void shell_group::hand_over(envelope& e, time_point now) {
     for (uint32_t i = 0; i < shells_.size(); ++i) deliver(i);
     return;
   }
-  const auto it = index_.find(key_of(e.to.kind, e.to.index));
-  if (it == index_.end()) return;
+  const auto position = find(e.to.kind, e.to.index);
+  if (position == nobody) return;
   // A message to an earlier life of this node is void.
-  if (e.to.life.value != 0 && e.to.life != shells_[it->second].actor->self().life) return;
-  deliver(it->second);
+  if (e.to.life.value != 0 && e.to.life != shells_[position].actor->self().life) return;
+  deliver(position);
 }
 
 void shell_group::settle(time_point now) {
@@ -79,9 +79,9 @@ void shell_group::settle(time_point now) {
       hand_over(e, now);
     }
     if (touched_.empty()) break;
-    auto round = std::move(touched_);
-    touched_.clear();
-    for (auto i : round) {
+    round_.clear();
+    round_.swap(touched_);
+    for (auto i : round_) {
       shells_[i].touched = false;
       shells_[i].actor->on_time(now);
       wakeups_.set(i, shells_[i].actor->next_wakeup());

@@ -4,7 +4,6 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "actors/shell.hpp"
@@ -44,7 +43,7 @@ class shell_group final : public outbox {
   /// What the shells still have to finish before their node may leave.
   size_t unfinished() const;
   size_t size() const { return shells_.size(); }
-  bool has(role kind, uint32_t index) const { return find(kind, index) != nullptr; }
+  bool has(role kind, uint32_t index) const { return find(kind, index) != nobody; }
   std::vector<address> names() const;
 
   // outbox
@@ -57,7 +56,8 @@ class shell_group final : public outbox {
   };
 
   void adopt(std::unique_ptr<shell> s);
-  hosted* find(role kind, uint32_t index) const;
+  static constexpr uint32_t nobody = ~0u;
+  uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
   void hand_over(envelope& e, time_point now);
   void settle(time_point now);
@@ -65,10 +65,10 @@ class shell_group final : public outbox {
   carrier& beyond_;
   node_id node_{~0u};
   std::vector<hosted> shells_;
-  std::unordered_map<uint64_t, uint32_t> index_;  ///< role and index → position
+  std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
   std::deque<envelope> inside_;
   std::vector<envelope> leaving_;
-  std::vector<uint32_t> touched_;
+  std::vector<uint32_t> touched_, round_;
   tournament<time_point> wakeups_{never};
 };
 
