@@ -7,7 +7,7 @@
 
 namespace troupe {
 namespace {
-constexpr std::array<std::string_view, arrival_kind_count> names{"constant", "poisson", "gamma"};
+constexpr std::array<std::string_view, arrival_kind_count> names{"poisson", "constant", "gamma"};
 }
 
 std::string_view to_string(arrival_kind k) { return names[static_cast<size_t>(k)]; }

@@ -3,15 +3,11 @@
 #include <string_view>
 
 #include "messages/time.hpp"
+#include "messages/workload.hpp"
 #include "policies/random.hpp"
 
 namespace troupe {
 
-enum class arrival_kind : uint16_t {
-  constant,  ///< equal gaps, the first one cut at random
-  poisson,   ///< exponential gaps
-  gamma      ///< gamma-distributed gaps: as regular or as bursty as `cv` says
-};
 inline constexpr size_t arrival_kind_count = 3;
 std::string_view to_string(arrival_kind k);
 bool parse_arrival_kind(std::string_view name, arrival_kind& out);

@@ -1,0 +1,72 @@
+// A cluster small enough to see through: a head, a second gateway, two workers with two slots each.
+#pragma once
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tools/sim/world.hpp"
+
+namespace troupe::sim {
+
+inline cluster_spec small_cluster() {
+  cluster_spec c;
+  c.name = "small";
+  c.hash = "0123456789abcdef";
+  const auto node = [&](const char* name, std::vector<node_role> roles) {
+    node_spec n;
+    n.name = name;
+    n.roles = std::move(roles);
+    c.nodes.push_back(n);
+  };
+  node("head", {node_role::gateway, node_role::scheduler});
+  node("door", {node_role::gateway});
+  node("left", {node_role::worker});
+  node("right", {node_role::worker});
+  const auto model = [&](const char* name, duration slo, latency_model latency) {
+    model_spec m;
+    m.name = name;
+    m.slo = slo;
+    m.origin = profile_origin::given;
+    m.latency = latency;
+    m.max_batch = 16;
+    m.input_bytes = 24;
+    m.output_bytes = 16;
+    c.models.push_back(m);
+  };
+  model("quick", 30ms, {500us, 2ms});
+  model("slow", 100ms, {2ms, 10ms});
+  model("rare", 60ms, {1ms, 5ms});
+  for (uint32_t i = 0; i < 4; ++i)
+    c.slots.push_back({node_id{2 + i / 2}, i % 2, device_kind::emulated, 1, 0, 0, 1});
+  c.policy.network = {200us, 10us};
+  c.policy.response = 1ms;
+  c.limits.pool_bytes = 1 << 20;
+  c.limits.request_timeout = 500ms;
+  c.limits.heartbeat = 50ms;
+  c.limits.node_timeout = 300ms;
+  return c;
+}
+
+inline workload_spec small_workload(const cluster_spec& c, duration length = 2s) {
+  workload_spec w;
+  w.length = length;
+  const double rates[] = {200, 80, 20};
+  for (uint32_t i = 0; i < c.models.size(); ++i) {
+    model_load l;
+    l.model = model_id{i};
+    l.rate_rps = rates[i % 3];
+    l.slo = c.models[i].slo;
+    l.latency = c.models[i].latency;
+    w.models.push_back(l);
+  }
+  w.clocks = {3h, 50};
+  return w;
+}
+
+inline std::string told(const world_result& r, uint64_t seed) {
+  std::string out = fmt::format("seed {}:", seed);
+  for (const auto& v : r.violations)
+    out += fmt::format("\n  at {:.6f} s: {}: {}", to_seconds(v.at), v.check, v.what);
+  return out;
+}
+
+}  // namespace troupe::sim

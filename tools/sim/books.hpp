@@ -1,0 +1,41 @@
+// The clients' own books: what they asked, and what became of it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/time.hpp"
+#include "policies/latency_histogram.hpp"
+
+namespace troupe::sim {
+
+/// How a request ended for its client. The last two are the client's own finding: it was never accepted; its
+/// gateway died with it.
+enum class fate : uint8_t { finished, dropped, failed, refused, lost_with_gateway };
+inline constexpr size_t fate_count = 5;
+
+/// A request that was offered and has no fate yet.
+struct client_request_record {
+  request_id id;
+  model_id model;
+  uint32_t rows = 1;
+  node_id gateway;
+  uint64_t input_bytes = 0;
+  duration offered_at{};
+  duration accepted_at{};  ///< later than offered if the gateway stood still
+  duration slo{};
+  bool accepted = false;
+  bool measured = false;         ///< offered after the warm-up
+  std::vector<node_id> workers;  ///< that were ordered to run it
+};
+
+/// Of the requests of one model.
+struct model_books {
+  uint64_t offered = 0;
+  uint64_t fates[fate_count] = {};
+  uint64_t in_slo = 0;  ///< finished and in time
+  latency_histogram latency;
+  uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,164 @@
+#include "tools/sim/clients.hpp"
+
+#include <algorithm>
+
+#include "actors/cast.hpp"
+
+namespace troupe::sim {
+
+clients::clients(const surroundings& s, const options& o)
+    : around_(s),
+      options_(o),
+      random_(o.seed, "clients"),
+      sources_(s.workload.models.size()),
+      books_(s.workload.models.size()) {
+  for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
+    ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
+    if (s.cluster.nodes[i].has(node_role::gateway)) gateways_.push_back(node_id{i});
+  }
+}
+
+void clients::start() {
+  start_ = around_.time.now();
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const auto& load = around_.workload.models[i];
+    if (load.rate_rps <= 0) continue;
+    ++running_;
+    sources_[i].emplace(arrival_spec{load.arrivals, load.rate_rps, load.gamma_cv}, time_point{},
+                        random_stream(options_.seed, "arrivals", i));
+    schedule_next(i);
+  }
+}
+
+/// Arrivals are drawn at the initial rate; segments stretch and squeeze time.
+duration clients::real_time(duration operational) const {
+  duration at{}, left = operational;
+  double scale = 1;
+  for (const auto& s : around_.workload.segments) {
+    const auto passes = duration{static_cast<int64_t>(static_cast<double>((s.at - at).count()) * scale)};
+    if (passes >= left) break;
+    left -= passes;
+    at = s.at;
+    scale = s.scale;
+  }
+  if (scale <= 0) return duration::max();
+  const double rest = static_cast<double>(left.count()) / scale;
+  return rest > 1e18 ? duration::max() : at + duration{static_cast<int64_t>(rest)};
+}
+
+void clients::schedule_next(size_t model) {
+  const auto at = real_time(sources_[model]->next().time_since_epoch());
+  if (at >= around_.workload.length) {
+    --running_;
+    return;
+  }
+  around_.time.at(start_ + at, sim_event::client, [this, model] {
+    offer(model);
+    schedule_next(model);
+  });
+}
+
+void clients::offer(size_t model) {
+  const auto& load = around_.workload.models[model];
+  client_request_record r;
+  r.model = model_id{static_cast<uint32_t>(model)};
+  r.rows = load.rows;
+  r.slo = load.slo;
+  r.offered_at = around_.time.now();
+  r.measured = r.offered_at - start_ >= around_.workload.warmup;
+  r.gateway = gateways_[random_.below(gateways_.size())];
+  ++total_.offered;
+  if (r.measured) ++books_[model].offered;
+  if (around_.cast_of(r.gateway) == nullptr) return end(r, fate::refused);
+  const auto ticket = next_ticket_++;
+  at_the_door_.emplace(ticket, std::move(r));
+  // A gateway that stands still takes it later.
+  around_.time.at(around_.time.now(), sim_event::client, at_the_door_.at(ticket).gateway,
+                  [this, ticket] { knock(ticket); });
+}
+
+void clients::knock(uint64_t ticket) {
+  auto r = std::move(at_the_door_.at(ticket));
+  at_the_door_.erase(ticket);
+  auto& gateway = *around_.cast_of(r.gateway);
+  const uint64_t bytes = uint64_t{input_row_of(around_.cluster.models[r.model.value])} * r.rows;
+  const auto slot = gateway.pool().take(bytes);
+  if (!slot) return end(r, fate::refused);
+  const auto now = around_.clock_of(r.gateway);
+  request asked;
+  asked.id = r.id = gateway.next_request_id();
+  asked.model = r.model;
+  asked.rows = r.rows;
+  asked.arrival = now;
+  asked.deadline = now + r.slo;
+  asked.input = slot->region;
+  fill_input(r.id, slot->payload);
+  r.input_bytes = bytes;
+  r.accepted = true;
+  r.accepted_at = around_.time.now();
+  around_.ledgers.accepted(r.gateway, r.model);
+  if (options_.hang_up > 0 && random_.uniform() < options_.hang_up) {
+    const auto patience =
+        duration{static_cast<int64_t>(random_.uniform() * 2 * static_cast<double>(r.slo.count()))};
+    around_.time.at(around_.time.now() + patience, sim_event::client, r.gateway, [&gateway, id = r.id] {
+      gateway.office().tell(gateway.gateway_address(), client_gone{id});
+    });
+  }
+  open_.emplace(r.id, std::move(r));
+  gateway.office().tell(gateway.gateway_address(), client_request{asked});
+}
+
+void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
+  const auto it = open_.find(id);
+  around_.ledgers.answered(gateway, it == open_.end() ? model_id{} : it->second.model, how);
+  if (it == open_.end()) return around_.fates.unknown_answer(id);
+  auto r = std::move(it->second);
+  open_.erase(it);
+  switch (how.kind) {
+    case outcome::fate::finished:
+      around_.bytes.answered(r, how.output,
+                             uint64_t{output_row_of(around_.cluster.models[r.model.value])} * r.rows);
+      return end(r, fate::finished);
+    case outcome::fate::dropped: return end(r, fate::dropped);
+    case outcome::fate::failed: around_.calm.failed(id, how.error); return end(r, fate::failed);
+  }
+}
+
+void clients::gateway_died(node_id gateway) {
+  for (auto it = at_the_door_.begin(); it != at_the_door_.end();) {
+    if (it->second.gateway != gateway) {
+      ++it;
+      continue;
+    }
+    end(it->second, fate::refused);
+    it = at_the_door_.erase(it);
+  }
+  std::vector<request_id> lost;
+  for (const auto& [id, r] : open_)
+    if (r.gateway == gateway) lost.push_back(id);
+  for (const auto id : lost) {
+    end(open_.at(id), fate::lost_with_gateway);
+    open_.erase(id);
+  }
+}
+
+client_request_record* clients::find(request_id id) {
+  const auto it = open_.find(id);
+  return it == open_.end() ? nullptr : &it->second;
+}
+
+void clients::end(client_request_record& r, fate how) {
+  const auto now = around_.time.now();
+  if (r.accepted) around_.faults.request_ended(r, now);
+  const auto count = [&](model_books& b) {
+    ++b.fates[static_cast<size_t>(how)];
+    if (how != fate::finished) return;
+    const auto took = now - r.offered_at;
+    b.latency.add(took);
+    b.in_slo += took <= r.slo;
+  };
+  count(total_);
+  if (r.measured) count(books_[r.model.value]);
+}
+
+}  // namespace troupe::sim

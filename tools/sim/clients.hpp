@@ -1,0 +1,93 @@
+// The simulated clients: open-loop arrivals that enter behind HTTP, each request with bytes of its own.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/gateway.hpp"
+#include "messages/workload.hpp"
+#include "policies/arrivals.hpp"
+#include "tools/sim/faults.hpp"
+#include "tools/sim/invariants.hpp"
+#include "tools/sim/timeline.hpp"
+
+namespace troupe {
+class cast;
+}
+
+namespace troupe::sim {
+
+class clients {
+ public:
+  struct surroundings {
+    const cluster_spec& cluster;
+    const workload_spec& workload;
+    timeline& time;
+    /// The actors of a node; null while it has no process.
+    std::function<cast*(node_id)> cast_of;
+    std::function<time_point(node_id)> clock_of;
+    fate_check& fates;
+    ledger_check& ledgers;
+    bytes_check& bytes;
+    calm_check& calm;
+    fault_log& faults;
+  };
+  struct options {
+    double hang_up = 0;  ///< this share of the clients goes away before twice the SLO
+    uint64_t seed = 1;
+  };
+
+  clients(const surroundings& s, const options& o);
+
+  /// The workload begins.
+  void start();
+  /// Whether more requests are to come.
+  bool done() const { return running_ == 0; }
+  size_t waiting() const { return open_.size(); }
+
+  /// What the gateway of a node answers goes here.
+  client_port& port(node_id gateway) { return *ports_[gateway.value]; }
+  /// The process of this node is over.
+  void gateway_died(node_id gateway);
+
+  client_request_record* find(request_id id);
+  /// Of the requests offered after the warm-up, by model.
+  const std::vector<model_books>& books() const { return books_; }
+  /// Of all requests.
+  const model_books& total() const { return total_; }
+  duration started_at() const { return start_; }
+
+ private:
+  struct port_of_node final : client_port {
+    port_of_node(clients& c, node_id n) : all(c), node(n) {}
+    void answer(request_id id, const outcome& how) override { all.on_answer(node, id, how); }
+    clients& all;
+    const node_id node;
+  };
+
+  void schedule_next(size_t model);
+  duration real_time(duration operational) const;
+  void offer(size_t model);
+  void knock(uint64_t ticket);
+  void on_answer(node_id gateway, request_id id, const outcome& how);
+  void end(client_request_record& r, fate how);
+
+  const surroundings around_;
+  const options options_;
+  random_stream random_;
+  std::vector<std::unique_ptr<port_of_node>> ports_;
+  std::vector<node_id> gateways_;
+  std::vector<std::optional<arrival_process>> sources_;
+  size_t running_ = 0;  ///< sources that have not ended
+  duration start_{};
+  uint64_t next_ticket_ = 1;
+  std::map<uint64_t, client_request_record> at_the_door_;
+  std::unordered_map<request_id, client_request_record> open_;
+  std::vector<model_books> books_;
+  model_books total_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,46 @@
+// Faults: those that a seed chooses, and whom each one hits.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "messages/cluster.hpp"
+#include "messages/workload.hpp"
+#include "tools/sim/books.hpp"
+
+namespace troupe::sim {
+
+/// What the workload lists and what the seed adds, by time.
+std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster, uint64_t seed);
+
+/// Whether the fault is one of a node, not of links.
+bool is_of_node(fault_kind k);
+
+/// How often faults of each kind began.
+using fault_counts = std::array<uint64_t, fault_kind_count>;
+
+/// Knows which faults are in effect, and counts the requests in flight that they hit: those whose gateway,
+/// scheduler, worker, or a link between these, was affected between their arrival and their fate.
+class fault_log {
+ public:
+  explicit fault_log(node_id scheduler) : scheduler_(scheduler) {}
+
+  /// Times are true ones.
+  void begin(const fault_spec& f, duration from, duration until);
+  void request_ended(const client_request_record& r, duration now);
+
+  const fault_counts& injected() const { return injected_; }
+  const fault_counts& hits() const { return hits_; }
+
+ private:
+  struct interval {
+    fault_spec fault;
+    duration from, until;
+  };
+  bool hits(const fault_spec& f, const client_request_record& r) const;
+
+  const node_id scheduler_;
+  std::vector<interval> recent_;
+  fault_counts injected_{}, hits_{};
+};
+
+}  // namespace troupe::sim

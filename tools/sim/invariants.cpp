@@ -1,0 +1,120 @@
+#include "tools/sim/invariants.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "gpu/emulated_device.hpp"
+
+namespace troupe::sim {
+
+void fate_check::unknown_answer(request_id id) {
+  violations_.add("fate", fmt::format("request {:x} was answered a second time, or never asked", id.value));
+}
+
+void fate_check::at_end(size_t unfinished) {
+  if (unfinished > 0) violations_.add("fate", fmt::format("{} requests never got a fate", unfinished));
+}
+
+void ledger_check::answered(node_id gateway, model_id model, const outcome& how) {
+  auto& f = count_[{gateway, model}];
+  switch (how.kind) {
+    case outcome::fate::finished: ++f.finished; break;
+    case outcome::fate::dropped: ++f.dropped[static_cast<size_t>(how.reason)]; break;
+    case outcome::fate::failed: ++f.failed[static_cast<size_t>(how.error)]; break;
+  }
+}
+
+void ledger_check::begin(node_id gateway) {
+  std::erase_if(count_, [&](const auto& x) { return x.first.first == gateway; });
+}
+
+void ledger_check::report(node_id gateway, const std::vector<std::string>& models, const group_report& said) {
+  std::map<std::string, fates> theirs;
+  double in_flight = 0;
+  const auto label = [](const metric& m, const char* key) -> std::string_view {
+    for (const auto& [k, v] : m.labels)
+      if (k == key) return v;
+    return "";
+  };
+  for (const auto& m : said.metrics) {
+    if (m.name == "troupe_ledger_balanced" && m.value != 1)
+      violations_.add("ledger", fmt::format("the ledger of gateway node {} does not balance", gateway.value));
+    if (m.name == "troupe_requests_in_flight") in_flight = m.value;
+    const std::string model{label(m, "model")};
+    const auto n = static_cast<uint64_t>(m.value);
+    if (m.name == "troupe_requests_accepted_total") theirs[model].accepted = n;
+    if (m.name == "troupe_requests_finished_total") theirs[model].finished = n;
+    for (size_t i = 1; m.name == "troupe_requests_dropped_total" && i < drop_reason_count; ++i)
+      if (label(m, "reason") == to_string(static_cast<drop_reason>(i))) theirs[model].dropped[i] = n;
+    for (size_t i = 1; m.name == "troupe_requests_failed_total" && i < failure_count; ++i)
+      if (label(m, "reason") == to_string(static_cast<failure>(i))) theirs[model].failed[i] = n;
+  }
+  uint64_t open = 0;
+  for (uint32_t i = 0; i < models.size(); ++i) {
+    const auto& ours = count_[{gateway, model_id{i}}];
+    open += ours.accepted - ours.finished - ours.total_dropped() - ours.total_failed();
+    if (theirs[models[i]] == ours) continue;
+    const auto& t = theirs[models[i]];
+    violations_.add(
+        "ledger",
+        fmt::format("gateway node {}, model {}: accepted, finished, dropped, failed: the ledger says {}, "
+                    "{}, {}, {}, the clients {}, {}, {}, {}",
+                    gateway.value, models[i], t.accepted, t.finished, t.total_dropped(), t.total_failed(),
+                    ours.accepted, ours.finished, ours.total_dropped(), ours.total_failed()));
+  }
+  if (open != static_cast<uint64_t>(in_flight))
+    violations_.add("ledger",
+                    fmt::format("gateway node {} has {} requests in flight, its clients wait for {}",
+                                gateway.value, in_flight, open));
+}
+
+void start_check::started(slot_id slot, const order_book::order& o, time_point now) {
+  if (now > o.start_by)
+    violations_.add("late start",
+                    fmt::format("batch {} of model {} started on slot {} {} ms after its latest",
+                                o.batch.value, o.model.value, slot.value, to_ms(now - o.start_by)));
+}
+
+void start_check::started(slot_id slot, request_id id, duration now, duration latest) {
+  if (now > latest + tolerance_)
+    violations_.add("late start",
+                    fmt::format("request {:x} started on slot {} {} ms too late for its deadline", id.value,
+                                slot.value, to_ms(now - latest)));
+}
+
+void slot_check::started_while_running(slot_id slot) {
+  violations_.add("one batch a slot",
+                  fmt::format("slot {} started a batch while it ran another", slot.value));
+}
+
+void bytes_check::foreign_input(slot_id slot, model_id model) {
+  violations_.add("bytes", fmt::format("slot {} ran inputs of model {} that nobody ordered it to run",
+                                       slot.value, model.value));
+}
+
+void bytes_check::answered(const client_request_record& r, std::span<const std::byte> output,
+                           size_t expected_bytes) {
+  thread_local std::vector<std::byte> input, expected;
+  input.resize(r.input_bytes);
+  expected.resize(expected_bytes);
+  fill_input(r.id, input);
+  emulated_output(input, expected);
+  if (output.size() != expected.size() || std::memcmp(output.data(), expected.data(), output.size()) != 0)
+    violations_.add("bytes",
+                    fmt::format("the client of request {:x} got an output that is not its own", r.id.value));
+}
+
+void memory_check::at_end(node_id node, size_t slots, uint64_t bytes) {
+  if (slots > 0)
+    violations_.add("memory",
+                    fmt::format("node {} still holds {} slots, {} bytes", node.value, slots, bytes));
+}
+
+void calm_check::failed(request_id id, failure why) {
+  if (calm_)
+    violations_.add(
+        "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
+}
+
+}  // namespace troupe::sim

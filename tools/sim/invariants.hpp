@@ -1,0 +1,101 @@
+// What must hold in every run, whatever goes wrong: one small checker each. They see what an onlooker of the
+// whole cluster sees, and count for themselves.
+#pragma once
+#include <array>
+#include <map>
+
+#include "actors/caf_types.hpp"
+#include "actors/gateway.hpp"
+#include "gpu/device.hpp"
+#include "policies/ledger.hpp"
+#include "tools/sim/books.hpp"
+#include "tools/sim/order_book.hpp"
+#include "tools/sim/violations.hpp"
+
+namespace troupe::sim {
+
+/// Every request gets exactly one fate, and all of them by the end.
+class fate_check {
+ public:
+  explicit fate_check(violations& v) : violations_(v) {}
+  void unknown_answer(request_id id);
+  void at_end(size_t unfinished);
+
+ private:
+  violations& violations_;
+};
+
+/// A gateway's ledger balances and agrees with what its clients counted.
+class ledger_check {
+ public:
+  explicit ledger_check(violations& v) : violations_(v) {}
+
+  void accepted(node_id gateway, model_id model) { ++count_[{gateway, model}].accepted; }
+  void answered(node_id gateway, model_id model, const outcome& how);
+  /// The process on the node has begun: its books are empty.
+  void begin(node_id gateway);
+  void report(node_id gateway, const std::vector<std::string>& models, const group_report& said);
+
+ private:
+  violations& violations_;
+  std::map<std::pair<node_id, model_id>, fates> count_;
+};
+
+/// No batch starts after the latest time that its order allows, nor when it cannot meet the deadlines of its
+/// requests any more.
+class start_check {
+ public:
+  /// `tolerance`: by how much clocks may be wrong beyond what the cluster assumes.
+  start_check(violations& v, duration tolerance) : violations_(v), tolerance_(tolerance) {}
+  void started(slot_id slot, const order_book::order& o, time_point now);
+  /// `latest`, in true time: when the batch must have started for this request.
+  void started(slot_id slot, request_id id, duration now, duration latest);
+
+ private:
+  violations& violations_;
+  const duration tolerance_;
+};
+
+/// No slot runs two batches at once.
+class slot_check {
+ public:
+  explicit slot_check(violations& v) : violations_(v) {}
+  void started_while_running(slot_id slot);
+
+ private:
+  violations& violations_;
+};
+
+/// No batch runs bytes of requests that it was not ordered to run, no client gets another's output.
+class bytes_check {
+ public:
+  explicit bytes_check(violations& v) : violations_(v) {}
+  void foreign_input(slot_id slot, model_id model);
+  void answered(const client_request_record& r, std::span<const std::byte> output, size_t expected_bytes);
+
+ private:
+  violations& violations_;
+};
+
+/// When all is done and acknowledged, the pools of living nodes are empty.
+class memory_check {
+ public:
+  explicit memory_check(violations& v) : violations_(v) {}
+  void at_end(node_id node, size_t slots, uint64_t bytes);
+
+ private:
+  violations& violations_;
+};
+
+/// A run in which nothing goes wrong fails no request.
+class calm_check {
+ public:
+  calm_check(violations& v, bool calm) : violations_(v), calm_(calm) {}
+  void failed(request_id id, failure why);
+
+ private:
+  violations& violations_;
+  const bool calm_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,55 @@
+// What each slot was ordered to run, as an onlooker sees it at the worker's door.
+#pragma once
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "messages/scheduling.hpp"
+#include "tools/sim/payload.hpp"
+
+namespace troupe::sim {
+
+class order_book {
+ public:
+  struct order {
+    batch_id batch;
+    model_id model;
+    time_point start_by;  ///< the worker's clock
+    std::vector<request_id> requests;
+    std::vector<uint64_t> inputs;  ///< hashes, one a request
+  };
+
+  void add(const batch_order& o) {
+    order x{o.batch, o.model, o.start_by, {}, {}};
+    for (const auto& r : o.requests) {
+      x.requests.push_back(r.id);
+      x.inputs.push_back(input_hash(r.id, r.input.size));
+    }
+    auto& mine = slots_[o.slot];
+    mine.push_back(std::move(x));
+    if (mine.size() > remembered) mine.pop_front();
+  }
+
+  /// The order that runs when `slot` starts with these inputs: the one that may start latest of those that
+  /// name them all. Null: nobody ordered them.
+  const order* find(slot_id slot, model_id model, const std::vector<uint64_t>& inputs) const {
+    const order* found = nullptr;
+    const auto mine = slots_.find(slot);
+    if (mine == slots_.end()) return nullptr;
+    for (const auto& o : mine->second) {
+      if (o.model != model) continue;
+      const bool all = std::all_of(inputs.begin(), inputs.end(), [&](uint64_t hash) {
+        return std::find(o.inputs.begin(), o.inputs.end(), hash) != o.inputs.end();
+      });
+      if (all && (found == nullptr || o.start_by > found->start_by)) found = &o;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr size_t remembered = 8;  // a worker holds four
+  std::map<slot_id, std::deque<order>> slots_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,106 @@
+#include "tools/sim/process.hpp"
+
+#include <caf/all.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
+
+#include "tools/sim/payload.hpp"
+
+namespace troupe::sim {
+namespace {
+
+model_signature signature_of(const model_spec& m) {
+  const auto bytes = [](const char* name, uint32_t n) { return tensor_spec{name, data_type::uint8, {n}}; };
+  return {{bytes("input", input_row_of(m))}, {bytes("output", output_row_of(m))}};
+}
+
+}  // namespace
+
+process::process(node_id self, uint64_t number, const world& w)
+    : self_(self),
+      number_(number),
+      world_(w),
+      fabric_(make_sim_fabric(w.time, w.network, w.memory, self, number, w.clock)) {
+  for (uint32_t i = 0; i < w.cluster.slots.size(); ++i) {
+    const auto& s = w.cluster.slots[i];
+    if (s.node == self)
+      devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, w.seed + i}, w.devices);
+  }
+  w.network.attach(self, sim_lane::control, this);
+  const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };
+  cast_ =
+      std::make_unique<cast>(w.cluster, self,
+                             cast::world{.system = w.system,
+                                         .time = w.clock,
+                                         .carrier = *fabric_,
+                                         .control = *this,
+                                         .clients = w.clients,
+                                         .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
+                                         .spawn_host =
+                                             [this, waker](std::unique_ptr<shell_group> group) {
+                                               return spawn_scheduled_host(
+                                                   world_.system, std::move(group), world_.clock, waker,
+                                                   [this](const envelope& e) { world_.delivered(self_, e); });
+                                             },
+                                         .host_per_shell = true,
+                                         .wake = waker,
+                                         .next_life = w.next_life,
+                                         .on_ready = [this](bool ready) { ready_ = ready; },
+                                         .on_drained = [] {},
+                                         .on_refused = [](const std::string&) {}});
+  w.time.at(w.time.now() + 5ms, sim_event::job, self, [this] { load_devices(); });
+}
+
+process::~process() = default;
+
+void process::load_devices() {
+  for (auto& [slot, device] : devices_) {
+    std::vector<loaded_model> loaded;
+    for (uint32_t i = 0; i < world_.cluster.models.size(); ++i) {
+      const auto& m = world_.cluster.models[i];
+      loaded.push_back(device.load(model_id{i}, {m.name, "", signature_of(m), m.latency, m.max_batch}));
+    }
+    caf::anon_send(cast_->node_actor(), cast_->describe(slot, loaded));
+  }
+}
+
+void process::send(control_frame frame) {
+  std::vector<char> bytes;
+  caf::binary_serializer sink(world_.system, bytes);
+  if (sink(frame)) throw std::logic_error("a control frame cannot be written");
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  world_.network.send(self_, frame.to.node, sim_lane::control, 0, {begin, begin + bytes.size()});
+}
+
+void process::receive(node_id, std::span<sim_packet> packets) {
+  for (const auto& p : packets) {
+    control_frame frame;
+    caf::binary_deserializer source(world_.system, reinterpret_cast<const char*>(p.bytes.data()),
+                                    p.bytes.size());
+    if (source(frame)) throw std::logic_error("a control frame cannot be read");
+    caf::anon_send(cast_->node_actor(), std::move(frame));
+  }
+}
+
+void process::wake(const caf::actor& who, time_point due) {
+  auto& a = alarms_[who.id()];
+  if (!a.who) a.who = who;
+  a.due = due;
+  if (due < a.scheduled) schedule(a, due);
+}
+
+void process::schedule(alarm& a, time_point t) {
+  a.scheduled = t;
+  world_.time.at_local(t, sim_event::wake, self_, [this, &a, t] {
+    if (a.scheduled != t) return;
+    a.scheduled = never;
+    if (a.due <= world_.clock.now()) {
+      a.due = never;
+      caf::anon_send(a.who, wake_atom_v);
+    } else if (a.due != never) {
+      schedule(a, a.due);
+    }
+  });
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,66 @@
+// One process of a simulated node, from its start to its death: a cast on simulated lanes and devices.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/cast.hpp"
+#include "tools/sim/timeline.hpp"
+#include "tools/sim/watched_device.hpp"
+#include "transport/sim_fabric.hpp"
+
+namespace troupe::sim {
+
+class process final : private control_lane, private sim_port {
+ public:
+  struct world {
+    caf::actor_system& system;
+    const cluster_spec& cluster;
+    timeline& time;
+    sim_network& network;
+    sim_memory& memory;
+    const sim_clock& clock;
+    client_port& clients;
+    device_watch& devices;
+    std::function<void(node_id, const envelope&)> delivered;
+    std::function<incarnation(incarnation last)> next_life;
+    uint64_t seed = 1;
+  };
+
+  /// Its node has begun a process on the time line. `number` is nobody else's.
+  process(node_id self, uint64_t number, const world& w);
+  ~process() override;
+  process(const process&) = delete;
+  process& operator=(const process&) = delete;
+
+  bool ready() const { return ready_; }
+  uint64_t number() const { return number_; }
+  cast& actors() { return *cast_; }
+  /// Tells the actors to end; once they have, it may be destroyed.
+  void kill() { cast_->stop(); }
+
+ private:
+  struct alarm {
+    caf::actor who;
+    time_point due = never;
+    time_point scheduled = never;  ///< what is on the time line, `due` or earlier
+  };
+
+  void send(control_frame frame) override;
+  void receive(node_id from, std::span<sim_packet> packets) override;
+  void broken(node_id, duration) override {}  // the data lane notices, or the silence
+  void wake(const caf::actor& who, time_point due);
+  void schedule(alarm& a, time_point t);
+  void load_devices();
+
+  const node_id self_;
+  const uint64_t number_;
+  const world world_;
+  std::unique_ptr<fabric> fabric_;
+  std::map<slot_id, watched_device> devices_;
+  std::unordered_map<caf::actor_id, alarm> alarms_;
+  std::unique_ptr<cast> cast_;
+  bool ready_ = false;
+};
+
+}  // namespace troupe::sim

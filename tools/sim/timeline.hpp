@@ -1,0 +1,76 @@
+// The time line of a simulated cluster: one queue of events for all nodes.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "policies/random.hpp"
+#include "tools/sim/sim_clock.hpp"
+#include "transport/sim_network.hpp"
+
+namespace troupe::sim {
+
+/// Events run in the order of (time, kind, when they were scheduled). A node stands still while it is frozen:
+/// its events wait; the events of a process that is over never run.
+class timeline final : public sim_timeline {
+ public:
+  timeline(uint64_t seed, size_t nodes) : random_(seed, "network"), nodes_(nodes) {}
+
+  /// One clock a node, in their order; they outlive the time line.
+  void set_clock(node_id n, const sim_clock& c) { nodes_[n.value].time = &c; }
+
+  // sim_timeline
+  duration now() const override { return now_; }
+  void at(duration t, sim_event kind, node_id owner, std::function<void()> action) override;
+  void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) override;
+  uint64_t draw() override { return random_(); }
+
+  /// Of the world itself.
+  void at(duration t, sim_event kind, std::function<void()> action);
+
+  /// Advances to the next event, which is at `until` or earlier, and runs it; else to `until`.
+  bool step(duration until);
+
+  /// The process of this node begins or ends.
+  void begin_process(node_id n) { nodes_[n.value].alive = true; }
+  void end_process(node_id n);
+  void freeze(node_id n) { ++nodes_[n.value].frozen; }
+  void thaw(node_id n);
+  bool frozen(node_id n) const { return nodes_[n.value].frozen > 0; }
+
+  const duration& truth() const { return now_; }
+  uint64_t steps() const { return steps_; }
+
+ private:
+  struct job {
+    std::function<void()> run;
+    uint32_t owner = 0;
+    uint32_t process = 0;  ///< which of the owner's
+  };
+  struct entry {
+    duration at;
+    uint64_t order;  ///< kind, then sequence
+    uint32_t place;  ///< of its job
+    bool operator>(const entry& o) const { return at != o.at ? at > o.at : order > o.order; }
+  };
+  struct node_state {
+    const sim_clock* time = nullptr;
+    uint32_t process = 0;
+    bool alive = false;
+    int frozen = 0;
+    std::vector<entry> waiting;  ///< came due while it was frozen
+  };
+  static constexpr uint32_t world = ~0u;
+
+  void push(duration t, sim_event kind, job j);
+  void run(const entry& e);
+
+  random_stream random_;
+  std::vector<node_state> nodes_;
+  duration now_{};
+  uint64_t sequence_ = 0, steps_ = 0;
+  std::vector<entry> queue_;  ///< heap, earliest first
+  std::vector<job> jobs_;
+  std::vector<uint32_t> free_jobs_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,70 @@
+// A 64-bit hash over everything that a simulated run did: equal runs have equal ones.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/events.hpp"
+#include "messages/message.hpp"
+
+namespace troupe::sim {
+
+class trace {
+ public:
+  uint64_t hash() const { return hash_; }
+
+  /// `e` is delivered to an actor of `node` at true time `at`.
+  void delivered(duration at, node_id node, const envelope& e) {
+    add(at);
+    add(node);
+    add(e.from);
+    add(e.to);
+    add(static_cast<uint64_t>(e.body.index()));
+    std::visit([this](const auto& m) { add(m); }, e.body);
+  }
+
+  template <class T>
+  void add(const T& x) {
+    if constexpr (message_type<T>) {
+      std::apply([this](const auto&... f) { (add(f), ...); }, x.fields());
+    } else if constexpr (is_strong_id<T>) {
+      mix(x.value);
+    } else if constexpr (std::is_same_v<T, time_point>) {
+      mix(static_cast<uint64_t>(x.time_since_epoch().count()));
+    } else if constexpr (std::is_same_v<T, duration>) {
+      mix(static_cast<uint64_t>(x.count()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      mix(std::bit_cast<uint64_t>(static_cast<double>(x)));
+    } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+      mix(static_cast<uint64_t>(x));
+    } else if constexpr (requires { x.begin(); }) {
+      mix(x.size());
+      for (const auto& e : x) add(e);
+    } else {
+      add_event(x);
+    }
+  }
+
+ private:
+  void add_event(const node_up& e) { (add(e.node), add(e.life)); }
+  void add_event(const node_down& e) { (add(e.node), add(e.life)); }
+  void add_event(const node_leaving& e) { (add(e.node), add(e.life)); }
+  void add_event(const reborn& e) { add(e.life); }
+  void add_event(const drain&) { mix(1); }
+  void add_event(const pulled& e) { (add(e.token), add(e.status)); }
+  void add_event(const device_ready&) { mix(2); }
+  void add_event(const client_request& e) { add(e.asked); }
+  void add_event(const client_gone& e) { add(e.id); }
+
+  /// The finaliser of MurmurHash3 (Appleby) over a running sum.
+  void mix(uint64_t x) {
+    hash_ = (hash_ ^ x) * 0xff51afd7ed558ccd;
+    hash_ = (hash_ ^ (hash_ >> 33)) + 0x9e3779b97f4a7c15;
+  }
+
+  uint64_t hash_ = 0x243f6a8885a308d3;
+};
+
+}  // namespace troupe::sim

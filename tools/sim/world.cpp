@@ -1,0 +1,347 @@
+#include "tools/sim/world.hpp"
+
+#include <fmt/format.h>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include "actors/caf_types.hpp"
+#include "tools/sim/clients.hpp"
+#include "tools/sim/invariants.hpp"
+#include "tools/sim/process.hpp"
+#include "tools/sim/timeline.hpp"
+#include "tools/sim/trace.hpp"
+
+namespace troupe::sim {
+namespace {
+
+struct system_config : caf::actor_system_config {
+  system_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    set("scheduler.policy", caf::atom("testing"));
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
+  for (const auto& load : workload.models) {
+    auto& m = cluster.models[load.model.value];
+    m.slo = load.slo;
+    if (load.latency != latency_model{}) m.latency = load.latency;
+  }
+  return cluster;
+}
+
+/// Clocks that run as differently as the cluster assumes at most need no tolerance.
+duration tolerance_for(const workload_spec& workload) {
+  constexpr double assumed_ppm = 200;
+  double worst = 2 * workload.clocks.max_drift_ppm;
+  for (const auto& f : workload.faults)
+    if (f.kind == fault_kind::clock_drift) worst += std::abs(f.drift_ppm);
+  if (workload.random_faults.count > 0 || workload.random_faults.per_minute > 0) worst += 100;
+  return worst <= assumed_ppm ? 20us
+                              : duration{static_cast<int64_t>(to_seconds(workload.length) * worst * 1e3)};
+}
+
+}  // namespace
+
+struct world::state final : device_watch {
+  state(cluster_spec c, workload_spec w, const world_options& o)
+      : options(o),
+        workload(std::move(w)),
+        cluster(adjusted(std::move(c), workload)),
+        system(config),
+        scheduler(dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler())),
+        time(o.seed, cluster.nodes.size()),
+        network(time, cluster, {}),
+        interleaving(o.seed, "interleaving"),
+        chance(o.seed, "world"),
+        broken(time.truth()),
+        fates(broken),
+        ledgers(broken),
+        starts(broken, tolerance_for(workload)),
+        slots(broken),
+        bytes(broken),
+        memories(broken),
+        calm(broken, workload.faults.empty() && workload.random_faults.count == 0 &&
+                         workload.random_faults.per_minute == 0),
+        hits(scheduler_of(cluster)),
+        asking({cluster, workload, time, [this](node_id n) { return cast_of(n); },
+                [this](node_id n) { return nodes[n.value].clock.now(); }, fates, ledgers, bytes, calm, hits},
+               {o.hang_up, o.seed}) {
+    random_stream r(o.seed, "clocks");
+    for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+      const auto offset = 1h + duration{static_cast<int64_t>(
+                                   r.uniform() * static_cast<double>(workload.clocks.max_offset.count()))};
+      const auto drift = (2 * r.uniform() - 1) * workload.clocks.max_drift_ppm;
+      nodes.push_back({sim_clock(time.truth(), offset, drift), nullptr, {}});
+    }
+    for (uint32_t i = 0; i < nodes.size(); ++i) time.set_clock(node_id{i}, nodes[i].clock);
+    for (const auto& m : cluster.models) model_names.push_back(m.name);
+    result.devices.resize(cluster.models.size());
+  }
+
+  ~state() override {
+    for (uint32_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].running) end_process(node_id{i}, false);
+  }
+
+  struct member {
+    sim_clock clock;
+    std::unique_ptr<process> running;
+    incarnation life;  ///< the latest
+  };
+
+  cast* cast_of(node_id n) { return nodes[n.value].running ? &nodes[n.value].running->actors() : nullptr; }
+
+  /// Runs ready actors, in an order that the seed chooses, until none is.
+  void settle() {
+    auto& jobs = scheduler.jobs;
+    while (!jobs.empty()) {
+      if (jobs.size() > 1) std::swap(jobs.front(), jobs[interleaving.below(jobs.size())]);
+      scheduler.run_once();
+    }
+  }
+  void run_until(duration t) {
+    while (time.step(t)) settle();
+  }
+
+  void begin_process(node_id id) {
+    auto& n = nodes[id.value];
+    if (n.running) return;
+    if (time.frozen(id))
+      return time.at(time.now() + 1ms, sim_event::fault, [this, id] { begin_process(id); });
+    time.begin_process(id);
+    ledgers.begin(id);
+    n.running = std::make_unique<process>(
+        id, ++processes,
+        process::world{system, cluster, time, network, memory, n.clock, asking.port(id), *this,
+                       [this](node_id at, const envelope& e) { delivered(at, e); },
+                       [&n](incarnation last) { return n.life = {std::max(n.life.value, last.value) + 1}; },
+                       options.seed});
+  }
+
+  void end_process(node_id id, bool reset) {
+    auto& n = nodes[id.value];
+    if (!n.running) return;
+    check_ledger(id);
+    asking.gateway_died(id);
+    time.end_process(id);
+    network.crash(id, reset);
+    n.running->kill();
+    settle();
+    const auto number = n.running->number();
+    n.running.reset();
+    // What was registered stays readable for a while, as shared memory does.
+    const auto grace = duration{static_cast<int64_t>(chance.below(2'000'000'000))};
+    time.at(time.now() + grace, sim_event::fault, [this, number] { memory.forget(number); });
+  }
+
+  void check_ledger(node_id id) {
+    if (!cluster.nodes[id.value].has(node_role::gateway) || !nodes[id.value].running) return;
+    group_report all;
+    for (const auto& host : cast_of(id)->office().hosts())
+      caf::anon_send(host, report_query{[&all](group_report r) {
+                       all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
+                     }});
+    settle();
+    ledgers.report(id, model_names, all);
+  }
+  void check_ledgers() {
+    for (uint32_t i = 0; i < nodes.size(); ++i) check_ledger(node_id{i});
+  }
+
+  void delivered(node_id at, const envelope& e) {
+    ++result.messages;
+    tracing.delivered(time.now(), at, e);
+    if (const auto* order = std::get_if<batch_order>(&e.body);
+        order != nullptr && e.to.kind == role::gpu_worker) {
+      orders.add(*order);
+      for (const auto& r : order->requests)
+        if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
+    }
+  }
+
+  // device_watch
+  void batch_started(slot_id slot, const batch_work& work, time_point now) override {
+    std::vector<uint64_t> inputs;
+    for (const auto& p : work.parts) inputs.push_back(fnv1a(p.input));
+    tracing.add(time.now());
+    tracing.add(inputs);
+    const auto* order = orders.find(slot, work.model, inputs);
+    if (order == nullptr) return bytes.foreign_input(slot, work.model);
+    starts.started(slot, *order, now);
+    for (const auto id : order->requests) {
+      const auto* asked = asking.find(id);
+      if (asked == nullptr) continue;
+      const auto& m = cluster.models[work.model.value];
+      starts.started(slot, id, time.now(), asked->accepted_at + asked->slo - m.latency(work.rows));
+    }
+  }
+  void batch_ended(slot_id, model_id model, uint32_t rows, duration took) override {
+    if (time.now() < measured_from || time.now() > measured_until) return;
+    auto& d = result.devices[model.value];
+    ++d.batches;
+    d.rows += rows;
+    d.busy += took;
+  }
+  void started_while_running(slot_id slot) override { slots.started_while_running(slot); }
+
+  void begin_fault(const fault_spec& f);
+  void end_fault(const fault_spec& f);
+  template <class Action>
+  void for_links(const fault_spec& f, Action&& action);
+
+  bool ready() const {
+    for (const auto& n : nodes)
+      if (!n.running || !n.running->ready()) return false;
+    return true;
+  }
+  void start_cluster();
+  void play();
+  void drain();
+  void check_end();
+
+  const world_options options;
+  const workload_spec workload;
+  const cluster_spec cluster;
+  system_config config;
+  caf::actor_system system;
+  caf::scheduler::test_coordinator& scheduler;
+  timeline time;
+  sim_network network;
+  sim_memory memory;
+  random_stream interleaving, chance;
+  trace tracing;
+  violations broken;
+  fate_check fates;
+  ledger_check ledgers;
+  start_check starts;
+  slot_check slots;
+  bytes_check bytes;
+  memory_check memories;
+  calm_check calm;
+  order_book orders;
+  fault_log hits;
+  clients asking;
+  std::vector<member> nodes;
+  std::vector<std::string> model_names;
+  uint64_t processes = 0;
+  duration faults_end{};
+  duration measured_from = duration::max(), measured_until = duration::max();
+  world_result result;
+};
+
+template <class Action>
+void world::state::for_links(const fault_spec& f, Action&& action) {
+  if (f.a != f.b) return action(f.a, f.b);
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (node_id{i} != f.a) action(f.a, node_id{i});
+}
+
+void world::state::begin_fault(const fault_spec& f) {
+  const auto now = time.now(), until = now + f.length;
+  tracing.add(f.kind);
+  tracing.add(now);
+  hits.begin(f, now, until);
+  const bool reset = chance.below(2) == 0;
+  switch (f.kind) {
+    case fault_kind::delay: for_links(f, [&](auto a, auto b) { network.begin_delay(a, b, f.extra); }); break;
+    case fault_kind::reorder:
+      for_links(f, [&](auto a, auto b) { network.begin_reorder(a, b, f.extra); });
+      break;
+    case fault_kind::slow_link:
+      for_links(f, [&](auto a, auto b) { network.begin_slow(a, b, f.gbit_per_s); });
+      break;
+    case fault_kind::stall: for_links(f, [&](auto a, auto b) { network.begin_stall(a, b); }); break;
+    case fault_kind::cut: for_links(f, [&](auto a, auto b) { network.begin_cut(a, b, until); }); break;
+    case fault_kind::freeze: time.freeze(f.a); break;
+    case fault_kind::clock_drift: nodes[f.a.value].clock.add_drift(f.drift_ppm); break;
+    case fault_kind::crash: return end_process(f.a, reset);
+    case fault_kind::restart: end_process(f.a, reset); break;
+  }
+  faults_end = std::max(faults_end, until);
+  time.at(until, sim_event::fault, [this, f] { end_fault(f); });
+}
+
+void world::state::end_fault(const fault_spec& f) {
+  switch (f.kind) {
+    case fault_kind::delay: return for_links(f, [&](auto a, auto b) { network.end_delay(a, b, f.extra); });
+    case fault_kind::reorder:
+      return for_links(f, [&](auto a, auto b) { network.end_reorder(a, b, f.extra); });
+    case fault_kind::slow_link:
+      return for_links(f, [&](auto a, auto b) { network.end_slow(a, b, f.gbit_per_s); });
+    case fault_kind::stall: return for_links(f, [&](auto a, auto b) { network.end_stall(a, b); });
+    case fault_kind::cut: return for_links(f, [&](auto a, auto b) { network.end_cut(a, b); });
+    case fault_kind::freeze: return time.thaw(f.a);
+    case fault_kind::clock_drift: return nodes[f.a.value].clock.add_drift(-f.drift_ppm);
+    case fault_kind::restart: return begin_process(f.a);
+    case fault_kind::crash: return;
+  }
+}
+
+void world::state::start_cluster() {
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    time.at(duration{static_cast<int64_t>(chance.below(50'000'000))}, sim_event::fault,
+            [this, i] { begin_process(node_id{i}); });
+  const auto give_up = 30s;
+  while (!ready() && time.now() < give_up) run_until(time.now() + 1ms);
+  if (!ready()) broken.add("start", "the cluster did not become ready within 30 s");
+}
+
+void world::state::play() {
+  const auto start = time.now();
+  measured_from = start + workload.warmup;
+  measured_until = start + workload.length;
+  for (const auto& f : all_faults(workload, cluster, options.seed))
+    time.at(start + f.at, sim_event::fault, [this, f] { begin_fault(f); });
+  asking.start();
+  while (time.now() < measured_until) {
+    run_until(std::min(time.now() + 100ms, measured_until));
+    check_ledgers();
+  }
+}
+
+void world::state::drain() {
+  const auto give_up = time.now() + options.drain_at_most;
+  run_until(std::max(time.now(), faults_end));
+  while ((asking.waiting() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
+  fates.at_end(asking.waiting());
+  // Then what the ends of lives and of time-outs leave behind.
+  run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
+}
+
+void world::state::check_end() {
+  check_ledgers();
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    auto* cast = cast_of(node_id{i});
+    if (cast != nullptr) memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
+  }
+}
+
+world::world(cluster_spec cluster, workload_spec workload, const world_options& o)
+    : state_(std::make_unique<state>(std::move(cluster), std::move(workload), o)) {}
+
+world::~world() = default;
+
+world_result world::run() {
+  auto& s = *state_;
+  s.start_cluster();
+  s.play();
+  s.drain();
+  s.check_end();
+  auto& r = s.result;
+  r.models = s.asking.books();
+  r.total = s.asking.total();
+  r.measured = s.workload.length - s.workload.warmup;
+  r.trace_hash = s.tracing.hash();
+  r.events = s.time.steps();
+  r.violations = s.broken.list();
+  for (const auto& v : r.violations) r.ledger_balanced = r.ledger_balanced && v.check != "ledger";
+  r.faults = s.hits.injected();
+  r.hits = s.hits.hits();
+  return r;
+}
+
+}  // namespace troupe::sim

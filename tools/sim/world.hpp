@@ -1,0 +1,59 @@
+// A whole cluster in one thread under virtual time: the real actors and policies, on a simulated network,
+// emulated devices and clocks that nobody shares. The same seed gives the same run.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "messages/cluster.hpp"
+#include "messages/workload.hpp"
+#include "tools/sim/books.hpp"
+#include "tools/sim/faults.hpp"
+#include "tools/sim/violations.hpp"
+
+namespace troupe::sim {
+
+struct world_options {
+  uint64_t seed = 1;
+  double hang_up = 0;            ///< this share of the clients goes away early
+  duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
+};
+
+/// What the devices did for one model, after the warm-up.
+struct device_books {
+  uint64_t batches = 0, rows = 0;
+  duration busy{};
+};
+
+struct world_result {
+  std::vector<model_books> models;  ///< requests offered after the warm-up
+  std::vector<device_books> devices;
+  model_books total;    ///< all requests
+  duration measured{};  ///< from the end of the warm-up to the end of the workload
+  uint64_t trace_hash = 0;
+  uint64_t events = 0;    ///< of the time line
+  uint64_t messages = 0;  ///< delivered to shells
+  bool ledger_balanced = true;
+  std::vector<violation> violations;
+  fault_counts faults{};  ///< injected
+  fault_counts hits{};    ///< requests in flight that they hit
+};
+
+class world {
+ public:
+  /// Models without a latency in the workload must have one in the cluster. `cluster` is adjusted to the
+  /// workload's SLOs and latencies.
+  world(cluster_spec cluster, workload_spec workload, const world_options& o);
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  /// Starts the nodes, waits until the cluster is ready, runs the workload with its faults, waits until every
+  /// request has its fate, checks what must hold.
+  world_result run();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe::sim

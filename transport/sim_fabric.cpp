@@ -1,0 +1,250 @@
+#include "transport/sim_fabric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace troupe {
+namespace {
+
+constexpr std::string_view prefix = "sim:";
+
+/// The process that an address names; 0 if it is none.
+uint64_t process_at(std::string_view address) {
+  uint64_t process = 0;
+  if (!address.starts_with(prefix)) return 0;
+  address.remove_prefix(prefix.size());
+  std::from_chars(address.data(), address.data() + address.size(), process);
+  return process;
+}
+
+}  // namespace
+
+sim_memory::pool::pool(size_t bytes) {
+  constexpr size_t page = 4096;
+  size_t room = bytes + page;
+  void* start = std::calloc(room, 1);
+  if (start == nullptr) throw std::bad_alloc();
+  block_.reset(start);
+  std::align(page, bytes, start, room);
+  bytes_ = {static_cast<std::byte*>(start), bytes};
+}
+
+void sim_memory::pool::freed::operator()(void* p) const { std::free(p); }
+
+std::shared_ptr<sim_memory::pool> sim_memory::add(uint64_t process, size_t bytes) {
+  return pools_[process] = std::make_shared<pool>(bytes);
+}
+
+std::shared_ptr<sim_memory::pool> sim_memory::find(uint64_t process) const {
+  const auto it = pools_.find(process);
+  return it == pools_.end() ? nullptr : it->second;
+}
+
+class sim_fabric final : public fabric, private sim_port {
+ public:
+  sim_fabric(sim_timeline& timeline, sim_network& network, sim_memory& memory, node_id self, uint64_t process,
+             const clock& time)
+      : timeline_(timeline),
+        network_(network),
+        memory_(memory),
+        self_(self),
+        process_(process),
+        clock_(time) {}
+  ~sim_fabric() override { stop(); }
+
+  registered_memory allocate(memory_kind kind, size_t bytes) override {
+    if (!reaches(kind)) throw std::runtime_error("the simulated fabric registers host memory only");
+    pool_ = memory_.add(process_, bytes);
+    return {pool_->bytes(), kind};
+  }
+  bool reaches(memory_kind kind) const override { return kind == memory_kind::host; }
+
+  void start(fabric_events& events) override {
+    events_ = &events;
+    network_.attach(self_, sim_lane::data, this);
+    run([] {});
+  }
+
+  void stop() override {
+    if (events_ == nullptr) return;
+    network_.attach(self_, sim_lane::data, nullptr);
+    events_ = nullptr;
+    peers_.clear();
+  }
+
+  std::string address() const override { return fmt::format("{}{}", prefix, process_); }
+
+  void connect(node_id peer, incarnation life, std::string address) override {
+    const auto process = process_at(address);
+    const auto connection = ++last_connection_;
+    peers_[peer] = {life, process, connection, network_.is_cut(self_, peer)};
+    if (process == 0) notice_loss(peer, connection, timeline_.now(), "malformed address");
+    if (peers_[peer].broken)
+      notice_loss(peer, connection,
+                  timeline_.now() + duration{static_cast<int64_t>(timeline_.draw() % 20'000'000)},
+                  "could not connect");
+  }
+  void disconnect(node_id peer) override { peers_.erase(peer); }
+
+  void send(node_id to, std::vector<std::byte> frame) override {
+    const auto it = peers_.find(to);
+    if (it == peers_.end()) {
+      ++stats_.discarded_out;
+      return;
+    }
+    ++stats_.frames_out;
+    stats_.bytes_out += frame.size();
+    if (!it->second.broken) network_.send(self_, to, sim_lane::data, it->second.process, std::move(frame));
+  }
+
+  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
+    if (events_ == nullptr) return done(pull_status::lost);
+    auto p = std::make_shared<pulling>(pulling{from, 0, process_, offset, into, std::move(done), 16});
+    if (from != self_) {
+      const auto it = peers_.find(from);
+      if (it == peers_.end()) return run([p] { p->done(pull_status::lost); });
+      p->connection = it->second.connection;
+      p->process = it->second.process;
+    }
+    const auto there = network_.transfer(self_, from, 64);
+    timeline_.at(there, sim_event::pull, self_, [this, p] { advance(p); });
+  }
+
+  void post(std::function<void()> job) override { run(std::move(job)); }
+
+  fabric_stats stats() const override { return stats_; }
+
+ private:
+  struct neighbour {
+    incarnation life;
+    uint64_t process;
+    uint64_t connection;
+    bool broken;
+  };
+  struct pulling {
+    node_id from;
+    uint64_t connection;
+    uint64_t process;
+    uint64_t offset;
+    std::span<std::byte> into;
+    pull_done done;
+    size_t next;  ///< what lies before it, but for the first 16 bytes, is copied
+  };
+
+  /// One turn of the progress loop.
+  template <class Job>
+  void turn(Job&& job) {
+    if (events_ == nullptr) return;
+    job();
+    if (events_ == nullptr) return;
+    if (const auto now = clock_.now(); now >= events_->tick_at()) events_->on_tick(now);
+    events_->on_turn_end();
+    arm();
+  }
+  template <class Job>
+  void run(Job job) {
+    timeline_.at(timeline_.now(), sim_event::job, self_, [this, job = std::move(job)] { turn(job); });
+  }
+  void arm() {
+    const auto due = events_->tick_at();
+    if (due == never || due == armed_) return;
+    armed_ = due;
+    timeline_.at_local(due, sim_event::tick, self_, [this, due] {
+      if (armed_ != due) return;
+      armed_ = never;
+      turn([] {});
+    });
+  }
+
+  void receive(node_id, std::span<sim_packet> packets) override {
+    turn([&] {
+      for (auto& p : packets) {
+        if (p.connection != process_) {
+          ++stats_.discarded_in;
+          continue;
+        }
+        ++stats_.frames_in;
+        stats_.bytes_in += p.bytes.size();
+        events_->on_frame(p.bytes);
+      }
+    });
+  }
+
+  void broken(node_id peer, duration noticed_at) override {
+    const auto it = peers_.find(peer);
+    if (it == peers_.end() || it->second.broken) return;
+    it->second.broken = true;
+    notice_loss(peer, it->second.connection, noticed_at, "connection reset");
+  }
+  void notice_loss(node_id peer, uint64_t connection, duration at, const char* why) {
+    timeline_.at(at, sim_event::network, self_, [this, peer, connection, why] {
+      const auto it = peers_.find(peer);
+      if (it == peers_.end() || it->second.connection != connection) return;
+      const auto life = it->second.life;
+      peers_.erase(it);
+      turn([&] { events_->on_lost(peer, life, why); });
+    });
+  }
+
+  /// The bytes between the ends in up to two pieces with time between them, then the ends.
+  void advance(const std::shared_ptr<pulling>& p) {
+    if (network_.stalled(self_, p->from))
+      return network_.when_passing(self_, p->from, self_, [this, p] { advance(p); });
+    const auto source = p->from == self_ ? pool_ : memory_.find(p->process);
+    const auto it = peers_.find(p->from);
+    const bool connected = p->from == self_ || (it != peers_.end() &&
+                                                it->second.connection == p->connection && !it->second.broken);
+    if (!connected || !source) {
+      // A reader learns of a loss as late as everybody else.
+      timeline_.at(timeline_.now() + duration{static_cast<int64_t>(timeline_.draw() % 5'000'000)},
+                   sim_event::pull, self_, [this, p] { turn([&] { p->done(pull_status::lost); }); });
+      return;
+    }
+    const size_t n = p->into.size();
+    const auto bytes = source->bytes();
+    if (p->offset > bytes.size() || n > bytes.size() - p->offset)
+      return turn([&] { p->done(pull_status::refused); });
+    const auto* from = bytes.data() + p->offset;
+    const size_t middle_end = n > 32 ? n - 16 : 16;
+    if (p->next < middle_end) {
+      const size_t left = middle_end - p->next;
+      const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
+      std::memcpy(p->into.data() + p->next, from + p->next, piece);
+      p->next += piece;
+      const auto t = network_.transfer(p->from, self_, piece + 64);
+      timeline_.at(t, sim_event::pull, self_, [this, p] { advance(p); });
+      return;
+    }
+    const size_t end = std::min<size_t>(16, n);
+    std::memcpy(p->into.data(), from, end);
+    std::memcpy(p->into.data() + n - end, from + n - end, end);
+    ++stats_.pulls;
+    stats_.bytes_pulled += n;
+    turn([&] { p->done(pull_status::ok); });
+  }
+
+  sim_timeline& timeline_;
+  sim_network& network_;
+  sim_memory& memory_;
+  const node_id self_;
+  const uint64_t process_;
+  const clock& clock_;
+  std::shared_ptr<sim_memory::pool> pool_;
+  fabric_events* events_ = nullptr;
+  std::map<node_id, neighbour> peers_;
+  uint64_t last_connection_ = 0;
+  time_point armed_ = never;
+  fabric_stats stats_;
+};
+
+std::unique_ptr<fabric> make_sim_fabric(sim_timeline& timeline, sim_network& network, sim_memory& memory,
+                                        node_id self, uint64_t process, const clock& time) {
+  return std::make_unique<sim_fabric>(timeline, network, memory, self, process, time);
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+// The fabric of a simulated node: real bytes, virtual time. A pull copies in pieces while the owner may
+// write, so that what is pulled can be a mixture that only the generation words tell from the truth.
+#pragma once
+#include <memory>
+
+#include "transport/fabric.hpp"
+#include "transport/sim_network.hpp"
+
+namespace troupe {
+
+/// The pools of all processes, also of dead ones: a killed process's memory stays readable for a while.
+class sim_memory {
+ public:
+  /// Page-aligned, zeroed, and touched by nobody until it is used.
+  class pool {
+   public:
+    explicit pool(size_t bytes);
+    std::span<std::byte> bytes() const { return bytes_; }
+
+   private:
+    struct freed {
+      void operator()(void* p) const;
+    };
+    std::unique_ptr<void, freed> block_;
+    std::span<std::byte> bytes_;
+  };
+
+  /// Of a new process.
+  std::shared_ptr<pool> add(uint64_t process, size_t bytes);
+  /// Null once it is forgotten.
+  std::shared_ptr<pool> find(uint64_t process) const;
+  void forget(uint64_t process) { pools_.erase(process); }
+
+ private:
+  std::map<uint64_t, std::shared_ptr<pool>> pools_;
+};
+
+/// `process` is a number that no other process of the simulation has had. All references outlive the fabric.
+std::unique_ptr<fabric> make_sim_fabric(sim_timeline& timeline, sim_network& network, sim_memory& memory,
+                                        node_id self, uint64_t process, const clock& time);
+
+}  // namespace troupe

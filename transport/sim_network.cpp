@@ -1,0 +1,140 @@
+#include "transport/sim_network.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+duration on_wire(uint64_t bytes, double gbit_per_s) {
+  return duration{static_cast<int64_t>(static_cast<double>(bytes) * 8 / gbit_per_s)};
+}
+
+}  // namespace
+
+sim_network::sim_network(sim_timeline& timeline, const cluster_spec& cluster, const options& o)
+    : timeline_(timeline),
+      options_(o),
+      nodes_(cluster.nodes.size()),
+      pairs_(nodes_ * nodes_),
+      channels_(nodes_ * nodes_ * 2),
+      interfaces_(nodes_, {o.gbit_per_s, {}, {}}),
+      ports_(nodes_) {
+  for (size_t i = 0; i < nodes_; ++i)
+    for (const auto& link : cluster.links)
+      if (std::find(link.nodes.begin(), link.nodes.end(), cluster.nodes[i].name) != link.nodes.end())
+        interfaces_[i].gbit_per_s = link.gbit_per_s;
+}
+
+void sim_network::attach(node_id node, sim_lane lane, sim_port* port) {
+  ports_[node.value][static_cast<size_t>(lane)] = port;
+}
+
+duration sim_network::jitter(duration up_to) {
+  const auto x = timeline_.draw();
+  return duration{
+      static_cast<int64_t>((static_cast<unsigned __int128>(x) * static_cast<uint64_t>(up_to.count())) >> 64)};
+}
+
+/// Store and forward: the packet takes its turn on both interfaces.
+duration sim_network::transfer(node_id from, node_id to, uint64_t bytes) {
+  auto& out = interfaces_[from.value];
+  auto& in = interfaces_[to.value];
+  double rate = std::min(out.gbit_per_s, in.gbit_per_s);
+  for (const double slow : between(from, to).slow) rate = std::min(rate, slow);
+  const auto start = std::max({timeline_.now(), out.sends_until, in.receives_until});
+  const auto end = start + on_wire(bytes, rate);
+  out.sends_until = in.receives_until = end;
+  auto t = end + options_.data_latency + jitter(options_.data_jitter) + between(from, to).extra;
+  if (timeline_.draw() % 512 == 0) t += jitter(options_.burst);
+  return t;
+}
+
+void sim_network::send(node_id from, node_id to, sim_lane lane, uint64_t connection,
+                       std::vector<std::byte> bytes) {
+  auto& p = between(from, to);
+  if (p.cuts > 0 || ports_[to.value][static_cast<size_t>(lane)] == nullptr) return;
+  auto t = transfer(from, to, bytes.size());
+  if (lane == sim_lane::control)
+    t += options_.control_latency - options_.data_latency + jitter(options_.control_jitter);
+  if (p.reorder > duration{0}) t += jitter(p.reorder);
+  auto& c = of(from, to, lane);
+  c.last_arrival = t = std::max(t, c.last_arrival);
+  c.in_flight.push_back({t, connection, std::move(bytes)});
+  timeline_.at(t, sim_event::network, to, [this, from, to, lane] { arrive(from, to, lane); });
+}
+
+void sim_network::arrive(node_id from, node_id to, sim_lane lane) {
+  auto& c = of(from, to, lane);
+  if (between(from, to).stalls > 0) return;  // the end of the stall looks again
+  std::vector<sim_packet> arrived;
+  while (!c.in_flight.empty() && c.in_flight.front().arrival <= timeline_.now()) {
+    arrived.push_back(std::move(c.in_flight.front()));
+    c.in_flight.pop_front();
+  }
+  auto* port = ports_[to.value][static_cast<size_t>(lane)];
+  if (port != nullptr && !arrived.empty()) port->receive(from, arrived);
+}
+
+void sim_network::when_passing(node_id a, node_id b, node_id owner, std::function<void()> action) {
+  auto& p = between(a, b);
+  if (p.stalls > 0)
+    p.waiting.emplace_back(owner, std::move(action));
+  else
+    action();
+}
+
+void sim_network::end_slow(node_id a, node_id b, double gbit_per_s) {
+  auto& slow = between(a, b).slow;
+  slow.erase(std::find(slow.begin(), slow.end(), gbit_per_s));
+}
+
+void sim_network::end_stall(node_id a, node_id b) {
+  auto& p = between(a, b);
+  if (--p.stalls > 0) return;
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
+    for (const auto lane : {sim_lane::data, sim_lane::control})
+      timeline_.at(timeline_.now(), sim_event::network, to,
+                   [this, f = from, t = to, lane] { arrive(f, t, lane); });
+  for (auto& [owner, action] : p.waiting)
+    timeline_.at(timeline_.now(), sim_event::pull, owner, std::move(action));
+  p.waiting.clear();
+}
+
+void sim_network::lose_suffix(channel& c) {
+  const auto kept = timeline_.draw() % (c.in_flight.size() + 1);
+  while (c.in_flight.size() > kept) c.in_flight.pop_back();
+  c.last_arrival = c.in_flight.empty() ? timeline_.now() : c.in_flight.back().arrival;
+}
+
+void sim_network::begin_cut(node_id a, node_id b, duration until) {
+  ++between(a, b).cuts;
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    for (const auto lane : {sim_lane::data, sim_lane::control}) {
+      lose_suffix(of(from, to, lane));
+      // Both ends notice, each when it happens to, but not before what was kept has arrived.
+      const auto last = std::max(timeline_.now(), of(from, to, lane).last_arrival);
+      const auto noticed = last + jitter(std::max(until - timeline_.now(), duration{1}));
+      if (auto* port = ports_[to.value][static_cast<size_t>(lane)]; port != nullptr)
+        port->broken(from, noticed);
+    }
+  }
+}
+
+void sim_network::crash(node_id node, bool reset) {
+  for (uint32_t i = 0; i < nodes_; ++i) {
+    const node_id peer{i};
+    if (peer == node) continue;
+    std::erase_if(between(node, peer).waiting, [&](const auto& w) { return w.first == node; });
+    for (const auto lane : {sim_lane::data, sim_lane::control}) {
+      of(peer, node, lane).in_flight.clear();
+      lose_suffix(of(node, peer, lane));
+      if (!reset) continue;
+      const auto noticed = std::max(timeline_.now(), of(node, peer, lane).last_arrival) + jitter(2ms);
+      if (auto* port = ports_[i][static_cast<size_t>(lane)]; port != nullptr) port->broken(node, noticed);
+    }
+  }
+  attach(node, sim_lane::data, nullptr);
+  attach(node, sim_lane::control, nullptr);
+}
+
+}  // namespace troupe

@@ -1,0 +1,126 @@
+// The network of a simulated cluster: what passes between nodes, when it arrives, and what goes wrong. It
+// carries both lanes as bytes; a simulated fabric (sim_fabric.hpp) is the data lane's end of it.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "messages/cluster.hpp"
+#include "messages/ids.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// What happens at the same time happens in this order.
+enum class sim_event : uint8_t { fault, network, pull, job, tick, wake, client };
+
+/// Time as nobody in the cluster knows it: since the beginning of the simulation.
+class sim_timeline {
+ public:
+  virtual ~sim_timeline() = default;
+  virtual duration now() const = 0;
+  /// Runs `action` at `t` as the process that `owner` is now: later if the node stands still then, never if
+  /// that process is over.
+  virtual void at(duration t, sim_event kind, node_id owner, std::function<void()> action) = 0;
+  /// The same at a time of the owner's clock.
+  virtual void at_local(time_point t, sim_event kind, node_id owner, std::function<void()> action) = 0;
+  virtual uint64_t draw() = 0;  ///< the next random number
+};
+
+enum class sim_lane : uint8_t { data, control };
+
+struct sim_packet {
+  duration arrival{};
+  uint64_t connection = 0;  ///< data lane: on which it was sent
+  std::vector<std::byte> bytes;
+};
+
+/// A process's end of a lane.
+class sim_port {
+ public:
+  virtual ~sim_port() = default;
+  /// All that arrived from one node by now, in the order in which it was sent.
+  virtual void receive(node_id from, std::span<sim_packet> packets) = 0;
+  /// The network lost the connection to the peer: what is sent from now on arrives nowhere, but the process
+  /// notices only at `noticed_at`.
+  virtual void broken(node_id peer, duration noticed_at) = 0;
+};
+
+/// Single-threaded. A node's links are full duplex and shared by all that it sends and receives.
+class sim_network {
+ public:
+  struct options {
+    double gbit_per_s = 10;  ///< of nodes that no link of the cluster names
+    duration data_latency = 15us, data_jitter = 10us;
+    duration control_latency = 80us, control_jitter = 200us;
+    duration burst = 400us;  ///< one packet in 512 takes up to this longer
+  };
+
+  sim_network(sim_timeline& timeline, const cluster_spec& cluster, const options& o);
+
+  void attach(node_id node, sim_lane lane, sim_port* port);  ///< null: nobody
+  /// The process on `node` has died: nothing reaches it any more, a suffix of what it sent is lost. Its peers
+  /// notice by a broken connection (`reset`) or only by its silence.
+  void crash(node_id node, bool reset);
+
+  /// In order per pair of nodes and lane.
+  void send(node_id from, node_id to, sim_lane lane, uint64_t connection, std::vector<std::byte> bytes);
+  /// When a packet of this size, sent now, arrives.
+  duration transfer(node_id from, node_id to, uint64_t bytes);
+  bool stalled(node_id a, node_id b) const { return between(a, b).stalls > 0; }
+  bool is_cut(node_id a, node_id b) const { return between(a, b).cuts > 0; }
+  /// Runs `action` for process `owner` once nothing stalls between the nodes.
+  void when_passing(node_id a, node_id b, node_id owner, std::function<void()> action);
+
+  // Faults. Each `begin` is ended by its own `end`; faults may overlap.
+  void begin_delay(node_id a, node_id b, duration extra) { between(a, b).extra += extra; }
+  void end_delay(node_id a, node_id b, duration extra) { between(a, b).extra -= extra; }
+  void begin_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder += extra; }
+  void end_reorder(node_id a, node_id b, duration extra) { between(a, b).reorder -= extra; }
+  void begin_slow(node_id a, node_id b, double gbit_per_s) { between(a, b).slow.push_back(gbit_per_s); }
+  void end_slow(node_id a, node_id b, double gbit_per_s);
+  void begin_stall(node_id a, node_id b) { ++between(a, b).stalls; }
+  void end_stall(node_id a, node_id b);
+  void begin_cut(node_id a, node_id b, duration until);
+  void end_cut(node_id a, node_id b) { --between(a, b).cuts; }
+
+ private:
+  struct pair {
+    duration extra{}, reorder{};
+    std::vector<double> slow;
+    int stalls = 0, cuts = 0;
+    std::vector<std::pair<node_id, std::function<void()>>> waiting;
+  };
+  struct channel {  ///< one lane, one direction
+    std::deque<sim_packet> in_flight;
+    duration last_arrival{};
+  };
+  struct interface {
+    double gbit_per_s;
+    duration sends_until{}, receives_until{};
+  };
+
+  pair& between(node_id a, node_id b) { return pairs_[std::min(a, b).value * nodes_ + std::max(a, b).value]; }
+  const pair& between(node_id a, node_id b) const { return const_cast<sim_network*>(this)->between(a, b); }
+  channel& of(node_id from, node_id to, sim_lane lane) {
+    return channels_[(from.value * nodes_ + to.value) * 2 + static_cast<size_t>(lane)];
+  }
+  duration jitter(duration up_to);
+  void arrive(node_id from, node_id to, sim_lane lane);
+  void lose_suffix(channel& c);
+
+  sim_timeline& timeline_;
+  const options options_;
+  const size_t nodes_;
+  std::vector<pair> pairs_;
+  std::vector<channel> channels_;
+  std::vector<interface> interfaces_;
+  std::vector<std::array<sim_port*, 2>> ports_;
+};
+
+}  // namespace troupe
