@@ -33,7 +33,7 @@ struct ucx_options {
   duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before
   size_t max_frame_bytes = 16u << 20;
   /// Sent but not yet taken by the carrier, per peer. More is discarded.
-  size_t max_unsent_frames = 16384;
+  size_t max_unsent_frames = 262144;
   size_t max_unsent_bytes = 64u << 20;
   /// Handed to `send` but not yet seen by the progress thread, all peers together. More is discarded.
   size_t max_queued_bytes = 256u << 20;
