@@ -199,7 +199,7 @@ void add_benches(CLI::App& app, job& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("troupe"));
+  spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));
   spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
   spdlog::set_level(spdlog::level::warn);
 
