@@ -7,6 +7,7 @@
 
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/activation.hpp"
+#include "gpu/onnx/gelu.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/operators.hpp"
 
@@ -279,18 +280,26 @@ const node* plan_builder::sole_reader() {
   return found->second.front();
 }
 
+void plan_builder::take(const node* n) {
+  taken_.push_back(n);
+  output_name_ = n->outputs.front();
+}
+
 dnnl::post_ops plan_builder::take_activation() {
   dnnl::post_ops ops;
-  const auto* next = sole_reader();
-  if (!next) return ops;
-  const auto* here = node_;
-  node_ = next;  // to read its attributes and limits
-  const auto activation = activation_of(*this);
-  node_ = here;
-  if (!activation) return ops;
-  ops.append_eltwise(1.0F, activation->algorithm, activation->alpha, activation->beta);
-  taken_.push_back(next);
-  output_name_ = next->outputs.front();
+  if (!readers_) return ops;
+  if (const auto* next = sole_reader()) {
+    const auto* here = node_;
+    node_ = next;  // to read its attributes and limits
+    const auto function = activation_of(*this);
+    node_ = here;
+    if (!function) return ops;
+    ops.append_eltwise(1.0F, function->algorithm, function->alpha, function->beta);
+    take(next);
+  } else if (const auto gelu = find_gelu(graph_, *readers_, output_name_); !gelu.empty()) {
+    ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
+    for (const auto* n : gelu) take(n);
+  }
   return ops;
 }
 
@@ -302,8 +311,7 @@ std::optional<value> plan_builder::take_bias(int64_t n) {
     return std::nullopt;
   const auto& v = lookup(other);
   if ((!v.parameter && !v.constant) || v.type != data_type::fp32 || v.dims != shape{n}) return std::nullopt;
-  taken_.push_back(next);
-  output_name_ = next->outputs.front();
+  take(next);
   return v;
 }
 
@@ -380,8 +388,12 @@ std::unique_ptr<plan> plan_builder::finish() {
   if (size > max_plan_bytes || scratch_size_ > max_plan_bytes) {
     fail(fmt::format("needs {} bytes for its activations, which is beyond reason", size));
   }
-  plan_->arena_ = aligned_bytes(size);
-  plan_->scratch_ = aligned_bytes(scratch_size_);
+  try {
+    plan_->arena_ = aligned_bytes(size);
+    plan_->scratch_ = aligned_bytes(scratch_size_);
+  } catch (const std::bad_alloc&) {
+    fail(fmt::format("there is no memory for {} bytes of activations", size + scratch_size_));
+  }
   plan_->scratch_data_ = plan_->scratch_.data();
   for (auto& b : plan_->buffers_) b.data = plan_->arena_.data() + b.offset;
   return std::move(plan_);

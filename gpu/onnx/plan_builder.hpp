@@ -72,9 +72,9 @@ class plan_builder {
   /// Parameters and constants, seen as `from`, in layout `to`; packed once. Others are reordered at each run.
   address packed(const value& v, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
-  // For operators: fusion. Each takes over the next node if that is the only reader of output 0, which then
-  // stands for that node's output.
-  dnnl::post_ops take_activation();           ///< Relu, Clip with known limits, Tanh, Sigmoid; may be empty
+  // For operators: fusion. Each takes over the nodes behind output 0 if nothing else reads it; output 0 then
+  // stands for theirs.
+  dnnl::post_ops take_activation();           ///< one of activation.hpp or a GELU; may be empty
   std::optional<value> take_bias(int64_t n);  ///< Add of a constant or parameter of shape [n]
 
   // For operators: outputs and steps.
@@ -98,6 +98,7 @@ class plan_builder {
   value reordered(const value& v, const dnnl::memory::desc& layout);
   const value& define(size_t i, value v);
   const node* sole_reader();
+  void take(const node* n);
   template <class T>
   const T* find_attribute(std::string_view name) const;
 

@@ -5,6 +5,7 @@
 
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
+#include "gpu/onnx/gelu.hpp"
 #include "gpu/onnx/model.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
@@ -131,6 +132,32 @@ TEST_CASE("a bias and an activation behind a product are fused without changing 
       if (activation_op == "Clip") v = std::min(v, 0.25F);
     }
     CHECK(difference(values(y), expected) < 1e-5);
+  }
+}
+
+TEST_CASE("a GELU in five nodes is fused; with one more reader inside, or another constant, it is not") {
+  std::mt19937 random(27);
+  const auto w = random_floats(random, {8, 6}, -2, 2), x = random_floats(random, {3, 8}, -2, 2);
+  for (const float half : {0.5F, 0.75F}) {
+    for (const bool watched : {false, true}) {
+      const std::vector<node> nodes{
+          {"a", "MatMul", {"x", "w"}, {"a"}, {}}, {"d", "Div", {"a", "root"}, {"d"}, {}},
+          {"e", "Erf", {"d"}, {"e"}, {}},         {"p", "Add", {"e", "one"}, {"p"}, {}},
+          {"m", "Mul", {"a", "p"}, {"m"}, {}},    {"y", "Mul", {"m", "half"}, {"y"}, {}}};
+      auto g =
+          make_graph({8}, nodes, watched ? std::vector<std::string>{"y", "e"} : std::vector<std::string>{"y"},
+                     {{"w", w},
+                      {"root", floats({}, {1.41421356F})},
+                      {"one", floats({}, {1})},
+                      {"half", floats({}, {half})}});
+      const auto m = std::make_shared<const model>(std::move(g));
+      CHECK(find_gelu(m->program(), m->readers(), "a").empty() == (watched || half != 0.5F));
+      executor e(m, load_weights(*m));
+      const auto out = e.run({0, m->layers().size()}, {x});
+      auto expected = reference(x, w, {3, 6});
+      for (auto& v : expected) v = half * v * (1 + std::erf(v / 1.41421356F));
+      CHECK(difference(values(out.at(0)), expected) < 1e-5);
+    }
   }
 }
 

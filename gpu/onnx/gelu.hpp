@@ -1,0 +1,18 @@
+// Finds the Gaussian error linear unit, which exporters spell out in five nodes:
+// Mul(Mul(x, Add(Erf(Div(x, √2)), 1)), ½).
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu/onnx/graph.hpp"
+
+namespace troupe::onnx {
+
+/// The five nodes, last one last, if they are all that reads the value `x`; otherwise none. `readers`: which
+/// nodes read a value, null for an output of the graph.
+std::vector<const node*> find_gelu(
+    const graph& g, const std::map<std::string, std::vector<const node*>, std::less<>>& readers,
+    const std::string& x);
+
+}  // namespace troupe::onnx
