@@ -177,7 +177,8 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
   for (size_t i = 0; i < j.parts.size(); ++i) {
     auto& p = j.parts[i];
     const auto& r = j.order.requests[i];
-    if (p.output.region && (p.error != failure::none || is_dead(r.gateway))) {
+    if (p.error == failure::none && is_dead(r.gateway)) p.error = failure::worker_lost;  // not kept for it
+    if (p.output.region && p.error != failure::none) {
       memory_.give_back(std::exchange(p.output.region, {}));
     } else if (p.output.region) {
       offered_[key_of(r.gateway.node, r.gateway.life)].push_back(p.output.region);
@@ -248,6 +249,7 @@ void gpu_worker::start_over(incarnation life) {
   for (const auto& [gateway, regions] : offered_)
     for (const auto& region : regions) memory_.give_back(region);
   offered_.clear();
+  dead_.clear();  // the peers that this life meets may be the ones that the old one lost
   void_ = running_;
   while (jobs_.size() > (running_ ? 1 : 0)) give_up(std::prev(jobs_.end()));
 }
