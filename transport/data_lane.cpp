@@ -22,15 +22,6 @@ constexpr std::array<decoder, sizeof...(Ts)> make_decoders(type_list<Ts...>) {
 }
 constexpr auto decoders = make_decoders(wire_message_list{});
 
-template <class T, class... Ts>
-constexpr size_t index_of(type_list<Ts...>) {
-  size_t i = 0;
-  (void)((std::is_same_v<T, Ts> || (++i, false)) || ...);
-  return i;
-}
-template <class T>
-inline constexpr size_t type_number = index_of<T>(wire_message_list{});
-
 template <class... Ts>
 constexpr std::array<bool, sizeof...(Ts)> make_time_flags(type_list<Ts...>) {
   return {has_times<Ts>...};
