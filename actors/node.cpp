@@ -38,10 +38,11 @@ void node::on_frame(const control_frame& f) {
   if (f.body.match_elements<hello>()) return on_hello(f.from, f.body.get_as<hello>(0));
   if (f.body.match_elements<rejection>()) return on_rejection(f.body.get_as<rejection>(0));
   // All else only from the life that we know, to the life that we are.
-  const auto& p = peers_[f.from.node.value];
+  auto& p = peers_[f.from.node.value];
   if (p.state == stage::unknown || p.life != f.from.life) return;
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
   if (f.body.match_elements<goodbye>()) {
+    p.leaving = true;
     around_.models.remove_node(f.from.node);
     around_.office.tell_all(node_leaving{f.from.node, p.life});
     update_ready();
@@ -70,7 +71,7 @@ void node::on_hello(const address& from, const hello& h) {
   }
   end_lives();  // an earlier life of the peer may just have ended
   auto& fresh = peers_[from.node.value];
-  fresh = {stage::meeting, h.life, around_.time.now(), {}};
+  fresh = {stage::meeting, h.life, around_.time.now(), false, {}};
   around_.lane.connect(from.node, h.life, h.data_address);
   say_hello(from.node);
 }
@@ -120,8 +121,8 @@ void node::accept_slot(const slot_ready& s) {
 void node::on_lost(const peer_lost& l) {
   const auto& p = peers_[l.node.value];
   if (p.state == stage::unknown || p.life != l.life) return;
-  spdlog::warn("event=connection_lost node={} reason=\"{}\"", around_.cluster.nodes[l.node.value].name,
-               l.why);
+  spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
+              "event=connection_lost node={} reason=\"{}\"", around_.cluster.nodes[l.node.value].name, l.why);
   detector_.lost(l.node, l.life);
   end_lives();
 }
@@ -133,7 +134,8 @@ void node::end_lives() {
   for (const auto& d : deaths) {
     auto& p = peers_[d.peer.value];
     if (p.life != d.life || p.state == stage::unknown) continue;
-    spdlog::warn("event=node_down node={} life={}", around_.cluster.nodes[d.peer.value].name, d.life.value);
+    spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn, "event=node_down node={} life={}",
+                around_.cluster.nodes[d.peer.value].name, d.life.value);
     p = {};
     around_.lane.disconnect(d.peer, d.life);
     around_.models.remove_node(d.peer);

@@ -55,6 +55,7 @@ class node {
     stage state = stage::unknown;
     incarnation life;
     time_point connected_at = never;
+    bool leaving = false;           ///< it said goodbye: its end is no surprise
     std::vector<slot_ready> early;  ///< its slots, said before it was up
   };
 

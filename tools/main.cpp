@@ -60,7 +60,8 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& cluster) {
         const auto offset = from_ms(a->clock_offset_ms);
-        return a->node.empty() ? up(cluster, {a->file, offset}) : serve_node(cluster, {a->node, offset});
+        return a->node.empty() ? up(cluster, {a->file, offset, spdlog::get_level() <= spdlog::level::info})
+                               : serve_node(cluster, {a->node, offset});
       });
     };
   });

@@ -138,6 +138,13 @@ class device_rack {
   std::map<slot_id, std::unique_ptr<device>> devices_;
 };
 
+/// The network device for the data lane; empty: UCX chooses among all. A node that only this host can reach
+/// must not show its data lane to others either.
+std::string data_device(const node_spec& me) {
+  if (!me.data_interface.empty()) return me.data_interface;
+  return me.host == "localhost" || me.host.starts_with("127.") || me.host == "::1" ? "lo" : "";
+}
+
 void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_pool& pool,
                       std::vector<metric>& out) {
   using enum metric::kind;
@@ -175,8 +182,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   ucx_options carrier_options;
   carrier_options.self = self;
   carrier_options.life = life_after({});
-  if (!me.data_interface.empty())
-    carrier_options.environment.emplace_back("UCX_NET_DEVICES", me.data_interface);
+  if (const auto device = data_device(me); !device.empty())
+    carrier_options.environment.emplace_back("UCX_NET_DEVICES", device);
   const auto carrier = make_ucx_fabric(carrier_options, time);
 
   node_config config;
@@ -263,7 +270,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           std::fflush(stdout);
           break;
         case events::kind::stop:
-          over = draining.exchange(true);  // a second signal does not wait
+          draining = true;
           caf::anon_send(players.node_actor(), drain_atom_v);
           break;
         case events::kind::drained: over = true; break;

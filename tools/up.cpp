@@ -71,7 +71,7 @@ child start(const cluster_spec& cluster, node_id id, const up_options& options) 
     close(pipe_ends[0]);
     close(pipe_ends[1]);
     execl("/proc/self/exe", "troupe", "up", options.file.c_str(), "--node", name.c_str(), "--clock-offset-ms",
-          offset.c_str(), static_cast<char*>(nullptr));
+          offset.c_str(), options.verbose ? "--verbose" : nullptr, static_cast<char*>(nullptr));
     _exit(127);
   }
   close(pipe_ends[1]);
@@ -151,12 +151,13 @@ class family {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) != sizeof info) return;
     if (info.ssi_signo == SIGCHLD) return reap();
-    if (std::exchange(leaving_, true)) {  // a second signal does not wait
+    const bool again = std::exchange(leaving_, true);
+    if (again && info.ssi_signo == SIGINT) {  // Ctrl-C twice: the user will not wait
       for (auto& c : children_)
         if (c.alive()) kill(c.pid, SIGKILL);
       return;
     }
-    send_off();
+    if (!again) send_off();
   }
 
   void reap() {

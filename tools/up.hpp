@@ -9,11 +9,13 @@ namespace troupe {
 struct up_options {
   std::string file;  ///< the children read it again, and compare its hash
   duration clock_offset{};
+  bool verbose = false;
 };
 
 /// Starts the nodes of this host, prints the ready line of the first gateway once all are ready, and waits.
 /// On SIGTERM or SIGINT drains: gateways first, then schedulers, then workers, so that nothing accepted is
-/// lost. A node that dies is reported; the others go on. Returns the exit code.
+/// lost. A node that dies is reported; the others go on. A second SIGINT does not wait. Returns the exit
+/// code.
 int up(const cluster_spec& cluster, const up_options& options);
 
 }  // namespace troupe

@@ -1,0 +1,170 @@
+#include "transport/data_lane.hpp"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "messages/codec.hpp"
+#include "transport/inproc_fabric.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// One node: a clock of its own, a lane over an in-process fabric, and what the lane told it.
+class lane_node final : public data_lane_events {
+ public:
+  lane_node(std::shared_ptr<inproc_network> network, uint32_t id, incarnation life, duration clock_offset)
+      : clock_(clock_offset),
+        fabric_(make_inproc_fabric(std::move(network), node_id{id}, life, clock_)),
+        lane_(*fabric_, clock_, *this, {node_id{id}, life, 2, 10ms}) {
+    lane_.start();
+  }
+  ~lane_node() override { lane_.stop(); }
+
+  data_lane& lane() { return lane_; }
+  fabric& carrier() { return *fabric_; }
+  time_point now() const { return clock_.now(); }
+  void meet(lane_node& other, uint32_t id) {
+    const auto a = other.fabric_->address();
+    lane_.connect(node_id{id}, other.lane_.life(), {a.begin(), a.end()});
+  }
+
+  /// False if it does not come true within a few seconds.
+  bool wait_for(const std::function<bool()>& condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), condition);
+  }
+
+  // Guarded by the lock that wait_for holds.
+  std::vector<inbound> received;
+  int synchronised = 0;
+  int lost = 0;
+
+  void deliver(std::vector<inbound>& messages) override {
+    std::lock_guard lock(mutex_);
+    for (auto& m : messages) received.push_back(std::move(m));
+    changed_.notify_all();
+  }
+  void on_turn_end() override {}
+  void on_synchronised(node_id, incarnation) override {
+    std::lock_guard lock(mutex_);
+    ++synchronised;
+    changed_.notify_all();
+  }
+  void on_lost(node_id, incarnation, std::string) override {
+    std::lock_guard lock(mutex_);
+    ++lost;
+    changed_.notify_all();
+  }
+
+ private:
+  machine_clock clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<fabric> fabric_;
+  data_lane lane_;
+};
+
+struct pair {
+  std::shared_ptr<inproc_network> network = make_inproc_network();
+  lane_node a{network, 0, incarnation{100}, 0h};
+  lane_node b{network, 1, incarnation{200}, 5h};
+  pair() {
+    a.meet(b, 1);
+    b.meet(a, 0);
+    REQUIRE(a.wait_for([&] { return a.synchronised == 1; }));
+    REQUIRE(b.wait_for([&] { return b.synchronised == 1; }));
+  }
+};
+
+const address queue_on_b{node_id{1}, {}, role::model_queue, 3};
+const address gateway_on_a{node_id{0}, {}, role::gateway, 0};
+
+}  // namespace
+
+TEST_CASE("a deadline arrives on the receiver's clock, hours apart, and never later than meant") {
+  pair nodes;
+  submit s;
+  s.requests.resize(1);
+  s.requests[0].deadline = nodes.a.now() + 100ms;
+  s.requests[0].arrival = never;
+  const auto meant = nodes.b.now() + 100ms;
+  nodes.a.lane().send(gateway_on_a, queue_on_b, s);
+  REQUIRE(nodes.b.wait_for([&] { return nodes.b.received.size() == 1; }));
+  const auto& m = nodes.b.received[0];
+  CHECK(m.from == address{node_id{0}, incarnation{100}, role::gateway, 0});
+  CHECK(m.to == address{node_id{1}, incarnation{200}, role::model_queue, 3});
+  const auto& r = std::get<submit>(m.body).requests[0];
+  CHECK(r.deadline <= meant);
+  CHECK(r.deadline > meant - 90ms);
+  CHECK(r.arrival == never);
+}
+
+TEST_CASE("messages arrive in the order they were sent") {
+  pair nodes;
+  for (uint64_t i = 0; i < 500; ++i) nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{i}});
+  REQUIRE(nodes.b.wait_for([&] { return nodes.b.received.size() == 500; }));
+  for (uint64_t i = 0; i < 500; ++i) CHECK(std::get<cancel>(nodes.b.received[i].body).id.value == i);
+}
+
+TEST_CASE("nothing reaches a life that is over, or comes from one") {
+  pair nodes;
+  auto to_the_past = queue_on_b;
+  to_the_past.life = incarnation{199};
+  nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
+  CHECK(nodes.a.lane().stats().stale == 1);
+
+  nodes.b.lane().renew(incarnation{201});
+  nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to 200, which is over
+  nodes.a.lane().disconnect(node_id{1}, incarnation{200});
+  nodes.a.meet(nodes.b, 1);
+  nodes.b.meet(nodes.a, 0);
+  REQUIRE(nodes.a.wait_for([&] { return nodes.a.synchronised == 2; }));
+  nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{3}});
+  REQUIRE(nodes.b.wait_for([&] { return !nodes.b.received.empty(); }));
+  CHECK(nodes.b.received.size() == 1);
+  CHECK(std::get<cancel>(nodes.b.received[0].body).id.value == 3);
+  CHECK(nodes.b.received[0].to.life == incarnation{201});
+}
+
+TEST_CASE("frames that are no messages are counted and dropped") {
+  pair nodes;
+  auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
+                            {node_id{1}, incarnation{200}, role::model_queue, 0}, 0);
+  const auto frame = [&] {
+    std::vector<std::byte> f(sizeof header + 16);
+    std::memcpy(f.data(), &header, sizeof header);
+    return f;
+  };
+  nodes.a.carrier().send(node_id{1}, std::vector<std::byte>(7));  // too short for a header
+  header.type = 9999;
+  nodes.a.carrier().send(node_id{1}, frame());
+  header.type = 0;
+  auto garbage = frame();
+  std::fill(garbage.begin() + sizeof header, garbage.end(), std::byte{0xff});
+  nodes.a.carrier().send(node_id{1}, std::move(garbage));
+  nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{1}});
+  REQUIRE(nodes.b.wait_for([&] { return !nodes.b.received.empty(); }));
+  CHECK(nodes.b.lane().stats().malformed == 3);
+  CHECK(nodes.b.received.size() == 1);
+}
+
+TEST_CASE("heartbeats keep the peer heard of, and its loss is told") {
+  auto network = make_inproc_network();
+  lane_node a(network, 0, incarnation{100}, 0h);
+  {
+    lane_node b(network, 1, incarnation{200}, -7h);
+    a.meet(b, 1);
+    b.meet(a, 0);
+    REQUIRE(a.wait_for([&] { return a.synchronised == 1; }));
+    const auto then = a.now();
+    for (int i = 0; i < 1000 && a.lane().last_heard(node_id{1}) <= then; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(a.lane().last_heard(node_id{1}) > then);
+    CHECK(a.lane().clock_error(node_id{1}) >= duration{0});
+  }
+  CHECK(a.wait_for([&] { return a.lost == 1; }));
+}
