@@ -26,6 +26,7 @@ void gpu_worker::on(envelope& e, time_point now) {
                    models_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
                  }
                },
+               [&](node_up& u) { up_[u.node] = u.life; },
                [&](node_down& d) { on_node_down(d); },
                [&](reborn& r) { start_over(r.life); },
            });
@@ -177,7 +178,8 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
   for (size_t i = 0; i < j.parts.size(); ++i) {
     auto& p = j.parts[i];
     const auto& r = j.order.requests[i];
-    if (p.error == failure::none && is_dead(r.gateway)) p.error = failure::worker_lost;  // not kept for it
+    // What is said to a gateway that is not up goes nowhere: nobody would acknowledge the output.
+    if (p.error == failure::none && !is_up(r.gateway)) p.error = failure::worker_lost;
     if (p.output.region && p.error != failure::none) {
       memory_.give_back(std::exchange(p.output.region, {}));
     } else if (p.output.region) {
@@ -227,19 +229,20 @@ void gpu_worker::on_release(const address& gateway, const release& r) {
 }
 
 void gpu_worker::on_node_down(const node_down& d) {
-  dead_[d.node] = std::max(dead_[d.node], d.life);
+  if (const auto it = up_.find(d.node); it != up_.end() && it->second == d.life) up_.erase(it);
   if (const auto it = offered_.find(key_of(d.node, d.life)); it != offered_.end()) {
     for (const auto& region : it->second) memory_.give_back(region);
     offered_.erase(it);
   }
   // Nobody waits for what a dead scheduler ordered.
   for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);)
-    if (is_dead(jobs_[i].order.queue)) give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (jobs_[i].order.queue.node == d.node && jobs_[i].order.queue.life == d.life)
+      give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-bool gpu_worker::is_dead(const address& peer) const {
-  const auto it = dead_.find(peer.node);
-  return it != dead_.end() && peer.life <= it->second;
+bool gpu_worker::is_up(const address& peer) const {
+  const auto it = up_.find(peer.node);
+  return it != up_.end() && it->second == peer.life;
 }
 
 /// The orders of the old life are void; what the device runs, and pulls under way, must still end before
@@ -249,7 +252,7 @@ void gpu_worker::start_over(incarnation life) {
   for (const auto& [gateway, regions] : offered_)
     for (const auto& region : regions) memory_.give_back(region);
   offered_.clear();
-  dead_.clear();  // the peers that this life meets may be the ones that the old one lost
+  up_.clear();
   void_ = running_;
   while (jobs_.size() > (running_ ? 1 : 0)) give_up(std::prev(jobs_.end()));
 }

@@ -58,7 +58,7 @@ class gpu_worker final : public shell {
   void refuse(const batch_order& o, refusal why, time_point now);
   void answer(job& done, const batch_outcome& outcome);
   void give_up(std::deque<job>::iterator j);
-  bool is_dead(const address& peer) const;
+  bool is_up(const address& peer) const;
   void release_outputs(const job& j);
   void tell_done(const batch_order& o, const batch_done& d);
 
@@ -73,8 +73,8 @@ class gpu_worker final : public shell {
   std::vector<job> zombies_;  // given up, with pulls still under way into their buffers
   uint64_t next_token_ = 1;
   std::unordered_map<uint64_t, std::vector<region_ref>>
-      offered_;                                    // gateway's node and life → outputs not released
-  std::unordered_map<node_id, incarnation> dead_;  // the last life of a node that is over
+      offered_;                                  // gateway's node and life → outputs not released
+  std::unordered_map<node_id, incarnation> up_;  // the lives that this one has met
 
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{};
