@@ -1,0 +1,52 @@
+#include "actors/catalog.hpp"
+
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+catalog two_models() {
+  return catalog({{model_id{0}, "a", 10ms, 1, {}, 0}, {model_id{1}, "b", 20ms, 1, {}, 0}});
+}
+slot_ready only_b(uint32_t slot, node_id node) {
+  auto s = ready(slot);
+  s.worker.node = node;
+  s.models[0].model = model_id{1};
+  return s;
+}
+}  // namespace
+
+TEST_CASE("catalog: a model is served once a slot has it, with the shapes that the slot says") {
+  auto c = two_models();
+  CHECK(c.find("a")->slots == 0);
+  CHECK(c.find("a")->signature.inputs.empty());
+  c.add(ready(0));
+  CHECK(c.find("a")->slots == 1);
+  CHECK(c.find("a")->max_batch == 64);
+  CHECK(c.find("a")->signature.inputs.at(0).name == "in");
+  CHECK_FALSE(c.complete());
+  c.add(only_b(1, worker_node));
+  CHECK(c.complete());
+  CHECK_FALSE(c.find("c").has_value());
+  CHECK(c.all().size() == 2);
+}
+
+TEST_CASE("catalog: a slot counts once, however often it says that it is ready") {
+  auto c = two_models();
+  c.add(ready(0));
+  c.add(ready(0));
+  CHECK(c.find("a")->slots == 1);
+}
+
+TEST_CASE("catalog: a node takes its slots with it, and no others") {
+  auto c = two_models();
+  c.add(ready(0));
+  c.add(only_b(1, worker_node));
+  c.add(only_b(2, node_id{7}));
+  c.remove_node(worker_node);
+  CHECK(c.find("a")->slots == 0);
+  CHECK(c.find("b")->slots == 1);
+  c.clear();
+  CHECK(c.find("b")->slots == 0);
+}

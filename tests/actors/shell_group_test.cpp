@@ -1,0 +1,142 @@
+#include "actors/shell_group.hpp"
+
+#include <algorithm>
+
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// Keeps what the group sends away.
+class post_bag final : public carrier {
+ public:
+  void carry(std::span<envelope> messages) override {
+    ++times;
+    for (auto& e : messages) left.push_back(std::move(e));
+  }
+  std::vector<envelope> left;
+  int times = 0;
+};
+
+/// Writes a diary; passes every `cancel` on to `next` with an id lower by one, until 0.
+class relay final : public shell {
+ public:
+  relay(address self, outbox& out, address next, std::vector<std::string>& diary)
+      : shell(self, out), next_(next), diary_(diary) {}
+  void on(envelope& e, time_point) override {
+    dispatch(
+        e.body,
+        overloaded{[&](cancel& c) {
+                     diary_.push_back(std::to_string(self_.index) + " hears " + std::to_string(c.id.value));
+                     if (c.id.value > 0) send(next_, cancel{request_id{c.id.value - 1}});
+                   },
+                   [&](node_down&) { diary_.push_back(std::to_string(self_.index) + " mourns"); },
+                   [&](reborn& r) { self_.life = r.life; }});
+  }
+  void on_time(time_point now) override {
+    diary_.push_back(std::to_string(self_.index) + " decides");
+    if (wake_at_ <= now) wake_at_ = never;
+  }
+  time_point next_wakeup() const override { return wake_at_; }
+  void report(std::vector<metric>&) const override {}
+
+  time_point wake_at_ = never;
+
+ private:
+  address next_;
+  std::vector<std::string>& diary_;
+};
+
+address relay_at(uint32_t index, node_id node = scheduler_node, uint64_t life = 10) {
+  return {node, {life}, role::model_queue, index};
+}
+
+struct two_relays {
+  explicit two_relays(address beyond = relay_at(0)) {
+    first = &group.add<relay>(relay_at(0), relay_at(1), diary);
+    second = &group.add<relay>(relay_at(1), beyond, diary);
+  }
+  void turn(std::vector<envelope> messages, time_point now = at(0)) { group.turn(messages, now); }
+  post_bag bag;
+  shell_group group{bag};
+  std::vector<std::string> diary;
+  relay *first, *second;
+};
+
+envelope to(address a, shell_message m) { return {{}, a, std::move(m)}; }
+
+}  // namespace
+
+TEST_CASE("shell_group: messages between its shells never leave it, and a turn ends when all is quiet") {
+  two_relays g;
+  g.turn({to(relay_at(0), cancel{{3}})});
+  CHECK(g.bag.times == 0);
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "1 hears 0") == 1);
+}
+
+TEST_CASE("shell_group: shells decide after all messages of the turn, those inside included") {
+  two_relays g;
+  g.turn({to(relay_at(0), cancel{{1}}), to(relay_at(0), cancel{{0}})});
+  CHECK(g.diary == std::vector<std::string>{"0 hears 1", "0 hears 0", "1 hears 0", "0 decides", "1 decides"});
+}
+
+TEST_CASE("shell_group: what is for others leaves once a turn, in order") {
+  two_relays g(relay_at(7, node_id{3}));
+  g.turn({to(relay_at(1), cancel{{5}}), to(relay_at(1), cancel{{9}})});
+  CHECK(g.bag.times == 1);
+  REQUIRE(g.bag.left.size() == 2);
+  CHECK(std::get<cancel>(g.bag.left[0].body).id.value == 4);
+  CHECK(std::get<cancel>(g.bag.left[1].body).id.value == 8);
+  CHECK(g.bag.left[0].from == relay_at(1));
+  g.turn({});
+  CHECK(g.bag.times == 1);
+}
+
+TEST_CASE("shell_group: it wakes for the earliest of its shells, which decides once") {
+  two_relays g;
+  g.first->wake_at_ = at(5);
+  g.second->wake_at_ = at(3);
+  g.turn({to(relay_at(0), cancel{{0}}), to(relay_at(1), cancel{{0}})});
+  CHECK(g.group.next_wakeup() == at(3));
+  g.diary.clear();
+  g.turn({}, at(2.9));
+  CHECK(g.diary.empty());
+  g.turn({}, at(3));
+  CHECK(g.diary == std::vector<std::string>{"1 decides"});
+  CHECK(g.group.next_wakeup() == at(5));
+  g.turn({}, at(9));
+  CHECK(g.group.next_wakeup() == never);
+}
+
+TEST_CASE("shell_group: what concerns the node reaches every shell") {
+  two_relays g;
+  g.turn({to({}, node_down{worker_node, {1}})});
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 mourns") == 1);
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "1 mourns") == 1);
+}
+
+TEST_CASE("shell_group: a message to an earlier life is void, one to whichever life is not") {
+  two_relays g;
+  g.turn({to({}, reborn{{11}})});
+  g.diary.clear();
+  g.turn({to(relay_at(0, scheduler_node, 10), cancel{{0}})});
+  CHECK(g.diary.empty());
+  g.turn({to(relay_at(0, scheduler_node, 11), cancel{{0}}), to(relay_at(0, scheduler_node, 0), cancel{{0}})});
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 0") == 2);
+}
+
+TEST_CASE("shell_group: a message for nobody is ignored") {
+  two_relays g;
+  g.turn({to(relay_at(9), cancel{{0}}), to({scheduler_node, {10}, role::gpu_worker, 0}, cancel{{0}})});
+  CHECK(g.diary.empty());
+}
+
+TEST_CASE("shell_group: it says who is in it") {
+  two_relays g;
+  CHECK(g.group.size() == 2);
+  CHECK(g.group.has(role::model_queue, 1));
+  CHECK_FALSE(g.group.has(role::model_queue, 2));
+  CHECK(g.group.names() == std::vector<address>{relay_at(0), relay_at(1)});
+}
