@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/planted_bug.hpp"
+
 namespace troupe {
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
@@ -66,9 +68,9 @@ void gateway::on_drops(const drops& d, time_point now) {
       continue;
     }
     if (it->second.output) continue;  // a worker was faster: its result is on the way
-    give_back(it->second.asked.input);
+    if (!planted(bug::leak_slot)) give_back(it->second.asked.input);
     auto f = std::move(it->second);
-    flights_.erase(it);
+    if (!planted(bug::double_fate)) flights_.erase(it);
     settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
   }
 }
@@ -87,7 +89,8 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     if (r.error != failure::none) {
       auto failed = std::move(f);
       flights_.erase(it);
-      settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}}, now);
+      settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
+             now);
       continue;
     }
     if (r.output.size == 0) {
@@ -144,6 +147,7 @@ void gateway::on_gone(request_id id, time_point now) {
 }
 
 void gateway::expire(time_point now) {
+  if (planted(bug::no_expiry)) expiries_.clear();
   while (!expiries_.empty() && expiries_.front().at <= now) {
     const auto id = expiries_.front().id;
     std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
@@ -215,7 +219,9 @@ void gateway::settle(flight& f, outcome how, time_point now) {
       ledger_.finish(model);
       latency_[model.value].add(how.latency);
       break;
-    case outcome::fate::dropped: ledger_.drop(model, how.reason); break;
+    case outcome::fate::dropped:
+      if (!planted(bug::miscount)) ledger_.drop(model, how.reason);
+      break;
     case outcome::fate::failed: ledger_.fail(model, how.error); break;
   }
   clients_.answer(f.asked.id, how);

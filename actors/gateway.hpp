@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct outcome {
   std::span<const std::byte> output;       ///< valid during the call only
   uint32_t batch_rows = 0;                 ///< of the batch that it ran in
   duration latency{};                      ///< from its arrival
+  std::string_view detail{};               ///< of a device_error; valid during the call only
 };
 
 /// Where answers go: HTTP, or a simulated client.

@@ -1,7 +1,10 @@
 #include "actors/gpu_worker.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+
+#include "actors/planted_bug.hpp"
 
 namespace troupe {
 namespace {
@@ -35,7 +38,7 @@ void gpu_worker::on(envelope& e, time_point now) {
 void gpu_worker::on_order(batch_order& o, time_point now) {
   if (o.reign < highest_) return refuse(o, refusal::old_epoch, now);
   highest_ = o.reign;
-  if (now > o.start_by) return refuse(o, refusal::late, now);
+  if (now > o.start_by && !planted(bug::late_start)) return refuse(o, refusal::late, now);
   if (jobs_.size() >= options_.max_orders) return refuse(o, refusal::busy, now);
   if (o.model.value >= models_.size() || !models_[o.model.value])
     return refuse(o, refusal::unknown_model, now);
@@ -91,19 +94,15 @@ void gpu_worker::on_pulled(const pulled& ended) {
   p.arrived = true;
   --it->missing;
   const auto payload = ended.status == pull_status::ok ? memory_.verify(source, p.pulled) : std::nullopt;
-#ifndef TROUPE_BUG_SKIP_VERIFY
   if (!payload)
     p.error = failure::stale_memory;
   else
     p.input = *payload;
-#else
-  p.input = payload ? *payload : std::span<const std::byte>(p.pulled).subspan(16, source.size);
-#endif
 }
 
 void gpu_worker::on_time(time_point now) {
   if (running_) finish(now);
-  while (!running_ && !jobs_.empty() && start(now)) {
+  while ((!running_ || planted(bug::two_batches)) && !jobs_.empty() && start(now)) {
   }
 }
 
@@ -116,7 +115,7 @@ time_point gpu_worker::next_wakeup() const {
 /// Starts the front job, or refuses it; false if it must wait.
 bool gpu_worker::start(time_point now) {
   auto& j = jobs_.front();
-  if (now > j.order.start_by) {
+  if (now > j.order.start_by && !planted(bug::late_start)) {
     refuse(j.order, refusal::late, now);
     give_up(jobs_.begin());
     return true;
@@ -133,7 +132,7 @@ bool gpu_worker::start(time_point now) {
     work.parts.push_back({rows, p.input, p.output.payload});
   }
   if (work.parts.empty()) {
-    answer(j, {"", now, now});
+    answer(j, {{}, now, now});
     jobs_.pop_front();
     return true;
   }
@@ -167,10 +166,14 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
                   outcome.started_at,
                   outcome.finished_at,
                   {}};
-  for (size_t i = 0; i < j.parts.size(); ++i) {
+  std::vector<std::string_view> details(outcome.errors.empty() ? 0 : j.parts.size());
+  for (size_t i = 0, ran = 0; i < j.parts.size(); ++i) {
     auto& p = j.parts[i];
     const auto& r = j.order.requests[i];
-    if (p.error == failure::none && !outcome.error.empty()) p.error = failure::device_error;
+    if (p.error == failure::none && !outcome.errors.empty()) {
+      details[i] = outcome.errors[ran++];
+      if (!details[i].empty()) p.error = failure::device_error;
+    }
     if (p.error == failure::none) done.rows += r.rows;
     if (p.error == failure::stale_memory) done.stale.push_back(r.id);
   }
@@ -191,7 +194,8 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
       it = answers.insert(it, {r.gateway, {j.order.batch, done.rows, {}}});
       it->second.results.reserve(j.parts.size());
     }
-    it->second.results.push_back({r.id, r.attempt, p.error, p.output.region});
+    it->second.results.push_back({r.id, r.attempt, p.error, p.output.region, {}});
+    if (!details.empty()) it->second.results.back().detail = details[i];
   }
   rows_ += done.rows;
   for (auto& [gateway, c] : answers) send(gateway, std::move(c));

@@ -28,7 +28,7 @@ http_response refusal_response(const outcome& how) {
   } else {
     reason = to_string(how.error);
     status = how.error == failure::timeout ? 504 : how.error == failure::device_error ? 500 : 503;
-    text = "request failed: " + reason;
+    text = "request failed: " + (how.detail.empty() ? reason : std::string(how.detail));
   }
   http_response r;
   r.status = status;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "actors/planted_bug.hpp"
+
 namespace troupe {
 namespace {
 
@@ -213,7 +215,8 @@ void model_queue::send_drops() {
   for (const auto& d : dropped_) {
     give_up(d.request.handle, homes_.empty() ? drop_reason::no_capacity : d.reason);
   }
-  for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
+  if (!planted(bug::lose_drops))
+    for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
   pending_drops_.clear();
 }
 

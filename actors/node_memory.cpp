@@ -1,5 +1,6 @@
 #include "actors/node_memory.hpp"
 
+#include "actors/planted_bug.hpp"
 #include "transport/pull_check.hpp"
 
 namespace troupe {
@@ -25,6 +26,7 @@ void node_memory::pull(const region_ref& region, std::span<std::byte> into, cons
 
 std::optional<std::span<const std::byte>> node_memory::verify(const region_ref& region,
                                                               std::span<const std::byte> buffer) const {
+  if (planted(bug::skip_verify)) return buffer.subspan(sizeof(slot_words), region.size);
   return troupe::verify(region, buffer);
 }
 

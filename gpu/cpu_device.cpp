@@ -123,13 +123,22 @@ struct cpu_device::worker {
     return fit_latency(samples).model;
   }
 
+  /// What went wrong; empty: nothing.
+  std::string try_run(model_id model, uint32_t rows, std::span<const batch_part> parts) {
+    try {
+      executors.at(model).run(rows, parts);
+      return {};
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  }
+
   void execute(const batch_work& work) {
     batch_outcome out;
     out.started_at = time.now();
-    try {
-      executors.at(work.model).run(work.rows, work.parts);
-    } catch (const std::exception& e) {
-      out.error = e.what();
+    if (!try_run(work.model, work.rows, work.parts).empty()) {
+      // One request's values can make a batch fail; the others must not suffer for it.
+      for (const auto& part : work.parts) out.errors.push_back(try_run(work.model, part.rows, {&part, 1}));
     }
     out.finished_at = time.now();
     {

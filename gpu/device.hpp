@@ -31,7 +31,7 @@ struct batch_work {
 };
 
 struct batch_outcome {
-  std::string error;  ///< empty: the outputs are written
+  std::vector<std::string> errors;  ///< by part, empty text: its output is written; no entries: all are
   time_point started_at = never;
   time_point finished_at = never;
 };

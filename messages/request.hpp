@@ -87,8 +87,9 @@ struct result {
   request_id id;
   uint32_t attempt = 0;
   failure error = failure::none;
-  region_ref output;  ///< in the worker's pool; empty if it failed
-  TROUPE_MESSAGE(result, id, attempt, error, output)
+  region_ref output;   ///< in the worker's pool; empty if it failed
+  std::string detail;  ///< of a device_error, for the client: what and where
+  TROUPE_MESSAGE(result, id, attempt, error, output, detail)
   bool operator==(const result&) const = default;
 };
 

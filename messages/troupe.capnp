@@ -31,7 +31,9 @@ struct Submit { requests @0 :List(Request); }
 struct Cancel { id @0 :UInt64; }
 struct DroppedRequest { id @0 :UInt64; attempt @1 :UInt32; reason @2 :DropReason; }
 struct Drops { requests @0 :List(DroppedRequest); }
-struct Result { id @0 :UInt64; attempt @1 :UInt32; error @2 :Failure; output @3 :RegionRef; }
+struct Result {
+  id @0 :UInt64; attempt @1 :UInt32; error @2 :Failure; output @3 :RegionRef; detail @4 :Text;
+}
 struct Completion { batch @0 :UInt64; batchRows @1 :UInt32; results @2 :List(Result); }
 struct Release { regions @0 :List(RegionRef); }
 

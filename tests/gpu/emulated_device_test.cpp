@@ -38,7 +38,7 @@ TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whene
   batch_outcome out;
   CHECK_FALSE(d.poll(begin + 11ms - 1ns, out));
   REQUIRE(d.poll(begin + 20ms, out));
-  CHECK(out.error.empty());
+  CHECK(out.errors.empty());
   CHECK(out.started_at == begin);
   CHECK(out.finished_at == begin + 11ms);
   CHECK_FALSE(d.poll(begin + 30ms, out));

@@ -1,0 +1,28 @@
+// Bugs that tests plant to prove that the invariants of the simulation would notice them. Only in builds with
+// TROUPE_PLANTED_BUGS; otherwise `planted` is a constant and costs nothing.
+#pragma once
+#include <cstdint>
+
+namespace troupe {
+
+enum class bug : uint8_t {
+  none,
+  skip_verify,  ///< what was pulled is taken for what was asked for
+  double_fate,  ///< a dropped request stays in the table
+  miscount,     ///< drops do not reach the ledger
+  late_start,   ///< a worker runs what should have started by now
+  two_batches,  ///< a worker does not wait for its device
+  lose_drops,   ///< a queue does not say what it dropped
+  leak_slot,    ///< the input of a dropped request is kept
+  no_expiry     ///< a gateway waits forever
+};
+inline constexpr uint8_t bug_count = 9;
+
+#ifdef TROUPE_PLANTED_BUGS
+inline bug planted_bug = bug::none;
+static inline bool planted(bug b) { return planted_bug == b; }
+#else
+static constexpr bool planted(bug) { return false; }
+#endif
+
+}  // namespace troupe
