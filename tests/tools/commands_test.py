@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Every command explains itself, prints one JSON document if asked, and does what it says."""
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import cluster
+from cluster import ALL_FIXTURES, FIXTURES, PATIENCE, ROOT, Cluster, ClusterTest, Fixture
+
+QUICKSTART = ROOT / "examples/quickstart"
+EMULATED = ROOT / "examples/emulated"
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=5 * PATIENCE)
+    assert done.returncode == code, f"troupe {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Help(unittest.TestCase):
+    COMMANDS = ("up", "check", "config", "config dump", "status", "load", "infer", "profile", "simulate", "bench",
+                "bench fabric", "bench schedule", "bench simulate", "bench infer")
+
+    def test_every_command_shows_an_example_of_itself(self):
+        for command in self.COMMANDS:
+            with self.subTest(command):
+                text = run(*command.split(), "--help")
+                self.assertRegex(text, f"Example:\n.*troupe {command}")
+
+    def test_the_list_of_commands_is_complete(self):
+        listed = run("--help").split("Subcommands:")[1].split("Example")[0]
+        names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "}
+        self.assertEqual(names, {c.split()[0] for c in self.COMMANDS})
+
+    def test_the_version(self):
+        self.assertRegex(run("--version"), r"^\d+\.\d+\.\d+")
+
+
+class WithoutCluster(unittest.TestCase):
+    def test_check_says_yes(self):
+        for file in (QUICKSTART / "cluster.toml", EMULATED / "cluster.toml"):
+            self.assertIn("ok", run("check", file))
+            self.assertTrue(json.loads(run("check", file, "--json"))["ok"])
+
+    def test_check_counts_problems(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = Path(folder, "bad.toml")
+            bad.write_text("nam = 1\n")
+            document = json.loads(run("check", bad, "--json", code=2))
+            self.assertFalse(document["ok"])
+            self.assertTrue(all(p["line"] >= 0 and p["text"] for p in document["problems"]))
+
+    def test_config_dump_reads_back_to_the_same_cluster(self):
+        for file in (QUICKSTART / "cluster.toml", EMULATED / "cluster.toml"):
+            with tempfile.TemporaryDirectory() as folder:
+                again = Path(folder, "again.toml")
+                again.write_text(run("config", "dump", file))
+                hashes = {json.loads(run("check", f, "--json"))["hash"] for f in (file, again)}
+                self.assertEqual(len(hashes), 1)
+            json.loads(run("config", "dump", file, "--json"))
+
+    def test_infer_reproduces_the_golden_files(self):
+        for fixture in map(Fixture, ALL_FIXTURES):
+            with self.subTest(fixture.name), tempfile.TemporaryDirectory() as folder:
+                out = Path(folder, "out.bin")
+                document = json.loads(run("infer", "--model-file", fixture.path, "--input",
+                                          FIXTURES / f"{fixture.name}.in.bin", "--output", out, "--json"))
+                self.assertEqual(document["rows"], fixture.rows)
+                got = cluster.array.array("f", out.read_bytes())
+                self.assertLessEqual(cluster.relative_l2(got, fixture.output), 1e-4)
+
+    def test_profile_fits_a_line(self):
+        document = json.loads(run("profile", "--model-file", Fixture("mlp").path, "--max-batch", 4, "--json"))
+        self.assertGreater(document["alpha_ms"] + document["beta_ms"], 0)
+
+    def test_simulation_repeats_itself(self):
+        for folder, seeds in ((QUICKSTART, (1, 2)), (EMULATED, (7,))):
+            hashes = []
+            for seed in seeds:
+                both = [json.loads(run("simulate", folder / "cluster.toml", "--workload", folder / "workload.toml",
+                                       "--seed", seed, "--json")) for _ in range(2)]
+                self.assertEqual(both[0]["trace_hash"], both[1]["trace_hash"])
+                hashes.append(both[0]["trace_hash"])
+            self.assertEqual(len(set(hashes)), len(seeds), "another seed, another trace")
+
+
+class WithCluster(ClusterTest):
+    def test_status_and_load_speak_json(self):
+        with Cluster(("mlp", "encoder"), slo_ms=5000) as c:
+            c.start()
+            load = json.loads(run("load", c.url, "--rate", 40, "--duration", 2, "--json"))
+            self.assertEqual(set(load["models"]), {"mlp", "encoder"})
+            self.assertEqual(load["total"]["sent"], load["total"]["finished"])
+            self.assertEqual(c.metric("troupe_requests_finished_total"), load["total"]["finished"])
+            status = json.loads(run("status", c.file, "--json"))
+            self.assertTrue(status["ready"])
+            self.assertEqual([n["node"] for n in status["nodes"]], ["head", "worker"])
+            self.assertIn("mlp", run("status", c.file))
+            self.assertEqual(c.get("/v2/health/ready")[0], 200)
+
+    def test_status_of_a_cluster_that_is_down(self):
+        with Cluster() as c:
+            self.assertFalse(json.loads(run("status", c.file, "--json", code=1))["ready"])
+
+
+if __name__ == "__main__":
+    cluster.main()

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""SIGTERM under load: whoever was accepted is answered, whoever comes later is told so."""
+import time
+
+import cluster
+from cluster import Cluster, ClusterTest, Fixture, Load
+
+
+class Drain(ClusterTest):
+    def test_a_drained_cluster_loses_no_request(self):
+        fixture = Fixture("mlp")
+        # The deferred policy waits for a full batch of 16 almost as long as the SLO allows: 12 clients keep 12
+        # requests in flight, and they wait together.
+        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"',
+                     limits="drain_timeout_ms = 60000\nnode_timeout_ms = 20000") as c:
+            up = c.start()
+            with Load(c, [fixture], clients=12) as load:
+                load.wait_finished(24)
+                time.sleep(1)
+                stopped_at = time.monotonic()
+                self.assertEqual(up.terminate(), 0, up.output())
+                time.sleep(0.5)  # some more, to a closed door
+            self.assertTrue(all(right for *_, right in load.results))
+            in_flight = late = 0
+            for began, took, status, reason, _ in load.results:
+                if began < stopped_at - 0.5:  # surely accepted before the signal
+                    self.assertEqual(status, 200, reason)
+                    in_flight += began + took > stopped_at
+                elif status != 200:
+                    late += 1
+                    self.assertIn(status, (503, ConnectionRefusedError, ConnectionResetError, BrokenPipeError), reason)
+            self.assertGreaterEqual(in_flight, 12, "nothing was in flight: the test proves nothing")
+            self.assertGreater(late, 0)
+
+
+if __name__ == "__main__":
+    cluster.main()

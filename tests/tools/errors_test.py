@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What is wrong gets one clear message and the right exit code; a cluster that is up stays up."""
+import http.client
+import json
+import socket
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import cluster
+from cluster import PATIENCE, Cluster, ClusterTest, Fixture
+
+
+def run(*arguments):
+    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+    return done.returncode, done.stdout, done.stderr
+
+
+class BadInput(unittest.TestCase):
+    """2 is for usage and bad input."""
+
+    def refuses(self, arguments, *words, code=2):
+        got, out, err = run(*arguments)
+        self.assertEqual(got, code, out + err)
+        message = err or out
+        for word in words:
+            self.assertIn(word, message)
+        self.assertLess(len(message.splitlines()), 6, message)
+
+    def test_usage(self):
+        self.refuses([], "subcommand")
+        self.refuses(["nonsense"], "nonsense")
+        self.refuses(["up"], "file")
+        self.refuses(["load", "http://127.0.0.1:1", "--arrivals", "often"], "arrivals")
+
+    def test_a_cluster_file_that_is_not_there(self):
+        for command in ("up", "check", "status"):
+            with self.subTest(command):
+                self.refuses([command, "/nowhere/cluster.toml"], "/nowhere/cluster.toml")
+
+    def test_a_cluster_file_with_a_mistake_is_named_with_its_place(self):
+        with Cluster() as c:
+            text = c.file.read_text().replace("slo_ms", "slo_mss")
+            c.file.write_text(text)
+            line = 1 + text[:text.index("slo_mss")].count("\n")
+            for command in ("up", "check"):
+                with self.subTest(command):
+                    self.refuses([command, c.file], f"cluster.toml:{line}:", "slo_mss", "slo_ms")
+
+    def test_an_unknown_node(self):
+        with Cluster() as c:
+            self.refuses(["up", c.file, "--node", "nobody"], "nobody")
+
+    def test_a_model_file_that_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rubbish = Path(folder, "rubbish.onnx")
+            rubbish.write_bytes(b"no model" * 100)
+            out = Path(folder, "out.bin")
+            self.refuses(["profile", "--model-file", rubbish], "rubbish.onnx")
+            self.refuses(["infer", "--model-file", rubbish, "--input", rubbish, "--output", out], "rubbish.onnx")
+            self.assertFalse(out.exists())
+
+    def test_an_input_of_the_wrong_size(self):
+        fixture = Fixture("mlp")
+        with tempfile.TemporaryDirectory() as folder:
+            short = Path(folder, "short.bin")
+            short.write_bytes(b"123")
+            self.refuses(["infer", "--model-file", fixture.path, "--input", short, "--output", short], "short.bin")
+
+
+class Starting(ClusterTest):
+    """1 is for what cannot be done."""
+
+    def fails_to_start(self, c, *arguments):
+        p = c.start(*arguments, ready=None)
+        self.assertEqual(p.wait(), 1, p.output())
+        self.assertEqual(p.lines["stdout"], [])
+        return "\n".join(p.lines["stderr"])
+
+    def test_a_model_with_an_operator_that_is_not_known(self):
+        with Cluster() as c:
+            model = Path(c.folder.name, "odd.onnx")
+            model.write_bytes(cluster.FIXTURES.joinpath("mlp.onnx").read_bytes().replace(b"Tanh", b"Tonh"))
+            c.file.write_text(c.file.read_text().replace(str(cluster.FIXTURES / "mlp.onnx"), str(model)))
+            message = self.fails_to_start(c)
+            self.assertIn("odd.onnx", message)
+            self.assertIn("Tonh", message)
+
+    def test_a_port_that_is_in_use(self):
+        for which in ("http_port", "control_port"):
+            with self.subTest(which), Cluster() as c, socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                taken.listen()
+                port = taken.getsockname()[1]
+                lines = c.file.read_text().splitlines()
+                at = next(i for i, line in enumerate(lines) if line.startswith(which))
+                lines[at] = f"{which} = {port}"
+                c.file.write_text("\n".join(lines))
+                message = self.fails_to_start(c)
+                self.assertIn(str(port), message)
+                self.assertIn("in use", message)
+
+    def test_a_node_started_with_another_file_is_sent_away_and_the_cluster_serves_on(self):
+        fixture = Fixture("mlp")
+        with Cluster() as c:
+            c.start()
+            other = Path(c.folder.name, "other.toml")
+            other.write_text(c.file.read_text().replace("max_batch = 16", "max_batch = 8")
+                             .replace(c.file.read_text().split("control_port = ")[2].split("\n")[0],
+                                      str(cluster.free_ports(1)[0])))
+            p = cluster.Process("up", str(other), "--node", "worker")
+            c.processes.append(p)
+            self.assertEqual(p.wait(), 1)
+            self.assertIn("file", p.output())
+            self.assertEqual(c.infer("mlp", fixture.body())[0], 200)
+
+
+class Serving(ClusterTest):
+    def test_bad_requests_are_refused_and_good_ones_served(self):
+        fixture = Fixture("mlp")
+        good = json.loads(fixture.body(1))
+
+        def changed(**how):
+            return json.dumps({"inputs": [{**good["inputs"][0], **how}]})
+
+        with Cluster() as c:
+            c.start()
+            cases = {
+                "no JSON": ("mlp", "{", 400, ""),
+                "no inputs": ("mlp", "{}", 400, "inputs"),
+                "a wrong name": ("mlp", changed(name="x"), 400, "x"),
+                "a wrong type": ("mlp", changed(datatype="INT64"), 400, "FP32"),
+                "a wrong shape": ("mlp", changed(shape=[1, 65]), 400, "65"),
+                "too few numbers": ("mlp", changed(data=[1.0]), 400, "64"),
+                "text for numbers": ("mlp", changed(data=["a"] * 64), 400, ""),
+                "too many rows": ("mlp", changed(shape=[17, 64], data=[0.0] * 17 * 64), 400, "16"),
+                "an unknown model": ("nobody", fixture.body(1), 404, "nobody"),
+            }
+            for what, (model, body, expected, word) in cases.items():
+                with self.subTest(what):
+                    code, answer = c.infer(model, body)
+                    self.assertEqual(code, expected, answer)
+                    self.assertIn(word, answer["error"])
+            self.assertEqual(c.get("/nowhere")[0], 404)
+            self.assertEqual(c.get("/v2/models/mlp/infer")[0], 405)
+            with socket.create_connection(("127.0.0.1", c.http_port), PATIENCE) as s:
+                s.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
+                self.assertTrue(s.makefile("rb").readline().startswith(b"HTTP/1.1 400"))
+            code, answer = c.infer("mlp", fixture.body())
+            self.assertEqual(code, 200, answer)
+            self.assertLessEqual(fixture.distance(answer), 1e-4)
+            self.assert_books_balance(c)
+
+    def test_a_deadline_that_cannot_be_met_is_refused_at_once(self):
+        fixture = Fixture("mlp")
+        with Cluster() as c:
+            c.start()
+            code, answer = c.infer("mlp", fixture.body(1, slo_ms=0.001))
+            self.assertEqual((code, answer["reason"]), (503, "late"))
+            self.assert_books_balance(c)
+
+
+if __name__ == "__main__":
+    cluster.main()
