@@ -221,6 +221,11 @@ int main(int argc, char** argv) {
   add_benches(app, chosen);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& e) {
+    const auto extra = app.remaining(true);  // CLI11 would only say that a subcommand is required
+    if (extra.empty()) return app.exit(e) == 0 ? 0 : 2;
+    fmt::print(stderr, "troupe: unknown command '{}'; troupe --help lists the commands\n", extra.front());
+    return 2;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
