@@ -78,6 +78,7 @@ void gateway::on_drops(const drops& d, time_point now) {
 void gateway::on_completion(const address& worker, const completion& c, time_point now) {
   for (const auto& r : c.results) {
     const auto it = flights_.find(r.id);
+    if (it != flights_.end() && it->second.output && it->second.output == r.output) continue;  // said twice
     if (it == flights_.end() || it->second.output) {
       ++late_answers_;
       forget_input(r.id);

@@ -102,7 +102,7 @@ void gpu_worker::on_pulled(const pulled& ended) {
 
 void gpu_worker::on_time(time_point now) {
   if (running_) finish(now);
-  while ((!running_ || planted(bug::two_batches)) && !jobs_.empty() && start(now)) {
+  while (!running_ && !jobs_.empty() && start(now)) {
   }
 }
 
@@ -143,7 +143,7 @@ bool gpu_worker::start(time_point now) {
 
 void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
-  if (!device_.poll(now, outcome)) return;
+  if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
   running_ = false;
   if (void_) {
     void_ = false;
@@ -177,28 +177,33 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
     if (p.error == failure::none) done.rows += r.rows;
     if (p.error == failure::stale_memory) done.stale.push_back(r.id);
   }
-  std::vector<std::pair<address, completion>> answers;  // by gateway
+  struct reply {
+    address gateway;
+    bool is_up;
+    completion says;
+  };
+  std::vector<reply> replies;
   for (size_t i = 0; i < j.parts.size(); ++i) {
     auto& p = j.parts[i];
     const auto& r = j.order.requests[i];
+    auto it =
+        std::find_if(replies.begin(), replies.end(), [&](const auto& a) { return a.gateway == r.gateway; });
+    if (it == replies.end()) {
+      it = replies.insert(it, {r.gateway, is_up(r.gateway), {j.order.batch, done.rows, {}}});
+      it->says.results.reserve(j.parts.size());
+    }
     // What is said to a gateway that is not up goes nowhere: nobody would acknowledge the output.
-    if (p.error == failure::none && !is_up(r.gateway)) p.error = failure::worker_lost;
+    if (p.error == failure::none && !it->is_up) p.error = failure::worker_lost;
     if (p.output.region && p.error != failure::none) {
       memory_.give_back(std::exchange(p.output.region, {}));
     } else if (p.output.region) {
       offered_[key_of(r.gateway.node, r.gateway.life)].push_back(p.output.region);
     }
-    auto it =
-        std::find_if(answers.begin(), answers.end(), [&](const auto& a) { return a.first == r.gateway; });
-    if (it == answers.end()) {
-      it = answers.insert(it, {r.gateway, {j.order.batch, done.rows, {}}});
-      it->second.results.reserve(j.parts.size());
-    }
-    it->second.results.push_back({r.id, r.attempt, p.error, p.output.region, {}});
-    if (!details.empty()) it->second.results.back().detail = details[i];
+    it->says.results.push_back({r.id, r.attempt, p.error, p.output.region, {}});
+    if (!details.empty()) it->says.results.back().detail = details[i];
   }
   rows_ += done.rows;
-  for (auto& [gateway, c] : answers) send(gateway, std::move(c));
+  for (auto& r : replies) send(r.gateway, std::move(r.says));
   tell_done(j.order, done);
 }
 

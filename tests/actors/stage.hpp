@@ -153,6 +153,9 @@ class scripted_memory final : public memory_port {
   }
 
   size_t in_use() const { return slots_.size(); }
+  std::span<std::byte> payload(const region_ref& region) {
+    return std::span(slots_.at(region.generation)).subspan(sizeof(slot_words), region.size);
+  }
 
   std::vector<pull_under_way> pulls;
   uint64_t given_back_again = 0;

@@ -1,0 +1,73 @@
+// A real actor system for tests, and a shell to watch hosts by.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <caf/all.hpp>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "actors/caf_types.hpp"
+#include "actors/host.hpp"
+
+namespace troupe::test {
+
+class actor_world {
+ public:
+  actor_world() : system_(config_) {}
+  caf::actor_system& system() { return system_; }
+
+ private:
+  struct types : caf::actor_system_config {
+    types() {
+      add_message_types<caf::id_block::troupe>();
+      add_message_types<caf::id_block::troupe_actors>();
+      set("scheduler.policy", caf::atom("sharing"));
+      set("scheduler.max-threads", 1u);
+      set("logger.verbosity", caf::atom("quiet"));
+    }
+  };
+  types config_;
+  caf::actor_system system_;
+};
+
+/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms.
+class probe final : public shell {
+ public:
+  struct log {
+    std::atomic<int> heard{0}, alive{0};
+    std::atomic<int64_t> woke_late_by_ns{-1};
+  };
+  probe(address self, outbox& out, log& l) : shell(self, out), log_(l) { ++log_.alive; }
+  ~probe() override { --log_.alive; }
+  void on(envelope& e, time_point now) override {
+    ++log_.heard;
+    if (const auto* c = std::get_if<cancel>(&e.body)) wake_at_ = now + std::chrono::milliseconds(c->id.value);
+  }
+  void on_time(time_point now) override {
+    if (now < wake_at_) return;
+    log_.woke_late_by_ns = (now - wake_at_).count();
+    wake_at_ = never;
+  }
+  time_point next_wakeup() const override { return wake_at_; }
+  void report(std::vector<metric>& out) const override {
+    out.push_back(
+        {"heard", {{"probe", std::to_string(self_.index)}}, 1.0 * log_.heard, metric::kind::counter});
+  }
+  size_t unfinished() const override { return 2; }
+
+ private:
+  log& log_;
+  time_point wake_at_ = never;
+};
+
+/// Until `done` holds, for ten seconds at most.
+template <class Predicate>
+bool eventually(Predicate done) {
+  for (int i = 0; i < 2000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return done();
+}
+
+}  // namespace troupe::test

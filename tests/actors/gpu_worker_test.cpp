@@ -1,0 +1,281 @@
+#include "actors/gpu_worker.hpp"
+
+#include <algorithm>
+
+#include "gpu/emulated_device.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr address second_gateway{node_id{5}, {7}, role::gateway, 0};
+
+struct worker_parts {
+  explicit worker_parts(uint64_t slots) : memory(worker_node, slots) {}
+  emulated_device device;
+  scripted_memory memory;                // the worker's own
+  scripted_memory source{gateway_node};  // where the inputs are
+};
+
+/// A slot with a model of 4 bytes in and 8 out a row (or what is given); ℓ(b) = b + 5, a unit is 1 ms.
+struct worker_stage : worker_parts, stage<gpu_worker> {
+  explicit worker_stage(uint64_t slots = 100, int64_t input = 4, int64_t output = 8)
+      : worker_parts(slots), stage(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {
+    const auto s = ready(0, 12, input, output);
+    model_source m;
+    m.signature = s.models[0].signature;
+    m.latency = {1ms, 5ms};
+    device.load(model_id{0}, m);
+    tell(s);
+    meet();
+  }
+  void meet() {
+    tell(node_up{gateway_node, {11}});
+    tell(node_up{second_gateway.node, second_gateway.life});
+  }
+
+  request ask(uint64_t id, const address& gateway = the_gateway) {
+    request r;
+    r.id = request_id{id};
+    r.gateway = gateway;
+    const auto input = source.take(4);
+    std::ranges::fill(input->payload, static_cast<std::byte>(id));
+    r.input = input->region;
+    return r;
+  }
+  static batch_order order_of(uint64_t batch, double exec_at, double start_by, std::vector<request> requests,
+                              uint64_t reign = 10) {
+    return {{batch},   {reign},     model_id{0},  slot_id{0},
+            the_queue, at(exec_at), at(start_by), std::move(requests)};
+  }
+  void order(uint64_t batch, double exec_at, double start_by, std::vector<request> requests) {
+    tell(order_of(batch, exec_at, start_by, std::move(requests)), the_queue);
+  }
+  void end_pull(pull_status status = pull_status::ok) { tell(memory.end_pull(source, status)); }
+  refusal refused(batch_order o) {
+    tell(std::move(o), the_queue);
+    const auto said = out.take<batch_done>();
+    REQUIRE(said.size() == 2);  // to the queue and to the arbiter
+    return said[0].refused;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gpu_worker: pulls the inputs, starts on time, answers the gateway, tells queue and arbiter") {
+  worker_stage w;
+  w.order(1, 3, 5, {w.ask(1), w.ask(2)});
+  REQUIRE(w.memory.pulls.size() == 2);
+  w.end_pull();
+  w.end_pull();
+  w.run_until(at(9.9));  // 3 + ℓ(2) = 10
+  CHECK(w.out.silent());
+  w.run_until(at(10));
+  const auto told = w.out.take_addressed<batch_done>();
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].first == the_queue);
+  CHECK(told[1].first.kind == role::rank_arbiter);
+  CHECK(told[0].second.started_at == at(3));
+  CHECK(told[0].second.finished_at == at(10));
+  CHECK(told[0].second.rows == 2);
+  const auto answers = w.out.take_addressed<completion>();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].first == the_gateway);
+  CHECK(answers[0].second.batch_rows == 2);
+  REQUIRE(answers[0].second.results.size() == 2);
+  for (const auto& r : answers[0].second.results) {
+    CHECK(r.error == failure::none);
+    const std::vector<std::byte> input(4, static_cast<std::byte>(r.id.value));
+    std::vector<std::byte> expected(8);
+    emulated_output(input, expected);
+    CHECK(std::ranges::equal(w.memory.payload(r.output), expected));
+  }
+  CHECK(w.actor.unfinished() == 2);
+  w.tell(release{{answers[0].second.results[0].output, answers[0].second.results[1].output}}, the_gateway);
+  CHECK(w.actor.unfinished() == 0);
+  CHECK(w.memory.in_use() == 0);
+}
+
+TEST_CASE("gpu_worker: the inputs of the next batch are pulled while a batch runs") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.order(2, 6, 8, {w.ask(2)});
+  CHECK(w.memory.pulls.size() == 1);
+  w.end_pull();
+  w.run_until(at(12));
+  const auto answers = w.out.take<completion>();
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[1].batch == batch_id{2});
+  CHECK(w.out.take<batch_done>().back().finished_at == at(12));
+}
+
+TEST_CASE("gpu_worker: inputs that come late delay a batch, but not beyond what it promised") {
+  worker_stage w;
+  w.order(1, 3, 5, {w.ask(1)});
+  w.run_until(at(4));
+  w.end_pull();
+  w.run_until(at(10));
+  CHECK(w.out.take<batch_done>().front().started_at == at(4));
+  w.out.forget();
+
+  w.order(2, 13, 15, {w.ask(2), w.ask(3)});
+  w.run_until(at(16));
+  w.end_pull();
+  const auto said = w.out.take<batch_done>();
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].refused == refusal::late);
+  CHECK(w.out.take<completion>().empty());
+  CHECK(w.memory.in_use() == 1);  // the output of the first batch
+  w.end_pull();                   // into a buffer that must still be there
+  CHECK(w.out.silent());
+}
+
+TEST_CASE("gpu_worker: an input whose memory was reused fails alone") {
+  worker_stage w;
+  auto gone = w.ask(1);
+  w.source.give_back(gone.input);
+  w.order(1, 0, 5, {gone, w.ask(2), w.ask(3)});
+  w.end_pull();
+  w.end_pull(pull_status::lost);
+  w.end_pull();
+  w.run_until(at(6));
+  const auto c = w.out.one<completion>();
+  REQUIRE(c.results.size() == 3);
+  CHECK(c.results[0].error == failure::stale_memory);
+  CHECK(c.results[1].error == failure::stale_memory);
+  CHECK(c.results[2].error == failure::none);
+  CHECK(c.batch_rows == 1);
+  CHECK(w.out.take<batch_done>().front().stale == std::vector{request_id{1}, request_id{2}});
+  CHECK(w.memory.in_use() == 1);
+}
+
+TEST_CASE("gpu_worker: an input of the wrong size fails without being pulled, alone in its batch too") {
+  worker_stage w;
+  auto wrong = w.ask(1);
+  wrong.rows = 2;
+  w.order(1, 2, 5, {wrong});
+  CHECK(w.memory.pulls.empty());
+  w.run_until(at(2));
+  CHECK(w.out.one<completion>().results.at(0).error == failure::stale_memory);
+  CHECK(w.out.take<batch_done>().size() == 2);
+  CHECK(w.memory.in_use() == 0);
+  CHECK(w.actor.unfinished() == 0);
+}
+
+TEST_CASE("gpu_worker: refuses what it cannot do, with a reason and without a trace") {
+  worker_stage w(2);
+  w.order(1, 5, 9, {w.ask(1)});
+  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 9)) == refusal::old_epoch);
+  auto other = worker_stage::order_of(3, 5, 9, {w.ask(3)});
+  other.model = model_id{1};
+  CHECK(w.refused(other) == refusal::unknown_model);
+  CHECK(w.refused(worker_stage::order_of(4, 5, 9, {w.ask(4), w.ask(5)})) == refusal::no_memory);
+  CHECK(w.memory.in_use() == 1);
+  CHECK(w.memory.pulls.size() == 1);
+  w.now = at(1);
+  CHECK(w.refused(worker_stage::order_of(5, 0, 0.5, {w.ask(6)})) == refusal::late);
+  CHECK(w.actor.unfinished() == 1);
+}
+
+TEST_CASE("gpu_worker: more orders than a scheduler may send are refused as busy") {
+  worker_stage w;
+  for (uint64_t batch = 1; batch <= 4; ++batch) w.order(batch, 5, 99, {w.ask(batch)});
+  CHECK(w.refused(worker_stage::order_of(5, 5, 99, {w.ask(5)})) == refusal::busy);
+}
+
+TEST_CASE("gpu_worker: a higher reign ends the lower one") {
+  worker_stage w;
+  w.tell(worker_stage::order_of(1, 5, 9, {w.ask(1)}, 11), the_queue);
+  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 10)) == refusal::old_epoch);
+}
+
+TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1), w.ask(2, second_gateway)});
+  w.end_pull();
+  w.end_pull();
+  w.run_until(at(7));
+  CHECK(w.memory.in_use() == 2);
+  w.tell(node_down{gateway_node, {10}});  // an earlier life
+  CHECK(w.memory.in_use() == 2);
+  w.tell(node_down{gateway_node, {11}});
+  CHECK(w.memory.in_use() == 1);
+  CHECK(w.actor.unfinished() == 1);
+}
+
+TEST_CASE(
+    "gpu_worker: nothing is kept for a gateway that died while its batch ran, or before its order came") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.tell(node_down{gateway_node, {11}});
+  w.run_until(at(6));
+  w.order(2, 6, 9, {w.ask(2)});
+  w.end_pull();  // a pull from a dead process can succeed
+  w.run_until(at(12));
+  CHECK(w.out.take<batch_done>().size() == 4);
+  CHECK(w.memory.in_use() == 0);
+  CHECK(w.actor.unfinished() == 0);
+}
+
+TEST_CASE("gpu_worker: what a dead scheduler ordered does not start any more") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.order(2, 6, 9, {w.ask(2)});
+  w.tell(node_down{scheduler_node, {10}});
+  w.end_pull();
+  CHECK(w.actor.unfinished() == 1);
+  w.run_until(at(20));
+  CHECK(w.out.take<completion>().size() == 1);
+  CHECK(w.memory.in_use() == 1);
+}
+
+TEST_CASE("gpu_worker: a new life lets the device finish, but nothing of the old one is answered or leaks") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.order(2, 6, 9, {w.ask(2)});
+  w.tell(reborn{{40}});
+  w.meet();
+  CHECK(w.memory.in_use() == 1);  // the device writes there
+  w.order(3, 6, 9, {w.ask(3)});
+  w.end_pull();  // of batch 2: its buffer must still be there
+  w.end_pull();  // of batch 3
+  w.run_until(at(6));
+  CHECK(w.out.silent());
+  w.run_until(at(12));
+  const auto c = w.out.one<completion>();
+  CHECK(c.results.at(0).id == request_id{3});
+  w.tell(release{{c.results[0].output}}, the_gateway);
+  CHECK(w.memory.in_use() == 0);
+  CHECK(w.memory.given_back_again == 0);
+  CHECK(w.actor.unfinished() == 0);
+}
+
+TEST_CASE("gpu_worker: two new lives during one batch are no worse than one") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.tell(reborn{{40}});
+  w.tell(reborn{{41}});
+  w.run_until(at(6));
+  CHECK(w.out.silent());
+  CHECK(w.memory.in_use() == 0);
+}
+
+TEST_CASE("gpu_worker: inputs and outputs without bytes take no memory and are not pulled") {
+  worker_stage w(0, 0, 0);
+  auto r = w.ask(1);
+  r.input = {};
+  w.order(1, 0, 5, {r});
+  CHECK(w.memory.pulls.empty());
+  w.run_until(at(6));
+  const auto c = w.out.one<completion>();
+  CHECK(c.results.at(0).error == failure::none);
+  CHECK_FALSE(c.results.at(0).output);
+  CHECK(w.actor.unfinished() == 0);
+}

@@ -1,0 +1,115 @@
+#include "actors/host.hpp"
+
+#include <ctime>
+
+#include "tests/actors/actor_world.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+class nowhere final : public carrier {
+ public:
+  void carry(std::span<envelope>) override {}
+};
+
+constexpr address the_probe{node_id{0}, {1}, role::model_queue, 0};
+
+struct hosted_probe {
+  hosted_probe() {
+    auto group = std::make_unique<shell_group>(beyond);
+    group->add<probe>(the_probe, log);
+    host = spawn_threaded_host(world.system(), std::move(group), time, 200us);
+  }
+  ~hosted_probe() { stop(); }
+  void stop() {
+    caf::scoped_actor self{world.system()};
+    caf::anon_send_exit(host, caf::exit_reason::kill);
+    self->wait_for(host);
+  }
+  void tell(shell_message m) {
+    delivery d;
+    d.messages.push_back({{}, the_probe, std::move(m)});
+    caf::anon_send(host, std::move(d));
+  }
+
+  nowhere beyond;
+  machine_clock time{24h};
+  probe::log log;
+  actor_world world;
+  caf::actor host;
+};
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+TEST_CASE("threaded_host: delivers, reports, and takes its shells with it when it ends") {
+  hosted_probe h;
+  h.tell(cancel{{1000000}});
+  h.tell(cancel{{1000000}});
+  CHECK(eventually([&] { return h.log.heard == 2; }));
+  std::promise<group_report> answered;
+  caf::anon_send(h.host, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
+  const auto report = answered.get_future().get();
+  CHECK(report.actors == std::vector<address>{the_probe});
+  CHECK(report.unfinished == 2);
+  REQUIRE(report.metrics.size() == 1);
+  CHECK(report.metrics[0].value == 2);
+  CHECK(h.log.alive == 1);
+  h.stop();
+  CHECK(h.log.alive == 0);
+}
+
+TEST_CASE("threaded_host: wakes a shell when it asked for it, not before and not much later") {
+  hosted_probe h;
+  h.tell(cancel{{250}});  // longer than its longest sleep
+  CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
+  CHECK(h.log.woke_late_by_ns < 1'000'000'000);  // on a busy machine
+}
+
+TEST_CASE("threaded_host: sleeps while nothing is due") {
+  hosted_probe h;
+  h.tell(cancel{{1000000}});
+  CHECK(eventually([&] { return h.log.heard == 1; }));
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  CHECK(cpu_seconds() - before < 0.05);
+}
+
+TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
+  nowhere beyond;
+  machine_clock time;
+  probe::log log;
+  actor_world world;
+  std::atomic<int> asked{0};
+  std::atomic<int64_t> first{0};
+  auto group = std::make_unique<shell_group>(beyond);
+  group->add<probe>(the_probe, log);
+  const auto host =
+      spawn_scheduled_host(world.system(), std::move(group), time, [&](const caf::actor&, time_point t) {
+        if (asked++ == 0) first = t.time_since_epoch().count();
+      });
+  const auto tell = [&](shell_message m) {
+    delivery d;
+    d.messages.push_back({{}, the_probe, std::move(m)});
+    caf::anon_send(host, std::move(d));
+  };
+  tell(cancel{{1}});
+  CHECK(eventually([&] { return asked == 1; }));
+  tell(node_up{});
+  CHECK(eventually([&] { return log.heard == 2; }));
+  CHECK(eventually([&] { return time.now().time_since_epoch().count() > first; }));
+  caf::anon_send(host, wake_atom_v);
+  CHECK(eventually([&] { return log.woke_late_by_ns >= 0; }));
+  CHECK(asked <= 2);
+  caf::scoped_actor self{world.system()};
+  caf::anon_send_exit(host, caf::exit_reason::kill);
+  self->wait_for(host);
+  CHECK(log.alive == 0);
+}

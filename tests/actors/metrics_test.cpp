@@ -1,0 +1,54 @@
+#include "actors/metrics.hpp"
+
+#include "actors/actor_of.hpp"
+#include "tests/actors/actor_world.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("to_prometheus: figures of one name stand together under their type, with labels escaped") {
+  const auto text = to_prometheus({{"b_total", {{"model", "x"}}, 3, metric::kind::counter},
+                                   {"a", {}, 0.5, metric::kind::gauge},
+                                   {"b_total", {{"model", "say \"y\""}}, 4, metric::kind::counter}});
+  CHECK(text.find("# TYPE a gauge\na 0.5\n") != std::string::npos);
+  CHECK(text.find("# TYPE b_total counter\nb_total{model=\"x\"} 3\nb_total{model=\"say \\\"y\\\"\"} 4\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the silent ones") {
+  actor_world world;
+  machine_clock time;
+  post_office office(node_id{0});
+  probe::log log;
+  for (uint32_t i = 0; i < 2; ++i) {
+    auto group = std::make_unique<shell_group>(office);
+    group->add<probe>(address{node_id{0}, {1}, role::model_queue, i}, log);
+    const auto names = group->names();
+    office.add_host(spawn_threaded_host(world.system(), std::move(group), time, 0us), names);
+  }
+  const auto gathering = spawn<metrics>(world.system(), office, [](std::vector<metric>& out) {
+    out.push_back({"more", {}, 1, metric::kind::gauge});
+  });
+  const auto ask = [&] {
+    std::promise<group_report> answered;
+    caf::anon_send(gathering, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
+    return answered.get_future().get();
+  };
+  const auto all = ask();
+  CHECK(all.actors.size() == 2);
+  CHECK(all.unfinished == 4);
+  REQUIRE(all.metrics.size() == 3);
+  CHECK(all.metrics.back().name == "more");
+
+  caf::scoped_actor self{world.system()};
+  caf::anon_send_exit(office.hosts()[1], caf::exit_reason::kill);
+  self->wait_for(office.hosts()[1]);
+  const auto rest = ask();
+  CHECK(rest.actors.size() == 1);
+  CHECK(rest.metrics.size() == 2);
+
+  for (const auto& h : office.hosts()) caf::anon_send_exit(h, caf::exit_reason::kill);
+  caf::anon_send_exit(gathering, caf::exit_reason::kill);
+  for (const auto& h : office.hosts()) self->wait_for(h);
+  self->wait_for(gathering);
+}
