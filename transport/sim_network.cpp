@@ -93,8 +93,9 @@ void sim_network::end_stall(node_id a, node_id b) {
   if (--p.stalls > 0) return;
   for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
     for (const auto lane : {sim_lane::data, sim_lane::control})
-      timeline_.at(timeline_.now(), sim_event::network, to,
-                   [this, f = from, t = to, lane] { arrive(f, t, lane); });
+      timeline_.at(
+          timeline_.now() + (lane == sim_lane::control ? jitter(options_.control_jitter) : duration{}),
+          sim_event::network, to, [this, f = from, t = to, lane] { arrive(f, t, lane); });
   for (auto& [owner, action] : p.waiting)
     timeline_.at(timeline_.now(), sim_event::pull, owner, std::move(action));
   p.waiting.clear();

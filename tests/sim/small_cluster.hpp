@@ -2,6 +2,9 @@
 #pragma once
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <string>
 
 #include "tools/sim/world.hpp"
 
@@ -60,6 +63,20 @@ inline workload_spec small_workload(const cluster_spec& c, duration length = 2s)
   }
   w.clocks = {3h, 50};
   return w;
+}
+
+inline world_result run(const cluster_spec& c, const workload_spec& w, const world_options& o = {}) {
+  spdlog::set_level(spdlog::level::off);  // what nodes say of faults that a test injects
+  return world(c, w, o).run();
+}
+
+/// Three faults of any kind in two seconds.
+inline world_result faulty_run(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c);
+  w.random_faults.count = 3;
+  for (size_t k = 0; k < fault_kind_count; ++k) w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+  return run(c, w, {.seed = seed, .hang_up = 0.02});
 }
 
 inline std::string told(const world_result& r, uint64_t seed) {

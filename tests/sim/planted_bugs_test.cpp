@@ -1,0 +1,79 @@
+#include <set>
+
+#include "actors/planted_bug.hpp"
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+constexpr uint64_t seeds = 60;
+
+/// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new life,
+/// and runs other batches before the reader hears of it.
+world_result distant_reader(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 1500ms);
+  for (auto& m : w.models) {
+    m.rate_rps *= 20;
+    m.latency = {50us, 300us};
+  }
+  const node_id head{0}, door{1}, left{2};
+  // Nodes that lost each other meet again when they next say hello, once a second.
+  const auto at = 500ms + seed % 50 * 10ms;
+  w.faults.push_back({fault_kind::delay, at, 500ms, door, left, 140ms});
+  w.faults.push_back({fault_kind::cut, at + 5ms, 5ms, head, left});
+  return run(c, w, {.seed = seed});
+}
+
+/// More load than the slots can take, and nothing goes wrong.
+world_result busy_calm(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 500ms);
+  for (auto& m : w.models) m.rate_rps *= 10;
+  return run(c, w, {.seed = seed});
+}
+
+/// The invariants that runs with the bug break, until `wanted` is among them.
+std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
+  std::set<std::string> broken;
+  planted_bug = b;
+  for (uint64_t seed = 1; seed <= seeds && !broken.contains(wanted); ++seed)
+    for (const auto& v : play(seed).violations) broken.insert(v.check);
+  planted_bug = bug::none;
+  return broken;
+}
+
+bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = faulty_run) {
+  return broken_by(b, invariant, play).contains(invariant);
+}
+
+}  // namespace
+
+TEST_CASE("without a bug no invariant is broken") {
+  for (const auto play : {faulty_run, busy_calm, distant_reader})
+    CHECK(broken_by(bug::none, "any", play).empty());
+}
+
+TEST_CASE("a reader that does not verify what it pulled is noticed by the bytes") {
+  CHECK(breaks(bug::skip_verify, "bytes", distant_reader));
+}
+
+TEST_CASE("a request with two fates is noticed") { CHECK(breaks(bug::double_fate, "fate")); }
+
+TEST_CASE("a ledger that forgets drops is noticed") { CHECK(breaks(bug::miscount, "ledger")); }
+
+TEST_CASE("a worker that starts too late is noticed") { CHECK(breaks(bug::late_start, "late start")); }
+
+TEST_CASE("a worker that starts a second batch is noticed") {
+  CHECK(breaks(bug::two_batches, "one batch a slot"));
+}
+
+TEST_CASE("a queue that drops in silence is noticed in calm runs") {
+  CHECK(breaks(bug::lose_drops, "calm", busy_calm));
+}
+
+TEST_CASE("a slot that is never given back is noticed") { CHECK(breaks(bug::leak_slot, "memory")); }
+
+TEST_CASE("a gateway that waits forever is noticed") { CHECK(breaks(bug::no_expiry, "fate")); }

@@ -1,0 +1,137 @@
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+constexpr node_id head{0}, door{1}, left{2}, right{3};
+
+/// Two seconds of load of which only what is offered after `from` is looked at.
+struct scenario {
+  cluster_spec cluster = small_cluster();
+  workload_spec workload = small_workload(cluster);
+  world_result result{};
+
+  scenario& with(const fault_spec& f) {
+    workload.faults.push_back(f);
+    return *this;
+  }
+  scenario& watch_from(duration from) {
+    workload.warmup = from;
+    return *this;
+  }
+  scenario& run(uint64_t seed) {
+    result = sim::run(cluster, workload, {.seed = seed});
+    const auto why = told(result, seed);
+    CHECK_MESSAGE(result.violations.empty(), why);
+    return *this;
+  }
+  /// Of the requests looked at, 0–1.
+  double share(fate f) const {
+    uint64_t offered = 0, such = 0;
+    for (const auto& m : result.models) {
+      offered += m.offered;
+      such += m.of(f);
+    }
+    REQUIRE(offered > 0);
+    return static_cast<double>(such) / static_cast<double>(offered);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("nodes whose clocks are hours apart serve within their deadlines") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    scenario s;
+    s.run(seed);
+    CHECK(s.result.total.offered > 500);
+    CHECK(s.share(fate::finished) > 0.99);
+    CHECK(s.share(fate::failed) == 0);
+    CHECK(s.result.total.in_slo == s.result.total.of(fate::finished));
+  }
+}
+
+TEST_CASE("a worker that stood still comes back, hands nobody another's bytes, and serves again") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    s.with({fault_kind::freeze, 500ms, 600ms, left, left}).watch_from(1500ms).run(seed);
+    CHECK(s.result.hits[static_cast<size_t>(fault_kind::freeze)] > 0);
+    CHECK(s.share(fate::finished) > 0.99);
+    CHECK(s.result.devices[0].batches > 0);
+  }
+}
+
+TEST_CASE("a worker's crash costs at most its batches, and the models recover when it is back") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    // Both workers, so that nobody else could serve meanwhile.
+    s.with({fault_kind::restart, 500ms, 200ms, left, left})
+        .with({fault_kind::restart, 500ms, 200ms, right, right})
+        .watch_from(1200ms)
+        .run(seed);
+    CHECK(s.result.hits[static_cast<size_t>(fault_kind::restart)] > 0);
+    CHECK(s.result.total.of(fate::dropped) > 10);  // nobody to run them
+    CHECK(s.share(fate::finished) > 0.99);
+  }
+}
+
+TEST_CASE("requests of a worker that dies are run by another, within their deadlines") {
+  uint64_t finished = 0, hit = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    scenario s;
+    for (auto& m : s.workload.models) m.slo = 1s;  // longer than it takes to notice a death
+    s.with({fault_kind::crash, 1s, {}, left, left}).run(seed);
+    hit += s.result.hits[static_cast<size_t>(fault_kind::crash)];
+    finished += s.result.total.of(fate::finished);
+    CHECK(s.share(fate::finished) > 0.97);
+    CHECK(s.share(fate::finished) + s.share(fate::dropped) + s.share(fate::failed) == doctest::Approx(1));
+  }
+  CHECK(hit > 0);
+  CHECK(finished > 0);
+}
+
+TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    s.with({fault_kind::restart, 500ms, 100ms, head, head}).watch_from(1500ms).run(seed);
+    CHECK(s.result.total.of(fate::lost_with_gateway) + s.result.total.of(fate::failed) > 0);
+    CHECK(s.share(fate::finished) > 0.99);
+  }
+}
+
+TEST_CASE("a gateway's death is its clients' loss alone") {
+  scenario s;
+  s.with({fault_kind::crash, 1s, {}, door, door}).watch_from(1s).run(1);
+  CHECK(s.result.total.of(fate::lost_with_gateway) > 0);
+  CHECK(s.share(fate::refused) == doctest::Approx(0.5).epsilon(0.2));
+  CHECK(s.share(fate::refused) + s.share(fate::finished) > 0.98);
+}
+
+TEST_CASE("lanes that overtake each other change nothing but latency") {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    scenario s;
+    s.cluster.policy.network.control = 5ms;  // or orders would come too late
+    for (const auto node : {head, door, left, right})
+      s.with({fault_kind::reorder, 1ms, 1999ms, node, node, 2ms});
+    s.run(seed);
+    CHECK(s.share(fate::failed) == 0);
+    CHECK(s.share(fate::finished) > 0.5);
+  }
+}
+
+TEST_CASE("a link that stalls delivers all of it at once, in order") {
+  scenario s;
+  s.with({fault_kind::stall, 500ms, 100ms, head, left}).watch_from(1s).run(1);
+  CHECK(s.result.hits[static_cast<size_t>(fault_kind::stall)] > 0);
+  CHECK(s.share(fate::finished) > 0.99);
+}
+
+TEST_CASE("more than the slots can do is dropped, and what is served is served in time") {
+  scenario s;
+  for (auto& m : s.workload.models) m.rate_rps *= 20;
+  s.run(1);
+  CHECK(s.share(fate::dropped) > 0.3);
+  CHECK(s.share(fate::failed) == 0);
+  CHECK(s.result.total.in_slo > s.result.total.of(fate::finished) * 999 / 1000);
+}
