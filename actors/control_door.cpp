@@ -60,7 +60,7 @@ class door_actor final : public caf::event_based_actor {
     if (p.dialling) return;
     p.dialling = true;
     const auto& there = cluster_.nodes[to.value];
-    request(system().middleman().actor_handle(), caf::infinite, caf::connect_atom_v, there.host,
+    request(system().middleman().actor_handle(), std::chrono::seconds(5), caf::connect_atom_v, there.host,
             there.control_port)
         .then(
             [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& door,

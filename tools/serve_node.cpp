@@ -182,6 +182,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   ucx_options carrier_options;
   carrier_options.self = self;
   carrier_options.life = life_after({});
+  if (me.data_port != 0) {
+    const auto port = std::to_string(me.data_port);
+    carrier_options.environment.emplace_back("UCX_TCP_PORT_RANGE", port + "-" + port);
+  }
   if (const auto device = data_device(me); !device.empty())
     carrier_options.environment.emplace_back("UCX_NET_DEVICES", device);
   const auto carrier = make_ucx_fabric(carrier_options, time);

@@ -6,6 +6,7 @@
 #include <caf/io/all.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "actors/caf_types.hpp"
 
@@ -28,11 +29,16 @@ nlohmann::json ask(caf::actor_system& system, const node_spec& node) {
   const auto unreachable = [&](const std::string& why) {
     return nlohmann::json{{"node", node.name}, {"error", why}};
   };
-  const auto door = system.middleman().remote_actor(node.host, node.control_port);
-  if (!door) return unreachable(fmt::format("nobody answers at {}:{}", node.host, node.control_port));
   caf::scoped_actor self(system);
+  caf::actor door;
+  self->request(system.middleman().actor_handle(), std::chrono::seconds(3), caf::connect_atom_v, node.host,
+                node.control_port)
+      .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
+                   const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
+               [](const caf::error&) {});
+  if (!door) return unreachable(fmt::format("nobody answers at {}:{}", node.host, node.control_port));
   nlohmann::json answer = unreachable("no answer within 3 s");
-  self->request(*door, std::chrono::seconds(3), command{1, "status", ""})
+  self->request(door, std::chrono::seconds(3), command{1, "status", ""})
       .receive(
           [&](const command_reply& r) {
             answer = r.ok ? nlohmann::json::parse(r.body) : unreachable(r.body);
@@ -61,7 +67,7 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
       continue;
     }
     fmt::print("{:<16} {:<8} {:>10} {:>7}  {}\n", n["node"].get<std::string>(),
-               n["ready"].get<bool>() ? "ready" : "starting", value_of(n, "troupe_requests_in_flight", {}),
+               n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
   fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
