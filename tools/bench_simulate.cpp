@@ -1,0 +1,139 @@
+#include "tools/bench_simulate.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tools/sim/world.hpp"
+
+namespace troupe {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One node for requests and decisions, eight with eight GPUs each; ten models with the paper's ResNet50 on a
+/// 1080Ti (α = 1.053 ms, β = 5.072 ms).
+cluster_spec big_cluster() {
+  cluster_spec c;
+  c.name = "bench";
+  c.hash = "0000000000000000";
+  c.nodes.resize(9);
+  c.nodes[0].name = "head";
+  c.nodes[0].roles = {node_role::gateway, node_role::scheduler};
+  for (uint32_t i = 1; i < 9; ++i) {
+    c.nodes[i].name = fmt::format("worker{}", i);
+    c.nodes[i].roles = {node_role::worker};
+    for (uint32_t k = 0; k < 8; ++k) c.slots.push_back({node_id{i}, k, device_kind::emulated, 1, 0, 0, 1});
+  }
+  for (int i = 0; i < 10; ++i) {
+    model_spec m;
+    m.name = fmt::format("model{}", i);
+    m.slo = 100ms;
+    m.origin = profile_origin::given;
+    m.latency = {1'053'000ns, 5'072'000ns};
+    m.input_bytes = m.output_bytes = 16;
+    c.models.push_back(m);
+  }
+  c.policy.network = {300us, 20us};
+  c.policy.response = 1ms;
+  c.limits.pool_bytes = 64 << 20;
+  c.limits.request_timeout = 1s;
+  c.limits.heartbeat = 100ms;
+  c.limits.node_timeout = 1s;
+  return c;
+}
+
+workload_spec busy(const cluster_spec& c, duration length) {
+  workload_spec w;
+  w.length = length;
+  for (uint32_t i = 0; i < c.models.size(); ++i) {
+    model_load l;
+    l.model = model_id{i};
+    l.rate_rps = 4000;
+    l.slo = c.models[i].slo;
+    l.latency = c.models[i].latency;
+    w.models.push_back(l);
+  }
+  return w;
+}
+
+/// Messages a second that the same scheduler passes between two bare actors: what the simulator stands on.
+double bare_messages_per_second() {
+  caf::actor_system_config config;
+  config.set("scheduler.policy", caf::atom("testing"));
+  config.set("logger.verbosity", caf::atom("quiet"));
+  caf::actor_system system(config);
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  constexpr int messages = 1'000'000;
+  const auto echo = [](caf::event_based_actor* self) -> caf::behavior {
+    return {[self](int left, const caf::actor& other) {
+      if (left > 0) self->send(other, left - 1, caf::actor{self});
+    }};
+  };
+  const auto a = system.spawn(echo), b = system.spawn(echo);
+  while (scheduler.try_run_once()) {
+  }
+  const auto start = std::chrono::steady_clock::now();
+  caf::anon_send(a, messages, b);
+  while (scheduler.try_run_once()) {
+  }
+  const auto took = seconds_since(start);
+  for (const auto& x : {a, b}) caf::anon_send_exit(x, caf::exit_reason::kill);
+  while (scheduler.try_run_once()) {
+  }
+  return messages / took;
+}
+
+struct row {
+  const char* name;
+  double value;
+  const char* unit;
+  double reference;
+  double ratio() const { return value / reference; }
+};
+
+}  // namespace
+
+int bench_simulate(const bench_simulate_options& options) {
+  spdlog::set_level(spdlog::level::off);
+  const auto cluster = big_cluster();
+  const auto workload = busy(cluster, 2s);
+  const double bare = bare_messages_per_second();
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = sim::world(cluster, workload, {}).run();
+  const double took = seconds_since(start);
+  if (!result.violations.empty()) {
+    const auto& v = result.violations.front();
+    fmt::print(stderr, "the simulation broke an invariant: {}: {}\n", v.check, v.what);
+    return 1;
+  }
+  const row rows[] = {
+      {"simulated requests", static_cast<double>(result.total.offered) / took, "requests/s", bare},
+      {"simulated messages", static_cast<double>(result.messages) / took, "messages/s", bare},
+      {"simulated time", to_seconds(workload.length) / took, "s/s", 1},
+  };
+  if (options.json) {
+    nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}};
+    for (const auto& r : rows)
+      document["rows"].push_back({{"name", r.name},
+                                  {"value", r.value},
+                                  {"unit", r.unit},
+                                  {"reference", r.reference},
+                                  {"ratio", r.ratio()}});
+    fmt::print("{}\n", document.dump(2));
+    return 0;
+  }
+  fmt::print("10 models, 64 emulated GPUs, 40000 requests/s; reference: bare messages between two actors\n");
+  for (const auto& r : rows)
+    fmt::print("{:<20} {:>12.0f} {:<11} reference {:>12.0f}  ratio {:.3f}\n", r.name, r.value, r.unit,
+               r.reference, r.ratio());
+  return 0;
+}
+
+}  // namespace troupe

@@ -1,0 +1,127 @@
+#include "tools/simulate.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "config/cluster_file.hpp"
+#include "config/workload_file.hpp"
+#include "tools/sim/world.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int done = 0, failed = 1, bad_input = 2;
+
+template <class Reading>
+bool report_problems(const Reading& r) {
+  for (const auto& p : r.problems) std::cerr << to_string(p) << '\n';
+  return !r.ok();
+}
+
+/// True if every model's latency is known; simulated devices cannot measure.
+bool latencies_known(const simulate_options& options, const cluster_spec& cluster,
+                     const workload_spec& workload) {
+  bool known = true;
+  for (const auto& load : workload.models) {
+    const auto& m = cluster.models[load.model.value];
+    if (load.latency != latency_model{} || m.latency != latency_model{}) continue;
+    known = false;
+    std::cerr << fmt::format(
+        "{}: model '{}': its profile is measured when a worker starts, which a simulation cannot do; give it "
+        "alpha_ms "
+        "and beta_ms in a [[model]] of the workload\n",
+        options.workload_file, m.name);
+  }
+  return known;
+}
+
+/// The figures of one model.
+struct row {
+  std::string name;
+  uint64_t offered, finished, dropped, failed, refused, lost_with_gateway;
+  double goodput_rps, p50_ms, p99_ms, mean_batch, gpu_busy;
+};
+
+row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
+  using sim::fate;
+  const auto& m = r.models[i];
+  const auto& d = r.devices[i];
+  const double seconds = to_seconds(r.measured);
+  return {cluster.models[i].name,
+          m.offered,
+          m.of(fate::finished),
+          m.of(fate::dropped),
+          m.of(fate::failed),
+          m.of(fate::refused),
+          m.of(fate::lost_with_gateway),
+          static_cast<double>(m.in_slo) / seconds,
+          to_ms(m.latency.quantile(0.5)),
+          to_ms(m.latency.quantile(0.99)),
+          d.batches == 0 ? 0 : static_cast<double>(d.rows) / static_cast<double>(d.batches),
+          to_seconds(d.busy) / (seconds * static_cast<double>(cluster.slots.size()))};
+}
+
+void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {
+  nlohmann::ordered_json document;
+  document["seed"] = seed;
+  auto& models = document["models"] = nlohmann::ordered_json::object();
+  for (const auto& x : rows)
+    models[x.name] = {
+        {"offered", x.offered},         {"finished", x.finished}, {"dropped", x.dropped},
+        {"failed", x.failed},           {"refused", x.refused},   {"lost_with_gateway", x.lost_with_gateway},
+        {"goodput_rps", x.goodput_rps}, {"p50_ms", x.p50_ms},     {"p99_ms", x.p99_ms},
+        {"mean_batch", x.mean_batch},   {"gpu_busy", x.gpu_busy}};
+  auto& faults = document["faults"] = nlohmann::ordered_json::object();
+  for (size_t k = 0; k < fault_kind_count; ++k)
+    if (r.faults[k] > 0)
+      faults[std::string(to_string(static_cast<fault_kind>(k)))] = {{"injected", r.faults[k]},
+                                                                    {"requests_hit", r.hits[k]}};
+  auto& broken = document["violations"] = nlohmann::ordered_json::array();
+  for (const auto& v : r.violations)
+    broken.push_back({{"at_s", to_seconds(v.at)}, {"invariant", v.check}, {"what", v.what}});
+  document["ledger_balanced"] = r.ledger_balanced;
+  document["trace_hash"] = fmt::format("{:016x}", r.trace_hash);
+  std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+void print_table(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {
+  fmt::print("{:<20} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9} {:>9} {:>7} {:>7}\n", "model", "offered", "finished",
+             "dropped", "failed", "goodput/s", "p50 ms", "p99 ms", "batch", "busy");
+  for (const auto& x : rows)
+    fmt::print("{:<20} {:>9} {:>9} {:>8} {:>7} {:>9.1f} {:>9.2f} {:>9.2f} {:>7.1f} {:>6.1f}%\n", x.name,
+               x.offered, x.finished, x.dropped, x.failed + x.refused + x.lost_with_gateway, x.goodput_rps,
+               x.p50_ms, x.p99_ms, x.mean_batch, x.gpu_busy * 100);
+  for (size_t k = 0; k < fault_kind_count; ++k)
+    if (r.faults[k] > 0)
+      fmt::print("{} {}: hit {} requests in flight\n", r.faults[k], to_string(static_cast<fault_kind>(k)),
+                 r.hits[k]);
+  fmt::print("seed {}, trace {:016x}, ledger {}\n", seed, r.trace_hash,
+             r.ledger_balanced ? "balanced" : "NOT BALANCED");
+}
+
+}  // namespace
+
+int simulate(const simulate_options& options) {
+  const auto cluster = read_cluster(options.cluster_file);
+  if (report_problems(cluster)) return bad_input;
+  const auto workload = read_workload(options.workload_file, cluster.spec);
+  if (report_problems(workload)) return bad_input;
+  if (!latencies_known(options, cluster.spec, workload.spec)) return bad_input;
+
+  spdlog::set_level(spdlog::level::off);  // nodes report the faults that the workload injects
+  const auto seed = options.seed.value_or(workload.spec.seed);
+  sim::world world(cluster.spec, workload.spec, {.seed = seed});
+  const auto result = world.run();
+
+  std::vector<row> rows;
+  for (size_t i = 0; i < result.models.size(); ++i) rows.push_back(row_of(cluster.spec, result, i));
+  options.json ? print_json(rows, result, seed) : print_table(rows, result, seed);
+  for (const auto& v : result.violations)
+    std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);
+  return result.violations.empty() ? done : failed;
+}
+
+}  // namespace troupe
