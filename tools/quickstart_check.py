@@ -5,6 +5,8 @@ import array
 import json
 import math
 import sys
+import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -18,9 +20,17 @@ def ask(url, about, raw):
     body = {"inputs": [{"name": about["input"]["name"], "shape": about["input"]["shape"], "datatype": datatype,
                         "data": array.array(code, raw).tolist()}]}
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as response:
-        (output,) = json.load(response)["outputs"]
-    return output["data"]
+    for _ in range(20):
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                (output,) = json.load(response)["outputs"]
+                return output["data"]
+        except urllib.error.HTTPError as e:
+            why = e.read().decode(errors="replace")
+            if e.code not in (429, 503):
+                break
+            time.sleep(0.25)  # too busy to answer within the SLO: it asks to come again
+    sys.exit(f"{url}: {why}")
 
 
 def main(url, folder):

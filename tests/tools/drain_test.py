@@ -9,9 +9,9 @@ from cluster import Cluster, ClusterTest, Fixture, Load
 class Drain(ClusterTest):
     def test_a_drained_cluster_loses_no_request(self):
         fixture = Fixture("mlp")
-        # The deferred policy waits for a full batch of 16 almost as long as the SLO allows: 12 clients keep 12
-        # requests in flight, and they wait together.
-        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"',
+        # The deferred policy waits for a full batch of 16 as long as the SLO and the margin (for a busy machine)
+        # allow: 12 clients keep 12 requests in flight, and they wait together.
+        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"\nmargin_us = 700000',
                      limits="drain_timeout_ms = 60000\nnode_timeout_ms = 20000") as c:
             up = c.start()
             with Load(c, [fixture], clients=12) as load:
