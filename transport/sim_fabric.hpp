@@ -1,7 +1,9 @@
 // The fabric of a simulated node: real bytes, virtual time. A pull copies in pieces while the owner may
 // write, so that what is pulled can be a mixture that only the generation words tell from the truth.
 #pragma once
+#include <map>
 #include <memory>
+#include <span>
 
 #include "transport/fabric.hpp"
 #include "transport/sim_network.hpp"

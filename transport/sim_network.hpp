@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <map>
-#include <memory>
 #include <span>
 #include <vector>
 

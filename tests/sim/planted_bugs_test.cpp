@@ -10,6 +10,8 @@ namespace {
 
 constexpr uint64_t seeds = 60;
 
+world_result three_faults(uint64_t seed) { return faulty_run(seed); }
+
 /// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new life,
 /// and runs other batches before the reader hears of it.
 world_result distant_reader(uint64_t seed) {
@@ -45,14 +47,14 @@ std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (
   return broken;
 }
 
-bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = faulty_run) {
+bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three_faults) {
   return broken_by(b, invariant, play).contains(invariant);
 }
 
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {faulty_run, busy_calm, distant_reader})
+  for (const auto play : {three_faults, busy_calm, distant_reader})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 

@@ -3,16 +3,24 @@
 using namespace troupe;
 using namespace troupe::sim;
 
+namespace {
+
+void check(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t fates = 0;
+  for (const auto n : r.total.fates) fates += n;
+  CHECK(fates == r.total.offered);
+}
+
+}  // namespace
+
 TEST_CASE("whatever goes wrong, all invariants hold, over two hundred seeds") {
   constexpr uint64_t seeds = 200;
   fault_counts injected{}, hits{};
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto r = faulty_run(seed);
-    const auto why = told(r, seed);
-    CHECK_MESSAGE(r.violations.empty(), why);
-    uint64_t fates = 0;
-    for (const auto n : r.total.fates) fates += n;
-    CHECK(fates == r.total.offered);
+    check(r, seed);
     for (size_t k = 0; k < fault_kind_count; ++k) {
       injected[k] += r.faults[k];
       hits[k] += r.hits[k];
@@ -25,4 +33,32 @@ TEST_CASE("whatever goes wrong, all invariants hold, over two hundred seeds") {
     CAPTURE(to_string(kind));
     CHECK(hits[k] >= 50);
   }
+}
+
+TEST_CASE("they hold when everything goes wrong at once") {
+  for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, small_cluster(), 12), seed);
+}
+
+TEST_CASE("they hold when one node is the whole cluster") {
+  auto c = small_cluster();
+  c.nodes.resize(1);
+  c.nodes[0].roles = {node_role::gateway, node_role::scheduler, node_role::worker};
+  for (auto& s : c.slots) s.node = node_id{0};
+  for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, c, 3), seed);
+}
+
+TEST_CASE("they hold when every node takes requests and runs batches") {
+  auto c = small_cluster();
+  for (auto& n : c.nodes) n.roles = {node_role::gateway, node_role::worker};
+  c.nodes[2].roles.push_back(node_role::scheduler);
+  for (uint32_t i = 0; i < c.slots.size(); ++i) c.slots[i].node = node_id{i};
+  for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, c, 5), seed);
+}
+
+TEST_CASE("they hold when memory is short, batches are eager and devices slower than they say") {
+  auto c = small_cluster();
+  c.policy.batching = "eager";
+  c.limits.pool_bytes = 4096;
+  for (auto& s : c.slots) s.jitter = 0.3;
+  for (uint64_t seed = 1; seed <= 50; ++seed) check(faulty_run(seed, c, 3), seed);
 }

@@ -70,14 +70,14 @@ inline world_result run(const cluster_spec& c, const workload_spec& w, const wor
   return world(c, w, o).run();
 }
 
-/// Three faults of any kind in two seconds.
-inline world_result faulty_run(uint64_t seed) {
-  const auto c = small_cluster();
+/// Faults of any kind in two seconds.
+inline world_result faulty_run(uint64_t seed, const cluster_spec& c, uint32_t faults) {
   auto w = small_workload(c);
-  w.random_faults.count = 3;
+  w.random_faults.count = faults;
   for (size_t k = 0; k < fault_kind_count; ++k) w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
   return run(c, w, {.seed = seed, .hang_up = 0.02});
 }
+inline world_result faulty_run(uint64_t seed) { return faulty_run(seed, small_cluster(), 3); }
 
 inline std::string told(const world_result& r, uint64_t seed) {
   std::string out = fmt::format("seed {}:", seed);

@@ -3,6 +3,7 @@
 #include <caf/all.hpp>
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
+#include <stdexcept>
 
 #include "tools/sim/payload.hpp"
 

@@ -1,5 +1,7 @@
 // One process of a simulated node, from its start to its death: a cast on simulated lanes and devices.
 #pragma once
+#include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>

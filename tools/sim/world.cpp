@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <cmath>
 
 #include "actors/caf_types.hpp"
 #include "tools/sim/clients.hpp"
