@@ -22,17 +22,35 @@ size_t deadline_queue::count_within(uint32_t rows) const {
   return low;
 }
 
+size_t deadline_queue::position_of(const ticket& t) const {
+  if (size_ == 0 || !before(t, at(size_ - 1).request)) return size_;  // most come in order
+  size_t low = 0, high = size_ - 1;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (before(t, at(middle).request))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
 size_t deadline_queue::insert(const ticket& t) {
   assert(t.rows > 0);
   if (size_ == ring_.size()) grow();
-  size_t i = size_++;
-  uint64_t rows_before = rows_ever_;
-  rows_ever_ += t.rows;
-  for (; i > 0 && before(t, at(i - 1).request); --i) {
-    entry& overtaken = at(i - 1);
-    rows_before = overtaken.rows_before;
-    at(i) = {overtaken.request, rows_before + t.rows};
+  const size_t i = position_of(t);
+  ++size_;
+  if (i < size_ / 2) {
+    // The fewer stand before it: they move up, and the sums count from lower (modulo 2⁶⁴).
+    --head_;
+    rows_gone_ -= t.rows;
+    for (size_t k = 0; k < i; ++k) at(k) = {at(k + 1).request, at(k + 1).rows_before - t.rows};
+    at(i) = {t, at(i + 1).rows_before - t.rows};
+    return i;
   }
+  const uint64_t rows_before = i + 1 == size_ ? rows_ever_ : at(i).rows_before;
+  rows_ever_ += t.rows;
+  for (size_t k = size_ - 1; k > i; --k) at(k) = {at(k - 1).request, at(k - 1).rows_before + t.rows};
   at(i) = {t, rows_before};
   return i;
 }

@@ -9,8 +9,8 @@
 namespace troupe {
 
 /// Tickets in (deadline, id) order with running sums of their rows, in a ring. An arrival in deadline order
-/// costs O(1), one that overtakes k others O(k), a removal from the middle O(n); nothing is allocated unless
-/// the queue grows beyond its largest size so far.
+/// costs O(1), one between k earlier and m later ones O(min(k, m) + log n), a removal from the middle O(n);
+/// nothing is allocated unless the queue grows beyond its largest size so far.
 class deadline_queue {
  public:
   static constexpr size_t npos = ~size_t{0};
@@ -42,10 +42,11 @@ class deadline_queue {
 
   const entry& at(size_t i) const { return ring_[(head_ + i) & (ring_.size() - 1)]; }
   entry& at(size_t i) { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+  size_t position_of(const ticket& t) const;
   void grow();
 
   std::vector<entry> ring_;  // its size is a power of two, or none
-  size_t head_ = 0;          // counts up for ever
+  size_t head_ = 0;          // modulo 2⁶⁴
   size_t size_ = 0;
   uint64_t rows_gone_ = 0;  // before the front
   uint64_t rows_ever_ = 0;  // behind the back
