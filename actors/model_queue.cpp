@@ -116,7 +116,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   order.slot = g.slot;
   order.queue = self_;
   order.exec_at = window.exec_at;
-  order.start_by = window.latest;
+  order.start_by = window.latest + options_.margin;
   order.requests.reserve(batch_.size());
   auto& running = running_[order.batch];
   running.worker = g.worker;

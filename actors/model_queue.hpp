@@ -19,6 +19,9 @@ class model_queue final : public shell {
     address arbiter;
     epoch reign;
     network_delay network;
+    /// How much later than planned a worker may still start, because threads wake late. The policy must keep
+    /// it free too (in `response`): a plan without slack is refused, comes back, and is late again.
+    duration margin{};
     uint32_t max_queued_rows = 8192;
     uint32_t max_attempts = 3;
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell

@@ -10,19 +10,20 @@ namespace {
 
 /// A queue as in the paper's examples: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
 struct queue_stage : stage<model_queue> {
-  explicit queue_stage(uint32_t max_queued_rows = 100, bool latency_given = true)
-      : stage(the_queue, options(max_queued_rows, latency_given),
+  explicit queue_stage(uint32_t max_queued_rows = 100, bool latency_given = true, duration margin = {})
+      : stage(the_queue, options(max_queued_rows, latency_given, margin),
               make_batching("deferred", "timeout", parameters())) {
     tell(ready(0));
     out.forget();
   }
-  static model_queue::options options(uint32_t max_queued_rows, bool latency_given) {
+  static model_queue::options options(uint32_t max_queued_rows, bool latency_given, duration margin) {
     model_queue::options o;
     o.name = "m";
     o.arbiter = the_arbiter;
     o.reign = epoch{10};
     o.max_queued_rows = max_queued_rows;
     o.latency_given = latency_given;
+    o.margin = margin;
     return o;
   }
   static batching_parameters parameters() {
@@ -82,6 +83,16 @@ TEST_CASE("model_queue: a request becomes a candidate, a grant makes it an order
   CHECK(q.actor.unfinished() == 1);
   q.end(order);
   CHECK(q.actor.unfinished() == 0);
+}
+
+TEST_CASE("model_queue: a worker may start later than planned by the margin") {
+  queue_stage strict, lenient(100, true, 500us);
+  for (auto* q : {&strict, &lenient}) {
+    q->arrive(1);
+    q->grant_slot();
+  }
+  CHECK(strict.out.one<batch_order>().start_by == at(6));
+  CHECK(lenient.out.one<batch_order>().start_by == at(6.5));
 }
 
 TEST_CASE("model_queue: a request that arrives between candidate and grant is in the batch") {
