@@ -3,8 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <caf/all.hpp>
-#include <future>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/atom.hpp>
 #include <memory>
 #include <string>
 #include <thread>

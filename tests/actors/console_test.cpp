@@ -1,5 +1,6 @@
 #include "actors/console.hpp"
 
+#include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
 #include "actors/actor_of.hpp"

@@ -1,6 +1,8 @@
 #include "actors/host.hpp"
 
+#include <caf/all.hpp>
 #include <ctime>
+#include <future>
 
 #include "tests/actors/actor_world.hpp"
 

@@ -1,5 +1,8 @@
 #include "actors/metrics.hpp"
 
+#include <caf/all.hpp>
+#include <future>
+
 #include "actors/actor_of.hpp"
 #include "tests/actors/actor_world.hpp"
 
