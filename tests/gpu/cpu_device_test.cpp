@@ -120,7 +120,7 @@ TEST_CASE("a latency that nobody gave is measured") {
   CHECK(loaded.latency(4) < 1s);
 }
 
-TEST_CASE("a request that fails its batch gets an error; the others of the batch and the next batch run") {
+TEST_CASE("a request that fails its batch gets an error, the others of the batch and the next batch run") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });

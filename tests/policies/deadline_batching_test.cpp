@@ -238,7 +238,7 @@ TEST_CASE("a request that can never run is dropped, not queued") {
   CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
 }
 
-TEST_CASE("what disturbs the window empties it until the next update; what does not, does not") {
+TEST_CASE("what disturbs the window empties it until the next update, and what does not, does not") {
   deferred policy(paper(), shedding::timeout);
   policy.add(due(12, 2), ms(0));
   policy.update(ms(0), long_ago);

@@ -16,7 +16,7 @@ ticket at(int deadline_ms, uint64_t id, uint32_t rows = 1) {
 
 }  // namespace
 
-TEST_CASE("the queue is in the order of deadlines; equal deadlines in the order of ids") {
+TEST_CASE("the queue is in the order of deadlines, equal deadlines in the order of ids") {
   deadline_queue q;
   CHECK(q.insert(at(20, 1)) == 0);
   CHECK(q.insert(at(30, 2)) == 1);

@@ -115,7 +115,7 @@ TEST_CASE("a candidate whose inputs cannot be there in time is passed over") {
   CHECK(w.poll(19.5).empty());  // came up too late itself
 }
 
-TEST_CASE("a new candidate replaces the old one, also while it waits; one without rows withdraws it") {
+TEST_CASE("a new candidate replaces the old one, also while it waits, and one without rows withdraws it") {
   world w;
   w.slot(0, ms(20));
   w.want(0, 10, 25);

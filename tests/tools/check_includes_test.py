@@ -68,6 +68,10 @@ class CheckIncludes(unittest.TestCase):
         self.accepts("messages/time.hpp", "#pragma once\n" + read)
         self.accepts("policies/x.cpp", "// never std::chrono::steady_clock::now()\n")
 
+    def test_no_test_name_gets_lost_in_ctest(self):
+        self.refuses("tests/x.cpp", '\nTEST_CASE("a; b") {}\n', "tests/x.cpp:2", "ctest")
+        self.accepts("tests/x.cpp", 'TEST_CASE("a, b: c") { CHECK(x[0]); }\n')
+
     def test_a_long_file_is_noted(self):
         code, lines = verdict({"gpu/x.cpp": "\n" * 500})
         self.assertEqual(code, 0)

@@ -52,7 +52,7 @@ TEST_CASE("a batch of several parts gives each part the rows of its own") {
   CHECK(first == whole);
 }
 
-TEST_CASE("running layers [0, k) and then [k, n) elsewhere gives the bytes of running them all") {
+TEST_CASE("running layers up to k and then the others elsewhere gives the bytes of running them all") {
   for (const auto& name : fixture_names) {
     CAPTURE(name);
     const fixture f(name);

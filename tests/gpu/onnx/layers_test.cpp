@@ -50,7 +50,7 @@ TEST_CASE("the residual blocks of a transformer are its layers") {
   CHECK(model::load(fixture_path("encoder"))->layers().size() >= 6);
 }
 
-TEST_CASE("a chain is cut before every node that heads a layer; what follows such a node stays with it") {
+TEST_CASE("a chain is cut before every node that heads a layer, and what follows such a node stays with it") {
   auto g = make_graph({4}, {matmul("x", "w", "a"), {"r", "Relu", {"a"}, {"r"}, {}}, matmul("r", "v", "y")},
                       {"y"}, some_weights());
   const auto cut = cut_into_layers(g);

@@ -135,7 +135,7 @@ TEST_CASE("a bias and an activation behind a product are fused without changing 
   }
 }
 
-TEST_CASE("a GELU in five nodes is fused; with one more reader inside, or another constant, it is not") {
+TEST_CASE("a GELU in five nodes is fused, but not with one more reader inside, or another constant") {
   std::mt19937 random(27);
   const auto w = random_floats(random, {8, 6}, -2, 2), x = random_floats(random, {3, 8}, -2, 2);
   for (const float half : {0.5F, 0.75F}) {

@@ -136,7 +136,7 @@ TEST_CASE("Clip has both limits, either or none") {
   CHECK_THROWS_AS(run("Clip", {x, x}, {}, 2), model_error);  // limits that change with the input
 }
 
-TEST_CASE("Softmax normalises along its axis; before opset 13, over all dimensions from it on") {
+TEST_CASE("Softmax normalises along its axis, before opset 13 over all dimensions from it on") {
   std::mt19937 random(35);
   const auto x = random_floats(random, {2, 3, 4}, -8, 8);
   const auto reference = [&](auto group_of) {
@@ -240,7 +240,7 @@ TEST_CASE("Transpose by any permutation, of any type, and reversed by default") 
   CHECK_THROWS_AS(fold("Transpose", {x}, {{"perm", shape{0, 1, 2, 2}}}), model_error);
 }
 
-TEST_CASE("Gather picks slices along an axis; negative indices count from the end") {
+TEST_CASE("Gather picks slices along an axis, and negative indices count from the end") {
   std::mt19937 random(39);
   const auto x = random_floats(random, {3, 4, 5});
   for (const int64_t axis : {0, 1, 2, -1, -3}) {
@@ -333,7 +333,7 @@ TEST_CASE("Shape gives the dimensions, or those from start to end") {
   CHECK(fold("Shape", {x}, {{"start", int64_t{2}}, {"end", int64_t{1}}}).dims == shape{0});
 }
 
-TEST_CASE("Cast converts, saturating integers; NaN becomes 0") {
+TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
   const auto to = [](int64_t type) { return attributes{{"to", type}}; };
   const auto x = floats({5}, {1.9F, -1.9F, 1e30F, -1e30F, std::nanf("")});
   CHECK(int_values(fold("Cast", {x}, to(7))) == std::vector<int64_t>{1, -1,
