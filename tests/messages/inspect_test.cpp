@@ -34,4 +34,6 @@ TEST_CASE("every message survives CAF's serialisation, alone and inside a caf::m
   });
 }
 
-TEST_CASE("messages print with their type name") { CHECK(caf::deep_to_string(ping{3, true}) == "ping(3, true)"); }
+TEST_CASE("messages print with their type name") {
+  CHECK(caf::deep_to_string(ping{3, true}) == "ping(3, true)");
+}
