@@ -24,8 +24,8 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   p.latency = m.latency;
   p.network = cluster.policy.network;
   p.slo = m.slo;
-  p.response = cluster.policy.response;
-  p.margin = cluster.policy.margin;
+  p.response =
+      cluster.policy.response + cluster.policy.margin;  // the margin is for starting late, see model_queue
   p.max_rows = m.max_batch;
   p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
   return p;
@@ -106,6 +106,7 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
       o.reign = epoch{lane_.life().value};
       o.network = cluster_.policy.network;
       o.max_queued_rows = cluster_.limits.queue_rows;
+      o.margin = cluster_.policy.margin;
       o.latency_given = m.latency != latency_model{};
       thread(i).add<model_queue>(
           name(role::model_queue, i), o,

@@ -137,8 +137,16 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   if (it == running_.end()) return;
   const auto batch = std::move(it->second);
   running_.erase(it);
-  if (d.refused != refusal::none) return resubmit(batch, now);  // none of them started
-  for (const auto handle : batch.handles) release(handle);
+  if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
+  for (const auto handle : batch.handles) {
+    // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
+    // which can still be in time. A backlog that is planned at its latest start again and again would never
+    // end.
+    if (d.refused == refusal::late && requests_[handle].id != request_id{})
+      give_up(handle, drop_reason::late);
+    else
+      release(handle);
+  }
 }
 
 void model_queue::on_slot(const slot_ready& s) {

@@ -20,7 +20,7 @@ class model_queue final : public shell {
     epoch reign;
     network_delay network;
     /// How much later than planned a worker may still start, because threads wake late. The policy must keep
-    /// it free too (in `response`): a plan without slack is refused, comes back, and is late again.
+    /// it free too (in `response`): a plan without slack would be refused.
     duration margin{};
     uint32_t max_queued_rows = 8192;
     uint32_t max_attempts = 3;

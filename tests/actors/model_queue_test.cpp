@@ -184,6 +184,15 @@ TEST_CASE("model_queue: a queued request can be cancelled, a running one not") {
   CHECK(q.out.take<drops>().empty());
 }
 
+TEST_CASE("model_queue: a batch refused as late is dropped, for it would make the next one late too") {
+  queue_stage q;
+  q.arrive(1);
+  q.grant_slot();
+  q.end(q.out.one<batch_order>(), refusal::late);
+  CHECK(q.out.one<drops>().requests == std::vector<dropped_request>{{request_id{1}, 1, drop_reason::late}});
+  CHECK(q.actor.unfinished() == 0);
+}
+
 TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, up to the bound") {
   queue_stage q;
   q.arrive(1);
