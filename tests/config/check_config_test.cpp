@@ -55,8 +55,8 @@ TEST_CASE("dump prints TOML that reads back, or JSON with origins") {
   CHECK(read_cluster_text(toml.out.str(), "dump.toml", "/elsewhere").spec.hash ==
         read_cluster(quickstart).spec.hash);
   const auto json = nlohmann::json::parse(run{dump_config, quickstart, true}.out.str());
-  CHECK(json["policy"]["margin_us"]["value"] == 500);
-  CHECK(json["policy"]["margin_us"]["origin"] == "default");
+  CHECK(json["policy"]["network_control_us"]["value"] == 200);
+  CHECK(json["policy"]["network_control_us"]["origin"] == "default");
   CHECK(json["node"][0]["name"]["value"] == "head");
   CHECK(json["node"][0]["name"]["origin"] == quickstart + ":14:8");
 }
