@@ -24,8 +24,11 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   p.latency = m.latency;
   p.network = cluster.policy.network;
   p.slo = m.slo;
-  p.response =
-      cluster.policy.response + cluster.policy.margin;  // the margin is for starting late, see model_queue
+  // The margin counts twice: a worker may start so late (model_queue), and before that the scheduler may wake
+  // so late. Without the second a batch of cheap rows, planned α before its latest start, is dropped by its
+  // own timer.
+  p.response = cluster.policy.response + cluster.policy.margin;
+  p.margin = cluster.policy.margin;
   p.max_rows = m.max_batch;
   p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
   return p;
