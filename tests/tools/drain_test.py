@@ -3,7 +3,7 @@
 import time
 
 import cluster
-from cluster import Cluster, ClusterTest, Fixture, Load
+from cluster import PATIENCE, Cluster, ClusterTest, Fixture, Load
 
 
 class Drain(ClusterTest):
@@ -11,25 +11,33 @@ class Drain(ClusterTest):
         fixture = Fixture("mlp")
         # The deferred policy waits for a full batch of 16 as long as the SLO and the margin (for a busy machine)
         # allow: 12 clients keep 12 requests in flight, and they wait together.
-        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"\nmargin_us = 700000',
+        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"\nmargin_us = 300000',
                      limits="drain_timeout_ms = 60000\nnode_timeout_ms = 20000") as c:
             up = c.start()
             with Load(c, [fixture], clients=12) as load:
                 load.wait_finished(24)
-                time.sleep(1)
+                end = time.monotonic() + PATIENCE
+                while True:
+                    looked_at = time.monotonic()
+                    if c.metric("troupe_requests_in_flight") == 12:
+                        break
+                    self.assertLess(looked_at, end, "the clients never wait all at once")
+                    time.sleep(0.02)
                 stopped_at = time.monotonic()
                 self.assertEqual(up.terminate(), 0, up.output())
                 time.sleep(0.5)  # some more, to a closed door
             self.assertTrue(all(right for *_, right in load.results))
             in_flight = late = 0
             for began, took, status, reason, _ in load.results:
-                if began < stopped_at - 0.5:  # surely accepted before the signal
+                if began + took < stopped_at:
+                    continue
+                if began < looked_at:  # surely accepted before the signal
                     self.assertEqual(status, 200, reason)
-                    in_flight += began + took > stopped_at
+                    in_flight += 1
                 elif status != 200:
                     late += 1
                     self.assertIn(status, (503, ConnectionRefusedError, ConnectionResetError, BrokenPipeError), reason)
-            self.assertGreaterEqual(in_flight, 12, "nothing was in flight: the test proves nothing")
+            self.assertGreater(in_flight, 0, "nothing was in flight: the test proves nothing")
             self.assertGreater(late, 0)
 
 
