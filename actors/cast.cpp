@@ -36,12 +36,6 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
 
 }  // namespace
 
-node_id scheduler_of(const cluster_spec& cluster) {
-  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
-    if (cluster.nodes[i].has(node_role::scheduler)) return node_id{i};
-  return {};
-}
-
 cast::cast(const cluster_spec& cluster, node_id self, world w)
     : cluster_(cluster),
       self_(self),
@@ -96,6 +90,7 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
     o.scheduler = scheduler;
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;
+    o.max_output_bytes = cluster_.limits.pool_bytes;
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, clients);
   }
   if (me.has(node_role::scheduler)) {

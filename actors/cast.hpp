@@ -79,7 +79,4 @@ class cast {
   bool stopped_ = false;
 };
 
-/// The nodes' roles: where the (only) scheduler is.
-node_id scheduler_of(const cluster_spec& cluster);
-
 }  // namespace troupe

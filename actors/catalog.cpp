@@ -51,9 +51,15 @@ std::vector<catalog::entry> catalog::all() const {
   return models_;
 }
 
-bool catalog::complete() const {
+void catalog::set_scheduler_up(bool up) {
   std::lock_guard lock(mutex_);
-  return std::all_of(models_.begin(), models_.end(), [](const entry& e) { return e.slots > 0; });
+  scheduler_up_ = up;
+}
+
+bool catalog::serving() const {
+  std::lock_guard lock(mutex_);
+  return scheduler_up_ &&
+         std::all_of(models_.begin(), models_.end(), [](const entry& e) { return e.slots > 0; });
 }
 
 }  // namespace troupe

@@ -32,11 +32,13 @@ class catalog {
 
   std::optional<entry> find(std::string_view name) const;
   std::vector<entry> all() const;
-  /// Every model is served by some slot.
-  bool complete() const;
+  void set_scheduler_up(bool up);
+  /// Every model is on some slot, and there is a scheduler to send requests there.
+  bool serving() const;
 
  private:
   mutable std::mutex mutex_;
+  bool scheduler_up_ = false;
   std::vector<entry> models_;
   std::map<slot_id, slot_ready> slots_;
 };

@@ -5,7 +5,10 @@
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
 #include <stdexcept>
+#include <utility>
 #include <vector>
+
+#include "actors/node.hpp"
 
 namespace troupe {
 namespace {
@@ -83,6 +86,15 @@ class door_actor final : public caf::event_based_actor {
 
   void on_frame(const control_frame& f) {
     if (f.from.node.value >= peers_.size() || f.from.node == self_ || f.to.node != self_) return;
+    if (f.body.match_elements<hello>()) {
+      // Whoever comes with another file is answered here, and does not take the place of the real peer.
+      if (auto no = refuse_stranger(cluster_, self_, f.body.get_as<hello>(0))) {
+        if (auto stranger = current_sender())
+          send(caf::actor_cast<caf::actor>(stranger),
+               control_frame{{self_, {}, role::node, 0}, f.from, caf::make_message(std::move(*no))});
+        return;
+      }
+    }
     auto& p = peers_[f.from.node.value];
     p.life = f.from.life;
     if (auto door = current_sender()) adopt(p, caf::actor_cast<caf::actor>(door));
@@ -121,8 +133,12 @@ control_door::control_door(caf::actor_system& system, const cluster_spec& cluste
   port_ = *port;
 }
 
-control_door::~control_door() {
-  system_.middleman().unpublish(door_, port_);
+control_door::~control_door() { close(); }
+
+void control_door::close() {
+  const auto port = std::exchange(port_, uint16_t{0});
+  if (port == 0) return;
+  system_.middleman().unpublish(door_, port);
   caf::anon_send_exit(door_, caf::exit_reason::kill);
 }
 

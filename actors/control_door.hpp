@@ -24,6 +24,10 @@ class control_door final : public control_lane {
   /// Frames and commands that arrive before this are lost.
   void open(node_protocol node, caf::actor console);
 
+  /// Ends it: nothing comes in or goes out any more. The object may be destroyed once no actor can call
+  /// `send`.
+  void close();
+
   void send(control_frame frame) override;
 
  private:

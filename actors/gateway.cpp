@@ -87,7 +87,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     }
     auto& f = it->second;
     give_back(f.asked.input);  // the worker has read it
-    if (r.error != failure::none) {
+    if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
       auto failed = std::move(f);
       flights_.erase(it);
       settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},

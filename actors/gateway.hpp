@@ -40,7 +40,8 @@ class gateway final : public shell {
     std::vector<std::string> models;  ///< names by id, for metrics
     node_id scheduler;                ///< where the model queues live
     size_t max_in_flight = 65536;
-    duration timeout = 1s;  ///< after the deadline
+    uint64_t max_output_bytes = 256 << 20;  ///< of one request
+    duration timeout = 1s;                  ///< after the deadline
   };
 
   gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients);

@@ -16,6 +16,11 @@ uint64_t key_of(node_id node, incarnation life) { return life.value * 65599 + no
 gpu_worker::gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory)
     : shell(self, out), options_(o), device_(runs), memory_(memory) {}
 
+/// A batch on the device uses our memory.
+gpu_worker::~gpu_worker() {
+  if (running_) device_.finish();
+}
+
 void gpu_worker::on(envelope& e, time_point now) {
   dispatch(e.body,
            overloaded{
@@ -108,8 +113,11 @@ void gpu_worker::on_time(time_point now) {
 
 time_point gpu_worker::next_wakeup() const {
   if (running_) return device_.poll_at();
-  if (jobs_.empty() || jobs_.front().missing > 0) return never;
-  return jobs_.front().order.exec_at;
+  if (jobs_.empty()) return never;
+  const auto& next = jobs_.front();
+  if (next.missing == 0) return next.order.exec_at;
+  if (next.order.start_by == never || planted(bug::late_start)) return never;
+  return next.order.start_by + 1ns;  // inputs that do not come hold up nobody
 }
 
 /// Starts the front job, or refuses it; false if it must wait.

@@ -23,6 +23,7 @@ class gpu_worker final : public shell {
 
   /// A `slot_ready` says which models `runs` has loaded. `runs` and `memory` outlive the shell.
   gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory);
+  ~gpu_worker() override;
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;

@@ -137,6 +137,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   if (it == running_.end()) return;
   const auto batch = std::move(it->second);
   running_.erase(it);
+  fail_stale(batch, d);
   if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
   for (const auto handle : batch.handles) {
     // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
@@ -149,22 +150,38 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   }
 }
 
+/// The worker told the gateway, too, if it knew it; the first to say so counts.
+void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
+  for (const auto id : d.stale)
+    for (const auto handle : batch.handles)
+      if (const auto& r = requests_[handle]; r.id == id)
+        send(r.gateway, completion{d.batch, d.rows, {{r.id, r.attempt, failure::stale_memory, {}, {}}}});
+}
+
 void model_queue::on_slot(const slot_ready& s) {
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
-    homes_[s.slot] = {s.worker.node, s.worker.life};
-    policy_->set_slots(static_cast<uint32_t>(homes_.size()));
-    // Measured latencies differ between slots: plan with the slowest.
-    if (options_.latency_given) continue;
-    const auto known = policy_->latency();
-    if (homes_.size() == 1 || m.alpha + m.beta > known.alpha + known.beta)
-      policy_->set_latency({m.alpha, m.beta});
+    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
+    fit_to_homes();
   }
 }
 
 void model_queue::forget_homes(node_id node, incarnation life) {
   std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
-  if (!homes_.empty()) policy_->set_slots(static_cast<uint32_t>(homes_.size()));
+  fit_to_homes();
+}
+
+/// Measured latencies differ between slots: plan with the slowest.
+void model_queue::fit_to_homes() {
+  if (homes_.empty()) return;
+  policy_->set_slots(static_cast<uint32_t>(homes_.size()));
+  if (options_.latency_given) return;
+  latency_model slowest;
+  for (const auto& [slot, h] : homes_) {
+    slowest.alpha = std::max(slowest.alpha, h.latency.alpha);
+    slowest.beta = std::max(slowest.beta, h.latency.beta);
+  }
+  policy_->set_latency(slowest);
 }
 
 void model_queue::on_node_down(const node_down& d, time_point now) {
@@ -190,7 +207,7 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
     }
     ++resubmitted_;
     if (++r.attempt > options_.max_attempts)
-      give_up(handle, drop_reason::late);
+      give_up(handle, drop_reason::no_capacity);
     else
       queue_up(handle, now);
   }

@@ -43,6 +43,7 @@ class model_queue final : public shell {
   struct home {  ///< a slot that has the model
     node_id node;
     incarnation life;
+    latency_model latency;
   };
 
   void take(const request& r, time_point now);
@@ -54,6 +55,8 @@ class model_queue final : public shell {
   void on_grant(const grant& g, time_point now);
   void on_done(const batch_done& d, time_point now);
   void on_slot(const slot_ready& s);
+  void fit_to_homes();
+  void fail_stale(const running_batch& batch, const batch_done& d);
   void forget_homes(node_id node, incarnation life);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);

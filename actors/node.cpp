@@ -12,7 +12,10 @@ node::node(handle::pointer self, surroundings s)
       around_(std::move(s)),
       life_(around_.lane.life()),
       peers_(around_.cluster.nodes.size()),
-      detector_(around_.cluster.limits.node_timeout) {}
+      scheduler_(scheduler_of(around_.cluster)),
+      detector_(around_.cluster.limits.node_timeout) {
+  around_.models.set_scheduler_up(scheduler_ == around_.self);
+}
 
 node::handle::behavior_type node::make_behavior() {
   around_.office.tell_all(node_up{around_.self, life_});
@@ -43,29 +46,39 @@ void node::on_frame(const control_frame& f) {
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
   if (f.body.match_elements<goodbye>()) {
     p.leaving = true;
+    if (f.from.node == scheduler_) around_.models.set_scheduler_up(false);
     around_.models.remove_node(f.from.node);
     around_.office.tell_all(node_leaving{f.from.node, p.life});
     update_ready();
   }
 }
 
-void node::on_hello(const address& from, const hello& h) {
-  const auto refuse = [&](rejection_reason why, std::string detail) {
-    send(from.node, rejection{around_.self, h.life, why, std::move(detail)});
-  };
-  const auto& mine = around_.cluster;
-  const auto& my_name = mine.nodes[around_.self.value].name;
+std::optional<rejection> refuse_stranger(const cluster_spec& cluster, node_id self, const hello& h) {
+  const auto& name = cluster.nodes[self.value].name;
   if (h.version != version)
-    return refuse(rejection_reason::other_version,
-                  "node '" + my_name + "' runs version " + std::string(version) + ", this one " + h.version);
-  if (h.cluster_hash != mine.hash)
-    return refuse(rejection_reason::other_file, "node '" + my_name +
-                                                    "' was started with another cluster file (hash " +
-                                                    mine.hash + ", this one " + h.cluster_hash + ")");
+    return rejection{self,
+                     h.life,
+                     {},
+                     rejection_reason::other_version,
+                     "node '" + name + "' runs version " + std::string(version) + ", this one " + h.version};
+  if (h.cluster_hash != cluster.hash)
+    return rejection{self,
+                     h.life,
+                     {},
+                     rejection_reason::other_file,
+                     "node '" + name + "' was started with another cluster file (hash " + cluster.hash +
+                         ", this one " + h.cluster_hash + ")"};
+  return {};
+}
+
+void node::on_hello(const address& from, const hello& h) {
+  if (auto no = refuse_stranger(around_.cluster, around_.self, h)) return send(from.node, std::move(*no));
   auto& p = peers_[from.node.value];
   if (p.life == h.life && p.state != stage::unknown) return;
   if (!detector_.heard(from.node, h.life, around_.time.now())) {
-    if (!junior_to(from.node)) return refuse(rejection_reason::fenced, "this life was declared dead");
+    if (!junior_to(from.node))
+      return send(from.node, rejection{around_.self, h.life, detector_.latest(from.node),
+                                       rejection_reason::fenced, "this life was declared dead"});
     begin_new_life("lost a senior node");
     detector_.heard(from.node, h.life, around_.time.now());
   }
@@ -78,17 +91,26 @@ void node::on_hello(const address& from, const hello& h) {
 
 void node::on_rejection(const rejection& r) {
   if (r.life != life_) return;  // of an earlier life: already known
-  if (r.reason == rejection_reason::fenced) return begin_new_life("declared dead by a peer");
-  around_.on_refused(r.detail);
+  if (r.reason == rejection_reason::fenced) {
+    life_ = std::max(life_, r.known);
+    return begin_new_life("declared dead by a peer");
+  }
+  if (!met_) return around_.on_refused(r.detail);
+  spdlog::error("event=refused node={} reason=\"{}\"", around_.cluster.nodes[r.node.value].name, r.detail);
 }
 
 void node::on_synchronised(node_id id, incarnation life) {
   auto& p = peers_[id.value];
   if (p.state != stage::meeting || p.life != life) return;
   p.state = stage::up;
+  met_ = true;
+  if (id == scheduler_) around_.models.set_scheduler_up(true);
   spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
   around_.office.tell_all(node_up{id, life});
-  for (const auto& s : local_slots_) send(id, s);
+  if (draining_)
+    send(id, goodbye{around_.self, life_});
+  else
+    for (const auto& s : local_slots_) send(id, s);
   const auto early = std::move(p.early);
   p.early.clear();
   for (const auto& s : early) accept_slot(s);
@@ -108,6 +130,7 @@ void node::on_local_slot(slot_ready s) {
   s.worker.life = life_;
   local_slots_.push_back(s);
   accept_slot(s);
+  if (draining_) return;
   for (uint32_t i = 0; i < peers_.size(); ++i)
     if (peers_[i].state == stage::up) send(node_id{i}, s);
 }
@@ -138,6 +161,7 @@ void node::end_lives() {
                 around_.cluster.nodes[d.peer.value].name, d.life.value);
     p = {};
     around_.lane.disconnect(d.peer, d.life);
+    if (d.peer == scheduler_) around_.models.set_scheduler_up(false);
     around_.models.remove_node(d.peer);
     around_.office.tell_all(node_down{d.peer, d.life});
     update_ready();
@@ -153,6 +177,7 @@ void node::begin_new_life(const char* why) {
   for (auto& p : peers_) p = {};
   detector_ = failure_detector(around_.cluster.limits.node_timeout);
   around_.models.clear();
+  around_.models.set_scheduler_up(scheduler_ == around_.self);
   around_.office.tell_all(reborn{life_});
   around_.office.tell_all(node_up{around_.self, life_});
   const auto slots = std::move(local_slots_);
@@ -180,13 +205,15 @@ void node::on_wake() {
     for (uint32_t i = 0; i < peers_.size(); ++i)
       if (node_id{i} != around_.self) say_hello(node_id{i});
   }
-  if (draining_ && reports_missing_ == 0) {
+  if (draining_ && now >= drain_until_) {
+    around_.on_drained();
+  } else if (draining_ && reports_missing_ == 0) {
     unfinished_ = 0;
     reports_missing_ = around_.office.hosts().size();
     const handle me{self_};
     for (const auto& host : around_.office.hosts())
       caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
-    if (reports_missing_ == 0 || now >= drain_until_) around_.on_drained();
+    if (reports_missing_ == 0) around_.on_drained();
   }
   around_.wake(caf::actor_cast<caf::actor>(self_), now + limits.heartbeat / 2);
 }
@@ -210,7 +237,7 @@ void node::tell_peers(caf::message body) {
 }
 
 void node::update_ready() {
-  ready_ = around_.models.complete();
+  ready_ = around_.models.serving();
   for (uint32_t i = 0; i < peers_.size(); ++i)
     ready_ = ready_ && (node_id{i} == around_.self || peers_[i].state == stage::up);
   if (ready_ == told_ready_) return;
@@ -219,9 +246,8 @@ void node::update_ready() {
 }
 
 bool node::junior_to(node_id other) const {
-  const auto schedules = [&](node_id n) { return around_.cluster.nodes[n.value].has(node_role::scheduler); };
-  if (schedules(around_.self) != schedules(other)) return schedules(other);
-  return around_.self > other;
+  if (other == scheduler_) return true;
+  return around_.self != scheduler_ && around_.self > other;
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/caf_types.hpp"
@@ -20,6 +21,9 @@
 #include "policies/failure_detector.hpp"
 
 namespace troupe {
+
+/// What is wrong with a hello for good; nothing if it is one of this cluster.
+std::optional<rejection> refuse_stranger(const cluster_spec& cluster, node_id self, const hello& h);
 
 class node {
  public:
@@ -88,9 +92,11 @@ class node {
   surroundings around_;
   incarnation life_;
   std::vector<peer> peers_;
+  node_id scheduler_;
   failure_detector detector_;
   std::vector<slot_ready> local_slots_;
   bool ready_ = false, told_ready_ = false;
+  bool met_ = false;  ///< somebody of this cluster: a later refusal is theirs, not ours
   time_point last_wake_ = never;
   time_point next_hello_ = long_ago;
   bool draining_ = false;

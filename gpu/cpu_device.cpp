@@ -145,6 +145,7 @@ struct cpu_device::worker {
       const std::scoped_lock lock(mutex);
       outcome = std::move(out);
     }
+    done.notify_all();
     ready();
   }
 
@@ -155,7 +156,7 @@ struct cpu_device::worker {
   bool running = false;                                    // of the owner
 
   std::mutex mutex;  // guards the rest
-  std::condition_variable wake;
+  std::condition_variable wake, done;
   std::function<void()> task;
   std::optional<batch_outcome> outcome;
   bool stopping = false;
@@ -184,6 +185,12 @@ void cpu_device::start(batch_work work, time_point) {
   assert(!worker_->running);
   worker_->running = true;
   worker_->post([this, batch = std::move(work)] { worker_->execute(batch); });
+}
+
+void cpu_device::finish() {
+  if (!worker_->running) return;
+  std::unique_lock lock(worker_->mutex);
+  worker_->done.wait(lock, [this] { return worker_->outcome.has_value(); });
 }
 
 bool cpu_device::poll(time_point, batch_outcome& out) {

@@ -39,6 +39,7 @@ class cpu_device final : public device {
   loaded_model load(model_id id, const model_source& source) override;
   void start(batch_work work, time_point now) override;
   bool poll(time_point now, batch_outcome& out) override;
+  void finish() override;
   time_point poll_at() const override { return never; }
 
  private:

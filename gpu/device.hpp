@@ -69,6 +69,9 @@ class device {
   /// The outcome, once, when the running batch is done by `now`.
   virtual bool poll(time_point now, batch_outcome& out) = 0;
 
+  /// Waits until no batch is running; its outcome may stay untaken. For owners that must leave.
+  virtual void finish() {}
+
   /// When to poll next: an emulated device knows; a real one says `never` and calls its `ready` function
   /// instead, from a thread of its own, when there is something to poll.
   virtual time_point poll_at() const = 0;

@@ -31,7 +31,7 @@ struct node_spec {
   uint16_t control_port = 0;
   uint16_t http_port = 0;      ///< gateways only
   uint16_t data_port = 0;      ///< 0: the transport chooses
-  std::string data_interface;  ///< network device for the data lane; empty: UCX_NET_DEVICES or its default
+  std::string data_interface;  ///< network device for the data lane; empty: loopback or UCX's choice
   std::vector<node_role> roles;
   std::vector<device_spec> devices;
   bool has(node_role r) const {
@@ -74,7 +74,7 @@ struct policy_spec {
 
 struct limit_spec {
   uint32_t queue_rows = 8192;           ///< a model; beyond: 429
-  uint32_t requests_in_flight = 65536;  ///< a gateway; beyond: 503
+  uint32_t requests_in_flight = 65536;  ///< a gateway; beyond: 429
   uint64_t pool_bytes = 256 << 20;      ///< registered memory a process
   uint64_t body_bytes = 64 << 20;       ///< an HTTP body
   duration request_timeout{};           ///< after the deadline, before the gateway gives up
@@ -105,5 +105,12 @@ struct cluster_spec {
   limit_spec limits;
   std::vector<slot_spec> slots;  ///< one a device unless a placement says otherwise
 };
+
+/// Where the (only) scheduler is.
+inline node_id scheduler_of(const cluster_spec& cluster) {
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    if (cluster.nodes[i].has(node_role::scheduler)) return node_id{i};
+  return {};
+}
 
 }  // namespace troupe

@@ -25,19 +25,19 @@ enum class rejection_reason : uint16_t {
   none,
   other_file,
   other_version,
-  fenced,  ///< this life was declared dead: come back with a new one
-  taken    ///< another process lives under this node's name
+  fenced  ///< this life was declared dead: come back with a new one
 };
-inline constexpr size_t rejection_reason_count = 5;
+inline constexpr size_t rejection_reason_count = 4;
 std::string_view to_string(rejection_reason r);
 
 /// The answer to a hello that is not accepted.
 struct rejection {
-  node_id node;      ///< who rejects
-  incarnation life;  ///< the life that is rejected
+  node_id node;       ///< who rejects
+  incarnation life;   ///< the life that is rejected
+  incarnation known;  ///< fenced: a new life must be larger than this one
   rejection_reason reason = rejection_reason::none;
   std::string detail;  ///< one sentence for the log
-  TROUPE_MESSAGE(rejection, node, life, reason, detail)
+  TROUPE_MESSAGE(rejection, node, life, known, reason, detail)
   bool operator==(const rejection&) const = default;
 };
 

@@ -41,7 +41,7 @@ std::string_view to_string(failure f);
 /// What schedulers and workers know of a request.
 struct request {
   request_id id;
-  uint32_t attempt = 1;  ///< counts resubmissions; an answer of an earlier attempt changes nothing
+  uint32_t attempt = 1;  ///< counts resubmissions
   model_id model;
   uint32_t rows = 1;  ///< of its leading (batch) dimension
   uint32_t tenant = 0;

@@ -57,7 +57,7 @@ struct batch_order {
   bool operator==(const batch_order&) const = default;
 };
 
-/// Why a worker did not run a batch. The requests come back: none of them started.
+/// Why a worker did not run a batch. None of its requests started.
 enum class refusal : uint16_t { none, late, old_epoch, busy, unknown_model, no_memory };
 inline constexpr size_t refusal_count = 6;
 std::string_view to_string(refusal r);

@@ -16,7 +16,7 @@ enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12;
 }
-enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; taken @4; }
+enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
 struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
 struct RegionRef {
@@ -61,7 +61,9 @@ struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; sync
 struct Hello {
   node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
 }
-struct Rejection { node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; }
+struct Rejection {
+  node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;
+}
 struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
 struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
 struct ModelReady {

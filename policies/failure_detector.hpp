@@ -32,6 +32,10 @@ class failure_detector {
 
   /// Moves out the deaths since the last call, in the order in which they were found.
   void take_deaths(std::vector<death>& out);
+  /// The latest life of `peer` that was heard of, dead or alive; 0 if none.
+  incarnation latest(node_id peer) const {
+    return peer.value < peers_.size() ? peers_[peer.value].life : incarnation{};
+  }
   /// The life that `peer` lives; none if it is dead or unknown.
   std::optional<incarnation> alive(node_id peer) const;
 

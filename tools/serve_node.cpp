@@ -20,7 +20,7 @@
 #include "actors/metrics.hpp"
 #include "gpu/cpu_device.hpp"
 #include "gpu/emulated_device.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/onnx/model.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
 
@@ -70,16 +70,19 @@ class signal_watch {
     for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&set_, s);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     thread_ = std::thread([this, &to] {
-      for (int got = 0; sigwait(&set_, &got) == 0 && got != SIGUSR2;) to.say(events::kind::stop);
+      for (int got = 0; sigwait(&set_, &got) == 0 && !over_;)
+        if (got != SIGUSR2) to.say(events::kind::stop);
     });
   }
   ~signal_watch() {
+    over_ = true;
     pthread_kill(thread_.native_handle(), SIGUSR2);
     thread_.join();
   }
 
  private:
   sigset_t set_{};
+  std::atomic<bool> over_{false};
   std::thread thread_;
 };
 
@@ -122,6 +125,8 @@ class device_rack {
   }
 
   device& at(slot_id slot) { return *devices_.at(slot); }
+  /// Waits for batches that run, and ends the devices.
+  void clear() { devices_.clear(); }
 
   /// Loads every model onto every device; throws model_error.
   void load(const std::function<void(slot_id, std::vector<loaded_model>)>& loaded) {
@@ -244,7 +249,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   try {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
-          cluster, time, players, clients, gauges, [&] { return players.models().complete() && !draining; }});
+          cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; }});
       http_server_options http;
       http.host = me.host;
       http.port = me.http_port;
@@ -257,7 +262,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
         rack.load([&](slot_id slot, std::vector<loaded_model> models) {
           caf::anon_send(players.node_actor(), players.describe(slot, models));
         });
-      } catch (const model_error& e) {
+      } catch (const std::exception& e) {
         said.say(events::kind::broken, e.what());
       }
     });
@@ -292,11 +297,12 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     exit_code = 1;
   }
   if (loader.joinable()) loader.join();
-  door.reset();
+  door->close();
   players.stop();
   caf::anon_send_exit(gauges, caf::exit_reason::kill);
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   system.await_all_actors_done();
+  rack.clear();  // what a device may still call is there until here
   server.reset();
   return exit_code;
 }

@@ -175,10 +175,11 @@ class family {
   }
 
   void mourn(const child& c, int status) {
+    if (leaving_ && !told_) return;  // one that followed the first
     const auto& name = cluster_.nodes[c.node.value].name;
     const auto how = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                          : fmt::format("ended with exit code {}", WEXITSTATUS(status));
-    if (!told_ && !leaving_) {  // it never came up: nothing to keep alive
+    if (!told_) {  // it never came up: nothing to keep alive
       fmt::print(stderr, "troupe: node '{}' {} before the cluster was ready; stopping the others\n", name,
                  how);
       leaving_ = true;

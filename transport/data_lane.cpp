@@ -45,11 +45,11 @@ data_lane::~data_lane() { stop(); }
 
 void data_lane::connect(node_id node, incarnation life, std::vector<uint8_t> address) {
   if (node.value >= peers_.size() || node == self_) return;
-  fabric_.post([this, node, life, address = std::string(address.begin(), address.end())]() mutable {
+  fabric_.post([this, node, life, mine = life_.load(),
+                address = std::string(address.begin(), address.end())]() mutable {
     auto& p = *peers_[node.value];
-    if (p.life.load(std::memory_order_relaxed) == life.value) return;
+    if (life_.load() != mine || p.life.load(std::memory_order_relaxed) == life.value) return;
     p.offset = clock_offset();
-    p.clock_life = life.value;
     p.announced = false;
     p.clock_error.store(-1, std::memory_order_relaxed);
     p.last_heard.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -61,8 +61,12 @@ void data_lane::connect(node_id node, incarnation life, std::vector<uint8_t> add
 
 void data_lane::disconnect(node_id node, incarnation life) {
   if (node.value >= peers_.size()) return;
-  uint64_t expected = life.value;
-  if (peers_[node.value]->life.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
+  const auto forget = [this, node, life] {
+    uint64_t expected = life.value;
+    if (peers_[node.value]->life.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
+  };
+  forget();              // nothing more from now on,
+  fabric_.post(forget);  // not even by a connect that is still under way
 }
 
 void data_lane::renew(incarnation life) {
@@ -137,11 +141,12 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
   }
 }
 
-void data_lane::heard(uint32_t from, const frame_header& header, time_point, bool peer_knows_us) {
-  auto& p = *peers_[from];
+/// Says once of each life of a peer that both know each other's clock.
+void data_lane::announce(const frame_header& header, bool peer_knows_us) {
+  auto& p = *peers_[header.from_node];
   if (p.announced || !peer_knows_us || !synchronised(p)) return;
   p.announced = true;
-  events_.on_synchronised(node_id{from}, incarnation{header.from_life});
+  events_.on_synchronised(node_id{header.from_node}, incarnation{header.from_life});
 }
 
 void data_lane::answer(const ping& asked, const frame_header& header, time_point now) {
@@ -151,7 +156,7 @@ void data_lane::answer(const ping& asked, const frame_header& header, time_point
   reply.sent_at = clock_.now().time_since_epoch().count();
   reply.synchronised = synchronised(*peers_[header.from_node]);
   send(header.to(), header.from(), reply);
-  heard(header.from_node, header, now, asked.synchronised);
+  announce(header, asked.synchronised);
 }
 
 void data_lane::learn(const pong& answered, const frame_header& header, time_point now) {
@@ -159,7 +164,7 @@ void data_lane::learn(const pong& answered, const frame_header& header, time_poi
   const auto at = [](int64_t t) { return time_point{duration{t}}; };
   p.offset.add({at(answered.ping_sent_at), at(answered.received_at), at(answered.sent_at), now});
   p.clock_error.store(p.offset.error(now).count(), std::memory_order_relaxed);
-  heard(header.from_node, header, now, answered.synchronised);
+  announce(header, answered.synchronised);
 }
 
 void data_lane::on_lost(node_id node, incarnation life, std::string why) {

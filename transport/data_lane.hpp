@@ -96,12 +96,11 @@ class data_lane final : public fabric_events {
     std::atomic<int64_t> last_heard{long_ago.time_since_epoch().count()};
     std::atomic<int64_t> clock_error{-1};
     // The fabric's thread only:
-    uint64_t clock_life = 0;  ///< whose clock `offset` is
     clock_offset offset;
     bool announced = false;
   };
 
-  void heard(uint32_t from, const frame_header& header, time_point now, bool peer_knows_us);
+  void announce(const frame_header& header, bool peer_knows_us);
   void answer(const ping& p, const frame_header& header, time_point now);
   void learn(const pong& p, const frame_header& header, time_point now);
   bool synchronised(const peer& p) const { return p.offset.known(); }

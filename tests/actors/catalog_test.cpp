@@ -25,9 +25,11 @@ TEST_CASE("catalog: a model is served once a slot has it, with the shapes that t
   CHECK(c.find("a")->slots == 1);
   CHECK(c.find("a")->max_batch == 64);
   CHECK(c.find("a")->signature.inputs.at(0).name == "in");
-  CHECK_FALSE(c.complete());
+  CHECK_FALSE(c.serving());
   c.add(only_b(1, worker_node));
-  CHECK(c.complete());
+  CHECK_FALSE(c.serving());  // without a scheduler slots serve nobody
+  c.set_scheduler_up(true);
+  CHECK(c.serving());
   CHECK_FALSE(c.find("c").has_value());
   CHECK(c.all().size() == 2);
 }

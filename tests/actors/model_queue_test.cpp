@@ -204,7 +204,8 @@ TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, 
     CHECK(q.out.take<drops>().empty());
     q.end(order, refusal::busy);
   }
-  CHECK(q.out.one<drops>().requests == std::vector<dropped_request>{{request_id{1}, 4, drop_reason::late}});
+  CHECK(q.out.one<drops>().requests ==
+        std::vector<dropped_request>{{request_id{1}, 4, drop_reason::no_capacity}});
   q.grant_slot();
   CHECK(q.out.take<batch_order>().empty());
 }
