@@ -55,13 +55,15 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
                              "troupe up examples/quickstart/cluster.toml");
   up_command->add_option("file", a->file, "Cluster file")->required();
   up_command->add_option("--node", a->node, "Only this node, in this process");
+  up_command->add_flag("--json", a->json, "Print the ready line as a JSON document");
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)");
   up_command->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& cluster) {
         const auto offset = from_ms(a->clock_offset_ms);
-        return a->node.empty() ? up(cluster, {a->file, offset, spdlog::get_level() <= spdlog::level::info})
-                               : serve_node(cluster, {a->node, offset});
+        const bool verbose = spdlog::get_level() <= spdlog::level::info;
+        return a->node.empty() ? up(cluster, {a->file, offset, a->json, verbose})
+                               : serve_node(cluster, {a->node, a->json, offset});
       });
     };
   });

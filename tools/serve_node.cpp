@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "actors/actor_of.hpp"
@@ -92,13 +93,16 @@ incarnation life_after(incarnation last) {
   return incarnation{std::max(now, last.value + 1)};
 }
 
-model_source source_of(const model_spec& m) {
+/// An emulated device reads no file, so it is told what the file says of shapes.
+model_source source_of(const model_spec& m, device_kind kind) {
   model_source s;
   s.name = m.name;
   s.path = m.path;
   s.latency = m.latency;
   s.max_batch = m.max_batch;
-  if (m.path.empty()) {
+  if (!m.path.empty() && kind == device_kind::emulated) {
+    s.signature = onnx::model::load(m.path)->signature();
+  } else if (m.path.empty()) {
     s.signature.inputs = {{"input", data_type::uint8, {m.input_bytes}}};
     s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};
   }
@@ -133,7 +137,8 @@ class device_rack {
     for (auto& [slot, device] : devices_) {
       std::vector<loaded_model> models;
       for (uint32_t i = 0; i < cluster_.models.size(); ++i)
-        models.push_back(device->load(model_id{i}, source_of(cluster_.models[i])));
+        models.push_back(
+            device->load(model_id{i}, source_of(cluster_.models[i], cluster_.slots[slot.value].kind)));
       loaded(slot, std::move(models));
     }
   }
@@ -168,6 +173,15 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
   add("troupe_fabric_frames_discarded_total", f.discarded_out + f.discarded_in, counter);
   add("troupe_pool_bytes", pool.capacity(), gauge);
   add("troupe_pool_used_bytes", pool.in_use(), gauge);
+}
+
+/// `http_port` 0: this node takes no requests.
+void print_ready(const node_spec& me, uint16_t http_port, bool json) {
+  const auto where = http_port == 0 ? me.name : fmt::format("http://{}:{}", me.host, http_port);
+  if (json)
+    fmt::print("{}\n", nlohmann::json{{"ready", true}, {http_port == 0 ? "node" : "url", where}}.dump());
+  else
+    fmt::print("troupe: ready {}\n", where);
 }
 
 }  // namespace
@@ -272,10 +286,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       switch (what) {
         case events::kind::ready:
           if (std::exchange(told, true)) break;
-          if (server)
-            fmt::print("troupe: ready http://{}:{}\n", me.host, server->port());
-          else
-            fmt::print("troupe: ready {}\n", me.name);
+          print_ready(me, server ? server->port() : 0, options.json);
           std::fflush(stdout);
           break;
         case events::kind::stop:

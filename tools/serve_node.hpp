@@ -9,6 +9,7 @@ namespace troupe {
 
 struct serve_options {
   std::string node;         ///< its name in the file
+  bool json = false;        ///< the ready line as a JSON document
   duration clock_offset{};  ///< for tests: start nodes hours apart
 };
 

@@ -58,7 +58,13 @@ child start(const cluster_spec& cluster, node_id id, const up_options& options) 
   if (pipe(pipe_ends) != 0)
     throw std::runtime_error("cannot make a pipe: " + std::string(std::strerror(errno)));
   const auto offset = fmt::format("{}", to_ms(options.clock_offset));
-  const auto& name = cluster.nodes[id.value].name;
+  std::vector<std::string> words{
+      "troupe", "up", options.file, "--node", cluster.nodes[id.value].name, "--clock-offset-ms", offset};
+  if (options.json) words.push_back("--json");
+  if (options.verbose) words.push_back("--verbose");
+  std::vector<char*> arguments;
+  for (auto& w : words) arguments.push_back(w.data());
+  arguments.push_back(nullptr);
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("cannot start a process: " + std::string(std::strerror(errno)));
   if (pid == 0) {
@@ -70,8 +76,7 @@ child start(const cluster_spec& cluster, node_id id, const up_options& options) 
     dup2(pipe_ends[1], STDOUT_FILENO);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
-    execl("/proc/self/exe", "troupe", "up", options.file.c_str(), "--node", name.c_str(), "--clock-offset-ms",
-          offset.c_str(), options.verbose ? "--verbose" : nullptr, static_cast<char*>(nullptr));
+    execv("/proc/self/exe", arguments.data());
     _exit(127);
   }
   close(pipe_ends[1]);

@@ -9,6 +9,7 @@ namespace troupe {
 struct up_options {
   std::string file;  ///< the children read it again, and compare its hash
   duration clock_offset{};
+  bool json = false;
   bool verbose = false;
 };
 

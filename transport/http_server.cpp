@@ -89,9 +89,11 @@ http_server::state::state(http_server_options options, http_handler& handler)
 void http_server::state::listen() {
   const auto& o = shared.options;
   error_code ec;
-  const auto address = net::ip::make_address(o.host == "localhost" ? "127.0.0.1" : o.host, ec);
-  if (ec) cannot_listen(o, net::error::invalid_argument);
-  const tcp::endpoint endpoint(address, o.port);
+  tcp::resolver resolver(loops[0]->context);
+  const auto found = resolver.resolve(o.host, std::to_string(o.port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, ec);
+  if (ec || found.empty()) cannot_listen(o, net::error::invalid_argument);
+  const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor->open(endpoint.protocol(), ec);
   if (!ec) acceptor->set_option(tcp::acceptor::reuse_address(true), ec);
   if (!ec) acceptor->bind(endpoint, ec);
