@@ -195,7 +195,10 @@ void node::on_wake() {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     const auto& p = peers_[i];
     if (p.state == stage::unknown) continue;
-    const auto heard = std::max(around_.lane.last_heard(node_id{i}), p.connected_at);
+    auto heard = std::max(around_.lane.last_heard(node_id{i}), p.connected_at);
+    // The wire-up of a transport takes longer than a heartbeat, most of all while all nodes load their
+    // models.
+    if (p.state == stage::meeting && now < p.connected_at + 5 * limits.node_timeout) heard = now;
     detector_.heard(node_id{i}, p.life, heard);
   }
   detector_.advance(now);

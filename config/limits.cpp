@@ -15,7 +15,7 @@ limit_spec read_limits(section& root) {
   l.body_bytes = static_cast<uint64_t>(s.integer("body_mb", 1, 4096, 64) * mb);
   l.request_timeout = s.milliseconds("request_timeout_ms", 1, hour_ms, 1000);
   l.heartbeat = s.milliseconds("heartbeat_ms", 1, 60'000, 100);
-  l.node_timeout = s.milliseconds("node_timeout_ms", 2, hour_ms, 1000);
+  l.node_timeout = s.milliseconds("node_timeout_ms", 2, hour_ms, 3000);
   l.drain_timeout = s.milliseconds("drain_timeout_ms", 0, hour_ms, 10'000);
   l.http_threads = static_cast<uint32_t>(s.integer("http_threads", 1, 256, 1));
   l.scheduler_threads = static_cast<uint32_t>(s.integer("scheduler_threads", 1, 256, 1));

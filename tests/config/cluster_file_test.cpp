@@ -79,7 +79,7 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.limits.body_bytes == 64 << 20);
   CHECK(c.limits.request_timeout == 1s);
   CHECK(c.limits.heartbeat == 100ms);
-  CHECK(c.limits.node_timeout == 1s);
+  CHECK(c.limits.node_timeout == 3s);
   CHECK(c.limits.drain_timeout == 10s);
   CHECK(c.models[0].max_batch == 64);
   CHECK(c.models[0].latency == latency_model{1ms, 5ms});
