@@ -128,10 +128,9 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
 }
 
 request_id cast::next_request_id() {
-  // Node, low bits of its life, counter: ids of two gateways, or of two lives of one, do not meet.
+  // Node, some bits of its life, counter: ids of two gateways, or of two lives of one, do not meet.
   const auto n = next_request_.fetch_add(1, std::memory_order_relaxed);
-  return request_id{(uint64_t{self_.value} << 56) | ((lane_.life().value & 0xffff) << 40) |
-                    (n & 0xffffffffff)};
+  return request_id{(uint64_t{self_.value} << 48) | ((lane_.life().value & 0xffff) << 32) | (n & 0xffffffff)};
 }
 
 slot_ready cast::describe(slot_id slot, const std::vector<loaded_model>& models) const {
