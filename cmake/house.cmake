@@ -33,11 +33,22 @@ function(troupe_library name)
   cmake_parse_arguments(LIB "" "" "SOURCES;LINK" ${ARGN})
   if(LIB_SOURCES)
     add_library(${name} STATIC ${LIB_SOURCES})
-    target_link_libraries(${name} PUBLIC troupe_house ${LIB_LINK})
+    target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:troupe_house> ${LIB_LINK})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE troupe_house ${LIB_LINK})
   endif()
+endfunction()
+
+# troupe_public(NAME): a library that plug-ins link into themselves, installed as Troupe::<folder>.
+function(troupe_public name)
+  set_target_properties(${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  string(REPLACE troupe_ "" folder ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${folder})
+  install(TARGETS ${name} EXPORT TroupeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 endfunction()
 
 # troupe_test(NAME SOURCES a_test.cpp ... LINK targets...): one doctest binary, one ctest entry a case.

@@ -1,0 +1,62 @@
+# What is installed, and the bundle that `cpack -G TGZ` makes of it.
+#
+#   cmake --install build/release --prefix /opt/troupe     for this machine: uses its libraries
+#   cpack --config build/release/CPackConfig.cmake -G TGZ  for any machine with glibc: carries them in lib/troupe
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Troupe)
+set(data_dir ${CMAKE_INSTALL_DATADIR}/troupe)
+
+# The program.
+install(TARGETS troupe EXPORT TroupeTargets RUNTIME_DEPENDENCY_SET troupe_libraries)
+install(DIRECTORY examples DESTINATION ${data_dir})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# What plug-ins are built with: the headers that need nothing but the standard library, two static libraries
+# (policies/ and messages/ install themselves), and how CMake and pkg-config find them.
+install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
+  PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN json.hpp EXCLUDE
+  PATTERN schema.hpp EXCLUDE)
+foreach(header actors/events.hpp actors/memory_port.hpp actors/shell.hpp gpu/device.hpp transport/fabric.hpp)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder})
+endforeach()
+install(EXPORT TroupeTargets NAMESPACE Troupe:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/TroupeConfig.cmake.in ${CMAKE_BINARY_DIR}/TroupeConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/TroupeConfig.cmake ${CMAKE_BINARY_DIR}/TroupeConfigVersion.cmake
+  DESTINATION ${package_dir})
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+  OUTPUT_VARIABLE prefix_from_pc)
+configure_file(cmake/troupe.pc.in ${CMAKE_BINARY_DIR}/troupe.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/troupe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What only the bundle carries: every library but glibc, UCX's transports (UCX looks next to itself), licences.
+install(RUNTIME_DEPENDENCY_SET troupe_libraries COMPONENT carried EXCLUDE_FROM_ALL
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so")
+get_target_property(ucx_library ucx::ucs IMPORTED_LOCATION)
+if(NOT ucx_library)
+  get_target_property(ucx_library ucx::ucs IMPORTED_LOCATION_NONE)
+endif()
+cmake_path(GET ucx_library PARENT_PATH ucx_dir)
+file(GLOB ucx_transports ${ucx_dir}/ucx/libuct_*.so.0)
+foreach(transport ${ucx_transports})
+  cmake_path(GET transport FILENAME name)
+  file(REAL_PATH ${transport} file)
+  install(PROGRAMS ${file} RENAME ${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe/ucx COMPONENT carried
+    EXCLUDE_FROM_ALL)
+endforeach()
+install(CODE "set(libraries_dir \"${CMAKE_INSTALL_LIBDIR}/troupe\")
+set(licences_dir \"${CMAKE_INSTALL_DOCDIR}/licences\")
+set(CMAKE_SYSTEM_PROCESSOR \"${CMAKE_SYSTEM_PROCESSOR}\")" COMPONENT carried EXCLUDE_FROM_ALL)
+install(SCRIPT cmake/licences.cmake COMPONENT carried EXCLUDE_FROM_ALL)
+
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_VENDOR "The Troupe authors")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_FILE_NAME troupe-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_INSTALL_CMAKE_PROJECTS
+  ${CMAKE_BINARY_DIR} troupe ALL / ${CMAKE_BINARY_DIR} troupe carried /)
+include(CPack)

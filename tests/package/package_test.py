@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What is installed serves strangers: from any folder, to build against, and without this machine's libraries.
+
+    tests/package/package_test.py BUILD-FOLDER [test names]
+"""
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import cluster  # noqa: E402
+from cluster import PATIENCE, Cluster, Fixture, Process, descendants, free_ports  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path()
+# What every Linux has; the bundle carries all others.
+GLIBC = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_\w+))(-[\d.]+)?\.so[.\d]*")
+# Belongs to the machine's network cards, as their kernel drivers do: UCX uses it where it is.
+RDMA = re.compile(r"lib(ibverbs|rdmacm|mlx\d|nl)[-.].*")
+MOST_MIB = 45
+
+
+def run(*words, **more):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=5 * PATIENCE, **more)
+    assert done.returncode == 0, f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Folder(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="troupe-package-")
+        cls.folder = Path(cls.temporary.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+
+class Installed(Folder):
+    """`cmake --install`, and then moved: nothing may remember where it was."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        run("cmake", "--install", BUILD, "--prefix", cls.folder / "first")
+        cls.prefix = cls.folder / "moved" / "here"
+        cls.prefix.parent.mkdir()
+        shutil.move(cls.folder / "first", cls.prefix)
+
+    def test_the_program_runs(self):
+        self.assertRegex(run(self.prefix / "bin/troupe", "--version"), r"^\d+\.\d+\.\d+")
+        run(self.prefix / "bin/troupe", "check", self.prefix / "share/troupe/examples/quickstart/cluster.toml")
+
+    def test_every_header_compiles_on_its_own(self):
+        root = self.prefix / "include/troupe"
+        headers = sorted(str(h.relative_to(root)) for h in root.rglob("*.hpp"))
+        self.assertIn("policies/batching.hpp", headers)
+        for header in headers:
+            with self.subTest(header):
+                run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{root}", "-include", header,
+                    "-x", "c++", "/dev/null")
+
+    def test_a_project_builds_with_cmake(self):
+        build = self.folder / "with-cmake"
+        run("cmake", "-S", HERE / "consumer", "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "consumer"), "2 rows at 6.5 ms\n")
+
+    def test_a_project_builds_with_pkg_config(self):
+        flags = run("pkg-config", "--cflags", "--libs", "troupe",
+                    env={"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig"), "PATH": "/usr/bin:/bin"}).split()
+        program = self.folder / "with-pkg-config"
+        run("c++", HERE / "consumer/main.cpp", "-o", program, *flags)
+        self.assertEqual(run(program), "2 rows at 6.5 ms\n")
+
+
+class Bundle(Folder):
+    """`cpack -G TGZ`, unpacked somewhere."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "TGZ", "-B", cls.folder / "made")
+        (cls.archive,) = (cls.folder / "made").glob("*.tar.gz")
+        run("tar", "xf", cls.archive, "-C", cls.folder)
+        (cls.root,) = cls.folder.glob("troupe-*")
+        cluster.PROGRAM = str(cls.root / "bin/troupe")
+
+    def test_it_is_small(self):
+        self.assertLessEqual(self.archive.stat().st_size / 2**20, MOST_MIB)
+
+    def test_every_carried_library_comes_with_its_licence(self):
+        licences = {f.name for f in (self.root / "share/doc/troupe/licences").iterdir() if f.stat().st_size > 0}
+        for needed in ("libcaf-core0.17", "libucx0", "libdnnl2", "libprotobuf-dev", "libstdc++6", "libcapnp-0.9.2"):
+            self.assertIn(needed, licences)
+
+    def test_it_serves_the_quickstart_with_its_own_libraries(self):
+        examples = self.root / "share/troupe/examples/quickstart"
+        file = self.root / "share/troupe/examples/quickstart/moved.toml"
+        text = (examples / "cluster.toml").read_text()
+        http_port, *control_ports = free_ports(3)
+        for old, new in zip(("8080", "7701", "7702"), (http_port, *control_ports)):
+            text = text.replace(old, str(new))
+        file.write_text(text)
+        troupe = Process("up", str(file), env={"UCX_LOG_LEVEL": "error"})
+        try:
+            troupe.wait_line("^troupe: ready")
+            mlp = Fixture("mlp", examples / "models")
+            code, answer = self.infer(http_port, mlp)
+            self.assertEqual(code, 200, answer)
+            self.assertLessEqual(mlp.distance(answer), 1e-4)
+            for pid in [troupe.child.pid, *descendants(troupe.child.pid)]:
+                self.assert_own_libraries(pid)
+            self.assertEqual(troupe.terminate(), 0, troupe.output())
+        finally:
+            troupe.kill()
+
+    def test_it_runs_where_there_is_nothing_but_glibc(self):
+        bare = self.folder / "bare"
+        (bare / "proc").mkdir(parents=True)
+        own_root = ("unshare", "--map-root-user", "--pid", "--fork", f"--mount-proc={bare}/proc")
+        if subprocess.run([*own_root, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this machine does not let us make a root of our own")
+        for name in ("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"):
+            found = next(f for d in ("/lib64", "/lib/x86_64-linux-gnu") if (f := Path(d, name)).exists())
+            target = bare / found.relative_to("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(found, target)
+        shutil.copytree(self.root, bare / "opt")
+        models = "/opt/share/troupe/examples/quickstart/models"
+        run(*own_root, "chroot", bare, "/opt/bin/troupe", "infer", "--model-file", f"{models}/mlp.onnx",
+            "--input", f"{models}/mlp.in.bin", "--output", "/out.bin")
+        mlp = Fixture("mlp", self.root / "share/troupe/examples/quickstart/models")
+        output = cluster.array.array("f", (bare / "out.bin").read_bytes())
+        self.assertLessEqual(cluster.relative_l2(output, mlp.output), 1e-4)
+
+    def infer(self, port, fixture):
+        """Until it is answered in time: the quickstart's deadline is short for a busy machine."""
+        door = Cluster.__new__(Cluster)
+        door.http_port = port
+        door.told, door.lock = cluster.collections.Counter(), cluster.threading.Lock()
+        end = time.monotonic() + PATIENCE
+        while True:
+            code, answer = door.infer(fixture.name, fixture.body(1))
+            if code == 200 or time.monotonic() > end:
+                return code, answer
+
+    def assert_own_libraries(self, pid):
+        mapped = {Path(words[5]) for words in map(str.split, Path(f"/proc/{pid}/maps").read_text().splitlines())
+                  if len(words) > 5 and ".so" in words[5]}
+        strangers = {f for f in mapped if not f.is_relative_to(self.root)
+                     and not GLIBC.fullmatch(f.name) and not RDMA.fullmatch(f.name)}
+        self.assertFalse(strangers, "from this machine, not from the bundle")
+        self.assertTrue(any(f.name.startswith("libucp") for f in mapped), mapped)
+
+
+if __name__ == "__main__":
+    BUILD = Path(sys.argv.pop(1)).resolve()
+    unittest.main(verbosity=2)
