@@ -87,6 +87,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     }
     auto& f = it->second;
     give_back(f.asked.input);  // the worker has read it
+    f.times = c.times;
     if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
       auto failed = std::move(f);
       flights_.erase(it);
@@ -214,7 +215,9 @@ void gateway::fail_all(failure why, time_point now) {
 
 void gateway::settle(flight& f, outcome how, time_point now) {
   const auto model = f.asked.model;
+  how.arrival = f.asked.arrival;
   how.latency = now - f.asked.arrival;
+  how.times = f.times;
   switch (how.kind) {
     case outcome::fate::finished:
       ledger_.finish(model);

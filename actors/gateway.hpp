@@ -24,6 +24,8 @@ struct outcome {
   uint32_t batch_rows = 0;                 ///< of the batch that it ran in
   duration latency{};                      ///< from its arrival
   std::string_view detail{};               ///< of a device_error; valid during the call only
+  time_point arrival = never;
+  batch_times times{};  ///< of the batch that it ran in, if it came to that
 };
 
 /// Where answers go: HTTP, or a simulated client.
@@ -64,6 +66,7 @@ class gateway final : public shell {
     address worker;     // who offers it
     std::vector<std::byte> pulled;
     uint32_t batch_rows = 0;
+    batch_times times{};
   };
   struct expiry {
     time_point at;

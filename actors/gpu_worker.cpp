@@ -25,7 +25,7 @@ void gpu_worker::on(envelope& e, time_point now) {
   dispatch(e.body,
            overloaded{
                [&](batch_order& o) { on_order(o, now); },
-               [&](pulled& p) { on_pulled(p); },
+               [&](pulled& p) { on_pulled(p, now); },
                [&](release& r) { on_release(e.from, r); },
                [&](slot_ready& s) {
                  if (s.slot != options_.slot) return;
@@ -70,6 +70,8 @@ void gpu_worker::on_order(batch_order& o, time_point now) {
     j.missing += !p.arrived;
   }
   j.order = std::move(o);
+  j.received_at = now;
+  if (j.missing == 0) j.inputs_at = now;
   next_token_ += j.parts.size();
   jobs_.push_back(std::move(j));
   auto& queued = jobs_.back();
@@ -83,7 +85,7 @@ void gpu_worker::on_order(batch_order& o, time_point now) {
   }
 }
 
-void gpu_worker::on_pulled(const pulled& ended) {
+void gpu_worker::on_pulled(const pulled& ended, time_point now) {
   const auto owns = [&](const job& j) {
     return ended.token >= j.token && ended.token < j.token + j.parts.size();
   };
@@ -97,7 +99,7 @@ void gpu_worker::on_pulled(const pulled& ended) {
   const auto& source = it->order.requests[ended.token - it->token].input;
   if (p.arrived) return;
   p.arrived = true;
-  --it->missing;
+  if (--it->missing == 0) it->inputs_at = now;
   const auto payload = ended.status == pull_status::ok ? memory_.verify(source, p.pulled) : std::nullopt;
   if (!payload)
     p.error = failure::stale_memory;
@@ -191,13 +193,15 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
     completion says;
   };
   std::vector<reply> replies;
+  const batch_times times{j.order.exec_at, j.order.ordered_at, j.received_at,
+                          j.inputs_at,     outcome.started_at, outcome.finished_at};
   for (size_t i = 0; i < j.parts.size(); ++i) {
     auto& p = j.parts[i];
     const auto& r = j.order.requests[i];
     auto it =
         std::find_if(replies.begin(), replies.end(), [&](const auto& a) { return a.gateway == r.gateway; });
     if (it == replies.end()) {
-      it = replies.insert(it, {r.gateway, is_up(r.gateway), {j.order.batch, done.rows, {}}});
+      it = replies.insert(it, {r.gateway, is_up(r.gateway), {j.order.batch, done.rows, {}, times}});
       it->says.results.reserve(j.parts.size());
     }
     // What is said to a gateway that is not up goes nowhere: nobody would acknowledge the output.

@@ -44,13 +44,14 @@ class gpu_worker final : public shell {
     uint64_t token = 0;       // of its first part; the next parts' follow
     std::vector<part> parts;  // one a request of the order, in its order
     size_t missing = 0;       // parts not yet pulled
+    time_point received_at = never, inputs_at = never;
   };
   struct row_bytes {
     uint64_t input, output;
   };
 
   void on_order(batch_order& o, time_point now);
-  void on_pulled(const pulled& p);
+  void on_pulled(const pulled& p, time_point now);
   void on_release(const address& gateway, const release& r);
   void on_node_down(const node_down& d);
   void start_over(incarnation life);

@@ -115,6 +115,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   order.model = options_.model;
   order.slot = g.slot;
   order.queue = self_;
+  order.ordered_at = now;
   order.exec_at = window.exec_at;
   order.start_by = window.latest + options_.margin;
   order.requests.reserve(batch_.size());

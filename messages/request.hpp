@@ -93,13 +93,27 @@ struct result {
   bool operator==(const result&) const = default;
 };
 
+/// When a batch passed its stations, each `never` until it did. A time of another node is early by up to the
+/// error of the conversion, so the order of two times that two nodes took may be wrong by as much.
+struct batch_times {
+  time_point planned_at = never;   ///< when the queue meant it to start
+  time_point ordered_at = never;   ///< when the queue sent it
+  time_point received_at = never;  ///< when the worker had the order
+  time_point inputs_at = never;    ///< when the worker had all inputs
+  time_point started_at = never;   ///< on the device
+  time_point finished_at = never;  ///< likewise
+  TROUPE_MESSAGE(batch_times, planned_at, ordered_at, received_at, inputs_at, started_at, finished_at)
+  bool operator==(const batch_times&) const = default;
+};
+
 /// gpu_worker → gateway: a batch is done, here are your requests of it; pull the outputs, then acknowledge.
 /// Also acknowledges the inputs. model_queue → gateway: requests that failed without a worker to say so.
 struct completion {
   batch_id batch;
   uint32_t batch_rows = 0;  ///< of the whole batch, for the statistics
   std::vector<result> results;
-  TROUPE_MESSAGE(completion, batch, batch_rows, results)
+  batch_times times{};
+  TROUPE_MESSAGE(completion, batch, batch_rows, results, times)
   bool operator==(const completion&) const = default;
 };
 

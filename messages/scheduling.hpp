@@ -49,11 +49,12 @@ struct batch_order {
   epoch reign;
   model_id model;
   slot_id slot;
-  address queue;                ///< who ordered it
-  time_point exec_at = never;   ///< when it is planned to start
-  time_point start_by = never;  ///< refuse it if it cannot have started by then
+  address queue;                  ///< who ordered it
+  time_point ordered_at = never;  ///< when
+  time_point exec_at = never;     ///< when it is planned to start
+  time_point start_by = never;    ///< refuse it if it cannot have started by then
   std::vector<request> requests;
-  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, exec_at, start_by, requests)
+  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, ordered_at, exec_at, start_by, requests)
   bool operator==(const batch_order&) const = default;
 };
 

@@ -34,7 +34,11 @@ struct Drops { requests @0 :List(DroppedRequest); }
 struct Result {
   id @0 :UInt64; attempt @1 :UInt32; error @2 :Failure; output @3 :RegionRef; detail @4 :Text;
 }
-struct Completion { batch @0 :UInt64; batchRows @1 :UInt32; results @2 :List(Result); }
+struct BatchTimes {
+  plannedAt @0 :Int64; orderedAt @1 :Int64; receivedAt @2 :Int64; inputsAt @3 :Int64; startedAt @4 :Int64;
+  finishedAt @5 :Int64;
+}
+struct Completion { batch @0 :UInt64; batchRows @1 :UInt32; results @2 :List(Result); times @3 :BatchTimes; }
 struct Release { regions @0 :List(RegionRef); }
 
 struct Candidate {
@@ -48,7 +52,7 @@ struct Occupied {
 }
 struct BatchOrder {
   batch @0 :UInt64; reign @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;
-  execAt @5 :Int64; startBy @6 :Int64; requests @7 :List(Request);
+  execAt @5 :Int64; startBy @6 :Int64; requests @7 :List(Request); orderedAt @8 :Int64;
 }
 struct BatchDone {
   batch @0 :UInt64; model @1 :UInt32; slot @2 :UInt32; refused @3 :Refusal; rows @4 :UInt32;

@@ -40,7 +40,8 @@ namespace troupe {
   X(result, Result)                  \
   X(tensor_spec, TensorSpec)         \
   X(model_signature, ModelSignature) \
-  X(model_ready, ModelReady)
+  X(model_ready, ModelReady)         \
+  X(batch_times, BatchTimes)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
 #define TROUPE_WIRE_ENUMS(X) \

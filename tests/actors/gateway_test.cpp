@@ -102,6 +102,18 @@ TEST_CASE("gateway: a request goes to its queue, its output is pulled, verified,
   g.check_clean();
 }
 
+TEST_CASE("gateway: an outcome tells when the request came and when its batch passed its stations") {
+  gateway_stage g;
+  g.run_until(at(1));
+  g.arrive(1);
+  const batch_times times{at(3), at(1), at(2), at(2), at(3), at(9)};
+  g.tell(completion{{1}, 1, {g.result_of(1)}, times}, worker_of(0));
+  g.end_pull();
+  CHECK(g.fate(1).arrival == at(1));
+  CHECK(g.fate(1).times == times);
+  g.check_clean();
+}
+
 TEST_CASE("gateway: the requests of one turn travel together") {
   gateway_stage g;
   g.note(g.ask(1));

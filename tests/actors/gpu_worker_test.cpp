@@ -47,8 +47,8 @@ struct worker_stage : worker_parts, stage<gpu_worker> {
   }
   static batch_order order_of(uint64_t batch, double exec_at, double start_by, std::vector<request> requests,
                               uint64_t reign = 10) {
-    return {{batch},   {reign},     model_id{0},  slot_id{0},
-            the_queue, at(exec_at), at(start_by), std::move(requests)};
+    return {{batch}, {reign},     model_id{0},  slot_id{0},         the_queue,
+            at(0),   at(exec_at), at(start_by), std::move(requests)};
   }
   void order(uint64_t batch, double exec_at, double start_by, std::vector<request> requests) {
     tell(order_of(batch, exec_at, start_by, std::move(requests)), the_queue);
@@ -96,6 +96,17 @@ TEST_CASE("gpu_worker: pulls the inputs, starts on time, answers the gateway, te
   w.tell(release{{answers[0].second.results[0].output, answers[0].second.results[1].output}}, the_gateway);
   CHECK(w.actor.unfinished() == 0);
   CHECK(w.memory.in_use() == 0);
+}
+
+TEST_CASE("gpu_worker: tells with a completion when the batch passed its stations") {
+  worker_stage w;
+  w.now = at(1);
+  w.order(1, 5, 7, {w.ask(1), w.ask(2)});
+  w.end_pull();
+  w.now = at(2);
+  w.end_pull();
+  w.run_until(at(12));
+  CHECK(w.out.one<completion>().times == batch_times{at(5), at(0), at(1), at(2), at(5), at(12)});
 }
 
 TEST_CASE("gpu_worker: the inputs of the next batch are pulled while a batch runs") {

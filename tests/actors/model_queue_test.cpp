@@ -74,6 +74,7 @@ TEST_CASE("model_queue: a request becomes a candidate, a grant makes it an order
   const auto& [to, order] = orders.front();
   CHECK(to == worker_of(0));
   CHECK(ids(order) == std::vector<uint64_t>{1});
+  CHECK(order.ordered_at == at(5));
   CHECK(order.exec_at == at(5));
   CHECK(order.start_by == at(6));
   CHECK(order.reign == epoch{10});
