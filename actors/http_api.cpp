@@ -21,6 +21,7 @@ http_response refusal_response(const outcome& how) {
       case drop_reason::shed: status = 503, text = "it was shed so that others meet their deadlines"; break;
       case drop_reason::queue_full: status = 429, text = "too many requests wait already"; break;
       case drop_reason::no_capacity: status = 503, text = "no worker serves the model at the moment"; break;
+      case drop_reason::undeployed: status = 404, text = "the model is served no more"; break;
       case drop_reason::draining: status = 503, text = "the server is shutting down"; break;
       default: status = 499, text = "cancelled";
     }

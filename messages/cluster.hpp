@@ -7,6 +7,7 @@
 
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
+#include "messages/model_spec.hpp"
 #include "messages/tensor.hpp"
 #include "messages/time.hpp"
 
@@ -47,20 +48,6 @@ struct link_spec {
   double gbit_per_s = 0;
   std::string leaf;
   std::string domain;
-};
-
-enum class profile_origin : uint16_t { given, file, measured };
-
-struct model_spec {
-  std::string name;
-  std::string path;  ///< ONNX file, absolute; empty: emulated only
-  duration slo{};
-  profile_origin origin = profile_origin::measured;
-  latency_model latency;     ///< zero when measured
-  uint32_t max_batch = 64;   ///< rows
-  uint32_t input_bytes = 0;  ///< a row, for emulated models without a file
-  uint32_t output_bytes = 0;
-  double weight = 1;  ///< share of the load when a workload names none
 };
 
 struct policy_spec {

@@ -9,7 +9,8 @@
 namespace troupe {
 
 using node_id = strong_id<struct node_tag, uint32_t>;        ///< index of a [[node]] in the cluster file
-using model_id = strong_id<struct model_tag, uint32_t>;      ///< index of a [[model]] in the cluster file
+using model_id = strong_id<struct model_tag, uint32_t>;      ///< index of a [[model]] in the cluster file, or
+                                                             ///< given by the deployer beyond them
 using slot_id = strong_id<struct slot_tag, uint32_t>;        ///< an execution slot, dense over the cluster
 using batch_id = strong_id<struct batch_tag, uint64_t>;      ///< unique within its model queue's incarnation
 using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique over the cluster; 0 is none
@@ -21,14 +22,23 @@ using incarnation = strong_id<struct incarnation_tag, uint64_t>;
 using epoch = strong_id<struct epoch_tag, uint64_t>;
 
 /// What kind of actor; with an index it is the actor's name on its node.
-enum class role : uint16_t { node, gateway, model_queue, rank_arbiter, gpu_worker, console, metrics };
-inline constexpr size_t role_count = 7;
+enum class role : uint16_t {
+  node,
+  gateway,
+  model_queue,
+  rank_arbiter,
+  gpu_worker,
+  console,
+  metrics,
+  deployer
+};
+inline constexpr size_t role_count = 8;
 std::string_view to_string(role r);
 bool parse_role(std::string_view name, role& out);
 
 /// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle.
-/// `index`: gateway, rank_arbiter, node, console, metrics 0; model_queue its model_id; gpu_worker its
-/// slot_id.
+/// `index`: gateway, rank_arbiter, node, console, metrics, deployer 0; model_queue its model_id; gpu_worker
+/// its slot_id.
 struct address {
   node_id node;
   incarnation life;  ///< 0 = whichever lives; replies carry the life that asked

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "messages/message.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -10,6 +11,7 @@ struct latency_model {
   duration alpha{};  ///< per row
   duration beta{};   ///< per batch
   constexpr duration operator()(uint32_t rows) const { return alpha * rows + beta; }
+  TROUPE_MESSAGE(latency_model, alpha, beta)
   bool operator==(const latency_model&) const = default;
 };
 

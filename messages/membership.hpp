@@ -88,6 +88,14 @@ struct goodbye {
   bool operator==(const goodbye&) const = default;
 };
 
+/// The answer to a goodbye, control lane: nothing of the sender is with you any more, nor on its way to you.
+struct farewell {
+  node_id node;
+  incarnation life;  ///< of the sender
+  TROUPE_MESSAGE(farewell, node, life)
+  bool operator==(const farewell&) const = default;
+};
+
 /// A tool → a node's console, or a console → another node's. `verb`: "status", ...; `argument`: JSON or
 /// empty.
 struct command {

@@ -20,9 +20,10 @@ enum class drop_reason : uint16_t {
   queue_full,   ///< its model's queue is at its bound
   cancelled,    ///< the client went away
   no_capacity,  ///< no living worker has its model
-  draining      ///< the node that holds it is leaving
+  draining,     ///< the node that holds it is leaving
+  undeployed    ///< its model is served no more
 };
-inline constexpr size_t drop_reason_count = 7;
+inline constexpr size_t drop_reason_count = 8;
 std::string_view to_string(drop_reason r);
 
 /// Why a request failed: something broke.

@@ -5,9 +5,9 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; }
+enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; }
 enum MemoryKind { host @0; pinned @1; device @2; }
-enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; }
+enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; }
 enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6;
 }
@@ -16,6 +16,8 @@ enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12;
 }
+enum ProfileOrigin { given @0; file @1; measured @2; }
+enum DeploymentState { deployed @0; retiring @1; undeployed @2; }
 enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
 struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
@@ -78,3 +80,21 @@ struct SlotReady { slot @0 :UInt32; worker @1 :Address; models @2 :List(ModelRea
 struct Goodbye { node @0 :UInt32; life @1 :UInt64; }
 struct Command { token @0 :UInt64; verb @1 :Text; argument @2 :Text; }
 struct CommandReply { token @0 :UInt64; ok @1 :Bool; body @2 :Text; }
+
+struct LatencyModel { alpha @0 :Int64; beta @1 :Int64; }
+struct ModelSpec {
+  name @0 :Text; path @1 :Text; slo @2 :Int64; origin @3 :ProfileOrigin; latency @4 :LatencyModel;
+  maxBatch @5 :UInt32; inputBytes @6 :UInt32; outputBytes @7 :UInt32; weight @8 :Float64;
+}
+struct Deployment { revision @0 :UInt64; model @1 :UInt32; wanted @2 :DeploymentState; definition @3 :ModelSpec; }
+struct DeploymentLog { models @0 :List(Deployment); }
+struct DeploymentPart { model @0 :UInt32; revision @1 :UInt64; problem @2 :Text; }
+struct DeploymentReport { parts @0 :List(DeploymentPart); }
+struct Deploy { token @0 :UInt64; definition @1 :Text; wait @2 :Int64; }
+struct Redeploy { token @0 :UInt64; name @1 :Text; wait @2 :Int64; }
+struct Undeploy { token @0 :UInt64; name @1 :Text; wait @2 :Int64; }
+struct DrainNode { token @0 :UInt64; node @1 :Text; }
+struct ChangeReply {
+  token @0 :UInt64; ok @1 :Bool; complete @2 :Bool; revision @3 :UInt64; detail @4 :Text;
+}
+struct Farewell { node @0 :UInt32; life @1 :UInt64; }

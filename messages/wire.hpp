@@ -3,6 +3,7 @@
 #pragma once
 #include <variant>
 
+#include "messages/deployment.hpp"
 #include "messages/membership.hpp"
 #include "messages/request.hpp"
 #include "messages/scheduling.hpp"
@@ -11,25 +12,33 @@ namespace troupe {
 
 /// X(struct, Cap'n Proto struct). A position in the list is the type number on the wire: append, never
 /// reorder.
-#define TROUPE_WIRE_MESSAGES(X) \
-  X(submit, Submit)             \
-  X(cancel, Cancel)             \
-  X(drops, Drops)               \
-  X(completion, Completion)     \
-  X(release, Release)           \
-  X(candidate, Candidate)       \
-  X(grant, Grant)               \
-  X(occupied, Occupied)         \
-  X(batch_order, BatchOrder)    \
-  X(batch_done, BatchDone)      \
-  X(ping, Ping)                 \
-  X(pong, Pong)                 \
-  X(hello, Hello)               \
-  X(rejection, Rejection)       \
-  X(slot_ready, SlotReady)      \
-  X(goodbye, Goodbye)           \
-  X(command, Command)           \
-  X(command_reply, CommandReply)
+#define TROUPE_WIRE_MESSAGES(X)          \
+  X(submit, Submit)                      \
+  X(cancel, Cancel)                      \
+  X(drops, Drops)                        \
+  X(completion, Completion)              \
+  X(release, Release)                    \
+  X(candidate, Candidate)                \
+  X(grant, Grant)                        \
+  X(occupied, Occupied)                  \
+  X(batch_order, BatchOrder)             \
+  X(batch_done, BatchDone)               \
+  X(ping, Ping)                          \
+  X(pong, Pong)                          \
+  X(hello, Hello)                        \
+  X(rejection, Rejection)                \
+  X(slot_ready, SlotReady)               \
+  X(goodbye, Goodbye)                    \
+  X(command, Command)                    \
+  X(command_reply, CommandReply)         \
+  X(deployment_log, DeploymentLog)       \
+  X(deployment_report, DeploymentReport) \
+  X(deploy, Deploy)                      \
+  X(redeploy, Redeploy)                  \
+  X(undeploy, Undeploy)                  \
+  X(drain_node, DrainNode)               \
+  X(change_reply, ChangeReply)           \
+  X(farewell, Farewell)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
 #define TROUPE_WIRE_PARTS(X)         \
@@ -41,7 +50,11 @@ namespace troupe {
   X(tensor_spec, TensorSpec)         \
   X(model_signature, ModelSignature) \
   X(model_ready, ModelReady)         \
-  X(batch_times, BatchTimes)
+  X(batch_times, BatchTimes)         \
+  X(latency_model, LatencyModel)     \
+  X(model_spec, ModelSpec)           \
+  X(deployment, Deployment)          \
+  X(deployment_part, DeploymentPart)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
 #define TROUPE_WIRE_ENUMS(X) \
@@ -51,7 +64,9 @@ namespace troupe {
   X(failure)                 \
   X(refusal)                 \
   X(data_type)               \
-  X(rejection_reason)
+  X(rejection_reason)        \
+  X(profile_origin)          \
+  X(deployment_state)
 
 template <class E>
 inline constexpr size_t enum_count = 0;

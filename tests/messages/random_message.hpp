@@ -20,6 +20,8 @@ void randomise(F& v, std::mt19937_64& rng, int depth = 0) {
     v = static_cast<F>(rng() % enum_count<F>);
   } else if constexpr (std::is_same_v<F, bool>) {
     v = rng() % 2 != 0;
+  } else if constexpr (std::is_floating_point_v<F>) {
+    v = static_cast<F>(rng() % 1000) / 8;
   } else if constexpr (std::is_integral_v<F>) {
     v = static_cast<F>(rng());
   } else if constexpr (std::is_same_v<F, std::string>) {
