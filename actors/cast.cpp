@@ -34,28 +34,32 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   return p;
 }
 
+data_lane::options lane_options(const cluster_spec& cluster, node_id self, const cast::world& w) {
+  const auto life = w.next_life({});
+  return {self, life, w.secret_of(life), cluster.nodes.size(), cluster.limits.heartbeat};
+}
+
 }  // namespace
 
 cast::cast(const cluster_spec& cluster, node_id self, world w)
     : cluster_(cluster),
       self_(self),
       office_(self),
-      lane_(w.carrier, w.time, office_,
-            {self, w.next_life({}), cluster.nodes.size(), cluster.limits.heartbeat}),
+      lane_(w.carrier, w.time, office_, lane_options(cluster, self, w)),
       pool_(self, lane_.life(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
       memory_(pool_, lane_, office_),
       catalog_(entries_of(cluster)) {
   office_.set_lane(lane_);
   spawn_shells(w.spawn_host, w.host_per_shell, w.clients, w.device_of);
   auto& carrier = w.carrier;
-  node_ =
-      spawn<node>(w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
-                                               [&carrier] {
-                                                 const auto a = carrier.address();
-                                                 return std::vector<uint8_t>(a.begin(), a.end());
-                                               },
-                                               w.next_life, [this](incarnation life) { pool_.renew(life); },
-                                               w.wake, w.on_ready, w.on_drained, w.on_refused});
+  node_ = spawn<node>(
+      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
+                                   [&carrier] {
+                                     const auto a = carrier.address();
+                                     return std::vector<uint8_t>(a.begin(), a.end());
+                                   },
+                                   w.next_life, w.secret_of, [this](incarnation life) { pool_.renew(life); },
+                                   w.wake, w.on_ready, w.on_drained, w.on_refused});
   office_.set_node_actor(node_);
   lane_.start();
 }

@@ -34,6 +34,7 @@ class cast {
     bool host_per_shell = false;  ///< simulation: more interleavings
     wake_service wake;
     std::function<incarnation(incarnation last)> next_life;
+    std::function<uint64_t(incarnation life)> secret_of;  ///< random: the data lane's, of a life of this node
     std::function<void(bool)> on_ready;
     std::function<void()> on_drained;
     std::function<void(std::string)> on_refused;

@@ -22,6 +22,7 @@ http_response refusal_response(const outcome& how) {
       case drop_reason::queue_full: status = 429, text = "too many requests wait already"; break;
       case drop_reason::no_capacity: status = 503, text = "no worker serves the model at the moment"; break;
       case drop_reason::undeployed: status = 404, text = "the model is served no more"; break;
+      case drop_reason::quota: status = 429, text = "its tenant has reached its limit"; break;
       case drop_reason::draining: status = 503, text = "the server is shutting down"; break;
       default: status = 499, text = "cancelled";
     }

@@ -85,7 +85,7 @@ void node::on_hello(const address& from, const hello& h) {
   end_lives();  // an earlier life of the peer may just have ended
   auto& fresh = peers_[from.node.value];
   fresh = {stage::meeting, h.life, around_.time.now(), false, {}};
-  around_.lane.connect(from.node, h.life, h.data_address);
+  around_.lane.connect(from.node, h.life, h.secret, h.data_address);
   say_hello(from.node);
 }
 
@@ -172,7 +172,7 @@ void node::begin_new_life(const char* why) {
   life_ = around_.next_life(life_);
   spdlog::warn("event=reborn node={} life={} reason=\"{}\"", around_.cluster.nodes[around_.self.value].name,
                life_.value, why);
-  around_.lane.renew(life_);
+  around_.lane.renew(life_, around_.secret_of(life_));
   around_.on_reborn(life_);
   for (auto& p : peers_) p = {};
   detector_ = failure_detector(around_.cluster.limits.node_timeout);
@@ -203,6 +203,7 @@ void node::on_wake() {
   }
   detector_.advance(now);
   end_lives();
+  report_forged(now);
   if (now >= next_hello_) {
     next_hello_ = now + 1s;
     for (uint32_t i = 0; i < peers_.size(); ++i)
@@ -221,6 +222,16 @@ void node::on_wake() {
   around_.wake(caf::actor_cast<caf::actor>(self_), now + limits.heartbeat / 2);
 }
 
+/// Somebody reached the data lane who was never told this life's secret. Once a second at most.
+void node::report_forged(time_point now) {
+  const uint64_t forged = around_.lane.stats().forged;
+  if (forged == forged_ || now < forged_reported_ + 1s) return;
+  spdlog::warn("event=forged_frames node={} count={} reason=\"data-lane frames without this life's secret\"",
+               around_.cluster.nodes[around_.self.value].name, forged - forged_);
+  forged_ = forged;
+  forged_reported_ = now;
+}
+
 void node::on_report(const group_report& r) {
   if (reports_missing_ == 0) return;
   unfinished_ += r.unfinished;
@@ -229,7 +240,8 @@ void node::on_report(const group_report& r) {
 }
 
 void node::say_hello(node_id to) {
-  hello h{around_.self, life_, around_.cluster.hash, std::string(version), around_.data_address()};
+  hello h{around_.self,         life_, around_.cluster.hash, std::string(version), around_.data_address(),
+          around_.lane.secret()};
   send(to, std::move(h));
 }
 

@@ -41,6 +41,7 @@ class node {
     catalog& models;
     std::function<std::vector<uint8_t>()> data_address;
     std::function<incarnation(incarnation last)> next_life;  ///< larger than any before on this node
+    std::function<uint64_t(incarnation life)> secret_of;     ///< that its peers show it on the data lane
     std::function<void(incarnation)> on_reborn;              ///< renew what belongs to a life (the pool)
     wake_service wake;
     std::function<void(bool)> on_ready;  ///< all nodes up and all models served, or no longer
@@ -79,6 +80,7 @@ class node {
   void accept_slot(const slot_ready& s);
   void tell_peers(caf::message body);
   void update_ready();
+  void report_forged(time_point now);
   bool junior_to(node_id other) const;
 
   template <class M>
@@ -102,6 +104,8 @@ class node {
   bool draining_ = false;
   time_point drain_until_ = never;
   size_t reports_missing_ = 0, unfinished_ = 0;
+  uint64_t forged_ = 0;  ///< frames, reported so far
+  time_point forged_reported_ = long_ago;
 };
 
 }  // namespace troupe

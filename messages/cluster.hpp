@@ -1,8 +1,11 @@
 // The cluster that a file describes, after validation and with every default filled in (config/ makes it).
 // The same on every node: `hash` says so. Positions in these vectors are the ids of nodes, models and slots.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "messages/ids.hpp"
@@ -28,7 +31,9 @@ struct device_spec {
 
 struct node_spec {
   std::string name;
-  std::string host = "127.0.0.1";
+  std::string host = "127.0.0.1";  ///< as others reach it
+  std::string listen;              ///< the address that its control lane listens on
+  std::string http_listen;         ///< likewise for HTTP; gateways only
   uint16_t control_port = 0;
   uint16_t http_port = 0;      ///< gateways only
   uint16_t data_port = 0;      ///< 0: the transport chooses
@@ -72,6 +77,30 @@ struct limit_spec {
   uint32_t scheduler_threads = 1;
 };
 
+/// SHA-256 of an API key. The key itself is kept nowhere.
+using key_digest = std::array<uint8_t, 32>;
+
+struct api_key_spec {
+  key_digest digest{};
+  std::string file;  ///< absolute, read again on SIGHUP; empty: the key was written in the cluster file
+};
+
+/// Who may ask for what, and how much.
+struct tenant_spec {
+  std::string name;
+  api_key_spec key;
+  double rate_rps = 0;              ///< requests a second at each gateway; 0: any
+  double burst = 0;                 ///< so many at once after a pause
+  uint32_t concurrency = 0;         ///< in flight at each gateway; 0: any
+  std::vector<std::string> models;  ///< empty: all
+};
+
+struct security_spec {
+  std::string certificates;  ///< folder, absolute: ca.pem, NODE.pem, NODE.key; empty: no TLS between nodes
+  bool insecure = false;     ///< listening beyond this host without certificates is meant
+  std::optional<api_key_spec> admin;
+};
+
 struct slot_spec {
   node_id node;
   uint32_t device = 0;  ///< index in the node's devices, groups counted out
@@ -90,8 +119,15 @@ struct cluster_spec {
   std::vector<model_spec> models;
   policy_spec policy;
   limit_spec limits;
-  std::vector<slot_spec> slots;  ///< one a device unless a placement says otherwise
+  security_spec security;
+  std::vector<tenant_spec> tenants;  ///< none: whoever reaches a gateway may use it
+  std::vector<slot_spec> slots;      ///< one a device unless a placement says otherwise
 };
+
+/// Nobody outside of this host can reach what listens there.
+inline bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
 
 /// Where the (only) scheduler is.
 inline node_id scheduler_of(const cluster_spec& cluster) {

@@ -17,7 +17,8 @@ struct hello {
   std::string cluster_hash;           ///< a node started with another file is refused
   std::string version;                ///< of the program; must be equal
   std::vector<uint8_t> data_address;  ///< for fabric::connect
-  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address)
+  uint64_t secret = 0;                ///< of this life; to be in every data-lane frame that is sent to it
+  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address, secret)
   bool operator==(const hello&) const = default;
 };
 

@@ -6,7 +6,7 @@ namespace troupe {
 
 std::string_view to_string(drop_reason r) {
   constexpr std::array<std::string_view, drop_reason_count> names{
-      "none", "late", "shed", "queue_full", "cancelled", "no_capacity", "draining", "undeployed"};
+      "none", "late", "shed", "queue_full", "cancelled", "no_capacity", "draining", "undeployed", "quota"};
   return names[static_cast<size_t>(r)];
 }
 

@@ -21,9 +21,10 @@ enum class drop_reason : uint16_t {
   cancelled,    ///< the client went away
   no_capacity,  ///< no living worker has its model
   draining,     ///< the node that holds it is leaving
-  undeployed    ///< its model is served no more
+  undeployed,   ///< its model is served no more
+  quota         ///< its tenant asks too often, or has too many requests in flight
 };
-inline constexpr size_t drop_reason_count = 8;
+inline constexpr size_t drop_reason_count = 9;
 std::string_view to_string(drop_reason r);
 
 /// Why a request failed: something broke.
@@ -44,9 +45,9 @@ struct request {
   request_id id;
   uint32_t attempt = 1;  ///< counts resubmissions
   model_id model;
-  uint32_t rows = 1;  ///< of its leading (batch) dimension
-  uint32_t tenant = 0;
-  address gateway;  ///< who assigns its fate
+  uint32_t rows = 1;    ///< of its leading (batch) dimension
+  uint32_t tenant = 0;  ///< position of its [[tenant]] plus one; 0: nobody's
+  address gateway;      ///< who assigns its fate
   time_point arrival = never;
   time_point deadline = never;
   region_ref input;

@@ -7,7 +7,7 @@ $Cxx.namespace("troupe::schema");
 
 enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; }
 enum MemoryKind { host @0; pinned @1; device @2; }
-enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; }
+enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6;
 }
@@ -66,6 +66,7 @@ struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; sync
 
 struct Hello {
   node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
+  secret @5 :UInt64;
 }
 struct Rejection {
   node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <caf/all.hpp>
@@ -93,6 +94,13 @@ incarnation life_after(incarnation last) {
   return incarnation{std::max(now, last.value + 1)};
 }
 
+/// What peers must say in every frame to this life: from the kernel, so that nobody guesses it.
+uint64_t draw_secret() {
+  uint64_t secret = 0;
+  if (getentropy(&secret, sizeof secret) != 0) throw std::runtime_error("the kernel gives no random bytes");
+  return secret;
+}
+
 /// An emulated device reads no file, so it is told what the file says of shapes.
 model_source source_of(const model_spec& m, device_kind kind) {
   model_source s;
@@ -152,7 +160,7 @@ class device_rack {
 /// must not show its data lane to others either.
 std::string data_device(const node_spec& me) {
   if (!me.data_interface.empty()) return me.data_interface;
-  return me.host == "localhost" || me.host.starts_with("127.") || me.host == "::1" ? "lo" : "";
+  return is_loopback(me.host) ? "lo" : "";
 }
 
 void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_pool& pool,
@@ -167,6 +175,7 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
   add("troupe_lane_messages_received_total", s.received, counter);
   add("troupe_lane_messages_stale_total", s.stale, counter);
   add("troupe_lane_messages_malformed_total", s.malformed, counter);
+  add("troupe_lane_messages_forged_total", s.forged, counter);
   add("troupe_fabric_bytes_sent_total", f.bytes_out, counter);
   add("troupe_fabric_bytes_received_total", f.bytes_in, counter);
   add("troupe_fabric_bytes_pulled_total", f.bytes_pulled, counter);
@@ -240,6 +249,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       [first = carrier_options.life](incarnation last) {
         return last == incarnation{} ? first : life_after(last);
       },
+      [](incarnation) { return draw_secret(); },
       [&](bool yes) {
         ready = yes;
         if (yes) said.say(events::kind::ready);

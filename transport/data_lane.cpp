@@ -36,16 +36,17 @@ data_lane::data_lane(fabric& carrier, const clock& time, data_lane_events& event
       events_(events),
       self_(o.self),
       heartbeat_(o.heartbeat),
-      life_(o.life.value) {
+      life_(o.life.value),
+      secret_(o.secret) {
   peers_.reserve(o.nodes);
   for (size_t i = 0; i < o.nodes; ++i) peers_.push_back(std::make_unique<peer>());
 }
 
 data_lane::~data_lane() { stop(); }
 
-void data_lane::connect(node_id node, incarnation life, std::vector<uint8_t> address) {
+void data_lane::connect(node_id node, incarnation life, uint64_t secret, std::vector<uint8_t> address) {
   if (node.value >= peers_.size() || node == self_) return;
-  fabric_.post([this, node, life, mine = life_.load(),
+  fabric_.post([this, node, life, secret, mine = life_.load(),
                 address = std::string(address.begin(), address.end())]() mutable {
     auto& p = *peers_[node.value];
     if (life_.load() != mine || p.life.load(std::memory_order_relaxed) == life.value) return;
@@ -53,6 +54,7 @@ void data_lane::connect(node_id node, incarnation life, std::vector<uint8_t> add
     p.announced = false;
     p.clock_error.store(-1, std::memory_order_relaxed);
     p.last_heard.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
+    p.secret.store(secret, std::memory_order_relaxed);
     p.life.store(life.value, std::memory_order_release);
     fabric_.connect(node, life, std::move(address));
     next_tick_ = long_ago;  // meet at once
@@ -69,8 +71,10 @@ void data_lane::disconnect(node_id node, incarnation life) {
   fabric_.post(forget);  // not even by a connect that is still under way
 }
 
-void data_lane::renew(incarnation life) {
+void data_lane::renew(incarnation life, uint64_t secret) {
+  // The life first: until the secret follows, what arrives is of the old life, not forged.
   life_.store(life.value, std::memory_order_release);
+  secret_.store(secret, std::memory_order_release);
   for (size_t i = 0; i < peers_.size(); ++i)
     if (peers_[i]->life.exchange(0) != 0) fabric_.disconnect(node_id{static_cast<uint32_t>(i)});
 }
@@ -98,6 +102,7 @@ void data_lane::send(const address& from, const address& to, const wire_message&
   header.from_node = self_.value;
   header.from_life = life_.load(std::memory_order_relaxed);
   header.to_life = life.value;
+  header.secret = peers_[to.node.value]->secret.load(std::memory_order_relaxed);
   std::vector<std::byte> frame(sizeof header);
   std::memcpy(frame.data(), &header, sizeof header);
   std::visit([&](const auto& m) { encode(m, frame); }, message);
@@ -118,8 +123,15 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
   }
   auto& p = *peers_[header->from_node];
   if (header->from_life == 0 || header->from_life != p.life.load(std::memory_order_relaxed) ||
-      header->to_life != life_.load(std::memory_order_relaxed) ||
-      (carries_times[header->type] && !synchronised(p))) {
+      header->to_life != life_.load(std::memory_order_relaxed)) {
+    stats_.stale.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (header->secret != secret_.load(std::memory_order_relaxed)) {
+    stats_.forged.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (carries_times[header->type] && !synchronised(p)) {
     stats_.stale.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -1,5 +1,6 @@
 // The data lane: typed messages between actors of different nodes, over any fabric. It encodes, discards what
-// lives in the past, measures every peer's clock by heartbeats and converts the times in what it delivers.
+// lives in the past or does not know this life's secret, measures every peer's clock by heartbeats and
+// converts the times in what it delivers.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -39,6 +40,7 @@ struct data_lane_stats {
   std::atomic<uint64_t> stale{
       0};  ///< of a life that is not (or no longer) known, or to one of ours that is over
   std::atomic<uint64_t> malformed{0};
+  std::atomic<uint64_t> forged{0};  ///< without the secret of this life
 };
 
 class data_lane final : public fabric_events {
@@ -46,7 +48,8 @@ class data_lane final : public fabric_events {
   struct options {
     node_id self;
     incarnation life;
-    size_t nodes = 0;  ///< in the cluster
+    uint64_t secret = 0;  ///< random; peers learn it over the control lane and put it into every frame
+    size_t nodes = 0;     ///< in the cluster
     duration heartbeat = 100ms;
   };
 
@@ -59,12 +62,14 @@ class data_lane final : public fabric_events {
 
   // From any thread.
 
-  void connect(node_id peer, incarnation life, std::vector<uint8_t> address);
+  /// `secret` and `address`: as that life of the peer says in its hello.
+  void connect(node_id peer, incarnation life, uint64_t secret, std::vector<uint8_t> address);
   /// Forgets this life of the peer: nothing more is sent to it, nothing more of it is delivered.
   void disconnect(node_id peer, incarnation life);
   /// This node begins a new life: what is still under way to the old one is discarded, and all peers are
   /// forgotten.
-  void renew(incarnation life);
+  void renew(incarnation life, uint64_t secret);
+  uint64_t secret() const { return secret_.load(std::memory_order_relaxed); }
   incarnation life() const { return incarnation{life_.load(std::memory_order_acquire)}; }
   /// The life that the peer is known by; 0 if it is not connected.
   incarnation life_of(node_id peer) const;
@@ -93,6 +98,7 @@ class data_lane final : public fabric_events {
  private:
   struct peer {
     std::atomic<uint64_t> life{0};
+    std::atomic<uint64_t> secret{0};
     std::atomic<int64_t> last_heard{long_ago.time_since_epoch().count()};
     std::atomic<int64_t> clock_error{-1};
     // The fabric's thread only:
@@ -111,6 +117,7 @@ class data_lane final : public fabric_events {
   const node_id self_;
   const duration heartbeat_;
   std::atomic<uint64_t> life_;
+  std::atomic<uint64_t> secret_;
   std::vector<std::unique_ptr<peer>> peers_;
   std::vector<inbound> inbound_;
   time_point next_tick_ = long_ago;

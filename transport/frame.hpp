@@ -8,15 +8,16 @@
 
 namespace troupe {
 
-/// Precedes the Cap'n Proto segment of the message. Fixed, little-endian, 48 bytes: it is read before
+/// Precedes the Cap'n Proto segment of the message. Fixed, little-endian, 56 bytes: it is read before
 /// anything else is trusted.
 struct frame_header {
-  static constexpr uint32_t expected_magic = 0x31505254;  // "TRP1"
+  static constexpr uint32_t expected_magic = 0x32505254;  // "TRP2"
   uint32_t magic = expected_magic;
   uint16_t type = 0;  ///< position in TROUPE_WIRE_MESSAGES
   uint16_t from_kind = 0;
   uint64_t from_life = 0;
   uint64_t to_life = 0;
+  uint64_t secret = 0;  ///< of the receiver's life, from its hello
   uint32_t from_node = 0;
   uint32_t from_index = 0;
   uint32_t to_node = 0;
@@ -31,7 +32,7 @@ struct frame_header {
     return {node_id{to_node}, incarnation{to_life}, static_cast<role>(to_kind), to_index};
   }
 };
-static_assert(sizeof(frame_header) == 48);
+static_assert(sizeof(frame_header) == 56);
 
 inline frame_header make_header(const address& from, const address& to, size_t type) {
   frame_header h;

@@ -34,6 +34,7 @@ struct http_request {
   std::string query;           ///< after '?'
   http_headers headers;
   std::string body;
+  uint32_t tenant = 0;  ///< who asks, set once that is known; as `request::tenant`
 };
 
 struct http_response {

@@ -1,6 +1,6 @@
-// Whatever arrives as a frame, the data lane delivers a message or counts it as malformed or stale; what it
-// can read means the same again when written. An even first byte: the rest is the frame. An odd one: a seed
-// makes a valid message, and the rest of the input damages it.
+// Whatever arrives as a frame, the data lane delivers a message or counts it as malformed, stale or forged;
+// what it can read means the same again when written. An even first byte: the rest is the frame. An odd one:
+// a seed makes a valid message, and the rest of the input damages it.
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -47,6 +47,7 @@ class counting_events final : public data_lane_events {
 };
 
 constexpr address sender{node_id{0}, incarnation{7}, role::model_queue, 3};
+constexpr uint64_t secret = 0x5ec2e7;
 constexpr address receiver{node_id{1}, incarnation{9}, role::gpu_worker, 4};
 
 template <message_type T>
@@ -54,6 +55,7 @@ std::vector<std::byte> frame_of(const T& x, size_t type) {
   auto header = make_header(sender, receiver, type);
   header.from_life = sender.life.value;
   header.to_life = receiver.life.value;
+  header.secret = secret;
   std::vector<std::byte> frame(sizeof header);
   std::memcpy(frame.data(), &header, sizeof header);
   encode(x, frame);
@@ -65,10 +67,10 @@ struct lane_under_test {
   still_fabric carrier;
   still_clock time;
   counting_events events;
-  data_lane lane{carrier, time, events, {receiver.node, receiver.life, 2, 100ms}};
+  data_lane lane{carrier, time, events, {receiver.node, receiver.life, secret, 2, 100ms}};
 
   lane_under_test() {
-    lane.connect(sender.node, sender.life, {});
+    lane.connect(sender.node, sender.life, secret, {});
     const auto now = time.now().time_since_epoch().count();
     constexpr size_t pong_type = 11;
     static_assert(std::is_same_v<std::variant_alternative_t<pong_type, wire_message>, pong>);
@@ -135,10 +137,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto frame = data[0] % 2 == 0 ? std::vector(raw.begin(), raw.end()) : damaged_frame({rest});
 
   const auto& counts = test.lane.stats();
-  const auto before = counts.received + counts.malformed + counts.stale;
+  const auto counted = [&] { return counts.received + counts.malformed + counts.stale + counts.forged; };
+  const auto before = counted();
   test.lane.on_frame(frame);
   test.lane.on_turn_end();
-  require(counts.received + counts.malformed + counts.stale >= before + 1);
+  require(counted() >= before + 1);
   check_meaning(frame);
   return 0;
 }

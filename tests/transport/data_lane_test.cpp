@@ -19,7 +19,7 @@ class lane_node final : public data_lane_events {
   lane_node(std::shared_ptr<inproc_network> network, uint32_t id, incarnation life, duration clock_offset)
       : clock_(clock_offset),
         fabric_(make_inproc_fabric(std::move(network), node_id{id}, life, clock_)),
-        lane_(*fabric_, clock_, *this, {node_id{id}, life, 2, 10ms}) {
+        lane_(*fabric_, clock_, *this, {node_id{id}, life, life.value * 1000, 2, 10ms}) {
     lane_.start();
   }
   ~lane_node() override { lane_.stop(); }
@@ -29,7 +29,7 @@ class lane_node final : public data_lane_events {
   time_point now() const { return clock_.now(); }
   void meet(lane_node& other, uint32_t id) {
     const auto a = other.fabric_->address();
-    lane_.connect(node_id{id}, other.lane_.life(), {a.begin(), a.end()});
+    lane_.connect(node_id{id}, other.lane_.life(), other.lane_.secret(), {a.begin(), a.end()});
   }
 
   /// False if it does not come true within a few seconds.
@@ -117,7 +117,7 @@ TEST_CASE("nothing reaches a life that is over, or comes from one") {
   nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 1);
 
-  nodes.b.lane().renew(incarnation{201});
+  nodes.b.lane().renew(incarnation{201}, 201'000);
   nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to 200, which is over
   nodes.a.lane().disconnect(node_id{1}, incarnation{200});
   nodes.a.meet(nodes.b, 1);
@@ -134,6 +134,7 @@ TEST_CASE("frames that are no messages are counted and dropped") {
   pair nodes;
   auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
                             {node_id{1}, incarnation{200}, role::model_queue, 0}, 0);
+  header.secret = 200'000;
   const auto frame = [&] {
     std::vector<std::byte> f(sizeof header + 16);
     std::memcpy(f.data(), &header, sizeof header);
@@ -149,6 +150,25 @@ TEST_CASE("frames that are no messages are counted and dropped") {
   nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{1}});
   REQUIRE(nodes.b.wait_for([&] { return !nodes.b.received.empty(); }));
   CHECK(nodes.b.lane().stats().malformed == 3);
+  CHECK(nodes.b.received.size() == 1);
+}
+
+TEST_CASE("a frame of a connected peer with another secret is discarded unread and counted") {
+  pair nodes;
+  auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
+                            {node_id{1}, incarnation{200}, role::model_queue, 3}, 1);
+  const auto frame = [&](uint64_t secret) {
+    header.secret = secret;
+    std::vector<std::byte> f(sizeof header);
+    std::memcpy(f.data(), &header, sizeof header);
+    encode(cancel{request_id{7}}, f);
+    return f;
+  };
+  for (const uint64_t wrong : {0ul, 100'000ul, 200'001ul}) nodes.a.carrier().send(node_id{1}, frame(wrong));
+  nodes.a.carrier().send(node_id{1}, frame(200'000));
+  REQUIRE(nodes.b.wait_for([&] { return !nodes.b.received.empty(); }));
+  CHECK(nodes.b.lane().stats().forged == 3);
+  CHECK(nodes.b.lane().stats().malformed == 0);
   CHECK(nodes.b.received.size() == 1);
 }
 

@@ -5,6 +5,7 @@
 #include <caf/binary_serializer.hpp>
 #include <stdexcept>
 
+#include "policies/random.hpp"
 #include "tools/sim/payload.hpp"
 
 namespace troupe::sim {
@@ -46,6 +47,10 @@ process::process(node_id self, uint64_t number, const world& w)
                                          .host_per_shell = true,
                                          .wake = waker,
                                          .next_life = w.next_life,
+                                         .secret_of =
+                                             [self, seed = w.seed](incarnation life) {
+                                               return random_stream(seed ^ life.value, "lane", self.value)();
+                                             },
                                          .on_ready = [this](bool ready) { ready_ = ready; },
                                          .on_drained = [] {},
                                          .on_refused = [](const std::string&) {}});
