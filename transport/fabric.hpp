@@ -45,7 +45,7 @@ struct registered_memory {
 struct fabric_stats {
   uint64_t frames_out = 0, bytes_out = 0;  ///< handed to the carrier
   uint64_t frames_in = 0, bytes_in = 0;    ///< delivered to `on_frame`
-  uint64_t discarded_out = 0;              ///< not sent: no connection, too large, or too many unsent ones
+  uint64_t discarded_out = 0;              ///< not sent: no connection, or one that this frame broke
   uint64_t discarded_in = 0;               ///< arrived from a life that is gone, or for one
   uint64_t pulls = 0, bytes_pulled = 0;    ///< pulls that ended with `ok`
   uint64_t sleeps = 0;                     ///< times that the fabric's thread waited for events
@@ -73,8 +73,9 @@ class fabric {
   /// `on_lost`.
   virtual void connect(node_id peer, incarnation life, std::string address) = 0;
   virtual void disconnect(node_id peer) = 0;
-  /// Sends one frame. Frames to a peer that is not connected, or that has too many unsent ones, are discarded
-  /// (counted in `stats`): a lost peer is the failure detector's business.
+  /// Sends one frame. Frames to a peer that is not connected are discarded (counted in `stats`): a lost peer
+  /// is the failure detector's business. A frame that is too large, or one too many that is unsent, breaks
+  /// the connection (`on_lost`): what arrives is always a prefix of what was sent.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
   /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which stays valid until `done` is
   /// called (exactly once, on the fabric's thread; at once with `lost` if the fabric has been stopped). The

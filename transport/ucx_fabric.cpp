@@ -97,6 +97,7 @@ class ucx_fabric final : public fabric {
 
   // On the progress thread.
   void unqueued(size_t frame_bytes);
+  void break_all(const char* why);
   void send_now(node_id to, std::vector<std::byte> frame);
   void pull_now(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
 
@@ -155,6 +156,7 @@ class ucx_fabric final : public fabric {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false}, stopped_{false};
   alignas(64) std::atomic<size_t> queued_bytes_{0};
+  std::atomic<bool> overrun_{false};  ///< frames were discarded: all connections will break
   std::atomic<uint64_t> discarded_unqueued_{0};
   std::thread thread_;
 };
@@ -167,6 +169,10 @@ struct send_job final : job {
   }
   node_id to;
   std::vector<std::byte> frame;
+};
+
+struct break_job final : job {
+  void run(ucx_fabric& fabric) override { fabric.break_all("this process fell behind with sending"); }
 };
 
 struct pull_job final : job {
@@ -209,9 +215,11 @@ void ucx_fabric::send(node_id to, std::vector<std::byte> frame) {
   // From an event or a job: no detour, unless something waits that must stay ahead of it.
   if (running_here == this && queue_.empty()) return send_now(to, std::move(frame));
   const size_t cost = frame.size() + sizeof(send_job);
-  if (queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes) {
+  const bool full = queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes;
+  if (full || overrun_.load(std::memory_order_relaxed)) {
     unqueued(frame.size());
     discarded_unqueued_.fetch_add(1, std::memory_order_relaxed);
+    if (full && !overrun_.exchange(true)) submit(new break_job);
     return;
   }
   submit(new send_job(to, std::move(frame)));
@@ -384,6 +392,12 @@ void ucx_fabric::reap() {
 
 void ucx_fabric::unqueued(size_t frame_bytes) {
   queued_bytes_.fetch_sub(frame_bytes + sizeof(send_job), std::memory_order_relaxed);
+}
+
+void ucx_fabric::break_all(const char* why) {
+  overrun_.store(false, std::memory_order_relaxed);
+  for (auto& [node, p] : peers_)
+    if (p.out) p.out->break_off(why);
 }
 
 void ucx_fabric::send_now(node_id to, std::vector<std::byte> frame) {

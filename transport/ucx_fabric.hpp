@@ -1,6 +1,8 @@
 // The fabric over UCX: shared memory between the processes of a host, TCP or RDMA between hosts. One UCX
 // worker a process, owned by one progress thread that spins briefly and then sleeps in the kernel.
 //
+// Nothing is left out silently: a frame beyond a limit breaks the connection, so that both ends begin anew.
+//
 // Frames go as eager active messages, whatever their size up to `max_frame_bytes`: UCX keeps the order of
 // eager messages, while the body of a rendezvous message would arrive after later frames. Every frame carries
 // its number on the connection and the receiver checks it, so what arrives is a prefix of what was sent; a
@@ -32,10 +34,11 @@ struct ucx_options {
   duration spin = 50us;     ///< how long the idle progress thread spins before it sleeps; 0 = sleep at once
   duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before
   size_t max_frame_bytes = 16u << 20;
-  /// Sent but not yet taken by the carrier, per peer. More is discarded.
+  /// Sent but not yet taken by the carrier, per peer. More breaks the connection to it.
   size_t max_unsent_frames = 262144;
   size_t max_unsent_bytes = 64u << 20;
-  /// Handed to `send` but not yet seen by the progress thread, all peers together. More is discarded.
+  /// Handed to `send` but not yet seen by the progress thread, all peers together. More breaks all
+  /// connections.
   size_t max_queued_bytes = 256u << 20;
   pull_path pulls = pull_path::automatic;
   /// Environment variables that UCX reads, set where the user has not set them himself. Without

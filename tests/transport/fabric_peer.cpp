@@ -5,6 +5,7 @@
 //   burst NODE COUNT            -> ok; sends the mixed frames 0..COUNT-1
 //   received                    -> how many frames it got
 //   ordered                     -> 1 if their first words never went down
+//   last                        -> the first word of the newest
 //   take SIZE BYTE              -> offset size generation of a slot filled with BYTE
 //   cpu                         -> microseconds of CPU time used so far
 // A frame that holds an `offer` makes it pull the region, look at what came, and answer with a `finding`.
@@ -46,6 +47,7 @@ class obedient final : public fabric_events {
 
   uint64_t received() const { return received_; }
   bool ordered() const { return ordered_; }
+  uint64_t last() const { return last_; }
 
  private:
   void look_at(std::span<const std::byte> bytes) {
@@ -74,7 +76,7 @@ class obedient final : public fabric_events {
   std::vector<std::byte> into_;
   std::atomic<uint64_t> received_{0};
   std::atomic<bool> ordered_{true};
-  uint64_t last_ = 0;
+  std::atomic<uint64_t> last_{0};
 };
 
 }  // namespace
@@ -118,6 +120,8 @@ int main(int argc, char** argv) {
       std::cout << events.received() << std::endl;
     } else if (command == "ordered") {
       std::cout << events.ordered() << std::endl;
+    } else if (command == "last") {
+      std::cout << events.last() << std::endl;
     } else if (command == "take") {
       uint64_t size;
       int fill;

@@ -266,9 +266,14 @@ void link::post(message_kind kind, uint64_t number, std::vector<std::byte> body)
 }
 
 void link::send(std::vector<std::byte> frame) {
-  if (!endpoint_ || !broken_.empty() || frame.size() > house_.options.max_frame_bytes ||
-      unsent_frames_ >= house_.options.max_unsent_frames ||
-      unsent_bytes_ + frame.size() > house_.options.max_unsent_bytes) {
+  if (endpoint_ && broken_.empty()) {
+    // A frame left out would be missed by nobody: the order in it could hold a slot for ever.
+    if (frame.size() > house_.options.max_frame_bytes) break_off("a frame to it is too large");
+    if (unsent_frames_ >= house_.options.max_unsent_frames ||
+        unsent_bytes_ + frame.size() > house_.options.max_unsent_bytes)
+      break_off("it takes frames too slowly");
+  }
+  if (!endpoint_ || !broken_.empty()) {
     house_.discarded_out += 1;
     return;
   }

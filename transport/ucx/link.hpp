@@ -57,6 +57,7 @@ class link {
   const std::string& broken() const { return broken_; }
   void break_off(std::string why);
 
+  /// A frame beyond a limit breaks the link: what arrives is a prefix of what was sent.
   void send(std::vector<std::byte> frame);
   void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
 
