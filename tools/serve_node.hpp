@@ -11,6 +11,7 @@ struct serve_options {
   std::string node;         ///< its name in the file
   bool json = false;        ///< the ready line as a JSON document
   duration clock_offset{};  ///< for tests: start nodes hours apart
+  uint32_t restarts = 0;    ///< how often its parent has started this node again
 };
 
 /// Serves until SIGTERM or SIGINT, then drains. Prints one line on standard output when the cluster serves:

@@ -17,8 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "policies/restart_policy.hpp"
+
 namespace troupe {
 namespace {
+
+constexpr restart_policy::options limits{.first = 200ms, .longest = 10s, .most = 5, .within = 60s};
 
 struct child {
   node_id node;
@@ -26,7 +30,11 @@ struct child {
   int out = -1;       ///< its standard output; -1 once closed
   std::string text;   ///< of a line not yet complete
   std::string ready;  ///< its ready line
+  restart_policy policy{limits};
+  time_point start_at = never;  ///< again, after a death
+  uint32_t restarts = 0;
   bool alive() const { return pid > 0; }
+  bool over() const { return !alive() && out < 0 && start_at == never; }
 };
 
 /// The addresses of this host, as text.
@@ -53,13 +61,20 @@ int leaving_rank(const node_spec& n) {
   return n.has(node_role::gateway) ? 0 : n.has(node_role::scheduler) ? 1 : 2;
 }
 
-child start(const cluster_spec& cluster, node_id id, const up_options& options) {
+void start(child& c, const cluster_spec& cluster, const up_options& options) {
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0)
     throw std::runtime_error("cannot make a pipe: " + std::string(std::strerror(errno)));
   const auto offset = fmt::format("{}", to_ms(options.clock_offset));
-  std::vector<std::string> words{
-      "troupe", "up", options.file, "--node", cluster.nodes[id.value].name, "--clock-offset-ms", offset};
+  std::vector<std::string> words{"troupe",
+                                 "up",
+                                 options.file,
+                                 "--node",
+                                 cluster.nodes[c.node.value].name,
+                                 "--clock-offset-ms",
+                                 offset,
+                                 "--restarts",
+                                 std::to_string(c.restarts)};
   if (options.json) words.push_back("--json");
   if (options.verbose) words.push_back("--verbose");
   std::vector<char*> arguments;
@@ -80,11 +95,24 @@ child start(const cluster_spec& cluster, node_id id, const up_options& options) 
     _exit(127);
   }
   close(pipe_ends[1]);
-  child c;
-  c.node = id;
+  if (c.out >= 0) close(c.out);
   c.pid = pid;
   c.out = pipe_ends[0];
-  return c;
+  c.text.clear();
+  c.start_at = never;
+}
+
+std::string how_it_ended(int status) {
+  if (!WIFSIGNALED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  const char* name = sigabbrev_np(WTERMSIG(status));
+  return name ? fmt::format("was killed by SIG{}", name)
+              : fmt::format("was killed by signal {}", WTERMSIG(status));
+}
+
+/// Whether it drained, or somebody told it to stop.
+bool was_asked_to(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status) == 0;
+  return WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT;
 }
 
 class family {
@@ -104,15 +132,17 @@ class family {
 
   int run() {
     const auto here = own_addresses();
-    for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
-      if (here.contains(cluster_.nodes[i].host)) children_.push_back(start(cluster_, node_id{i}, options_));
+    for (uint32_t i = 0; i < cluster_.nodes.size(); ++i) {
+      if (!here.contains(cluster_.nodes[i].host)) continue;
+      auto& c = children_.emplace_back();
+      c.node = node_id{i};
+      start(c, cluster_, options_);
+    }
     if (children_.empty()) {
       fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
       return 1;
     }
-    while (std::any_of(children_.begin(), children_.end(),
-                       [](const child& c) { return c.alive() || c.out >= 0; }))
-      wait();
+    while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.over(); })) wait();
     return exit_code_;
   }
 
@@ -121,7 +151,13 @@ class family {
     std::vector<pollfd> fds{{signals_, POLLIN, 0}};
     for (const auto& c : children_)
       if (c.out >= 0) fds.push_back({c.out, POLLIN, 0});
-    if (poll(fds.data(), fds.size(), -1) < 0) return;
+    auto next = never;
+    for (const auto& c : children_) next = std::min(next, c.start_at);
+    const auto left = next == never ? -1ms : std::max(next - clock_.now(), duration{0}) + 1ms;
+    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
+    if (poll(fds.data(), fds.size(), static_cast<int>(limit)) < 0) return;
+    for (auto& c : children_)
+      if (c.start_at <= clock_.now()) start(c, cluster_, options_);
     for (auto& c : children_) {
       const auto it =
           std::find_if(fds.begin() + 1, fds.end(), [&](const pollfd& f) { return f.fd == c.out; });
@@ -157,6 +193,7 @@ class family {
     if (read(signals_, &info, sizeof info) != sizeof info) return;
     if (info.ssi_signo == SIGCHLD) return reap();
     const bool again = std::exchange(leaving_, true);
+    for (auto& c : children_) c.start_at = never;
     if (again && info.ssi_signo == SIGINT) {  // Ctrl-C twice: the user will not wait
       for (auto& c : children_)
         if (c.alive()) kill(c.pid, SIGKILL);
@@ -172,26 +209,41 @@ class family {
           std::find_if(children_.begin(), children_.end(), [&](const child& x) { return x.pid == pid; });
       if (c == children_.end()) continue;
       c->pid = -1;
-      const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-      if (!clean) exit_code_ = 1;
-      if (!clean || !leaving_) mourn(*c, status);
+      mourn(*c, status);
     }
     if (leaving_) send_off();
   }
 
-  void mourn(const child& c, int status) {
-    if (leaving_ && !told_) return;  // one that followed the first
+  void mourn(child& c, int status) {
+    const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     const auto& name = cluster_.nodes[c.node.value].name;
-    const auto how = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
-                                         : fmt::format("ended with exit code {}", WEXITSTATUS(status));
-    if (!told_) {  // it never came up: nothing to keep alive
-      fmt::print(stderr, "troupe: node '{}' {} before the cluster was ready; stopping the others\n", name,
-                 how);
-      leaving_ = true;
+    const auto say = [&](const std::string& what) {
+      fmt::print(stderr, "troupe: node '{}' {}{}\n", name, how_it_ended(status), what);
+    };
+    if (leaving_) {
+      if (clean) return;
+      exit_code_ = 1;
+      if (told_) say("");  // else it followed the first that did not come up
       return;
     }
-    fmt::print(stderr, "troupe: node '{}' {}; start it again with: troupe up {} --node {}\n", name, how,
-               options_.file, name);
+    if (!told_) {  // it never came up: nothing to keep alive
+      exit_code_ = 1;
+      leaving_ = true;
+      return say(" before the cluster was ready; stopping the others");
+    }
+    const auto by_hand = fmt::format("start it again with: troupe up {} --node {}", options_.file, name);
+    if (was_asked_to(status)) return say("; " + by_hand);
+    const auto now = clock_.now();
+    if (options_.restart) c.start_at = c.policy.died(now);
+    if (c.start_at == never) {
+      exit_code_ = 1;
+      const auto often = fmt::format(", {} times within {:.0f} s, and stays down; the others go on",
+                                     limits.most + 1, to_seconds(limits.within));
+      return say(options_.restart ? often + ". When its reason is found, " + by_hand : "; " + by_hand);
+    }
+    ++c.restarts;
+    say(fmt::format("; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)",
+                    to_seconds(c.start_at - now), c.policy.recent(), limits.most, to_seconds(limits.within)));
   }
 
   /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.
@@ -206,6 +258,7 @@ class family {
 
   const cluster_spec& cluster_;
   const up_options& options_;
+  const machine_clock clock_;
   int signals_ = -1;
   std::vector<child> children_;
   std::set<pid_t> told_off_;

@@ -11,12 +11,14 @@ struct up_options {
   duration clock_offset{};
   bool json = false;
   bool verbose = false;
+  bool restart = true;  ///< a node that dies is started again
 };
 
 /// Starts the nodes of this host, prints the ready line of the first gateway once all are ready, and waits.
 /// On SIGTERM or SIGINT drains: gateways first, then schedulers, then workers, so that nothing accepted is
-/// lost. A node that dies is reported; the others go on. A second SIGINT does not wait. Returns the exit
-/// code.
+/// lost. A second SIGINT does not wait. A node that dies is reported and started again as
+/// policies/restart_policy.hpp says, unless somebody had told it to stop; the others go on, also when it dies
+/// too often. Returns the exit code: 1 if a node stayed down.
 int up(const cluster_spec& cluster, const up_options& options);
 
 }  // namespace troupe

@@ -125,6 +125,22 @@ class Process:
     def output(self):
         return "\n".join(self.lines["stdout"] + self.lines["stderr"])
 
+    def wait_error(self, text):
+        """Until a line of standard error contains the text."""
+        end = time.monotonic() + PATIENCE
+        while not any(text in line for line in self.lines["stderr"]):
+            if time.monotonic() > end:
+                raise AssertionError(f"troupe {' '.join(self.arguments)}: never said '{text}':\n{self.output()}")
+            time.sleep(0.02)
+
+    def wait_node(self, node):
+        """The process of a node, once there is one besides this."""
+        end = time.monotonic() + PATIENCE
+        while (pid := self.pid_of(node)) == self.child.pid:
+            assert time.monotonic() < end, f"node {node} has no process"
+            time.sleep(0.02)
+        return pid
+
     def wait_line(self, pattern):
         """The first line of standard output that matches."""
         end = time.monotonic() + PATIENCE
@@ -228,6 +244,13 @@ max_batch = 16
         done = subprocess.run([PROGRAM, "status", str(self.file), "--json"], capture_output=True, text=True,
                               timeout=PATIENCE)
         return json.loads(done.stdout)
+
+    def metric_of(self, node, name):
+        """The sum over all series of that name which the node tells `troupe status`."""
+        (status,) = [n for n in self.status()["nodes"] if n["node"] == node]
+        values = [m["value"] for m in status["metrics"] if m["name"] == name]
+        assert values, f"no metric {name} of node {node}"
+        return sum(values)
 
     def get(self, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=PATIENCE)

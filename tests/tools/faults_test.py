@@ -28,14 +28,38 @@ class Faults(ClusterTest):
             with Load(c, fixtures) as load:
                 load.wait_finished(50)
                 os.kill(up.pid_of("worker"), signal.SIGKILL)
-                time.sleep(2)
-                c.start("--node", "worker")
+                up.wait_error("node 'worker' was killed by SIGKILL; starting it again")
                 for f in fixtures:
                     c.wait_until_served(f)
                 load.wait_finished(50)
             self.assert_requests_ended(load)
             self.assert_books_balance(c)
             self.assertTrue(c.status()["ready"])
+            self.assertEqual(c.metric_of("worker", "troupe_node_restarts_total"), 1)
+
+    def test_a_worker_that_dies_too_often_stays_down_and_the_others_go_on(self):
+        with Cluster(limits=LIMITS) as c:
+            up = c.start()
+            for n in range(1, 7):
+                os.kill(up.wait_node("worker"), signal.SIGKILL)
+                up.wait_error(f"starting it again in {0.2 * 2 ** (n - 1):.1f} s" if n < 6 else "stays down")
+            self.assertEqual(c.get("/v2/health/live")[0], 200)
+            self.assertEqual(c.get("/v2/health/ready")[0], 503)
+            self.assertEqual(up.terminate(), 1)
+
+    def test_a_node_that_was_told_to_stop_stays_down(self):
+        with Cluster(limits=LIMITS) as c:
+            up = c.start()
+            os.kill(up.pid_of("worker"), signal.SIGTERM)
+            up.wait_error("node 'worker' ended with exit code 0; start it again with")
+            self.assertEqual(up.terminate(), 0)
+
+    def test_no_restart_leaves_it_down(self):
+        with Cluster(limits=LIMITS) as c:
+            up = c.start("--no-restart")
+            os.kill(up.pid_of("worker"), signal.SIGKILL)
+            up.wait_error("node 'worker' was killed by SIGKILL; start it again with")
+            self.assertEqual(up.terminate(), 1)
 
     def test_a_worker_frozen_under_load_gives_no_wrong_output(self):
         fixtures = [Fixture(m) for m in MODELS]
