@@ -50,7 +50,7 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
       memory_(pool_, lane_, office_),
       catalog_(entries_of(cluster)) {
   office_.set_lane(lane_);
-  spawn_shells(w.spawn_host, w.host_per_shell, w.clients, w.device_of);
+  spawn_shells(w);
   auto& carrier = w.carrier;
   node_ = spawn<node>(
       w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
@@ -59,16 +59,14 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
                                      return std::vector<uint8_t>(a.begin(), a.end());
                                    },
                                    w.next_life, w.secret_of, [this](incarnation life) { pool_.renew(life); },
-                                   w.wake, w.on_ready, w.on_drained, w.on_refused});
+                                   w.wake, w.on_ready, w.on_drained, w.on_refused, w.broken});
   office_.set_node_actor(node_);
   lane_.start();
 }
 
 cast::~cast() { stop(); }
 
-void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_group>)>& spawn_host,
-                        bool host_per_shell, client_port& clients,
-                        const std::function<device&(slot_id)>& device_of) {
+void cast::spawn_shells(const world& w) {
   std::vector<std::unique_ptr<shell_group>> groups;
   std::vector<std::vector<address>> names;
   const auto fresh = [&]() -> shell_group& {
@@ -83,7 +81,7 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
   // small cluster the way from request to order stays on one thread.
   std::vector<shell_group*> threads;
   const auto thread = [&](uint32_t i) -> shell_group& {
-    if (host_per_shell) return fresh();
+    if (w.host_per_shell) return fresh();
     const auto n = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
     while (threads.size() < n) threads.push_back(&fresh());
     return *threads[i % n];
@@ -95,7 +93,7 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
-    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, clients);
+    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }
   if (me.has(node_role::scheduler)) {
     thread(0).add<rank_arbiter>(name(role::rank_arbiter, 0), make_matchmaking(cluster_.policy.matchmaking));
@@ -116,18 +114,18 @@ void cast::spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_gro
     }
   }
   if (me.has(node_role::worker)) {
-    shell_group* shared = host_per_shell ? nullptr : &fresh();
+    shell_group* shared = w.host_per_shell ? nullptr : &fresh();
     for (uint32_t i = 0; i < cluster_.slots.size(); ++i) {
       if (cluster_.slots[i].node != self_) continue;
       auto& group = shared != nullptr ? *shared : fresh();
-      group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}}, device_of(slot_id{i}),
-                            memory_);
+      group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}},
+                            w.device_of(slot_id{i}), memory_);
     }
   }
   for (auto& g : groups) {
     if (g->size() == 0) continue;
     const auto actors = g->names();
-    office_.add_host(spawn_host(std::move(g)), actors);
+    office_.add_host(w.spawn_host(std::move(g), w.broken), actors);
   }
 }
 

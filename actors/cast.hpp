@@ -30,7 +30,7 @@ class cast {
     client_port& clients;  ///< used on gateways only
     /// The device of a slot of this node; it lives as long as the cast.
     std::function<device&(slot_id)> device_of;
-    std::function<caf::actor(std::unique_ptr<shell_group>)> spawn_host;
+    std::function<caf::actor(std::unique_ptr<shell_group>, on_broken)> spawn_host;
     bool host_per_shell = false;  ///< simulation: more interleavings
     wake_service wake;
     std::function<incarnation(incarnation last)> next_life;
@@ -38,6 +38,7 @@ class cast {
     std::function<void(bool)> on_ready;
     std::function<void()> on_drained;
     std::function<void(std::string)> on_refused;
+    on_broken broken;  ///< an actor threw: the process should end
   };
 
   /// Spawns the cast and starts the data lane. `cluster` outlives the cast.
@@ -64,9 +65,7 @@ class cast {
   void stop();
 
  private:
-  void spawn_shells(const std::function<caf::actor(std::unique_ptr<shell_group>)>& spawn_host,
-                    bool host_per_shell, client_port& clients,
-                    const std::function<device&(slot_id)>& device_of);
+  void spawn_shells(const world& w);
 
   const cluster_spec& cluster_;
   const node_id self_;

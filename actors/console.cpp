@@ -11,13 +11,14 @@ namespace troupe {
 console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)) {}
 
 console::handle::behavior_type console::make_behavior() {
-  return {[this](const command& c) { return on_command(c); },
-          [this](const group_report& r, uint64_t number) { on_report(r, number); }};
+  return {forgiving(this, &console::on_command), forgiving(this, &console::on_report)};
 }
 
 caf::result<command_reply> console::on_command(const command& c) {
   if (c.verb != "status")
     return command_reply{c.token, false, "unknown command '" + c.verb + "'; this node knows: status"};
+  if (asked_.size() >= max_asked)
+    return command_reply{c.token, false, "this node answers other commands; try again"};
   auto promise = self_->make_response_promise<command_reply>();
   const auto number = ++last_;
   asked_.push_back({number, c.token, promise});

@@ -7,6 +7,7 @@
 
 #include "actors/catalog.hpp"
 #include "actors/metrics.hpp"
+#include "actors/supervision.hpp"
 
 namespace troupe {
 
@@ -30,8 +31,11 @@ class console {
 
   console(handle::pointer self, facts f);
   handle::behavior_type make_behavior();
+  /// After an exception: those who asked are told that there is no answer.
+  void forget() { asked_.clear(); }
 
  private:
+  static constexpr size_t max_asked = 64;  ///< commands under way; more are refused
   struct asked {
     uint64_t number;
     uint64_t token;

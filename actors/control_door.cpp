@@ -15,8 +15,10 @@ namespace {
 
 class door_actor final : public caf::event_based_actor {
  public:
-  door_actor(caf::actor_config& config, const cluster_spec& cluster, node_id self)
-      : event_based_actor(config), cluster_(cluster), self_(self), peers_(cluster.nodes.size()) {}
+  door_actor(caf::actor_config& config, const cluster_spec& cluster, node_id self, on_broken broken)
+      : event_based_actor(config), cluster_(cluster), self_(self), peers_(cluster.nodes.size()) {
+    report_exceptions(*this, std::move(broken));
+  }
 
   caf::behavior make_behavior() override {
     set_down_handler([this](caf::down_msg& d) { on_down(d.source); });
@@ -119,10 +121,11 @@ class door_actor final : public caf::event_based_actor {
 
 }  // namespace
 
-control_door::control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self)
+control_door::control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self,
+                           on_broken broken)
     : system_(system) {
   const auto& me = cluster.nodes[self.value];
-  door_ = system.spawn<door_actor>(cluster, self);
+  door_ = system.spawn<door_actor>(cluster, self, std::move(broken));
   const auto port = system.middleman().publish(door_, me.control_port, me.host.c_str(), true);
   if (!port) {
     caf::anon_send_exit(door_, caf::exit_reason::kill);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "actors/control_lane.hpp"
+#include "actors/supervision.hpp"
 #include "messages/cluster.hpp"
 
 namespace troupe {
@@ -18,7 +19,8 @@ class control_door final : public control_lane {
  public:
   /// Opens the door at the node's control port. Throws std::runtime_error with one clear message if the port
   /// cannot be used. `cluster` outlives the door.
-  control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self);
+  /// `broken`: it threw.
+  control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self, on_broken broken);
   ~control_door() override;
 
   /// Frames and commands that arrive before this are lost.

@@ -21,8 +21,12 @@ group_report report_of(const shell_group& group) {
 class threaded_host final : public caf::blocking_actor {
  public:
   threaded_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const machine_clock& time,
-                duration spin)
-      : blocking_actor(config), group_(std::move(group)), clock_(time), spin_(spin) {}
+                duration spin, on_broken broken)
+      : blocking_actor(config),
+        group_(std::move(group)),
+        clock_(time),
+        spin_(spin),
+        broken_(std::move(broken)) {}
 
   void act() override {
     parcel inbox;
@@ -30,7 +34,12 @@ class threaded_host final : public caf::blocking_actor {
       wait();
       inbox.clear();
       while (has_next_message()) take(*dequeue(), inbox);
-      group_->turn(inbox, clock_.now());
+      try {
+        group_->turn(inbox, clock_.now());
+      } catch (const breakdown& b) {
+        if (broken_) broken_(b.what());
+        break;
+      }
     }
     group_.reset();
   }
@@ -71,17 +80,19 @@ class threaded_host final : public caf::blocking_actor {
   std::unique_ptr<shell_group> group_;
   const machine_clock& clock_;
   const duration spin_;
+  const on_broken broken_;
   bool done_ = false;
 };
 
 class scheduled_host final : public caf::event_based_actor {
  public:
   scheduled_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const troupe::clock& time,
-                 wake_service wake, delivery_watch watch)
+                 wake_service wake, on_broken broken, delivery_watch watch)
       : event_based_actor(config),
         group_(std::move(group)),
         clock_(time),
         wake_(std::move(wake)),
+        broken_(std::move(broken)),
         watch_(std::move(watch)) {}
 
   caf::behavior make_behavior() override {
@@ -100,7 +111,12 @@ class scheduled_host final : public caf::event_based_actor {
   void turn(parcel& messages) {
     if (watch_)
       for (const auto& e : messages) watch_(e);
-    group_->turn(messages, clock_.now());
+    try {
+      group_->turn(messages, clock_.now());
+    } catch (const breakdown& b) {
+      if (broken_) broken_(b.what());
+      return quit(caf::sec::runtime_error);
+    }
     const auto due = group_->next_wakeup();
     if (due == armed_) return;
     armed_ = due;
@@ -110,6 +126,7 @@ class scheduled_host final : public caf::event_based_actor {
   std::unique_ptr<shell_group> group_;
   const troupe::clock& clock_;
   wake_service wake_;
+  on_broken broken_;
   delivery_watch watch_;
   time_point armed_ = never;
 };
@@ -117,13 +134,15 @@ class scheduled_host final : public caf::event_based_actor {
 }  // namespace
 
 caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                               const machine_clock& time, duration spin) {
-  return system.spawn<threaded_host, caf::detached>(std::move(group), time, spin);
+                               const machine_clock& time, duration spin, on_broken broken) {
+  return system.spawn<threaded_host, caf::detached>(std::move(group), time, spin, std::move(broken));
 }
 
 caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, wake_service wake, delivery_watch watch) {
-  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake), std::move(watch));
+                                const clock& time, wake_service wake, on_broken broken,
+                                delivery_watch watch) {
+  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake), std::move(broken),
+                                      std::move(watch));
 }
 
 }  // namespace troupe

@@ -29,8 +29,13 @@ http_response refusal_response(const outcome& how) {
     text = "request dropped: " + text;
   } else {
     reason = to_string(how.error);
-    status = how.error == failure::timeout ? 504 : how.error == failure::device_error ? 500 : 503;
-    text = "request failed: " + (how.detail.empty() ? reason : std::string(how.detail));
+    const bool its_own = how.error == failure::device_error || how.error == failure::poison;
+    status = how.error == failure::timeout ? 504 : its_own ? 500 : 503;
+    text = how.error == failure::poison
+               ? "two workers died of it, the second while it ran alone; do not send it again"
+           : how.detail.empty() ? reason
+                                : std::string(how.detail);
+    text = "request failed: " + text;
   }
   http_response r;
   r.status = status;

@@ -13,9 +13,8 @@ metrics::metrics(handle::pointer self, post_office& office, std::function<void(s
     : self_(self), office_(office), more_(std::move(more)) {}
 
 metrics::handle::behavior_type metrics::make_behavior() {
-  return {[this](const report_query& q) { on_query(q); },
-          [this](const group_report& r, uint64_t number) { on_report(r, number); },
-          [this](wake_atom, uint64_t number) { finish(number); }};
+  return {forgiving(this, &metrics::on_query), forgiving(this, &metrics::on_report),
+          forgiving(this, &metrics::on_time)};
 }
 
 void metrics::on_query(const report_query& q) {

@@ -7,6 +7,7 @@
 
 #include "actors/caf_types.hpp"
 #include "actors/post_office.hpp"
+#include "actors/supervision.hpp"
 
 namespace troupe {
 
@@ -22,6 +23,8 @@ class metrics {
   /// `more` adds what no shell knows: the lanes, the pool. Hosts that do not answer in time are left out.
   metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more);
   handle::behavior_type make_behavior();
+  /// After an exception: queries under way get no reply.
+  void forget() { open_.clear(); }
 
  private:
   struct gathering {
@@ -33,6 +36,7 @@ class metrics {
   void on_query(const report_query& q);
   void on_report(const group_report& r, uint64_t number);
   void finish(uint64_t number);
+  void on_time(wake_atom, uint64_t number) { finish(number); }
 
   handle::pointer self_;
   post_office& office_;

@@ -1,6 +1,7 @@
 #include "actors/model_queue.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "actors/planted_bug.hpp"
 
@@ -36,10 +37,12 @@ void model_queue::take(const request& r, time_point now) {
   if (free_handles_.empty()) {
     handle = static_cast<uint32_t>(requests_.size());
     requests_.push_back(r);
+    suspected_.push_back(false);
   } else {
     handle = free_handles_.back();
     free_handles_.pop_back();
     requests_[handle] = r;
+    suspected_[handle] = false;
   }
   queue_up(handle, now);
 }
@@ -64,6 +67,9 @@ void model_queue::give_up(uint32_t handle, drop_reason why) {
 
 /// A request that runs already goes on: its answer says so.
 void model_queue::on_cancel(request_id id) {
+  if (planted(bug::throw_up)) throw std::logic_error("planted");
+  uint32_t handle = 0;
+  if (clear_of_suspicion(id, handle)) return give_up(handle, drop_reason::cancelled);
   if (!policy_->remove(id)) return;
   const auto it =
       std::find_if(requests_.begin(), requests_.end(), [&](const request& r) { return r.id == id; });
@@ -72,8 +78,16 @@ void model_queue::on_cancel(request_id id) {
 
 void model_queue::on_time(time_point now) {
   policy_->update(now, long_ago);
+  give_up_late_suspects(now);
   tell_candidate();
+  tell_suspect(now);
   send_drops();
+}
+
+time_point model_queue::next_wakeup() const {
+  const auto late = suspects_.empty() ? never : latest_start(requests_[suspects_.front()]) + 1ns;
+  const auto tell = suspects_.empty() || suspect_told_ ? never : tell_suspect_at_;
+  return std::min({policy_->wake_at(), late, tell});
 }
 
 /// Nothing of the old life counts any more; the gateways see to the fates.
@@ -84,6 +98,9 @@ void model_queue::start_over(incarnation life) {
     if (r.id != request_id{}) policy_->remove(r.id);
   policy_->take_dropped(dropped_);
   requests_.clear();
+  suspected_.clear();
+  suspects_.clear();
+  suspect_told_ = false;
   free_handles_.clear();
   homes_.clear();
   running_.clear();
@@ -91,10 +108,15 @@ void model_queue::start_over(incarnation life) {
   told_ = unknown;
 }
 
-void model_queue::on_grant(const grant& g, time_point now) {
-  told_ = unknown;
+bool model_queue::at_home(const grant& g) const {
   const auto at = homes_.find(g.slot);
-  if (at == homes_.end() || at->second.life != g.worker.life) {
+  return at != homes_.end() && at->second.life == g.worker.life;
+}
+
+void model_queue::on_grant(const grant& g, time_point now) {
+  if (g.alone) return on_grant_alone(g, now);
+  told_ = unknown;
+  if (!at_home(g)) {
     // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
     send(options_.arbiter,
          occupied{options_.model, g.sequence, g.slot, {}, std::max(g.free_at, now + 100us)});
@@ -109,28 +131,53 @@ void model_queue::on_grant(const grant& g, time_point now) {
   batch_.clear();
   policy_->take_batch(batch_);
 
-  batch_order order;
-  order.batch = batch_id{next_batch_++};
-  order.reign = options_.reign;
-  order.model = options_.model;
-  order.slot = g.slot;
-  order.queue = self_;
-  order.ordered_at = now;
-  order.exec_at = window.exec_at;
-  order.start_by = window.latest + options_.margin;
-  order.requests.reserve(batch_.size());
-  auto& running = running_[order.batch];
-  running.worker = g.worker;
+  batch_order o;
+  o.exec_at = window.exec_at;
+  o.start_by = window.latest + options_.margin;
+  o.requests.reserve(batch_.size());
+  running_batch running;
   running.handles.reserve(batch_.size());
   for (const auto& t : batch_) {
-    order.requests.push_back(requests_[t.handle]);
+    o.requests.push_back(requests_[t.handle]);
     running.handles.push_back(t.handle);
   }
-  ++batches_;
   batched_rows_ += window.rows;
-  const auto free_at = window.exec_at + policy_->latency()(window.rows);
-  send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, order.batch, free_at});
-  send(g.worker, std::move(order));
+  order(g, std::move(o), std::move(running), policy_->latency()(window.rows), now);
+}
+
+void model_queue::on_grant_alone(const grant& g, time_point now) {
+  suspect_told_ = false;
+  give_up_late_suspects(now);
+  const bool stranger = !at_home(g);  // the arbiter will hear of it too; do not ask for it again at once
+  if (stranger) tell_suspect_at_ = now + 1ms;
+  if (stranger || suspects_.empty())
+    return send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, {}, g.free_at, true});
+  const auto handle = suspects_.front();
+  suspects_.erase(suspects_.begin());
+  const auto& r = requests_[handle];
+  batch_order o;
+  o.exec_at = now;
+  o.start_by = latest_start(r);
+  o.requests = {r};
+  batched_rows_ += r.rows;
+  order(g, std::move(o), {{}, {handle}, true}, policy_->latency()(r.rows), now);
+}
+
+/// Sends the order that answers a grant.
+void model_queue::order(const grant& g, batch_order o, running_batch running, duration takes,
+                        time_point now) {
+  o.batch = batch_id{next_batch_++};
+  o.reign = options_.reign;
+  o.model = options_.model;
+  o.slot = g.slot;
+  o.queue = self_;
+  o.ordered_at = now;
+  running.worker = g.worker;
+  send(options_.arbiter,
+       occupied{options_.model, g.sequence, g.slot, o.batch, o.exec_at + takes, running.alone});
+  running_[o.batch] = std::move(running);
+  ++batches_;
+  send(g.worker, std::move(o));
 }
 
 void model_queue::on_done(const batch_done& d, time_point now) {
@@ -195,7 +242,51 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
   for (auto id : gone) {
     const auto batch = std::move(running_[id]);
     running_.erase(id);
-    resubmit(batch, now);
+    suspect(id, batch, now);
+  }
+}
+
+/// A worker died with this batch.
+void model_queue::suspect(batch_id id, const running_batch& batch, time_point now) {
+  if (!planted(bug::trust_everybody)) {
+    for (const auto handle : batch.handles) suspected_[handle] = true;
+  }
+  if (!batch.alone) return resubmit(batch, now);
+  const auto handle = batch.handles.front();
+  const auto& r = requests_[handle];
+  if (r.id != request_id{}) {
+    ++poisoned_;
+    send(r.gateway, completion{id, r.rows, {{r.id, r.attempt, failure::poison, {}, {}}}});
+  }
+  release(handle);
+}
+
+void model_queue::wait_for_trial(uint32_t handle) {
+  if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
+  const auto earlier = [&](uint32_t a, uint32_t b) {
+    return latest_start(requests_[a]) < latest_start(requests_[b]);
+  };
+  suspects_.insert(std::upper_bound(suspects_.begin(), suspects_.end(), handle, earlier), handle);
+}
+
+/// Takes a request from the suspects that wait, if it is one.
+bool model_queue::clear_of_suspicion(request_id id, uint32_t& handle) {
+  const auto it =
+      std::find_if(suspects_.begin(), suspects_.end(), [&](uint32_t h) { return requests_[h].id == id; });
+  if (it == suspects_.end()) return false;
+  handle = *it;
+  suspects_.erase(it);
+  return true;
+}
+
+time_point model_queue::latest_start(const request& r) const {
+  return r.deadline - policy_->latency()(r.rows);
+}
+
+void model_queue::give_up_late_suspects(time_point now) {
+  while (!suspects_.empty() && latest_start(requests_[suspects_.front()]) < now) {
+    give_up(suspects_.front(), homes_.empty() ? drop_reason::no_capacity : drop_reason::late);
+    suspects_.erase(suspects_.begin());
   }
 }
 
@@ -209,6 +300,8 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
     ++resubmitted_;
     if (++r.attempt > options_.max_attempts)
       give_up(handle, drop_reason::no_capacity);
+    else if (suspected_[handle])
+      wait_for_trial(handle);
     else
       queue_up(handle, now);
   }
@@ -220,7 +313,8 @@ void model_queue::forget_gateway(node_id node, incarnation life) {
     auto& r = requests_[i];
     if (r.id == request_id{} || r.gateway.node != node || r.gateway.life != life) continue;
     ++lost_with_gateway_;
-    if (policy_->remove(r.id))
+    uint32_t handle = 0;
+    if (policy_->remove(r.id) || clear_of_suspicion(r.id, handle))
       release(i);
     else
       r.id = {};
@@ -254,6 +348,14 @@ void model_queue::tell_candidate() {
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest, options_.network(w.rows)});
 }
 
+void model_queue::tell_suspect(time_point now) {
+  if (suspects_.empty() != suspect_told_ || now < tell_suspect_at_) return;
+  suspect_told_ = !suspects_.empty();
+  candidate c{options_.model, ++sequence_, 0, now, never, {}, true};
+  if (suspect_told_) c.rows = requests_[suspects_.front()].rows;
+  send(options_.arbiter, c);
+}
+
 void model_queue::report(std::vector<metric>& out) const {
   const auto add = [&](const char* name, double value, metric::kind kind,
                        std::vector<std::pair<std::string, std::string>> more = {}) {
@@ -269,6 +371,8 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_batches_total", static_cast<double>(batches_), counter);
   add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);
   add("troupe_queue_resubmitted_total", static_cast<double>(resubmitted_), counter);
+  add("troupe_queue_suspects", static_cast<double>(suspects_.size()), gauge);
+  add("troupe_queue_poisoned_total", static_cast<double>(poisoned_), counter);
   add("troupe_lost_with_gateway_total", static_cast<double>(lost_with_gateway_), counter);
   for (size_t i = 1; i < drop_reason_count; ++i)
     add("troupe_queue_drops_total", static_cast<double>(drops_[i]), counter,

@@ -1,5 +1,9 @@
 // model_queue: owns the requests of one model and its batching policy (Symphony's ModelThread, paper §4.2).
 // Keeps one candidate registered with the arbiter; forms the final batch when a grant arrives.
+//
+// When a worker dies, each request that was ordered there may have killed it. Such suspects run again alone,
+// one at a time, on a worker that the arbiter keeps free of everything else meanwhile; so if that one dies
+// too, the request did it, and fails as `poison`. It kills no third worker, and its neighbours only wait.
 #pragma once
 #include <array>
 #include <memory>
@@ -31,14 +35,17 @@ class model_queue final : public shell {
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
-  time_point next_wakeup() const override { return policy_->wake_at(); }
+  time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
-  size_t unfinished() const override { return policy_->queued_requests() + running_.size(); }
+  size_t unfinished() const override {
+    return policy_->queued_requests() + suspects_.size() + running_.size();
+  }
 
  private:
   struct running_batch {
     address worker;
     std::vector<uint32_t> handles;
+    bool alone = false;  ///< a suspect
   };
   struct home {  ///< a slot that has the model
     node_id node;
@@ -53,6 +60,9 @@ class model_queue final : public shell {
   void on_cancel(request_id id);
   void start_over(incarnation life);
   void on_grant(const grant& g, time_point now);
+  void on_grant_alone(const grant& g, time_point now);
+  void order(const grant& g, batch_order o, running_batch running, duration takes, time_point now);
+  bool at_home(const grant& g) const;
   void on_done(const batch_done& d, time_point now);
   void on_slot(const slot_ready& s);
   void fit_to_homes();
@@ -60,14 +70,24 @@ class model_queue final : public shell {
   void forget_homes(node_id node, incarnation life);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
+  void suspect(batch_id id, const running_batch& batch, time_point now);
+  void wait_for_trial(uint32_t handle);
+  bool clear_of_suspicion(request_id id, uint32_t& handle);
+  time_point latest_start(const request& r) const;
+  void give_up_late_suspects(time_point now);
   void forget_gateway(node_id node, incarnation life);
   void drop(const request& r, drop_reason why);
   void send_drops();
   void tell_candidate();
+  void tell_suspect(time_point now);
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;  ///< queued and running, by ticket handle; id 0: unused or lost
+  std::vector<request> requests_;   ///< queued and running, by ticket handle; id 0: unused or lost
+  std::vector<bool> suspected_;     ///< by ticket handle: a worker died with it
+  std::vector<uint32_t> suspects_;  ///< those that wait for their trial, by their latest start
+  bool suspect_told_ = false;
+  time_point tell_suspect_at_ = long_ago;
   std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
   std::unordered_map<batch_id, running_batch> running_;
@@ -79,7 +99,8 @@ class model_queue final : public shell {
   std::vector<ticket> batch_;            // reused
   std::vector<dropped_ticket> dropped_;  // reused
 
-  uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, lost_with_gateway_ = 0;
+  uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, lost_with_gateway_ = 0,
+           poisoned_ = 0;
   std::array<uint64_t, drop_reason_count> drops_{};
 };
 

@@ -18,6 +18,7 @@ node::node(handle::pointer self, surroundings s)
 }
 
 node::handle::behavior_type node::make_behavior() {
+  report_exceptions(*self_, around_.broken);
   around_.office.tell_all(node_up{around_.self, life_});
   on_wake();
   return {[this](const control_frame& f) { on_frame(f); },

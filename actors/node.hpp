@@ -47,6 +47,7 @@ class node {
     std::function<void(bool)> on_ready;  ///< all nodes up and all models served, or no longer
     std::function<void()> on_drained;
     std::function<void(std::string)> on_refused;  ///< by the cluster, for good: another file or version
+    on_broken broken;                             ///< it threw
   };
 
   node(handle::pointer self, surroundings s);

@@ -1,6 +1,7 @@
 #include "actors/rank_arbiter.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace troupe {
@@ -25,12 +26,15 @@ void rank_arbiter::on(envelope& e, time_point now) {
                          for (const auto& [id, q] : queues_) policy_->remove_model(id, now);
                          slots_.clear();
                          queues_.clear();
+                         suspects_.clear();
+                         quarantine_.reset();
                        },
                    });
 }
 
 void rank_arbiter::on_candidate(const address& from, const candidate& c) {
   if (from.node == self_.node && from.life < self_.life) return;  // of a queue that must yet be reborn
+  if (c.alone) return on_suspect(from, c);
   auto& q = queues_[c.model];
   if (q.granted) return;
   q.owner = from;
@@ -44,12 +48,70 @@ void rank_arbiter::on_time(time_point now) {
   for (const auto& m : matches_) {
     ++grants_;
     auto& q = queues_[m.model];
-    q.granted = slots_[m.slot].worker;
+    auto& s = slots_[m.slot];
+    s.promised = true;
+    q.granted = s.worker;
     send(q.owner, grant{m.model, q.sequence, m.slot, *q.granted, m.free_at});
   }
+  try_suspects(now);
+}
+
+void rank_arbiter::on_suspect(const address& from, const candidate& c) {
+  std::erase_if(suspects_, [&](const suspect& s) { return s.model == c.model; });
+  if (c.rows > 0) suspects_.push_back({c.model, from, c.sequence});
+}
+
+/// Takes the least busy node out of the ordinary business; of equals, the one with the lowest slot.
+void rank_arbiter::begin_quarantine() {
+  std::map<slot_id, const slot*> ordered;
+  std::map<node_id, size_t> busy;
+  for (const auto& [id, s] : slots_) {
+    ordered.emplace(id, &s);
+    busy[s.worker.node] += s.orders.size() + s.promised;
+  }
+  const slot* best = nullptr;
+  for (const auto& [id, s] : ordered)
+    if (best == nullptr || busy[s->worker.node] < busy[best->worker.node]) best = s;
+  if (best == nullptr) return;
+  quarantine_ = {best->worker.node, best->worker.life, {}, {}};
+  for (const auto& [id, s] : ordered)
+    if (quarantine_->holds(s->worker)) policy_->remove_slot(id);
+}
+
+void rank_arbiter::end_quarantine(time_point now) {
+  for (const auto& [id, s] : slots_)
+    if (quarantine_->holds(s.worker)) policy_->add_slot(id, now);
+  quarantine_.reset();
+}
+
+void rank_arbiter::try_suspects(time_point now) {
+  if (!quarantine_ && !suspects_.empty()) begin_quarantine();
+  if (!quarantine_ || quarantine_->runs) return;
+  if (suspects_.empty()) return end_quarantine(now);
+  std::optional<slot_id> free;
+  for (const auto& [id, s] : slots_) {
+    if (!quarantine_->holds(s.worker)) continue;
+    if (!s.orders.empty() || s.promised) return;
+    free = std::min(free.value_or(id), id);
+  }
+  if (!free) return quarantine_.reset();
+  const auto next = suspects_.front();
+  suspects_.erase(suspects_.begin());
+  quarantine_->runs = next.model;
+  quarantine_->slot = *free;
+  ++grants_;
+  send(next.owner, grant{next.model, next.sequence, *free, slots_[*free].worker, now, true});
 }
 
 void rank_arbiter::on_occupied(const occupied& o) {
+  if (o.alone) {
+    if (!quarantine_ || quarantine_->runs != o.model || quarantine_->slot != o.slot) return;
+    auto& s = slots_[o.slot];
+    if (o.batch == batch_id{}) return quarantine_->runs.reset();
+    s.orders.push_back({o.batch, o.model, o.free_at});
+    if (s.early) on_done(*std::exchange(s.early, {}));
+    return;
+  }
   const auto q = queues_.find(o.model);
   if (q == queues_.end() || !q->second.granted) return;
   const auto worker = *std::exchange(q->second.granted, {});
@@ -57,6 +119,7 @@ void rank_arbiter::on_occupied(const occupied& o) {
   if (it == slots_.end() || it->second.worker != worker)
     return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
   auto& s = it->second;
+  s.promised = false;
   if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at});
   // Two batches under way: the slot waits until one is done.
   policy_->occupy(o.model, o.slot, s.orders.size() >= 2 ? never : o.free_at);
@@ -75,6 +138,7 @@ void rank_arbiter::on_done(const batch_done& d) {
   }
   const auto planned = done->free_at;
   s.orders.erase(done);
+  if (quarantine_ && quarantine_->runs == d.model && quarantine_->slot == d.slot) quarantine_->runs.reset();
   if (d.refused != refusal::none)
     ++refused_;
   else
@@ -94,11 +158,12 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
     if (it->second.worker.life == r.worker.life) return;
     policy_->remove_slot(r.slot);
   }
-  slots_[r.slot] = {r.worker, {}, {}, {}};
-  policy_->add_slot(r.slot, now);
+  slots_[r.slot] = {r.worker, {}, {}, false, {}};
+  if (!quarantine_ || !quarantine_->holds(r.worker)) policy_->add_slot(r.slot, now);
 }
 
 void rank_arbiter::forget_slots(node_id node, incarnation life) {
+  if (quarantine_ && quarantine_->node == node && quarantine_->life == life) quarantine_.reset();
   std::vector<slot_id> gone;
   for (const auto& [id, s] : slots_)
     if (s.worker.node == node && s.worker.life == life) gone.push_back(id);
@@ -109,6 +174,7 @@ void rank_arbiter::forget_slots(node_id node, incarnation life) {
 }
 
 void rank_arbiter::forget_queues(node_id node, incarnation life, time_point now) {
+  std::erase_if(suspects_, [&](const suspect& s) { return s.owner.node == node && s.owner.life == life; });
   std::vector<model_id> orphans;
   for (const auto& [id, q] : queues_)
     if (q.owner.node == node && q.owner.life == life) orphans.push_back(id);

@@ -2,6 +2,10 @@
 // §4.2). Sees batches, never requests. Hands out a slot ahead of its end by the network delay, so that inputs
 // travel while the previous batch runs, but never more than one batch ahead.
 //
+// A suspect (a candidate that must run alone, because it may kill its worker) is no match for the policy: the
+// arbiter takes all slots of the least busy worker node out of it, waits until that node has nothing to do,
+// lets suspects run there one at a time, and puts the slots back.
+//
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
 #pragma once
@@ -34,6 +38,7 @@ class rank_arbiter final : public shell {
     address worker;
     std::vector<order> orders;        ///< running and ahead, oldest first: at most two
     std::optional<batch_done> early;  ///< overtook the `occupied` of its batch
+    bool promised = false;            ///< a grant of it is unanswered
     duration busy{};                  ///< total, of finished batches
   };
   struct queue {
@@ -42,6 +47,24 @@ class rank_arbiter final : public shell {
     std::optional<address> granted;  ///< the worker of the grant that it has not answered yet
   };
 
+  struct suspect {
+    model_id model;
+    address owner;
+    uint64_t sequence;
+  };
+  /// A worker node that runs suspects only.
+  struct quarantine {
+    node_id node;
+    incarnation life;
+    std::optional<model_id> runs;  ///< whose suspect was granted a slot and is not done
+    slot_id slot;
+    bool holds(const address& worker) const { return worker.node == node && worker.life == life; }
+  };
+
+  void on_suspect(const address& from, const candidate& c);
+  void begin_quarantine();
+  void end_quarantine(time_point now);
+  void try_suspects(time_point now);
   void on_candidate(const address& from, const candidate& c);
   void on_occupied(const occupied& o);
   void on_done(const batch_done& d);
@@ -52,6 +75,8 @@ class rank_arbiter final : public shell {
   std::unique_ptr<matchmaking_policy> policy_;
   std::unordered_map<slot_id, slot> slots_;
   std::unordered_map<model_id, queue> queues_;
+  std::vector<suspect> suspects_;  ///< at most one a model, first come first served
+  std::optional<quarantine> quarantine_;
   std::vector<match> matches_;  // reused
   uint64_t grants_ = 0, refused_ = 0;
 };

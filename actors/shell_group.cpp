@@ -1,6 +1,9 @@
 #include "actors/shell_group.hpp"
 
+#include <array>
 #include <utility>
+
+#include "actors/supervision.hpp"
 
 namespace troupe {
 namespace {
@@ -10,6 +13,18 @@ bool is_broadcast(const shell_message& m) {
          std::holds_alternative<reborn>(m) || std::holds_alternative<node_leaving>(m) ||
          std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m);
 }
+
+template <class... Ms>
+constexpr std::array<const char*, sizeof...(Ms)> names_of(const std::variant<Ms...>*) {
+  const auto name = []<class M>() {
+    if constexpr (requires { M::type_name; })
+      return M::type_name;
+    else
+      return "an event of its node";
+  };
+  return {name.template operator()<Ms>()...};
+}
+constexpr auto message_names = names_of(static_cast<const shell_message*>(nullptr));
 
 }  // namespace
 
@@ -36,17 +51,29 @@ void shell_group::send(const address& from, const address& to, shell_message mes
 }
 
 void shell_group::turn(parcel& messages, time_point now) {
-  for (auto& e : messages) hand_over(e, now);
-  while (wakeups_.best() <= now) {
-    const auto due = wakeups_.first();
-    wakeups_.set(due, never);
-    touch(due);
+  try {
+    for (auto& e : messages) hand_over(e, now);
+    while (wakeups_.best() <= now) {
+      const auto due = wakeups_.first();
+      wakeups_.set(due, never);
+      touch(due);
+    }
+    settle(now);
+    if (!leaving_.empty()) {
+      beyond_.carry(leaving_);
+      leaving_.clear();
+    }
+  } catch (const std::exception& e) {
+    broken(e.what());
+  } catch (...) {
+    broken("an exception of an unknown type");
   }
-  settle(now);
-  if (!leaving_.empty()) {
-    beyond_.carry(leaving_);
-    leaving_.clear();
-  }
+}
+
+void shell_group::broken(const std::string& reason) const {
+  const auto& self = shells_[busy_].actor->self();
+  throw breakdown(std::string(to_string(self.kind)) + " " + std::to_string(self.index),
+                  over_ == about_time ? "the time" : message_names[over_], reason);
 }
 
 void shell_group::touch(uint32_t index) {
@@ -55,7 +82,9 @@ void shell_group::touch(uint32_t index) {
 }
 
 void shell_group::hand_over(envelope& e, time_point now) {
+  over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
+    busy_ = i;
     shells_[i].actor->on(e, now);
     touch(i);
   };
@@ -83,6 +112,8 @@ void shell_group::settle(time_point now) {
     round_.swap(touched_);
     for (auto i : round_) {
       shells_[i].touched = false;
+      busy_ = i;
+      over_ = about_time;
       shells_[i].actor->on_time(now);
       wakeups_.set(i, shells_[i].actor->next_wakeup());
     }

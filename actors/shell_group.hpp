@@ -34,7 +34,8 @@ class shell_group final : public outbox {
   }
 
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
-  /// `now`; then everything that leaves.
+  /// `now`; then everything that leaves. Throws `breakdown` if a shell throws; nothing leaves then, and the
+  /// group must not be used any more.
   void turn(parcel& messages, time_point now);
   /// When the next turn is due although nothing arrived.
   time_point next_wakeup() const { return wakeups_.best(); }
@@ -57,13 +58,17 @@ class shell_group final : public outbox {
 
   void adopt(std::unique_ptr<shell> s);
   static constexpr uint32_t nobody = ~0u;
+  static constexpr size_t about_time = ~size_t{0};
   uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
   void hand_over(envelope& e, time_point now);
   void settle(time_point now);
+  [[noreturn]] void broken(const std::string& reason) const;
 
   carrier& beyond_;
   node_id node_{~0u};
+  uint32_t busy_ = nobody;    ///< the shell that is called
+  size_t over_ = about_time;  ///< with this type of message, by its index in the variant
   std::vector<hosted> shells_;
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
   std::deque<envelope> inside_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace troupe {
 
@@ -31,12 +32,16 @@ constexpr std::array<fault_form, fault_kind_count> forms{{
     {fault_kind::slow_link, victim::link, true, amount::gbit_per_s},
     {fault_kind::reorder, victim::link, true, amount::extra_ms},
     {fault_kind::clock_drift, victim::node, true, amount::ppm},
+    {fault_kind::poison, victim::node, false, amount::none},
 }};
 
 class fault_reader {
  public:
   fault_reader(const cluster_spec& cluster, duration length) : length_(length) {
-    for (const auto& n : cluster.nodes) nodes_.push_back(n.name);
+    for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+      nodes_.push_back(cluster.nodes[i].name);
+      if (cluster.nodes[i].has(node_role::gateway)) gateways_.insert(i);
+    }
   }
 
   fault_spec read(section& s) {
@@ -89,6 +94,8 @@ class fault_reader {
       return;
     }
     f.a = f.b = node_id{static_cast<uint32_t>(s.choice("node", nodes_).value_or(0))};
+    if (form.kind == fault_kind::poison && !gateways_.contains(f.a.value))
+      s.refuse("node", "must be a gateway: its clients send the poison");
   }
 
   static void read_amount(section& s, const fault_form& form, fault_spec& f) {
@@ -111,6 +118,7 @@ class fault_reader {
 
   duration length_;
   std::vector<std::string_view> nodes_;
+  std::set<uint32_t> gateways_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <cstring>
 
 #include "gpu/fnv.hpp"
@@ -39,6 +40,11 @@ loaded_model emulated_device::load(model_id id, const model_source& source) {
 
 void emulated_device::start(batch_work work, time_point now) {
   assert(!running_ && models_.contains(work.model));
+  const auto& mark = options_.abort_on;
+  for (const auto& part : work.parts)
+    if (!mark.empty() && part.input.size() >= mark.size() &&
+        std::memcmp(part.input.data(), mark.data(), mark.size()) == 0)
+      std::abort();
   const auto exact = models_.at(work.model)(work.rows);
   const double fraction =
       static_cast<double>(random_() - random_.min()) / static_cast<double>(random_.max() - random_.min());

@@ -35,9 +35,10 @@ enum class failure : uint16_t {
   scheduler_lost,  ///< the scheduler died with it
   stale_memory,    ///< the bytes were no longer there to be pulled
   device_error,    ///< the device refused or failed the batch
-  node_fenced      ///< this node was declared dead by its peers while it held it
+  node_fenced,     ///< this node was declared dead by its peers while it held it
+  poison           ///< it killed its worker twice, the second time alone
 };
-inline constexpr size_t failure_count = 7;
+inline constexpr size_t failure_count = 8;
 std::string_view to_string(failure f);
 
 /// What schedulers and workers know of a request.

@@ -16,7 +16,9 @@ struct candidate {
   time_point exec_at = never;    ///< when it wants to start
   time_point latest = long_ago;  ///< when it must have started
   duration delay{};              ///< from a grant to the inputs being on the device
-  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay)
+  bool alone = false;  ///< a request that may kill its worker: nothing else may run there meanwhile. A model
+                       ///< has one such candidate besides its ordinary one.
+  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone)
   bool operator==(const candidate&) const = default;
 };
 
@@ -27,7 +29,8 @@ struct grant {
   slot_id slot;
   address worker;
   time_point free_at = never;
-  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at)
+  bool alone = false;  ///< as in the candidate
+  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone)
   bool operator==(const grant&) const = default;
 };
 
@@ -39,7 +42,8 @@ struct occupied {
   slot_id slot;
   batch_id batch;
   time_point free_at = never;
-  TROUPE_MESSAGE(occupied, model, sequence, slot, batch, free_at)
+  bool alone = false;  ///< as in the grant
+  TROUPE_MESSAGE(occupied, model, sequence, slot, batch, free_at, alone)
   bool operator==(const occupied&) const = default;
 };
 

@@ -9,7 +9,7 @@ enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; co
 enum MemoryKind { host @0; pinned @1; device @2; }
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
-  none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6;
+  none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6; poison @7;
 }
 enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; }
 enum DataType {
@@ -45,12 +45,13 @@ struct Release { regions @0 :List(RegionRef); }
 
 struct Candidate {
   model @0 :UInt32; sequence @1 :UInt64; rows @2 :UInt32; execAt @3 :Int64; latest @4 :Int64; delay @5 :Int64;
+  alone @6 :Bool;
 }
 struct Grant {
-  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; worker @3 :Address; freeAt @4 :Int64;
+  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; worker @3 :Address; freeAt @4 :Int64; alone @5 :Bool;
 }
 struct Occupied {
-  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64;
+  model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64; alone @5 :Bool;
 }
 struct BatchOrder {
   batch @0 :UInt64; reign @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;

@@ -36,19 +36,20 @@ struct rate_segment {
 };
 
 enum class fault_kind : uint16_t {
-  delay,       ///< messages between two nodes take `extra` longer
-  stall,       ///< nothing passes between two nodes, then all of it at once
-  cut,         ///< what two nodes send each other is lost though the senders saw it as sent
-  crash,       ///< a node dies and stays dead
-  freeze,      ///< a node stands still and then goes on as if nothing had happened
-  restart,     ///< a node dies and comes back, `length` later, with a new incarnation
-  slow_link,   ///< two nodes share only `gbit_per_s`
-  reorder,     ///< the two lanes between two nodes overtake each other by up to `extra`
-  clock_drift  ///< a node's clock runs `drift_ppm` faster
+  delay,        ///< messages between two nodes take `extra` longer
+  stall,        ///< nothing passes between two nodes, then all of it at once
+  cut,          ///< what two nodes send each other is lost though the senders saw it as sent
+  crash,        ///< a node dies and stays dead
+  freeze,       ///< a node stands still and then goes on as if nothing had happened
+  restart,      ///< a node dies and comes back, `length` later, with a new incarnation
+  slow_link,    ///< two nodes share only `gbit_per_s`
+  reorder,      ///< the two lanes between two nodes overtake each other by up to `extra`
+  clock_drift,  ///< a node's clock runs `drift_ppm` faster
+  poison        ///< the next request that a node's clients send kills every worker that runs it
 };
-inline constexpr size_t fault_kind_count = 9;
+inline constexpr size_t fault_kind_count = 10;
 inline constexpr std::array<std::string_view, fault_kind_count> fault_kind_names{
-    "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift"};
+    "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift", "poison"};
 constexpr std::string_view to_string(fault_kind k) { return fault_kind_names[static_cast<size_t>(k)]; }
 
 /// `a` and `b` are equal where one node is meant; of a fault between nodes that is: with all others.

@@ -219,7 +219,7 @@ class world {
 
     for (auto* group : {&outside, &scheduler}) {
       const auto actors = (*group)->names();
-      office_.add_host(spawn_threaded_host(system, std::move(*group), clock_, spin), actors);
+      office_.add_host(spawn_threaded_host(system, std::move(*group), clock_, spin, {}), actors);
     }
     for (uint32_t i = 0; i < o.gpus; ++i) {
       ready.slot = slot_id{i};

@@ -44,7 +44,7 @@ class node_config final : public caf::actor_system_config {
 /// What the main thread waits for; said by signals, actors and loaders.
 class events {
  public:
-  enum class kind { ready, stop, drained, refused, broken };
+  enum class kind { ready, stop, drained, refused, broken, exception };
   void say(kind k, std::string text = {}) {
     std::lock_guard lock(mutex_);
     queue_.push_back({k, std::move(text)});
@@ -128,7 +128,9 @@ class device_rack {
       const auto& s = cluster.slots[i];
       if (s.node != self) continue;
       if (s.kind == device_kind::emulated) {
-        devices_[slot_id{i}] = std::make_unique<emulated_device>(emulated_options{s.jitter, i});
+        const char* abort_on = std::getenv("TROUPE_TEST_ABORT_ON");
+        devices_[slot_id{i}] =
+            std::make_unique<emulated_device>(emulated_options{s.jitter, i, abort_on ? abort_on : ""});
       } else {
         devices_[slot_id{i}] = std::make_unique<cpu_device>(
             time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});
@@ -226,40 +228,49 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   device_rack rack(cluster, self, time, [&](slot_id slot) {
     office->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
   });
+  const on_broken broken = [&](std::string why) { said.say(events::kind::exception, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
-    door = std::make_unique<control_door>(system, cluster, self);
+    door = std::make_unique<control_door>(system, cluster, self, broken);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return 1;
   }
 
-  cast::world world{
-      system,
-      time,
-      *carrier,
-      *door,
-      clients,
-      [&](slot_id slot) -> device& { return rack.at(slot); },
-      [&](std::unique_ptr<shell_group> g) { return spawn_threaded_host(system, std::move(g), time, 50us); },
-      false,
-      [&](const caf::actor& a, time_point at) {
-        caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
-      },
-      [first = carrier_options.life](incarnation last) {
-        return last == incarnation{} ? first : life_after(last);
-      },
-      [](incarnation) { return draw_secret(); },
-      [&](bool yes) {
-        ready = yes;
-        if (yes) said.say(events::kind::ready);
-      },
-      [&] { said.say(events::kind::drained); },
-      [&](std::string why) { said.say(events::kind::refused, std::move(why)); }};
+  cast::world world{system,
+                    time,
+                    *carrier,
+                    *door,
+                    clients,
+                    [&](slot_id slot) -> device& { return rack.at(slot); },
+                    [&](std::unique_ptr<shell_group> g, on_broken b) {
+                      return spawn_threaded_host(system, std::move(g), time, 50us, std::move(b));
+                    },
+                    false,
+                    [&](const caf::actor& a, time_point at) {
+                      caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
+                    },
+                    [first = carrier_options.life](incarnation last) {
+                      return last == incarnation{} ? first : life_after(last);
+                    },
+                    [](incarnation) { return draw_secret(); },
+                    [&](bool yes) {
+                      ready = yes;
+                      if (yes) said.say(events::kind::ready);
+                    },
+                    [&] { said.say(events::kind::drained); },
+                    [&](std::string why) { said.say(events::kind::refused, std::move(why)); },
+                    broken};
   cast players(cluster, self, world);
   office = &players.office();
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
+    out.push_back(
+        {"troupe_node_restarts_total", {}, static_cast<double>(options.restarts), metric::kind::counter});
+    out.push_back({"troupe_exceptions_survived_total",
+                   {},
+                   static_cast<double>(survived_exceptions()),
+                   metric::kind::counter});
   });
   const auto desk = spawn<console>(
       system, console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
@@ -304,6 +315,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           caf::anon_send(players.node_actor(), drain_atom_v);
           break;
         case events::kind::drained: over = true; break;
+        case events::kind::exception:
+          spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
+          spdlog::shutdown();
+          std::_Exit(exit_broken);  // what is left of it touches nothing more; its peers see it end
         case events::kind::refused:
         case events::kind::broken:
           fmt::print(stderr, "troupe: {}\n", text);

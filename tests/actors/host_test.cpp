@@ -22,7 +22,7 @@ struct hosted_probe {
   hosted_probe() {
     auto group = std::make_unique<shell_group>(beyond);
     group->add<probe>(the_probe, log);
-    host = spawn_threaded_host(world.system(), std::move(group), time, 200us);
+    host = spawn_threaded_host(world.system(), std::move(group), time, 200us, {});
   }
   ~hosted_probe() { stop(); }
   void stop() {

@@ -51,6 +51,17 @@ world_result busy_calm(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// Requests that kill the worker that runs them, in deadlines that allow for several attempts.
+world_result poisonous(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 1500ms);
+  for (auto& m : w.models) m.slo = 2s;
+  const node_id head{0}, door{1};
+  for (const auto at : {100ms, 500ms, 900ms}) w.faults.push_back({fault_kind::poison, at, {}, door, door});
+  w.faults.push_back({fault_kind::poison, 110ms, {}, head, head});
+  return run(c, w, {.seed = seed});
+}
+
 /// The invariants that runs with the bug break, until `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
@@ -68,7 +79,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers})
+  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -91,5 +102,13 @@ TEST_CASE("a queue that drops in silence is noticed in calm runs") {
 }
 
 TEST_CASE("a slot that is never given back is noticed") { CHECK(breaks(bug::leak_slot, "memory")); }
+
+TEST_CASE("a queue that lets poison kill worker after worker is noticed") {
+  CHECK(breaks(bug::trust_everybody, "poison", poisonous));
+}
+
+TEST_CASE("an actor that throws is noticed, and its process ends") {
+  CHECK(breaks(bug::throw_up, "exception"));
+}
 
 TEST_CASE("a gateway that waits forever is noticed") { CHECK(breaks(bug::no_expiry, "fate", lost_answers)); }

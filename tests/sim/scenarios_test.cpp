@@ -91,6 +91,21 @@ TEST_CASE("requests of a worker that dies are run by another, within their deadl
   CHECK(finished > 0);
 }
 
+TEST_CASE("a request that kills its worker twice fails as poison, and its neighbours do not suffer") {
+  uint64_t failed = 0, killed = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    scenario s;
+    for (auto& m : s.workload.models) m.slo = 2s;
+    for (const auto at : {300ms, 1000ms}) s.with({fault_kind::poison, at, {}, door, door});
+    s.run(seed);
+    killed += s.result.faults[static_cast<size_t>(fault_kind::poison)];
+    failed += s.result.total.of(fate::failed);
+    CHECK(s.share(fate::finished) > 0.98);
+  }
+  CHECK(killed == 40);
+  CHECK(failed == 40);
+}
+
 TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;

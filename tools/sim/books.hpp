@@ -25,6 +25,7 @@ struct client_request_record {
   duration accepted_at{};  ///< later than offered if the gateway stood still
   duration slo{};
   bool accepted = false;
+  bool poison = false;           ///< it kills every worker that runs it
   bool measured = false;         ///< offered after the warm-up
   std::vector<node_id> workers;  ///< that were ordered to run it
 };

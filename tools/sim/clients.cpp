@@ -11,6 +11,7 @@ clients::clients(const surroundings& s, const options& o)
       options_(o),
       random_(o.seed, "clients"),
       sources_(s.workload.models.size()),
+      poison_due_(s.cluster.nodes.size()),
       books_(s.workload.models.size()) {
   for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
     ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
@@ -67,6 +68,10 @@ void clients::offer(size_t model) {
   r.offered_at = around_.time.now();
   r.measured = r.offered_at - start_ >= around_.workload.warmup;
   r.gateway = gateways_[random_.below(gateways_.size())];
+  if (auto& due = poison_due_[r.gateway.value]; due > 0) {
+    --due;
+    r.poison = true;
+  }
   ++total_.offered;
   if (r.measured) ++books_[model].offered;
   if (around_.cast_of(r.gateway) == nullptr) return end(r, fate::refused);
@@ -93,6 +98,7 @@ void clients::knock(uint64_t ticket) {
   asked.deadline = now + r.slo;
   asked.input = slot->region;
   fill_input(r.id, slot->payload);
+  if (r.poison) around_.poisons.sent(r.id);
   r.input_bytes = bytes;
   r.accepted = true;
   r.accepted_at = around_.time.now();
@@ -120,7 +126,10 @@ void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
                              uint64_t{output_row_of(around_.cluster.models[r.model.value])} * r.rows);
       return end(r, fate::finished);
     case outcome::fate::dropped: return end(r, fate::dropped);
-    case outcome::fate::failed: around_.calm.failed(id, how.error); return end(r, fate::failed);
+    case outcome::fate::failed:
+      around_.calm.failed(id, how.error);
+      around_.poisons.failed(id, how.error);
+      return end(r, fate::failed);
   }
 }
 

@@ -33,6 +33,7 @@ class clients {
     ledger_check& ledgers;
     bytes_check& bytes;
     calm_check& calm;
+    poison_check& poisons;
     fault_log& faults;
   };
   struct options {
@@ -47,6 +48,9 @@ class clients {
   /// Whether more requests are to come.
   bool done() const { return running_ == 0; }
   size_t waiting() const { return open_.size(); }
+
+  /// The next request to this gateway is poison.
+  void poison_next(node_id gateway) { ++poison_due_[gateway.value]; }
 
   /// What the gateway of a node answers goes here.
   client_port& port(node_id gateway) { return *ports_[gateway.value]; }
@@ -81,7 +85,8 @@ class clients {
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;
   std::vector<std::optional<arrival_process>> sources_;
-  size_t running_ = 0;  ///< sources that have not ended
+  std::vector<uint32_t> poison_due_;  ///< by node
+  size_t running_ = 0;                ///< sources that have not ended
   duration start_{};
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, client_request_record> at_the_door_;

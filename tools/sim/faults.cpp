@@ -34,12 +34,16 @@ fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const clu
       f.drift_ppm = (r.uniform() - 0.5) * 100;
       f.length = between(r, 100ms, 500ms);
       break;
-    case fault_kind::crash: break;
+    case fault_kind::crash:
+    case fault_kind::poison: break;
     case fault_kind::restart: f.length = between(r, 1ms, 2 * silence); break;
     case fault_kind::stall:
     case fault_kind::cut:
     case fault_kind::freeze: f.length = between(r, 1ms, 3 * silence / 2); break;
   }
+  if (f.kind == fault_kind::poison)
+    while (!cluster.nodes[f.a.value].has(node_role::gateway))
+      f.a = f.b = node_id{static_cast<uint32_t>(r.below(cluster.nodes.size()))};
   if (!is_of_node(f.kind) && cluster.nodes.size() > 1 && r.below(4) > 0)
     while (f.b == f.a) f.b = node_id{static_cast<uint32_t>(r.below(cluster.nodes.size()))};
   return f;
@@ -49,7 +53,7 @@ fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const clu
 
 bool is_of_node(fault_kind k) {
   return k == fault_kind::crash || k == fault_kind::restart || k == fault_kind::freeze ||
-         k == fault_kind::clock_drift;
+         k == fault_kind::clock_drift || k == fault_kind::poison;
 }
 
 std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster,

@@ -111,6 +111,17 @@ void memory_check::at_end(node_id node, size_t slots, uint64_t bytes) {
                     fmt::format("node {} still holds {} slots, {} bytes", node.value, slots, bytes));
 }
 
+void poison_check::killed(request_id id, node_id worker) {
+  if (++killed_[id] > 2)
+    violations_.add(
+        "poison", fmt::format("request {:x} killed a third worker, that of node {}", id.value, worker.value));
+}
+
+void poison_check::failed(request_id id, failure why) {
+  if (only_poison_ && why == failure::poison && !is_poison(id))
+    violations_.add("poison", fmt::format("request {:x} was taken for poison and is none", id.value));
+}
+
 void calm_check::failed(request_id id, failure why) {
   if (calm_)
     violations_.add(

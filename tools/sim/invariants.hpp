@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <unordered_map>
 
 #include "actors/caf_types.hpp"
 #include "actors/gateway.hpp"
@@ -85,6 +86,21 @@ class memory_check {
 
  private:
   violations& violations_;
+};
+
+/// A request that kills its worker kills two at most. If nothing else goes wrong, no other is taken for one.
+class poison_check {
+ public:
+  poison_check(violations& v, bool only_poison) : violations_(v), only_poison_(only_poison) {}
+  void sent(request_id id) { killed_[id] = 0; }
+  bool is_poison(request_id id) const { return killed_.contains(id); }
+  void killed(request_id id, node_id worker);
+  void failed(request_id id, failure why);
+
+ private:
+  violations& violations_;
+  const bool only_poison_;
+  std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
 };
 
 /// A run in which nothing goes wrong fails no request.

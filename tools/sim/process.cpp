@@ -26,34 +26,35 @@ process::process(node_id self, uint64_t number, const world& w)
   for (uint32_t i = 0; i < w.cluster.slots.size(); ++i) {
     const auto& s = w.cluster.slots[i];
     if (s.node == self)
-      devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, w.seed + i}, w.devices);
+      devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, w.seed + i, {}}, w.devices);
   }
   w.network.attach(self, sim_lane::control, this);
   const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };
-  cast_ =
-      std::make_unique<cast>(w.cluster, self,
-                             cast::world{.system = w.system,
-                                         .time = w.clock,
-                                         .carrier = *fabric_,
-                                         .control = *this,
-                                         .clients = w.clients,
-                                         .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
-                                         .spawn_host =
-                                             [this, waker](std::unique_ptr<shell_group> group) {
-                                               return spawn_scheduled_host(
-                                                   world_.system, std::move(group), world_.clock, waker,
-                                                   [this](const envelope& e) { world_.delivered(self_, e); });
-                                             },
-                                         .host_per_shell = true,
-                                         .wake = waker,
-                                         .next_life = w.next_life,
-                                         .secret_of =
-                                             [self, seed = w.seed](incarnation life) {
-                                               return random_stream(seed ^ life.value, "lane", self.value)();
-                                             },
-                                         .on_ready = [this](bool ready) { ready_ = ready; },
-                                         .on_drained = [] {},
-                                         .on_refused = [](const std::string&) {}});
+  cast_ = std::make_unique<cast>(
+      w.cluster, self,
+      cast::world{.system = w.system,
+                  .time = w.clock,
+                  .carrier = *fabric_,
+                  .control = *this,
+                  .clients = w.clients,
+                  .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
+                  .spawn_host =
+                      [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
+                        return spawn_scheduled_host(
+                            world_.system, std::move(group), world_.clock, waker, std::move(broken),
+                            [this](const envelope& e) { world_.delivered(self_, e); });
+                      },
+                  .host_per_shell = true,
+                  .wake = waker,
+                  .next_life = w.next_life,
+                  .secret_of =
+                      [self, seed = w.seed](incarnation life) {
+                        return random_stream(seed ^ life.value, "lane", self.value)();
+                      },
+                  .on_ready = [this](bool ready) { ready_ = ready; },
+                  .on_drained = [] {},
+                  .on_refused = [](const std::string&) {},
+                  .broken = w.broken});
   w.time.at(w.time.now() + 5ms, sim_event::job, self, [this] { load_devices(); });
 }
 

@@ -26,6 +26,7 @@ class process final : private control_lane, private sim_port {
     device_watch& devices;
     std::function<void(node_id, const envelope&)> delivered;
     std::function<incarnation(incarnation last)> next_life;
+    on_broken broken;
     uint64_t seed = 1;
   };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <cmath>
@@ -67,9 +68,13 @@ struct world::state final : device_watch {
         memories(broken),
         calm(broken, workload.faults.empty() && workload.random_faults.count == 0 &&
                          workload.random_faults.per_minute == 0),
+        poisons(broken, workload.random_faults.count == 0 && workload.random_faults.per_minute == 0 &&
+                            std::all_of(workload.faults.begin(), workload.faults.end(),
+                                        [](const auto& f) { return f.kind == fault_kind::poison; })),
         hits(scheduler_of(cluster)),
         asking({cluster, workload, time, [this](node_id n) { return cast_of(n); },
-                [this](node_id n) { return nodes[n.value].clock.now(); }, fates, ledgers, bytes, calm, hits},
+                [this](node_id n) { return nodes[n.value].clock.now(); }, fates, ledgers, bytes, calm,
+                poisons, hits},
                {o.hang_up, o.seed}) {
     random_stream r(o.seed, "clocks");
     for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
@@ -120,6 +125,10 @@ struct world::state final : device_watch {
         process::world{system, cluster, time, network, memory, n.clock, asking.port(id), *this,
                        [this](node_id at, const envelope& e) { delivered(at, e); },
                        [&n](incarnation last) { return n.life = {std::max(n.life.value, last.value) + 1}; },
+                       [this, id](const std::string& why) {
+                         broken.add("exception", why);
+                         die(id);
+                       },
                        options.seed});
   }
 
@@ -137,6 +146,23 @@ struct world::state final : device_watch {
     // What was registered stays readable for a while, as shared memory does.
     const auto grace = duration{static_cast<int64_t>(chance.below(2'000'000'000))};
     time.at(time.now() + grace, sim_event::fault, [this, number] { memory.forget(number); });
+  }
+
+  /// The process on the node dies, and is started again as `troupe up` does it.
+  void die(node_id id) {
+    const auto number = nodes[id.value].running->number();
+    const auto back = time.now() + 200ms;
+    faults_end = std::max(faults_end, back);
+    time.at(time.now(), sim_event::fault, [this, id, number, back] {
+      if (!nodes[id.value].running || nodes[id.value].running->number() != number) return;
+      end_process(id, chance.below(2) == 0);
+      time.at(back, sim_event::fault, [this, id] { begin_process(id); });
+    });
+  }
+
+  void die_of(request_id poison, node_id id) {
+    poisons.killed(poison, id);
+    die(id);
   }
 
   void check_ledger(node_id id) {
@@ -172,6 +198,10 @@ struct world::state final : device_watch {
     tracing.add(inputs);
     const auto* order = orders.find(slot, work.model, inputs);
     if (order == nullptr) return bytes.foreign_input(slot, work.model);
+    for (size_t i = 0; i < order->requests.size(); ++i)
+      if (poisons.is_poison(order->requests[i]) &&
+          std::find(inputs.begin(), inputs.end(), order->inputs[i]) != inputs.end())
+        die_of(order->requests[i], cluster.slots[slot.value].node);
     starts.started(slot, *order, now);
     for (const auto id : order->requests) {
       const auto* asked = asking.find(id);
@@ -223,6 +253,7 @@ struct world::state final : device_watch {
   bytes_check bytes;
   memory_check memories;
   calm_check calm;
+  poison_check poisons;
   order_book orders;
   fault_log hits;
   clients asking;
@@ -260,6 +291,7 @@ void world::state::begin_fault(const fault_spec& f) {
     case fault_kind::freeze: time.freeze(f.a); break;
     case fault_kind::clock_drift: nodes[f.a.value].clock.add_drift(f.drift_ppm); break;
     case fault_kind::crash: return end_process(f.a, reset);
+    case fault_kind::poison: return asking.poison_next(f.a);
     case fault_kind::restart: end_process(f.a, reset); break;
   }
   faults_end = std::max(faults_end, until);
@@ -278,7 +310,8 @@ void world::state::end_fault(const fault_spec& f) {
     case fault_kind::freeze: return time.thaw(f.a);
     case fault_kind::clock_drift: return nodes[f.a.value].clock.add_drift(-f.drift_ppm);
     case fault_kind::restart: return begin_process(f.a);
-    case fault_kind::crash: return;
+    case fault_kind::crash:
+    case fault_kind::poison: return;
   }
 }
 
