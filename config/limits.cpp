@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/sections.hpp"
 
 namespace troupe {
@@ -13,6 +15,14 @@ limit_spec read_limits(section& root) {
   l.requests_in_flight = static_cast<uint32_t>(s.integer("requests_in_flight", 1, 1 << 24, 65536));
   l.pool_bytes = static_cast<uint64_t>(s.integer("pool_mb", 1, 1 << 20, 256) * mb);
   l.body_bytes = static_cast<uint64_t>(s.integer("body_mb", 1, 4096, 64) * mb);
+  const auto two_bodies = static_cast<int64_t>(2 * l.body_bytes / mb);
+  l.bodies_bytes =
+      static_cast<uint64_t>(s.integer("http_bodies_mb", 1, 1 << 20, std::max<int64_t>(256, two_bodies)) * mb);
+  l.header_bytes = static_cast<uint32_t>(s.integer("http_header_kb", 1, 1024, 32) << 10);
+  l.http_connections = static_cast<uint32_t>(s.integer("http_connections", 1, 1 << 20, 16384));
+  l.http_idle_timeout = s.milliseconds("http_idle_timeout_ms", 1, hour_ms, 75'000);
+  l.http_header_timeout = s.milliseconds("http_header_timeout_ms", 1, hour_ms, 10'000);
+  l.http_body_timeout = s.milliseconds("http_body_timeout_ms", 1, hour_ms, 60'000);
   l.request_timeout = s.milliseconds("request_timeout_ms", 1, hour_ms, 1000);
   l.heartbeat = s.milliseconds("heartbeat_ms", 1, 60'000, 100);
   l.node_timeout = s.milliseconds("node_timeout_ms", 2, hour_ms, 3000);
@@ -32,6 +42,13 @@ limit_spec read_limits(section& root) {
         "body_mb",
         fmt::format("a body of {} MB does not fit into the pool; give at most pool_mb = {} or a larger pool",
                     l.body_bytes / mb, l.pool_bytes / mb));
+  }
+  if (l.bodies_bytes < 2 * l.body_bytes) {
+    s.refuse("http_bodies_mb",
+             fmt::format(
+                 "a body of {} MB would be more than half of it and could not be read; give at least {} or "
+                 "a smaller body_mb",
+                 l.body_bytes / mb, two_bodies));
   }
   return l;
 }

@@ -69,7 +69,13 @@ struct limit_spec {
   uint32_t requests_in_flight = 65536;  ///< a gateway; beyond: 429
   uint64_t pool_bytes = 256 << 20;      ///< registered memory a process
   uint64_t body_bytes = 64 << 20;       ///< an HTTP body
-  duration request_timeout{};           ///< after the deadline, before the gateway gives up
+  uint64_t bodies_bytes = 256 << 20;    ///< all HTTP bodies being read
+  uint32_t header_bytes = 32 << 10;     ///< an HTTP header
+  uint32_t http_connections = 16384;
+  duration http_idle_timeout{};    ///< of a connection between two requests
+  duration http_header_timeout{};  ///< from the first byte of a request to the end of its header
+  duration http_body_timeout{};    ///< from there to the end of its body
+  duration request_timeout{};      ///< after the deadline, before the gateway gives up
   duration heartbeat{};
   duration node_timeout{};  ///< silence after which a node is dead
   duration drain_timeout{};

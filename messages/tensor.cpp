@@ -21,7 +21,8 @@ constexpr std::array<type_row, data_type_count> rows{{{"BOOL", 1},
                                                       {"FP16", 2},
                                                       {"BF16", 2},
                                                       {"FP32", 4},
-                                                      {"FP64", 8}}};
+                                                      {"FP64", 8},
+                                                      {"BYTES", 0}}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// KServe V2 calls these BOOL, UINT8, ..., FP32, FP64.
+/// KServe V2 calls these BOOL, UINT8, ..., FP32, FP64, BYTES.
 enum class data_type : uint16_t {
   boolean,
   uint8,
@@ -24,13 +24,14 @@ enum class data_type : uint16_t {
   fp16,
   bf16,
   fp32,
-  fp64
+  fp64,
+  bytes  ///< elements of any length: four bytes that say it, then so many
 };
-inline constexpr size_t data_type_count = 13;
+inline constexpr size_t data_type_count = 14;
 
 std::string_view to_string(data_type t);  ///< the V2 name, "FP32"
 bool parse_data_type(std::string_view v2_name, data_type& out);
-size_t size_of(data_type t);  ///< bytes per element
+size_t size_of(data_type t);  ///< bytes per element; 0 for BYTES, where each says it itself
 
 /// An input or output of a model. `shape` is that of one row: the leading batch dimension is left out.
 struct tensor_spec {

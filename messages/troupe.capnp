@@ -14,7 +14,7 @@ enum Failure {
 enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; }
 enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
-  fp16 @9; bf16 @10; fp32 @11; fp64 @12;
+  fp16 @9; bf16 @10; fp32 @11; fp64 @12; bytes @13;
 }
 enum ProfileOrigin { given @0; file @1; measured @2; }
 enum DeploymentState { deployed @0; retiring @1; undeployed @2; }

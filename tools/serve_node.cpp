@@ -23,6 +23,7 @@
 #include "gpu/cpu_device.hpp"
 #include "gpu/emulated_device.hpp"
 #include "gpu/onnx/model.hpp"
+#include "tools/http_options.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
 
@@ -285,12 +286,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
           cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; }});
-      http_server_options http;
-      http.host = me.host;
-      http.port = me.http_port;
-      http.threads = cluster.limits.http_threads;
-      http.max_body_bytes = cluster.limits.body_bytes;
-      server = std::make_unique<http_server>(http, api->handler());
+      server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
     }
     loader = std::thread([&] {
       try {

@@ -17,7 +17,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr uint32_t header_limit = 32 << 10;
 constexpr size_t small_read = 4 << 10;   // of the start of a request
 constexpr size_t large_read = 64 << 10;  // while a body arrives; also the most that is read ahead
 constexpr duration linger_timeout = 2s;
@@ -29,7 +28,8 @@ http_response refusal_of(error_code ec, const http_server_options& options) {
     return http_error_response(
         413, fmt::format("the body is larger than the limit of {} bytes", options.max_body_bytes));
   if (ec == http::error::header_limit)
-    return http_error_response(431, fmt::format("the header is larger than {} bytes", header_limit));
+    return http_error_response(431,
+                               fmt::format("the header is larger than {} bytes", options.max_header_bytes));
   return http_error_response(400, "malformed HTTP request: " + ec.message());
 }
 
@@ -149,7 +149,7 @@ net::awaitable<void> http_connection::refuse(std::shared_ptr<http_connection> se
 net::awaitable<std::optional<http_connection::received>> http_connection::read_request() {
   const auto& options = loop_.shared.options;
   http::request_parser<http::string_body> parser;
-  parser.header_limit(header_limit);
+  parser.header_limit(options.max_header_bytes);
   parser.body_limit(options.max_body_bytes);
   parser.eager(true);
   if (buffer_.capacity() > 4 * small_read && buffer_.size() == 0) buffer_ = {};  // idle ones stay small

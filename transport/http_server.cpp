@@ -29,7 +29,9 @@ namespace {
   if (ec == net::error::access_denied) fix = "choose a port above 1023, or grant the right to bind this one";
   if (ec == net::error::invalid_argument)
     fix = "the host must be an address of this machine, such as 127.0.0.1, 0.0.0.0 or ::";
-  throw http_listen_error(fmt::format("cannot listen on {}:{}: {}; {}", o.host, o.port, ec.message(), fix));
+  const auto setting = o.port_setting.empty() ? "" : " (" + o.port_setting + ")";
+  throw http_listen_error(
+      fmt::format("cannot listen on {}:{}{}: {}; {}", o.host, o.port, setting, ec.message(), fix));
 }
 
 struct io_thread : http_loop {

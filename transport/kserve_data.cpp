@@ -134,7 +134,8 @@ void write_input(std::string_view data, const tensor_spec& t, uint32_t rows, std
     case data_type::fp32: return as(float{});
     case data_type::fp64: return as(double{});
     case data_type::fp16:
-    case data_type::bf16: check_json_form("input", t);
+    case data_type::bf16:
+    case data_type::bytes: check_json_form("input", t);
   }
 }
 

@@ -35,7 +35,7 @@ inline std::string shortened(std::string_view text) {
 }
 
 inline void check_json_form(std::string_view what, const tensor_spec& t) {
-  if (t.type == data_type::fp16 || t.type == data_type::bf16)
+  if (t.type == data_type::fp16 || t.type == data_type::bf16 || t.type == data_type::bytes)
     refuse("{} {} is {}, which has no JSON form", what, json_quote(t.name), to_string(t.type));
 }
 

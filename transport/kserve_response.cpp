@@ -48,6 +48,7 @@ void append_data(std::string& out, const tensor_spec& t, std::span<const std::by
     case data_type::fp64: return append_values<double>(out, t, bytes);
     case data_type::fp16:
     case data_type::bf16:
+    case data_type::bytes:
       throw http_error{
           400, fmt::format("tensor {} is {}, which has no JSON form", json_quote(t.name), to_string(t.type))};
   }

@@ -77,6 +77,12 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.limits.requests_in_flight == 65536);
   CHECK(c.limits.pool_bytes == 256 << 20);
   CHECK(c.limits.body_bytes == 64 << 20);
+  CHECK(c.limits.bodies_bytes == 256 << 20);
+  CHECK(c.limits.header_bytes == 32 << 10);
+  CHECK(c.limits.http_connections == 16384);
+  CHECK(c.limits.http_idle_timeout == 75s);
+  CHECK(c.limits.http_header_timeout == 10s);
+  CHECK(c.limits.http_body_timeout == 60s);
   CHECK(c.limits.request_timeout == 1s);
   CHECK(c.limits.heartbeat == 100ms);
   CHECK(c.limits.node_timeout == 3s);

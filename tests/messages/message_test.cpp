@@ -29,6 +29,7 @@ TEST_CASE("data types have the names and sizes of the V2 protocol") {
     CHECK(back == t);
   }
   CHECK(size_of(data_type::bf16) == 2);
+  CHECK(size_of(data_type::bytes) == 0);  // every element says it itself
   CHECK(row_bytes({"x", data_type::fp32, {3, 32, 32}}) == 12288);
 }
 

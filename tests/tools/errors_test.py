@@ -100,6 +100,8 @@ class Starting(ClusterTest):
                 message = self.fails_to_start(c)
                 self.assertIn(str(port), message)
                 self.assertIn("in use", message)
+                self.assertIn(which, message)
+                self.assertIn("node 'head'", message)
 
     def test_a_node_started_with_another_file_is_sent_away_and_the_cluster_serves_on(self):
         fixture = Fixture("mlp")

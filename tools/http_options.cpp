@@ -1,0 +1,50 @@
+#include "tools/http_options.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr rlim_t other_files = 256;  // of a node: lanes, logs, libraries
+
+/// Raises the soft limit of open files to the hard one; returns it.
+rlim_t raise_file_limit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;  // unknown: accept() will tell
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  getrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_cur;
+}
+
+}  // namespace
+
+http_server_options http_options(const node_spec& me, const limit_spec& limits) {
+  http_server_options o;
+  o.host = me.host;
+  o.port = me.http_port;
+  o.port_setting = "http_port of node '" + me.name + "'";
+  o.threads = limits.http_threads;
+  o.max_connections = limits.http_connections;
+  o.max_header_bytes = limits.header_bytes;
+  o.max_body_bytes = limits.body_bytes;
+  o.max_bodies_bytes = limits.bodies_bytes;
+  o.idle_timeout = limits.http_idle_timeout;
+  o.header_timeout = limits.http_header_timeout;
+  o.body_timeout = limits.http_body_timeout;
+  const auto files = raise_file_limit();
+  if (files != RLIM_INFINITY && files < o.max_connections + other_files) {
+    o.max_connections = static_cast<uint32_t>(files > 2 * other_files ? files - other_files : files / 2);
+    spdlog::warn(
+        "node '{}' may open {} files and takes {} connections instead of limits.http_connections = {}; raise "
+        "the "
+        "limit (ulimit -Hn, LimitNOFILE) to {} or lower http_connections",
+        me.name, files, o.max_connections, limits.http_connections, limits.http_connections + other_files);
+  }
+  return o;
+}
+
+}  // namespace troupe
