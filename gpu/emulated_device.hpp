@@ -14,9 +14,9 @@ namespace troupe {
 void emulated_output(std::span<const std::byte> input, std::span<std::byte> output);
 
 struct emulated_options {
-  double jitter = 0;     ///< execution takes up to this fraction longer, uniformly
-  uint64_t seed = 0;     ///< of the jitter
-  std::string abort_on;  ///< for tests: an input that begins so aborts the process; empty: none does
+  double jitter = 0;          ///< execution takes up to this fraction longer, uniformly
+  uint64_t seed = 0;          ///< of the jitter
+  std::string abort_on = {};  ///< for tests: an input that begins so aborts the process; empty: none does
 };
 
 /// Deterministic: same options, same batches, same times. A batch is done exactly when its time has passed,

@@ -26,7 +26,7 @@ struct http_server_options {
   std::string host = "127.0.0.1";  ///< an address to listen on, "0.0.0.0" or "::" for all
   uint16_t port = 0;               ///< 0: any free one
   uint32_t threads = 1;
-  std::string port_setting;              ///< where the port was chosen, for messages: "http_port of node 'a'"
+  std::string port_setting = {};         ///< where the port was chosen, for messages: "http_port of node 'a'"
   uint32_t max_connections = 16384;      ///< beyond: 503 and closed
   uint32_t max_header_bytes = 32 << 10;  ///< beyond: 431
   uint64_t max_body_bytes = 64 << 20;    ///< of a request; beyond: 413

@@ -93,10 +93,11 @@ TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
   std::atomic<int64_t> first{0};
   auto group = std::make_unique<shell_group>(beyond);
   group->add<probe>(the_probe, log);
-  const auto host =
-      spawn_scheduled_host(world.system(), std::move(group), time, [&](const caf::actor&, time_point t) {
-        if (asked++ == 0) first = t.time_since_epoch().count();
-      });
+  const auto host = spawn_scheduled_host(world.system(), std::move(group), time,
+                                         [&](const caf::actor&, time_point t) {
+                                           if (asked++ == 0) first = t.time_since_epoch().count();
+                                         },
+                                         {}, {});
   const auto tell = [&](shell_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});

@@ -196,7 +196,7 @@ TEST_CASE("a bad addition to a good workload is refused with its place and the f
       {"[[model]]\nname = 'n'\nalpha_ms = 9", "5:12: model.alpha_ms: alpha_ms and beta_ms go together; give both or none"},
       {"[[segment]]\nat_s = 3", "3:1: segment: give either rate_rps or scale"},
       {"[[segment]]\nat_s = 3\nscale = 1\n[[segment]]\nat_s = 3\nscale = 2", "7:8: segment.at_s: must be later than the segment before it, at 3"},
-      {"[[fault]]\nkind = 'crsh'\nat_s = 1\nnode = 'head'", R"(4:8: fault.kind: must be one of "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift", not "crsh"; did you mean 'crash'?)"},
+      {"[[fault]]\nkind = 'crsh'\nat_s = 1\nnode = 'head'", R"(4:8: fault.kind: must be one of "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift", "poison", not "crsh"; did you mean 'crash'?)"},
       {"[[fault]]\nkind = 'crash'\nat_s = 10\nnode = 'head'", "5:8: fault.at_s: is not before the end of the run at duration_s = 10"},
       {"[[fault]]\nkind = 'crash'\nat_s = 1\nfor_s = 1\nnode = 'head'", "6:9: fault.for_s: a crash does not have it; remove it"},
       {"[[fault]]\nkind = 'freeze'\nat_s = 1\nfor_s = 1\nbetween = ['head', 'worker']", "3:1: fault.node: is missing; it must be one of \"head\", \"worker\"\n7:11: fault.between: a freeze does not have it; remove it"},

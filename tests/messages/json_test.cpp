@@ -37,7 +37,7 @@ TEST_CASE("wrong JSON is refused with the field and what it must be") {
   CHECK(problem(R"({"id": 1, "attempt": 2})") == "dropped_request.reason: missing");
   CHECK(problem(R"({"id": 1, "attempt": 2, "reason": "never"})") ==
         "dropped_request.reason: must be one of none, late, shed, queue_full, cancelled, no_capacity, "
-        "draining, quota");
+        "draining, undeployed, quota");
   CHECK(problem(R"({"id": 1, "attempt": 2, "reason": "late", "x": 0})") ==
         "dropped_request.x: unknown field");
   CHECK(problem("[]") == "dropped_request: must be an object");

@@ -6,8 +6,8 @@
 
 int main() {
   using namespace troupe;
-  const auto policy =
-      make_batching("deferred", "timeout", {.latency = {1ms, 500us}, .network = {}, .slo = 10ms, .max_rows = 8});
+  const auto policy = make_batching("deferred", "timeout",
+                                    {.latency = {1ms, 500us}, .network = {}, .slo = 10ms, .max_rows = 8});
   const time_point start{};
   for (uint64_t i = 1; i <= 2; ++i) policy->add({start + 10ms, request_id{i}}, start);
   policy->update(start, long_ago);
