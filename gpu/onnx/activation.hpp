@@ -1,7 +1,7 @@
 // Elementwise functions that oneDNN can apply on its own or at the end of another primitive.
 #pragma once
 #include <oneapi/dnnl/dnnl.hpp>
-#include <optional>
+#include <vector>
 
 namespace troupe::onnx {
 
@@ -12,8 +12,8 @@ struct activation {
   float alpha = 0, beta = 0;
 };
 
-/// What the node that the builder stands at is: Relu, Clip, Tanh, Sigmoid, Sqrt, Exp; nothing otherwise.
-/// Fails if a Clip's limits are not known.
-std::optional<activation> activation_of(plan_builder& b);
+/// What the node that the builder stands at computes, one function after the other: Relu, Clip, HardSigmoid
+/// and so on; nothing if it is another operator. Fails if a Clip's limits are not known.
+std::vector<activation> activation_of(plan_builder& b);
 
 }  // namespace troupe::onnx

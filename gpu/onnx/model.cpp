@@ -14,11 +14,13 @@
 
 namespace troupe::onnx {
 
-model::model(graph g) : graph_(std::move(g)) {
+model::model(graph g, fusion f) : graph_(std::move(g)), fusion_(f) {
   check_operators();
   check_inputs();
   drop_unused();
   fold_constants();
+  if (f == fusion::on) fuse(graph_);
+  drop_unused();
   auto layered = cut_into_layers(graph_);
   layers_ = std::move(layered.layers);
   blobs_ = std::move(layered.blobs);
@@ -92,10 +94,11 @@ void model::fold_constants() {
     std::vector<tensor> inputs;
     for (const auto& name : n.inputs) inputs.push_back(name.empty() ? tensor{} : graph_.constants.at(name));
     const auto outputs = n.op == "Identity" ? inputs : evaluate(graph_, n, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i) graph_.constants.insert_or_assign(n.outputs[i], outputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].data) graph_.constants.insert_or_assign(n.outputs[i], outputs[i]);
+    }
   }
   graph_.nodes = std::move(kept);
-  drop_unused();
 }
 
 void model::find_readers() {

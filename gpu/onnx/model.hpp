@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/onnx/fusion.hpp"
 #include "gpu/onnx/graph.hpp"
 #include "gpu/onnx/layers.hpp"
 #include "messages/tensor.hpp"
@@ -15,10 +16,11 @@ namespace troupe::onnx {
 
 class model {
  public:
-  /// Checks that every operator is known, evaluates what is constant, drops what no output needs, cuts
-  /// layers, and tries a plan. Throws `model_error`: an operator, shape or attribute that this engine cannot
-  /// run, an input without a dynamic leading (batch) dimension, an output that does not keep it.
-  explicit model(graph g);
+  /// Checks that every operator is known, evaluates what is constant, drops what no output needs, fuses
+  /// (without it results are the same up to rounding), cuts layers, and tries a plan. Throws `model_error`:
+  /// an operator, shape or attribute that this engine cannot run, an input without a dynamic leading (batch)
+  /// dimension, an output that does not keep it.
+  explicit model(graph g, fusion f = fusion::on);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
 
@@ -28,6 +30,8 @@ class model {
   const std::vector<layer>& layers() const { return layers_; }
   const blob& parameters(size_t layer) const { return blobs_.at(layer); }
   uint64_t parameter_bytes() const;
+
+  fusion fused() const { return fusion_; }
 
   const graph& program() const { return graph_; }  ///< without its parameters
   /// Which nodes read a value; null for "is an output of the graph".
@@ -42,6 +46,7 @@ class model {
   void infer_signature();
 
   graph graph_;
+  fusion fusion_;
   std::vector<layer> layers_;
   std::vector<blob> blobs_;
   std::map<std::string, std::vector<const node*>, std::less<>> readers_;

@@ -46,7 +46,7 @@ void plan::run(size_t first, size_t last) const {
 
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows) {
   const auto& g = m.program();
-  plan_builder builder(g, &w, &m.readers());
+  plan_builder builder(g, &w, m.fused() == fusion::on ? &m.readers() : nullptr);
   std::vector<port> inputs;
   for (const auto& input : g.inputs) {
     auto dims = input.dims;
@@ -85,7 +85,10 @@ std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<te
   builder.build_here(n);
   std::vector<port> ports;
   for (const auto& name : n.outputs) {
-    if (name.empty()) break;
+    if (name.empty()) {
+      ports.push_back({});
+      continue;
+    }
     const auto& v = builder.plain_of(name);
     builder.keep(v);
     ports.push_back(builder.port_of(v));
@@ -93,7 +96,9 @@ std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<te
   const auto p = builder.finish();
   p->run(0, 1);
   std::vector<tensor> outputs;
-  for (const auto& o : ports) outputs.push_back(make_tensor(o.type, o.dims, {*o.data, o.bytes()}));
+  for (const auto& o : ports) {
+    outputs.push_back(o.data ? make_tensor(o.type, o.dims, {*o.data, o.bytes()}) : tensor{});
+  }
   return outputs;
 }
 

@@ -62,7 +62,7 @@ class plan {
 /// `model_error`. The layers of `w` need not be loaded yet.
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
 
-/// The outputs of one node from constant inputs (empty names: absent).
+/// The outputs of one node from constant inputs; without data where a name is empty.
 std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
 
 }  // namespace troupe::onnx

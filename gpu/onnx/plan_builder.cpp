@@ -6,8 +6,6 @@
 #include <unordered_map>
 
 #include "gpu/model_error.hpp"
-#include "gpu/onnx/activation.hpp"
-#include "gpu/onnx/gelu.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/operators.hpp"
 
@@ -138,7 +136,9 @@ void plan_builder::build(const node& n) {
     std::vector<tensor> inputs;
     for (const auto& name : n.inputs) inputs.push_back(name.empty() ? tensor{} : *lookup(name).constant);
     const auto outputs = evaluate(graph_, n, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i) define_constant(n.outputs[i], outputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].data) define_constant(n.outputs[i], outputs[i]);
+    }
   } else {
     build_here(n);
   }
@@ -187,50 +187,6 @@ address plan_builder::packed(const value& v, const dnnl::memory::desc& from, con
   return copy.data;
 }
 
-// Fusion.
-
-const node* plan_builder::sole_reader() {
-  if (!readers_) return nullptr;
-  const auto found = readers_->find(output_name_);
-  if (found == readers_->end() || found->second.size() != 1) return nullptr;
-  return found->second.front();
-}
-
-void plan_builder::take(const node* n) {
-  taken_.push_back(n);
-  output_name_ = n->outputs.front();
-}
-
-dnnl::post_ops plan_builder::take_activation() {
-  dnnl::post_ops ops;
-  if (!readers_) return ops;
-  if (const auto* next = sole_reader()) {
-    const auto* here = node_;
-    node_ = next;  // to read its attributes and limits
-    const auto function = activation_of(*this);
-    node_ = here;
-    if (!function) return ops;
-    ops.append_eltwise(1.0F, function->algorithm, function->alpha, function->beta);
-    take(next);
-  } else if (const auto gelu = find_gelu(graph_, *readers_, output_name_); !gelu.empty()) {
-    ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
-    for (const auto* n : gelu) take(n);
-  }
-  return ops;
-}
-
-std::optional<value> plan_builder::take_bias(int64_t n) {
-  const auto* next = sole_reader();
-  if (!next || next->op != "Add" || next->inputs.size() != 2) return std::nullopt;
-  const auto& other = next->inputs[next->inputs[0] == output_name_ ? 1 : 0];
-  if (other == output_name_ || (!values_.contains(other) && !graph_.constants.contains(other)))
-    return std::nullopt;
-  const auto& v = lookup(other);
-  if ((!v.parameter && !v.constant) || v.type != data_type::fp32 || v.dims != shape{n}) return std::nullopt;
-  take(next);
-  return v;
-}
-
 // Outputs and steps.
 
 const value& plan_builder::define(size_t i, value v) {
@@ -251,6 +207,13 @@ const value& plan_builder::output(size_t i, shape dims, const dnnl::memory::desc
   v.layout = layout;
   v.plain = is_row_major(layout);
   return define(i, std::move(v));
+}
+
+const value& plan_builder::output_in_place(const value& residual) {
+  touch(residual);
+  reordered_.erase(residual.data);  // copies of what was there
+  std::erase_if(values_, [&](const auto& entry) { return entry.second.memory == residual.memory; });
+  return define(0, residual);
 }
 
 void plan_builder::output_alias(size_t i, const value& v, shape dims) {

@@ -57,6 +57,7 @@ class plan_builder {
   int64_t integer(std::string_view name, int64_t otherwise) const;
   float number(std::string_view name, float otherwise) const;
   std::string text(std::string_view name, const std::string& otherwise) const;
+  const tensor* tensor_attribute(std::string_view name) const;  ///< null if it is not given
   std::optional<std::vector<int64_t>> integers(std::string_view name) const;
   int64_t axis(int64_t given, size_t rank) const;  ///< negative counts from the end; checked
 
@@ -74,12 +75,18 @@ class plan_builder {
 
   // For operators: fusion. Each takes over the nodes behind output 0 if nothing else reads it; output 0 then
   // stands for theirs.
-  dnnl::post_ops take_activation();           ///< one of activation.hpp or a GELU; may be empty
   std::optional<value> take_bias(int64_t n);  ///< Add of a constant or parameter of shape [n]
+  /// The other operand of an Add behind output 0, if it is an activation of the shape `dims` that nothing
+  /// needs afterwards: output 0 may be added to it where it lies (`output_in_place`) if `take_residual` is
+  /// called.
+  std::optional<value> residual(const shape& dims);
+  void take_residual();
+  void take_activation(dnnl::post_ops& ops);  ///< one of activation.hpp or a GELU, if there is one
 
   // For operators: outputs and steps.
   const value& output(size_t i, data_type type, shape dims);                    ///< row-major
   const value& output(size_t i, shape dims, const dnnl::memory::desc& layout);  ///< fp32
+  const value& output_in_place(const value& residual);      ///< output 0, instead of what was there
   void output_alias(size_t i, const value& v, shape dims);  ///< the same memory under another shape
   void output_constant(size_t i, const tensor& content);
   void emit(std::function<void()> step) { plan_->steps_.push_back(std::move(step)); }
@@ -98,6 +105,7 @@ class plan_builder {
   value reordered(const value& v, const dnnl::memory::desc& layout);
   const value& define(size_t i, value v);
   const node* sole_reader();
+  bool is_built(const node& n) const;
   void take(const node* n);
   template <class T>
   const T* find_attribute(std::string_view name) const;

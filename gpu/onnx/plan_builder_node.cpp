@@ -29,6 +29,10 @@ std::string plan_builder::text(std::string_view name, const std::string& otherwi
   return found ? *found : otherwise;
 }
 
+const tensor* plan_builder::tensor_attribute(std::string_view name) const {
+  return find_attribute<tensor>(name);
+}
+
 std::optional<std::vector<int64_t>> plan_builder::integers(std::string_view name) const {
   const auto* found = find_attribute<std::vector<int64_t>>(name);
   return found ? std::optional{*found} : std::nullopt;

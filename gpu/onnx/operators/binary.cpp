@@ -1,4 +1,5 @@
-// Add, Sub, Mul, Div, Pow with broadcasting, on fp32, fp64, int32 and int64.
+// Add, Sub, Mul, Div, Pow with broadcasting, on fp32, fp64, int32 and int64; Pow also with an exponent of
+// another type.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -57,10 +58,10 @@ struct divide {
   }
 };
 struct power {
-  template <class T>
-  static T apply(T a, T b) {
+  template <class T, class Exponent>
+  static T apply(T a, Exponent b) {
     if constexpr (std::is_floating_point_v<T>) {
-      return std::pow(a, b);
+      return std::pow(a, static_cast<T>(b));
     } else {
       const double p = std::pow(static_cast<double>(a), static_cast<double>(b));
       if (!(std::abs(p) < static_cast<double>(std::numeric_limits<T>::max())))
@@ -70,15 +71,15 @@ struct power {
   }
 };
 
-template <class Op, class T>
+template <class Op, class T, class Right = T>
 void emit_binary(plan_builder& b, const broadcast& walk, address left, address right, address out) {
   b.emit([walk, left, right, out] {
     const auto* x = reinterpret_cast<const T*>(*left);
-    const auto* y = reinterpret_cast<const T*>(*right);
+    const auto* y = reinterpret_cast<const Right*>(*right);
     auto* z = reinterpret_cast<T*>(*out);
     walk.for_each_run([&](int64_t at, int64_t i, int64_t j, int64_t n, int64_t x_step, int64_t y_step) {
       const T* p = x + i;
-      const T* q = y + j;
+      const Right* q = y + j;
       T* r = z + at;
       if (x_step == 1 && y_step == 1) {
         for (int64_t k = 0; k < n; ++k) r[k] = Op::apply(p[k], q[k]);
@@ -103,12 +104,38 @@ void emit_binary(plan_builder& b, data_type type, const broadcast& walk, address
   }
 }
 
+template <class T>
+void emit_power(plan_builder& b, data_type exponent, const broadcast& walk, address left, address right,
+                address out) {
+  switch (exponent) {
+    case data_type::fp32: return emit_binary<power, T, float>(b, walk, left, right, out);
+    case data_type::fp64: return emit_binary<power, T, double>(b, walk, left, right, out);
+    case data_type::int32: return emit_binary<power, T, int32_t>(b, walk, left, right, out);
+    case data_type::int64: return emit_binary<power, T, int64_t>(b, walk, left, right, out);
+    default: b.fail(fmt::format("does not support exponents of {}", to_string(exponent)));
+  }
+}
+
+/// Pow alone may have operands of two types; its result has the first one's.
+void emit_power(plan_builder& b, data_type type, data_type exponent, const broadcast& walk, address left,
+                address right, address out) {
+  switch (type) {
+    case data_type::fp32: return emit_power<float>(b, exponent, walk, left, right, out);
+    case data_type::fp64: return emit_power<double>(b, exponent, walk, left, right, out);
+    case data_type::int32: return emit_power<int32_t>(b, exponent, walk, left, right, out);
+    case data_type::int64: return emit_power<int64_t>(b, exponent, walk, left, right, out);
+    default: b.fail(fmt::format("is not supported on {}", to_string(type)));
+  }
+}
+
 /// Two activations of one shape, in whatever layout the first has, with an activation function on top.
 void build_in_layout(plan_builder& b, const value& left, const value& right, dnnl::algorithm algorithm) {
   const auto layout = left.plain ? plain_layout(left.dims) : left.layout;
   const auto other = b.in_layout(right, layout);
   auto attributes = plan_builder::attributes();
-  attributes.set_post_ops(b.take_activation());
+  dnnl::post_ops behind;
+  b.take_activation(behind);
+  attributes.set_post_ops(behind);
   const dnnl::binary::primitive_desc pd({algorithm, layout, layout, layout}, attributes, cpu_engine());
   const auto& out = b.output(0, left.dims, layout);
   b.emit(dnnl::binary(pd), pd.scratchpad_desc(),
@@ -122,7 +149,7 @@ void build_in_layout(plan_builder& b, const value& left, const value& right, dnn
 void build_binary(plan_builder& b) {
   const auto& op = b.current().op;
   const auto &left = b.in(0), &right = b.in(1);
-  if (left.type != right.type) {
+  if (left.type != right.type && op != "Pow") {
     b.fail(fmt::format("its inputs differ in type ({} and {})", to_string(left.type), to_string(right.type)));
   }
   const bool activations = left.memory && right.memory && left.type == data_type::fp32;
@@ -132,7 +159,7 @@ void build_binary(plan_builder& b) {
   }
   const auto walk = broadcast::of(left.dims, right.dims);
   if (!walk) b.fail(fmt::format("{} and {} do not broadcast", to_string(left.dims), to_string(right.dims)));
-  const auto type = left.type;
+  const auto type = left.type, exponent = right.type;
   const address x = b.plain(0).data, y = b.plain(1).data;
   const address z = b.output(0, type, walk->result).data;
   if (element_count(walk->result) == 0) return;
@@ -140,7 +167,7 @@ void build_binary(plan_builder& b) {
   if (op == "Sub") return emit_binary<subtract>(b, type, *walk, x, y, z);
   if (op == "Mul") return emit_binary<multiply>(b, type, *walk, x, y, z);
   if (op == "Div") return emit_binary<divide>(b, type, *walk, x, y, z);
-  emit_binary<power>(b, type, *walk, x, y, z);
+  emit_power(b, type, exponent, *walk, x, y, z);
 }
 
 }  // namespace troupe::onnx

@@ -1,4 +1,4 @@
-// Concat: of activations in whatever layout they have through oneDNN, of anything else by copying.
+// Concat: of feature maps through oneDNN, of anything else by copying.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,18 +11,52 @@ namespace troupe::onnx {
 
 namespace {
 
+using tag = dnnl::memory::format_tag;
+
+dnnl::memory::desc tagged(const shape& dims, tag t) { return {dims, dnnl::memory::data_type::f32, t}; }
+
+/// The layout to join in: that of the first input that is not row-major if it keeps full blocks of channels,
+/// else channels last. Left to itself oneDNN may take its slow reference, and layouts with padding that its
+/// elementwise functions get wrong (2.6: sigmoid on Bacd16b).
+tag joint_layout(plan_builder& b, size_t rank) {
+  struct family {
+    tag last, blocks_of_16, blocks_of_8;
+  };
+  const family known[] = {{tag::nwc, tag::nCw16c, tag::nCw8c},
+                          {tag::nhwc, tag::nChw16c, tag::nChw8c},
+                          {tag::ndhwc, tag::nCdhw16c, tag::nCdhw8c}};
+  const auto& f = known[rank - 3];
+  const auto all_full = [&](int64_t block) {
+    for (size_t i = 0; i < b.current().inputs.size(); ++i) {
+      if (b.in(i).dims[1] % block != 0) return false;
+    }
+    return true;
+  };
+  for (size_t i = 0; i < b.current().inputs.size(); ++i) {
+    const auto& x = b.in(i);
+    if (x.plain) continue;
+    if (all_full(16) && x.layout == tagged(x.dims, f.blocks_of_16)) return f.blocks_of_16;
+    if (all_full(8) && x.layout == tagged(x.dims, f.blocks_of_8)) return f.blocks_of_8;
+    break;
+  }
+  return f.last;
+}
+
 void concat_in_layout(plan_builder& b, size_t axis, const shape& out_dims) {
+  const auto layout = joint_layout(b, out_dims.size());
   std::vector<dnnl::memory::desc> layouts;
   std::vector<plan_builder::argument> arguments;
   for (size_t i = 0; i < b.current().inputs.size(); ++i) {
     const auto& x = b.in(i);
-    layouts.push_back(x.plain ? plain_layout(x.dims) : x.layout);
-    arguments.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), layouts.back(), x.data});
+    layouts.push_back(tagged(x.dims, layout));
+    const auto part = b.in_layout(x, layouts.back());
+    arguments.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), layouts.back(), part.data});
   }
-  const dnnl::concat::primitive_desc pd(static_cast<int>(axis), layouts, cpu_engine(),
+  const auto whole = tagged(out_dims, layout);
+  const dnnl::concat::primitive_desc pd(whole, static_cast<int>(axis), layouts, cpu_engine(),
                                         plan_builder::attributes());
-  const auto& out = b.output(0, out_dims, pd.dst_desc());
-  arguments.push_back({DNNL_ARG_DST, pd.dst_desc(), out.data});
+  const auto& out = b.output(0, out_dims, whole);
+  arguments.push_back({DNNL_ARG_DST, whole, out.data});
   b.emit(dnnl::concat(pd), pd.scratchpad_desc(), std::move(arguments));
 }
 
@@ -67,7 +101,8 @@ void build_concat(plan_builder& b) {
     library = library && x.type == data_type::fp32 && x.elements() > 0;
     laid_out = laid_out || !x.plain;
   }
-  if (library && laid_out) return concat_in_layout(b, axis, out_dims);
+  const bool ranked = out_dims.size() >= 3 && out_dims.size() <= 5;
+  if (library && laid_out && ranked) return concat_in_layout(b, axis, out_dims);
   concat_by_copying(b, axis, out_dims);
 }
 

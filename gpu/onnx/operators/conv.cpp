@@ -1,4 +1,4 @@
-// Conv: 1 to 3 spatial dimensions, groups, bias; an activation behind it is fused.
+// Conv: 1 to 3 spatial dimensions, groups, bias; a residual and an activation behind it are fused.
 #include <fmt/format.h>
 
 #include "gpu/onnx/memory_layout.hpp"
@@ -35,20 +35,33 @@ void build_conv(plan_builder& b) {
     if (bias->dims != shape{features}) b.fail(fmt::format("its bias has shape {}", to_string(bias->dims)));
   }
 
-  auto attributes = plan_builder::attributes();
-  attributes.set_post_ops(b.take_activation());
   const auto bias_layout = bias ? plain_layout(bias->dims) : dnnl::memory::desc{};
-  const dnnl::convolution_forward::desc d(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, any_layout(x.dims),
-      any_layout(weight_dims), bias_layout, any_layout(out_dims), frame.strides, frame.dilations_from_zero(),
-      frame.before, frame.after);
-  const dnnl::convolution_forward::primitive_desc pd(d, attributes, cpu_engine());
+  const auto describe = [&](const dnnl::memory::desc& out_layout, const dnnl::post_ops& behind) {
+    auto attributes = plan_builder::attributes();
+    attributes.set_post_ops(behind);
+    const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference,
+                                            dnnl::algorithm::convolution_direct, any_layout(x.dims),
+                                            any_layout(weight_dims), bias_layout, out_layout, frame.strides,
+                                            frame.dilations_from_zero(), frame.before, frame.after);
+    return dnnl::convolution_forward::primitive_desc(d, attributes, cpu_engine());
+  };
+  dnnl::post_ops behind;
+  auto out_layout = any_layout(out_dims);
+  auto residual = b.residual(out_dims);
+  if (residual && describe(out_layout, {}).dst_desc() != residual->layout) residual.reset();
+  if (residual) {
+    behind.append_sum();
+    out_layout = residual->layout;
+    b.take_residual();
+  }
+  b.take_activation(behind);
+  const auto pd = describe(out_layout, behind);
   const auto source = b.in_layout(x, pd.src_desc());
   const address weights = b.packed(w, plain_layout(weight_dims), pd.weights_desc());
   const double products =
       static_cast<double>(element_count(out_dims)) * static_cast<double>(element_count(w.dims));
   b.count_flops(2 * products / static_cast<double>(features));
-  const auto& out = b.output(0, out_dims, pd.dst_desc());
+  const auto& out = residual ? b.output_in_place(*residual) : b.output(0, out_dims, pd.dst_desc());
   std::vector<plan_builder::argument> arguments{{DNNL_ARG_SRC, pd.src_desc(), source.data},
                                                 {DNNL_ARG_WEIGHTS, pd.weights_desc(), weights},
                                                 {DNNL_ARG_DST, pd.dst_desc(), out.data}};

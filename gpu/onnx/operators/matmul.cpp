@@ -1,4 +1,4 @@
-// MatMul (batched, broadcasting) and Gemm. A bias and an activation behind them are fused.
+// MatMul (batched, broadcasting) and Gemm. A bias, a residual and an activation behind them are fused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct product {
   dnnl::memory::desc left, right, out;  ///< as they lie in memory; all of one rank
   shape out_dims;                       ///< as the graph sees them
   float scale = 1;
-  bool fuse = true;  ///< take over an activation behind it
+  bool fuse = true;  ///< take over a residual and an activation behind it
 };
 
 /// out = scale · left · right (+ bias), with what follows fused. A right matrix whose content is known before
@@ -39,14 +39,22 @@ void emit_product(plan_builder& b, const product& p, address left, const value& 
   }
   auto attributes = plan_builder::attributes();
   if (p.scale != 1) attributes.set_output_scales(0, {p.scale});
-  if (p.fuse) attributes.set_post_ops(b.take_activation());
+  dnnl::post_ops behind;
+  auto residual = p.fuse ? b.residual(p.out_dims) : std::nullopt;
+  if (residual && !residual->plain) residual.reset();
+  if (residual) {
+    behind.append_sum();
+    b.take_residual();
+  }
+  if (p.fuse) b.take_activation(behind);
+  attributes.set_post_ops(behind);
   const auto d = bias ? dnnl::matmul::desc(p.left, right_layout, bias_layout, p.out)
                       : dnnl::matmul::desc(p.left, right_layout, p.out);
   const dnnl::matmul::primitive_desc pd(d, attributes, cpu_engine());
   const address weights = b.packed(right, p.right, pd.weights_desc());
   const auto inner = static_cast<double>(p.left.dims().back());
   b.count_flops(2 * inner * static_cast<double>(element_count(p.out_dims)));
-  const auto& out = b.output(0, data_type::fp32, p.out_dims);
+  const auto& out = residual ? b.output_in_place(*residual) : b.output(0, data_type::fp32, p.out_dims);
   std::vector<plan_builder::argument> arguments{{DNNL_ARG_SRC, p.left, left},
                                                 {DNNL_ARG_WEIGHTS, pd.weights_desc(), weights},
                                                 {DNNL_ARG_DST, p.out, out.data}};

@@ -1,4 +1,4 @@
-// MaxPool, AveragePool, GlobalAveragePool.
+// MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool.
 #include "gpu/onnx/operators/pool.hpp"
 
 #include <fmt/format.h>
@@ -55,14 +55,18 @@ void emit_divisor_correction(plan_builder& b, const shape& input, const window& 
   });
 }
 
-}  // namespace
-
-void emit_global_average(plan_builder& b, const value& x) {
+void emit_global(plan_builder& b, const value& x, dnnl::algorithm algorithm) {
   window whole;
   whole.kernel.assign(x.dims.begin() + 2, x.dims.end());
   for (auto* ones : {&whole.strides, &whole.dilations, &whole.output}) ones->resize(whole.kernel.size(), 1);
   for (auto* zeros : {&whole.before, &whole.after}) zeros->resize(whole.kernel.size(), 0);
-  emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, whole);
+  emit_pool(b, x, algorithm, whole);
+}
+
+}  // namespace
+
+void emit_global_average(plan_builder& b, const value& x) {
+  emit_global(b, x, dnnl::algorithm::pooling_avg_exclude_padding);
 }
 
 bool has_spatial_dimensions(const value& x) { return x.dims.size() >= 3 && x.dims.size() <= 5; }
@@ -70,7 +74,8 @@ bool has_spatial_dimensions(const value& x) { return x.dims.size() >= 3 && x.dim
 void build_global_pool(plan_builder& b) {
   const auto& x = b.in_fp32(0);
   if (!has_spatial_dimensions(x)) b.fail(fmt::format("cannot pool {}", to_string(x.dims)));
-  emit_global_average(b, x);
+  const bool max = b.current().op == "GlobalMaxPool";
+  emit_global(b, x, max ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding);
 }
 
 void build_pool(plan_builder& b) {
@@ -81,7 +86,7 @@ void build_pool(plan_builder& b) {
   if (!kernel) b.fail("attribute 'kernel_shape' is missing");
   const auto w = read_window(b, input, *kernel);
   for (size_t i = 0; i < input.size(); ++i) {
-    if (w.before[i] >= (w.kernel[i] - 1) * w.dilations[i] + 1) b.fail("a window lies in the padding alone");
+    if (w.before[i] >= w.extent(i)) b.fail("a window lies in the padding alone");
   }
   if (b.current().op == "MaxPool") return emit_pool(b, x, dnnl::algorithm::pooling_max, w);
   if (b.integer("count_include_pad", 0) == 0) {

@@ -1,39 +1,10 @@
 // Transpose, of any type.
 #include <fmt/format.h>
 
-#include <cstring>
-
+#include "gpu/onnx/operators/strided_copy.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
 namespace troupe::onnx {
-
-namespace {
-
-/// Copies in the order of the output; `steps` are the input's strides in that order, in bytes. What lies
-/// together in both is copied whole, as elements of `bytes`.
-void transpose(const std::byte* in, std::byte* out, const shape& dims, const shape& steps, size_t bytes) {
-  shape index(dims.size(), 0);
-  const int64_t inner = dims.back(), inner_step = steps.back();
-  const int64_t runs = element_count(dims) / inner;
-  int64_t at = 0;
-  for (int64_t i = 0; i < runs; ++i) {
-    const auto* source = in + at;
-    const auto step = static_cast<size_t>(inner_step);
-    if (bytes == 4) {
-      for (int64_t k = 0; k < inner; ++k, source += step, out += 4) std::memcpy(out, source, 4);
-    } else {
-      for (int64_t k = 0; k < inner; ++k, source += step, out += bytes) std::memcpy(out, source, bytes);
-    }
-    for (size_t d = dims.size() - 1; d-- > 0;) {
-      at += steps[d];
-      if (++index[d] < dims[d]) break;
-      at -= steps[d] * dims[d];
-      index[d] = 0;
-    }
-  }
-}
-
-}  // namespace
 
 void build_transpose(plan_builder& b) {
   const auto& x = b.plain(0);
@@ -57,16 +28,8 @@ void build_transpose(plan_builder& b) {
     steps.push_back(strides[static_cast<size_t>(o)]);
   }
   const auto& out = b.output(0, x.type, dims);
-  if (x.elements() == 0) return;
-  size_t bytes = size_of(x.type);
-  while (!dims.empty() && steps.back() == static_cast<int64_t>(bytes / size_of(x.type))) {
-    bytes *= static_cast<size_t>(dims.back());
-    dims.pop_back();
-    steps.pop_back();
-  }
-  for (auto& s : steps) s = s * static_cast<int64_t>(size_of(x.type));
-  if (dims.empty()) dims = steps = {1};
-  b.emit([in = x.data, to = out.data, dims, steps, bytes] { transpose(*in, *to, dims, steps, bytes); });
+  b.emit([in = x.data, to = out.data,
+          copy = strided_copy(dims, {steps}, {strides_of(dims)}, size_of(x.type))] { copy(*in, *to); });
 }
 
 }  // namespace troupe::onnx

@@ -1,4 +1,4 @@
-// Relu, Clip, Tanh, Sigmoid, Sqrt, Exp (through oneDNN, in any layout) and Erf.
+// Elementwise functions of one tensor: through oneDNN, in any layout, all but Erf.
 #include <algorithm>
 #include <limits>
 
@@ -49,32 +49,42 @@ void build_erf(plan_builder& b) {
 
 }  // namespace
 
-std::optional<activation> activation_of(plan_builder& b) {
+std::vector<activation> activation_of(plan_builder& b) {
   using dnnl::algorithm;
   const auto& op = b.current().op;
-  if (op == "Relu") return activation{algorithm::eltwise_relu, 0, 0};
-  if (op == "Tanh") return activation{algorithm::eltwise_tanh, 0, 0};
-  if (op == "Sigmoid") return activation{algorithm::eltwise_logistic, 0, 0};
-  if (op == "Sqrt") return activation{algorithm::eltwise_sqrt, 0, 0};
-  if (op == "Exp") return activation{algorithm::eltwise_exp, 0, 0};
+  if (op == "Relu") return {{algorithm::eltwise_relu}};
+  if (op == "LeakyRelu") return {{algorithm::eltwise_relu, b.number("alpha", 0.01F)}};
+  if (op == "Tanh") return {{algorithm::eltwise_tanh}};
+  if (op == "Sigmoid") return {{algorithm::eltwise_logistic}};
+  if (op == "Sqrt") return {{algorithm::eltwise_sqrt}};
+  if (op == "Exp") return {{algorithm::eltwise_exp}};
+  if (op == "HardSwish") return {{algorithm::eltwise_hardswish}};
+  if (op == "HardSigmoid") {
+    return {{algorithm::eltwise_linear, b.number("alpha", 0.2F), b.number("beta", 0.5F)},
+            {algorithm::eltwise_clip, 0, 1}};
+  }
   if (op == "Clip") {
     const float low = clip_limit(b, 1, std::numeric_limits<float>::lowest());
-    return activation{algorithm::eltwise_clip, low, clip_limit(b, 2, std::numeric_limits<float>::max())};
+    return {{algorithm::eltwise_clip, low, clip_limit(b, 2, std::numeric_limits<float>::max())}};
   }
-  return std::nullopt;
+  return {};
 }
 
 void build_unary(plan_builder& b) {
-  const auto function = activation_of(b);
-  if (!function) return build_erf(b);
+  const auto functions = activation_of(b);
+  if (functions.empty()) return build_erf(b);
   const auto& x = b.in_fp32(0);
   const auto layout = x.plain ? plain_layout(x.dims) : x.layout;
-  const dnnl::eltwise_forward::primitive_desc pd(
-      {dnnl::prop_kind::forward_inference, function->algorithm, layout, function->alpha, function->beta},
-      plan_builder::attributes(), cpu_engine());
   const auto& y = b.output(0, x.dims, layout);
-  b.emit(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
-         {{DNNL_ARG_SRC, layout, x.data}, {DNNL_ARG_DST, layout, y.data}});
+  address source = x.data;
+  for (const auto& f : functions) {
+    const dnnl::eltwise_forward::primitive_desc pd(
+        {dnnl::prop_kind::forward_inference, f.algorithm, layout, f.alpha, f.beta},
+        plan_builder::attributes(), cpu_engine());
+    b.emit(dnnl::eltwise_forward(pd), pd.scratchpad_desc(),
+           {{DNNL_ARG_SRC, layout, source}, {DNNL_ARG_DST, layout, y.data}});
+    source = y.data;
+  }
 }
 
 }  // namespace troupe::onnx

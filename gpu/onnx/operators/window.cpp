@@ -19,16 +19,8 @@ shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherw
   return sizes;
 }
 
-}  // namespace
-
-shape window::dilations_from_zero() const {
-  shape d = dilations;
-  for (auto& x : d) --x;
-  return d;
-}
-
-window read_window(plan_builder& b, const shape& input, const shape& kernel) {
-  const size_t rank = input.size();
+/// Kernel, strides and dilations.
+window read_steps(plan_builder& b, size_t rank, const shape& kernel) {
   if (rank < 1 || rank > 3 || kernel.size() != rank)
     b.fail("has 1 to 3 spatial dimensions and a kernel of as many");
   for (const int64_t k : kernel) {
@@ -38,25 +30,45 @@ window read_window(plan_builder& b, const shape& input, const shape& kernel) {
   w.kernel = kernel;
   w.strides = read_sizes(b, "strides", rank, 1, 1);
   w.dilations = read_sizes(b, "dilations", rank, 1, 1);
-  const shape pads = read_sizes(b, "pads", 2 * rank, 0, 0);
+  return w;
+}
+
+/// `pads`, as far as the mode does not give them another value.
+std::string read_pads(plan_builder& b, size_t rank, window& w) {
+  const auto mode = b.text("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+    b.fail(fmt::format("auto_pad = '{}' is not known", mode));
+  }
+  const shape pads = mode == "NOTSET" ? read_sizes(b, "pads", 2 * rank, 0, 0) : shape(2 * rank, 0);
   w.before = {pads.begin(), pads.begin() + static_cast<ptrdiff_t>(rank)};
   w.after = {pads.begin() + static_cast<ptrdiff_t>(rank), pads.end()};
-  const auto mode = b.text("auto_pad", "NOTSET");
+  return mode;
+}
+
+}  // namespace
+
+int64_t window::extent(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+
+shape window::dilations_from_zero() const {
+  shape d = dilations;
+  for (auto& x : d) --x;
+  return d;
+}
+
+window read_window(plan_builder& b, const shape& input, const shape& kernel) {
+  const size_t rank = input.size();
+  auto w = read_steps(b, rank, kernel);
+  const auto mode = read_pads(b, rank, w);
   const bool ceil = b.integer("ceil_mode", 0) != 0;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t extent = (kernel[i] - 1) * w.dilations[i] + 1, stride = w.strides[i];
+    const int64_t extent = w.extent(i), stride = w.strides[i];
     int64_t& out = w.output.emplace_back();
-    if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+    if (mode.starts_with("SAME")) {
       out = (input[i] + stride - 1) / stride;
       const int64_t total = std::max<int64_t>(0, (out - 1) * stride + extent - input[i]);
       w.before[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.after[i] = total - w.before[i];
       continue;
-    }
-    if (mode == "VALID") {
-      w.before[i] = w.after[i] = 0;
-    } else if (mode != "NOTSET") {
-      b.fail(fmt::format("auto_pad = '{}' is not known", mode));
     }
     const int64_t room = input[i] + w.before[i] + w.after[i] - extent;
     if (room < 0) b.fail(fmt::format("its window is larger than the padded input {}", to_string(input)));
@@ -65,6 +77,27 @@ window read_window(plan_builder& b, const shape& input, const shape& kernel) {
       w.after[i] += (out * stride) - room;
       ++out;
     }
+  }
+  return w;
+}
+
+window read_transposed_window(plan_builder& b, const shape& input, const shape& kernel) {
+  const size_t rank = input.size();
+  auto w = read_steps(b, rank, kernel);
+  const auto mode = read_pads(b, rank, w);
+  const shape extra = read_sizes(b, "output_padding", rank, 0, 0);
+  const auto stated = b.integers("output_shape");
+  if (stated && stated->size() != rank) b.fail("output_shape gives the spatial dimensions");
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t full = (input[i] - 1) * w.strides[i] + w.extent(i) + extra[i];
+    int64_t& out = w.output.emplace_back(full - w.before[i] - w.after[i]);
+    if (stated || mode.starts_with("SAME")) {
+      out = stated ? (*stated)[i] : input[i] * w.strides[i];
+      const int64_t total = std::max<int64_t>(0, full - out);
+      w.before[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    }
+    if (out < 1 || out > largest) b.fail(fmt::format("gives an output of {} in dimension {}", out, i));
+    w.after[i] = full - extra[i] - w.before[i] - out;
   }
   return w;
 }

@@ -8,6 +8,7 @@ struct window {
   shape kernel, strides, dilations, before, after;  ///< a value each for every spatial dimension
   shape output;                                     ///< spatial size
 
+  int64_t extent(size_t i) const;     ///< of the dilated kernel in dimension i
   shape dilations_from_zero() const;  ///< as oneDNN counts them
 };
 
@@ -15,5 +16,9 @@ struct window {
 /// spatial size `input`. With `ceil_mode`, `after` is extended to what the last window covers, and a last
 /// window that would begin beyond the padded input is left out: it holds no element.
 window read_window(plan_builder& b, const shape& input, const shape& kernel);
+
+/// The same for a transposed convolution, with `output_padding` and `output_shape`: `input` is what strides
+/// apart in `output`. `after` may be negative: positions of the output that no window reaches.
+window read_transposed_window(plan_builder& b, const shape& input, const shape& kernel);
 
 }  // namespace troupe::onnx
