@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Random models must give what onnxruntime gives, fused and not, at once and layer by layer.
+
+    onnxruntime_test.py MODEL_RUNNER [--seed N] [--seconds N] [--only NAME] [--case N]
+
+Case n of a seed is always the same; a failure says how to run it again alone."""
+import argparse
+import json
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import onnxruntime
+from onnx import printer
+
+import random_models
+
+DTYPES = {"FP32": np.float32, "FP64": np.float64, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bool_}
+MOST_ERROR = 2e-5  # relative, in the L2 norm
+
+
+class Runner:
+    """tests/gpu/onnx/model_runner.cpp"""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(self, model, tensors, rows):
+        """The outputs fused and not fused, or the message that the model was refused with."""
+        data = b"".join(np.ascontiguousarray(t).tobytes() for t in tensors)
+        self.process.stdin.write(struct.pack("<3I", len(model), len(data), rows) + model + data)
+        self.process.stdin.flush()
+        head = json.loads(self.read(struct.unpack("<I", self.read(4))[0]))
+        if "error" in head:
+            return head["error"], None
+        variants = []
+        for _ in range(2):
+            outputs = []
+            for spec in head["outputs"]:
+                dims, dtype = [rows, *spec["shape"]], np.dtype(DTYPES[spec["datatype"]])
+                content = self.read(int(np.prod(dims)) * dtype.itemsize)
+                outputs.append(np.frombuffer(content, dtype).reshape(dims))
+            variants.append(outputs)
+        return None, variants
+
+    def read(self, size):
+        content = self.process.stdout.read(size)
+        if len(content) != size:
+            raise SystemExit(f"the program that runs models ended ({self.process.wait()})")
+        return content
+
+
+def reference(model, values):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session.run(None, values)
+
+
+def difference(got, expected):
+    """What is wrong with an output, or nothing."""
+    if got.dtype != expected.dtype or got.shape != expected.shape:
+        return f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
+    if got.dtype != np.float32:
+        return None if np.array_equal(got, expected) else "other values"
+    got, expected = got.astype(np.float64), expected.astype(np.float64)
+    if not np.isfinite(expected).all():
+        return None if np.array_equal(np.isfinite(got), np.isfinite(expected)) else "not finite elsewhere"
+    error = np.linalg.norm(got - expected) / max(np.linalg.norm(expected), 1e-3 * np.sqrt(expected.size))
+    return None if error <= MOST_ERROR else f"a relative error of {error:.2g}"
+
+
+def check(runner, m):
+    """Runs a model both ways; what is wrong, or nothing. onnxruntime decides what a sound model is."""
+    model = m.proto().SerializeToString()
+    expected = reference(model, m.values)
+    error, variants = runner.run(model, [m.values[i.name] for i in m.inputs], m.rows)
+    if error:
+        return f"refused: {error}"
+    for kind, outputs in zip(("fused", "not fused"), variants):
+        for name, got, wanted in zip(m.outputs, outputs, expected):
+            wrong = difference(got, wanted)
+            if wrong:
+                return f"{kind}, output '{name}': {wrong}"
+    return None
+
+
+def text_of(proto):
+    """Without the weights' values."""
+    for t in proto.graph.initializer:
+        if np.prod(t.dims) > 16:
+            t.Clear()
+    return printer.to_text(proto)
+
+
+def make(seed, case, only):
+    rng = np.random.default_rng([seed, case])
+    makers = {**random_models.OPERATORS, **random_models.GRAPHS}
+    names = [*random_models.OPERATORS, *list(random_models.GRAPHS) * 10]
+    name = only or names[case % len(names)]
+    m = random_models.Model(rng)
+    makers[name](m)
+    return name, m
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("runner")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--only", help="an operator, or one of " + ", ".join(random_models.GRAPHS))
+    parser.add_argument("--case", type=int, help="this one alone")
+    parser.add_argument("--save", help="a file for the model that failed")
+    options = parser.parse_args()
+
+    runner = Runner(options.runner)
+    end = time.monotonic() + options.seconds
+    done, unsound, failures = Counter(), Counter(), 0
+    case = options.case or 0
+    while True:
+        name, m = make(options.seed, case, options.only)
+        try:
+            wrong = check(runner, m)
+        except Exception as e:  # onnxruntime's share no base class
+            if not type(e).__module__.startswith("onnxruntime"):
+                raise
+            unsound[name] += 1
+            wrong = f"too many models are not sound: {e}" if unsound[name] > 5 + done[name] / 10 else None
+        done[name] += 1
+        if wrong:
+            failures += 1
+            again = f"--seed {options.seed} --case {case}" + (f" --only {options.only}" if options.only else "")
+            print(f"{name}: {wrong}\n  again: {sys.argv[0]} {options.runner} {again}\n"
+                  f"{text_of(m.proto())}", flush=True)
+            if options.save:
+                open(options.save, "wb").write(m.proto().SerializeToString())
+        case += 1
+        if options.case is not None or time.monotonic() > end or failures == 5:
+            break
+    total = sum(done.values())
+    print(f"seed {options.seed}: {total} models, {sum(unsound.values())} not sound, {failures} failures")
+    missing = [n for n in random_models.OPERATORS if not done[n]] if not options.only and options.case is None else []
+    if missing:
+        print("not tried: " + ", ".join(missing))
+    return 1 if failures or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
