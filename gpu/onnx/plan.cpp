@@ -1,7 +1,10 @@
 #include "gpu/onnx/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
+#include "gpu/model_error.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
@@ -92,6 +95,13 @@ std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<te
     const auto& v = builder.plain_of(name);
     builder.keep(v);
     ports.push_back(builder.port_of(v));
+  }
+  size_t taken = 0, given = 0;
+  for (const auto& t : inputs) taken += t.data ? t.bytes() : 0;
+  for (const auto& o : ports) given += o.data ? o.bytes() : 0;
+  if (given > taken + max_folded_bytes) {
+    throw model_error(
+        fmt::format("{}: {}: would make {} constant bytes of {}", g.file, describe(n), given, taken));
   }
   const auto p = builder.finish();
   p->run(0, 1);

@@ -62,7 +62,11 @@ class plan {
 /// `model_error`. The layers of `w` need not be loaded yet.
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
 
-/// The outputs of one node from constant inputs; without data where a name is empty.
+/// What folding may add to a model: a few bytes of a file should not ask for gigabytes.
+inline constexpr int64_t max_folded_bytes = int64_t{1} << 28;
+
+/// The outputs of one node from constant inputs; without data where a name is empty. Throws
+/// `model_error` if they exceed the inputs by more than `max_folded_bytes`.
 std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
 
 }  // namespace troupe::onnx

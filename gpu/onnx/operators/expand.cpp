@@ -33,6 +33,10 @@ void build_constant_of_shape(plan_builder& b) {
   if (count < 0) b.fail(fmt::format("cannot fill the shape {}", to_string(dims)));
   if (value && value->elements() != 1) b.fail("attribute 'value' must hold one element");
   const size_t size = size_of(type);
+  if (count > max_folded_bytes / static_cast<int64_t>(size)) {
+    b.fail(fmt::format("would fill {} bytes, at most {} are allowed", static_cast<size_t>(count) * size,
+                       max_folded_bytes));
+  }
   std::vector<std::byte> bytes(static_cast<size_t>(count) * size);
   if (value) {
     for (size_t at = 0; at < bytes.size(); at += size) {

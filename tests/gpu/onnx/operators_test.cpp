@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -345,4 +346,54 @@ TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
   CHECK(int_values(fold("Cast", {flags}, to(7))) == std::vector<int64_t>{0, 1, 1});
   CHECK(values(run("Cast", {ints({2, 1}, {5, 6})}, to(1))) == std::vector<float>{5, 6});
   CHECK_THROWS_AS(fold("Cast", {x}, to(8)), model_error);
+}
+
+TEST_CASE("what the engine does not do is refused with the node, the operator and what to do") {
+  const auto x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto error = [](const std::string& op, const std::vector<tensor>& inputs, const attributes& a = {},
+                        int64_t opset = 17) -> std::string {
+    try {
+      run(op, inputs, a, 1, opset);
+      return "no error";
+    } catch (const model_error& e) {
+      return e.what();
+    }
+  };
+  const auto yes = make_tensor(data_type::boolean, {}, std::array{std::byte{1}});
+  const auto half = floats({}, {0.5F}), four = floats({4}, {1, 1, 1, 1});
+  CHECK(error("Dropout", {x, half, yes}) ==
+        "test: node 't' (Dropout): is in training mode: export the model for inference");
+  CHECK(error("BatchNormalization", {x, four, four, four, four}, {{"training_mode", int64_t{1}}}) ==
+        "test: node 't' (BatchNormalization): is in training mode: export the model for inference");
+  CHECK(error("BatchNormalization", {x, four, four, four, half}) ==
+        "test: node 't' (BatchNormalization): cannot normalise 4 channels with []");
+  CHECK(error("Pad", {x, ints({4}, {0, 1, 0, 1})}, {{"mode", std::string{"wrap"}}}) ==
+        "test: node 't' (Pad): mode = 'wrap' is not supported, only constant, edge and reflect");
+  CHECK(error("Pad", {x, ints({2}, {0, 1})}) == "test: node 't' (Pad): [3, 4] has 2 pads, but needs 4");
+  CHECK(error("Pad", {x, ints({4}, {0, 4, 0, 0})}, {{"mode", std::string{"reflect"}}}) ==
+        "test: node 't' (Pad): cannot pad [3, 4] by [0, 4, 0, 0] in mode reflect");
+  CHECK(error("Slice", {x, ints({1}, {0}), ints({1}, {9}), ints({1}, {1}), ints({1}, {0})}) ==
+        "test: node 't' (Slice): has a step of 0");
+  CHECK(error("Slice", {x, ints({1}, {0}), ints({2}, {9, 9})}) ==
+        "test: node 't' (Slice): its starts, ends, axes and steps differ in length");
+  CHECK(error("Split", {x, ints({2}, {1, 2})}, {{"axis", int64_t{1}}}) ==
+        "test: node 't' (Split): cannot split 4 into 1 outputs of [1, 2]");
+  CHECK(error("Expand", {x, ints({2}, {1, 5})}) == "test: node 't' (Expand): cannot expand [3, 4] to [1, 5]");
+  CHECK(error("Where", {x, x, x}) ==
+        "test: node 't' (Where): picks by BOOL from two tensors of one type, not by FP32 from FP32 and FP32");
+  CHECK_THROWS_WITH_AS(
+      fold("ConstantOfShape", {ints({2}, {1 << 15, 1 << 14})}),
+      "test: node 't' (ConstantOfShape): would fill 2147483648 bytes, at most 268435456 are allowed",
+      model_error);
+  CHECK_THROWS_AS(fold("Expand", {half, ints({2}, {1 << 15, 1 << 14})}), model_error);
+}
+
+TEST_CASE("ConvTranspose refuses weights and sizes that do not fit") {
+  std::mt19937 random(36);
+  const auto x = random_floats(random, {2, 4, 5, 5}), w = random_floats(random, {4, 3, 2, 2});
+  CHECK(run("ConvTranspose", {x, w}).dims == shape{2, 3, 6, 6});
+  CHECK_THROWS_AS(run("ConvTranspose", {x, random_floats(random, {3, 3, 2, 2})}), model_error);
+  CHECK_THROWS_AS(run("ConvTranspose", {x, w}, {{"group", int64_t{3}}}), model_error);
+  CHECK_THROWS_AS(run("ConvTranspose", {x, w}, {{"pads", shape{9, 9, 9, 9}}}), model_error);
+  CHECK_THROWS_AS(run("ConvTranspose", {x, w}, {{"output_shape", shape{6}}}), model_error);
 }
