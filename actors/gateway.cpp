@@ -76,6 +76,7 @@ void gateway::on_drops(const drops& d, time_point now) {
 }
 
 void gateway::on_completion(const address& worker, const completion& c, time_point now) {
+  bool counted = c.times.finished_at == never;  // it never ran
   for (const auto& r : c.results) {
     const auto it = flights_.find(r.id);
     if (it != flights_.end() && it->second.output && it->second.output == r.output) continue;  // said twice
@@ -88,6 +89,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     auto& f = it->second;
     give_back(f.asked.input);  // the worker has read it
     f.times = c.times;
+    if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
     if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
       auto failed = std::move(f);
       flights_.erase(it);

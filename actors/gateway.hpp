@@ -34,6 +34,8 @@ class client_port {
   virtual ~client_port() = default;
   /// Exactly once for each `client_request`, on the gateway's thread.
   virtual void answer(request_id id, const outcome& how) = 0;
+  /// A batch of `rows` rows ran that had requests of this gateway; before their answers, on the same thread.
+  virtual void executed(model_id, uint32_t /*rows*/, const batch_times&) {}
 };
 
 class gateway final : public shell {

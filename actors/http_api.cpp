@@ -3,6 +3,7 @@
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
+#include "actors/kserve_documents.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -50,6 +51,7 @@ void http_clients::expect(request_id id, waiting w) {
   auto& s = of(id);
   std::lock_guard lock(s.mutex);
   s.open.emplace(id, std::move(w));
+  ++waiting_now_;
 }
 
 void http_clients::answer(request_id id, const outcome& how) {
@@ -58,44 +60,75 @@ void http_clients::answer(request_id id, const outcome& how) {
   auto node = s.open.extract(id);
   lock.unlock();
   if (node.empty()) return;
+  --waiting_now_;
   auto& w = node.mapped();
+  statistics_.answered(w.id, w.asked.rows, how);
   if (how.kind != outcome::fate::finished) return w.reply.send(refusal_response(how));
-  auto body = format_infer(w.model, w.asked, *w.signature, how.output, how.batch_rows);
-  if (!body) return w.reply.send(http_error_response(body.error().status, body.error().message));
+  auto answer = format_infer(w.model, w.asked, *w.signature, how.output, how.batch_rows);
+  if (!answer) return w.reply.send(http_error_response(answer.error().status, answer.error().message));
   http_response r;
-  r.body = std::move(*body);
+  r.body = std::move(answer->body);
+  if (answer->json_bytes) {
+    r.content_type = "application/octet-stream";
+    r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
+  }
   w.reply.send(std::move(r));
 }
 
 http_api::http_api(parts p) : parts_(std::move(p)) {
-  const auto get = [this](const char* pattern, http_router::route_handler handler) {
-    router_.add("GET", pattern, std::move(handler));
-  };
-  const auto text = [](http_reply& reply, bool good) {
+  add_models();  // the most asked for first
+  add_health();
+  add_repository();
+}
+
+void http_api::add_models() {
+  for (const std::string path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"}) {
+    router_.add("POST", path + "/infer", [this](http_request request, auto& at, http_reply reply) {
+      infer(std::move(request), at, std::move(reply));
+    });
+    router_.add("GET", path + "/ready",
+                [this](auto, auto& at, http_reply reply) { model_ready(at, std::move(reply)); });
+    router_.add("GET", path + "/config",
+                [this](auto, auto& at, http_reply reply) { configure(at, std::move(reply)); });
+    router_.add("GET", path + "/stats", [this](auto, auto& at, http_reply reply) {
+      if (auto model = find(at, reply)) tell_statistics({*model}, std::move(reply));
+    });
+  }
+  router_.add("GET", "/v2/models/stats", [this](auto, auto&, http_reply reply) {
+    tell_statistics(parts_.cast.models().all(), std::move(reply));
+  });
+  for (const char* path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"})
+    router_.add("GET", path, [this](auto, auto& at, http_reply reply) { describe(at, std::move(reply)); });
+  router_.add("GET", "/v2/models", [this](auto, auto&, http_reply reply) { list(std::move(reply)); });
+}
+
+void http_api::add_health() {
+  const auto say = [](http_reply& reply, bool good) {
     http_response r;
     r.status = good ? 200 : 503;
     r.body = good ? R"({"status":"ok"})" : R"({"error":"not ready"})";
     reply.send(std::move(r));
   };
-  get("/v2", [](auto, auto&, http_reply reply) {
-    http_response r;
-    r.body = format_server_metadata(version);
-    reply.send(std::move(r));
+  router_.add("GET", "/v2", [](auto, auto&, http_reply reply) {
+    reply.send({.headers = {}, .body = format_server_metadata(version)});
   });
-  get("/v2/health/live", [text](auto, auto&, http_reply reply) { text(reply, true); });
+  router_.add("GET", "/v2/health/live", [say](auto, auto&, http_reply reply) { say(reply, true); });
   for (const char* path : {"/v2/health/ready", "/health"})
-    get(path, [this, text](auto, auto&, http_reply reply) { text(reply, parts_.ready()); });
-  get("/v2/models", [this](auto, auto&, http_reply reply) { list(std::move(reply)); });
-  for (const char* path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"}) {
-    get(path, [this](auto, auto& at, http_reply reply) { describe(at, std::move(reply)); });
-    get((std::string(path) + "/ready").c_str(),
-        [this](auto, auto& at, http_reply reply) { model_ready(at, std::move(reply)); });
-    router_.add("POST", std::string(path) + "/infer",
-                [this](http_request request, auto& at, http_reply reply) {
-                  infer(std::move(request), at, std::move(reply));
-                });
+    router_.add("GET", path, [this, say](auto, auto&, http_reply reply) { say(reply, parts_.ready()); });
+  router_.add("GET", "/metrics", [this](auto, auto&, http_reply reply) { scrape(std::move(reply)); });
+}
+
+void http_api::add_repository() {
+  router_.add("POST", "/v2/repository/index",
+              [this](http_request request, auto&, http_reply reply) { index(request, std::move(reply)); });
+  const auto refuse = [](auto, auto&, http_reply reply) {
+    reply.send(http_error_response(501, "shared memory is not supported; send tensors in the body"));
+  };
+  for (const std::string path : {"/v2/systemsharedmemory", "/v2/cudasharedmemory"}) {
+    for (const char* get : {"/status", "/region/{region}/status"}) router_.add("GET", path + get, refuse);
+    for (const char* post : {"/region/{region}/register", "/region/{region}/unregister", "/unregister"})
+      router_.add("POST", path + post, refuse);
   }
-  get("/metrics", [this](auto, auto&, http_reply reply) { scrape(std::move(reply)); });
 }
 
 std::optional<catalog::entry> http_api::find(const path_parameters& path, http_reply& reply) const {
@@ -111,20 +144,30 @@ std::optional<catalog::entry> http_api::find(const path_parameters& path, http_r
 
 void http_api::infer(http_request request, const path_parameters& path, http_reply reply) {
   const auto arrival = parts_.time.now();
+  const auto refuse = [&](const http_error& why) {
+    reply.send(http_error_response(why.status, why.message));
+  };
+  const auto drop = [&](drop_reason why) {
+    reply.send(refusal_response({outcome::fate::dropped, why, failure::none, {}, 0, {}}));
+  };
   auto model = find(path, reply);
   if (!model) return;
-  if (model->slots == 0)
-    return reply.send(
-        refusal_response({outcome::fate::dropped, drop_reason::no_capacity, failure::none, {}, 0, {}}));
-  auto asked = parse_infer(request.body, model->signature, model->max_batch);
-  if (!asked) return reply.send(http_error_response(asked.error().status, asked.error().message));
-  auto room = parts_.cast.pool().take(input_row_bytes(model->signature) * asked->rows);
-  if (!room)
-    return reply.send(
-        refusal_response({outcome::fate::dropped, drop_reason::queue_full, failure::none, {}, 0, {}}));
+  if (model->slots == 0) return drop(drop_reason::no_capacity);
+  // The gateway has the same bound; here it also holds for what is still on its way there.
+  if (parts_.clients.waiting_now() >= parts_.cluster.limits.requests_in_flight)
+    return drop(drop_reason::queue_full);
+  const auto body = split_infer_body(request.body, request.headers.find("Inference-Header-Content-Length"));
+  if (!body) return refuse(body.error());
+  auto asked = parse_infer(*body, model->signature, model->max_batch);
+  if (!asked) return refuse(asked.error());
+  if (const auto most = parts_.cluster.limits.pool_bytes; asked->input_bytes > most / 2)
+    return refuse({413, "the inputs take " + std::to_string(asked->input_bytes) +
+                            " bytes, more than half of limits.pool_mb = " + std::to_string(most >> 20)});
+  auto room = parts_.cast.pool().take(asked->input_bytes);
+  if (!room) return drop(drop_reason::queue_full);
   if (auto bad = write_inputs(*asked, model->signature, room->payload)) {
     parts_.cast.pool().give_back(room->region);
-    return reply.send(http_error_response(bad->status, bad->message));
+    return refuse(*bad);
   }
 
   troupe::request r;
@@ -132,30 +175,40 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.model = model->model;
   r.rows = asked->rows;
   r.arrival = arrival;
-  const auto slo = asked->slo_ms ? std::min(model->slo, from_ms(*asked->slo_ms)) : model->slo;
-  r.deadline = arrival + slo;
+  r.deadline = arrival + std::min(model->slo, asked->patience.value_or(model->slo));
   r.input = room->region;
 
   auto& office = parts_.cast.office();
   const auto gateway = parts_.cast.gateway_address();
   reply.on_cancel([&office, gateway, id = r.id] { office.tell(gateway, client_gone{id}); });
-  asked->data.clear();
+  asked->inputs.clear();
   parts_.clients.expect(r.id, {std::move(reply),
+                               model->model,
                                {model->name, "1"},
                                std::move(*asked),
                                std::make_shared<const model_signature>(std::move(model->signature))});
   office.tell(gateway, client_request{r});
 }
 
+std::optional<catalog::entry> http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
+  auto model = find(path, reply);
+  if (!model || !model->signature.inputs.empty()) return model;
+  reply.send(http_error_response(503, "model '" + model->name + "' is still loading"));
+  return {};
+}
+
 void http_api::describe(const path_parameters& path, http_reply reply) const {
-  const auto model = find(path, reply);
+  const auto model = find_loaded(path, reply);
   if (!model) return;
-  if (model->signature.inputs.empty())
-    return reply.send(http_error_response(503, "model '" + model->name + "' is still loading"));
   http_response r;
   r.body = format_model_metadata({model->name, "1"}, "troupe_onnx", model->signature,
                                  {to_ms(model->slo), model->max_batch});
   reply.send(std::move(r));
+}
+
+void http_api::configure(const path_parameters& path, http_reply reply) const {
+  if (const auto model = find_loaded(path, reply))
+    reply.send({.headers = {}, .body = format_model_config(*model)});
 }
 
 void http_api::model_ready(const path_parameters& path, http_reply reply) const {
@@ -175,6 +228,24 @@ void http_api::list(http_reply reply) const {
   http_response r;
   r.body = nlohmann::json{{"models", std::move(models)}}.dump();
   reply.send(std::move(r));
+}
+
+void http_api::index(const http_request& request, http_reply reply) const {
+  bool ready_only = false;
+  if (!request.body.empty()) {
+    const auto asked = nlohmann::json::parse(request.body, nullptr, false);
+    if (!asked.is_object() || !asked.value("ready", nlohmann::json(false)).is_boolean())
+      return reply.send(http_error_response(400, R"(the body must be empty, {} or {"ready": true})"));
+    ready_only = asked.value("ready", false);
+  }
+  reply.send({.headers = {}, .body = format_repository_index(parts_.cast.models().all(), ready_only)});
+}
+
+void http_api::tell_statistics(const std::vector<catalog::entry>& models, http_reply reply) const {
+  std::vector<std::pair<std::string, model_statistics>> list;
+  for (const auto& m : models) list.emplace_back(m.name, parts_.clients.statistics().of(m.model));
+  const auto unix_epoch = parts_.time.now() - parts_.unix_time();
+  reply.send({.headers = {}, .body = format_statistics(list, unix_epoch)});
 }
 
 void http_api::scrape(http_reply reply) {

@@ -264,6 +264,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     broken};
   cast players(cluster, self, world);
   office = &players.office();
+  std::atomic<const http_server*> listening{nullptr};
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
     out.push_back(
@@ -272,6 +273,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                    {},
                    static_cast<double>(survived_exceptions()),
                    metric::kind::counter});
+    if (const auto* http = listening.load())
+      out.push_back(
+          {"troupe_http_connections", {}, static_cast<double>(http->connections()), metric::kind::gauge});
   });
   const auto desk = spawn<console>(
       system, console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
@@ -285,8 +289,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   try {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
-          cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; }});
+          cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; },
+          [] { return std::chrono::system_clock::now().time_since_epoch(); }});
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
+      listening = server.get();
     }
     loader = std::thread([&] {
       try {

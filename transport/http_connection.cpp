@@ -1,18 +1,16 @@
 #include "transport/http_connection.hpp"
 
-#include <fmt/format.h>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <mutex>
+
+#include "transport/http_response_text.hpp"
 
 namespace troupe {
 
 namespace net = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
 namespace {
@@ -20,28 +18,6 @@ namespace {
 constexpr size_t small_read = 4 << 10;   // of the start of a request
 constexpr size_t large_read = 64 << 10;  // while a body arrives; also the most that is read ahead
 constexpr duration linger_timeout = 2s;
-
-std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
-
-http_response refusal_of(error_code ec, const http_server_options& options) {
-  if (ec == http::error::body_limit)
-    return http_error_response(
-        413, fmt::format("the body is larger than the limit of {} bytes", options.max_body_bytes));
-  if (ec == http::error::header_limit)
-    return http_error_response(431,
-                               fmt::format("the header is larger than {} bytes", options.max_header_bytes));
-  return http_error_response(400, "malformed HTTP request: " + ec.message());
-}
-
-std::string head_of(const http_response& r) {
-  std::string head;
-  head.reserve(256 + r.body.size());
-  auto out = std::back_inserter(head);
-  fmt::format_to(out, "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", r.status,
-                 http_reason(r.status), r.content_type, r.body.size());
-  for (const auto& [name, value] : r.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
-  return head;
-}
 
 }  // namespace
 
@@ -106,7 +82,11 @@ class pending_reply final : public http_exchange {
 };
 
 http_connection::http_connection(net::ip::tcp::socket socket, http_loop& loop)
-    : loop_(loop), socket_(std::move(socket)), wake_(loop.context, clock_type::time_point::max()) {
+    : loop_(loop),
+      socket_(std::move(socket)),
+      wake_(loop.context, clock_type::time_point::max()),
+      reader_({loop.shared.options.max_header_bytes, loop.shared.options.max_body_bytes},
+              loop.shared.bodies) {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(net::ip::tcp::no_delay(true), ignored);
@@ -123,13 +103,14 @@ net::awaitable<void> http_connection::run(std::shared_ptr<http_connection> self)
   auto& me = *self;
   bool keep = true;
   while (keep) {
-    std::optional<received> got = co_await me.read_request();
+    std::optional<http_received> got = co_await me.read_request();
     if (!got) break;
     auto pending = std::make_shared<pending_reply>();
     try {
       me.loop_.shared.handler.handle(std::move(got->request), http_reply(pending));
     } catch (...) {  // the reply went with the stack, and answered 500
     }
+    got->share.reset();  // who keeps the body counts it himself
     std::optional<http_response> response = co_await me.wait_for(pending);
     if (!response) break;
     keep = got->keep_alive && !me.loop_.draining;
@@ -146,15 +127,10 @@ net::awaitable<void> http_connection::refuse(std::shared_ptr<http_connection> se
   self->close();
 }
 
-net::awaitable<std::optional<http_connection::received>> http_connection::read_request() {
+net::awaitable<std::optional<http_received>> http_connection::read_request() {
+  using stage = http_request_reader::stage;
   const auto& options = loop_.shared.options;
-  http::request_parser<http::string_body> parser;
-  parser.header_limit(options.max_header_bytes);
-  parser.body_limit(options.max_body_bytes);
-  parser.eager(true);
   if (buffer_.capacity() > 4 * small_read && buffer_.size() == 0) buffer_ = {};  // idle ones stay small
-
-  bool in_body = false;
   set_deadline(options.idle_timeout);
   for (;;) {
     while (buffer_.size() > 0) {
@@ -162,33 +138,17 @@ net::awaitable<std::optional<http_connection::received>> http_connection::read_r
         set_serving(true);
         set_deadline(options.header_timeout);
       }
-      error_code ec;
-      const size_t used = parser.put(buffer_.data(), ec);
+      const auto before = reader_.where();
+      const size_t used = reader_.put({static_cast<const char*>(buffer_.data().data()), buffer_.size()});
       buffer_.consume(used);
-      if (ec && ec != http::error::need_more) {
-        co_await answer_and_leave(refusal_of(ec, options));
+      if (reader_.where() == stage::complete) co_return reader_.take();
+      if (reader_.where() == stage::refused) {
+        co_await answer_and_leave(reader_.refusal());
         co_return std::nullopt;
       }
-      if (parser.is_done()) {
-        auto message = parser.release();
-        received got;
-        got.keep_alive = message.keep_alive();
-        got.http_1_0 = message.version() == 10;
-        got.head = message.method() == http::verb::head;
-        got.request.method = text(message.method_string());
-        const auto target = text(message.target());
-        const auto mark = target.find('?');
-        got.request.path = target.substr(0, mark);
-        if (mark != std::string::npos) got.request.query = target.substr(mark + 1);
-        for (const auto& field : message)
-          got.request.headers.add(text(field.name_string()), text(field.value()));
-        got.request.body = std::move(message.body());
-        co_return got;
-      }
-      if (parser.is_header_done() && !in_body) {
-        in_body = true;
+      if (reader_.where() != before) {
         set_deadline(options.body_timeout);
-        if (parser.get()[http::field::expect] == "100-continue") {
+        if (reader_.continue_expected()) {
           const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
           if (!written) co_return std::nullopt;
           set_deadline(options.body_timeout);
@@ -204,8 +164,9 @@ net::awaitable<std::optional<http_connection::received>> http_connection::read_r
     const bool more = co_await receive(serving_);
     if (more) continue;
     if (expired_ && serving_ && !closed_)
-      co_await answer_and_leave(http_error_response(
-          408, in_body ? "the body took too long to arrive" : "the header took too long to arrive"));
+      co_await answer_and_leave(http_error_response(408, reader_.where() == stage::body
+                                                             ? "the body took too long to arrive"
+                                                             : "the header took too long to arrive"));
     co_return std::nullopt;
   }
 }
@@ -222,13 +183,9 @@ net::awaitable<std::optional<http_response>> http_connection::wait_for(
   co_return pending->finish();
 }
 
-net::awaitable<bool> http_connection::write_response(http_response response, const received& to, bool keep) {
-  std::string bytes = head_of(response);
-  if (!keep) bytes += "Connection: close\r\n";
-  if (keep && to.http_1_0) bytes += "Connection: keep-alive\r\n";
-  bytes += "\r\n";
-  if (!to.head) bytes += response.body;
-  co_return co_await write(std::move(bytes));
+net::awaitable<bool> http_connection::write_response(http_response response, const http_received& to,
+                                                     bool keep) {
+  co_return co_await write(http_response_text(std::move(response), to, keep));
 }
 
 net::awaitable<bool> http_connection::write(std::string bytes) {
@@ -236,6 +193,8 @@ net::awaitable<bool> http_connection::write(std::string bytes) {
   const size_t sent = socket_.write_some(net::buffer(bytes), ec);  // most responses fit the socket's buffer
   if (sent == bytes.size()) co_return true;
   if (ec && ec != net::error::would_block) co_return false;
+  body_share waiting(loop_.shared.unsent);
+  if (!waiting.grow(bytes.size() - sent) && loop_.shared.unsent.in_use() > 0) co_return false;
   set_deadline(loop_.shared.options.write_timeout);
   writing_ = true;
   co_await net::async_write(socket_, net::buffer(bytes.data() + sent, bytes.size() - sent),
@@ -247,7 +206,7 @@ net::awaitable<bool> http_connection::write(std::string bytes) {
 net::awaitable<void> http_connection::answer_and_leave(http_response response) {
   set_serving(true);
   expired_ = false;
-  const received nothing;
+  const http_received nothing;
   const bool written = co_await write_response(std::move(response), nothing, false);
   set_serving(false);
   if (written) co_await leave();

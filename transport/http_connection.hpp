@@ -14,7 +14,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "transport/http_message.hpp"
+#include "transport/http_request_reader.hpp"
 #include "transport/http_server.hpp"
 
 namespace troupe {
@@ -26,6 +26,8 @@ class pending_reply;
 struct http_shared {
   http_server_options options;
   http_handler& handler;
+  body_budget bodies{options.max_bodies_bytes};
+  body_budget unsent{options.max_bodies_bytes};  ///< of answers that wait for their clients
   std::atomic<size_t> connections{0};
   std::atomic<size_t> serving{0};  ///< requests between their first byte and the end of their response
 };
@@ -58,16 +60,9 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   void close();
 
  private:
-  struct received {
-    http_request request;
-    bool keep_alive = false;
-    bool http_1_0 = false;
-    bool head = false;
-  };
-
-  boost::asio::awaitable<std::optional<received>> read_request();
+  boost::asio::awaitable<std::optional<http_received>> read_request();
   boost::asio::awaitable<std::optional<http_response>> wait_for(std::shared_ptr<pending_reply> pending);
-  boost::asio::awaitable<bool> write_response(http_response response, const received& to, bool keep);
+  boost::asio::awaitable<bool> write_response(http_response response, const http_received& to, bool keep);
   boost::asio::awaitable<bool> write(std::string bytes);
   boost::asio::awaitable<void> answer_and_leave(http_response response);
   boost::asio::awaitable<void> leave();
@@ -81,8 +76,9 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
 
   http_loop& loop_;
   boost::asio::ip::tcp::socket socket_;
-  boost::asio::steady_timer wake_;  // never expires: a condition variable for the coroutine
-  boost::beast::flat_buffer buffer_;
+  boost::asio::steady_timer wake_;    // never expires: a condition variable for the coroutine
+  boost::beast::flat_buffer buffer_;  // what the reader has not taken yet
+  http_request_reader reader_;
   clock_type::time_point deadline_ = clock_type::time_point::max();
   bool listening_ = false;  // an async_wait is out
   bool watching_ = false;   // a handler works: keep reading, to notice that the client left

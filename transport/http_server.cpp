@@ -76,7 +76,7 @@ struct http_server::state {
 };
 
 http_server::state::state(http_server_options options, http_handler& handler)
-    : shared{.options = std::move(options), .handler = handler} {
+    : shared{std::move(options), handler} {
   for (uint32_t i = 0; i < std::max(1u, shared.options.threads); ++i)
     loops.push_back(std::make_unique<io_thread>(shared));
   acceptor = std::make_unique<tcp::acceptor>(loops[0]->context);

@@ -30,8 +30,10 @@ struct http_server_options {
   uint32_t max_connections = 16384;      ///< beyond: 503 and closed
   uint32_t max_header_bytes = 32 << 10;  ///< beyond: 431
   uint64_t max_body_bytes = 64 << 20;    ///< of a request; beyond: 413
-  uint64_t max_bodies_bytes = 256 << 20;  ///< of all requests being read (body_budget.hpp); beyond: 503
-  duration idle_timeout = 75s;            ///< between requests of a connection
+  /// Of all requests being read (body_budget.hpp); beyond: 503. And of all answers that clients are slow to
+  /// take; beyond: closed.
+  uint64_t max_bodies_bytes = 256 << 20;
+  duration idle_timeout = 75s;    ///< between requests of a connection
   duration header_timeout = 10s;  ///< from the first byte of a request to the end of its headers; then 408
   duration body_timeout = 60s;    ///< from the end of the headers to the end of the body; then 408
   duration write_timeout = 60s;   ///< for a client to take its response

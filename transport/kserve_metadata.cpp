@@ -67,7 +67,11 @@ http_result<model_metadata> parse_model_metadata(std::string_view body) {
 }
 
 std::string format_server_metadata(std::string_view version) {
-  return json{{"name", "troupe"}, {"version", version}, {"extensions", json::array()}}.dump();
+  return json{{"name", "troupe"},
+              {"version", version},
+              {"extensions",
+               {"binary_tensor_data", "classification", "model_configuration", "parameters", "statistics"}}}
+      .dump();
 }
 
 }  // namespace troupe

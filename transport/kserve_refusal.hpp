@@ -34,9 +34,10 @@ inline std::string shortened(std::string_view text) {
   return json_quote(text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 77)) + "...");
 }
 
-inline void check_json_form(std::string_view what, const tensor_spec& t) {
-  if (t.type == data_type::fp16 || t.type == data_type::bf16 || t.type == data_type::bytes)
-    refuse("{} {} is {}, which has no JSON form", what, json_quote(t.name), to_string(t.type));
+/// `fix`: how to do without.
+inline void check_json_form(std::string_view what, const tensor_spec& t, std::string_view fix) {
+  if (t.type == data_type::fp16 || t.type == data_type::bf16)
+    refuse("{} {} is {}, which has no JSON form; {}", what, json_quote(t.name), to_string(t.type), fix);
 }
 
 }  // namespace troupe::kserve

@@ -3,11 +3,15 @@
 #include "transport/kserve_json.hpp"
 #include "transport/kserve_refusal.hpp"
 #include "transport/kserve_v2.hpp"
+#include "transport/kserve_values.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace kserve;
+
+constexpr std::string_view use_binary = "send it as binary data (parameters.binary_data_size)";
+constexpr std::string_view want_binary = "ask for binary data (parameters.binary_data)";
 
 std::string names_of(const std::vector<tensor_spec>& tensors) {
   std::string names;
@@ -19,6 +23,14 @@ std::optional<uint32_t> find(const std::vector<tensor_spec>& tensors, std::strin
   for (uint32_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].name == name) return i;
   return {};
+}
+
+template <class T>
+std::optional<T> whole(std::string_view text) {
+  T value{};
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (ec != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
 }
 
 // The keys of one JSON object that we know, each at most once.
@@ -33,26 +45,60 @@ class known_keys {
   std::string where_;
 };
 
+// The "parameters" of a tensor or a request, those that we know.
+class parameter_reader {
+ public:
+  parameter_reader(json_reader& in, std::string where) : in_(in), where_(std::move(where)) {}
+
+  template <class Known>
+  void read(Known known) {
+    if (in_.peek() != '{') in_.fail("an object under \"parameters\"");
+    in_.read_object([&](const std::string& key) {
+      const auto value = in_.read_raw();
+      if (key.starts_with("shared_memory_"))
+        refuse("{}parameters.{}: shared memory is not supported; send the data in the body", where_, key);
+      known(key, value);
+    });
+  }
+
+  bool boolean(std::string_view key, std::string_view value) const {
+    if (value != "true" && value != "false")
+      refuse("{}parameters.{} is {}; it must be true or false", where_, key, shortened(value));
+    return value == "true";
+  }
+  template <class T>
+  T number(std::string_view key, std::string_view value, std::string_view of) const {
+    const auto n = whole<T>(value);
+    if (!n)
+      refuse("{}parameters.{} is {}; it must be a whole number of {}", where_, key, shortened(value), of);
+    return *n;
+  }
+
+ private:
+  json_reader& in_;
+  std::string where_;
+};
+
 struct given_input {
   std::string name, type;
   std::vector<int64_t> shape;
   std::string_view data;
+  std::optional<uint64_t> binary_size;
   bool has_name = false, has_type = false, has_shape = false, has_data = false, has_parameters = false;
-  bool binary = false;
 };
 
 int64_t read_dimension(json_reader& in) {
   const auto text = in.read_number();
-  int64_t d = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), d);
-  if (ec != std::errc{} || end != text.data() + text.size() || d < 0)
+  const auto d = whole<int64_t>(text);
+  if (!d || *d < 0)
     refuse("shape: {} is not a dimension; dimensions are whole numbers, 0 or more", shortened(text));
-  return d;
+  return *d;
 }
 
 given_input read_input(json_reader& in, size_t index) {
   given_input x;
-  known_keys keys(fmt::format("inputs[{}]: ", index));
+  const auto where = fmt::format("inputs[{}]: ", index);
+  known_keys keys(where);
   in.read_object([&](const std::string& key) {
     if (key == "name") {
       keys.once(x.has_name, key);
@@ -64,30 +110,31 @@ given_input read_input(json_reader& in, size_t index) {
       keys.once(x.has_shape, key);
       in.read_array([&] {
         x.shape.push_back(read_dimension(in));
-        if (x.shape.size() > 32) refuse("inputs[{}]: shape has more than 32 dimensions", index);
+        if (x.shape.size() > 32) refuse("{}shape has more than 32 dimensions", where);
       });
     } else if (key == "data") {
       keys.once(x.has_data, key);
       x.data = in.skip_array();
     } else if (key == "parameters") {
       keys.once(x.has_parameters, key);
-      in.read_object([&](const std::string& parameter) {
-        x.binary |= parameter == "binary_data_size";
-        in.read_raw();
+      const parameter_reader parameters(in, where);
+      parameter_reader(in, where).read([&](const std::string& parameter, std::string_view value) {
+        if (parameter == "binary_data_size")
+          x.binary_size = parameters.number<uint64_t>(parameter, value, "bytes");
       });
     } else {
       in.read_raw();
     }
   });
-  if (!x.has_name) refuse("inputs[{}]: \"name\" is missing", index);
+  if (!x.has_name) refuse("{}\"name\" is missing", where);
   return x;
 }
 
 class request_reader {
  public:
-  request_reader(std::string_view body, const model_signature& signature, uint32_t max_rows)
-      : in_(body), signature_(signature), max_rows_(max_rows) {
-    request_.data.resize(signature.inputs.size());
+  request_reader(infer_body body, const model_signature& signature, uint32_t max_rows)
+      : in_(body.json), binary_(body.binary), signature_(signature), max_rows_(max_rows) {
+    request_.inputs.resize(signature.inputs.size());
   }
 
   infer_request read() {
@@ -106,7 +153,8 @@ class request_reader {
         in_.read_array([&] { accept(read_input(in_, index++)); });
       } else if (key == "outputs") {
         keys.once(outputs, key);
-        read_outputs();
+        size_t index = 0;
+        in_.read_array([&] { read_output(index++); });
       } else {
         in_.read_raw();
       }
@@ -114,10 +162,25 @@ class request_reader {
     in_.read_end();
     if (!inputs) refuse("\"inputs\" is missing");
     for (size_t i = 0; i < signature_.inputs.size(); ++i)
-      if (request_.data[i].empty()) refuse("input {} is missing", json_quote(signature_.inputs[i].name));
-    if (request_.outputs.empty())
-      for (uint32_t i = 0; i < signature_.outputs.size(); ++i) request_.outputs.push_back(i);
-    for (auto i : request_.outputs) check_json_form("output", signature_.outputs[i]);
+      if (!request_.inputs[i].given) refuse("input {} is missing", json_quote(signature_.inputs[i].name));
+    if (!binary_.empty()) refuse("the last {} bytes of binary data belong to no input", binary_.size());
+    finish_outputs(binary_output_);
+    return std::move(request_);
+  }
+
+  /// The body is the only input's rows.
+  infer_request read_raw() {
+    if (signature_.inputs.size() != 1)
+      refuse("a request without JSON is for models with one input; this one takes {}",
+             names_of(signature_.inputs));
+    const auto& t = signature_.inputs[0];
+    const auto row = row_bytes(t);
+    if (row == 0 || binary_.size() % row != 0)
+      refuse("input {}: {} bytes are no whole number of rows of {} bytes; its type and shape are {} {}",
+             json_quote(t.name), binary_.size(), row, to_string(t.type), shape_text(with_batch(-1, t)));
+    take_rows(json_quote(t.name), static_cast<int64_t>(binary_.size() / row));
+    take_binary(t, request_.inputs[0], binary_.size());
+    finish_outputs(true);
     return std::move(request_);
   }
 
@@ -127,9 +190,9 @@ class request_reader {
     if (!index)
       refuse("input {} is unknown; the model takes {}", shortened(x.name), names_of(signature_.inputs));
     const auto& t = signature_.inputs[*index];
+    auto& into = request_.inputs[*index];
     const auto name = json_quote(t.name);
-    if (!request_.data[*index].empty()) refuse("input {} occurs twice", name);
-    check_json_form("input", t);
+    if (into.given) refuse("input {} occurs twice", name);
     if (!x.has_type) refuse("input {}: \"datatype\" is missing; it is {}", name, to_string(t.type));
     if (x.type != to_string(t.type))
       refuse("input {}: datatype {} given, {} expected", name, shortened(x.type), to_string(t.type));
@@ -138,9 +201,24 @@ class request_reader {
       refuse("input {}: shape {} given, {} expected, where -1 is the number of rows", name,
              shape_text(x.shape), shape_text(with_batch(-1, t)));
     take_rows(name, x.shape[0]);
-    if (x.binary) refuse("input {}: binary tensor data is not supported; send \"data\" as JSON", name);
+    if (x.binary_size && x.has_data) refuse("input {}: both \"data\" and binary_data_size are given", name);
+    if (x.binary_size) return take_binary(t, into, *x.binary_size);
+    check_json_form("input", t, use_binary);
     if (!x.has_data) refuse("input {}: \"data\" is missing", name);
-    request_.data[*index] = x.data;
+    into = {x.data, false, true, bytes_of_json(x.data, t, request_.rows)};
+    request_.input_bytes += into.bytes;
+  }
+
+  void take_binary(const tensor_spec& t, infer_request::values& into, uint64_t size) {
+    if (size > binary_.size())
+      refuse(
+          "input {}: binary_data_size is {}, but only {} bytes of binary data are left; "
+          "Inference-Header-Content-Length says where they begin",
+          json_quote(t.name), size, binary_.size());
+    into = {binary_.substr(0, size), true, true, size};
+    check_binary(into.text, t, request_.rows);
+    binary_.remove_prefix(size);
+    request_.input_bytes += size;
   }
 
   void take_rows(const std::string& name, int64_t rows) {
@@ -152,56 +230,128 @@ class request_reader {
     request_.rows = static_cast<uint32_t>(rows);
   }
 
-  void read_outputs() {
-    size_t index = 0;
-    in_.read_array([&] {
-      std::string name;
-      bool has_name = false;
-      known_keys keys(fmt::format("outputs[{}]: ", index));
-      in_.read_object([&](const std::string& key) {
-        if (key != "name") return void(in_.read_raw());
+  void read_output(size_t index) {
+    std::string name;
+    bool has_name = false, has_parameters = false;
+    std::optional<bool> binary;
+    uint32_t classes = 0;
+    const auto where = fmt::format("outputs[{}]: ", index);
+    known_keys keys(where);
+    in_.read_object([&](const std::string& key) {
+      if (key == "name") {
         keys.once(has_name, key);
         name = in_.read_string();
-      });
-      if (!has_name) refuse("outputs[{}]: \"name\" is missing", index);
-      const auto output = find(signature_.outputs, name);
-      if (!output)
-        refuse("output {} is unknown; the model gives {}", shortened(name), names_of(signature_.outputs));
-      for (auto earlier : request_.outputs)
-        if (earlier == *output) refuse("output {} occurs twice", json_quote(name));
-      request_.outputs.push_back(*output);
-      ++index;
+      } else if (key == "parameters") {
+        keys.once(has_parameters, key);
+        parameter_reader parameters(in_, where);
+        parameters.read([&](const std::string& parameter, std::string_view value) {
+          if (parameter == "binary_data") binary = parameters.boolean(parameter, value);
+          if (parameter == "classification")
+            classes = parameters.number<uint32_t>(parameter, value, "classes");
+        });
+      } else {
+        in_.read_raw();
+      }
     });
+    if (!has_name) refuse("{}\"name\" is missing", where);
+    const auto output = find(signature_.outputs, name);
+    if (!output)
+      refuse("output {} is unknown; the model gives {}", shortened(name), names_of(signature_.outputs));
+    for (const auto& earlier : request_.outputs)
+      if (earlier.output == *output) refuse("output {} occurs twice", json_quote(name));
+    check_classes(signature_.outputs[*output], classes);
+    request_.outputs.push_back({*output, binary.value_or(false), classes});
+    if (!binary) undecided_.push_back(request_.outputs.size() - 1);
+  }
+
+  static void check_classes(const tensor_spec& t, uint32_t classes) {
+    if (classes == 0) return;
+    if (classes > elements(t))
+      refuse("output {}: {} classes asked for, but a row has {} values", json_quote(t.name), classes,
+             elements(t));
+    if (t.type == data_type::boolean || t.type == data_type::bytes || t.type == data_type::fp16 ||
+        t.type == data_type::bf16)
+      refuse("output {}: its values are {}, which cannot be classified", json_quote(t.name),
+             to_string(t.type));
+  }
+
+  void finish_outputs(bool binary_unless_said) {
+    for (auto i : undecided_) request_.outputs[i].binary = binary_unless_said;
+    if (request_.outputs.empty())
+      for (uint32_t i = 0; i < signature_.outputs.size(); ++i)
+        request_.outputs.push_back({i, binary_unless_said, 0});
+    for (const auto& w : request_.outputs)
+      if (!w.binary && w.classes == 0) check_json_form("output", signature_.outputs[w.output], want_binary);
   }
 
   void read_parameters() {
-    if (in_.peek() != '{') in_.fail("an object under \"parameters\"");
-    request_.parameters = in_.read_raw();
-    json_reader inner(request_.parameters);
-    inner.read_object([&](const std::string& key) {
-      const auto value = inner.read_raw();
-      if (key != "slo_ms") return;
-      double ms = 0;
-      const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), ms);
-      if (ec != std::errc{} || end != value.data() + value.size() || !(ms > 0) || ms > 86'400'000)
-        refuse("parameters.slo_ms is {}; it must be a positive number of milliseconds, a day at most",
-               shortened(value));
-      request_.slo_ms = ms;
+    parameter_reader parameters(in_, "");
+    parameters.read([&](const std::string& key, std::string_view value) {
+      if (key == "slo_ms") {
+        const auto ms = whole<double>(value);
+        if (!ms || !(*ms > 0) || *ms > 86'400'000)
+          refuse("parameters.slo_ms is {}; it must be a positive number of milliseconds, a day at most",
+                 shortened(value));
+        wait_at_most(from_ms(*ms));
+      } else if (key == "timeout") {  // 0: none
+        const auto us = parameters.number<uint64_t>(key, value, "microseconds");
+        if (us > 0 && us < 86'400'000'000) wait_at_most(std::chrono::microseconds(us));
+      } else if (key == "binary_data_output") {
+        binary_output_ = parameters.boolean(key, value);
+      }
     });
   }
 
+  void wait_at_most(duration d) {
+    request_.patience = std::min(request_.patience.value_or(d), std::max(d, duration(1)));
+  }
+
   json_reader in_;
+  std::string_view binary_;  // what no input has taken yet
   const model_signature& signature_;
   uint32_t max_rows_;
+  bool binary_output_ = false;
+  std::vector<size_t> undecided_;  // outputs that do not say whether they are to be binary
   infer_request request_;
 };
 
 }  // namespace
 
-http_result<infer_request> parse_infer(std::string_view body, const model_signature& signature,
-                                       uint32_t max_rows) {
+http_result<infer_body> split_infer_body(std::string_view body, std::optional<std::string_view> json_bytes) {
+  if (!json_bytes) return infer_body{body, {}};
+  const auto n = whole<uint64_t>(*json_bytes);
+  if (!n || *n > body.size())
+    return http_error{
+        400, fmt::format("Inference-Header-Content-Length is {}; it must be the number of bytes of JSON "
+                         "in this body of {}",
+                         shortened(*json_bytes), body.size())};
+  return infer_body{body.substr(0, *n), body.substr(*n)};
+}
+
+http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows) {
   try {
-    return request_reader(body, signature, max_rows).read();
+    request_reader reader(body, signature, max_rows);
+    return body.json.empty() && !body.binary.empty() ? reader.read_raw() : reader.read();
+  } catch (http_error& e) {
+    return std::move(e);
+  }
+}
+
+std::optional<http_error> write_inputs(const infer_request& request, const model_signature& signature,
+                                       std::span<std::byte> into) {
+  if (into.size() != request.input_bytes)
+    return http_error{500, "the memory for the inputs has the wrong size"};
+  try {
+    auto* out = into.data();
+    for (size_t i = 0; i < signature.inputs.size(); ++i) {
+      const auto& given = request.inputs[i];
+      if (given.binary)
+        std::copy_n(reinterpret_cast<const std::byte*>(given.text.data()), given.bytes, out);
+      else
+        write_json(given.text, signature.inputs[i], request.rows, out);
+      out += given.bytes;
+    }
+    return {};
   } catch (http_error& e) {
     return std::move(e);
   }

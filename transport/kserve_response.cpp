@@ -1,77 +1,75 @@
 #include <fmt/format.h>
-#include <charconv>
-#include <cmath>
-#include <cstring>
-#include <type_traits>
+
+#include <iterator>
+#include <utility>
 
 #include "transport/http_message.hpp"
+#include "transport/kserve_classes.hpp"
+#include "transport/kserve_refusal.hpp"
 #include "transport/kserve_v2.hpp"
+#include "transport/kserve_values.hpp"
 
 namespace troupe {
 namespace {
 
-template <class T>
-void append_values(std::string& out, const tensor_spec& t, std::span<const std::byte> bytes) {
-  char digits[32];
-  for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    if (i > 0) out += ',';
-    if constexpr (std::is_floating_point_v<T>)
-      if (!std::isfinite(value))
-        throw http_error{500, fmt::format("tensor {} has {} in element {}, which has no JSON form",
-                                          json_quote(t.name), value, i)};
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    out.append(digits, end);
-  }
-}
+using namespace kserve;
 
-void append_booleans(std::string& out, std::span<const std::byte> bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (i > 0) out += ',';
-    out += bytes[i] != std::byte{} ? "true" : "false";
-  }
-}
-
-void append_data(std::string& out, const tensor_spec& t, std::span<const std::byte> bytes) {
-  switch (t.type) {
-    case data_type::boolean: return append_booleans(out, bytes);
-    case data_type::uint8: return append_values<uint8_t>(out, t, bytes);
-    case data_type::uint16: return append_values<uint16_t>(out, t, bytes);
-    case data_type::uint32: return append_values<uint32_t>(out, t, bytes);
-    case data_type::uint64: return append_values<uint64_t>(out, t, bytes);
-    case data_type::int8: return append_values<int8_t>(out, t, bytes);
-    case data_type::int16: return append_values<int16_t>(out, t, bytes);
-    case data_type::int32: return append_values<int32_t>(out, t, bytes);
-    case data_type::int64: return append_values<int64_t>(out, t, bytes);
-    case data_type::fp32: return append_values<float>(out, t, bytes);
-    case data_type::fp64: return append_values<double>(out, t, bytes);
-    case data_type::fp16:
-    case data_type::bf16:
-    case data_type::bytes:
-      throw http_error{
-          400, fmt::format("tensor {} is {}, which has no JSON form", json_quote(t.name), to_string(t.type))};
-  }
-}
-
-void append_tensor(std::string& out, const tensor_spec& t, uint32_t rows, std::span<const std::byte> bytes) {
+void append_head(std::string& out, const tensor_spec& t, uint32_t rows) {
   fmt::format_to(std::back_inserter(out), R"({{"name":{},"datatype":"{}","shape":[{})", json_quote(t.name),
                  to_string(t.type), rows);
   for (auto d : t.shape) fmt::format_to(std::back_inserter(out), ",{}", d);
-  out += R"(],"data":[)";
-  append_data(out, t, bytes);
+  out += ']';
+}
+
+void append_tensor(std::string& out, const tensor_spec& t, uint32_t rows, std::span<const std::byte> values) {
+  append_head(out, t, rows);
+  out += R"(,"data":[)";
+  append_json(out, t, values);
   out += "]}";
+}
+
+/// The values go behind the JSON.
+void append_binary(std::string& out, std::string& behind, const tensor_spec& t, uint32_t rows,
+                   std::span<const std::byte> values) {
+  append_head(out, t, rows);
+  fmt::format_to(std::back_inserter(out), R"(,"parameters":{{"binary_data_size":{}}}}})", values.size());
+  behind.append(reinterpret_cast<const char*>(values.data()), values.size());
+}
+
+/// What each output of the signature has of the bytes.
+std::vector<std::span<const std::byte>> shared_out(std::span<const std::byte> bytes,
+                                                   const std::vector<tensor_spec>& tensors, uint32_t rows) {
+  std::vector<std::span<const std::byte>> parts;
+  for (const auto& t : tensors) {
+    parts.push_back(rows_of(bytes, t, rows));
+    bytes = bytes.subspan(parts.back().size());
+    if (parts.back().size() < rows * row_bytes(t)) bytes = {};
+  }
+  return parts;
+}
+
+bool complete(const std::vector<std::span<const std::byte>>& parts, size_t bytes,
+              const std::vector<tensor_spec>& tensors, uint32_t rows) {
+  size_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (tensors[i].type != data_type::bytes && parts[i].size() != rows * row_bytes(tensors[i])) return false;
+    sum += parts[i].size();
+  }
+  return sum == bytes;
 }
 
 }  // namespace
 
-http_result<std::string> format_infer(const model_identity& model, const infer_request& request,
-                                      const model_signature& signature, std::span<const std::byte> outputs,
-                                      uint32_t batch_rows) {
-  if (outputs.size() != request.rows * output_row_bytes(signature))
+http_result<infer_response> format_infer(const model_identity& model, const infer_request& request,
+                                         const model_signature& signature, std::span<const std::byte> outputs,
+                                         uint32_t batch_rows) {
+  const auto values = shared_out(outputs, signature.outputs, request.rows);
+  if (!complete(values, outputs.size(), signature.outputs, request.rows))
     return http_error{500, "the outputs of the model have the wrong size"};
   try {
-    std::string out;
+    infer_response response;
+    auto& out = response.body;
+    std::string behind;
     out.reserve(256 + outputs.size() * 3);
     fmt::format_to(std::back_inserter(out), R"({{"model_name":{},"model_version":{})", json_quote(model.name),
                    json_quote(model.version));
@@ -79,15 +77,28 @@ http_result<std::string> format_infer(const model_identity& model, const infer_r
     if (batch_rows > 0)
       fmt::format_to(std::back_inserter(out), R"(,"parameters":{{"batch_rows":{}}})", batch_rows);
     out += ",\"outputs\":[";
-    for (bool first = true; auto index : request.outputs) {
-      size_t offset = 0;
-      for (uint32_t i = 0; i < index; ++i) offset += request.rows * row_bytes(signature.outputs[i]);
+    bool any_binary = false;
+    for (bool first = true; const auto& wanted : request.outputs) {
       if (!std::exchange(first, false)) out += ',';
-      const auto& t = signature.outputs[index];
-      append_tensor(out, t, request.rows, outputs.subspan(offset, request.rows * row_bytes(t)));
+      const auto& t = signature.outputs[wanted.output];
+      const auto append = [&](const tensor_spec& as, std::span<const std::byte> bytes) {
+        any_binary |= wanted.binary;
+        if (wanted.binary)
+          append_binary(out, behind, as, request.rows, bytes);
+        else
+          append_tensor(out, as, request.rows, bytes);
+      };
+      if (wanted.classes == 0) {
+        append(t, values[wanted.output]);
+      } else {
+        const auto classes = largest_values(values[wanted.output], t, request.rows, wanted.classes);
+        append({t.name, data_type::bytes, {wanted.classes}}, std::as_bytes(std::span(classes)));
+      }
     }
     out += "]}";
-    return out;
+    if (any_binary) response.json_bytes = out.size();
+    out += behind;
+    return response;
   } catch (http_error& e) {
     return std::move(e);
   }
@@ -96,17 +107,17 @@ http_result<std::string> format_infer(const model_identity& model, const infer_r
 http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
                                               std::span<const std::byte> inputs,
                                               std::optional<double> slo_ms) {
-  if (inputs.size() != rows * input_row_bytes(signature))
+  const auto values = shared_out(inputs, signature.inputs, rows);
+  if (!complete(values, inputs.size(), signature.inputs, rows))
     return http_error{400, "the inputs have the wrong size"};
   try {
     std::string out = "{";
     if (slo_ms) fmt::format_to(std::back_inserter(out), R"("parameters":{{"slo_ms":{}}},)", *slo_ms);
     out += "\"inputs\":[";
-    for (size_t i = 0, offset = 0; i < signature.inputs.size(); ++i) {
-      const auto& t = signature.inputs[i];
+    for (size_t i = 0; i < signature.inputs.size(); ++i) {
       if (i > 0) out += ',';
-      append_tensor(out, t, rows, inputs.subspan(offset, rows * row_bytes(t)));
-      offset += rows * row_bytes(t);
+      check_json_form("input", signature.inputs[i], "send it as binary data");
+      append_tensor(out, signature.inputs[i], rows, values[i]);
     }
     out += "]}";
     return out;

@@ -1,8 +1,8 @@
-// The KServe V2 (Open Inference Protocol) JSON bodies: requests into bytes and bytes into responses. Pure
-// functions; the HTTP around them is the gateway's.
+// The KServe V2 (Open Inference Protocol) bodies of inference: requests into bytes and bytes into responses,
+// as JSON and with the binary tensor data extension. Pure functions; the HTTP around them is the gateway's.
 //
 // A request is taken in two steps, so that its numbers are converted once and straight into the memory they
-// travel in: parse_infer says how many rows there are, the caller finds room, write_inputs fills it.
+// travel in: parse_infer says how many bytes there are, the caller finds room, write_inputs fills it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,30 +13,55 @@
 #include <vector>
 
 #include "messages/tensor.hpp"
+#include "messages/time.hpp"
 #include "transport/http_result.hpp"
 
 namespace troupe {
 
+/// A body: JSON, and behind it the binary data of tensors, in the order in which the JSON names them.
+struct infer_body {
+  std::string_view json;
+  std::string_view binary;
+};
+/// `json_bytes`: the value of the header Inference-Header-Content-Length; nothing: the body is all JSON.
+http_result<infer_body> split_infer_body(std::string_view body, std::optional<std::string_view> json_bytes);
+
 struct infer_request {
+  /// The values of an input: the text of its JSON array, or as they lie in memory. A view of the body.
+  struct values {
+    std::string_view text;
+    bool binary = false;
+    bool given = false;
+    uint64_t bytes = 0;  ///< in memory
+  };
+  /// What to answer of an output.
+  struct wanted {
+    uint32_t output = 0;  ///< index into signature.outputs
+    bool binary = false;
+    uint32_t classes =
+        0;  ///< not 0: the so many largest values of a row, as "value:index" (kserve_classes.hpp)
+    bool operator==(const wanted&) const = default;
+  };
+
   std::string id;  ///< empty if the client gave none
   uint32_t rows = 0;
-  std::optional<double> slo_ms;   ///< parameters.slo_ms, positive
-  std::string parameters;         ///< the whole "parameters" object as JSON text; empty if none
-  std::vector<uint32_t> outputs;  ///< what to answer, in this order: indices into signature.outputs
-  std::vector<std::string_view>
-      data;  ///< text of each input's "data", in the signature's order: views of the body
+  uint64_t input_bytes = 0;  ///< of all inputs
+  std::optional<duration>
+      patience;                 ///< the lesser of parameters.slo_ms and parameters.timeout (in µs); positive
+  std::vector<wanted> outputs;  ///< in this order
+  std::vector<values> inputs;   ///< in the signature's order
 };
 
-/// Reads a request against what the model takes, `max_rows` rows at most. The "data" arrays are only
-/// measured. Everything else is checked: unknown keys are ignored, unknown names are not. FP16 and BF16 have
-/// no JSON form and are refused.
-http_result<infer_request> parse_infer(std::string_view body, const model_signature& signature,
-                                       uint32_t max_rows);
+/// Reads a request against what the model takes, `max_rows` rows at most. "data" arrays of numbers are only
+/// measured. Everything else is checked: unknown keys and parameters are ignored, unknown names are not. FP16
+/// and BF16 have no JSON form and are refused there. Without JSON (the raw binary request) the binary data
+/// are the rows of the only input.
+http_result<infer_request> parse_infer(infer_body body, const model_signature& signature, uint32_t max_rows);
 
-/// Converts the data into `into` (rows × input_row_bytes(signature) bytes, any alignment), whose contents are
-/// unspecified on error. Data is flat or nested as its shape says. Whole numbers may be written as 3, 3.0 or
-/// 3e0; BOOL is true or false; numbers beyond their type are refused, never clamped. The body that `request`
-/// was parsed from must still be there.
+/// Converts the data into `into` (request.input_bytes, any alignment), whose contents are unspecified on
+/// error. JSON data is flat or nested as its shape says. Whole numbers may be written as 3, 3.0 or 3e0; BOOL
+/// is true or false, BYTES a string; numbers beyond their type are refused, never clamped. The body that
+/// `request` was parsed from must still be there.
 std::optional<http_error> write_inputs(const infer_request& request, const model_signature& signature,
                                        std::span<std::byte> into);
 
@@ -46,15 +71,20 @@ struct model_identity {
   std::string version = "1";
 };
 
-/// The response to `request` from its rows × output_row_bytes(signature) output bytes. Floats are written in
-/// the fewest digits that read back as the same value. NaN and infinities have no JSON form: a model that
-/// gives one gets a 500. `batch_rows`, if not 0, is told as parameters.batch_rows: how many rows were
-/// executed together.
-http_result<std::string> format_infer(const model_identity& model, const infer_request& request,
-                                      const model_signature& signature, std::span<const std::byte> outputs,
-                                      uint32_t batch_rows);
+struct infer_response {
+  std::string body;
+  std::optional<size_t> json_bytes;  ///< if binary data follow: for Inference-Header-Content-Length
+};
 
-/// A request as a client writes it, for all outputs; `inputs` as write_inputs would make them.
+/// The response to `request` from its output bytes: the outputs of the signature one after the other, each
+/// with all its rows. JSON floats are written in the fewest digits that read back as the same value. NaN and
+/// infinities have no JSON form: a model that gives one gets a 500. `batch_rows`, if not 0, is told as
+/// parameters.batch_rows: how many rows were executed together.
+http_result<infer_response> format_infer(const model_identity& model, const infer_request& request,
+                                         const model_signature& signature, std::span<const std::byte> outputs,
+                                         uint32_t batch_rows);
+
+/// A request as a client writes it, in JSON and for all outputs; `inputs` as write_inputs would make them.
 http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
                                               std::span<const std::byte> inputs,
                                               std::optional<double> slo_ms = {});

@@ -50,12 +50,12 @@ class cluster {
       std::lock_guard lock(mutex);
       bodies.insert(r.body);
     }
-    const auto request = parse_infer(r.body, token_model, 8);
+    const auto request = parse_infer({r.body, {}}, token_model, 8);
     if (!request) {
       ++invalid;
       return reply.send(http_error_response(request.error().status, request.error().message));
     }
-    std::vector<std::byte> input(request->rows * input_row_bytes(token_model));
+    std::vector<std::byte> input(request->input_bytes);
     if (write_inputs(*request, token_model, input)) ++invalid;
     for (size_t i = 0; i < request->rows * 4; ++i) {
       int64_t id;
@@ -66,7 +66,7 @@ class cluster {
       return reply.send(
           {.status = 503, .headers = {{"Retry-After", "1"}}, .body = R"({"error":"x","reason":"late"})"});
     const std::vector<std::byte> output(request->rows * 4);
-    reply.send({.headers = {}, .body = *format_infer({model}, *request, token_model, output, 3)});
+    reply.send({.headers = {}, .body = format_infer({model}, *request, token_model, output, 3)->body});
   }
 
   std::atomic<int> busy_{0};

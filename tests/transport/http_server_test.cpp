@@ -26,7 +26,10 @@ class stage_handler final : public http_handler {
           {.content_type = "text/plain", .headers = {{"X-Query", request.query}}, .body = request.body});
     if (request.path == "/throw") throw std::runtime_error("a handler's bug");
     if (request.path == "/forget") return;
-    if (request.path == "/big") return reply.send({.headers = {}, .body = std::string(32 << 20, 'x')});
+    if (request.path == "/big") {
+      ++big;
+      return reply.send({.headers = {}, .body = std::string(32 << 20, 'x')});
+    }
     reply.on_cancel([this] {
       ++cancelled;
       changed_.notify_all();
@@ -62,6 +65,7 @@ class stage_handler final : public http_handler {
   }
 
   std::atomic<int> cancelled{0};
+  std::atomic<int> big{0};
 
  private:
   std::mutex mutex_;
@@ -250,6 +254,36 @@ TEST_CASE("a client that does not take its response is cut off") {
   c.get("/big");
   for (int i = 0; i < 2000 && server.connections() > 0; ++i) std::this_thread::sleep_for(10ms);
   CHECK(server.connections() == 0);
+}
+
+TEST_CASE("answers that nobody takes are bounded in memory") {
+  stage_handler stage;
+  http_server server({.max_bodies_bytes = 64 << 20}, stage);
+  std::vector<client> clients;
+  for (int i = 0; i < 8; ++i) clients.emplace_back(server.port()).get("/big");
+  for (int i = 0; i < 2000 && (stage.big < 8 || server.connections() > 1); ++i)
+    std::this_thread::sleep_for(10ms);
+  CHECK(stage.big == 8);
+  CHECK(server.connections() == 1);
+}
+
+TEST_CASE("bodies beyond the budget of all are answered 503, small ones still find room") {
+  stage_handler stage;
+  http_server server({.max_body_bytes = 1 << 20, .max_bodies_bytes = 2 << 20}, stage);
+  const std::string head = "POST /echo HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n";
+  std::vector<client> greedy;
+  for (int i = 0; i < 6; ++i) {
+    greedy.emplace_back(server.port()).send(head + std::string(900'000, 'x'));  // and never the rest
+    client small(server.port());
+    small.post("/echo", "still served");
+    CHECK(small.receive().status == 200);
+  }
+  int refused = 0;
+  for (int i = 0; i < 400 && refused < 4; ++i) {
+    const auto a = greedy[static_cast<size_t>(i) % greedy.size()].receive(50ms);
+    refused += a.status == 503 && a.has("Retry-After: 1\r\n");
+  }
+  CHECK(refused == 4);
 }
 
 TEST_CASE("HTTP/1.0, HEAD and Connection: close are honoured") {

@@ -1,0 +1,52 @@
+// What a gateway's clients asked for and how long each step took, by model and by batch size, as the
+// statistics extension of KServe V2 tells it. Written by the gateway, read by HTTP threads.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "actors/gateway.hpp"
+#include "messages/ids.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+struct timed_count {
+  uint64_t count = 0;
+  duration total{};
+  void add(duration d);  ///< clocks of two nodes may make it negative: then 0
+  bool operator==(const timed_count&) const = default;
+};
+
+struct model_statistics {
+  /// Of a request's time: waiting, for the batch and for the device; its input on the way to the device;
+  /// running; its output on the way back.
+  struct steps {
+    timed_count queue, compute_input, compute_infer, compute_output;
+  };
+  time_point last_inference = never;
+  uint64_t inferences = 0;  ///< rows of requests that were answered
+  uint64_t executions = 0;  ///< batches
+  timed_count success, fail;
+  steps requests;                     ///< of successful requests
+  std::map<uint32_t, steps> batches;  ///< by rows: each batch once, but compute_output for each request
+};
+
+class inference_statistics {
+ public:
+  /// A batch ran that had requests of this gateway.
+  void executed(model_id model, uint32_t rows, const batch_times& times);
+  /// A request of `rows` rows has its fate.
+  void answered(model_id model, uint32_t rows, const outcome& how);
+
+  model_statistics of(model_id model) const;
+
+ private:
+  model_statistics& at(model_id model);
+
+  mutable std::mutex mutex_;
+  std::vector<model_statistics> models_;  // by id
+};
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "actors/kserve_documents.hpp"
+
+#include <doctest/doctest.h>
+
+namespace troupe {
+namespace {
+
+catalog::entry model(uint32_t slots) {
+  catalog::entry e;
+  e.name = "mlp";
+  e.slo = 50ms;
+  e.max_batch = 16;
+  e.signature = {{{"x", data_type::fp32, {3, 4}}}, {{"y", data_type::bytes, {}}}};
+  e.slots = slots;
+  return e;
+}
+
+TEST_CASE("a configuration has the types and shapes of one row") {
+  CHECK(
+      format_model_config(model(1)) ==
+      R"({"name":"mlp","platform":"troupe_onnx","backend":"troupe","version_policy":{"latest":{"num_versions":1}},)"
+      R"("max_batch_size":16,"input":[{"name":"x","data_type":"TYPE_FP32","dims":[3,4]}],)"
+      R"("output":[{"name":"y","data_type":"TYPE_STRING","dims":[]}],"dynamic_batching":{},)"
+      R"("parameters":{"slo_ms":{"string_value":"50.0"}}})");
+}
+
+TEST_CASE("the index tells which models can be asked now, and why others cannot") {
+  auto loading = model(0);
+  loading.signature = {};
+  const std::vector models{model(1), model(0), loading};
+  CHECK(format_repository_index(models, true) ==
+        R"([{"name":"mlp","version":"1","state":"READY","reason":""}])");
+  CHECK(format_repository_index(models, false) ==
+        R"([{"name":"mlp","version":"1","state":"READY","reason":""},)"
+        R"({"name":"mlp","version":"1","state":"UNAVAILABLE","reason":"no worker has it at the moment"},)"
+        R"({"name":"mlp","version":"1","state":"LOADING","reason":""}])");
+}
+
+TEST_CASE("statistics are counts and nanoseconds, and the last inference is in wall-clock time") {
+  model_statistics m;
+  m.last_inference = time_point{10s};
+  m.inferences = 5;
+  m.executions = 2;
+  m.success = {3, 7us};
+  m.batches[4].compute_infer = {2, 5us};
+  CHECK(
+      format_statistics({{"mlp", m}}, time_point{-1000s}) ==
+      R"({"model_stats":[{"name":"mlp","version":"1","last_inference":1010000,"inference_count":5,"execution_count":2,)"
+      R"("inference_stats":{"success":{"count":3,"ns":7000},"fail":{"count":0,"ns":0},"queue":{"count":0,"ns":0},)"
+      R"("compute_input":{"count":0,"ns":0},"compute_infer":{"count":0,"ns":0},"compute_output":{"count":0,"ns":0},)"
+      R"("cache_hit":{"count":0,"ns":0},"cache_miss":{"count":0,"ns":0}},)"
+      R"("batch_stats":[{"batch_size":4,"compute_input":{"count":0,"ns":0},"compute_infer":{"count":2,"ns":5000},)"
+      R"("compute_output":{"count":0,"ns":0}}]}]})");
+  CHECK(format_statistics({}, time_point{}) == R"({"model_stats":[]})");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,143 @@
+#include "transport/http_request_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using stage = http_request_reader::stage;
+
+struct answer {
+  std::vector<http_received> requests;
+  http_response refusal{.status = 0, .headers = {}, .body = {}};
+};
+
+/// Feeds `bytes` in pieces of `piece`, as a connection would.
+answer read(std::string_view bytes, size_t piece, http_reader_limits limits = {},
+            uint64_t budget_bytes = 1 << 20) {
+  body_budget budget(budget_bytes);
+  answer a;
+  {
+    http_request_reader reader(limits, budget);
+    std::string buffer;
+    for (size_t at = 0; at < bytes.size(); at += piece) {
+      buffer += bytes.substr(at, piece);
+      for (size_t used = 1; used > 0 && !buffer.empty();) {
+        used = reader.put(buffer);
+        buffer.erase(0, used);
+        if (reader.where() == stage::refused) {
+          a.refusal = reader.refusal();
+          return a;
+        }
+        if (reader.where() == stage::complete) {
+          a.requests.push_back(reader.take());
+          used = 1;
+        }
+      }
+    }
+    for (auto& r : a.requests) r.share.reset();
+  }
+  CHECK(budget.in_use() == 0);
+  return a;
+}
+
+unsigned refused(std::string_view bytes, http_reader_limits limits = {}) {
+  const auto whole = read(bytes, bytes.size(), limits).refusal.status;
+  CHECK(read(bytes, 1, limits).refusal.status == whole);
+  return whole;
+}
+
+TEST_CASE("requests are cut out of a stream, however it is cut into pieces") {
+  const std::string_view stream =
+      "POST /a/b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nAccept-Encoding: gzip\r\n\r\nhello"
+      "GET / HTTP/1.0\r\n\r\n"
+      "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: "
+      "close\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+      "HEAD /d HTTP/1.1\r\n\r\n";
+  for (size_t piece : {1, 2, 3, 7, 50, 1000}) {
+    CAPTURE(piece);
+    const auto a = read(stream, piece);
+    CHECK(a.refusal.status == 0);
+    REQUIRE(a.requests.size() == 4);
+    const auto& first = a.requests[0];
+    CHECK(first.request.method == "POST");
+    CHECK(first.request.path == "/a/b");
+    CHECK(first.request.query == "c=d");
+    CHECK(first.request.body == "hello");
+    CHECK(first.request.headers.find("host") == "h");
+    CHECK(first.keep_alive);
+    CHECK(first.answer_coding == http_coding::gzip);
+    CHECK(a.requests[1].http_1_0);
+    CHECK_FALSE(a.requests[1].keep_alive);
+    CHECK(a.requests[2].request.body == "abcde");
+    CHECK_FALSE(a.requests[2].keep_alive);
+    CHECK(a.requests[3].head);
+  }
+}
+
+TEST_CASE("a compressed body is inflated before anyone sees it") {
+  for (auto coding : {http_coding::gzip, http_coding::deflate}) {
+    const auto body = deflated(std::string(5000, 'x'), coding);
+    const auto head = "POST / HTTP/1.1\r\nContent-Encoding: " + std::string(to_string(coding)) +
+                      "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    CHECK(read(head + body, 10).requests.at(0).request.body == std::string(5000, 'x'));
+    CHECK(refused(head + body, {.body_bytes = 4999}) == 413);
+    CHECK(refused(head + std::string(body.size(), 'x')) == 400);
+  }
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") == 415);
+}
+
+TEST_CASE("what is too large is refused with its own status") {
+  CHECK(refused("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", {.header_bytes = 1000}) ==
+        431);
+  CHECK(refused("GET /" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n", {.body_bytes = 10}) == 413);
+  const std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(refused(chunked + "6\r\n123456\r\n6\r\n123456\r\n0\r\n\r\n", {.body_bytes = 10}) == 413);
+  CHECK(refused(chunked + "ffffffffffffffff\r\n", {.body_bytes = 10}) != 0);
+  CHECK(refused(chunked + "1;" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
+  CHECK(refused(chunked + "0\r\nTrailer: " + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
+}
+
+TEST_CASE("requests that two servers could read differently are refused") {
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd") == 400);
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") ==
+        400);
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\nabc") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\n folded: x\r\n\r\n") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\nA : x\r\n\r\n") == 400);
+}
+
+TEST_CASE("a body takes memory as it arrives, not as it is announced") {
+  body_budget budget(10 << 20);
+  http_request_reader reader({}, budget);
+  std::string_view head = "POST / HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n";
+  CHECK(reader.put(head) == head.size());
+  CHECK(reader.where() == stage::body);
+  CHECK(budget.in_use() == 0);
+  CHECK(reader.put(std::string(1000, 'x')) == 1000);
+  CHECK(budget.in_use() <= 8192);
+}
+
+TEST_CASE("a body for which there is no room is refused, and comes again later") {
+  const auto body = std::string(10'000, 'x');
+  const auto a = read("POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 15'000);
+  CHECK(a.refusal.status == 503);
+  CHECK(a.refusal.headers.find("Retry-After") == "1");
+  CHECK(read("POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 20'000).requests.size() ==
+        1);
+}
+
+TEST_CASE("a client that waits for a word before its body is noticed once") {
+  body_budget budget(1 << 20);
+  http_request_reader reader({}, budget);
+  reader.put("POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n");
+  CHECK(reader.where() == stage::body);
+  CHECK(reader.continue_expected());
+  CHECK_FALSE(reader.continue_expected());
+}
+
+}  // namespace
+}  // namespace troupe
