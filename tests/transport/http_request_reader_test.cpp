@@ -77,6 +77,15 @@ TEST_CASE("requests are cut out of a stream, however it is cut into pieces") {
   }
 }
 
+// Beast 1.74 asserts that the end of a chunked body does not begin with fewer than five bytes.
+TEST_CASE("an empty chunked body may arrive byte by byte") {
+  const auto a =
+      read("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /next HTTP/1.1\r\n\r\n", 1);
+  REQUIRE(a.requests.size() == 2);
+  CHECK(a.requests[0].request.body.empty());
+  CHECK(a.requests[1].request.path == "/next");
+}
+
 TEST_CASE("a compressed body is inflated before anyone sees it") {
   for (auto coding : {http_coding::gzip, http_coding::deflate}) {
     const auto body = deflated(std::string(5000, 'x'), coding);
