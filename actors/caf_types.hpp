@@ -48,6 +48,11 @@ struct outgoing_frame {
 };
 /// To the own control door: who takes frames and commands.
 struct open_door;
+/// To the own control door: whether a node that it wants to dial accepts connections.
+struct knock_result {
+  node_id node;
+  bool somebody = false;
+};
 
 /// From the data lane to the node actor.
 struct peer_synchronised {
@@ -71,6 +76,7 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_synchronised))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::outgoing_frame))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::open_door))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::knock_result))
 CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
 CAF_ADD_ATOM(troupe_actors, troupe, wake_atom, "wake")
 CAF_END_TYPE_ID_BLOCK(troupe_actors)
@@ -82,6 +88,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_synchronised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outgoing_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::open_door)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::knock_result)
 
 namespace troupe {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/node.hpp"
+#include "transport/tcp_probe.hpp"
 
 namespace troupe {
 namespace {
@@ -28,7 +29,7 @@ class door_actor final : public caf::event_based_actor {
               console_ = o.console;
             },
             [this](outgoing_frame& o) { dispatch(std::move(o.frame)); },
-            [this](const control_frame& f) { on_frame(f); },
+            [this](const knock_result& k) { on_knock(k); }, [this](const control_frame& f) { on_frame(f); },
             [this](const command& c) -> caf::result<command_reply> {
               auto promise = make_response_promise<command_reply>();
               if (!console_) {
@@ -48,7 +49,9 @@ class door_actor final : public caf::event_based_actor {
     caf::actor door;
     incarnation life;  ///< of its newest frame
     bool dialling = false;
+    control_frame first;  ///< to be sent once it is dialled
   };
+  static constexpr duration knock_limit = 1s;
 
   void dispatch(control_frame frame) {
     const auto to = frame.to.node;
@@ -60,10 +63,29 @@ class door_actor final : public caf::event_based_actor {
       dial(to, std::move(frame));
   }
 
+  /// CAF's middleman dials one host after the other and waits for each as long as the kernel does, minutes if
+  /// a host has no power. So somebody else looks first whether there is anybody.
   void dial(node_id to, control_frame frame) {
     auto& p = peers_[to.value];
     if (p.dialling) return;
     p.dialling = true;
+    p.first = std::move(frame);
+    const auto& there = cluster_.nodes[to.value];
+    system().spawn<caf::detached>(
+        [door = caf::actor_cast<caf::actor>(this), to, host = there.host, port = there.control_port] {
+          caf::anon_send(door, knock_result{to, accepts_connections(host, port, knock_limit)});
+        });
+  }
+
+  void on_knock(const knock_result& k) {
+    const auto to = k.node;
+    auto& p = peers_[to.value];
+    auto frame = std::move(p.first);
+    p.first = {};
+    if (!k.somebody) {
+      p.dialling = false;
+      return;
+    }
     const auto& there = cluster_.nodes[to.value];
     request(system().middleman().actor_handle(), std::chrono::seconds(5), caf::connect_atom_v, there.host,
             there.control_port)
