@@ -50,9 +50,19 @@ void model_queue::take(const request& r, time_point now) {
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
   if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
-  if (policy_->queued_rows() + r.rows > options_.max_queued_rows)
+  if (policy_->queued_rows() + r.rows > rows_that_may_wait(r, now)) {
+    door_.lost(now, r.rows);
     return give_up(handle, drop_reason::queue_full);
+  }
   policy_->add({r.deadline, r.id, r.rows, handle}, now);
+}
+
+uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
+  const auto batch = last_batch_rows_;
+  const auto patience =
+      r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
+  const auto busy = static_cast<uint32_t>(homes_.size() + 1) * batch;
+  return std::min(options_.max_queued_rows, door_.bound(now, patience, busy));
 }
 
 void model_queue::release(uint32_t handle) {
@@ -81,7 +91,7 @@ void model_queue::on_time(time_point now) {
   give_up_late_suspects(now);
   tell_candidate();
   tell_suspect(now);
-  send_drops();
+  send_drops(now);
 }
 
 time_point model_queue::next_wakeup() const {
@@ -142,6 +152,8 @@ void model_queue::on_grant(const grant& g, time_point now) {
     running.handles.push_back(t.handle);
   }
   batched_rows_ += window.rows;
+  last_batch_rows_ = window.rows;
+  door_.served(now, window.rows);
   order(g, std::move(o), std::move(running), policy_->latency()(window.rows), now);
 }
 
@@ -191,10 +203,13 @@ void model_queue::on_done(const batch_done& d, time_point now) {
     // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
     // which can still be in time. A backlog that is planned at its latest start again and again would never
     // end.
-    if (d.refused == refusal::late && requests_[handle].id != request_id{})
-      give_up(handle, drop_reason::late);
-    else
+    const auto& r = requests_[handle];
+    if (d.refused != refusal::late || r.id == request_id{}) {
       release(handle);
+      continue;
+    }
+    door_.lost(now, r.rows);
+    give_up(handle, drop_reason::late);
   }
 }
 
@@ -329,10 +344,11 @@ void model_queue::drop(const request& r, drop_reason why) {
   it->second.requests.push_back({r.id, r.attempt, why});
 }
 
-void model_queue::send_drops() {
+void model_queue::send_drops(time_point now) {
   dropped_.clear();
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
+    door_.lost(now, d.request.rows);
     give_up(d.request.handle, homes_.empty() ? drop_reason::no_capacity : d.reason);
   }
   if (!planted(bug::lose_drops))

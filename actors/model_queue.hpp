@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/shell.hpp"
+#include "policies/admission.hpp"
 #include "policies/batching.hpp"
 
 namespace troupe {
@@ -54,6 +55,7 @@ class model_queue final : public shell {
   };
 
   void take(const request& r, time_point now);
+  uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
   void release(uint32_t handle);
   void give_up(uint32_t handle, drop_reason why);
@@ -77,7 +79,7 @@ class model_queue final : public shell {
   void give_up_late_suspects(time_point now);
   void forget_gateway(node_id node, incarnation life);
   void drop(const request& r, drop_reason why);
-  void send_drops();
+  void send_drops(time_point now);
   void tell_candidate();
   void tell_suspect(time_point now);
 
@@ -94,6 +96,8 @@ class model_queue final : public shell {
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
 
   batch_window told_;
+  admission door_;
+  uint32_t last_batch_rows_ = 1;
   uint64_t sequence_ = 0;
   uint64_t next_batch_ = 1;
   std::vector<ticket> batch_;            // reused

@@ -90,6 +90,16 @@ def free_ports(n):
     return ports
 
 
+def resident_mb(pid):
+    """Memory of a process in use, in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def quantile(values, q):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(q * len(values)))] if values else math.nan
+
+
 def descendants(pid):
     """The living processes that `pid` started, and theirs."""
     found = []
@@ -186,37 +196,54 @@ class Process:
 
 
 class Cluster:
-    """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager."""
+    """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager.
+
+    `workers` names other or more workers, `doors` more gateways, `device` says what workers run on, and `model_text`
+    replaces the models."""
 
     def __init__(self, models=("mlp",), slo_ms=10000, policy='batching = "eager"',
-                 limits="node_timeout_ms = 20000", env=None):
+                 limits="node_timeout_ms = 20000", env=None, workers=("worker",), doors=(), device='kind = "cpu"',
+                 model_text=None):
         self.env = env
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-test-")
         self.file = Path(self.folder.name, "cluster.toml")
-        self.http_port, *control = free_ports(3)
+        self.http_port, control, *more = free_ports(2 + len(workers) + 2 * len(doors))
+        more = iter(more)
+        self.door_ports = {}
+        other_nodes = ""
+        for w in workers:
+            other_nodes += f"""[[node]]
+name = "{w}"
+roles = ["worker"]
+control_port = {next(more)}
+[[node.device]]
+{device}
+"""
+        for d in doors:
+            self.door_ports[d] = next(more)
+            other_nodes += f"""[[node]]
+name = "{d}"
+roles = ["gateway"]
+control_port = {next(more)}
+http_port = {self.door_ports[d]}
+"""
         self.file.write_text(f"""name = "test"
 [[node]]
 name = "head"
 roles = ["gateway", "scheduler"]
-control_port = {control[0]}
+control_port = {control}
 http_port = {self.http_port}
-[[node]]
-name = "worker"
-roles = ["worker"]
-control_port = {control[1]}
-[[node.device]]
-kind = "cpu"
-[policy]
+{other_nodes}[policy]
 {policy}
 [limits]
 {limits}
-""" + "".join(f"""[[model]]
+""" + (model_text or "".join(f"""[[model]]
 name = "{m}"
 source = "{FIXTURES / m}.onnx"
 slo_ms = {slo_ms}
 profile = "measure"
 max_batch = 16
-""" for m in models))
+""" for m in models)))
         self.url = f"http://127.0.0.1:{self.http_port}"
         self.processes = []
         self.told = collections.Counter()  # (status, error) of every answer to infer
@@ -273,9 +300,9 @@ max_batch = 16
         assert found, f"no metric {name} {labels} in:\n{text}"
         return total
 
-    def infer(self, model, body):
+    def infer(self, model, body, port=None):
         """(status, answer) of one request, over a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.http_port, timeout=PATIENCE)
         with contextlib.closing(connection):
             connection.request("POST", f"/v2/models/{model}/infer", body, {"Content-Type": "application/json"})
             response = connection.getresponse()
@@ -302,8 +329,8 @@ max_batch = 16
 class Load:
     """Clients that each send one request after the other until told to stop, and count what became of them."""
 
-    def __init__(self, cluster, fixtures, clients=8, pause=0.0, slo_ms=None):
-        self.cluster, self.fixtures, self.pause, self.slo_ms = cluster, fixtures, pause, slo_ms
+    def __init__(self, cluster, fixtures, clients=8, pause=0.0, slo_ms=None, port=None):
+        self.cluster, self.fixtures, self.pause, self.slo_ms, self.port = cluster, fixtures, pause, slo_ms, port
         self.lock = threading.Lock()
         self.results = []  # (sent at, took, status or exception, reason, right)
         self.over = threading.Event()
@@ -324,7 +351,7 @@ class Load:
         while not self.over.is_set():
             began = time.monotonic()
             try:
-                status, answer = self.cluster.infer(fixture.name, body)
+                status, answer = self.cluster.infer(fixture.name, body, self.port)
                 right = status != 200 or fixture.distance(answer, first) <= 1e-4
                 reason = answer.get("error", "")
             except (OSError, http.client.HTTPException, ValueError) as e:

@@ -1,0 +1,36 @@
+// Which requests a queue refuses at the door, so that nobody waits in vain.
+#pragma once
+#include <cstdint>
+
+#include "messages/time.hpp"
+#include "policies/rate_meter.hpp"
+
+namespace troupe {
+
+/// A queue in overload gives requests up when their time has run out: late news for whoever asked. So while
+/// more than one row in twenty is lost, it holds no more rows than leave it, at their present rate, within
+/// the time that a newcomer can wait (Little's law); the rest is refused at once. The rate is that of the
+/// last two seconds. It is measured, so it knows of slots shared with other models; and as a bounded queue
+/// still never runs dry, it stays the rate that the slots can do.
+class admission {
+ public:
+  /// Rows left the queue in a batch.
+  void served(time_point now, uint32_t rows) { served_.count(now, rows); }
+  /// Rows were refused, or given up after they had waited.
+  void lost(time_point now, uint32_t rows) { lost_.count(now, rows); }
+
+  /// How many rows may wait. `patience`: until when a newcomer's batch must have left, from now. `at_least`:
+  /// what keeps the slots busy, whatever the rate.
+  uint32_t bound(time_point now, duration patience, uint32_t at_least);
+
+ private:
+  static constexpr duration bucket = 100ms;
+  static constexpr uint32_t buckets = 20;
+  static constexpr double tolerated = 0.05;
+
+  rate_meter served_{bucket, buckets}, lost_{bucket, buckets};
+  uint32_t bound_ = ~0u;
+  time_point bound_until_ = long_ago;
+};
+
+}  // namespace troupe

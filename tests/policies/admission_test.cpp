@@ -1,0 +1,50 @@
+#include "policies/admission.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+constexpr uint32_t unbounded = ~0u;
+
+time_point at(duration d) { return time_point{1h + d}; }
+
+/// Seconds of a steady stream, in steps of 10 ms.
+void pass(admission& a, duration from, duration to, uint32_t served, uint32_t lost) {
+  for (auto t = from; t < to; t += 10ms) {
+    a.served(at(t), served);
+    if (lost > 0) a.lost(at(t), lost);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("while next to nothing is lost everybody may wait") {
+  admission a;
+  CHECK(a.bound(at(0s), 100ms, 10) == unbounded);
+  pass(a, 0s, 3s, 40, 1);
+  CHECK(a.bound(at(3s), 100ms, 10) == unbounded);
+}
+
+TEST_CASE("in overload so many may wait as leave within a newcomer's patience") {
+  admission a;
+  pass(a, 0s, 3s, 4, 16);  // 400 rows a second, of 2000
+  CHECK(a.bound(at(3s), 100ms, 10) == 40);
+  CHECK(a.bound(at(3200ms), 50ms, 10) == doctest::Approx(20).epsilon(0.15));
+}
+
+TEST_CASE("what keeps the slots busy may always wait") {
+  admission a;
+  pass(a, 0s, 3s, 4, 16);
+  CHECK(a.bound(at(3s), 100ms, 64) == 64);
+  CHECK(a.bound(at(3200ms), -1s, 64) == 64);
+}
+
+TEST_CASE("the bound is gone two seconds after the overload") {
+  admission a;
+  pass(a, 0s, 3s, 4, 16);
+  CHECK(a.bound(at(3s), 100ms, 10) == 40);
+  pass(a, 3s, 6s, 4, 0);
+  CHECK(a.bound(at(6s), 100ms, 10) == unbounded);
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Five times more load than the cluster can do: who is served is served in time, who is not is told so at once.
+
+    tests/tools/overload_test.py build/release/troupe           what ctest runs: status codes, memory, the books
+    tests/tools/overload_test.py build/release/troupe --full    30 s, and the figures of docs/performance.md
+"""
+import http.client
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cluster
+from cluster import Cluster, ClusterTest, quantile, resident_mb
+
+# One emulated device: a batch of 16 takes 40 ms, so that 400 requests a second are all that it can do, and the load
+# generator can offer five times that on the same cores.
+CAPACITY, SLO_MS = 400, 250
+MODEL = f"""[[model]]
+name = "slow"
+slo_ms = {SLO_MS}
+profile = {{ alpha_ms = 2, beta_ms = 8 }}
+max_batch = 16
+input_bytes = 16
+output_bytes = 16
+"""
+BODY = json.dumps({"inputs": [{"name": "input", "datatype": "UINT8", "shape": [1, 16], "data": [7] * 16}]})
+FULL = "--full" in sys.argv
+if FULL:
+    sys.argv.remove("--full")
+SECONDS = 30 if FULL else 6
+
+
+def overloaded():
+    return Cluster(model_text=MODEL, device='kind = "emulated"', policy="", limits="node_timeout_ms = 20000")
+
+
+def load(c, rate, seconds):
+    done = subprocess.run([cluster.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(seconds), "--json"],
+                          capture_output=True, text=True, timeout=10 * seconds + 60)
+    return json.loads(done.stdout)["total"]
+
+
+class Sampler:
+    """A client of its own, one request after the other: what it sees of every answer."""
+
+    def __init__(self, c):
+        self.cluster, self.answers, self.over = c, [], threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.cluster.http_port, timeout=60)
+        while not self.over.is_set():
+            began = time.monotonic()
+            connection.request("POST", "/v2/models/slow/infer", BODY, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+            self.answers.append((response.status, 1000 * (time.monotonic() - began), response.headers["Retry-After"],
+                                 answer.get("reason", "")))
+            time.sleep(0.005)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *failure):
+        self.over.set()
+        self.thread.join(60)
+
+    def refused_ms(self):
+        return [ms for status, ms, *_ in self.answers if status != 200]
+
+
+class Overload(ClusterTest):
+    def test_five_times_the_capacity(self):
+        with overloaded() as c:
+            up = c.start()
+            peak = 0
+            for rate in (0.8, 0.9, 1.0, 1.1, 1.25) if FULL else (1.0,):
+                seen = load(c, rate * CAPACITY, SECONDS / 3)
+                peak = max(peak, seen["goodput_rps"])
+                print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s", file=sys.stderr)
+            heads = [up.pid_of("head"), up.pid_of("worker")]
+            load(c, 5 * CAPACITY, 2)  # what overload needs at all
+            before = [resident_mb(p) for p in heads]
+            with Sampler(c) as sampler:
+                seen = load(c, 5 * CAPACITY, SECONDS)
+            grew = max(resident_mb(p) - b for p, b in zip(heads, before))
+            refused = sampler.refused_ms()
+            print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s, "
+                  f"{seen['goodput_rps'] / peak:.3f} of the peak; refused {len(refused)} of {len(sampler.answers)} "
+                  f"sampled, in ms: median {quantile(refused, 0.5):.1f}, 99 % {quantile(refused, 0.99):.1f}; "
+                  f"memory grew by {grew:.1f} MB; {seen['drop_reasons']}", file=sys.stderr)
+            self.assertEqual(seen["failed"], 0, seen)
+            self.assertGreater(len(refused), 20, "no overload: the test proves nothing")
+            for status, _, retry_after, reason in sampler.answers:
+                self.assertIn(status, (200, 429, 503), reason)
+                if status != 200:
+                    self.assertGreaterEqual(int(retry_after), 1)
+            # Most are told at the door, not when their time has run out.
+            self.assertLess(quantile(refused, 0.5), SLO_MS / 4)
+            self.assertGreater(seen["goodput_rps"], 0.5 * peak)  # 0.95 on a quiet machine
+            self.assertLess(grew, 64)
+            self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
+            load(c, 0.5 * CAPACITY, 3)
+            after = load(c, 0.5 * CAPACITY, 3)
+            self.assertGreater(after["finished"], 0.9 * after["sent"], "the overload is over, but not for the cluster")
+
+
+if __name__ == "__main__":
+    cluster.main()
