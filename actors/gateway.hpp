@@ -78,6 +78,7 @@ class gateway final : public shell {
 
   void accept(request& r, time_point now);
   void on_drops(const drops& d, time_point now);
+  /// The answer of any attempt is the answer: a batch is a function of its inputs.
   void on_completion(const address& worker, const completion& c, time_point now);
   void on_pulled(const pulled& p, time_point now);
   void on_node_down(const node_down& d, time_point now);

@@ -7,6 +7,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -34,7 +35,7 @@ class actor_world {
   caf::actor_system system_;
 };
 
-/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms.
+/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms. A `release` makes it throw.
 class probe final : public shell {
  public:
   struct log {
@@ -45,6 +46,7 @@ class probe final : public shell {
   ~probe() override { --log_.alive; }
   void on(envelope& e, time_point now) override {
     ++log_.heard;
+    if (std::holds_alternative<release>(e.body)) throw std::runtime_error("no idea");
     if (const auto* c = std::get_if<cancel>(&e.body)) wake_at_ = now + std::chrono::milliseconds(c->id.value);
   }
   void on_time(time_point now) override {

@@ -22,7 +22,8 @@ struct hosted_probe {
   hosted_probe() {
     auto group = std::make_unique<shell_group>(beyond);
     group->add<probe>(the_probe, log);
-    host = spawn_threaded_host(world.system(), std::move(group), time, 200us, {});
+    host = spawn_threaded_host(world.system(), std::move(group), time, 200us,
+                               [this](std::string why) { broken.set_value(std::move(why)); });
   }
   ~hosted_probe() { stop(); }
   void stop() {
@@ -40,6 +41,7 @@ struct hosted_probe {
   machine_clock time{24h};
   probe::log log;
   actor_world world;
+  std::promise<std::string> broken;
   caf::actor host;
 };
 
@@ -75,6 +77,13 @@ TEST_CASE("threaded_host: wakes a shell when it asked for it, not before and not
   CHECK(h.log.woke_late_by_ns < 1'000'000'000);  // on a busy machine
 }
 
+TEST_CASE("threaded_host: a shell that throws ends it, with the actor, the message and the reason") {
+  hosted_probe h;
+  h.tell(release{});
+  CHECK(h.broken.get_future().get() == "model_queue 0 broke over release: no idea");
+  CHECK(eventually([&] { return h.log.alive == 0; }));
+}
+
 TEST_CASE("threaded_host: sleeps while nothing is due") {
   hosted_probe h;
   h.tell(cancel{{1000000}});
@@ -97,7 +106,7 @@ TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
                                          [&](const caf::actor&, time_point t) {
                                            if (asked++ == 0) first = t.time_since_epoch().count();
                                          },
-                                         {}, {});
+                                         {});
   const auto tell = [&](shell_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});

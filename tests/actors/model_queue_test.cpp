@@ -52,6 +52,24 @@ struct queue_stage : stage<model_queue> {
   }
 };
 
+/// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
+struct suspects_stage : queue_stage {
+  suspects_stage() {
+    tell(ready(1, 20));
+    arrive(1);
+    arrive(2);
+    grant_slot(0);
+    lost = out.one<batch_order>();
+    arrive(3);
+    out.forget();
+    tell(node_down{worker_node, {12}});
+  }
+  void grant_alone(uint32_t slot = 1, uint64_t life = 20) {
+    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, life), now, true}, the_arbiter);
+  }
+  batch_order lost;
+};
+
 std::vector<uint64_t> ids(const batch_order& o) {
   std::vector<uint64_t> out;
   for (const auto& r : o.requests) out.push_back(r.id.value);
@@ -211,23 +229,84 @@ TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, 
   CHECK(q.out.take<batch_order>().empty());
 }
 
-TEST_CASE("model_queue: the batches of a dead worker go again, and its late words change nothing") {
-  queue_stage q;
-  q.tell(ready(1, 20));
-  q.arrive(1);
-  q.arrive(2);
-  q.grant_slot(0);
-  const auto lost = q.out.one<batch_order>();
-  CHECK(q.actor.unfinished() == 1);
-  q.tell(node_down{worker_node, {12}});
+TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its late words change nothing") {
+  suspects_stage q;
+  CHECK(q.actor.unfinished() == 3);
+  q.end(q.lost);
+  CHECK(q.actor.unfinished() == 3);
+  const auto asked = q.out.take<candidate>();
+  CHECK(std::count_if(asked.begin(), asked.end(), [](const auto& c) { return c.alone && c.rows == 1; }) == 1);
+  q.grant_slot(1, 20);  // the others are served as ever
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{3});
+  for (const uint64_t id : {1, 2}) {
+    q.out.forget();
+    q.grant_alone();
+    const auto again = q.out.one<batch_order>();
+    CHECK(ids(again) == std::vector<uint64_t>{id});
+    CHECK(again.requests[0].attempt == 2);
+    CHECK(again.batch != q.lost.batch);
+    CHECK(again.start_by == at(6));
+    CHECK(q.out.one<occupied>().alone);
+    q.end(again);
+  }
+  CHECK(q.figure("troupe_queue_suspects") == 0);
+  CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+}
+
+TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
+  suspects_stage q;
+  q.grant_alone();
+  q.tell(ready(2, 30));
+  q.out.forget();
+  q.tell(node_down{worker_node, {20}});
+  const auto said = q.out.take_addressed<completion>();
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].first == the_gateway);
+  REQUIRE(said[0].second.results.size() == 1);
+  CHECK(said[0].second.results[0].id == request_id{1});
+  CHECK(said[0].second.results[0].error == failure::poison);
+  CHECK(q.out.take<drops>().empty());
   CHECK(q.actor.unfinished() == 2);
-  q.end(lost);
-  CHECK(q.actor.unfinished() == 2);
-  q.grant_slot(1, 20);
+  q.grant_alone(2, 30);
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
+  CHECK(q.figure("troupe_queue_poisoned_total") == 1);
+}
+
+TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for, is not tried") {
+  SUBCASE("late") {
+    suspects_stage q;
+    q.run_until(at(6.1));
+    const auto said = q.out.take<drops>();
+    size_t late = 0;
+    for (const auto& d : said) late += d.requests.size();
+    CHECK(late == 3);
+  }
+  SUBCASE("cancelled") {
+    suspects_stage q;
+    q.tell(cancel{{1}});
+    CHECK(q.out.one<drops>().requests[0].reason == drop_reason::cancelled);
+    q.grant_alone();
+    CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
+  }
+  SUBCASE("of a gateway that died") {
+    suspects_stage q;
+    q.tell(node_down{gateway_node, {11}});
+    q.grant_alone();
+    CHECK(q.out.take<batch_order>().empty());
+    CHECK(q.out.one<occupied>().batch == batch_id{});
+    CHECK(q.actor.unfinished() == 0);
+  }
+}
+
+TEST_CASE("model_queue: a trial that a worker refuses is tried again") {
+  suspects_stage q;
+  q.grant_alone();
+  const auto order = q.out.one<batch_order>();
+  q.end(order, refusal::busy);
+  q.grant_alone();
   const auto again = q.out.one<batch_order>();
-  CHECK(ids(again) == std::vector<uint64_t>{1, 2});
-  CHECK(again.requests[0].attempt == 2);
-  CHECK(again.batch != lost.batch);
+  CHECK(ids(again) == std::vector<uint64_t>{1});
+  CHECK(again.requests[0].attempt == 3);
 }
 
 TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {

@@ -25,8 +25,20 @@ struct arbiter_stage : stage<rank_arbiter> {
   void done(uint64_t batch, uint32_t model, uint32_t slot, double end, refusal why = refusal::none) {
     tell(batch_done{{batch}, model_id{model}, slot_id{slot}, why, 1, now, at(end), {}}, worker_of(slot));
   }
+  void suspect(uint32_t model) {
+    tell(candidate{model_id{model}, ++sequence, 1, now, never, {}, true}, queue_of(model));
+  }
+  void answer_alone(const grant& g, uint64_t batch) {
+    tell(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms, true}, queue_of(g.model.value));
+  }
   uint64_t sequence = 0;
 };
+
+slot_ready ready_on(node_id node, uint32_t slot) {
+  auto r = ready(slot);
+  r.worker.node = node;
+  return r;
+}
 
 }  // namespace
 
@@ -187,6 +199,83 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
   a.offer(0, 0, 100);
   a.run_until(at(3));
   CHECK(a.out.take<grant>().size() == 1);
+}
+
+TEST_CASE("rank_arbiter: a suspect runs when its worker has nothing else to do, and nothing runs beside it") {
+  arbiter_stage a(2);  // of one node
+  a.offer(0, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  a.offer(2, 0, 100);
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 10);
+  const auto alone = a.out.one<grant>();
+  CHECK(alone.alone);
+  CHECK(alone.model == model_id{1});
+  CHECK(alone.worker == worker_of(0));
+  a.answer_alone(alone, 5);
+  a.suspect(3);
+  CHECK(a.out.silent());
+  a.run_until(at(20));
+  a.done(5, 1, 0, 20);
+  const auto next = a.out.one<grant>();  // the other suspect, before the node is given back
+  CHECK(next.alone);
+  CHECK(next.model == model_id{3});
+  a.answer_alone(next, 6);
+  a.done(6, 3, 0, 20);
+  const auto after = a.out.one<grant>();
+  CHECK_FALSE(after.alone);
+  CHECK(after.model == model_id{2});
+}
+
+TEST_CASE("rank_arbiter: a promise made before a suspect came is kept first") {
+  arbiter_stage a;
+  a.offer(0, 0, 100);
+  const auto promised = a.out.one<grant>();
+  a.suspect(1);
+  CHECK(a.out.silent());
+  a.answer(promised, 1, 10);
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 10);
+  CHECK(a.out.one<grant>().alone);
+}
+
+TEST_CASE("rank_arbiter: the least busy node is kept free for a suspect, and the others go on") {
+  arbiter_stage a(2);
+  a.tell(ready_on(node_id{7}, 2));
+  a.offer(0, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  CHECK(a.out.one<grant>().slot == slot_id{2});
+  a.offer(2, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+}
+
+TEST_CASE("rank_arbiter: a suspect that kills its worker ends its quarantine with it") {
+  arbiter_stage a;
+  a.suspect(1);
+  a.answer_alone(a.out.one<grant>(), 5);
+  a.tell(node_down{worker_node, {12}});
+  a.tell(ready(0, 13));
+  a.offer(0, 0, 100);
+  const auto g = a.out.one<grant>();
+  CHECK_FALSE(g.alone);
+  CHECK(g.worker == worker_of(0, 13));
+}
+
+TEST_CASE("rank_arbiter: a suspect that has gone gives its node back") {
+  arbiter_stage a;
+  a.suspect(1);
+  const auto g = a.out.one<grant>();
+  SUBCASE("its queue has none any more") {
+    a.tell(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
+  }
+  SUBCASE("it ran") {
+    a.answer_alone(g, 5);
+    a.done(5, 1, 0, 3);
+  }
+  a.offer(0, 0, 100);
+  CHECK_FALSE(a.out.one<grant>().alone);
 }
 
 TEST_CASE("rank_arbiter: a new life knows neither slots nor queues, and hears no older queue") {

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Workers that are killed, frozen or hours ahead: requests end, outputs are right, the books balance."""
+import http.client
+import json
 import os
 import signal
+import threading
 import time
 
 import cluster
@@ -11,6 +14,19 @@ from cluster import Cluster, ClusterTest, Fixture, Load
 SLO_S, TIMEOUT_S, MACHINE_S = 2, 1, 20
 LIMITS = f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = 1000"
 MODELS = ("mlp", "resnet_a")
+EMULATED = """[[model]]
+name = "slow"
+slo_ms = 60000
+profile = { alpha_ms = 1, beta_ms = 20 }
+max_batch = 16
+input_bytes = 8
+output_bytes = 8
+"""
+
+
+def emulated_body(text):
+    data = list(text.encode().ljust(8, b"."))
+    return json.dumps({"inputs": [{"name": "input", "datatype": "UINT8", "shape": [1, 8], "data": data}]})
 
 
 class Faults(ClusterTest):
@@ -80,6 +96,93 @@ class Faults(ClusterTest):
             self.assert_books_balance(c)
             lives.append(self.life_of(c, "worker"))
             self.assertGreater(lives[1], lives[0], "a frozen node must begin a new life")
+
+    def test_while_one_of_two_workers_is_frozen_the_other_serves(self):
+        fixtures = [Fixture(m) for m in MODELS]
+        with Cluster(MODELS, SLO_S * 1000, limits=LIMITS, workers=("left", "right")) as c:
+            up = c.start()
+            left = up.pid_of("left")
+            with Load(c, fixtures) as load:
+                load.wait_finished(50)
+                os.kill(left, signal.SIGSTOP)
+                up.wait_error("event=node_down node=left")
+                load.wait_finished(50)
+                self.assertEqual(c.metric("troupe_slots"), 1)
+                os.kill(left, signal.SIGCONT)
+                end = time.monotonic() + cluster.PATIENCE
+                while c.metric("troupe_slots") < 2 and time.monotonic() < end:
+                    time.sleep(0.05)
+                load.wait_finished(50)
+            self.assert_requests_ended(load)
+            self.assert_books_balance(c)
+            self.assertEqual(c.metric("troupe_slots"), 2)
+            self.assertEqual(c.metric_of("left", "troupe_node_restarts_total"), 0)
+
+    def test_a_killed_gateway_is_forgotten_and_another_goes_on(self):
+        fixtures = [Fixture(m) for m in MODELS]
+        # The deferred policy lets requests wait: the scheduler has many of the door's when that dies.
+        with Cluster(MODELS, SLO_S * 1000, 'batching = "deferred"\nmargin_us = 300000', LIMITS, doors=("door",)) as c:
+            up = c.start()
+            doomed = Load(c, fixtures, clients=16, port=c.door_ports["door"])
+            with Load(c, fixtures, clients=4) as load, doomed:
+                doomed.wait_finished(50)
+                end = time.monotonic() + cluster.PATIENCE
+                while c.metric("troupe_queue_requests") < 8:
+                    self.assertLess(time.monotonic(), end, "the clients never wait all at once")
+                    time.sleep(0.01)
+                os.kill(up.pid_of("door"), signal.SIGKILL)
+                up.wait_error("event=node_down node=door")
+                load.wait_finished(20)
+                doomed.stop()
+            self.assertTrue(all(right for *_, right in load.results + doomed.results), "a wrong output")
+            self.assertGreater(load.count(200), 0.9 * len(load.results), load.summary())
+            self.assertGreater(c.metric("troupe_lost_with_gateway_total"), 0)
+            for name in ("troupe_queue_requests", "troupe_queue_running_batches"):
+                self.wait_metric(c, name, 0)
+            self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
+            self.wait_metric(c, "troupe_requests_in_flight", 0)
+            up.wait_node("door")  # `up` has started it again
+            end = time.monotonic() + cluster.PATIENCE
+            while (code := self.ask(c, fixtures[0], c.door_ports["door"])) != 200:
+                self.assertLess(time.monotonic(), end, code)
+                time.sleep(0.1)
+
+    def test_a_request_that_kills_two_workers_is_poison_and_the_others_are_served(self):
+        with Cluster(model_text=EMULATED, device='kind = "emulated"', workers=("left", "right"), limits=LIMITS,
+                     policy='batching = "eager"', env={"TROUPE_TEST_ABORT_ON": "poison"}) as c:
+            up = c.start()
+            answers = []
+
+            def ask(text):
+                answers.append((text, *c.infer("slow", emulated_body(text))))
+            asking = [threading.Thread(target=ask, args=(t,)) for t in ["innocent"] * 7 + ["poison"] + ["innocent"] * 7]
+            for t in asking:
+                t.start()
+            for t in asking:
+                t.join(cluster.PATIENCE)
+            self.assertEqual(len(answers), 15)
+            for text, status, answer in answers:
+                if text == "poison":
+                    self.assertEqual(status, 500, answer)
+                    self.assertEqual(answer["reason"], "poison")
+                    self.assertIn("two workers died of it", answer["error"])
+                else:
+                    self.assertEqual(status, 200, answer)
+            self.assertEqual(up.output().count("was killed by SIGABRT"), 2)
+            self.assertEqual(c.metric("troupe_queue_poisoned_total"), 1)
+            self.assert_books_balance(c)
+
+    def ask(self, c, fixture, port):
+        try:
+            return c.infer(fixture.name, fixture.body(1), port)[0]
+        except (OSError, http.client.HTTPException) as e:
+            return str(e)
+
+    def wait_metric(self, c, name, value):
+        end = time.monotonic() + cluster.PATIENCE
+        while (now := c.metric(name)) != value:
+            self.assertLess(time.monotonic(), end, f"{name} stays at {now}")
+            time.sleep(0.05)
 
     def test_nodes_whose_clocks_are_hours_apart_keep_deadlines(self):
         fixtures = [Fixture(m) for m in MODELS]
