@@ -224,13 +224,17 @@ void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
 void model_queue::on_slot(const slot_ready& s) {
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
-    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
+    auto& at = homes_[s.slot];
+    if (at.node != s.worker.node || at.life != s.worker.life) door_ = {};  // its rate was that of others
+    at = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
     fit_to_homes();
   }
 }
 
 void model_queue::forget_homes(node_id node, incarnation life) {
-  std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
+  const auto gone =
+      std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
+  if (gone > 0) door_ = {};
   fit_to_homes();
 }
 
@@ -279,7 +283,8 @@ void model_queue::suspect(batch_id id, const running_batch& batch, time_point no
 void model_queue::wait_for_trial(uint32_t handle) {
   if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
   const auto earlier = [&](uint32_t a, uint32_t b) {
-    return latest_start(requests_[a]) < latest_start(requests_[b]);
+    return std::pair(latest_start(requests_[a]), requests_[a].id) <
+           std::pair(latest_start(requests_[b]), requests_[b].id);
   };
   suspects_.insert(std::upper_bound(suspects_.begin(), suspects_.end(), handle, earlier), handle);
 }

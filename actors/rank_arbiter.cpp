@@ -43,6 +43,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c) {
 }
 
 void rank_arbiter::on_time(time_point now) {
+  try_suspects(now);
   matches_.clear();
   policy_->poll(now, matches_);
   for (const auto& m : matches_) {
@@ -53,7 +54,6 @@ void rank_arbiter::on_time(time_point now) {
     q.granted = s.worker;
     send(q.owner, grant{m.model, q.sequence, m.slot, *q.granted, m.free_at});
   }
-  try_suspects(now);
 }
 
 void rank_arbiter::on_suspect(const address& from, const candidate& c) {
