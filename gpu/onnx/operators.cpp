@@ -8,6 +8,7 @@ namespace troupe::onnx {
 void build_batch_normalization(plan_builder&);
 void build_binary(plan_builder&);
 void build_cast(plan_builder&);
+void build_compare(plan_builder&);
 void build_concat(plan_builder&);
 void build_constant_of_shape(plan_builder&);
 void build_conv(plan_builder&);
@@ -21,6 +22,7 @@ void build_global_pool(plan_builder&);
 void build_identity(plan_builder&);
 void build_layer_normalization(plan_builder&);
 void build_matmul(plan_builder&);
+void build_not(plan_builder&);
 void build_pad(plan_builder&);
 void build_pool(plan_builder&);
 void build_reduce_mean(plan_builder&);
@@ -52,6 +54,7 @@ constexpr operator_entry table[] = {
     {"ConvTranspose", 2, 3, build_conv_transpose, head},
     {"Div", 2, 2, build_binary},
     {"Dropout", 1, 3, build_dropout},
+    {"Equal", 2, 2, build_compare},
     {"Erf", 1, 1, build_unary},
     {"Exp", 1, 1, build_unary},
     {"Expand", 2, 2, build_expand},
@@ -60,14 +63,19 @@ constexpr operator_entry table[] = {
     {"Gemm", 2, 3, build_gemm, head},
     {"GlobalAveragePool", 1, 1, build_global_pool},
     {"GlobalMaxPool", 1, 1, build_global_pool},
+    {"Greater", 2, 2, build_compare},
+    {"GreaterOrEqual", 2, 2, build_compare},
     {"HardSigmoid", 1, 1, build_unary},
     {"HardSwish", 1, 1, build_unary},
     {"Identity", 1, 1, build_identity},
     {"LayerNormalization", 2, 3, build_layer_normalization, head},
     {"LeakyRelu", 1, 1, build_unary},
+    {"Less", 2, 2, build_compare},
+    {"LessOrEqual", 2, 2, build_compare},
     {"MatMul", 2, 2, build_matmul, head},
     {"MaxPool", 1, 1, build_pool},
     {"Mul", 2, 2, build_binary},
+    {"Not", 1, 1, build_not},
     {"Pad", 2, 3, build_pad},
     {"Pow", 2, 2, build_binary},
     {"ReduceMean", 1, 1, build_reduce_mean},

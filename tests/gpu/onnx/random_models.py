@@ -139,6 +139,19 @@ def where(m):
     m.output(m.node("Where", [condition, y, z]))
 
 
+def compare(op):
+    def make(m):
+        if op.endswith("OrEqual"):
+            m.opset = max(m.opset, 12)
+        dtype = m.one_of(FLOAT, INT64, INT32, *([BOOL] if op == "Equal" else []))
+        m.output(m.node(op, operands(m, -1, 1, dtype)))
+    return make
+
+
+def not_(m):
+    m.output(m.node("Not", [m.input(m.dims(0, 3), BOOL)]))
+
+
 def cast(m):
     source, target = m.one_of(FLOAT, INT64, INT32, BOOL), m.one_of(FLOAT, INT64, INT32, BOOL)
     m.output(m.node("Cast", [m.input(m.dims(0, 3), source)], to=helper.np_dtype_to_tensor_dtype(np.dtype(target))))
@@ -454,6 +467,7 @@ OPERATORS = {
     "Relu": unary("Relu"), "LeakyRelu": unary("LeakyRelu", alpha=number(0, 0.5)), "Sigmoid": unary("Sigmoid"),
     "HardSigmoid": unary("HardSigmoid", alpha=number(0.1, 0.5), beta=number(0.2, 0.7)), "HardSwish": hard_swish,
     "Tanh": unary("Tanh"), "Sqrt": unary("Sqrt", 0.1), "Exp": unary("Exp"), "Erf": unary("Erf"), "Clip": clip,
+    **{op: compare(op) for op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")}, "Not": not_,
     "Where": where, "Cast": cast, "Conv": conv, "ConvTranspose": conv_transpose, "MaxPool": max_pool,
     "AveragePool": average_pool, "GlobalAveragePool": global_pool("GlobalAveragePool"),
     "GlobalMaxPool": global_pool("GlobalMaxPool"), "MatMul": matmul, "Gemm": gemm,
@@ -597,6 +611,11 @@ def transformer(m):
         elif kind == "broadcast":  # shapes that the graph computes
             dims = m.node("Shape", [x])
             ones = m.node("ConstantOfShape", [dims], value=numpy_helper.from_array(np.float32([0.5])))
+            if m.maybe():  # as exporters write an expand with -1 for "as it is"
+                wanted = m.ints([-1, -1, width])
+                kept = m.node("Equal", [wanted, m.node("Mul", [m.node("ConstantOfShape", [m.ints([3])], value=
+                              numpy_helper.from_array(np.int64([1]))), m.constant(np.int64(-1))])])
+                dims = m.node("Where", [kept, dims, wanted])
             row = m.node("Expand", [m.weights([1, 1, width]), dims])
             names.append(m.node("Add", [m.node("Mul", [x, ones]), row]))
     if not m.nodes:
