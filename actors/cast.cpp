@@ -89,6 +89,10 @@ void cast::spawn_shells(const world& w) {
   if (me.has(node_role::gateway)) {
     gateway::options o;
     for (const auto& m : cluster_.models) o.models.push_back(m.name);
+    for (const auto& t : cluster_.tenants) {
+      o.tenants.push_back(t.name);
+      o.quotas.push_back({t.rate_rps, t.burst, t.concurrency});
+    }
     o.scheduler = scheduler;
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;

@@ -8,7 +8,7 @@
 namespace troupe {
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
-    : shell(self, out), options_(o), memory_(memory), clients_(clients) {
+    : shell(self, out), options_(o), memory_(memory), clients_(clients), tenants_(o.quotas) {
   latency_.resize(o.models.size());
   submits_.resize(o.models.size());
 }
@@ -42,6 +42,13 @@ void gateway::accept(request& r, time_point now) {
   if (draining_) return refuse(drop_reason::draining);
   if (!scheduler_up_) return refuse(drop_reason::no_capacity);
   if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
+  if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted) {
+    give_back(r.input);
+    outcome over{outcome::fate::dropped, drop_reason::quota, failure::none, {}, 0, {}};
+    over.retry_after = asked.retry_after;
+    return settle(f, over, now);
+  }
+  f.counted = true;
   submits_[r.model.value].requests.push_back(r);
   expect_by(r.deadline + options_.timeout, r.id);
   flights_.emplace(r.id, std::move(f));
@@ -219,6 +226,7 @@ void gateway::settle(flight& f, outcome how, time_point now) {
   const auto model = f.asked.model;
   how.arrival = f.asked.arrival;
   how.latency = now - f.asked.arrival;
+  if (f.counted) tenants_.leave(f.asked.tenant);
   how.times = f.times;
   switch (how.kind) {
     case outcome::fate::finished:
@@ -261,6 +269,17 @@ void gateway::report(std::vector<metric>& out) const {
   add("troupe_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
+  for (size_t i = 0; i < options_.tenants.size(); ++i) {
+    const auto& name = options_.tenants[i];
+    const auto& b = tenants_.books()[i];
+    add("troupe_tenant_requests_admitted_total", {{"tenant", name}}, static_cast<double>(b.admitted),
+        counter);
+    add("troupe_tenant_requests_refused_total", {{"tenant", name}, {"limit", "rate"}},
+        static_cast<double>(b.over_rate), counter);
+    add("troupe_tenant_requests_refused_total", {{"tenant", name}, {"limit", "concurrency"}},
+        static_cast<double>(b.over_concurrency), counter);
+    add("troupe_tenant_requests_in_flight", {{"tenant", name}}, static_cast<double>(b.in_flight), gauge);
+  }
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < books.size() && i < options_.models.size(); ++i) {
     const auto& name = options_.models[i];

@@ -11,6 +11,7 @@
 #include "actors/shell.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
+#include "policies/tenant_limits.hpp"
 
 namespace troupe {
 
@@ -25,7 +26,8 @@ struct outcome {
   duration latency{};                      ///< from its arrival
   std::string_view detail{};               ///< of a device_error; valid during the call only
   time_point arrival = never;
-  batch_times times{};  ///< of the batch that it ran in, if it came to that
+  batch_times times{};     ///< of the batch that it ran in, if it came to that
+  duration retry_after{};  ///< of a drop for its quota: not earlier than that
 };
 
 /// Where answers go: HTTP, or a simulated client.
@@ -41,8 +43,10 @@ class client_port {
 class gateway final : public shell {
  public:
   struct options {
-    std::vector<std::string> models;  ///< names by id, for metrics
-    node_id scheduler;                ///< where the model queues live
+    std::vector<std::string> models;   ///< names by id, for metrics
+    std::vector<std::string> tenants;  ///< likewise, by `request::tenant` less one
+    std::vector<tenant_quota> quotas;  ///< of the tenants
+    node_id scheduler;                 ///< where the model queues live
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     duration timeout = 1s;                  ///< after the deadline
@@ -69,6 +73,7 @@ class gateway final : public shell {
     std::vector<std::byte> pulled;
     uint32_t batch_rows = 0;
     batch_times times{};
+    bool counted = false;  // against its tenant's quota
   };
   struct expiry {
     time_point at;
@@ -99,6 +104,7 @@ class gateway final : public shell {
   bool draining_ = false;
   bool scheduler_up_ = false;
   ledger ledger_;
+  tenant_limits tenants_;
   std::vector<latency_histogram> latency_;          // by model, of finished requests
   std::unordered_map<request_id, flight> flights_;  // the request table
   std::unordered_map<request_id, region_ref>

@@ -40,7 +40,8 @@ http_response refusal_response(const outcome& how) {
   }
   http_response r;
   r.status = status;
-  if (status == 429 || status == 503) r.headers.add("Retry-After", "1");
+  if (status == 429 || status == 503)
+    r.headers.add("Retry-After", std::to_string(std::max<int64_t>(1, (how.retry_after + 1s - 1ns) / 1s)));
   r.body = nlohmann::json{{"error", text}, {"reason", reason}}.dump();
   return r;
 }
@@ -75,7 +76,8 @@ void http_clients::answer(request_id id, const outcome& how) {
   w.reply.send(std::move(r));
 }
 
-http_api::http_api(parts p) : parts_(std::move(p)) {
+http_api::http_api(parts p) : parts_(std::move(p)), authorisation_(parts_.cluster) {
+  router_.set_guard(&authorisation_);
   add_models();  // the most asked for first
   add_health();
   add_repository();
@@ -174,6 +176,7 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.id = parts_.cast.next_request_id();
   r.model = model->model;
   r.rows = asked->rows;
+  r.tenant = request.tenant;
   r.arrival = arrival;
   r.deadline = arrival + std::min(model->slo, asked->patience.value_or(model->slo));
   r.input = room->region;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "actors/authorisation.hpp"
 #include "actors/cast.hpp"
 #include "actors/inference_statistics.hpp"
 #include "actors/metrics.hpp"
@@ -62,6 +63,7 @@ class http_api {
   explicit http_api(parts p);
 
   http_handler& handler() { return router_; }
+  authorisation& keys() { return authorisation_; }
 
  private:
   void add_health();
@@ -81,6 +83,7 @@ class http_api {
   std::optional<catalog::entry> find_loaded(const path_parameters& path, http_reply& reply) const;
 
   parts parts_;
+  authorisation authorisation_;
   http_router router_;
 };
 

@@ -50,7 +50,9 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.name = root.name("name");
   spec.policy = read_policy(root);
   spec.limits = read_limits(root);
-  spec.nodes = read_nodes(root);
+  spec.security = read_security(root, directory);
+  spec.tenants = read_tenants(root, directory, spec.security);
+  spec.nodes = read_nodes(root, spec.security);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);
   out.problems = in.finish();

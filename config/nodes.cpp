@@ -52,11 +52,14 @@ node_spec read_node(section& s) {
   node_spec n;
   n.name = s.name("name");
   n.host = s.text("host", "127.0.0.1", "a host's name or address");
+  n.listen = s.text("listen", n.host, "an address of that host, \"0.0.0.0\" for all");
   n.control_port = static_cast<uint16_t>(s.integer("control_port", 1, 65535));
   for (const auto r : s.choices("roles", role_names, true)) n.roles.push_back(static_cast<node_role>(r));
   if (n.has(node_role::gateway)) {
     n.http_port = static_cast<uint16_t>(s.integer("http_port", 1, 65535));
+    n.http_listen = s.text("http_listen", n.listen, "an address of that host, \"0.0.0.0\" for all");
   } else {
+    s.unused("http_listen", n.roles.empty() ? "" : "only a gateway listens for HTTP; remove the key");
     s.unused("http_port", n.roles.empty()
                               ? ""
                               : "only a gateway listens for HTTP; add the role \"gateway\" or remove "
@@ -149,7 +152,7 @@ void require_roles(section& root, const std::vector<section*>& sections,
 
 }  // namespace
 
-std::vector<node_spec> read_nodes(section& root) {
+std::vector<node_spec> read_nodes(section& root, const security_spec& security) {
   const auto sections = root.tables("node");
   std::vector<node_spec> nodes;
   collisions taken;
@@ -158,6 +161,7 @@ std::vector<node_spec> read_nodes(section& root) {
     taken.add(*s, nodes.back());
   }
   require_roles(root, sections, nodes);
+  check_listening(sections, nodes, security);
   return nodes;
 }
 

@@ -164,6 +164,32 @@ std::string section::text(std::string_view key, std::optional<std::string> fallb
   return keep(key, fallback.value_or(""));
 }
 
+bool section::flag(std::string_view key, bool fallback) {
+  note(key);
+  if (!has(key)) return keep(key, fallback);
+  if (const auto* given = from_->table->get(key)->as_boolean()) return keep(key, given->get());
+  must_be(key, "true or false");
+  return keep(key, fallback);
+}
+
+std::vector<std::string> section::texts(std::string_view key) {
+  note(key);
+  std::vector<std::string> out;
+  if (!has(key)) return out;
+  const auto* given = from_->table->get(key)->as_array();
+  bool good = given != nullptr;
+  for (size_t i = 0; good && i < given->size(); ++i) {
+    const auto* text = given->get(i)->as_string();
+    good = text != nullptr && !text->get().empty();
+    if (good) out.push_back(text->get());
+  }
+  if (!good) {
+    must_be(key, "an array of texts");
+    out.clear();
+  }
+  return keep(key, out);
+}
+
 std::string section::name(std::string_view key, std::optional<std::string> fallback) {
   note(key);
   if (!has(key) && fallback) return keep(key, *fallback);

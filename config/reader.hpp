@@ -36,6 +36,9 @@ class section {
   /// Not empty, unless the fallback is. `expected` is for the messages.
   std::string text(std::string_view key, std::optional<std::string> fallback = {},
                    std::string_view expected = "a text");
+  bool flag(std::string_view key, bool fallback);
+  /// An array of texts, none of them empty; empty if it is absent.
+  std::vector<std::string> texts(std::string_view key);
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
   /// The index of one of `choices`. `expected` is for the messages, the choices if empty.

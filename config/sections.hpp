@@ -13,8 +13,16 @@ namespace troupe {
 policy_spec read_policy(section& root);
 limit_spec read_limits(section& root);
 
+/// `[security]` and `[admin]`. Paths are relative to `directory`.
+security_spec read_security(section& root, const std::filesystem::path& directory);
+std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path& directory,
+                                      const security_spec& security);
+/// Refuses nodes that take orders from beyond this host without certificates, unless that is meant.
+void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
+                     const security_spec& security);
+
 /// Also refuses a cluster without exactly one scheduler, a gateway and a device.
-std::vector<node_spec> read_nodes(section& root);
+std::vector<node_spec> read_nodes(section& root, const security_spec& security);
 
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
 

@@ -20,7 +20,8 @@ overloaded(Fs...) -> overloaded<Fs...>;
 
 /// Shortest text that reads back to the same number: 50 for 50.0, so that both mean the same.
 std::string literal(const setting_value& value) {
-  return std::visit(overloaded{[](int64_t x) { return fmt::format("{}", x); },
+  return std::visit(overloaded{[](bool x) { return std::string(x ? "true" : "false"); },
+                               [](int64_t x) { return fmt::format("{}", x); },
                                [](double x) { return fmt::format("{}", x); },
                                [](const std::string& x) { return in_quotes(x); },
                                [](const std::vector<std::string>& xs) {

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-using setting_value = std::variant<int64_t, double, std::string, std::vector<std::string>>;
+using setting_value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 
 struct setting {
   std::string key;

@@ -147,6 +147,23 @@ class load_reader {
   bool total_given_ = false;
 };
 
+/// The share of each of the cluster's tenants: equal unless the workload says otherwise.
+std::vector<double> read_tenant_shares(section& root, const cluster_spec& cluster) {
+  std::vector<std::string_view> names;
+  for (const auto& t : cluster.tenants) names.push_back(t.name);
+  std::vector<double> shares(names.size(), 1);
+  for (auto* s : root.tables("tenant")) {
+    const auto known = s->choice("name", names);
+    const double share = s->number("share", "a number", 0, 1e9);
+    if (known) shares[*known] = share;
+  }
+  double total = 0;
+  for (const double x : shares) total += x;
+  if (total <= 0 && !shares.empty()) root.refuse("tenant", "every share is 0; nobody asks for anything");
+  for (double& x : shares) x /= total > 0 ? total : 1;
+  return shares;
+}
+
 std::vector<rate_segment> read_segments(section& root, const workload_spec& workload) {
   double base_rps = 0;
   for (const auto& l : workload.models) base_rps += l.rate_rps;
@@ -200,6 +217,7 @@ workload_reading read_workload_text(std::string_view text, const std::string& fi
     root.refuse("warmup_s", "must be shorter than duration_s, which it is part of");
   }
   spec.models = load_reader{cluster}.read(root);
+  spec.tenants = read_tenant_shares(root, cluster);
   spec.segments = read_segments(root, spec);
   spec.faults = read_faults(root, cluster, spec.length);
   spec.random_faults = read_random_faults(root);

@@ -82,6 +82,7 @@ struct workload_spec {
   duration length{};                   ///< of the whole run, warm-up included
   duration warmup{};                   ///< its requests do not count in the figures
   std::vector<model_load> models;      ///< one a model of the cluster, in its order
+  std::vector<double> tenants;         ///< share of the requests that each tenant sends; empty: nobody's
   std::vector<rate_segment> segments;  ///< ascending
   std::vector<fault_spec> faults;      ///< by time
   random_fault_spec random_faults;

@@ -120,7 +120,7 @@ class family {
   family(const cluster_spec& cluster, const up_options& options) : cluster_(cluster), options_(options) {
     sigset_t set;
     sigemptyset(&set);
-    for (int s : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&set, s);
+    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     signals_ = signalfd(-1, &set, SFD_CLOEXEC);
   }
@@ -192,6 +192,11 @@ class family {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) != sizeof info) return;
     if (info.ssi_signo == SIGCHLD) return reap();
+    if (info.ssi_signo == SIGHUP) {  // read the keys again: each node its own
+      for (const auto& c : children_)
+        if (c.alive()) kill(c.pid, SIGHUP);
+      return;
+    }
     const bool again = std::exchange(leaving_, true);
     for (auto& c : children_) c.start_at = never;
     if (again && info.ssi_signo == SIGINT) {  // Ctrl-C twice: the user will not wait

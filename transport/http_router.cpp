@@ -55,7 +55,7 @@ const std::string& path_parameters::operator[](std::string_view name) const {
 }
 
 void http_router::add(std::string method, std::string_view pattern, route_handler handler) {
-  routes_.push_back({std::move(method), split(pattern), std::move(handler)});
+  routes_.push_back({std::move(method), std::string(pattern), split(pattern), std::move(handler)});
 }
 
 void http_router::handle(http_request request, http_reply reply) {
@@ -72,6 +72,7 @@ void http_router::handle(http_request request, http_reply reply) {
     for (size_t i = 0; i < path.size(); ++i)
       if (const std::string_view name = r.segments[i]; is_placeholder(name))
         parameters.add(name.substr(1, name.size() - 2), percent_decoded(path[i]));
+    if (guard_ != nullptr && !guard_->pass(r.pattern, parameters, request, reply)) return;
     return r.handler(std::move(request), parameters, std::move(reply));
   }
   if (allowed.empty()) return reply.send(http_error_response(404, "no such path: " + request.path));

@@ -21,6 +21,15 @@ class path_parameters {
   std::vector<std::pair<std::string_view, std::string>> values_;  // names live in the router
 };
 
+/// Stands before the routes: says of a request whether it may go on, or answers it.
+class http_guard {
+ public:
+  virtual ~http_guard() = default;
+  /// `pattern`: the route that was found. True: the request goes on, `reply` is untouched. False: answered.
+  virtual bool pass(std::string_view pattern, const path_parameters& path, http_request& request,
+                    http_reply& reply) = 0;
+};
+
 /// A handler made of routes. Unknown paths answer 404, known ones with another method 405. HEAD is GET (the
 /// server leaves the body out). Routes are tried in the order they were added.
 class http_router final : public http_handler {
@@ -29,15 +38,19 @@ class http_router final : public http_handler {
 
   /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment.
   void add(std::string method, std::string_view pattern, route_handler handler);
+  /// Asked before every route's handler; null: nobody is. Outlives the router.
+  void set_guard(http_guard* guard) { guard_ = guard; }
   void handle(http_request request, http_reply reply) override;
 
  private:
   struct route {
     std::string method;
+    std::string pattern;
     std::vector<std::string> segments;  // placeholders keep their '{'
     route_handler handler;
   };
   std::vector<route> routes_;
+  http_guard* guard_ = nullptr;
 };
 
 }  // namespace troupe

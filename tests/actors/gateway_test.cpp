@@ -26,8 +26,9 @@ struct gateway_parts : client_port {
 };
 
 struct gateway_stage : gateway_parts, stage<gateway> {
-  explicit gateway_stage(size_t max_in_flight = 100)
-      : stage(the_gateway, options(max_in_flight), memory, static_cast<client_port&>(*this)) {
+  explicit gateway_stage(size_t max_in_flight = 100) : gateway_stage(options(max_in_flight)) {}
+  explicit gateway_stage(const gateway::options& o)
+      : stage(the_gateway, o, memory, static_cast<client_port&>(*this)) {
     tell(node_up{scheduler_node, {10}});
   }
   static gateway::options options(size_t max_in_flight) {
@@ -351,4 +352,55 @@ TEST_CASE("gateway: every request gets one fate and no memory is lost, whatever 
     CHECK(g.answers.size() == next - 1);
     g.check_clean();
   }
+}
+
+TEST_CASE("gateway: a tenant over its rate is refused at once and told when to come again") {
+  auto o = gateway_stage::options(100);
+  o.tenants = {"narrow"};
+  o.quotas = {{10, 2, 0}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id, uint32_t tenant) {
+    auto c = g.ask(id);
+    c.asked.tenant = tenant;
+    g.tell(c);
+  };
+  for (uint64_t id = 1; id <= 3; ++id) ask(id, 1);
+  ask(4, 0);
+  CHECK(g.open(1));
+  CHECK(g.open(2));
+  CHECK(g.fate(3).reason == drop_reason::quota);
+  CHECK(g.fate(3).retry_after == 100ms);
+  CHECK(g.open(4));
+  size_t submitted = 0;
+  for (const auto& [to, s] : g.out.take_addressed<submit>()) submitted += s.requests.size();
+  CHECK(submitted == 3);
+  for (uint64_t id : {1, 2, 4}) g.drop(id, drop_reason::late);
+  g.check_clean();
+}
+
+TEST_CASE("gateway: a tenant's place in flight is free again once its request has a fate, whichever") {
+  auto o = gateway_stage::options(100);
+  o.tenants = {"narrow"};
+  o.quotas = {{0, 1, 1}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id) {
+    auto c = g.ask(id);
+    c.asked.tenant = 1;
+    g.tell(c);
+  };
+  ask(1);
+  ask(2);
+  CHECK(g.fate(2).reason == drop_reason::quota);
+  g.drop(1, drop_reason::late);
+  ask(3);
+  CHECK(g.open(3));
+  g.fail(3, failure::device_error);
+  ask(4);
+  g.complete(4);
+  g.end_pull();
+  ask(5);
+  g.tell(client_gone{request_id{5}});
+  ask(6);
+  CHECK(g.open(6));
+  g.drop(6, drop_reason::shed);
 }

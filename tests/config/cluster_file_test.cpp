@@ -167,7 +167,7 @@ TEST_CASE("the hash depends on every value") {
                                                          {"\"head\"", "\"boss\""},
                                                          {"7701", "7799"},
                                                          {"8080", "8079"},
-                                                         {"7702", "7702\nhost = \"h\""},
+                                                         {"7702", "7702\nhost = \"localhost\""},
                                                          {"count = 2", "count = 3"},
                                                          {"count = 2", "count = 2\njitter = 0.1"},
                                                          {"name = \"m\"", "name = \"n\""},

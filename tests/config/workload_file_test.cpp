@@ -226,3 +226,17 @@ TEST_CASE("a workload that cannot be read is one problem") {
   CHECK(listed(read_workload("/nowhere/w.toml", cluster()).problems) ==
         "/nowhere/w.toml: cannot be read: No such file or directory\n");
 }
+
+TEST_CASE("tenants ask in equal shares unless the workload says otherwise") {
+  auto c = cluster();
+  const std::string load = "duration_s = 1\nrate_rps = 10\n";
+  CHECK(read_workload_text(load, "w.toml", c).spec.tenants.empty());
+  c.tenants.resize(2);
+  c.tenants[0].name = "a";
+  c.tenants[1].name = "b";
+  CHECK(read_workload_text(load, "w.toml", c).spec.tenants == std::vector<double>{0.5, 0.5});
+  const auto w = read_workload_text(load + "[[tenant]]\nname = \"b\"\nshare = 3\n", "w.toml", c);
+  CHECK(w.spec.tenants == std::vector<double>{0.25, 0.75});
+  CHECK(listed(read_workload_text(load + "[[tenant]]\nname = \"c\"\nshare = 3\n", "w.toml", c).problems)
+            .find("tenant.name") != std::string::npos);
+}

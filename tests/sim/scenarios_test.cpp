@@ -150,3 +150,23 @@ TEST_CASE("more than the slots can do is dropped, and what is served is served i
   CHECK(s.share(fate::failed) == 0);
   CHECK(s.result.total.in_slo > s.result.total.of(fate::finished) * 999 / 1000);
 }
+
+TEST_CASE("a tenant that asks for ten times its rate gets its rate, and the others do not notice") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    scenario s;
+    s.cluster.tenants.resize(2);
+    s.cluster.tenants[0].rate_rps = 7.5;  // at each of two gateways
+    s.cluster.tenants[0].burst = 1;
+    s.workload.tenants = {0.5, 0.5};
+    s.run(seed);
+    const double all = static_cast<double>(s.result.total.offered);
+    const double allowed = 2 * (7.5 * 2 + 1);  // two seconds
+    CHECK(static_cast<double>(s.result.total.of(fate::finished)) <= 0.56 * all + allowed);
+    CHECK(static_cast<double>(s.result.total.of(fate::finished)) >= 0.44 * all + 0.7 * allowed);
+    CHECK(s.share(fate::failed) == 0);
+    scenario again;
+    again.cluster = s.cluster;
+    again.workload = s.workload;
+    CHECK(again.run(seed).result.total.of(fate::finished) == s.result.total.of(fate::finished));
+  }
+}

@@ -77,5 +77,25 @@ TEST_CASE("error bodies are JSON whatever the message") {
         "{\"error\":\"a \\\"quote\\\"\\n\xEF\xBF\xBD\"}");
 }
 
+TEST_CASE("a guard sees the route that was found and its values, and what it answers goes no further") {
+  struct : http_guard {
+    bool pass(std::string_view pattern, const path_parameters& path, http_request&,
+              http_reply& reply) override {
+      seen = std::string(pattern) + " " + path["model"];
+      if (path["model"] != "secret") return true;
+      reply.send(http_error_response(403, "no"));
+      return false;
+    }
+    std::string seen;
+  } guard;
+  auto router = a_router();
+  router.set_guard(&guard);
+  CHECK(ask(router, "POST", "/v2//models/m/infer").status == 404);
+  CHECK(guard.seen == "");  // nothing of ours
+  CHECK(ask(router, "POST", "/v2/models/%6d/infer/").body == "infer(m,)");
+  CHECK(guard.seen == "/v2/models/{model}/infer m");
+  CHECK(ask(router, "GET", "/v2/models/%73ecret").status == 403);
+}
+
 }  // namespace
 }  // namespace troupe

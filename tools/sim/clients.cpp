@@ -10,6 +10,7 @@ clients::clients(const surroundings& s, const options& o)
     : around_(s),
       options_(o),
       random_(o.seed, "clients"),
+      tenant_draws_(o.seed, "tenants"),
       sources_(s.workload.models.size()),
       poison_due_(s.cluster.nodes.size()),
       books_(s.workload.models.size()) {
@@ -94,6 +95,7 @@ void clients::knock(uint64_t ticket) {
   asked.id = r.id = gateway.next_request_id();
   asked.model = r.model;
   asked.rows = r.rows;
+  asked.tenant = some_tenant();
   asked.arrival = now;
   asked.deadline = now + r.slo;
   asked.input = slot->region;
@@ -112,6 +114,15 @@ void clients::knock(uint64_t ticket) {
   }
   open_.emplace(r.id, std::move(r));
   gateway.office().tell(gateway.gateway_address(), client_request{asked});
+}
+
+uint32_t clients::some_tenant() {
+  const auto& shares = around_.workload.tenants;
+  if (shares.empty()) return 0;
+  double left = tenant_draws_.uniform();
+  uint32_t i = 0;
+  while (i + 1 < shares.size() && left >= shares[i]) left -= shares[i++];
+  return i + 1;
 }
 
 void clients::on_answer(node_id gateway, request_id id, const outcome& how) {

@@ -76,12 +76,14 @@ class clients {
   duration real_time(duration operational) const;
   void offer(size_t model);
   void knock(uint64_t ticket);
+  uint32_t some_tenant();
   void on_answer(node_id gateway, request_id id, const outcome& how);
   void end(client_request_record& r, fate how);
 
   const surroundings around_;
   const options options_;
   random_stream random_;
+  random_stream tenant_draws_;
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;
   std::vector<std::optional<arrival_process>> sources_;

@@ -1,0 +1,110 @@
+#include "actors/authorisation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "policies/api_key.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, access>, 16> table{{
+    {"/health", access::open},
+    {"/v2/health/live", access::open},
+    {"/v2/health/ready", access::open},
+    {"/v2", access::tenant},
+    {"/v2/models", access::tenant},
+    {"/v2/models/{model}", access::tenant},
+    {"/v2/models/{model}/ready", access::tenant},
+    {"/v2/models/{model}/config", access::tenant},
+    {"/v2/models/{model}/infer", access::tenant},
+    {"/v2/models/{model}/versions/{version}", access::tenant},
+    {"/v2/models/{model}/versions/{version}/ready", access::tenant},
+    {"/v2/models/{model}/versions/{version}/config", access::tenant},
+    {"/v2/models/{model}/versions/{version}/infer", access::tenant},
+    // What tells of other tenants, or changes what is served:
+    {"/metrics", access::admin},
+    {"/v2/models/{model}/stats", access::admin},
+    {"/v2/repository/index", access::admin},
+}};
+
+/// The key of "Authorization: Bearer KEY"; nothing if there is no such header.
+std::optional<std::string_view> presented_key(const http_request& request) {
+  constexpr std::string_view scheme = "bearer ";
+  const auto header = request.headers.find("Authorization");
+  if (!header || header->size() <= scheme.size()) return {};
+  for (size_t i = 0; i < scheme.size(); ++i)
+    if (((*header)[i] | 0x20) != (scheme[i] | 0x20)) return {};
+  auto key = header->substr(scheme.size());
+  while (!key.empty() && key.front() == ' ') key.remove_prefix(1);
+  while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+  return key;
+}
+
+}  // namespace
+
+access access_of(std::string_view pattern) {
+  const auto* it =
+      std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.first == pattern; });
+  return it == table.end() ? access::admin : it->second;
+}
+
+api_keys::api_keys(const cluster_spec& cluster) {
+  if (cluster.security.admin) admin = cluster.security.admin->digest;
+  for (const auto& t : cluster.tenants) tenants.push_back({t.name, t.key.digest, t.models});
+}
+
+authorisation::authorisation(const cluster_spec& cluster) : keys_(std::make_shared<api_keys>(cluster)) {}
+
+void authorisation::replace(api_keys keys) {
+  std::atomic_store(&keys_, std::shared_ptr<const api_keys>(std::make_shared<api_keys>(std::move(keys))));
+}
+
+bool authorisation::pass(std::string_view pattern, const path_parameters& path, http_request& request,
+                         http_reply& reply) {
+  const auto needed = access_of(pattern);
+  const auto keys = std::atomic_load(&keys_);
+  if (needed == access::open || keys->none()) return true;
+  if (needed == access::tenant && keys->tenants.empty()) return true;  // only administration has a key
+
+  const auto key = presented_key(request);
+  if (!key) {
+    refuse(reply, 401, "this needs a key: send the header 'Authorization: Bearer KEY'");
+    return false;
+  }
+  const auto digest = digest_of(*key);
+  if (keys->admin && same_key(digest, *keys->admin)) return true;
+  const api_keys::tenant* who = nullptr;
+  for (const auto& t : keys->tenants)
+    if (same_key(digest, t.key)) who = &t;
+  if (who == nullptr) {
+    refuse(reply, 401, "nobody has this key");
+    return false;
+  }
+  if (needed == access::admin) {
+    refuse(reply, 403,
+           keys->admin ? "this needs the admin key, not a tenant's"
+                       : "this needs the admin key, and the cluster file has none; give it one in [admin]");
+    return false;
+  }
+  const auto& model = path["model"];
+  if (!model.empty() && !who->models.empty() &&
+      std::find(who->models.begin(), who->models.end(), model) == who->models.end()) {
+    refuse(reply, 403, fmt::format("tenant '{}' may not use model '{}'", who->name, model));
+    return false;
+  }
+  request.tenant = static_cast<uint32_t>(who - keys->tenants.data()) + 1;
+  return true;
+}
+
+void authorisation::refuse(http_reply& reply, unsigned status, std::string_view why) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  auto r = http_error_response(status, why);
+  if (status == 401) r.headers.add("WWW-Authenticate", "Bearer realm=\"troupe\"");
+  reply.send(std::move(r));
+}
+
+}  // namespace troupe

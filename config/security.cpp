@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/sections.hpp"
+#include "config/security.hpp"
+#include "config/text_file.hpp"
+#include "policies/api_key.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr size_t shortest_key = 16;
+
+std::string absolute_path(const std::filesystem::path& p) {
+  std::error_code failed;
+  const auto full = std::filesystem::absolute(p, failed);
+  return (failed ? p : full).lexically_normal().string();
+}
+
+/// Neither `config dump` nor what the cluster's hash is made of shows a key.
+void hide(section& s, std::string_view key) { s.recorded(key).value = std::string("(hidden)"); }
+
+/// `key`, `key_file` or `key_sha256`: exactly one.
+api_key_spec read_key(section& s, const std::filesystem::path& directory) {
+  const auto given = s.has("key") + s.has("key_file") + s.has("key_sha256");
+  if (given != 1) {
+    s.refuse(given == 0 ? "has no key; give one of key, key_file and key_sha256"
+                        : "has several keys; give one of key, key_file and key_sha256");
+    for (const auto* key : {"key", "key_file", "key_sha256"}) s.unused(key);
+    return {};
+  }
+  api_key_spec out;
+  if (s.has("key")) {
+    const auto key = s.text("key");
+    hide(s, "key");
+    if (!key.empty() && key.size() < shortest_key) {
+      s.refuse("key", fmt::format("{} characters are too easy to guess; give at least {}, for example from "
+                                  "openssl rand -hex 32",
+                                  key.size(), shortest_key));
+    }
+    out.digest = digest_of(key);
+  } else if (s.has("key_sha256")) {
+    const auto digest = parse_digest(s.text("key_sha256"));
+    hide(s, "key_sha256");
+    if (!digest) s.refuse("key_sha256", "must be 64 hex digits, as sha256sum prints them");
+    out.digest = digest.value_or(key_digest{});
+  } else {
+    const auto file = s.text("key_file", {}, "the path of a file that holds the key, relative to this file");
+    s.recorded("key_file").meaning = "(a file)";
+    if (file.empty()) return out;
+    out.file = absolute_path(directory / file);
+    const auto read = read_key_file(out.file);
+    if (!read.error.empty()) s.refuse("key_file", read.error);
+    out.digest = read.digest;
+  }
+  return out;
+}
+
+tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
+  constexpr double most_rps = 1e6;
+  tenant_spec t;
+  t.name = s.name("name");
+  t.key = read_key(s, directory);
+  t.rate_rps = s.number("rate_rps", "requests a second", 0, most_rps, 0);  // 0: any
+  if (t.rate_rps > 0) {
+    t.burst = s.number("burst", "requests", 1, most_rps, std::max(1.0, t.rate_rps));
+  } else {
+    s.unused("burst", "is the burst of a rate; give rate_rps with it");
+  }
+  t.concurrency = static_cast<uint32_t>(s.integer("concurrency", 0, 1 << 24, 0));  // 0: any
+  t.models = s.texts("models");
+  return t;
+}
+
+}  // namespace
+
+key_reading read_key_file(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text.error.empty()) return {{}, fmt::format("{} {}", path, text.error)};
+  std::string_view key = text.content;
+  while (!key.empty() && std::string_view(" \t\r\n").find(key.back()) != std::string_view::npos)
+    key.remove_suffix(1);
+  if (key.size() < shortest_key)
+    return {{},
+            fmt::format("{} holds a key of {} characters; give at least {}, for example from openssl rand "
+                        "-hex 32",
+                        path, key.size(), shortest_key)};
+  return {digest_of(key), {}};
+}
+
+security_spec read_security(section& root, const std::filesystem::path& directory) {
+  security_spec out;
+  auto& s = root.table_or_empty("security");
+  const auto folder = s.text("certificates", "");
+  if (!folder.empty()) out.certificates = absolute_path(directory / folder);
+  out.insecure = s.flag("insecure", false);
+  if (auto* admin = root.table("admin")) out.admin = read_key(*admin, directory);
+  return out;
+}
+
+std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path& directory,
+                                      const security_spec& security) {
+  std::vector<tenant_spec> out;
+  for (auto* s : root.tables("tenant")) {
+    auto t = read_tenant(*s, directory);
+    for (const auto& other : out) {
+      if (!t.name.empty() && t.name == other.name)
+        s->refuse("name", fmt::format("tenant '{}' is already defined; choose another name", t.name));
+      if (t.key.digest != key_digest{} && same_key(t.key.digest, other.key.digest))
+        s->refuse(fmt::format("has the key of tenant '{}'; each needs one of its own", other.name));
+    }
+    if (security.admin && t.key.digest != key_digest{} && same_key(t.key.digest, security.admin->digest))
+      s->refuse("has the key of [admin]; each needs one of its own");
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
+                     const security_spec& security) {
+  if (security.insecure || !security.certificates.empty()) return;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto& n = nodes[i];
+    if (is_loopback(n.listen)) continue;
+    sections[i]->refuse(
+        sections[i]->has("listen") ? "listen" : "host",
+        fmt::format(
+            "node '{}' would take orders from whoever reaches {}:{}; make certificates (troupe certs) and "
+            "name their folder in [security] certificates, listen on 127.0.0.1, or set [security] "
+            "insecure = true if nobody else can reach that network",
+            n.name, n.listen, n.control_port));
+  }
+}
+
+std::vector<std::string> refresh_keys(cluster_spec& cluster) {
+  std::vector<std::string> wrong;
+  auto admin = cluster.security.admin;
+  auto tenants = cluster.tenants;
+  const auto refresh = [&](api_key_spec& key) {
+    if (key.file.empty()) return;
+    auto read = read_key_file(key.file);
+    if (!read.error.empty()) wrong.push_back(std::move(read.error));
+    key.digest = read.digest;
+  };
+  if (admin) refresh(*admin);
+  for (auto& t : tenants) refresh(t.key);
+  if (!wrong.empty()) return wrong;
+  cluster.security.admin = admin;
+  cluster.tenants = std::move(tenants);
+  return wrong;
+}
+
+std::vector<std::string> security_warnings(const cluster_spec& cluster, std::optional<node_id> only) {
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    if (only && only->value != i) continue;
+    const auto& n = cluster.nodes[i];
+    if (!is_loopback(n.listen) && cluster.security.certificates.empty())
+      out.push_back(
+          fmt::format("node '{}': whoever reaches {}:{} can give it orders; [security] insecure = true "
+                      "allows that",
+                      n.name, n.listen, n.control_port));
+    if (!is_loopback(n.host) && n.data_interface.empty())
+      out.push_back(fmt::format(
+          "node '{}': its data lane, which is not encrypted, listens on every network device; name one "
+          "with data_interface",
+          n.name));
+    if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && cluster.tenants.empty())
+      out.push_back(
+          fmt::format("node '{}': whoever reaches http://{}:{} can use its models; give each user a key "
+                      "with [[tenant]]",
+                      n.name, n.http_listen, n.http_port));
+  }
+  return out;
+}
+
+}  // namespace troupe

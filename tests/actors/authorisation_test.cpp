@@ -1,0 +1,129 @@
+#include "actors/authorisation.hpp"
+
+#include <doctest/doctest.h>
+
+#include "policies/api_key.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct kept_answer final : http_exchange {
+  void respond(http_response r) override { answer = std::move(r); }
+  void on_cancel(std::function<void()>) override {}
+  std::optional<http_response> answer;
+};
+
+cluster_spec cluster_of_two_tenants() {
+  cluster_spec c;
+  c.security.admin = api_key_spec{digest_of("the admin's own key"), {}};
+  c.tenants.resize(2);
+  c.tenants[0].name = "search";
+  c.tenants[0].key.digest = digest_of("key of search 0123");
+  c.tenants[0].models = {"mlp"};
+  c.tenants[1].name = "ads";
+  c.tenants[1].key.digest = digest_of("key of ads 0123456");
+  return c;
+}
+
+/// 0 if it may pass, else the status that it was answered with.
+struct verdict {
+  unsigned status = 0;
+  uint32_t tenant = 0;
+  std::optional<std::string> challenge;
+};
+
+verdict ask(authorisation& guard, std::string_view pattern, std::optional<std::string> header,
+            std::string model = {}) {
+  auto exchange = std::make_shared<kept_answer>();
+  http_reply reply(exchange);
+  http_request request;
+  if (header) request.headers.add("authorization", *header);
+  path_parameters path;
+  if (!model.empty()) path.add("model", std::move(model));
+  if (guard.pass(pattern, path, request, reply)) {
+    reply.send({});
+    return {0, request.tenant, {}};
+  }
+  REQUIRE(exchange->answer);
+  verdict v{exchange->answer->status, 0, {}};
+  if (const auto c = exchange->answer->headers.find("WWW-Authenticate")) v.challenge = std::string(*c);
+  return v;
+}
+
+constexpr auto infer = "/v2/models/{model}/infer";
+
+}  // namespace
+
+TEST_CASE("without any key in the cluster file everybody may do everything") {
+  authorisation guard{cluster_spec{}};
+  CHECK(ask(guard, infer, {}, "mlp").status == 0);
+  CHECK(ask(guard, "/metrics", {}).status == 0);
+  CHECK(ask(guard, "/never/heard/of", {}).status == 0);
+}
+
+TEST_CASE("probes stay open") {
+  authorisation guard{cluster_of_two_tenants()};
+  for (const auto* path : {"/health", "/v2/health/live", "/v2/health/ready"})
+    CHECK(ask(guard, path, {}).status == 0);
+}
+
+TEST_CASE("without a key, or with one that nobody has, it is 401 with a challenge") {
+  authorisation guard{cluster_of_two_tenants()};
+  for (const auto& header :
+       {std::optional<std::string>{}, std::optional<std::string>{""}, std::optional<std::string>{"Bearer"},
+        std::optional<std::string>{"Bearer "}, std::optional<std::string>{"Basic key of search 0123"},
+        std::optional<std::string>{"Bearer key of search 012"},
+        std::optional<std::string>{"Bearer key of search 01234"}}) {
+    const auto v = ask(guard, infer, header, "mlp");
+    CHECK(v.status == 401);
+    CHECK(v.challenge == "Bearer realm=\"troupe\"");
+  }
+  CHECK(guard.refused() == 7);
+}
+
+TEST_CASE("a tenant's key names the tenant and opens its models only") {
+  authorisation guard{cluster_of_two_tenants()};
+  CHECK(ask(guard, infer, "Bearer key of search 0123", "mlp").tenant == 1);
+  CHECK(ask(guard, infer, "bearer   key of search 0123 ", "mlp").status == 0);
+  CHECK(ask(guard, infer, "Bearer key of search 0123", "encoder").status == 403);
+  CHECK(ask(guard, infer, "Bearer key of ads 0123456", "encoder").tenant == 2);
+  CHECK(ask(guard, "/v2/models", "Bearer key of search 0123").status == 0);
+}
+
+TEST_CASE("what tells of others or changes what is served needs the admin key, and so does a route unknown") {
+  authorisation guard{cluster_of_two_tenants()};
+  for (const auto* path : {"/metrics", "/v2/repository/index", "/v2/repository/models/{model}/load",
+                           "/v2/models/{model}/stats", "/added/later"}) {
+    CHECK(ask(guard, path, "Bearer key of ads 0123456").status == 403);
+    CHECK(ask(guard, path, {}).status == 401);
+    const auto v = ask(guard, path, "Bearer the admin's own key");
+    CHECK(v.status == 0);
+    CHECK(v.tenant == 0);
+  }
+}
+
+TEST_CASE("with tenants but no admin key administration is closed to all") {
+  auto cluster = cluster_of_two_tenants();
+  cluster.security.admin.reset();
+  authorisation guard{cluster};
+  CHECK(ask(guard, "/metrics", "Bearer key of ads 0123456").status == 403);
+}
+
+TEST_CASE("with an admin key alone inference stays open") {
+  auto cluster = cluster_of_two_tenants();
+  cluster.tenants.clear();
+  authorisation guard{cluster};
+  CHECK(ask(guard, infer, {}, "mlp").status == 0);
+  CHECK(ask(guard, "/metrics", {}).status == 401);
+}
+
+TEST_CASE("new keys count from the moment they are given") {
+  const auto cluster = cluster_of_two_tenants();
+  authorisation guard{cluster};
+  auto keys = api_keys(cluster);
+  keys.tenants[0].key = digest_of("a new key of search");
+  guard.replace(keys);
+  CHECK(ask(guard, infer, "Bearer key of search 0123", "mlp").status == 401);
+  CHECK(ask(guard, infer, "Bearer a new key of search", "mlp").tenant == 1);
+}

@@ -1,0 +1,160 @@
+#include "config/security.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "policies/api_key.hpp"
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// A file of its own that goes with the test.
+struct temporary_file {
+  std::filesystem::path path;
+  explicit temporary_file(std::string_view content) {
+    std::string name = (std::filesystem::temp_directory_path() / "troupe-key-XXXXXX").string();
+    REQUIRE(mkstemp(name.data()) >= 0);
+    path = name;
+    std::ofstream(path) << content;
+  }
+  ~temporary_file() { std::filesystem::remove(path); }
+};
+
+cluster_reading with(const std::string& more) { return read(std::string(good_cluster) + more); }
+
+constexpr auto key = "0123456789abcdef";
+
+}  // namespace
+
+TEST_CASE("tenants have names, keys, limits and models; of a key only the digest is kept") {
+  const auto c = with(R"(
+[admin]
+key_sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+[[tenant]]
+name = "search"
+key = "0123456789abcdef"
+rate_rps = 100
+concurrency = 5
+models = ["m"]
+[[tenant]]
+name = "ads"
+key = "another key of 24 letters"
+rate_rps = 0.5
+burst = 7
+)");
+  REQUIRE_MESSAGE(c.ok(), listed(c.problems));
+  const auto& tenants = c.spec.tenants;
+  REQUIRE(tenants.size() == 2);
+  CHECK(tenants[0].name == "search");
+  CHECK(same_key(tenants[0].key.digest, digest_of(key)));
+  CHECK(tenants[0].rate_rps == 100);
+  CHECK(tenants[0].burst == 100);
+  CHECK(tenants[0].concurrency == 5);
+  CHECK(tenants[0].models == std::vector<std::string>{"m"});
+  CHECK(tenants[1].burst == 7);
+  CHECK(tenants[1].concurrency == 0);
+  CHECK(tenants[1].models.empty());
+  REQUIRE(c.spec.security.admin);
+  CHECK(same_key(c.spec.security.admin->digest, digest_of("abc")));
+}
+
+TEST_CASE("neither what config dump prints nor what the hash is made of shows a key") {
+  const auto one = with("[admin]\nkey = \"0123456789abcdef\"\n");
+  const auto other = with("[admin]\nkey = \"fedcba9876543210\"\n");
+  REQUIRE(one.ok());
+  for (const auto& text : {to_toml(one.effective), to_json(one.effective), meaning(one.effective)})
+    CHECK(text.find(key) == std::string::npos);
+  CHECK(one.spec.hash == other.spec.hash);  // so keys can change while nodes run
+}
+
+TEST_CASE("a key file holds one key, and the end of its line is no part of it") {
+  const temporary_file file("0123456789abcdef\n");
+  const auto c = with("[[tenant]]\nname = \"t\"\nkey_file = \"" + file.path.string() + "\"\n");
+  REQUIRE_MESSAGE(c.ok(), listed(c.problems));
+  CHECK(same_key(c.spec.tenants[0].key.digest, digest_of(key)));
+  CHECK(c.spec.tenants[0].key.file == file.path);
+  auto spec = c.spec;
+  std::ofstream(file.path) << "another 16 letters";
+  CHECK(refresh_keys(spec).empty());
+  CHECK(same_key(spec.tenants[0].key.digest, digest_of("another 16 letters")));
+  std::ofstream(file.path) << "short";
+  CHECK(refresh_keys(spec).size() == 1);
+  CHECK(same_key(spec.tenants[0].key.digest, digest_of("another 16 letters")));
+
+  const temporary_file guessable("secret\n");
+  CHECK(read_key_file(guessable.path).error.find("6 characters") != std::string::npos);
+  CHECK(read_key_file("/nowhere/key").error.find("/nowhere/key cannot be read") != std::string::npos);
+}
+
+TEST_CASE("what is wrong with a tenant is said in one line") {
+  const auto said = [](const std::string& text) {
+    const auto problems = with(text).problems;
+    CHECK(problems.size() == 1);
+    return problems.empty() ? "" : problems[0].text;
+  };
+  const std::string t = "[[tenant]]\nname = \"t\"\n";
+  CHECK(said(t) == "tenant: has no key; give one of key, key_file and key_sha256");
+  CHECK(said(t + "key = \"0123456789abcdef\"\nkey_file = \"f\"\n") ==
+        "tenant: has several keys; give one of key, key_file and key_sha256");
+  CHECK(said(t + "key = \"short\"\n").find("5 characters are too easy to guess") != std::string::npos);
+  CHECK(said(t + "key = \"short\"\n").find("\"short\"") == std::string::npos);
+  CHECK(said(t + "key_sha256 = \"ab\"\n") ==
+        "tenant.key_sha256: must be 64 hex digits, as sha256sum prints them");
+  CHECK(said(t + "key = \"0123456789abcdef\"\nburst = 3\n") ==
+        "tenant.burst: is the burst of a rate; give rate_rps with it");
+  CHECK(said(t + "key = \"0123456789abcdef\"\nmodels = \"m\"\n") ==
+        "tenant.models: must be an array of texts, not \"m\"");
+  CHECK(said(t + "key = \"0123456789abcdef\"\n[[tenant]]\nname = \"u\"\nkey = \"0123456789abcdef\"\n") ==
+        "tenant: has the key of tenant 't'; each needs one of its own");
+  CHECK(said(t + "key = \"0123456789abcdef\"\n[admin]\nkey = \"0123456789abcdef\"\n") ==
+        "tenant: has the key of [admin]; each needs one of its own");
+}
+
+TEST_CASE("a node listens where it is reached, by default on loopback only") {
+  const auto c = read(good_cluster);
+  CHECK(c.spec.nodes[0].listen == "127.0.0.1");
+  CHECK(c.spec.nodes[0].http_listen == "127.0.0.1");
+  CHECK(security_warnings(c.spec).empty());
+}
+
+TEST_CASE("taking orders from beyond this host without certificates is refused unless it is meant") {
+  const auto open_to_all =
+      changed(good_cluster, "control_port = 7701", "control_port = 7701\nlisten = \"0.0.0.0\"");
+  const auto refused = read(open_to_all);
+  REQUIRE(refused.problems.size() == 1);
+  CHECK(
+      to_string(refused.problems[0]).find("cluster.toml:10:10: node.listen: node 'head' would take orders") ==
+      0);
+  CHECK(refused.problems[0].text.find("troupe certs") != std::string::npos);
+  CHECK(read(open_to_all + "[security]\ncertificates = \"certs\"\n").ok());
+
+  const auto meant = read(open_to_all + "[security]\ninsecure = true\n");
+  REQUIRE(meant.ok());
+  const auto warnings = security_warnings(meant.spec);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].find("whoever reaches 0.0.0.0:7701 can give it orders") != std::string::npos);
+  CHECK(warnings[1].find("whoever reaches http://0.0.0.0:8080 can use its models") != std::string::npos);
+  CHECK(security_warnings(meant.spec, node_id{1}).empty());
+}
+
+TEST_CASE("a data lane on every network device is a warning") {
+  const auto far = changed(good_cluster, "control_port = 7702", "control_port = 7702\nhost = \"far\"") +
+                   "[security]\ncertificates = \"certs\"\n";
+  const auto c = read(far);
+  REQUIRE(c.ok());
+  REQUIRE(security_warnings(c.spec).size() == 1);
+  CHECK(security_warnings(c.spec)[0].find("node 'worker': its data lane") == 0);
+  CHECK(security_warnings(
+            read(changed(far, "host = \"far\"", "host = \"far\"\ndata_interface = \"eth1\"")).spec)
+            .empty());
+}
+
+TEST_CASE("HTTP may be open to the network while the control lane is not; without keys that is a warning") {
+  const auto c = read(changed(good_cluster, "8080", "8080\nhttp_listen = \"::\""));
+  REQUIRE(c.ok());
+  CHECK(security_warnings(c.spec).size() == 1);
+  CHECK(security_warnings(with("[[tenant]]\nname = \"t\"\nkey = \"0123456789abcdef\"\n").spec).empty());
+}
