@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -16,8 +17,13 @@ namespace {
 
 class door_actor final : public caf::event_based_actor {
  public:
-  door_actor(caf::actor_config& config, const cluster_spec& cluster, node_id self, on_broken broken)
-      : event_based_actor(config), cluster_(cluster), self_(self), peers_(cluster.nodes.size()) {
+  door_actor(caf::actor_config& config, caf::io::middleman_actor middleman, const cluster_spec& cluster,
+             node_id self, on_broken broken)
+      : event_based_actor(config),
+        middleman_(std::move(middleman)),
+        cluster_(cluster),
+        self_(self),
+        peers_(cluster.nodes.size()) {
     report_exceptions(*this, std::move(broken));
   }
 
@@ -87,8 +93,7 @@ class door_actor final : public caf::event_based_actor {
       return;
     }
     const auto& there = cluster_.nodes[to.value];
-    request(system().middleman().actor_handle(), std::chrono::seconds(5), caf::connect_atom_v, there.host,
-            there.control_port)
+    request(middleman_, std::chrono::seconds(5), caf::connect_atom_v, there.host, there.control_port)
         .then(
             [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& door,
                               const std::set<std::string>&) {
@@ -134,6 +139,7 @@ class door_actor final : public caf::event_based_actor {
     }
   }
 
+  const caf::io::middleman_actor middleman_;
   const cluster_spec& cluster_;
   const node_id self_;
   node_protocol node_;
@@ -143,19 +149,23 @@ class door_actor final : public caf::event_based_actor {
 
 }  // namespace
 
-control_door::control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self,
-                           on_broken broken)
-    : system_(system) {
+control_door::control_door(caf::actor_system& system, caf::io::middleman_actor middleman,
+                           const cluster_spec& cluster, node_id self, on_broken broken)
+    : system_(system), middleman_(std::move(middleman)) {
   const auto& me = cluster.nodes[self.value];
-  door_ = system.spawn<door_actor>(cluster, self, std::move(broken));
-  const auto port = system.middleman().publish(door_, me.control_port, me.host.c_str(), true);
-  if (!port) {
+  door_ = system.spawn<door_actor>(middleman_, cluster, self, std::move(broken));
+  caf::scoped_actor asking(system);
+  asking
+      ->request(middleman_, caf::infinite, caf::publish_atom_v, me.control_port,
+                caf::actor_cast<caf::strong_actor_ptr>(door_), std::set<std::string>{}, me.listen, true)
+      .receive([this](uint16_t port) { port_ = port; }, [](const caf::error&) {});
+  if (port_ == 0) {
     caf::anon_send_exit(door_, caf::exit_reason::kill);
-    throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.host + ":" +
+    caf::anon_send_exit(middleman_, caf::exit_reason::kill);
+    throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.listen + ":" +
                              std::to_string(me.control_port) +
                              ": the port is in use or not allowed; stop what uses it or change control_port");
   }
-  port_ = *port;
 }
 
 control_door::~control_door() { close(); }
@@ -163,8 +173,11 @@ control_door::~control_door() { close(); }
 void control_door::close() {
   const auto port = std::exchange(port_, uint16_t{0});
   if (port == 0) return;
-  system_.middleman().unpublish(door_, port);
+  caf::scoped_actor asking(system_);
+  asking->request(middleman_, caf::infinite, caf::unpublish_atom_v, door_.address(), port)
+      .receive([] {}, [](const caf::error&) {});
   caf::anon_send_exit(door_, caf::exit_reason::kill);
+  caf::anon_send_exit(middleman_, caf::exit_reason::kill);
 }
 
 void control_door::open(node_protocol node, caf::actor console) {

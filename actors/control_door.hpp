@@ -6,6 +6,7 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
+#include <caf/io/middleman_actor.hpp>
 #include <cstdint>
 #include <string>
 
@@ -18,9 +19,10 @@ namespace troupe {
 class control_door final : public control_lane {
  public:
   /// Opens the door at the node's control port. Throws std::runtime_error with one clear message if the port
-  /// cannot be used. `cluster` outlives the door.
+  /// cannot be used. `middleman` makes its connections (control_middleman.hpp). `cluster` outlives the door.
   /// `broken`: it threw.
-  control_door(caf::actor_system& system, const cluster_spec& cluster, node_id self, on_broken broken);
+  control_door(caf::actor_system& system, caf::io::middleman_actor middleman, const cluster_spec& cluster,
+               node_id self, on_broken broken);
   ~control_door() override;
 
   /// Frames and commands that arrive before this are lost.
@@ -34,6 +36,7 @@ class control_door final : public control_lane {
 
  private:
   caf::actor_system& system_;
+  caf::io::middleman_actor middleman_;
   caf::actor door_;
   uint16_t port_ = 0;
 };

@@ -14,6 +14,7 @@ find_package(dnnl REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL 3 REQUIRED)
 
 # CAF 0.17.6 ships neither a CMake config nor a .pc file.
 find_library(CAF_CORE caf_core REQUIRED)

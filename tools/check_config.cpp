@@ -6,6 +6,8 @@
 #include <ostream>
 
 #include "config/cluster_file.hpp"
+#include "config/security.hpp"
+#include "tools/control_certificates.hpp"
 
 namespace troupe {
 
@@ -44,13 +46,18 @@ int refuse(const std::string& path, const std::vector<problem>& problems, bool j
 }  // namespace
 
 int check_config(const std::string& path, bool json, std::ostream& out, std::ostream& err) {
-  const auto cluster = read_cluster(path);
+  auto cluster = read_cluster(path);
+  if (cluster.ok())
+    for (const auto& wrong : certificate_problems(cluster.spec))
+      cluster.problems.push_back(about_file(path, "security.certificates: " + wrong));
   if (!cluster.ok()) return refuse(path, cluster.problems, json, out, err);
   const auto& spec = cluster.spec;
+  const auto warnings = security_warnings(spec);
   if (json) {
     print({{"file", path},
            {"ok", true},
            {"problems", nlohmann::json::array()},
+           {"warnings", warnings},
            {"name", spec.name},
            {"nodes", spec.nodes.size()},
            {"models", spec.models.size()},
@@ -58,6 +65,7 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
            {"hash", spec.hash}},
           out);
   } else {
+    for (const auto& w : warnings) err << path << ": warning: " << w << '\n';
     out << fmt::format("{}: ok: {}, {}, {}, hash {}\n", path, counted(spec.nodes.size(), "node"),
                        counted(spec.models.size(), "model"), counted(spec.slots.size(), "slot"), spec.hash);
   }

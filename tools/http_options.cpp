@@ -24,7 +24,7 @@ rlim_t raise_file_limit() {
 
 http_server_options http_options(const node_spec& me, const limit_spec& limits) {
   http_server_options o;
-  o.host = me.host;
+  o.host = me.http_listen;
   o.port = me.http_port;
   o.port_setting = "http_port of node '" + me.name + "'";
   o.threads = limits.http_threads;

@@ -17,6 +17,7 @@
 #include "tools/check_config.hpp"
 #include "tools/infer_file.hpp"
 #include "tools/load_client.hpp"
+#include "tools/make_certs.hpp"
 #include "tools/profile_model.hpp"
 #include "tools/serve_node.hpp"
 #include "tools/simulate.hpp"
@@ -87,6 +88,18 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   dump->add_flag("--json", a->json, "Print one JSON document");
   dump->callback(
       [a, &chosen] { chosen = [a] { return dump_config(a->file, a->json, std::cout, std::cerr); }; });
+
+  auto c = std::make_shared<make_certs_options>();
+  auto* certs = command(app, "certs", "Make the certificates of a cluster's nodes and of its operator",
+                        "troupe certs certs --cluster examples/quickstart/cluster.toml");
+  certs->add_option("folder", c->folder, "Where they go")->required();
+  certs->add_option("--cluster", c->cluster_file, "For every node of this cluster file");
+  certs->add_option("--node", c->nodes, "For NAME, or for NAME=HOST,HOST... (may be repeated)");
+  certs->add_option("--days", c->days, "How long they are valid")
+      ->check(CLI::Range(1, 36500))
+      ->capture_default_str();
+  certs->add_flag("--json", c->json, "Print one JSON document");
+  certs->callback([c, &chosen] { chosen = [c] { return make_certs(*c); }; });
 
   auto* status_command = command(app, "status", "Ask every node of a running cluster how it is",
                                  "troupe status examples/quickstart/cluster.toml");

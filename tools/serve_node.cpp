@@ -18,11 +18,14 @@
 #include "actors/cast.hpp"
 #include "actors/console.hpp"
 #include "actors/control_door.hpp"
+#include "actors/control_middleman.hpp"
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
+#include "config/security.hpp"
 #include "gpu/cpu_device.hpp"
 #include "gpu/emulated_device.hpp"
 #include "gpu/onnx/model.hpp"
+#include "tools/control_certificates.hpp"
 #include "tools/http_options.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
@@ -45,7 +48,7 @@ class node_config final : public caf::actor_system_config {
 /// What the main thread waits for; said by signals, actors and loaders.
 class events {
  public:
-  enum class kind { ready, stop, drained, refused, broken, exception };
+  enum class kind { ready, stop, drained, refused, broken, exception, new_keys };
   void say(kind k, std::string text = {}) {
     std::lock_guard lock(mutex_);
     queue_.push_back({k, std::move(text)});
@@ -65,16 +68,17 @@ class events {
   std::vector<std::pair<kind, std::string>> queue_;
 };
 
-/// Turns SIGTERM and SIGINT into an event. Built before any other thread, so that all inherit the mask.
+/// Turns SIGTERM, SIGINT and SIGHUP into an event. Built before any other thread, so that all inherit the
+/// mask.
 class signal_watch {
  public:
   explicit signal_watch(events& to) {
     sigemptyset(&set_);
-    for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&set_, s);
+    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&set_, s);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     thread_ = std::thread([this, &to] {
       for (int got = 0; sigwait(&set_, &got) == 0 && !over_;)
-        if (got != SIGUSR2) to.say(events::kind::stop);
+        if (got != SIGUSR2) to.say(got == SIGHUP ? events::kind::new_keys : events::kind::stop);
     });
   }
   ~signal_watch() {
@@ -116,6 +120,15 @@ model_source source_of(const model_spec& m, device_kind kind) {
     s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};
   }
   return s;
+}
+
+/// SIGHUP: reads the key files again. If one of them will not do, all keys stay as they were.
+void take_new_keys(cluster_spec cluster, http_api& api) {
+  const auto wrong = refresh_keys(cluster);
+  for (const auto& w : wrong) spdlog::error("event=keys_not_read reason=\"{}\"", w);
+  if (!wrong.empty()) return;
+  api.keys().replace(api_keys(cluster));
+  spdlog::info("event=keys_read");
 }
 
 /// The devices of this node, by slot, and the thread that loads models onto them.
@@ -206,6 +219,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     return 2;
   }
   const auto& me = cluster.nodes[self.value];
+  for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   const machine_clock time(options.clock_offset);
   events said;
   const signal_watch signals(said);
@@ -232,7 +247,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const on_broken broken = [&](std::string why) { said.say(events::kind::exception, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
-    door = std::make_unique<control_door>(system, cluster, self, broken);
+    door = std::make_unique<control_door>(
+        system, spawn_control_middleman(system, control_certificates(cluster, me.name, me.host), time),
+        cluster, self, broken);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return 1;
@@ -315,6 +332,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
         case events::kind::stop:
           draining = true;
           caf::anon_send(players.node_actor(), drain_atom_v);
+          break;
+        case events::kind::new_keys:
+          if (api) take_new_keys(cluster, *api);
           break;
         case events::kind::drained: over = true; break;
         case events::kind::exception:

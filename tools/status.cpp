@@ -2,49 +2,19 @@
 
 #include <fmt/core.h>
 
-#include <caf/all.hpp>
-#include <caf/io/all.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "actors/caf_types.hpp"
+#include "tools/control_client.hpp"
 
 namespace troupe {
 namespace {
 
-class tool_config final : public caf::actor_system_config {
- public:
-  tool_config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    load<caf::io::middleman>();
-    set("scheduler.max-threads", 1u);
-    set("logger.verbosity", caf::atom("quiet"));
-  }
-};
-
 /// A node's own account, or {"node", "error"}.
-nlohmann::json ask(caf::actor_system& system, const node_spec& node) {
-  const auto unreachable = [&](const std::string& why) {
-    return nlohmann::json{{"node", node.name}, {"error", why}};
-  };
-  caf::scoped_actor self(system);
-  caf::actor door;
-  self->request(system.middleman().actor_handle(), std::chrono::seconds(3), caf::connect_atom_v, node.host,
-                node.control_port)
-      .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
-                   const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
-               [](const caf::error&) {});
-  if (!door) return unreachable(fmt::format("nobody answers at {}:{}", node.host, node.control_port));
-  nlohmann::json answer = unreachable("no answer within 3 s");
-  self->request(door, std::chrono::seconds(3), command{1, "status", ""})
-      .receive(
-          [&](const command_reply& r) {
-            answer = r.ok ? nlohmann::json::parse(r.body) : unreachable(r.body);
-          },
-          [&](const caf::error&) {});
-  return answer;
+nlohmann::json ask(control_client& client, const node_spec& node) {
+  const auto reply = client.ask(node, command{1, "status", ""});
+  return reply.ok ? nlohmann::json::parse(reply.body)
+                  : nlohmann::json{{"node", node.name}, {"error", reply.body}};
 }
 
 double value_of(const nlohmann::json& node, const std::string& name,
@@ -92,14 +62,13 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
 }  // namespace
 
 int status(const cluster_spec& cluster, bool json) {
-  tool_config config;
-  caf::actor_system system(config);
+  control_client client(cluster);
   nlohmann::json doc;
   doc["cluster"] = cluster.name;
   doc["nodes"] = nlohmann::json::array();
   bool good = true;
   for (const auto& n : cluster.nodes) {
-    auto answer = ask(system, n);
+    auto answer = ask(client, n);
     good = good && answer.value("ready", false);
     doc["nodes"].push_back(std::move(answer));
   }

@@ -1,0 +1,21 @@
+// The middleman actor that the control lane's connections go through: CAF's own protocol, but over TLS if the
+// cluster has certificates, with a bound on what a peer may announce to send, and with a log of whom it
+// turned away (docs/security.md).
+#pragma once
+#include <caf/actor_system.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <memory>
+
+#include "messages/time.hpp"
+#include "transport/tls.hpp"
+
+namespace troupe {
+
+/// The largest message on the control lane; who announces more is cut off.
+inline constexpr size_t largest_control_message = 16 << 20;
+
+/// `tls` null: plain TCP. `time` outlives the actor, which the caller ends with an exit message.
+caf::io::middleman_actor spawn_control_middleman(caf::actor_system& system,
+                                                 std::shared_ptr<const tls_context> tls, const clock& time);
+
+}  // namespace troupe

@@ -1,0 +1,215 @@
+#include "transport/tls.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include "transport/certificates.hpp"
+#include "transport/tls_doorkeeper.hpp"
+
+using namespace troupe;
+
+namespace {
+
+const machine_clock the_clock;
+
+/// A folder of certificates: ca, node (at localhost and 127.0.0.1), operator.
+struct folder {
+  std::filesystem::path path;
+  explicit folder(int days = 30) {
+    signal(SIGPIPE, SIG_IGN);
+    std::string name = (std::filesystem::temp_directory_path() / "troupe-tls-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+    make_certificates(path, "test", {{"node", {"localhost", "127.0.0.1"}}, {operator_name, {}}}, days);
+  }
+  ~folder() { std::filesystem::remove_all(path); }
+  tls_files of(const std::string& name) const { return tls_files_in(path, name); }
+};
+
+struct sockets {
+  std::array<int, 2> ends{};
+  sockets() { REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0); }
+  ~sockets() {
+    for (int s : ends)
+      if (s >= 0) close(s);
+  }
+  int give(size_t i) { return std::exchange(ends[i], -1); }
+};
+
+/// A doorkeeper that keeps what it says.
+struct door {
+  explicit door(const tls_context& context, tls_doorkeeper::options o = {64, 5s})
+      : keeper(
+            context, the_clock,
+            [this](const std::string&, const std::string& why) {
+              std::lock_guard lock(mutex);
+              refusals.push_back(why);
+              changed.notify_all();
+            },
+            o) {}
+  void greet(int socket) {
+    keeper.greet(socket, [this](int s, std::unique_ptr<tls_session> t) {
+      std::lock_guard lock(mutex);
+      guest = s;
+      session = std::move(t);
+      changed.notify_all();
+    });
+  }
+  bool wait_for(const std::function<bool()>& condition) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), condition);
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> refusals;
+  int guest = -1;
+  std::unique_ptr<tls_session> session;
+  tls_doorkeeper keeper;
+};
+
+std::string read_all(tls_session& s, size_t size) {
+  std::string out;
+  char buffer[256];
+  while (out.size() < size) {
+    size_t n = 0;
+    const auto p = s.read(buffer, sizeof buffer, n);
+    if (p == tls_session::progress::failed) return "failed: " + s.error();
+    out.append(buffer, n);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("two holders of the CA's certificates talk, both ways") {
+  const folder certs;
+  const tls_context server(certs.of("node")), client(certs.of(operator_name));
+  sockets pair;
+  door d(server);
+  d.greet(pair.give(1));
+  tls_session ours(client, pair.ends[0], "localhost");
+  REQUIRE(ours.shake_hands(pair.ends[0], the_clock, 10s));
+  REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
+  size_t n = 0;
+  REQUIRE(ours.write("ping", 4, n) == tls_session::progress::done);
+  CHECK(read_all(*d.session, 4) == "ping");
+  REQUIRE(d.session->write("pong", 4, n) == tls_session::progress::done);
+  CHECK(read_all(ours, 4) == "pong");
+  close(d.guest);
+  CHECK(d.refusals.empty());
+}
+
+TEST_CASE(
+    "a peer with another CA's certificate, or without any, or that speaks no TLS, is refused with the "
+    "reason") {
+  const folder certs, others;
+  const tls_context server(certs.of("node"));
+  door d(server);
+
+  // another CA, which the stranger trusts as well as ours: it would talk to us
+  auto mixed = others.of(operator_name);
+  mixed.ca = certs.of("node").ca;
+  const tls_context stranger(mixed);
+  sockets a;
+  d.greet(a.give(1));
+  tls_session theirs(stranger, a.ends[0], "localhost");
+  theirs.shake_hands(a.ends[0], the_clock, 10s);  // TLS 1.3 lets the client believe until it reads
+  REQUIRE(d.wait_for([&] { return d.refusals.size() == 1; }));
+  CHECK(d.refusals[0].find("verify failed") != std::string::npos);
+  CHECK(read_all(theirs, 1).starts_with("failed"));
+
+  sockets b;
+  d.greet(b.give(1));
+  const std::string plain = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+  REQUIRE(write(b.ends[0], plain.data(), plain.size()) == static_cast<ssize_t>(plain.size()));
+  REQUIRE(d.wait_for([&] { return d.refusals.size() == 2; }));
+  CHECK(d.session == nullptr);
+}
+
+TEST_CASE("a server of another CA, or at another host than it claims, is not talked to") {
+  const folder certs, others;
+  const tls_context client(certs.of(operator_name)), right(certs.of("node")), wrong(others.of("node"));
+  const auto dial = [&](const tls_context& server, const std::string& host) {
+    sockets pair;
+    door d(server);
+    d.greet(pair.give(1));
+    tls_session ours(client, pair.ends[0], host);
+    return ours.shake_hands(pair.ends[0], the_clock, 10s) ? "" : ours.error();
+  };
+  CHECK(dial(right, "127.0.0.1") == "");
+  CHECK(dial(right, "10.0.0.1").find("IP address mismatch") != std::string::npos);
+  CHECK(dial(right, "elsewhere").find("hostname mismatch") != std::string::npos);
+  CHECK(dial(wrong, "localhost").find("verify failed") != std::string::npos);
+}
+
+TEST_CASE("who does not finish the handshake is turned away, by time or by number") {
+  const folder certs;
+  const tls_context server(certs.of("node"));
+  {
+    door hurried(server, {64, 50ms});
+    sockets slow;
+    hurried.greet(slow.give(1));
+    REQUIRE(hurried.wait_for([&] { return hurried.refusals.size() == 1; }));
+    CHECK(hurried.refusals[0] == "no TLS handshake in time");
+    char c;
+    CHECK(read(slow.ends[0], &c, 1) == 0);  // closed
+  }
+  door narrow(server, {2, 1h});
+  sockets first, second, third;
+  for (auto* s : {&first, &second, &third}) narrow.greet(s->give(1));
+  REQUIRE(narrow.wait_for([&] { return narrow.refusals.size() == 1; }));
+  char c;
+  CHECK(read(first.ends[0], &c, 1) == 0);
+  CHECK(read(second.ends[0], &c, 1) == -1);  // still open
+}
+
+TEST_CASE("certificates are made once, with keys that only their owner can read") {
+  const folder certs;
+  for (const auto* key : {"ca.key", "node.key", "operator.key"}) {
+    struct stat s {};
+    REQUIRE(stat((certs.path / key).c_str(), &s) == 0);
+    CHECK((s.st_mode & 0777) == 0600);
+  }
+  CHECK_THROWS_WITH_AS(make_certificates(certs.path, "test", {{"fresh", {"h"}}, {"node", {"h"}}}, 30),
+                       doctest::Contains("node.pem exists already"), std::runtime_error);
+  CHECK_FALSE(std::filesystem::exists(certs.path / "fresh.pem"));
+  CHECK(make_certificates(certs.path, "test", {{"fresh", {"h"}}}, 30).size() == 2);  // by the same CA
+  CHECK(certificate_problem(certs.of("fresh"), "h", std::time(nullptr)) == "");
+  CHECK_THROWS_AS(make_certificates(certs.path, "test", {{"bad", {"a,DNS:b"}}}, 30), std::runtime_error);
+}
+
+TEST_CASE("what is wrong with a node's files is said in one sentence that names the file") {
+  const folder certs, others;
+  const auto now = std::time(nullptr);
+  const auto good = certs.of("node");
+  const auto problem = [&](const tls_files& f, const std::string& host = "localhost", std::time_t at = 0) {
+    return certificate_problem(f, host, at == 0 ? now : at);
+  };
+  CHECK(problem(good) == "");
+  CHECK(problem(good, "127.0.0.1") == "");
+  CHECK(problem(good, "elsewhere") == good.certificate + ": does not name the host 'elsewhere' of its node");
+  CHECK(problem(certs.of("nobody")).find("nobody.pem: No such file") != std::string::npos);
+  CHECK(problem(good, "localhost", now + 31 * 86400).find("node.pem: certificate has expired") !=
+        std::string::npos);
+  CHECK(problem(good, "localhost", now - 86400).find("not yet valid") != std::string::npos);
+  CHECK(problem({others.of("node").ca, good.certificate, good.key}).find("must be signed by") !=
+        std::string::npos);
+  CHECK(problem({good.ca, good.certificate, others.of("node").key}).find("is not the key of") !=
+        std::string::npos);
+  std::ofstream(good.certificate) << "rubbish";
+  CHECK(problem(good) == good.certificate + ": holds no certificate");
+  std::filesystem::permissions(certs.of(operator_name).key, std::filesystem::perms(0644));
+  CHECK(problem(certs.of(operator_name), "").find("chmod") != std::string::npos);
+}

@@ -1,0 +1,41 @@
+#include "tools/control_certificates.hpp"
+
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+
+#include "transport/certificates.hpp"
+
+namespace troupe {
+
+std::shared_ptr<const tls_context> control_certificates(const cluster_spec& cluster, const std::string& name,
+                                                        const std::string& host) {
+  const auto& folder = cluster.security.certificates;
+  if (folder.empty()) return nullptr;
+  const auto files = tls_files_in(folder, name);
+  if (const auto wrong = certificate_problem(files, host, std::time(nullptr)); !wrong.empty())
+    throw std::runtime_error("certificate of '" + name + "': " + wrong);
+  return std::make_shared<tls_context>(files);
+}
+
+std::vector<std::string> certificate_problems(const cluster_spec& cluster) {
+  const auto& folder = cluster.security.certificates;
+  std::vector<std::string> out;
+  if (folder.empty()) return out;
+  bool any = false;
+  const auto check = [&](const std::string& name, const std::string& host) {
+    const auto files = tls_files_in(folder, name);
+    if (!std::filesystem::exists(files.certificate) && !std::filesystem::exists(files.key)) return;
+    any = true;
+    if (auto wrong = certificate_problem(files, host, std::time(nullptr)); !wrong.empty())
+      out.push_back(std::move(wrong));
+  };
+  for (const auto& n : cluster.nodes) check(n.name, n.host);
+  check(operator_name, "");
+  if (!any)
+    out.push_back(folder + ": holds no certificate of any node; make them with: troupe certs " + folder +
+                  " --cluster FILE");
+  return out;
+}
+
+}  // namespace troupe

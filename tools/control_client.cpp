@@ -1,0 +1,67 @@
+#include "tools/control_client.hpp"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <set>
+#include <utility>
+
+#include "actors/caf_types.hpp"
+#include "actors/control_middleman.hpp"
+#include "tools/control_certificates.hpp"
+
+namespace troupe {
+namespace {
+
+class tool_config final : public caf::actor_system_config {
+ public:
+  tool_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    load<caf::io::middleman>();
+    set("scheduler.max-threads", 1u);
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+}  // namespace
+
+struct control_client::state {
+  explicit state(const cluster_spec& cluster)
+      : tls(control_certificates(cluster, operator_name, "")),
+        middleman(spawn_control_middleman(system, tls, time)) {
+    signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
+  }
+  ~state() { caf::anon_send_exit(middleman, caf::exit_reason::kill); }
+
+  machine_clock time;
+  tool_config config;
+  caf::actor_system system{config};
+  std::shared_ptr<const tls_context> tls;
+  caf::io::middleman_actor middleman;
+};
+
+control_client::control_client(const cluster_spec& cluster) : state_(std::make_unique<state>(cluster)) {}
+
+control_client::~control_client() = default;
+
+command_reply control_client::ask(const node_spec& node, command asked, std::chrono::milliseconds patience) {
+  const auto failed = [&](std::string why) { return command_reply{asked.token, false, std::move(why)}; };
+  caf::scoped_actor self(state_->system);
+  caf::actor door;
+  self->request(state_->middleman, patience, caf::connect_atom_v, node.host, node.control_port)
+      .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
+                   const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
+               [](const caf::error&) {});
+  if (!door)
+    return failed(fmt::format("nobody answers at {}:{}{}", node.host, node.control_port,
+                              state_->tls ? ", or not to this certificate" : ""));
+  auto reply = failed(fmt::format("no answer within {} s", to_seconds(patience)));
+  self->request(door, patience, std::move(asked))
+      .receive([&](command_reply& r) { reply = std::move(r); }, [](const caf::error&) {});
+  return reply;
+}
+
+}  // namespace troupe

@@ -1,0 +1,27 @@
+// The command tools' way to the nodes: asks their consoles over the control lane, with the operator's
+// certificate if the cluster has certificates.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "messages/cluster.hpp"
+#include "messages/membership.hpp"
+
+namespace troupe {
+
+class control_client {
+ public:
+  /// Throws std::runtime_error if the operator's certificate cannot be used. `cluster` outlives it.
+  explicit control_client(const cluster_spec& cluster);
+  ~control_client();
+
+  /// What the node's console replies; not ok, with one sentence, if it does not.
+  command_reply ask(const node_spec& node, command asked,
+                    std::chrono::milliseconds patience = std::chrono::seconds(3));
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe

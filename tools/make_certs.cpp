@@ -1,0 +1,74 @@
+#include "tools/make_certs.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "config/cluster_file.hpp"
+#include "transport/certificates.hpp"
+
+namespace troupe {
+namespace {
+
+/// "NAME=HOST,HOST"; nothing if it is not that.
+std::optional<certificate_request> parse_node(const std::string& text) {
+  const auto equals = text.find('=');
+  certificate_request r{text.substr(0, equals), {}};
+  std::istringstream hosts(equals == std::string::npos ? "" : text.substr(equals + 1));
+  for (std::string host; std::getline(hosts, host, ',');) r.hosts.push_back(host);
+  const bool is_name = !r.name.empty() && r.name.find_first_not_of(
+                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_-.") == std::string::npos;
+  if (!is_name || r.name == "ca" || r.name.starts_with('.')) return {};
+  if (r.hosts.empty()) r.hosts = {r.name};
+  return r;
+}
+
+}  // namespace
+
+int make_certs(const make_certs_options& options) {
+  std::vector<certificate_request> wanted;
+  std::string cluster = "troupe";
+  if (!options.cluster_file.empty()) {
+    const auto reading = read_cluster(options.cluster_file);
+    for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
+    if (!reading.ok()) return 2;
+    cluster = reading.spec.name;
+    for (const auto& n : reading.spec.nodes) wanted.push_back({n.name, {n.host}});
+  }
+  for (const auto& text : options.nodes) {
+    auto node = parse_node(text);
+    if (!node) {
+      fmt::print(stderr, "troupe: --node '{}' must be NAME or NAME=HOST,HOST...\n", text);
+      return 2;
+    }
+    wanted.push_back(std::move(*node));
+  }
+  const auto exists = [&](const std::string& name) {
+    return std::filesystem::exists(options.folder + "/" + name + ".pem");
+  };
+  if (!exists(operator_name)) wanted.push_back({operator_name, {}});
+  try {
+    const auto written = make_certificates(options.folder, cluster, wanted, options.days);
+    if (options.json) {
+      fmt::print("{}\n", nlohmann::json{{"folder", options.folder}, {"written", written}}.dump(2));
+      return 0;
+    }
+    for (const auto& file : written) fmt::print("{}\n", file);
+    fmt::print(
+        "\nPut this into the cluster file:\n\n    [security]\n    certificates = \"{}\"\n\n"
+        "Give each host ca.pem and the .pem and .key of its own nodes, whoever operates the cluster ca.pem,\n"
+        "operator.pem and operator.key. Keep ca.key where no node runs: who has it can join the cluster.\n",
+        options.folder);
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+// troupe certs: the certificates of a cluster's control lane.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct make_certs_options {
+  std::string folder;
+  std::string cluster_file;        ///< its nodes and their hosts; empty: only `nodes`
+  std::vector<std::string> nodes;  ///< NAME or NAME=HOST[,HOST...]
+  int days = 365;
+  bool json = false;
+};
+
+/// A CA if the folder has none, and a certificate for each node and for the operator that has none. Prints
+/// what it wrote and what to put into the cluster file. Returns the exit code.
+int make_certs(const make_certs_options& options);
+
+}  // namespace troupe
