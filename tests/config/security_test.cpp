@@ -29,7 +29,7 @@ constexpr auto key = "0123456789abcdef";
 
 }  // namespace
 
-TEST_CASE("tenants have names, keys, limits and models; of a key only the digest is kept") {
+TEST_CASE("tenants have names, keys, limits and models, and of a key only the digest is kept") {
   const auto c = with(R"(
 [admin]
 key_sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -152,7 +152,7 @@ TEST_CASE("a data lane on every network device is a warning") {
             .empty());
 }
 
-TEST_CASE("HTTP may be open to the network while the control lane is not; without keys that is a warning") {
+TEST_CASE("HTTP may be open to the network while the control lane is not, and without keys that is a warning") {
   const auto c = read(changed(good_cluster, "8080", "8080\nhttp_listen = \"::\""));
   REQUIRE(c.ok());
   CHECK(security_warnings(c.spec).size() == 1);
