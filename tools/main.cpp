@@ -89,6 +89,16 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   dump->callback(
       [a, &chosen] { chosen = [a] { return dump_config(a->file, a->json, std::cout, std::cerr); }; });
 
+  auto* status_command = command(app, "status", "Ask every node of a running cluster how it is",
+                                 "troupe status examples/quickstart/cluster.toml");
+  status_command->add_option("file", a->file, "Cluster file")->required();
+  status_command->add_flag("--json", a->json, "Print one JSON document");
+  status_command->callback([a, &chosen] {
+    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return status(c, a->json); }); };
+  });
+}
+
+void add_certs(CLI::App& app, job& chosen) {
   auto c = std::make_shared<make_certs_options>();
   auto* certs = command(app, "certs", "Make the certificates of a cluster's nodes and of its operator",
                         "troupe certs certs --cluster examples/quickstart/cluster.toml");
@@ -100,14 +110,6 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
       ->capture_default_str();
   certs->add_flag("--json", c->json, "Print one JSON document");
   certs->callback([c, &chosen] { chosen = [c] { return make_certs(*c); }; });
-
-  auto* status_command = command(app, "status", "Ask every node of a running cluster how it is",
-                                 "troupe status examples/quickstart/cluster.toml");
-  status_command->add_option("file", a->file, "Cluster file")->required();
-  status_command->add_flag("--json", a->json, "Print one JSON document");
-  status_command->callback([a, &chosen] {
-    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return status(c, a->json); }); };
-  });
 }
 
 void add_load(CLI::App& app, job& chosen) {
@@ -234,6 +236,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   job chosen;
   add_cluster_commands(app, chosen);
+  add_certs(app, chosen);
   add_load(app, chosen);
   add_model_commands(app, chosen);
   add_simulate(app, chosen);
