@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""What keys and certificates cost: CPU time a request, of two clusters asked in turns, one with and one without them.
+
+    tests/tools/security_cost.py [build/dev/troupe] [--requests 2000]
+"""
+import argparse
+import http.client
+import os
+import statistics
+import sys
+from pathlib import Path
+
+import cluster
+from cluster import Cluster, Fixture
+from security_test import ADS, certify
+
+ROUNDS = 10
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICK
+
+
+class Side:
+    def __init__(self, c, up, key):
+        self.pids = [up.pid_of("head"), up.pid_of("worker")]
+        self.connection = http.client.HTTPConnection("127.0.0.1", c.http_port, timeout=cluster.PATIENCE)
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.costs = []
+
+    def ask(self, body, requests):
+        before = cpu_seconds(self.pids)
+        for _ in range(requests):
+            self.connection.request("POST", "/v2/models/mlp/infer", body, self.headers)
+            response = self.connection.getresponse()
+            text = response.read()
+            assert response.status == 200, text
+        self.costs.append((cpu_seconds(self.pids) - before) / requests)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", nargs="?", default=cluster.PROGRAM)
+    parser.add_argument("--requests", type=int, default=2000, help="of each cluster")
+    options = parser.parse_args()
+    cluster.PROGRAM = options.program
+    body = Fixture("mlp").body(1)
+    with Cluster() as plain, Cluster() as guarded:
+        guarded.file.write_text(guarded.file.read_text() + f'[[tenant]]\nname = "ads"\nkey = "{ADS}"\nrate_rps = 1e6\n')
+        certify(guarded)
+        sides = [Side(plain, plain.start(), None), Side(guarded, guarded.start(), ADS)]
+        for side in sides:
+            side.ask(body, 50)
+            side.costs.clear()
+        for _ in range(ROUNDS):
+            for side in sides:
+                side.ask(body, options.requests // ROUNDS)
+    without, with_them = (statistics.median(s.costs) * 1e6 for s in sides)
+    print(f"CPU a request, both processes: {without:.0f} µs without, {with_them:.0f} µs with keys and certificates, "
+          f"ratio {with_them / without:.2f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
