@@ -152,7 +152,8 @@ TEST_CASE("a data lane on every network device is a warning") {
             .empty());
 }
 
-TEST_CASE("HTTP may be open to the network while the control lane is not, and without keys that is a warning") {
+TEST_CASE(
+    "HTTP may be open to the network while the control lane is not, and without keys that is a warning") {
   const auto c = read(changed(good_cluster, "8080", "8080\nhttp_listen = \"::\""));
   REQUIRE(c.ok());
   CHECK(security_warnings(c.spec).size() == 1);

@@ -20,7 +20,7 @@ def run(*arguments, code=0):
 
 
 class Help(unittest.TestCase):
-    COMMANDS = ("up", "check", "config", "config dump", "status", "load", "infer", "profile", "simulate", "bench",
+    COMMANDS = ("up", "check", "config", "config dump", "status", "certs", "load", "infer", "profile", "simulate", "bench",
                 "bench fabric", "bench schedule", "bench simulate", "bench infer")
 
     def test_every_command_shows_an_example_of_itself(self):
