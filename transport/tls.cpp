@@ -103,6 +103,8 @@ tls_session::progress tls_session::write(const void* from, size_t size, size_t& 
 
 size_t tls_session::pending() const { return static_cast<size_t>(SSL_pending(session_.get())); }
 
+bool tls_session::silent() const { return BIO_number_read(SSL_get_rbio(session_.get())) == 0; }
+
 tls_session::progress tls_session::outcome(int result) {
   if (result == 1) return progress::done;
   switch (SSL_get_error(session_.get(), result)) {

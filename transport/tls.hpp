@@ -57,6 +57,8 @@ class tls_session {
   /// Bytes that were received and decrypted but not read: no event of the socket announces them.
   size_t pending() const;
 
+  /// The peer has not sent a byte: it only looked whether somebody listens.
+  bool silent() const;
   /// After `failed`: why, for a log.
   const std::string& error() const { return error_; }
 

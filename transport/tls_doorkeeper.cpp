@@ -103,7 +103,10 @@ bool tls_doorkeeper::advance(guest& g) {
     case tls_session::progress::done: g.done(g.socket, std::move(g.session)); return false;
     case tls_session::progress::failed: break;
   }
-  turn_away(g, g.session->error());
+  if (g.session->silent())
+    close(g.socket);
+  else
+    turn_away(g, g.session->error());
   return false;
 }
 

@@ -22,7 +22,8 @@ class tls_doorkeeper {
   };
   /// A handshake is done: the socket, now the receiver's, and its session. On the doorkeeper's thread.
   using welcome = std::function<void(int socket, std::unique_ptr<tls_session>)>;
-  /// It failed; the socket is closed. `from`: the peer's address. On the doorkeeper's thread.
+  /// It failed; the socket is closed. `from`: the peer's address. On the doorkeeper's thread. Not called for
+  /// a peer that went away without a word: probes do, and nodes before they dial.
   using refusal = std::function<void(const std::string& from, const std::string& why)>;
 
   /// `context` and `time` outlive it.

@@ -136,6 +136,13 @@ TEST_CASE(
   REQUIRE(write(b.ends[0], plain.data(), plain.size()) == static_cast<ssize_t>(plain.size()));
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 2; }));
   CHECK(d.session == nullptr);
+
+  sockets probe, again;  // goes away without a word: not worth a line in the log
+  d.greet(probe.give(1));
+  close(probe.give(0));
+  d.greet(again.give(1));
+  REQUIRE(write(again.ends[0], plain.data(), plain.size()) == static_cast<ssize_t>(plain.size()));
+  REQUIRE(d.wait_for([&] { return d.refusals.size() == 3; }));
 }
 
 TEST_CASE("a server of another CA, or at another host than it claims, is not talked to") {
