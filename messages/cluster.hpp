@@ -11,6 +11,7 @@
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
 #include "messages/model_spec.hpp"
+#include "messages/plugin.hpp"
 #include "messages/tensor.hpp"
 #include "messages/time.hpp"
 
@@ -59,6 +60,8 @@ struct policy_spec {
   std::string batching = "deferred";  ///< deferred | eager
   std::string shedding = "window";    ///< timeout | window
   std::string matchmaking = "lowest_id";
+  plugin_settings batching_settings;     ///< of the plug-in that the policy is from
+  plugin_settings matchmaking_settings;  ///< likewise
   network_delay network{};
   duration response{};  ///< kept free between the end of a batch and the deadline
   duration margin{};    ///< for timer jitter
@@ -120,7 +123,9 @@ struct slot_spec {
 struct cluster_spec {
   std::string name;
   std::string hash;  ///< 16 hex digits over the meaning of the file, not its spelling
+  std::vector<plugin_spec> plugins;
   std::vector<node_spec> nodes;
+  std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
   std::vector<model_spec> models;
   policy_spec policy;

@@ -5,7 +5,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; }
+enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; extension @8; }
 enum MemoryKind { host @0; pinned @1; device @2; }
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
@@ -100,3 +100,4 @@ struct ChangeReply {
   token @0 :UInt64; ok @1 :Bool; complete @2 :Bool; revision @3 :UInt64; detail @4 :Text;
 }
 struct Farewell { node @0 :UInt32; life @1 :UInt64; }
+struct PluginMessage { type @0 :UInt32; body @1 :Data; }

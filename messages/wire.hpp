@@ -5,6 +5,7 @@
 
 #include "messages/deployment.hpp"
 #include "messages/membership.hpp"
+#include "messages/plugin.hpp"
 #include "messages/request.hpp"
 #include "messages/scheduling.hpp"
 
@@ -38,7 +39,8 @@ namespace troupe {
   X(undeploy, Undeploy)                  \
   X(drain_node, DrainNode)               \
   X(change_reply, ChangeReply)           \
-  X(farewell, Farewell)
+  X(farewell, Farewell)                  \
+  X(plugin_message, PluginMessage)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
 #define TROUPE_WIRE_PARTS(X)         \
