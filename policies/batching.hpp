@@ -2,6 +2,7 @@
 // 18).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "messages/latency.hpp"
+#include "messages/plugin.hpp"
 #include "messages/request.hpp"
 #include "messages/time.hpp"
+#include "policies/registry.hpp"
 
 namespace troupe {
 
@@ -38,6 +41,14 @@ struct batching_parameters {
   /// Window shedding protects this share of the target size of the staggered schedule, which assumes even
   /// arrivals. With Poisson arrivals 0.8 serves 3–4 % more than 1 within the SLO.
   double target_share = 0.8;
+  plugin_settings settings;  ///< of the plug-in that the policy is from
+};
+
+/// Which requests at the head of a queue are given up for those behind them.
+enum class shedding : uint16_t {
+  timeout,  ///< those that not even a batch of their own would finish in time
+  window    ///< also those that would be late in a batch of the target size (batch_target.hpp), or in a
+            ///< smaller one if no more of the queue than that can still run together
 };
 
 /// The batch that a model could run next. `rows == 0`: none.
@@ -79,13 +90,14 @@ class batching_policy {
   virtual void set_slots(uint32_t slots) = 0;
 };
 
-/// By name: `batching` "deferred" or "eager"; `shedding` "timeout" (a request is dropped when not even a
-/// batch of its own would meet its deadline) or "window" (heads are dropped so that a batch of the target
-/// size stays feasible). An unknown name gives null; `batching_names()` and `shedding_names()` list the known
-/// ones.
-std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view shedding,
+using batching_factory =
+    std::function<std::unique_ptr<batching_policy>(const batching_parameters&, shedding)>;
+/// "deferred", "eager", and those of plug-ins.
+registry<batching_factory>& batchings();
+
+/// By name: `batching` is one of `batchings()`, `rule` "timeout" or "window". An unknown name gives null.
+std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
                                                const batching_parameters& p);
-std::span<const std::string_view> batching_names();
 std::span<const std::string_view> shedding_names();
 
 }  // namespace troupe

@@ -6,13 +6,6 @@
 
 namespace troupe {
 
-/// Which requests at the head of a queue are given up for those behind them.
-enum class shedding : uint16_t {
-  timeout,  ///< those that not even a batch of their own would finish in time
-  window    ///< also those that would be late in a batch of the target size (batch_target.hpp), or in a
-            ///< smaller one if no more of the queue than that can still run together
-};
-
 /// The window holds the longest run of requests from the head of the queue that, started as soon as possible,
 /// ends by the earliest of their deadlines. Adding or removing a request inside the window empties it until
 /// the next update. `add` drops a request without rows or with more than `max_rows`: it could never run.

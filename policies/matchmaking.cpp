@@ -1,7 +1,5 @@
 #include "policies/matchmaking.hpp"
 
-#include <array>
-
 #include "policies/timer_matchmaking.hpp"
 
 namespace troupe {
@@ -19,16 +17,22 @@ class earliest_free final : public timer_matchmaking {
   }
 };
 
-constexpr std::array<std::string_view, 2> names{"lowest_id", "earliest_free"};
+template <class Policy>
+std::unique_ptr<matchmaking_policy> make(const plugin_settings&) {
+  return std::make_unique<Policy>();
+}
 
 }  // namespace
 
-std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name) {
-  if (name == names[0]) return std::make_unique<lowest_id>();
-  if (name == names[1]) return std::make_unique<earliest_free>();
-  return nullptr;
+registry<matchmaking_factory>& matchmakings() {
+  static registry<matchmaking_factory> known{{"lowest_id", make<lowest_id>},
+                                             {"earliest_free", make<earliest_free>}};
+  return known;
 }
 
-std::span<const std::string_view> matchmaking_names() { return names; }
+std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name, const plugin_settings& settings) {
+  const auto* factory = matchmakings().find(name);
+  return factory != nullptr ? (*factory)(settings) : nullptr;
+}
 
 }  // namespace troupe

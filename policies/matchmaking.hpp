@@ -1,14 +1,16 @@
 // Which model gets which slot: the rank thread of Symphony (§4.2, Fig. 18), as a policy.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "messages/ids.hpp"
+#include "messages/plugin.hpp"
 #include "messages/time.hpp"
 #include "policies/batching.hpp"
+#include "policies/registry.hpp"
 
 namespace troupe {
 
@@ -46,9 +48,13 @@ class matchmaking_policy {
   virtual time_point wake_at() const = 0;
 };
 
+using matchmaking_factory = std::function<std::unique_ptr<matchmaking_policy>(const plugin_settings&)>;
 /// "lowest_id": among free slots the lowest id, so that high ids stay idle at low load (paper §3.2);
-/// "earliest_free": the slot that became free first (as in Symphony's code). Unknown: null.
-std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name);
-std::span<const std::string_view> matchmaking_names();
+/// "earliest_free": the slot that became free first (as in Symphony's code); and those of plug-ins.
+registry<matchmaking_factory>& matchmakings();
+
+/// By name; an unknown one gives null. `settings` are those of the plug-in that it is from.
+std::unique_ptr<matchmaking_policy> make_matchmaking(std::string_view name,
+                                                     const plugin_settings& settings = {});
 
 }  // namespace troupe

@@ -34,6 +34,8 @@ class tournament {
     if (index < leaves()) set(index, absent_);
   }
 
+  /// Indices are less than this.
+  uint32_t bound() const { return static_cast<uint32_t>(leaves()); }
   bool empty() const { return tree_[1] == absent_; }
   Key operator[](uint32_t index) const { return index < leaves() ? tree_[leaves() + index] : absent_; }
   /// The smallest key; `absent` if empty.

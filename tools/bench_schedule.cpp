@@ -336,7 +336,7 @@ int bench_schedule(const bench_schedule_options& o) {
     return complain("--alpha-ms must be positive, --beta-ms not negative");
   if (make_batching(o.batching, "window", {}) == nullptr)
     return complain(
-        fmt::format("unknown batching '{}'; known: {}", o.batching, fmt::join(batching_names(), ", ")));
+        fmt::format("unknown batching '{}'; known: {}", o.batching, fmt::join(batchings().names(), ", ")));
   const auto bound = bound_of(o);
   if (bound.rate == 0)
     return complain(fmt::format("no batch meets an SLO of {} ms: raise --slo-ms", o.slo_ms));

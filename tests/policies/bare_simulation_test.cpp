@@ -61,7 +61,7 @@ TEST_CASE("whatever the load and the policies: no late batch, no double booking,
     CAPTURE(seed);
     random_stream random(seed, "parameters");
     const auto pick = [&](auto names) { return names[random.below(names.size())]; };
-    bare_simulation sim(pick(matchmaking_names()));
+    bare_simulation sim(pick(matchmakings().names()));
     const auto slots = 1 + static_cast<uint32_t>(random.below(12));
     sim.add_slots(slots);
     std::vector<batching_parameters> models(1 + random.below(5));
@@ -85,7 +85,7 @@ TEST_CASE("whatever the load and the policies: no late batch, no double booking,
       // Some requests have deadlines of their own, so that later ones overtake earlier ones.
       auto plain =
           open_loop(arrivals, p.slo, time_point{2s}, random_stream(seed, "arrivals", i), largest_request);
-      sim.add_model(pick(batching_names()), pick(shedding_names()), p,
+      sim.add_model(pick(batchings().names()), pick(shedding_names()), p,
                     [plain, random = random_stream(seed, "deadlines", i)]() mutable {
                       auto next = plain();
                       if (next && random.below(8) == 0) next->deadline -= duration{random.below(20000000)};
@@ -108,7 +108,7 @@ TEST_CASE(
 
 TEST_CASE("beyond what the staggered schedule allows, too much is dropped under every policy") {
   // (1 + 1/8) · ℓ(16) ≤ 25 ms; 8 · 16 / ℓ(16) = 5839 requests a second.
-  for (const auto batching : batching_names())
+  for (const auto batching : batchings().names())
     for (const auto shedding : shedding_names()) CHECK(resnet50(batching, shedding, 6000).bad_rate() > 0.02);
 }
 

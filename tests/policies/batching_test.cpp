@@ -5,7 +5,7 @@
 using namespace troupe;
 
 TEST_CASE("every listed batching and shedding policy can be made") {
-  for (const auto batching : batching_names())
+  for (const auto batching : batchings().names())
     for (const auto shedding : shedding_names()) CHECK(make_batching(batching, shedding, {}));
 }
 

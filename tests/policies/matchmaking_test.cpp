@@ -5,6 +5,6 @@
 using namespace troupe;
 
 TEST_CASE("every listed matchmaking policy can be made, no other") {
-  for (const auto name : matchmaking_names()) CHECK(make_matchmaking(name));
+  for (const auto name : matchmakings().names()) CHECK(make_matchmaking(name));
   CHECK_FALSE(make_matchmaking("highest_id"));
 }
