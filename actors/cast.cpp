@@ -6,6 +6,7 @@
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
+#include "plugins/extension.hpp"
 
 namespace troupe {
 namespace {
@@ -30,6 +31,7 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   p.response = cluster.policy.response + cluster.policy.margin;
   p.margin = cluster.policy.margin;
   p.max_rows = m.max_batch;
+  p.settings = cluster.policy.batching_settings;
   p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
   return p;
 }
@@ -100,7 +102,9 @@ void cast::spawn_shells(const world& w) {
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }
   if (me.has(node_role::scheduler)) {
-    thread(0).add<rank_arbiter>(name(role::rank_arbiter, 0), make_matchmaking(cluster_.policy.matchmaking));
+    thread(0).add<rank_arbiter>(
+        name(role::rank_arbiter, 0),
+        make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings));
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
       const auto& m = cluster_.models[i];
       model_queue::options o;
@@ -125,6 +129,13 @@ void cast::spawn_shells(const world& w) {
       group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}},
                             w.device_of(slot_id{i}), memory_);
     }
+  }
+  // A slow actor of a plug-in must not keep the others waiting.
+  shell_group* guests = nullptr;
+  for (uint32_t i = 0; i < cluster_.actors.size(); ++i) {
+    if (cluster_.actors[i].node != self_) continue;
+    if (guests == nullptr || w.host_per_shell) guests = &fresh();
+    guests->adopt(make_extension(cluster_, name(role::extension, i), *guests));
   }
   for (auto& g : groups) {
     if (g->size() == 0) continue;

@@ -33,6 +33,9 @@ class shell_group final : public outbox {
     return shell;
   }
 
+  /// The same for one that was built already, with this group as its outbox.
+  void adopt(std::unique_ptr<shell> s);
+
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
   /// `now`; then everything that leaves. Throws `breakdown` if a shell throws; nothing leaves then, and the
   /// group must not be used any more.
@@ -56,7 +59,6 @@ class shell_group final : public outbox {
     bool touched = false;
   };
 
-  void adopt(std::unique_ptr<shell> s);
   static constexpr uint32_t nobody = ~0u;
   static constexpr size_t about_time = ~size_t{0};
   uint32_t find(role kind, uint32_t index) const;

@@ -48,11 +48,14 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   cluster_reading out;
   auto& spec = out.spec;
   spec.name = root.name("name");
-  spec.policy = read_policy(root);
+  auto plugins = read_plugins(root, directory);
+  spec.policy = read_policy(root, plugins);
+  spec.plugins = std::move(plugins.plugins);
   spec.limits = read_limits(root);
   spec.security = read_security(root, directory);
   spec.tenants = read_tenants(root, directory, spec.security);
   spec.nodes = read_nodes(root, spec.security);
+  spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);
   out.problems = in.finish();

@@ -1,6 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 
 #include "config/sections.hpp"
+#include "plugins/loader.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
 
@@ -14,16 +18,54 @@ std::string pick(section& s, std::string_view key, std::span<const std::string_v
   return std::string{known[s.choice(key, known, static_cast<size_t>(found - known.begin()))]};
 }
 
+using brought_names = std::vector<std::string> loaded_plugin::*;
+
+/// The plug-in of this cluster that brought the policy; null for one of Troupe's own.
+const plugin_spec* origin_of(const std::string& policy, const plugin_reading& in, brought_names names) {
+  for (const auto& p : in.plugins) {
+    const auto& brought = load_plugin(p.library).*names;
+    if (std::find(brought.begin(), brought.end(), policy) != brought.end()) return &p;
+  }
+  return nullptr;
+}
+
+/// A plug-in's policy is made once, so that one that cannot be made is a problem of the file, not of a
+/// running node.
+template <class Make>
+void try_to_make(section& s, std::string_view key, const plugin_spec& from, Make&& make) {
+  try {
+    if (!make()) s.refuse(key, fmt::format("plug-in '{}' ({}) made no policy", from.name, from.library));
+  } catch (const std::exception& e) {
+    s.refuse(key, fmt::format("plug-in '{}' ({}) cannot make it: {}", from.name, from.library, e.what()));
+  }
+}
+
 constexpr double most_us = 1e6;
 
 }  // namespace
 
-policy_spec read_policy(section& root) {
+policy_spec read_policy(section& root, const plugin_reading& plugins) {
   auto& s = root.table_or_empty("policy");
   policy_spec p;
-  p.batching = pick(s, "batching", batching_names(), p.batching);
-  p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
-  p.matchmaking = pick(s, "matchmaking", matchmaking_names(), p.matchmaking);
+  if (plugins.complete) {
+    p.batching = pick(s, "batching", batchings().names(), p.batching);
+    p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
+    p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
+  } else {
+    // A library is missing, and with it names that would only seem to be wrong.
+    for (const auto* key : {"batching", "shedding", "matchmaking"}) s.unused(key);
+  }
+  if (const auto* from = origin_of(p.batching, plugins, &loaded_plugin::batchings)) {
+    p.batching_settings = from->settings;
+    batching_parameters some;
+    some.settings = from->settings;
+    try_to_make(s, "batching", *from, [&] { return make_batching(p.batching, p.shedding, some); });
+  }
+  if (const auto* from = origin_of(p.matchmaking, plugins, &loaded_plugin::matchmakings)) {
+    p.matchmaking_settings = from->settings;
+    try_to_make(s, "matchmaking", *from,
+                [&] { return make_matchmaking(p.matchmaking, p.matchmaking_settings); });
+  }
   // Decision to inputs on the device: one hop of a few tens of microseconds and a pull over TCP. The margins
   // suit CPUs that share their cores with other work; on a quiet RDMA cluster all four can be far smaller.
   p.network.control = s.microseconds("network_control_us", 0, most_us, 200);

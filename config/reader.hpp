@@ -49,6 +49,9 @@ class section {
   /// An array of different ones of `choices`; their indices, as written. Recorded if given.
   std::vector<size_t> choices(std::string_view key, std::span<const std::string_view> known, bool required);
 
+  /// An array of texts, none of them empty; none if it is absent. Recorded if given.
+  std::vector<std::string> texts(std::string_view key, std::string_view expected);
+
   /// The subtable [key], or null if it is absent (or no table: a problem).
   section* table(std::string_view key);
   /// Like `table`, but an absent one reads as empty: its defaults are taken and recorded.
@@ -59,6 +62,9 @@ class section {
   /// Takes a key that has no meaning here and is not recorded. A problem if it is given, unless `why` is
   /// empty.
   void unused(std::string_view key, std::string_view why = {});
+
+  /// Takes all keys that nobody took, without a word: for a table whose keys cannot be known.
+  void ignore_rest();
 
   bool has(std::string_view key) const;        ///< given in the file
   bool has_table(std::string_view key) const;  ///< given in the file, as a table

@@ -10,7 +10,19 @@
 
 namespace troupe {
 
-policy_spec read_policy(section& root);
+/// Loads the libraries of [plugins], relative to `directory`. Before everything that may name what they
+/// bring.
+struct plugin_reading {
+  std::vector<plugin_spec> plugins;
+  bool complete =
+      true;  ///< false: a library could not be loaded, and nobody knows which names it would bring
+};
+plugin_reading read_plugins(section& root, const std::filesystem::path& directory);
+
+/// [[actor]]. Needs the cluster's nodes and plug-ins.
+std::vector<actor_spec> read_actors(section& root, const cluster_spec& cluster, bool complete);
+
+policy_spec read_policy(section& root, const plugin_reading& plugins);
 limit_spec read_limits(section& root);
 
 /// `[security]` and `[admin]`. Paths are relative to `directory`.

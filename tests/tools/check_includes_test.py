@@ -53,6 +53,11 @@ class CheckIncludes(unittest.TestCase):
     def test_nobody_includes_tools_but_tools_and_tests(self):
         self.refuses("examples/x.cpp", '#include "tools/x.hpp"\n', "examples/x.cpp:1")
 
+    def test_an_example_has_headers_of_its_own_next_to_its_sources(self):
+        code, lines = verdict({"examples/x/x.cpp": '#include "y.hpp"\n', "examples/x/y.hpp": "#pragma once\n"})
+        self.assertEqual(code, 0, lines)
+        self.refuses("examples/x/x.cpp", '#include "y.hpp"\n', "examples/x/x.cpp:1", "table")
+
     def test_an_unknown_library_must_be_entered_in_the_table(self):
         self.refuses("gpu/x.cpp", "#include <torch/torch.h>\n", "gpu/x.cpp:1", "table")
         self.refuses("tools/x.cpp", "#include <torch/torch.hpp>\n", "tools/x.cpp:1", "table")

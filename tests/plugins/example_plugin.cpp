@@ -1,0 +1,54 @@
+// A plug-in for the tests of the loader. The environment says how it misbehaves.
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "plugins/plugin.hpp"
+#include "policies/eager.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// Says of itself how often it was told something.
+class listener final : public shell {
+ public:
+  explicit listener(const extension_parts& parts) : shell(parts.self, parts.out) {}
+  void on(envelope&, time_point) override { ++heard_; }
+  void on_time(time_point) override {}
+  time_point next_wakeup() const override { return never; }
+  void report(std::vector<metric>& out) const override {
+    out.push_back({"heard", {}, static_cast<double>(heard_), metric::kind::counter});
+  }
+
+ private:
+  uint64_t heard_ = 0;
+};
+
+}  // namespace
+
+TROUPE_PLUGIN("example", "2.1", host) {
+  const char* set = std::getenv("TROUPE_EXAMPLE_PLUGIN");
+  const std::string wish = set != nullptr ? set : "";
+  if (wish == "throw") throw std::runtime_error("no licence");
+  if (wish == "throw a number") throw 7;
+  if (wish == "take") host.batching("eager", {});
+  if (wish == "twice") host.actor("listener", {}), host.actor("listener", {});
+  if (wish == "key") host.text("no key", "");
+
+  host.integer("count", 1, 9, 3);
+  host.number("share", "a fraction", 0, 1, 0.25);
+  host.text("mood", "good");
+  host.batching("example",
+                [](const batching_parameters& p, shedding rule) -> std::unique_ptr<batching_policy> {
+                  if (p.settings.text("mood") == "bad") throw std::runtime_error("not today");
+                  if (p.settings.text("mood") == "none") return nullptr;
+                  return std::make_unique<eager>(p, rule);
+                });
+  host.matchmaking("example", [](const plugin_settings& s) {
+    static_cast<void>(s.integer("share"));  // it is a number: the mistake of a plug-in
+    return std::unique_ptr<matchmaking_policy>();
+  });
+  host.actor("listener", [](const extension_parts& parts) { return std::make_unique<listener>(parts); });
+}

@@ -1,0 +1,119 @@
+#include "plugins/loader.hpp"
+
+#include <cstddef>
+
+#include "plugins/plugin.hpp"
+#include "policies/random.hpp"
+#include "tests/plugins/plugin_files.hpp"
+
+using namespace troupe;
+
+namespace {
+
+std::string why(const std::filesystem::path& library) {
+  try {
+    load_plugin(library);
+  } catch (const plugin_error& e) {
+    return e.what();
+  }
+  return "loaded";
+}
+
+/// With the example plug-in told to misbehave. A copy each time, and under another name: a library is loaded
+/// once.
+std::string why_if(const scratch_folder& in, const char* wish) {
+  setenv("TROUPE_EXAMPLE_PLUGIN", wish, 1);
+  const auto said = why(spoilt(in, std::string(wish) + ".so", offsetof(plugin_descriptor, name),
+                               std::string_view("sulky\0", 6)));
+  unsetenv("TROUPE_EXAMPLE_PLUGIN");
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("a file that is no plug-in is named, with what it lacks") {
+  const scratch_folder in;
+  CHECK(why(in / "none.so") == (in / "none.so").string() + " cannot be read: No such file or directory");
+  std::filesystem::create_directory(in / "folder.so");
+  CHECK(why(in / "folder.so") == (in / "folder.so").string() + " is not a file");
+  const auto text = in.write("text.so", "hello");
+  CHECK(why(text) == text.string() + " is not a shared library of this machine");
+  auto cut = in.write("cut.so", bytes_of(TROUPE_EXAMPLE_PLUGIN).substr(0, 3000));
+  CHECK(why(cut) == cut.string() + " is not a shared library of this machine");
+  CHECK(why(TROUPE_PLAIN_LIBRARY) ==
+        std::string(TROUPE_PLAIN_LIBRARY) + " is no plug-in of Troupe: it has no TROUPE_PLUGIN");
+  CHECK(why(TROUPE_BROKEN_PLUGIN) ==
+        std::string(TROUPE_BROKEN_PLUGIN) +
+            " has no function troupe_register_plugin; write TROUPE_PLUGIN(...) { ... }");
+}
+
+TEST_CASE("a plug-in that was built for something else is refused with both versions before its code runs") {
+  setenv("TROUPE_EXAMPLE_PLUGIN", "throw", 1);  // it would, if it ran
+  const scratch_folder in;
+  const auto told = [&](const char* name, size_t offset, std::string_view bytes) {
+    const auto file = spoilt(in, name, offset, bytes);
+    auto said = why(file);
+    REQUIRE(said.starts_with(file.string()));
+    return said.substr(file.string().size());
+  };
+  const std::string again = "; build it again against this version of Troupe";
+  CHECK(told("abi.so", offsetof(plugin_descriptor, abi), std::string_view("\x63\0\0\0", 4)) ==
+        " was built for plug-in interface 99, this program has " + std::to_string(plugin_abi) + again);
+  CHECK(told("version.so", offsetof(plugin_descriptor, troupe), std::string_view("9.8.7\0", 6)) ==
+        " was built for Troupe 9.8.7, this program has " + std::string(version) + again);
+  CHECK(told("caf.so", offsetof(plugin_descriptor, caf), std::string_view("\x09\0\0\0", 4)) ==
+        " was built for CAF 9, this program has 1706" + again);
+  CHECK(told("toolchain.so", offsetof(plugin_descriptor, toolchain), std::string_view("tcc\0", 4)) ==
+        " was built for another toolchain: tcc, this program has " TROUPE_TOOLCHAIN + again);
+  CHECK(told("name.so", offsetof(plugin_descriptor, name), std::string_view("a b\0", 4)) ==
+        " has a name that no plug-in can have");
+  unsetenv("TROUPE_EXAMPLE_PLUGIN");
+}
+
+TEST_CASE("a plug-in that throws or takes a name adds nothing") {
+  const scratch_folder in;
+  const auto names = batchings().names().size();
+  const auto ends = [&](const char* wish, std::string_view end) {
+    const auto said = why_if(in, wish);
+    CAPTURE(said);
+    CHECK(said.ends_with(end));
+    CHECK(batchings().names().size() == names);
+  };
+  ends("throw", "throw.so refuses to start: no licence");
+  ends("throw a number", "refuses to start, with an exception that is no std::exception");
+  ends("take", "refuses to start: there is already a batching policy 'eager'; give it another name");
+  ends("twice", "refuses to start: there is already a kind of actor 'listener'; give it another name");
+  ends("key", "refuses to start: 'no key' cannot be the key of a parameter");
+}
+
+TEST_CASE("a good plug-in is loaded once and brings what it says") {
+  const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
+  CHECK(p.name == "example");
+  CHECK(p.version == "2.1");
+  REQUIRE(p.parameters.size() == 3);
+  CHECK(p.parameters[1].key == "share");
+  CHECK(std::get<plugin_parameter::number>(p.parameters[1].kind).fallback == 0.25);
+  CHECK(batchings().find("example") != nullptr);
+  CHECK(matchmakings().find("example") != nullptr);
+  CHECK(extensions().find("example/listener") != nullptr);
+  CHECK(&load_plugin(TROUPE_EXAMPLE_PLUGIN) == &p);
+
+  const scratch_folder in;
+  const auto other = in.write("other.so", bytes_of(TROUPE_EXAMPLE_PLUGIN));
+  CHECK(why(other) == other.string() + " is called 'example', and so is " + p.library + "; rename one");
+}
+
+TEST_CASE("any bytes are safe to look for a descriptor in") {
+  const scratch_folder in;
+  auto good = bytes_of(TROUPE_EXAMPLE_PLUGIN);
+  const auto magic = good.find("troupe plug-in");
+  good.replace(magic, 6, "TROUPE");  // never loaded, whatever else happens to it
+  random_stream r(7, "bytes");
+  for (int i = 0; i < 300; ++i) {
+    auto bad = good;
+    for (int k = 0; k < 20; ++k) bad[r.below(k % 2 ? 64 : bad.size())] = static_cast<char>(r.below(256));
+    // the table of sections lies at the end
+    for (int k = 0; k < 20; ++k) bad[bad.size() - 1 - r.below(2000)] = static_cast<char>(r.below(256));
+    CHECK(why(in.write("bad.so", bad)) != "loaded");
+  }
+}
