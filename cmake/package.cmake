@@ -8,7 +8,7 @@ set(data_dir ${CMAKE_INSTALL_DATADIR}/troupe)
 
 # The program.
 install(TARGETS troupe EXPORT TroupeTargets RUNTIME_DEPENDENCY_SET troupe_libraries)
-install(DIRECTORY examples DESTINATION ${data_dir})
+install(DIRECTORY examples DESTINATION ${data_dir} PATTERN build EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
@@ -17,7 +17,8 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN json.hpp EXCLUDE
   PATTERN schema.hpp EXCLUDE)
-foreach(header actors/events.hpp actors/memory_port.hpp actors/shell.hpp gpu/device.hpp transport/fabric.hpp)
+foreach(header actors/events.hpp actors/shell.hpp plugins/descriptor.hpp plugins/extension.hpp plugins/plugin.hpp
+    transport/fabric.hpp)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder})
 endforeach()

@@ -1,0 +1,19 @@
+// What the library tells Troupe when it is loaded.
+#include <memory>
+
+#include "patient.hpp"
+#include "plugins/plugin.hpp"
+#include "warmest.hpp"
+#include "watchman.hpp"
+
+using namespace troupe;
+
+TROUPE_PLUGIN("patience", "1.0", host) {
+  host.number("fraction", "a share of the slack", 0, 1, 0.5);
+  host.batching("patient", [](const batching_parameters& p, shedding rule) {
+    return std::make_unique<patience::patient>(p, rule);
+  });
+  host.matchmaking("warmest", [](const plugin_settings&) { return std::make_unique<patience::warmest>(); });
+  host.actor("watchman",
+             [](const extension_parts& parts) { return std::make_unique<patience::watchman>(parts); });
+}
