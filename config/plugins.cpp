@@ -32,7 +32,7 @@ plugin_reading read_plugins(section& root, const std::filesystem::path& director
   if (s == nullptr) return out;
   std::vector<std::string> paths;
   std::string meaning;  // a library may lie elsewhere on each node; what counts is what it says of itself
-  for (const auto& library : s->texts("libraries", "an array of paths, relative to this file")) {
+  for (const auto& library : s->texts("libraries")) {
     try {
       const auto& p = load_plugin(directory / library);
       if (std::find(paths.begin(), paths.end(), p.library) != paths.end()) {

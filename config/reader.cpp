@@ -261,23 +261,6 @@ std::vector<size_t> section::choices(std::string_view key, std::span<const std::
   return chosen;
 }
 
-std::vector<std::string> section::texts(std::string_view key, std::string_view expected) {
-  note(key);
-  std::vector<std::string> out;
-  if (!has(key)) return out;
-  const auto* given = from_->table->get(key)->as_array();
-  if (!given) must_be(key, expected);
-  for (size_t i = 0; given && i < given->size(); ++i) {
-    const auto* text = given->get(i)->as_string();
-    if (text && !text->get().empty() && text->get().find('\0') == std::string::npos)
-      out.push_back(text->get());
-    else
-      refuse(key, fmt::format("holds {}; it must be {}", written(*given->get(i)), expected));
-  }
-  keep(key, out);
-  return out;
-}
-
 void section::unused(std::string_view key, std::string_view why) {
   note(key);
   if (has(key) && !why.empty()) refuse(key, why);

@@ -49,9 +49,6 @@ class section {
   /// An array of different ones of `choices`; their indices, as written. Recorded if given.
   std::vector<size_t> choices(std::string_view key, std::span<const std::string_view> known, bool required);
 
-  /// An array of texts, none of them empty; none if it is absent. Recorded if given.
-  std::vector<std::string> texts(std::string_view key, std::string_view expected);
-
   /// The subtable [key], or null if it is absent (or no table: a problem).
   section* table(std::string_view key);
   /// Like `table`, but an absent one reads as empty: its defaults are taken and recorded.

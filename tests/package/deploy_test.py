@@ -37,6 +37,9 @@ SCHEMA = {
     "ConfigMap": {**COMMON, "data": {"cluster.toml": str}},
     "Service": {**COMMON, "spec": {"clusterIP": str, "publishNotReadyAddresses": bool, "selector": LABELS,
                                    "ports": [NAMED_PORT]}},
+    "NetworkPolicy": {**COMMON, "spec": {
+        "podSelector": {"matchLabels": LABELS}, "policyTypes": [str],
+        "ingress": [{"from": [{"podSelector": {"matchLabels": LABELS}}], "ports": [{"port": int}]}]}},
     "StatefulSet": {**COMMON, "spec": {
         "serviceName": str, "replicas": int, "podManagementPolicy": str, "selector": {"matchLabels": LABELS},
         "template": {"metadata": {"labels": LABELS}, "spec": POD}}}}
