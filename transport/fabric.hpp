@@ -15,7 +15,8 @@
 
 namespace troupe {
 
-/// What a fabric tells its owner. Called on the fabric's own thread, never concurrently.
+/// What a fabric tells its owner. Called on the fabric's own thread (the end of a pull, and of the turn that
+/// it is, also within the call that began it), never concurrently.
 class fabric_events {
  public:
   virtual ~fabric_events() = default;
@@ -78,7 +79,8 @@ class fabric {
   /// the connection (`on_lost`): what arrives is always a prefix of what was sent.
   virtual void send(node_id peer, std::vector<std::byte> frame) = 0;
   /// Copies `into.size()` bytes at `offset` of the peer's pool into `into`, which stays valid until `done` is
-  /// called (exactly once, on the fabric's thread; at once with `lost` if the fabric has been stopped). The
+  /// called (exactly once, on the fabric's thread or within this call; with `lost` if the fabric has been
+  /// stopped). The
   /// first and the last 16 bytes are read after everything between them, so that words there can vouch for
   /// it. A pull can succeed although the peer has died: check what was pulled (transport/slot_pool.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;

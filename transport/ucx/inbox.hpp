@@ -17,7 +17,8 @@ class inbox {
     gap,      ///< frames before it are missing: the connection is broken
   };
 
-  verdict judge(incarnation life, uint32_t stream, uint64_t number) {
+  /// `number` counts the frames of a stream modulo 2^32.
+  verdict judge(incarnation life, uint32_t stream, uint32_t number) {
     if (life <= closed_ || std::tie(life, stream) < std::tie(life_, stream_)) return verdict::discard;
     if (std::tie(life, stream) > std::tie(life_, stream_)) {
       life_ = life;
@@ -25,8 +26,9 @@ class inbox {
       next_ = 0;
       resume_ = false;
     }
-    if (number < next_) return verdict::discard;
-    if (number > next_ && !resume_) return verdict::gap;
+    const auto ahead = static_cast<int32_t>(number - next_);
+    if (ahead < 0) return verdict::discard;
+    if (ahead > 0 && !resume_) return verdict::gap;
     resume_ = false;
     next_ = number + 1;
     return verdict::deliver;
@@ -49,7 +51,7 @@ class inbox {
   incarnation closed_;  ///< this life and those before it are over
   incarnation life_;    ///< whose frames arrive at the moment, on `stream_`
   uint32_t stream_ = 0;
-  uint64_t next_ = 0;    ///< number that comes next
+  uint32_t next_ = 0;    ///< number that comes next
   bool resume_ = false;  ///< any number from `next_` on may come next
 };
 

@@ -35,7 +35,8 @@ struct link_house {
   ucp_worker_h worker;
   const ucx_options& options;
   std::span<std::byte> pool{};  ///< this process's own
-  uint64_t next_ticket = 0;     ///< of a pull by message
+  uint32_t next_ticket = 0;     ///< of a pull by message
+  size_t in_flight = 0;         ///< UCX calls of all links that will still call back
   bool attention = false;       ///< some link has broken since this was cleared
   counter frames_out{}, bytes_out{}, discarded_out{}, pulls{}, bytes_pulled{};
 };
@@ -62,10 +63,10 @@ class link {
   void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
 
   /// Answers a pull of the peer.
-  void answer(uint64_t ticket, const pull_range& range);
+  void answer(uint32_t ticket, const pull_range& range);
   /// A part of what this side pulled has arrived. `data` are the bytes or, if `rendezvous`, UCX's token for
   /// them; returns UCS_INPROGRESS if it has taken the token.
-  ucs_status_t on_part(message_kind kind, uint64_t ticket, void* data, size_t bytes, bool rendezvous);
+  ucs_status_t on_part(message_kind kind, uint32_t ticket, void* data, size_t bytes, bool rendezvous);
 
   /// Starts to wait until everything sent so far has left; then `drained`.
   void drain();
@@ -81,13 +82,27 @@ class link {
   class part;
   class flush;
   class closing;
-  struct pulled;
 
-  message_head head(message_kind kind, uint64_t number) const;
-  void post(message_kind kind, uint64_t number, std::vector<std::byte> body);
-  void started_one() { ++in_flight_; }
+  /// A pull that the peer answers with messages.
+  struct pulled {
+    std::span<std::byte> into;
+    pull_done done;
+    size_t missing;          ///< bytes
+    bool receiving = false;  ///< UCX is writing into `into`
+    bool lost = false;
+  };
+  /// Bytes of a message that are worth a copy if UCX then takes them at once.
+  static constexpr size_t inline_bytes = 228;
+
+  message_head head(message_kind kind, uint32_t number) const;
+  void post(message_kind kind, uint32_t number, std::vector<std::byte> body);
+  bool post_inline(const message_head& head, std::span<const std::byte> body);
+  void started_one() {
+    ++in_flight_;
+    ++house_.in_flight;
+  }
   void finished_one(ucs_status_t status, const char* what);
-  void end_pull(uint64_t ticket, pull_status status);
+  void end_pull(uint32_t ticket, pull_status status);
 
   link_house& house_;
   node_id peer_;
@@ -99,10 +114,10 @@ class link {
   bool one_sided_ = false;
   bool drained_ = false, closed_ = false;
   std::string broken_;
-  uint64_t next_number_ = 0;
+  uint32_t next_number_ = 0;
   size_t unsent_frames_ = 0, unsent_bytes_ = 0;
   size_t in_flight_ = 0;                                          ///< UCX calls that will still call back
-  std::unordered_map<uint64_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by ticket
+  std::unordered_map<uint32_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by ticket
 };
 
 }  // namespace troupe::ucx

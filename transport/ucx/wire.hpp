@@ -1,12 +1,13 @@
 // What troupe's active messages carry in front of their bytes.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "messages/ids.hpp"
 
 namespace troupe::ucx {
 
-enum class message_kind : uint32_t {
+enum class message_kind : uint16_t {
   frame = 1,     ///< bytes for fabric_events::on_frame; `number` counts them on their stream
   pull_request,  ///< bytes: pull_range; `number` is the ticket that the answer repeats
   pull_middle,   ///< everything but the first and the last 16 bytes
@@ -14,17 +15,19 @@ enum class message_kind : uint32_t {
   pull_refused,  ///< no bytes: the range is not inside the pool
 };
 
-/// In the byte order of the host; addresses of hosts of another order are refused (ucx_address).
+/// In the byte order of the host; addresses of hosts of another order are refused (ucx_address). Small: with
+/// a frame of 64 bytes it just fits what UCX writes straight into its queue in shared memory.
 struct message_head {
-  message_kind kind{};
-  uint32_t from = 0;    ///< node
+  static constexpr size_t bytes = 28;  ///< on the wire, without what the compiler adds
+
   uint64_t life = 0;    ///< of `from`
   uint64_t to = 0;      ///< life of the receiver that is meant; 0 = whichever lives
   uint32_t stream = 0;  ///< connection of `from` to this peer, counting up
-  uint32_t unused = 0;
-  uint64_t number = 0;
+  uint32_t number = 0;  ///< of the frame on its stream, modulo 2^32; of a pull its ticket
+  uint16_t from = 0;    ///< node
+  message_kind kind{};
 };
-static_assert(sizeof(message_head) == 40);
+static_assert(offsetof(message_head, kind) + sizeof(message_kind) == message_head::bytes);
 
 struct pull_range {
   uint64_t offset = 0;

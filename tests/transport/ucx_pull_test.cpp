@@ -1,0 +1,102 @@
+// Pulls between two real processes over UCX.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/transport/ucx_side.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("pulls copy what the peer offers, by every path and many at a time") {
+  for (const pull_path path : {pull_path::automatic, pull_path::one_sided, pull_path::by_message}) {
+    INFO("path ", static_cast<int>(path));
+    fabric_child child(1, 7);
+    auto options = test_options(0, 1);
+    options.pulls = path;
+    side us(options);
+    us.carrier->start(us.events);
+    us.meet(child, 7);
+    struct offered {
+      uint64_t offset, size, generation;
+      int fill;
+      std::vector<std::byte> into;
+      std::promise<pull_status> done;
+    };
+    std::vector<offered> all(24);
+    for (size_t i = 0; i < all.size(); ++i) {
+      auto& o = all[i];
+      o.fill = static_cast<int>(i + 1);
+      const uint64_t size = i % 6 == 5 ? 3u << 20 : i % 3 == 0 ? i : i * 5000;
+      std::istringstream(child.ask("take " + std::to_string(size) + " " + std::to_string(o.fill))) >>
+          o.offset >> o.size >> o.generation;
+      o.into.resize((o.size + 7) / 8 * 8 + 32);
+    }
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      for (auto& o : all) {
+        std::ranges::fill(o.into, std::byte{0});
+        o.done = {};
+        us.carrier->pull(there, o.offset, o.into, [&o](pull_status s) { o.done.set_value(s); });
+      }
+      for (auto& o : all) {
+        auto result = o.done.get_future();
+        REQUIRE(result.wait_for(20s) == std::future_status::ready);
+        REQUIRE(result.get() == pull_status::ok);
+        uint64_t words[2];
+        std::memcpy(words, o.into.data(), 16);
+        REQUIRE(words[0] == 7);
+        REQUIRE(words[1] == o.generation);
+        REQUIRE(std::memcmp(o.into.data() + o.into.size() - 16, words, 16) == 0);
+        for (size_t at = 0; at < o.size; ++at) {
+          if (o.into[16 + at] != static_cast<std::byte>(o.fill)) FAIL("wrong byte at ", at);
+        }
+      }
+    }
+    CHECK(us.carrier->stats().pulls == 3 * all.size());
+    std::vector<std::byte> into(64);
+    CHECK(us.pull(32u << 20, into) == pull_status::refused);
+    CHECK(us.pull(~uint64_t{0} - 8, into) == pull_status::refused);
+    CHECK(us.pull((32u << 20) - 64, into) == pull_status::ok);
+  }
+}
+
+TEST_CASE("a process pulls from its own pool, and from nobody it does not know") {
+  side us;
+  const auto pool = us.carrier->allocate(memory_kind::host, 1u << 20);
+  us.carrier->start(us.events);
+  for (size_t i = 0; i < 4096; ++i) pool.bytes[i] = static_cast<std::byte>(i);
+  std::vector<std::byte> into(4096);
+  std::promise<pull_status> own, stranger;
+  us.carrier->pull(here, 0, into, [&](pull_status s) { own.set_value(s); });
+  CHECK(own.get_future().get() == pull_status::ok);
+  CHECK(std::memcmp(into.data(), pool.bytes.data(), into.size()) == 0);
+  us.carrier->pull(node_id{5}, 0, into, [&](pull_status s) { stranger.set_value(s); });
+  CHECK(stranger.get_future().get() == pull_status::lost);
+}
+
+TEST_CASE("pulls from a peer that is killed end exactly once") {
+  for (const pull_path path : {pull_path::automatic, pull_path::by_message}) {
+    fabric_child child(1, 3);
+    auto options = test_options(0, 1);
+    options.pulls = path;
+    side us(options);
+    us.carrier->start(us.events);
+    us.meet(child, 3);
+    std::vector<std::vector<std::byte>> into(50, std::vector<std::byte>(4u << 20));
+    std::vector<std::atomic<int>> ended(into.size());
+    for (size_t i = 0; i < into.size(); ++i) {
+      us.carrier->pull(there, 0, into[i], [&ended, i](pull_status) { ++ended[i]; });
+      if (i == 10) child.kill();
+    }
+    const auto all_ended = [&] { return std::ranges::all_of(ended, [](const auto& n) { return n == 1; }); };
+    CHECK(eventually(all_ended, 5s));
+    us.carrier->stop();
+    CHECK(all_ended());
+  }
+}

@@ -1,0 +1,200 @@
+// How a link pulls, and answers the pulls of its peer.
+#include <cstring>
+#include <utility>
+
+#include "transport/fence.hpp"
+#include "transport/ucx/handles.hpp"
+#include "transport/ucx/link.hpp"
+
+namespace troupe::ucx {
+
+/// The answer to a peer's pull: the middle straight from the pool and, when UCX is done with reading that,
+/// the ends.
+class link::reply final : public operation {
+ public:
+  reply(link& via, uint32_t ticket, std::span<const std::byte> range)
+      : via_(via), head_(via.head(message_kind::pull_middle, ticket)), range_(range) {}
+
+  void start() {
+    if (range_.size() <= 2 * end_bytes) {
+      via_.post(message_kind::pull_ends, head_.number, {range_.begin(), range_.end()});
+      delete this;
+      return;
+    }
+    const auto middle = range_.subspan(end_bytes, range_.size() - 2 * end_bytes);
+    const auto p = parameters();
+    via_.started_one();
+    started(ucp_am_send_nbx(via_.endpoint_, message_id, &head_, message_head::bytes, middle.data(),
+                            middle.size(), &p));
+  }
+
+  void finished(ucs_status_t status) noexcept override {
+    if (status == UCS_OK && via_.endpoint_) {
+      read_fence();
+      std::vector<std::byte> ends(2 * end_bytes);
+      std::memcpy(ends.data(), range_.data(), end_bytes);
+      std::memcpy(ends.data() + end_bytes, range_.data() + range_.size() - end_bytes, end_bytes);
+      via_.post(message_kind::pull_ends, head_.number, std::move(ends));
+    }
+    via_.finished_one(status, "answering its pull failed");
+    delete this;
+  }
+
+ private:
+  link& via_;
+  message_head head_;
+  std::span<const std::byte> range_;
+};
+
+/// A one-sided pull: the middle, and then the ends.
+class link::get final : public operation {
+ public:
+  get(link& via, uint64_t offset, std::span<std::byte> into, pull_done done)
+      : via_(via), remote_(via.pool_base_ + offset), into_(into), done_(std::move(done)) {}
+
+  void start() {
+    if (into_.size() <= 2 * end_bytes) {
+      ends_ = true;
+      under_way_ = 1;
+      read(0, into_.size());
+    } else {
+      under_way_ = 1;
+      read(end_bytes, into_.size() - 2 * end_bytes);
+    }
+  }
+
+  void finished(ucs_status_t status) noexcept override {
+    if (status != UCS_OK) failed_ = true;
+    via_.finished_one(status, "pulling from it failed");
+    if (--under_way_ > 0) return;
+    if (!ends_ && !failed_) {
+      read_fence();
+      ends_ = true;
+      under_way_ = 2;
+      read(0, end_bytes);
+      read(into_.size() - end_bytes, end_bytes);  // the last touch of `this`
+      return;
+    }
+    if (!failed_) {
+      via_.house_.pulls += 1;
+      via_.house_.bytes_pulled += into_.size();
+    }
+    done_(failed_ ? pull_status::lost : pull_status::ok);
+    delete this;
+  }
+
+ private:
+  void read(size_t at, size_t bytes) {
+    via_.started_one();
+    if (!via_.endpoint_) return finished(UCS_ERR_CANCELED);
+    const auto p = parameters();
+    started(ucp_get_nbx(via_.endpoint_, into_.data() + at, bytes, remote_ + at, via_.key_, &p));
+  }
+
+  link& via_;
+  uint64_t remote_;
+  std::span<std::byte> into_;
+  pull_done done_;
+  bool ends_ = false, failed_ = false;
+  int under_way_ = 0;
+};
+
+/// The middle of a pull arriving by rendezvous, straight to its place.
+class link::part final : public operation {
+ public:
+  part(link& via, uint32_t ticket, std::span<std::byte> into) : via_(via), ticket_(ticket), into_(into) {}
+
+  void start(void* token) {
+    auto p = parameters();
+    p.cb.recv_am = [](void* request, ucs_status_t status, size_t, void* self) {
+      ucp_request_free(request);
+      static_cast<part*>(self)->finished(status);
+    };
+    via_.started_one();
+    started(ucp_am_recv_data_nbx(via_.house_.worker, token, into_.data(), into_.size(), &p));
+  }
+
+  void finished(ucs_status_t status) noexcept override {
+    auto& pull = *via_.pulled_.at(ticket_);
+    pull.receiving = false;
+    pull.missing -= into_.size();
+    if (status != UCS_OK) pull.lost = true;
+    via_.finished_one(status, "pulling from it failed");
+    if (pull.lost || pull.missing == 0) {
+      via_.end_pull(ticket_, pull.lost ? pull_status::lost : pull_status::ok);
+    }
+    delete this;
+  }
+
+ private:
+  link& via_;
+  uint32_t ticket_;
+  std::span<std::byte> into_;
+};
+
+void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
+  if (!endpoint_ || !broken_.empty()) return done(pull_status::lost);
+  if (offset > pool_bytes_ || into.size() > pool_bytes_ - offset) return done(pull_status::refused);
+  if (into.empty()) return done(pull_status::ok);
+  if (one_sided_) return (new get(*this, offset, into, std::move(done)))->start();
+  const uint32_t ticket = house_.next_ticket++;
+  pulled_.emplace(ticket, std::make_unique<pulled>(pulled{into, std::move(done), into.size()}));
+  const pull_range range{offset, into.size()};
+  const auto* bytes = reinterpret_cast<const std::byte*>(&range);
+  post(message_kind::pull_request, ticket, {bytes, bytes + sizeof range});
+}
+
+void link::answer(uint32_t ticket, const pull_range& range) {
+  if (!endpoint_ || !broken_.empty()) return;
+  const auto pool = house_.pool;
+  if (range.offset > pool.size() || range.size > pool.size() - range.offset) {
+    return post(message_kind::pull_refused, ticket, {});
+  }
+  (new reply(*this, ticket, pool.subspan(range.offset, range.size)))->start();
+}
+
+ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_t bytes, bool rendezvous) {
+  const auto found = pulled_.find(ticket);
+  if (found == pulled_.end()) return UCS_OK;
+  auto& pull = *found->second;
+  if (kind == message_kind::pull_refused) {
+    end_pull(ticket, pull_status::refused);
+    return UCS_OK;
+  }
+  const size_t size = pull.into.size();
+  const bool small = size <= 2 * end_bytes;
+  const bool middle = kind == message_kind::pull_middle;
+  if (bytes != (middle ? size - 2 * end_bytes : small ? size : 2 * end_bytes) || (middle && small)) {
+    break_off("it answered a pull with the wrong number of bytes");
+    return UCS_OK;
+  }
+  if (rendezvous) {
+    pull.receiving = true;
+    (new part(*this, ticket, pull.into.subspan(end_bytes, bytes)))->start(data);
+    return UCS_INPROGRESS;
+  }
+  const auto* from = static_cast<const std::byte*>(data);
+  if (middle) {
+    std::memcpy(pull.into.data() + end_bytes, from, bytes);
+  } else if (small) {
+    std::memcpy(pull.into.data(), from, bytes);
+  } else {
+    std::memcpy(pull.into.data(), from, end_bytes);
+    std::memcpy(pull.into.data() + size - end_bytes, from + end_bytes, end_bytes);
+  }
+  pull.missing -= bytes;
+  if (pull.missing == 0) end_pull(ticket, pull_status::ok);
+  return UCS_OK;
+}
+
+void link::end_pull(uint32_t ticket, pull_status status) {
+  auto node = pulled_.extract(ticket);
+  auto& pull = *node.mapped();
+  if (status == pull_status::ok) {
+    house_.pulls += 1;
+    house_.bytes_pulled += pull.into.size();
+  }
+  pull.done(status);
+}
+
+}  // namespace troupe::ucx

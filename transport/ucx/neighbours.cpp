@@ -1,0 +1,198 @@
+#include "transport/ucx/neighbours.hpp"
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "transport/fence.hpp"
+#include "transport/ucx_address.hpp"
+
+namespace troupe::ucx {
+
+neighbours::neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time)
+    : options_(options), clock_(time), house_{.worker = worker, .options = options} {}
+
+neighbours::neighbour* neighbours::find(uint32_t node) {
+  if (node >= max_nodes) return nullptr;
+  while (peers_.size() <= node) peers_.emplace_back();
+  return &peers_[node];
+}
+
+link* neighbours::link_to(node_id node) {
+  return node.value < peers_.size() ? peers_[node.value].out.get() : nullptr;
+}
+
+void neighbours::connect(node_id node, incarnation life, const std::string& address) {
+  ucx_address at;
+  std::string problem = decode(address, at);
+  if (problem.empty() && at.node != node)
+    problem = fmt::format("its address is that of node {}", at.node.value);
+  auto* p = find(node.value);
+  if (p == nullptr) problem = "no node has so high a number";
+  if (p != nullptr && p->out) leave(std::move(p->out));
+  if (problem.empty()) {
+    try {
+      p->out = std::make_unique<link>(house_, node, life, next_stream_++, at);
+    } catch (const std::runtime_error& e) {
+      problem = e.what();
+    }
+  }
+  if (!problem.empty()) return events_->on_lost(node, life, problem);
+  p->in.open(at.life);
+  for (const auto& w : std::exchange(p->waiting, {})) {
+    if (w.life == at.life) p->out->answer(w.ticket, w.range);
+  }
+}
+
+void neighbours::disconnect(node_id node) {
+  if (link_to(node) == nullptr) return;
+  auto& p = peers_[node.value];
+  p.in.close(p.out->fabric_life());
+  leave(std::move(p.out));
+}
+
+void neighbours::send(node_id to, std::vector<std::byte> frame) {
+  if (auto* out = link_to(to))
+    out->send(std::move(frame));
+  else
+    house_.discarded_out += 1;
+}
+
+void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
+  if (from == options_.self) return pull_own(offset, into, done);
+  if (auto* out = link_to(from)) return out->pull(offset, into, std::move(done));
+  done(pull_status::lost);
+}
+
+void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done) {
+  const auto pool = house_.pool;
+  if (offset > pool.size() || into.size() > pool.size() - offset) return done(pull_status::refused);
+  std::memcpy(into.data(), pool.data() + offset, into.size());
+  read_fence();
+  const size_t ends = std::min<size_t>(end_bytes, into.size());
+  std::memcpy(into.data(), pool.data() + offset, ends);
+  const size_t tail = into.size() - ends;
+  std::memcpy(into.data() + tail, pool.data() + offset + tail, ends);
+  house_.pulls += 1;
+  house_.bytes_pulled += into.size();
+  done(pull_status::ok);
+}
+
+void neighbours::leave(std::unique_ptr<link> out) {
+  out->drain();
+  leaving_.push_back({std::move(out), clock_.now() + options_.linger});
+}
+
+void neighbours::leave_all() {
+  for (auto& p : peers_) {
+    if (p.out) leave(std::move(p.out));
+  }
+}
+
+void neighbours::break_all(const char* why) {
+  for (auto& p : peers_) {
+    if (p.out) p.out->break_off(why);
+  }
+}
+
+void neighbours::lose_broken() {
+  house_.attention = false;
+  for (auto& p : peers_) {
+    if (!p.out || p.out->broken().empty()) continue;
+    auto out = std::move(p.out);
+    const node_id node = out->peer();
+    const incarnation life = out->life();
+    std::string why = out->broken();
+    p.in.close(out->fabric_life());
+    out->close();
+    leaving_.push_back({std::move(out), never, true});
+    if (events_) events_->on_lost(node, life, std::move(why));
+  }
+}
+
+void neighbours::reap() {
+  for (auto& l : leaving_) {
+    if (l.closed || (!l.out->drained() && l.out->broken().empty() && clock_.now() < l.until)) continue;
+    l.out->close();
+    l.closed = true;
+  }
+  std::erase_if(leaving_, [](const leaving_link& l) { return l.out->idle(); });
+}
+
+void neighbours::abandon() {
+  for (auto& l : leaving_) static_cast<void>(l.out.release());
+  leaving_.clear();
+}
+
+// ---- inside UCX ----
+
+ucs_status_t neighbours::on_message(const void* head, size_t head_bytes, void* data, size_t bytes,
+                                    const ucp_am_recv_param_t* p) {
+  const bool rendezvous = (p->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (head_bytes == 0 && !rendezvous && bytes >= message_head::bytes) {  // a small one: all in one piece
+    head = data;
+    head_bytes = message_head::bytes;
+    data = static_cast<std::byte*>(data) + head_bytes;
+    bytes -= head_bytes;
+  }
+  message_head h;
+  if (head_bytes != message_head::bytes) return UCS_OK;
+  std::memcpy(static_cast<void*>(&h), head, head_bytes);
+  return on_message(h, data, bytes, rendezvous);
+}
+
+ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t bytes, bool rendezvous) {
+  const bool for_us = head.to == 0 || head.to == options_.life.value;
+  const incarnation life{head.life};
+  auto* from = find(head.from);
+  if (!for_us || !events_ || from == nullptr || !from->in.accepts(life)) {
+    discarded_in_ += 1;
+    return UCS_OK;
+  }
+  const bool connected = from->out && from->out->fabric_life() == life;
+  switch (head.kind) {
+    case message_kind::frame:
+      if (!rendezvous) on_frame(*from, head, {static_cast<const std::byte*>(data), bytes});
+      return UCS_OK;
+    case message_kind::pull_request: {
+      pull_range range;
+      if (rendezvous || bytes != sizeof range) return UCS_OK;
+      std::memcpy(&range, data, sizeof range);
+      if (connected) {
+        from->out->answer(head.number, range);
+      } else if (from->waiting.size() < max_waiting) {
+        from->waiting.push_back({life, head.number, range});
+      }
+      return UCS_OK;
+    }
+    case message_kind::pull_middle:
+    case message_kind::pull_ends:
+    case message_kind::pull_refused:
+      return connected ? from->out->on_part(head.kind, head.number, data, bytes, rendezvous) : UCS_OK;
+  }
+  return UCS_OK;
+}
+
+void neighbours::on_frame(neighbour& from, const message_head& head, std::span<const std::byte> bytes) {
+  const incarnation life{head.life};
+  switch (from.in.judge(life, head.stream, head.number)) {
+    case inbox::verdict::discard: discarded_in_ += 1; return;
+    case inbox::verdict::gap:
+      discarded_in_ += 1;
+      from.in.close(life);
+      if (from.out && from.out->fabric_life() == life) from.out->break_off("frames from it are missing");
+      return;
+    case inbox::verdict::deliver: break;
+  }
+  frames_in_ += 1;
+  bytes_in_ += bytes.size();
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0) {
+    aligned_.assign(bytes.begin(), bytes.end());
+    bytes = aligned_;
+  }
+  events_->on_frame(bytes);
+}
+
+}  // namespace troupe::ucx

@@ -1,0 +1,99 @@
+// The peers of this process on the fabric: for each an inbox for what arrives and, while connected, a link
+// for what leaves. Used by one thread at a time, whoever drives the UCX worker.
+#pragma once
+#include <ucp/api/ucp.h>
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/fabric.hpp"
+#include "transport/ucx/inbox.hpp"
+#include "transport/ucx/link.hpp"
+#include "transport/ucx/wire.hpp"
+
+namespace troupe::ucx {
+
+class neighbours {
+ public:
+  /// `worker`, `options` and `time` outlive the neighbours.
+  neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time);
+
+  /// The pool that peers pull from.
+  void set_pool(std::span<std::byte> pool) { house_.pool = pool; }
+  /// Who is told of frames and losses; null: nobody any more.
+  void tell(fabric_events* events) { events_ = events; }
+
+  void connect(node_id node, incarnation life, const std::string& address);
+  void disconnect(node_id node);
+  void send(node_id to, std::vector<std::byte> frame);
+  void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
+
+  /// An active message, as UCX hands it over (ucp_am_recv_callback_t).
+  ucs_status_t on_message(const void* head, size_t head_bytes, void* data, size_t bytes,
+                          const ucp_am_recv_param_t* p);
+
+  /// Closes what broke, lets go of what has been closed: after each turn of progress.
+  void tidy() {
+    if (house_.attention) lose_broken();
+    if (!leaving_.empty()) reap();
+  }
+  /// Connections that are still being closed.
+  bool parting() const { return !leaving_.empty(); }
+  /// UCX will call back for something that was started: it wants progress.
+  bool busy() const { return house_.in_flight > 0; }
+  /// Every connection is lost, here and now.
+  void break_all(const char* why);
+  /// Begins to close every connection, once what was sent has left or the linger time is over.
+  void leave_all();
+  /// Lets what could not be closed leak: UCX might still call back.
+  void abandon();
+
+  const link_house& house() const { return house_; }
+  uint64_t frames_in() const { return frames_in_.get(); }
+  uint64_t bytes_in() const { return bytes_in_.get(); }
+  uint64_t discarded_in() const { return discarded_in_.get(); }
+
+ private:
+  struct waiting_pull {
+    incarnation life;
+    uint64_t ticket;
+    pull_range range;
+  };
+  struct neighbour {
+    inbox in;
+    std::unique_ptr<link> out;          ///< null while not connected
+    std::vector<waiting_pull> waiting;  ///< pulls of a peer that is not connected yet
+  };
+  struct leaving_link {
+    std::unique_ptr<link> out;
+    time_point until;  ///< when what has not left by then is given up
+    bool closed = false;
+  };
+  static constexpr size_t max_waiting = 4096;
+  static constexpr uint32_t max_nodes = 65536;
+
+  /// Null: no node can have this number.
+  neighbour* find(uint32_t node);
+  link* link_to(node_id node);
+  void pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done);
+  void leave(std::unique_ptr<link> out);
+  void lose_broken();
+  void reap();
+  ucs_status_t on_message(const message_head& head, void* data, size_t bytes, bool rendezvous);
+  void on_frame(neighbour& from, const message_head& head, std::span<const std::byte> bytes);
+
+  const ucx_options& options_;
+  const clock& clock_;
+  link_house house_;
+  std::deque<neighbour> peers_;  ///< by node; they do not move
+  std::vector<leaving_link> leaving_;
+  uint32_t next_stream_ = 1;
+  std::vector<std::byte> aligned_;  ///< where a misaligned frame is copied to
+  fabric_events* events_ = nullptr;
+  counter frames_in_, bytes_in_, discarded_in_;
+};
+
+}  // namespace troupe::ucx
