@@ -6,12 +6,17 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 namespace {
 
 constexpr std::string_view prefix = "sim:";
+
+/// What arrives within so long after something else is handed over in the same turn of the progress loop.
+constexpr duration turn_length = 5us;
 
 /// The process that an address names; 0 if it is none.
 uint64_t process_at(std::string_view address) {
@@ -104,15 +109,15 @@ class sim_fabric final : public fabric, private sim_port {
 
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
     if (events_ == nullptr) return done(pull_status::lost);
-    auto p = std::make_shared<pulling>(pulling{from, 0, process_, offset, into, std::move(done), 16});
+    const auto place = pulls_.add({from, 0, process_, offset, into, std::move(done), 16});
+    auto& p = pulls_[place];
     if (from != self_) {
       const auto it = peers_.find(from);
-      if (it == peers_.end()) return run([p] { p->done(pull_status::lost); });
-      p->connection = it->second.connection;
-      p->process = it->second.process;
+      if (it == peers_.end()) return run([this, place] { pulls_.end(place, pull_status::lost); });
+      p.connection = it->second.connection;
+      p.process = it->second.process;
     }
-    const auto there = network_.transfer(self_, from, 64);
-    timeline_.at(there, sim_event::pull, self_, [this, p] { advance(p); });
+    advance_at(network_.transfer(self_, from, 64), place);
   }
 
   void post(std::function<void()> job) override { run(std::move(job)); }
@@ -136,11 +141,41 @@ class sim_fabric final : public fabric, private sim_port {
     size_t next;  ///< what lies before it, but for the first 16 bytes, is copied
   };
 
-  /// One turn of the progress loop.
+  /// The pulls under way. Their places are used again: an event then holds two words, and allocates nothing.
+  class pull_table {
+   public:
+    uint32_t add(pulling p) {
+      if (free_.empty()) {
+        all_.push_back(std::move(p));
+        return static_cast<uint32_t>(all_.size() - 1);
+      }
+      const auto place = free_.back();
+      free_.pop_back();
+      all_[place] = std::move(p);
+      return place;
+    }
+    pulling& operator[](uint32_t place) { return all_[place]; }
+    void end(uint32_t place, pull_status how) {
+      const auto done = std::exchange(all_[place].done, nullptr);
+      free_.push_back(place);
+      done(how);
+    }
+
+   private:
+    std::deque<pulling> all_;
+    std::vector<uint32_t> free_;
+  };
+
+  /// In a turn of the progress loop: in the present one, or in a new one.
   template <class Job>
   void turn(Job&& job) {
     if (events_ == nullptr) return;
     job();
+    if (std::exchange(in_turn_, true)) return;
+    timeline_.at(timeline_.now() + turn_length, sim_event::job, self_, [this] { end_turn(); });
+  }
+  void end_turn() {
+    in_turn_ = false;
     if (events_ == nullptr) return;
     if (const auto now = clock_.now(); now >= events_->tick_at()) events_->on_tick(now);
     events_->on_turn_end();
@@ -191,10 +226,11 @@ class sim_fabric final : public fabric, private sim_port {
     });
   }
 
-  /// The bytes between the ends in up to two pieces with time between them, then the ends.
-  void advance(const std::shared_ptr<pulling>& p) {
+  /// The bytes between the ends, now and then in two pieces with time between them, then the ends.
+  void advance(uint32_t place) {
+    auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
-      return network_.when_passing(self_, p->from, self_, [this, p] { advance(p); });
+      return network_.when_passing(self_, p->from, self_, [this, place] { advance(place); });
     const auto source = p->from == self_ ? pool_ : memory_.find(p->process);
     const auto it = peers_.find(p->from);
     const bool connected = p->from == self_ || (it != peers_.end() &&
@@ -202,30 +238,33 @@ class sim_fabric final : public fabric, private sim_port {
     if (!connected || !source) {
       // A reader learns of a loss as late as everybody else.
       timeline_.at(timeline_.now() + duration{static_cast<int64_t>(timeline_.draw() % 5'000'000)},
-                   sim_event::pull, self_, [this, p] { turn([&] { p->done(pull_status::lost); }); });
+                   sim_event::pull, self_,
+                   [this, place] { turn([&] { pulls_.end(place, pull_status::lost); }); });
       return;
     }
     const size_t n = p->into.size();
     const auto bytes = source->bytes();
     if (p->offset > bytes.size() || n > bytes.size() - p->offset)
-      return turn([&] { p->done(pull_status::refused); });
+      return turn([&] { pulls_.end(place, pull_status::refused); });
     const auto* from = bytes.data() + p->offset;
     const size_t middle_end = n > 32 ? n - 16 : 16;
     if (p->next < middle_end) {
       const size_t left = middle_end - p->next;
-      const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
+      const auto chance = timeline_.draw();
+      const size_t piece = p->next == 16 && chance % 4 == 0 ? (chance >> 2) % (left + 1) : left;
       std::memcpy(p->into.data() + p->next, from + p->next, piece);
       p->next += piece;
-      const auto t = network_.transfer(p->from, self_, piece + 64);
-      timeline_.at(t, sim_event::pull, self_, [this, p] { advance(p); });
-      return;
+      return advance_at(network_.transfer(p->from, self_, piece + 64), place);
     }
     const size_t end = std::min<size_t>(16, n);
     std::memcpy(p->into.data(), from, end);
     std::memcpy(p->into.data() + n - end, from + n - end, end);
     ++stats_.pulls;
     stats_.bytes_pulled += n;
-    turn([&] { p->done(pull_status::ok); });
+    turn([&] { pulls_.end(place, pull_status::ok); });
+  }
+  void advance_at(duration t, uint32_t place) {
+    timeline_.at(t, sim_event::pull, self_, [this, place] { advance(place); });
   }
 
   sim_timeline& timeline_;
@@ -239,6 +278,8 @@ class sim_fabric final : public fabric, private sim_port {
   std::map<node_id, neighbour> peers_;
   uint64_t last_connection_ = 0;
   time_point armed_ = never;
+  bool in_turn_ = false;
+  pull_table pulls_;
   fabric_stats stats_;
 };
 

@@ -12,6 +12,9 @@ constexpr uint64_t alignment = 64;
 /// Slots begin here, and at multiples of the alignment from here, so that payloads are aligned.
 constexpr uint64_t first_offset = alignment - sizeof(slot_words);
 
+/// Kept of each size.
+constexpr size_t most_kept = 1024;
+
 void store(std::byte* at, uint64_t value) {
   std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).store(value, std::memory_order_relaxed);
 }
@@ -33,11 +36,19 @@ std::optional<slot> slot_pool::take(uint64_t size) {
   if (size > capacity_) return std::nullopt;
   const uint64_t bytes = block_bytes(size);
   std::lock_guard lock(mutex_);
-  const auto best = free_by_size_.lower_bound({bytes, 0});
-  if (best == free_by_size_.end()) return std::nullopt;
-  const auto [found_bytes, offset] = *best;
-  remove_free(free_.find(offset));
-  if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
+  uint64_t offset = 0;
+  if (auto& kept = kept_[bytes]; !kept.empty()) {
+    offset = kept.back();
+    kept.pop_back();
+  } else {
+    auto best = free_by_size_.lower_bound({bytes, 0});
+    if (best == free_by_size_.end() && merge_kept()) best = free_by_size_.lower_bound({bytes, 0});
+    if (best == free_by_size_.end()) return std::nullopt;
+    const auto [found_bytes, found] = *best;
+    offset = found;
+    remove_free(free_.find(offset));
+    if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
+  }
   const uint64_t generation = ++last_generation_;
   live_.emplace(offset, live_slot{life_, generation, size});
   in_use_ += bytes;
@@ -52,8 +63,27 @@ bool slot_pool::give_back(const region_ref& region) {
   // Before anybody can take these bytes: a slot not in use never has words that a reader could expect.
   write_words(region.offset, region.size, 0, 0);
   live_.erase(region.offset);
-  uint64_t offset = region.offset, bytes = block_bytes(region.size);
+  const uint64_t bytes = block_bytes(region.size);
   in_use_ -= bytes;
+  if (auto& kept = kept_[bytes]; kept.size() < most_kept)
+    kept.push_back(region.offset);
+  else
+    merge_free(region.offset, bytes);
+  return true;
+}
+
+/// False if there was nothing to merge.
+bool slot_pool::merge_kept() {
+  bool any = false;
+  for (auto& [bytes, offsets] : kept_) {
+    any = any || !offsets.empty();
+    for (const auto offset : offsets) merge_free(offset, bytes);
+  }
+  kept_.clear();
+  return any;
+}
+
+void slot_pool::merge_free(uint64_t offset, uint64_t bytes) {
   const auto after = free_.lower_bound(offset);
   if (after != free_.begin()) {
     const auto before = std::prev(after);
@@ -68,7 +98,6 @@ bool slot_pool::give_back(const region_ref& region) {
     remove_free(after);
   }
   add_free(offset, bytes);
-  return true;
 }
 
 void slot_pool::renew(incarnation life) {

@@ -1,6 +1,7 @@
-// The owner's side of memory that peers pull from: slots of any size in the registered pool, by best fit. A
-// slot belongs to whoever took it until they give it back; its generation is never used again, and readers
-// that come late notice (transport/pull_check.hpp has the argument).
+// The owner's side of memory that peers pull from: slots of any size in the registered pool, by best fit;
+// some of those given back are kept as they are for the next of their size. A slot belongs to whoever took it
+// until they give it back; its generation is never used again, and readers that come late notice
+// (transport/pull_check.hpp has the argument).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <span>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "messages/memory.hpp"
 #include "transport/fabric.hpp"
@@ -55,6 +57,8 @@ class slot_pool {
   static uint64_t block_bytes(uint64_t size);
   bool is_live(const region_ref& region) const;
   void write_words(uint64_t offset, uint64_t size, uint64_t owner, uint64_t generation);
+  void merge_free(uint64_t offset, uint64_t bytes);
+  bool merge_kept();
   void add_free(uint64_t offset, uint64_t bytes);
   void remove_free(std::map<uint64_t, uint64_t>::iterator block);
 
@@ -66,9 +70,10 @@ class slot_pool {
   incarnation life_;
   uint64_t last_generation_ = 0;
   uint64_t in_use_ = 0;
-  std::map<uint64_t, uint64_t> free_;                     ///< offset -> bytes; neighbours are merged
-  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;  ///< (bytes, offset) of the same
-  std::unordered_map<uint64_t, live_slot> live_;          ///< by offset
+  std::map<uint64_t, uint64_t> free_;                         ///< offset -> bytes; neighbours are merged
+  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;      ///< (bytes, offset) of the same
+  std::unordered_map<uint64_t, std::vector<uint64_t>> kept_;  ///< bytes -> offsets; free, too, but not merged
+  std::unordered_map<uint64_t, live_slot> live_;              ///< by offset
 };
 
 }  // namespace troupe
