@@ -35,6 +35,7 @@ void gateway::accept(request& r, time_point now) {
   ledger_.accept(r.model);
   flight f;
   f.asked = r;
+  f.accepted_at = now;
   const auto refuse = [&](drop_reason why) {
     give_back(r.input);
     settle(f, {outcome::fate::dropped, why, failure::none, {}, 0, {}}, now);
@@ -96,6 +97,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     auto& f = it->second;
     give_back(f.asked.input);  // the worker has read it
     f.times = c.times;
+    f.completed_at = now;
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
     if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
       auto failed = std::move(f);
@@ -228,6 +230,8 @@ void gateway::settle(flight& f, outcome how, time_point now) {
   how.latency = now - f.asked.arrival;
   if (f.counted) tenants_.leave(f.asked.tenant);
   how.times = f.times;
+  how.accepted_at = f.accepted_at;
+  how.completed_at = f.completed_at;
   switch (how.kind) {
     case outcome::fate::finished:
       ledger_.finish(model);

@@ -26,8 +26,10 @@ struct outcome {
   duration latency{};                      ///< from its arrival
   std::string_view detail{};               ///< of a device_error; valid during the call only
   time_point arrival = never;
-  batch_times times{};     ///< of the batch that it ran in, if it came to that
-  duration retry_after{};  ///< of a drop for its quota: not earlier than that
+  batch_times times{};              ///< of the batch that it ran in, if it came to that
+  duration retry_after{};           ///< of a drop for its quota: not earlier than that
+  time_point accepted_at = never;   ///< the gateway heard of it
+  time_point completed_at = never;  ///< the gateway heard that its batch was done
 };
 
 /// Where answers go: HTTP, or a simulated client.
@@ -74,6 +76,7 @@ class gateway final : public shell {
     uint32_t batch_rows = 0;
     batch_times times{};
     bool counted = false;  // against its tenant's quota
+    time_point accepted_at = never, completed_at = never;
   };
   struct expiry {
     time_point at;

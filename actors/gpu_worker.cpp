@@ -117,7 +117,6 @@ time_point gpu_worker::next_wakeup() const {
   if (running_) return device_.poll_at();
   if (jobs_.empty()) return never;
   const auto& next = jobs_.front();
-  if (next.missing == 0) return next.order.exec_at;
   if (next.order.start_by == never || planted(bug::late_start)) return never;
   return next.order.start_by + 1ns;  // inputs that do not come hold up nobody
 }
@@ -130,7 +129,7 @@ bool gpu_worker::start(time_point now) {
     give_up(jobs_.begin());
     return true;
   }
-  if (j.missing > 0 || now < j.order.exec_at) return false;
+  if (j.missing > 0) return false;
   batch_work work;
   work.model = j.order.model;
   work.parts.reserve(j.parts.size());

@@ -1,6 +1,7 @@
 // gpu_worker: one execution slot. Pulls the inputs of a batch while the batch before it runs, runs batches in
-// the order of their orders, offers the outputs to be pulled. Refuses what has an old epoch or comes too
-// late. Inputs and outputs without bytes take no memory and are not pulled.
+// the order of their orders, each as soon as its inputs are here and the device is free (the batch is final,
+// so that waiting for its planned start would gain nothing); offers the outputs to be pulled. Refuses what
+// has an old epoch or comes too late. Inputs and outputs without bytes take no memory and are not pulled.
 #pragma once
 #include <array>
 #include <deque>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/caf_types.hpp"
+#include "actors/turn_pace.hpp"
 
 namespace troupe {
 namespace {
@@ -21,11 +22,12 @@ group_report report_of(const shell_group& group) {
 class threaded_host final : public caf::blocking_actor {
  public:
   threaded_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const machine_clock& time,
-                duration spin, on_broken broken)
+                const host_timing& timing, on_broken broken)
       : blocking_actor(config),
         group_(std::move(group)),
         clock_(time),
-        spin_(spin),
+        timing_(timing),
+        pace_(timing.interval),
         broken_(std::move(broken)) {}
 
   void act() override {
@@ -34,8 +36,10 @@ class threaded_host final : public caf::blocking_actor {
       wait();
       inbox.clear();
       while (has_next_message()) take(*dequeue(), inbox);
+      const auto now = clock_.now();
+      pace_.begin(now);
       try {
-        group_->turn(inbox, clock_.now());
+        group_->turn(inbox, now);
       } catch (const breakdown& b) {
         if (broken_) broken_(b.what());
         break;
@@ -46,13 +50,24 @@ class threaded_host final : public caf::blocking_actor {
 
  private:
   void wait() {
+    const auto began = clock_.now();
+    if (pace_.next() > began) std::this_thread::sleep_for(pace_.next() - began);
     const auto due = group_->next_wakeup();
+    if (spin_until(std::min(due, began + timing_.linger))) return;
     if (due == never) return await_data();
-    for (auto now = clock_.now(); now + spin_ < due; now = clock_.now())
-      if (sleep_for(std::min(due - spin_ - now, longest_sleep))) return;
-    while (!has_next_message() && clock_.now() < due) std::this_thread::yield();
+    for (auto now = clock_.now(); now + timing_.spin < due; now = clock_.now())
+      if (sleep_for(std::min(due - timing_.spin - now, longest_sleep))) return;
+    spin_until(due);
   }
 
+  /// True if a message came.
+  bool spin_until(time_point t) {
+    while (!has_next_message()) {
+      if (clock_.now() >= t) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
   /// True if a message came.
   bool sleep_for(duration d) {
     return await_data(timeout_type::clock::now() + std::chrono::duration_cast<timeout_type::duration>(d));
@@ -79,7 +94,8 @@ class threaded_host final : public caf::blocking_actor {
 
   std::unique_ptr<shell_group> group_;
   const machine_clock& clock_;
-  const duration spin_;
+  const host_timing timing_;
+  turn_pace pace_;
   const on_broken broken_;
   bool done_ = false;
 };
@@ -87,61 +103,84 @@ class threaded_host final : public caf::blocking_actor {
 class scheduled_host final : public caf::event_based_actor {
  public:
   scheduled_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const troupe::clock& time,
-                 wake_service wake, on_broken broken, delivery_watch watch)
+                 duration interval, wake_service wake, on_broken broken, delivery_watch watch)
       : event_based_actor(config),
         group_(std::move(group)),
         clock_(time),
+        pace_(interval),
         wake_(std::move(wake)),
         broken_(std::move(broken)),
         watch_(std::move(watch)) {}
 
   caf::behavior make_behavior() override {
-    return {[this](delivery& d) { turn(d.messages); },
+    return {[this](delivery& d) {
+              if (watch_)
+                for (const auto& e : d.messages) watch_(e);
+              if (inbox_.empty())
+                inbox_.swap(d.messages);
+              else
+                inbox_.insert(inbox_.end(), std::make_move_iterator(d.messages.begin()),
+                              std::make_move_iterator(d.messages.end()));
+              turn();
+            },
             [this](wake_atom) {
               armed_ = never;
-              parcel nothing;
-              turn(nothing);
+              turn();
             },
-            [this](const report_query& q) { q.reply(report_of(*group_)); }};
+            [this](const report_query& q) {
+              if (!inbox_.empty()) turn_now(clock_.now());  // a report knows all that was delivered
+              q.reply(report_of(*group_));
+            }};
   }
   void on_exit() override { group_.reset(); }
   const char* name() const override { return "scheduled_host"; }
 
  private:
-  void turn(parcel& messages) {
-    if (watch_)
-      for (const auto& e : messages) watch_(e);
+  void turn() {
+    const auto now = clock_.now();
+    if (pace_.next() > now) {
+      if (pace_.next() < armed_) wake_at(pace_.next());
+      return;
+    }
+    turn_now(now);
+  }
+  void turn_now(time_point now) {
+    pace_.begin(now);
     try {
-      group_->turn(messages, clock_.now());
+      group_->turn(inbox_, now);
     } catch (const breakdown& b) {
       if (broken_) broken_(b.what());
       return quit(caf::sec::runtime_error);
     }
-    const auto due = group_->next_wakeup();
-    if (due == armed_) return;
+    inbox_.clear();
+    if (const auto due = group_->next_wakeup(); due != armed_) wake_at(due);
+  }
+  void wake_at(time_point due) {
     armed_ = due;
     wake_(caf::actor_cast<caf::actor>(this), due);
   }
 
   std::unique_ptr<shell_group> group_;
   const troupe::clock& clock_;
+  turn_pace pace_;
   wake_service wake_;
   on_broken broken_;
   delivery_watch watch_;
+  parcel inbox_;
   time_point armed_ = never;
 };
 
 }  // namespace
 
 caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                               const machine_clock& time, duration spin, on_broken broken) {
-  return system.spawn<threaded_host, caf::detached>(std::move(group), time, spin, std::move(broken));
+                               const machine_clock& time, const host_timing& timing, on_broken broken) {
+  return system.spawn<threaded_host, caf::detached>(std::move(group), time, timing, std::move(broken));
 }
 
 caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, wake_service wake, on_broken broken,
+                                const clock& time, duration interval, wake_service wake, on_broken broken,
                                 delivery_watch watch) {
-  return system.spawn<scheduled_host>(std::move(group), time, std::move(wake), std::move(broken),
+  return system.spawn<scheduled_host>(std::move(group), time, interval, std::move(wake), std::move(broken),
                                       std::move(watch));
 }
 

@@ -12,10 +12,19 @@
 
 namespace troupe {
 
-/// The real host. Waits until a message or the next wake-up comes; spins for the last `spin` before a
-/// wake-up, because a sleeping thread wakes late.
+/// How a real host waits for the next message or wake-up.
+struct host_timing {
+  duration spin{};  ///< it does not sleep for the last so much before a wake-up: a sleeping thread wakes late
+  duration linger{};    ///< nor so long after a turn: what it led to may be back at once
+  duration interval{};  ///< under load one turn in so long, for all that comes meanwhile (turn_pace.hpp)
+};
+
+/// Of the real cluster; its interval also of the simulated one.
+inline constexpr host_timing usual_timing{50us, 30us, 100us};
+
+/// The real host.
 caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                               const machine_clock& time, duration spin, on_broken broken);
+                               const machine_clock& time, const host_timing& timing, on_broken broken);
 
 /// Calls the given actor with `wake_atom` at a time of its node's clock; a later call replaces an earlier
 /// one.
@@ -24,9 +33,9 @@ using wake_service = std::function<void(const caf::actor&, time_point)>;
 /// Sees each message before its shell does.
 using delivery_watch = std::function<void(const envelope&)>;
 
-/// The simulated host.
+/// The simulated host; `interval` as in `host_timing`.
 caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, wake_service wake, on_broken broken,
+                                const clock& time, duration interval, wake_service wake, on_broken broken,
                                 delivery_watch watch = {});
 
 }  // namespace troupe

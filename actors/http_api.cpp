@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/kserve_documents.hpp"
+#include "actors/request_timing.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -73,6 +74,8 @@ void http_clients::answer(request_id id, const outcome& how) {
     r.content_type = "application/octet-stream";
     r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
   }
+  if (w.timed && how.completed_at != never)
+    r.headers.add("Server-Timing", to_header(request_timing_of(how, w.parsed_at, time_.now())));
   w.reply.send(std::move(r));
 }
 
@@ -189,7 +192,9 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
                                model->model,
                                {model->name, "1"},
                                std::move(*asked),
-                               std::make_shared<const model_signature>(std::move(model->signature))});
+                               std::make_shared<const model_signature>(std::move(model->signature)),
+                               parts_.time.now(),
+                               request.headers.find(timing_request_header).has_value()});
   office.tell(gateway, client_request{r});
 }
 

@@ -26,7 +26,10 @@ class http_clients final : public client_port {
     model_identity model;
     infer_request asked;  ///< its views of the body are not used any more
     std::shared_ptr<const model_signature> signature;
+    time_point parsed_at = never;
+    bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
   };
+  explicit http_clients(const clock& time) : time_(time) {}
   void expect(request_id id, waiting w);
   void answer(request_id id, const outcome& how) override;
   void executed(model_id model, uint32_t rows, const batch_times& times) override {
@@ -44,6 +47,7 @@ class http_clients final : public client_port {
     std::unordered_map<request_id, waiting> open;
   };
   shard& of(request_id id) { return shards_[id.value % shards_.size()]; }
+  const clock& time_;
   std::array<shard, 16> shards_;
   std::atomic<size_t> waiting_now_{0};
   inference_statistics statistics_;

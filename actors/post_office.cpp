@@ -5,6 +5,18 @@
 #include "actors/caf_types.hpp"
 
 namespace troupe {
+namespace {
+
+/// Empties `p`, but for room for as much again: a parcel that grows moves its messages.
+delivery take_out(parcel& p) {
+  delivery d;
+  const auto n = p.size();
+  d.messages.swap(p);
+  p.reserve(n);
+  return d;
+}
+
+}  // namespace
 
 void post_office::add_host(caf::actor host, std::span<const address> actors) {
   const auto position = static_cast<uint32_t>(hosts_.size());
@@ -60,9 +72,7 @@ void post_office::carry(std::span<envelope> messages) {
   }
   for (size_t i = 0; i < hosts_.size(); ++i) {
     if (parcels[i].empty()) continue;
-    delivery d;
-    d.messages.swap(parcels[i]);
-    caf::anon_send(hosts_[i], std::move(d));
+    caf::anon_send(hosts_[i], take_out(parcels[i]));
   }
 }
 
@@ -75,9 +85,7 @@ void post_office::deliver(std::vector<inbound>& messages) {
 void post_office::on_turn_end() {
   for (size_t i = 0; i < turn_.size(); ++i) {
     if (turn_[i].empty()) continue;
-    delivery d;
-    d.messages.swap(turn_[i]);
-    caf::anon_send(hosts_[i], std::move(d));
+    caf::anon_send(hosts_[i], take_out(turn_[i]));
   }
 }
 

@@ -102,11 +102,12 @@ void shell_group::hand_over(envelope& e, time_point now) {
 void shell_group::settle(time_point now) {
   while (!touched_.empty() || !inside_.empty()) {
     // Messages first: a shell decides once all that happened is known to it.
-    while (!inside_.empty()) {
-      auto e = std::move(inside_.front());
-      inside_.pop_front();
+    while (next_inside_ < inside_.size()) {
+      auto e = std::move(inside_[next_inside_++]);
       hand_over(e, now);
     }
+    inside_.clear();
+    next_inside_ = 0;
     if (touched_.empty()) break;
     round_.clear();
     round_.swap(touched_);

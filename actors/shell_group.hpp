@@ -1,7 +1,6 @@
 // A shell_group runs shells that share a thread (or, in simulation, a turn): messages between them never
 // leave it.
 #pragma once
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -73,7 +72,8 @@ class shell_group final : public outbox {
   size_t over_ = about_time;  ///< with this type of message, by its index in the variant
   std::vector<hosted> shells_;
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
-  std::deque<envelope> inside_;
+  std::vector<envelope> inside_;                          ///< those before `next_inside_` are delivered
+  size_t next_inside_ = 0;
   std::vector<envelope> leaving_;
   std::vector<uint32_t> touched_, round_;
   tournament<time_point> wakeups_{never};

@@ -239,7 +239,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   node_config config;
   caf::actor_system system(config);
   std::atomic<bool> ready{false}, draining{false};
-  http_clients clients;
+  http_clients clients(time);
   post_office* office = nullptr;
   device_rack rack(cluster, self, time, [&](slot_id slot) {
     office->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
@@ -262,7 +262,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     clients,
                     [&](slot_id slot) -> device& { return rack.at(slot); },
                     [&](std::unique_ptr<shell_group> g, on_broken b) {
-                      return spawn_threaded_host(system, std::move(g), time, 50us, std::move(b));
+                      return spawn_threaded_host(system, std::move(g), time, usual_timing, std::move(b));
                     },
                     false,
                     [&](const caf::actor& a, time_point at) {

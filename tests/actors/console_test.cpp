@@ -17,7 +17,7 @@ TEST_CASE("console: tells the status of its node as JSON, and what it does not k
   auto group = std::make_unique<shell_group>(office);
   group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
   const auto names = group->names();
-  office.add_host(spawn_threaded_host(world.system(), std::move(group), time, 0us, {}), names);
+  office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
   const auto figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(world.system(), console::facts{"left", "abc", [] { return uint64_t{7}; },

@@ -64,21 +64,22 @@ struct worker_stage : worker_parts, stage<gpu_worker> {
 
 }  // namespace
 
-TEST_CASE("gpu_worker: pulls the inputs, starts on time, answers the gateway, tells queue and arbiter") {
+TEST_CASE("gpu_worker: pulls the inputs, starts at once, answers the gateway, tells queue and arbiter") {
   worker_stage w;
   w.order(1, 3, 5, {w.ask(1), w.ask(2)});
   REQUIRE(w.memory.pulls.size() == 2);
   w.end_pull();
+  w.run_until(at(1));
   w.end_pull();
-  w.run_until(at(9.9));  // 3 + ℓ(2) = 10
+  w.run_until(at(7.9));  // 1 + ℓ(2) = 8, although 3 had been planned
   CHECK(w.out.silent());
-  w.run_until(at(10));
+  w.run_until(at(8));
   const auto told = w.out.take_addressed<batch_done>();
   REQUIRE(told.size() == 2);
   CHECK(told[0].first == the_queue);
   CHECK(told[1].first.kind == role::rank_arbiter);
-  CHECK(told[0].second.started_at == at(3));
-  CHECK(told[0].second.finished_at == at(10));
+  CHECK(told[0].second.started_at == at(1));
+  CHECK(told[0].second.finished_at == at(8));
   CHECK(told[0].second.rows == 2);
   const auto answers = w.out.take_addressed<completion>();
   REQUIRE(answers.size() == 1);
@@ -106,7 +107,7 @@ TEST_CASE("gpu_worker: tells with a completion when the batch passed its station
   w.now = at(2);
   w.end_pull();
   w.run_until(at(12));
-  CHECK(w.out.one<completion>().times == batch_times{at(5), at(0), at(1), at(2), at(5), at(12)});
+  CHECK(w.out.one<completion>().times == batch_times{at(5), at(0), at(1), at(2), at(2), at(9)});
 }
 
 TEST_CASE("gpu_worker: the inputs of the next batch are pulled while a batch runs") {

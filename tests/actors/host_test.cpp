@@ -22,7 +22,7 @@ struct hosted_probe {
   hosted_probe() {
     auto group = std::make_unique<shell_group>(beyond);
     group->add<probe>(the_probe, log);
-    host = spawn_threaded_host(world.system(), std::move(group), time, 200us,
+    host = spawn_threaded_host(world.system(), std::move(group), time, {200us, 0us, 0us},
                                [this](std::string why) { broken.set_value(std::move(why)); });
   }
   ~hosted_probe() { stop(); }
@@ -102,7 +102,7 @@ TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
   std::atomic<int64_t> first{0};
   auto group = std::make_unique<shell_group>(beyond);
   group->add<probe>(the_probe, log);
-  const auto host = spawn_scheduled_host(world.system(), std::move(group), time,
+  const auto host = spawn_scheduled_host(world.system(), std::move(group), time, 0us,
                                          [&](const caf::actor&, time_point t) {
                                            if (asked++ == 0) first = t.time_since_epoch().count();
                                          },

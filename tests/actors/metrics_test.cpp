@@ -27,7 +27,7 @@ TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the 
     auto group = std::make_unique<shell_group>(office);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, i}, log);
     const auto names = group->names();
-    office.add_host(spawn_threaded_host(world.system(), std::move(group), time, 0us, {}), names);
+    office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
   }
   const auto gathering = spawn<metrics>(world.system(), office, [](std::vector<metric>& out) {
     out.push_back({"more", {}, 1, metric::kind::gauge});

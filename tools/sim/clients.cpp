@@ -76,6 +76,7 @@ void clients::offer(size_t model) {
   ++total_.offered;
   if (r.measured) ++books_[model].offered;
   if (around_.cast_of(r.gateway) == nullptr) return end(r, fate::refused);
+  if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto ticket = next_ticket_++;
   at_the_door_.emplace(ticket, std::move(r));
   // A gateway that stands still takes it later.
@@ -86,6 +87,10 @@ void clients::offer(size_t model) {
 void clients::knock(uint64_t ticket) {
   auto r = std::move(at_the_door_.at(ticket));
   at_the_door_.erase(ticket);
+  enter(std::move(r));
+}
+
+void clients::enter(client_request_record r) {
   auto& gateway = *around_.cast_of(r.gateway);
   const uint64_t bytes = uint64_t{input_row_of(around_.cluster.models[r.model.value])} * r.rows;
   const auto slot = gateway.pool().take(bytes);

@@ -77,6 +77,7 @@ class clients {
   void offer(size_t model);
   void knock(uint64_t ticket);
   uint32_t some_tenant();
+  void enter(client_request_record r);
   void on_answer(node_id gateway, request_id id, const outcome& how);
   void end(client_request_record& r, fate how);
 

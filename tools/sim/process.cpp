@@ -41,10 +41,10 @@ process::process(node_id self, uint64_t number, const world& w)
                   .spawn_host =
                       [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
                         return spawn_scheduled_host(
-                            world_.system, std::move(group), world_.clock, waker, std::move(broken),
-                            [this](const envelope& e) { world_.delivered(self_, e); });
+                            world_.system, std::move(group), world_.clock, usual_timing.interval, waker,
+                            std::move(broken), [this](const envelope& e) { world_.delivered(self_, e); });
                       },
-                  .host_per_shell = true,
+                  .host_per_shell = w.host_per_shell,
                   .wake = waker,
                   .next_life = w.next_life,
                   .secret_of =

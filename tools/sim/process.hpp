@@ -28,6 +28,7 @@ class process final : private control_lane, private sim_port {
     std::function<incarnation(incarnation last)> next_life;
     on_broken broken;
     uint64_t seed = 1;
+    bool host_per_shell = true;
   };
 
   /// Its node has begun a process on the time line. `number` is nobody else's.

@@ -129,7 +129,7 @@ struct world::state final : device_watch {
                          broken.add("exception", why);
                          die(id);
                        },
-                       options.seed});
+                       options.seed, options.host_per_shell});
   }
 
   void end_process(node_id id, bool reset) {

@@ -14,7 +14,10 @@ namespace troupe::sim {
 
 struct world_options {
   uint64_t seed = 1;
-  double hang_up = 0;            ///< this share of the clients goes away early
+  double hang_up = 0;  ///< this share of the clients goes away early
+  /// A host for each shell makes more interleavings than a real node has, which shares them as its threads
+  /// do.
+  bool host_per_shell = true;
   duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
 };
 

@@ -1,0 +1,50 @@
+#include "actors/request_timing.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+time_point at(int us) { return time_point{} + 1h + us * 1us; }
+
+/// Passes its stations after 1, 3, 6, 10, 15, 21, 28, 36, 45 and 55 us.
+outcome answered() {
+  outcome o;
+  o.arrival = at(0);
+  o.accepted_at = at(3);
+  o.times = {at(30), at(6), at(10), at(15), at(21), at(28)};
+  o.completed_at = at(36);
+  o.latency = 45us;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("request_timing: the stages follow each other and add up to the whole") {
+  const auto t = request_timing_of(answered(), at(1), at(55));
+  duration sum{};
+  for (size_t i = 0; i < request_stage_count; ++i) {
+    CHECK(t.stages[i] == (i + 1) * 1us);
+    sum += t.stages[i];
+  }
+  CHECK(sum == 55us);
+  CHECK(t[request_stage::execute] == 7us);
+  CHECK(t.late == -9us);  // it started before it was planned to
+}
+
+TEST_CASE("request_timing: a header says it to a tenth of a microsecond") {
+  const auto t = request_timing_of(answered(), at(1), at(55));
+  const auto header = to_header(t);
+  CHECK(header.starts_with("parse;dur=0.0010, gateway;dur=0.0020, queue;dur=0.0030, "));
+  const auto back = parse_request_timing(header);
+  REQUIRE(back);
+  CHECK(back->stages == t.stages);
+  CHECK(back->late == t.late);
+}
+
+TEST_CASE("request_timing: other headers are none of ours") {
+  CHECK(!parse_request_timing(""));
+  CHECK(!parse_request_timing("cache;desc=hit"));
+  CHECK(!parse_request_timing("parse;dur=0.1, gateway;dur=x"));
+}
