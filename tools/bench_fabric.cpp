@@ -1,14 +1,7 @@
 #include "tools/bench_fabric.hpp"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,9 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "tools/bench_lane.hpp"
+#include "tools/child_process.hpp"
+#include "tools/far_process.hpp"
 #include "transport/ucx_fabric.hpp"
-
-extern char** environ;
 
 namespace troupe {
 namespace {
@@ -79,18 +73,6 @@ ucx_options options_of(node_id self) {
   return o;
 }
 
-/// One datagram there, one back.
-void tell(int fd, const std::string& text) {
-  if (::send(fd, text.data(), text.size(), 0) < 0) throw std::runtime_error("the other process is gone");
-}
-std::string hear(int fd) {
-  std::string text(65536, '\0');
-  const ssize_t n = ::recv(fd, text.data(), text.size(), 0);
-  if (n <= 0) throw std::runtime_error("the other process is gone");
-  text.resize(static_cast<size_t>(n));
-  return text;
-}
-
 /// The process that is measured against: sends every frame back until its socket closes.
 void be_far(int fd) {
   pin(1);
@@ -103,45 +85,9 @@ void be_far(int fd) {
   tell(fd, carrier->address());
   carrier->connect(near_node, incarnation{1}, hear(fd));
   tell(fd, "ready");
-  char end;
-  static_cast<void>(::recv(fd, &end, 1, 0));
+  hear_the_end(fd);
   carrier->stop();
 }
-
-class far_process {
- public:
-  far_process() {
-    int fds[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
-      throw std::runtime_error("no socket pair");
-    }
-    pid_ = ::fork();
-    if (pid_ < 0) throw std::runtime_error("cannot fork");
-    if (pid_ == 0) {
-      ::close(fds[0]);
-      try {
-        be_far(fds[1]);
-      } catch (const std::exception& e) {
-        fmt::print(stderr, "bench fabric: {}\n", e.what());
-        ::_exit(1);
-      }
-      ::_exit(0);
-    }
-    ::close(fds[1]);
-    fd_ = fds[0];
-  }
-  ~far_process() {
-    ::close(fd_);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  far_process(const far_process&) = delete;
-  far_process& operator=(const far_process&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  pid_t pid_ = -1;
-  int fd_ = -1;
-};
 
 class near_side {
  public:
@@ -222,43 +168,6 @@ class near_side {
 
 // ---- ucx_perftest ----
 
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  const bool bound = fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&at), size) == 0 &&
-                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-  ::close(fd);
-  if (!bound) throw std::runtime_error("no free port for ucx_perftest");
-  return ntohs(at.sin_port);
-}
-
-pid_t spawn(const std::vector<std::string>& words, int output) {
-  std::vector<char*> argv;
-  for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, output, 1);
-  posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-  pid_t pid = -1;
-  const int problem = ::posix_spawnp(&pid, argv[0], &files, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) throw std::runtime_error(fmt::format("cannot run {}", words[0]));
-  return pid;
-}
-
 /// The median time of an operation, in microseconds, from the line of figures that `ucx_perftest -f -v`
 /// prints: iterations, median latency, average latency, ...
 std::optional<double> median_of(const std::string& output) {
@@ -276,39 +185,23 @@ double perftest(const std::string& test, size_t bytes, int rounds) {
   const std::vector<std::string> words = {
       "ucx_perftest", "-t", test, "-s", std::to_string(bytes),      "-n", std::to_string(rounds),
       "-e",           "-f", "-v", "-p", std::to_string(free_port())};
-  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   pin(1);
-  const pid_t server = spawn(words, nowhere);
+  const child_process server(words, true);
   pin(0);
-  ::close(nowhere);
   auto client_words = words;
   client_words.insert(client_words.begin() + 1, "127.0.0.1");
-  std::optional<double> result;
-  for (int attempt = 0; attempt < 20 && !result; ++attempt) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
     std::this_thread::sleep_for(100ms);  // until the server listens
-    int fds[2];
-    if (::pipe2(fds, O_CLOEXEC) != 0) break;
-    const pid_t client = spawn(client_words, fds[1]);
-    ::close(fds[1]);
-    std::string output;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(fds[0], buffer, sizeof buffer)) > 0;)
-      output.append(buffer, static_cast<size_t>(n));
-    ::close(fds[0]);
-    ::waitpid(client, nullptr, 0);
-    result = median_of(output);
+    if (const auto result = median_of(child_process(client_words, true).read_all())) return *result;
   }
-  if (!result) ::kill(server, SIGKILL);
-  ::waitpid(server, nullptr, 0);
-  if (!result) throw std::runtime_error(fmt::format("ucx_perftest -t {} gave no figures", test));
-  return *result;
+  throw std::runtime_error(fmt::format("ucx_perftest -t {} gave no figures", test));
 }
 
 // ---- the comparison ----
 
 struct row {
   std::string name, unit;
-  double value, reference;
+  double value, reference;  ///< reference 0: there is none
 };
 
 template <class Ours, class Theirs>
@@ -323,8 +216,9 @@ row compare(const bench_fabric_options& options, std::string name, std::string u
 }
 
 std::vector<row> measure(const bench_fabric_options& options) {
+  const far_process far(be_far), far_lane(be_far_lane);  // before there are threads
+  const auto actors = measure_lane(far_lane.fd());
   pin(0);
-  const far_process far;
   near_side here(far.fd());
   here.latency(1000);  // connects
   std::vector<row> rows;
@@ -337,6 +231,8 @@ std::vector<row> measure(const bench_fabric_options& options) {
         options, name, "GB/s", [&, b = bytes, r = rounds] { return here.pull_bandwidth(b, r); },
         [b = bytes, r = rounds] { return static_cast<double>(b) / perftest("ucp_get", b, r * 8) / 1e3; }));
   }
+  rows.push_back({"actor to actor, one way, idle", "us", actors.idle, 0});
+  rows.push_back({"actor to actor, back to back", "us", actors.back_to_back, 0});
   return rows;
 }
 
@@ -361,11 +257,10 @@ int bench_fabric(const bench_fabric_options& options) {
   if (options.json) {
     nlohmann::json document{{"rows", nlohmann::json::array()}};
     for (const auto& r : rows) {
-      document["rows"].push_back({{"name", r.name},
-                                  {"value", r.value},
-                                  {"unit", r.unit},
-                                  {"reference", r.reference},
-                                  {"ratio", r.value / r.reference}});
+      document["rows"].push_back({{"name", r.name}, {"value", r.value}, {"unit", r.unit}});
+      if (r.reference == 0) continue;
+      document["rows"].back()["reference"] = r.reference;
+      document["rows"].back()["ratio"] = r.value / r.reference;
     }
     fmt::print("{}\n", document.dump(2));
     return 0;
@@ -373,8 +268,9 @@ int bench_fabric(const bench_fabric_options& options) {
   fmt::print("UCX_TLS={}\n{:<32} {:>10} {:<5} {:>14} {:>7}\n", std::getenv("UCX_TLS"), "", "troupe", "",
              "ucx_perftest", "ratio");
   for (const auto& r : rows) {
-    fmt::print("{:<32} {:>10.2f} {:<5} {:>14.2f} {:>7.2f}\n", r.name, r.value, r.unit, r.reference,
-               r.value / r.reference);
+    fmt::print("{:<32} {:>10.2f} {:<5}", r.name, r.value, r.unit);
+    if (r.reference != 0) fmt::print(" {:>14.2f} {:>7.2f}", r.reference, r.value / r.reference);
+    fmt::print("\n");
   }
   return 0;
 }

@@ -14,16 +14,18 @@ struct bench_schedule_options {
   double beta_ms = 5.204;
   std::string batching = "deferred";
   uint64_t seed = 1;
+  double rate = 0;  ///< requests a second; 0: search the highest
   bool json = false;
 };
 
 /// Searches the highest rate of Poisson arrivals of which at most 1 % end badly (dropped, late or lost;
 /// deadlines count from the scheduled arrival, and so does the choice of the measured requests). Prints a
 /// table or, with `json`, {models, gpus, requests_per_s, requests_per_cpu_s, bad_rate, mean_batch, rows:
-/// [{name, value, unit, reference, ratio}]}. The CPU time is that of the whole process, clients and GPUs
-/// included. References: what the GPUs could do in the staggered schedule of the Symphony paper (§3.3), and
-/// the requests per CPU second of that paper's own code, measured in the same way. Takes less than a minute.
-/// Returns 0, 1 if no rate could be served, 2 if the options make no sense.
+/// [{name, value, unit, reference, ratio}], profile: [{stage, share, ns_a_request}]}. The CPU time is that of
+/// the whole process, clients and GPUs included. References: what the GPUs could do in the staggered schedule
+/// of the Symphony paper (§3.3), and the requests per CPU second of that paper's own code, measured in the
+/// same way. Takes less than a minute. Returns 0, 1 if no rate could be served, 2 if the options make no
+/// sense.
 int bench_schedule(const bench_schedule_options& options);
 
 }  // namespace troupe

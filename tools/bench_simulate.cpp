@@ -103,10 +103,12 @@ struct row {
 int bench_simulate(const bench_simulate_options& options) {
   spdlog::set_level(spdlog::level::off);
   const auto cluster = big_cluster();
-  const auto workload = busy(cluster, 2s);
+  const auto workload = busy(cluster, 5s);
+  sim::world_options as_in_reality;
+  as_in_reality.host_per_shell = false;
   const double bare = bare_messages_per_second();
   const auto start = std::chrono::steady_clock::now();
-  const auto result = sim::world(cluster, workload, {}).run();
+  const auto result = sim::world(cluster, workload, as_in_reality).run();
   const double took = seconds_since(start);
   if (!result.violations.empty()) {
     const auto& v = result.violations.front();

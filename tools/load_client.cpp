@@ -218,8 +218,12 @@ load_report measure_load(const load_options& o) {
     auto& t = targets[i];
     ++t.counts.sent;  // written by this thread only
     ++in_flight;
-    client.send(next_request(t), [&t, &clock, &in_flight, at](http_outcome outcome) {
-      count(t, outcome, clock.now() - at);
+    auto request = next_request(t);
+    for (const auto& [name, value] : o.headers) request.headers.add(name, value);
+    client.send(std::move(request), [&t, &o, &clock, &in_flight, at](http_outcome outcome) {
+      const auto latency = clock.now() - at;
+      count(t, outcome, latency);
+      if (o.watch && outcome.answered()) o.watch(outcome.response, latency);
       --in_flight;
     });
     due[i] = arrivals[i].next();

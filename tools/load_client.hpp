@@ -2,12 +2,14 @@
 // due whatever became of the earlier ones, and latency counts from then.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "policies/arrivals.hpp"
 #include "tools/load_report.hpp"
+#include "transport/http_message.hpp"
 
 namespace troupe {
 
@@ -23,6 +25,9 @@ struct load_options {
   uint32_t max_connections = 1024;  ///< what would need more counts as failed
   duration timeout = 30s;           ///< of one request
   bool json = false;
+  http_headers headers;  ///< with every request
+  /// Sees every response and its latency from when it was due, on one thread at a time.
+  std::function<void(const http_response&, duration)> watch;
 };
 
 /// The run cannot begin: the server, a model or the input file is not there. `what()` says which, and the

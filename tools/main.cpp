@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "tools/bench_fabric.hpp"
 #include "tools/bench_infer.hpp"
 #include "tools/bench_schedule.hpp"
+#include "tools/bench_serve.hpp"
 #include "tools/bench_simulate.hpp"
 #include "tools/check_config.hpp"
 #include "tools/infer_file.hpp"
@@ -199,9 +201,21 @@ void add_benches(CLI::App& app, job& chosen) {
   schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
   schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();
   schedule->add_option("--batching", s->batching, "Batching policy")->capture_default_str();
+  schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most");
   schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
   schedule->add_flag("--json", s->json, "Print one JSON document");
   schedule->callback([s, &chosen] { chosen = [s] { return bench_schedule(*s); }; });
+
+  auto e = std::make_shared<bench_serve_options>();
+  auto* serve = command(*bench, "serve", "What two processes add to a model's own time, stage by stage",
+                        "troupe bench serve --rate 500 --batching eager");
+  serve->add_option("--model-file", e->model_file, "ONNX file")->capture_default_str();
+  serve->add_option("--rate", e->rate, "Requests a second")->capture_default_str();
+  serve->add_option("--duration", e->duration_s, "Seconds")->capture_default_str();
+  serve->add_option("--slo-ms", e->slo_ms, "Latency objective")->capture_default_str();
+  serve->add_option("--batching", e->batching, "Batching policy")->capture_default_str();
+  serve->add_flag("--json", e->json, "Print one JSON document");
+  serve->callback([e, &chosen] { chosen = [e] { return bench_serve(*e); }; });
 
   auto v = std::make_shared<bench_simulate_options>();
   auto* virtually =
@@ -221,6 +235,7 @@ void add_benches(CLI::App& app, job& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds, of all threads: by default every wake-up may be 50 us late
   spdlog::set_default_logger(spdlog::stderr_color_mt("troupe"));
   spdlog::set_pattern("time=%Y-%m-%dT%H:%M:%S.%e level=%l %v");
   spdlog::set_level(spdlog::level::warn);

@@ -21,7 +21,7 @@ def run(*arguments, code=0):
 
 class Help(unittest.TestCase):
     COMMANDS = ("up", "check", "config", "config dump", "status", "certs", "load", "infer", "profile", "simulate", "bench",
-                "bench fabric", "bench schedule", "bench simulate", "bench infer")
+                "bench fabric", "bench schedule", "bench serve", "bench simulate", "bench infer")
 
     def test_every_command_shows_an_example_of_itself(self):
         for command in self.COMMANDS:
@@ -99,6 +99,14 @@ class WithCluster(ClusterTest):
             self.assertEqual([n["node"] for n in status["nodes"]], ["head", "worker"])
             self.assertIn("mlp", run("status", c.file))
             self.assertEqual(c.get("/v2/health/ready")[0], 200)
+
+    def test_bench_serve_shows_where_the_time_goes(self):
+        document = json.loads(run("bench", "serve", "--model-file", Fixture("mlp").path, "--rate", 40, "--duration", 1,
+                                  "--slo-ms", 5000, "--json"))
+        self.assertEqual(document["finished"], document["requests"])
+        p50 = {s["name"]: s["p50_us"] for s in document["stages"]}
+        self.assertGreater(p50["all"], p50["execute"])
+        self.assertGreater(p50["execute"], 0)
 
     def test_status_of_a_cluster_that_is_down(self):
         with Cluster() as c:

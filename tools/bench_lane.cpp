@@ -1,0 +1,168 @@
+#include "tools/bench_lane.hpp"
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actors/host.hpp"
+#include "actors/post_office.hpp"
+#include "tools/far_process.hpp"
+#include "transport/ucx_fabric.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr node_id near_node{0}, far_node{1};
+constexpr incarnation life{1};
+constexpr uint64_t secret = 1;
+constexpr int idle_rounds = 500, busy_rounds = 5000;
+
+constexpr address actor_on(node_id node) { return {node, {}, role::gpu_worker, 0}; }
+
+/// Sends every message back.
+class echo final : public shell {
+ public:
+  using shell::shell;
+  void on(envelope& e, time_point) override { send(e.from, std::move(e.body)); }
+  void on_time(time_point) override {}
+  time_point next_wakeup() const override { return never; }
+  void report(std::vector<metric>&) const override {}
+};
+
+/// Sends a message, and the next one a pause after the answer.
+class asker final : public shell {
+ public:
+  using finished = std::promise<std::vector<duration>>;
+  asker(address self, outbox& out, const clock& time) : shell(self, out), clock_(time) {}
+
+  /// What to do when `node_up` says so.
+  struct task {
+    duration pause{};
+    size_t rounds = 0;
+    finished* done = nullptr;
+  };
+  task todo;
+
+  void on(envelope& e, time_point now) override {
+    if (std::holds_alternative<node_up>(e.body)) next_at_ = now;
+    if (!std::holds_alternative<cancel>(e.body)) return;
+    took_.push_back(clock_.now() - sent_);
+    next_at_ = now + todo.pause;
+    if (took_.size() < todo.rounds) return;
+    next_at_ = never;
+    todo.done->set_value(std::exchange(took_, {}));
+  }
+  void on_time(time_point now) override {
+    if (now < next_at_) return;
+    next_at_ = never;
+    sent_ = clock_.now();
+    send(actor_on(far_node), cancel{request_id{1}});
+  }
+  time_point next_wakeup() const override { return next_at_; }
+  void report(std::vector<metric>&) const override {}
+
+ private:
+  const clock& clock_;
+  time_point sent_ = never, next_at_ = never;
+  std::vector<duration> took_;
+};
+
+struct system_config : caf::actor_system_config {
+  system_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", 1u);
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+ucx_options options_of(node_id self) {
+  ucx_options o;
+  o.self = self;
+  o.life = life;
+  return o;
+}
+
+/// One node of two: a lane, a post office and one host with one shell.
+struct lane_node {
+  explicit lane_node(node_id self)
+      : office(self),
+        carrier(make_ucx_fabric(options_of(self), time)),
+        lane(*carrier, time, office, {self, life, secret, 2, 100ms}) {
+    office.set_lane(lane);
+  }
+  ~lane_node() {
+    lane.stop();
+    caf::scoped_actor waiting{system};
+    for (const auto& host : office.hosts()) {
+      caf::anon_send_exit(host, caf::exit_reason::kill);
+      waiting->wait_for(host);
+    }
+  }
+
+  void run(std::unique_ptr<shell_group> group) {
+    const auto names = group->names();
+    office.add_host(spawn_threaded_host(system, std::move(group), time, usual_timing, {}), names);
+    lane.start();
+  }
+  void meet(node_id peer, const std::string& address) {
+    lane.connect(peer, life, secret, {address.begin(), address.end()});
+    for (int i = 0; i < 2000 && lane.clock_error(peer) < 0ns; ++i) std::this_thread::sleep_for(5ms);
+    if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
+  }
+
+  system_config config;
+  caf::actor_system system{config};
+  machine_clock time;
+  post_office office;
+  std::unique_ptr<fabric> carrier;
+  data_lane lane;
+};
+
+double half_median_us(std::vector<duration> took) {
+  std::ranges::sort(took);
+  return to_seconds(took[took.size() / 2]) * 1e6 / 2;
+}
+
+}  // namespace
+
+void be_far_lane(int fd) {
+  lane_node here(far_node);
+  auto group = std::make_unique<shell_group>(here.office);
+  group->add<echo>(address{far_node, life, role::gpu_worker, 0});
+  here.run(std::move(group));
+  tell(fd, here.carrier->address());
+  here.meet(near_node, hear(fd));
+  tell(fd, "ready");
+  hear_the_end(fd);
+}
+
+lane_latency measure_lane(int fd) {
+  lane_node here(near_node);
+  auto group = std::make_unique<shell_group>(here.office);
+  auto& asking = group->add<asker>(address{near_node, life, role::gpu_worker, 0}, here.time);
+  here.run(std::move(group));
+  const std::string address = hear(fd);
+  tell(fd, here.carrier->address());
+  here.meet(far_node, address);
+  hear(fd);
+  const auto measure = [&](duration pause, size_t rounds) {
+    asker::finished done;
+    asking.todo = {pause, rounds, &done};  // it is at rest, and the message is behind this
+    here.office.tell(actor_on(near_node), node_up{});
+    auto took = done.get_future();
+    if (took.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");
+    return half_median_us(took.get());
+  };
+  measure(0ns, 200);  // warm
+  return {measure(1ms, idle_rounds), measure(0ns, busy_rounds)};
+}
+
+}  // namespace troupe

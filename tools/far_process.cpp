@@ -1,0 +1,55 @@
+#include "tools/far_process.hpp"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace troupe {
+
+far_process::far_process(void (*be)(int fd)) {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+    throw std::runtime_error("no socket pair");
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("cannot fork");
+  if (pid_ == 0) {
+    ::close(fds[0]);
+    try {
+      be(fds[1]);
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "the other process: {}\n", e.what());
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  ::close(fds[1]);
+  fd_ = fds[0];
+}
+
+far_process::~far_process() {
+  ::close(fd_);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void tell(int fd, const std::string& text) {
+  if (::send(fd, text.data(), text.size(), 0) < 0) throw std::runtime_error("the other process is gone");
+}
+
+std::string hear(int fd) {
+  std::string text(65536, '\0');
+  const ssize_t n = ::recv(fd, text.data(), text.size(), 0);
+  if (n <= 0) throw std::runtime_error("the other process is gone");
+  text.resize(static_cast<size_t>(n));
+  return text;
+}
+
+void hear_the_end(int fd) {
+  char end;
+  static_cast<void>(::recv(fd, &end, 1, 0));
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// One run of the scheduler on emulated GPUs, in real time and on real threads, at a given rate of requests
+// without bytes. What `troupe bench schedule` (bench_schedule.hpp) tries many of.
+#pragma once
+#include <caf/fwd.hpp>
+#include <cstdint>
+
+#include "tools/bench_schedule.hpp"
+#include "tools/stage_clock.hpp"
+
+namespace troupe {
+
+struct schedule_trial {
+  static constexpr duration warmup = 1s, measured = 2500ms;
+
+  uint64_t offered = 0, good = 0, late = 0, dropped = 0;  ///< of the requests that arrived while it measured
+  uint64_t batches = 0, rows = 0;
+  double cpu = 0, kernel = 0;  ///< seconds that the process used while it measured; in the kernel, of these
+
+  double bad_rate() const;
+  double mean_batch() const;
+  double per_second() const { return static_cast<double>(good) / to_seconds(measured); }
+  double per_cpu_second() const { return static_cast<double>(good) / cpu; }
+};
+
+/// Takes under four seconds. With `times`, its stages are counted there, from beginning to end.
+schedule_trial run_schedule_trial(caf::actor_system& system, const bench_schedule_options& options,
+                                  double requests_per_second, stage_clock* times = nullptr);
+
+}  // namespace troupe

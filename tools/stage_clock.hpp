@@ -1,0 +1,140 @@
+// Where the time of a run goes: what each stage of the scheduler takes, measured inside the run by wrapping
+// its shells and policies. Times are the machine's, so measure on a machine that is not busy with other work.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "actors/shell.hpp"
+#include "policies/batching.hpp"
+#include "policies/matchmaking.hpp"
+
+namespace troupe {
+
+enum class stage : uint8_t { clients, model_queue, batching, rank_arbiter, matchmaking, gpu_worker };
+inline constexpr size_t stage_count = 6;
+
+/// Adds up, without counting anything twice: a stage that calls another one stands still meanwhile. A stage
+/// belongs to one thread at a time; read the sums when the threads are done.
+class stage_clock {
+ public:
+  class scope {
+   public:
+    scope(stage_clock& c, stage s) : clock_(c), stage_(s), outer_(std::exchange(innermost(), this)) {}
+    ~scope() {
+      const auto took = clock_.now() - began_;
+      clock_.sums_[static_cast<size_t>(stage_)].time += took - inside_;
+      if (outer_ != nullptr) outer_->inside_ += took;
+      innermost() = outer_;
+    }
+    scope(const scope&) = delete;
+    scope& operator=(const scope&) = delete;
+
+   private:
+    static scope*& innermost() {
+      thread_local scope* s = nullptr;
+      return s;
+    }
+    stage_clock& clock_;
+    const stage stage_;
+    scope* const outer_;
+    const time_point began_ = clock_.now();
+    duration inside_{};
+  };
+
+  duration of(stage s) const { return sums_[static_cast<size_t>(s)].time; }
+
+ private:
+  time_point now() const { return clock_.now(); }
+  struct alignas(64) sum {
+    duration time{};
+  };
+  machine_clock clock_;
+  std::array<sum, stage_count> sums_{};
+};
+
+/// A shell whose time is counted.
+template <class Shell>
+class timed_shell final : public shell {
+ public:
+  template <class... Args>
+  timed_shell(address self, outbox& out, stage_clock& times, stage s, Args&&... args)
+      : shell(self, out), times_(times), stage_(s), inner_(self, out, std::forward<Args>(args)...) {}
+
+  void on(envelope& e, time_point now) override {
+    const stage_clock::scope counted(times_, stage_);
+    inner_.on(e, now);
+  }
+  void on_time(time_point now) override {
+    const stage_clock::scope counted(times_, stage_);
+    inner_.on_time(now);
+  }
+  time_point next_wakeup() const override { return inner_.next_wakeup(); }
+  void report(std::vector<metric>& out) const override { inner_.report(out); }
+  size_t unfinished() const override { return inner_.unfinished(); }
+
+ private:
+  stage_clock& times_;
+  const stage stage_;
+  Shell inner_;
+};
+
+/// A batching policy whose time is counted, but for what merely looks something up.
+class timed_batching final : public batching_policy {
+ public:
+  timed_batching(std::unique_ptr<batching_policy> inner, stage_clock& times)
+      : inner_(std::move(inner)), times_(times) {}
+
+  void add(const ticket& t, time_point now) override { counted(), inner_->add(t, now); }
+  bool remove(request_id id) override { return counted(), inner_->remove(id); }
+  void update(time_point now, time_point slot_free_at) override {
+    counted(), inner_->update(now, slot_free_at);
+  }
+  const batch_window& window() const override { return inner_->window(); }
+  time_point wake_at() const override { return inner_->wake_at(); }
+  void take_batch(std::vector<ticket>& out) override { counted(), inner_->take_batch(out); }
+  void take_dropped(std::vector<dropped_ticket>& out) override { inner_->take_dropped(out); }
+  uint32_t queued_rows() const override { return inner_->queued_rows(); }
+  size_t queued_requests() const override { return inner_->queued_requests(); }
+  const latency_model& latency() const override { return inner_->latency(); }
+  void set_latency(const latency_model& l) override { inner_->set_latency(l); }
+  void set_slots(uint32_t slots) override { inner_->set_slots(slots); }
+
+ private:
+  /// Lives to the end of the expression that it stands in.
+  stage_clock::scope counted() { return {times_, stage::batching}; }
+
+  std::unique_ptr<batching_policy> inner_;
+  stage_clock& times_;
+};
+
+/// A matchmaking policy whose time is counted, likewise.
+class timed_matchmaking final : public matchmaking_policy {
+ public:
+  timed_matchmaking(std::unique_ptr<matchmaking_policy> inner, stage_clock& times)
+      : inner_(std::move(inner)), times_(times) {}
+
+  void add_slot(slot_id slot, time_point free_at) override { inner_->add_slot(slot, free_at); }
+  void remove_slot(slot_id slot) override { inner_->remove_slot(slot); }
+  void set_candidate(model_id model, const batch_window& window, duration delay) override {
+    counted(), inner_->set_candidate(model, window, delay);
+  }
+  void remove_model(model_id model, time_point now) override { inner_->remove_model(model, now); }
+  void occupy(model_id model, slot_id slot, time_point free_at) override {
+    counted(), inner_->occupy(model, slot, free_at);
+  }
+  void set_free_at(slot_id slot, time_point free_at) override {
+    counted(), inner_->set_free_at(slot, free_at);
+  }
+  void poll(time_point now, std::vector<match>& out) override { counted(), inner_->poll(now, out); }
+  time_point wake_at() const override { return inner_->wake_at(); }
+
+ private:
+  stage_clock::scope counted() { return {times_, stage::matchmaking}; }
+
+  std::unique_ptr<matchmaking_policy> inner_;
+  stage_clock& times_;
+};
+
+}  // namespace troupe
