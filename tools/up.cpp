@@ -1,5 +1,6 @@
 #include "tools/up.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -63,7 +64,7 @@ int leaving_rank(const node_spec& n) {
 
 void start(child& c, const cluster_spec& cluster, const up_options& options) {
   int pipe_ends[2];
-  if (pipe(pipe_ends) != 0)
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0)
     throw std::runtime_error("cannot make a pipe: " + std::string(std::strerror(errno)));
   const auto offset = fmt::format("{}", to_ms(options.clock_offset));
   std::vector<std::string> words{"troupe",
@@ -85,12 +86,11 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody stays behind if the parent is killed
     setpgid(0, 0);                     // a Ctrl-C in the terminal is the parent's to pass on, in order
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGHUP);  // until the node listens for it: "read the keys again" must not kill it
+    sigprocmask(SIG_SETMASK, &held, nullptr);
     dup2(pipe_ends[1], STDOUT_FILENO);
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
     execv("/proc/self/exe", arguments.data());
     _exit(127);
   }
@@ -174,9 +174,10 @@ class family {
       c.out = -1;
       return;
     }
+    if (!c.ready.empty()) return;
     c.text.append(buffer, static_cast<size_t>(n));
     const auto end = c.text.find('\n');
-    if (end == std::string::npos || !c.ready.empty()) return;
+    if (end == std::string::npos) return;
     c.ready = c.text.substr(0, end);
     const bool all =
         std::all_of(children_.begin(), children_.end(), [](const child& x) { return !x.ready.empty(); });
