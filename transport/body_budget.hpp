@@ -42,6 +42,14 @@ class body_share {
     bytes_ = bytes;
     return true;
   }
+  /// The same without a bound, but only while nobody else has any of the budget: what is larger than a share
+  /// goes alone.
+  bool grow_alone(uint64_t bytes) {
+    if (of_->in_use() != bytes_) return false;
+    of_->in_use_.fetch_add(bytes - bytes_, std::memory_order_relaxed);
+    bytes_ = bytes;
+    return true;
+  }
 
  private:
   body_budget* of_;

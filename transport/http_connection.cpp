@@ -194,7 +194,7 @@ net::awaitable<bool> http_connection::write(std::string bytes) {
   if (sent == bytes.size()) co_return true;
   if (ec && ec != net::error::would_block) co_return false;
   body_share waiting(loop_.shared.unsent);
-  if (!waiting.grow(bytes.size() - sent) && loop_.shared.unsent.in_use() > 0) co_return false;
+  if (!waiting.grow(bytes.size() - sent) && !waiting.grow_alone(bytes.size() - sent)) co_return false;
   set_deadline(loop_.shared.options.write_timeout);
   writing_ = true;
   co_await net::async_write(socket_, net::buffer(bytes.data() + sent, bytes.size() - sent),

@@ -21,6 +21,20 @@ TEST_CASE("a body may grow as long as it leaves as much as it has") {
   CHECK_FALSE(three.grow(13));
 }
 
+TEST_CASE("what is larger than a share may go alone, and then counts") {
+  body_budget budget(100);
+  {
+    body_share large(budget), other(budget);
+    CHECK_FALSE(large.grow(80));
+    CHECK(large.grow_alone(80));
+    CHECK(budget.in_use() == 80);
+    CHECK_FALSE(other.grow_alone(80));
+    CHECK_FALSE(other.grow(11));
+    CHECK(other.grow(10));
+  }
+  CHECK(budget.in_use() == 0);
+}
+
 TEST_CASE("what a body had comes back") {
   body_budget budget(100);
   {
