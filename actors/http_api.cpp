@@ -241,7 +241,9 @@ void http_api::list(http_reply reply) const {
 void http_api::index(const http_request& request, http_reply reply) const {
   bool ready_only = false;
   if (!request.body.empty()) {
-    const auto asked = nlohmann::json::parse(request.body, nullptr, false);
+    constexpr size_t longest = 4096;  // a document takes many times the memory of its text
+    const auto asked = request.body.size() > longest ? nlohmann::json()
+                                                     : nlohmann::json::parse(request.body, nullptr, false);
     if (!asked.is_object() || !asked.value("ready", nlohmann::json(false)).is_boolean())
       return reply.send(http_error_response(400, R"(the body must be empty, {} or {"ready": true})"));
     ready_only = asked.value("ready", false);

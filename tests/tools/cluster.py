@@ -279,12 +279,18 @@ max_batch = 16
         assert values, f"no metric {name} of node {node}"
         return sum(values)
 
-    def get(self, path):
+    def _ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=PATIENCE)
         with contextlib.closing(connection):
-            connection.request("GET", path)
+            connection.request(method, path, body)
             response = connection.getresponse()
             return response.status, response.read().decode()
+
+    def get(self, path):
+        return self._ask("GET", path)
+
+    def post(self, path, body):
+        return self._ask("POST", path, body)
 
     def metric(self, name, **labels):
         """The sum over all series of that name with those labels, as Prometheus would scrape them."""

@@ -146,6 +146,8 @@ class Serving(ClusterTest):
                     self.assertIn(word, answer["error"])
             self.assertEqual(c.get("/nowhere")[0], 404)
             self.assertEqual(c.get("/v2/models/mlp/infer")[0], 405)
+            for body, expected in (('{"ready": true}', 200), ("[" * 4096, 400), (" " * 4096 + "{}", 400)):
+                self.assertEqual(c.post("/v2/repository/index", body)[0], expected, body[:20])
             with socket.create_connection(("127.0.0.1", c.http_port), PATIENCE) as s:
                 s.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
                 self.assertTrue(s.makefile("rb").readline().startswith(b"HTTP/1.1 400"))
