@@ -78,9 +78,14 @@ void rank_arbiter::begin_quarantine() {
     if (quarantine_->holds(s->worker)) policy_->remove_slot(id);
 }
 
+/// A slot whose grant is unanswered cannot be given back: it may be about to get another batch.
 void rank_arbiter::end_quarantine(time_point now) {
+  const auto promised = [&](const auto& x) {
+    return x.second.promised && quarantine_->holds(x.second.worker);
+  };
+  if (std::any_of(slots_.begin(), slots_.end(), promised)) return;
   for (const auto& [id, s] : slots_)
-    if (quarantine_->holds(s.worker)) policy_->add_slot(id, now);
+    if (quarantine_->holds(s.worker)) policy_->add_slot(id, s.free_at(now));
   quarantine_.reset();
 }
 

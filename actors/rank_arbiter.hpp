@@ -40,6 +40,10 @@ class rank_arbiter final : public shell {
     std::optional<batch_done> early;  ///< overtook the `occupied` of its batch
     bool promised = false;            ///< a grant of it is unanswered
     duration busy{};                  ///< total, of finished batches
+    /// When it can take another batch; `never` while two are under way: it waits until one is done.
+    time_point free_at(time_point now) const {
+      return orders.size() >= 2 ? never : orders.empty() ? now : orders.back().free_at;
+    }
   };
   struct queue {
     address owner;

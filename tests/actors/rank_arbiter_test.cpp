@@ -278,6 +278,49 @@ TEST_CASE("rank_arbiter: a suspect that has gone gives its node back") {
   CHECK_FALSE(a.out.one<grant>().alone);
 }
 
+TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back as busy as it is") {
+  arbiter_stage a;
+  const auto withdraw = [&] {
+    a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+  };
+  a.offer(0, 0, 100, 2ms);
+  const auto first = a.out.one<grant>();
+  SUBCASE("while a grant is unanswered") {
+    a.suspect(1);
+    withdraw();
+    a.offer(2, 0, 100);
+    CHECK(a.out.silent());
+    a.answer(first, 1, 10);
+  }
+  SUBCASE("while a batch runs") {
+    a.answer(first, 1, 10);
+    a.suspect(1);
+    withdraw();
+    a.offer(2, 0, 100);
+  }
+  a.run_until(at(9));
+  CHECK(a.out.silent());
+  a.run_until(at(10));
+  CHECK(a.out.one<grant>().model == model_id{2});
+}
+
+TEST_CASE("rank_arbiter: a suspect that goes while its worker has two batches lets no third one in") {
+  arbiter_stage a;
+  a.offer(0, 0, 100, 2ms);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.offer(0, 0, 100, 2ms);
+  a.run_until(at(8));
+  a.answer(a.out.one<grant>(), 2, 20);
+  a.suspect(1);
+  a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+  a.offer(2, 0, 100);
+  a.run_until(at(50));
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 50);
+  a.run_until(at(60));
+  CHECK(a.out.one<grant>().model == model_id{2});
+}
+
 TEST_CASE("rank_arbiter: a new life knows neither slots nor queues, and hears no older queue") {
   arbiter_stage a;
   a.offer(0, 5, 10);
