@@ -104,6 +104,10 @@ std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<te
         fmt::format("{}: {}: would make {} constant bytes of {}", g.file, describe(n), given, taken));
   }
   const auto p = builder.finish();
+  if (p->flops + p->pooled > max_folded_operations) {
+    throw model_error(fmt::format("{}: {}: would take {:.0e} operations on constants alone", g.file,
+                                  describe(n), p->flops + p->pooled));
+  }
   p->run(0, 1);
   std::vector<tensor> outputs;
   for (const auto& o : ports) {

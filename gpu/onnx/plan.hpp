@@ -40,6 +40,7 @@ class plan {
   std::vector<port> outputs;     ///< likewise
   std::vector<port> boundaries;  ///< [k]: what enters layer k; unused for k = 0
   double flops = 0;              ///< of its convolutions and matrix products, a multiply-add counts 2
+  double pooled = 0;             ///< values under the windows of its pools, padding included
 
   /// Runs the layers [first, last) on what lies in their input ports. Throws `model_error` if the input is at
   /// fault (an index out of range).
@@ -64,9 +65,12 @@ std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows);
 
 /// What folding may add to a model: a few bytes of a file should not ask for gigabytes.
 inline constexpr int64_t max_folded_bytes = int64_t{1} << 28;
+/// And what it may take, in flops and pooled values: nor should they ask for minutes.
+inline constexpr double max_folded_operations = 2e10;
 
 /// The outputs of one node from constant inputs; without data where a name is empty. Throws
-/// `model_error` if they exceed the inputs by more than `max_folded_bytes`.
+/// `model_error` if they exceed the inputs by more than `max_folded_bytes`, or would take more than
+/// `max_folded_operations`.
 std::vector<tensor> evaluate(const graph& g, const node& n, const std::vector<tensor>& inputs);
 
 }  // namespace troupe::onnx

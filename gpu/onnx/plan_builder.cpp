@@ -50,6 +50,8 @@ void plan_builder::fail(const std::string& what) const {
 // Values and memory.
 
 value plan_builder::make_value(data_type type, shape dims, size_t bytes) {
+  if (bytes > max_plan_bytes)
+    fail(fmt::format("needs {} bytes for {}, which is beyond reason", bytes, to_string(dims)));
   auto& b = plan_->buffers_.emplace_back(buffer{bytes, time_, time_, 0, nullptr});
   value v{type, std::move(dims), &b.data, &b, {}, true, {}, {}};
   if (type == data_type::fp32) v.layout = plain_layout(v.dims);

@@ -98,6 +98,7 @@ class plan_builder {
   void emit(const dnnl::primitive& p, const dnnl::memory::desc& scratchpad, std::vector<argument> arguments);
   static dnnl::primitive_attr attributes();  ///< with the scratchpad given by the plan
   void count_flops(double n) { plan_->flops += n; }
+  void count_pooled(double n) { plan_->pooled += n; }
 
  private:
   value make_value(data_type type, shape dims, size_t bytes);

@@ -20,8 +20,15 @@ void emit_pool(plan_builder& b, const value& x, dnnl::algorithm algorithm, const
        w.dilations_from_zero(), w.before, w.after},
       plan_builder::attributes(), cpu_engine());
   const auto& out = b.output(0, out_dims, pd.dst_desc());
+  b.count_pooled(static_cast<double>(element_count(out_dims)) * static_cast<double>(element_count(w.kernel)));
   b.emit(dnnl::pooling_v2_forward(pd), pd.scratchpad_desc(),
          {{DNNL_ARG_SRC, layout, x.data}, {DNNL_ARG_DST, pd.dst_desc(), out.data}});
+}
+
+/// How many of the `n` numbers first, first + step, ... are in [from, to).
+int64_t count_within(int64_t first, int64_t step, int64_t n, int64_t from, int64_t to) {
+  const auto below = [&](int64_t x) { return std::clamp<int64_t>((x - first + step - 1) / step, 0, n); };
+  return std::max<int64_t>(0, below(std::max(to, first)) - below(std::max(from, first)));
 }
 
 /// oneDNN divides by the whole kernel when padding counts, but the part of a window that `ceil_mode` put
@@ -36,13 +43,9 @@ void emit_divisor_correction(plan_builder& b, const shape& input, const window& 
     repeat /= positions;
     for (size_t i = 0; i < scale.size(); ++i) {
       const auto first = static_cast<int64_t>(i / repeat % positions) * w.strides[d] - w.before[d];
-      float seen = 0, counts = 0;
-      for (int64_t k = 0; k < w.kernel[d]; ++k) {
-        const int64_t at = first + k * w.dilations[d];
-        seen += at >= 0 && at < input[d];
-        counts += at < input[d] + pads[rank + d];
-      }
-      scale[i] *= seen / counts;
+      const auto seen = count_within(first, w.dilations[d], w.kernel[d], 0, input[d]);
+      const auto counts = count_within(first, w.dilations[d], w.kernel[d], first, input[d] + pads[rank + d]);
+      scale[i] *= static_cast<float>(seen) / static_cast<float>(counts);
     }
   }
   const auto name = b.current().outputs.front();

@@ -224,3 +224,13 @@ TEST_CASE("windows that make no sense are refused") {
   refused("MaxPool", {x}, {{"kernel_shape", shape{6, 6}}});
   refused("AveragePool", {x}, {{"kernel_shape", shape{1, 1}}, {"pads", shape{1, 1, 1, 1}}});
 }
+
+TEST_CASE("a pool over constants that would take minutes is refused, not folded") {
+  const attributes huge{{"kernel_shape", shape{100'000, 1}},
+                        {"pads", shape{99'999, 0, 99'999, 0}},
+                        {"ceil_mode", int64_t{1}},
+                        {"count_include_pad", int64_t{1}}};
+  const auto x = floats({1, 1, 200'000, 1}, std::vector<float>(200'000, 1));
+  CHECK_THROWS_WITH_AS(fold("AveragePool", {x}, huge), doctest::Contains("operations on constants alone"),
+                       model_error);
+}
