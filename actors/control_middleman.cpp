@@ -20,6 +20,10 @@ namespace {
 namespace network = caf::io::network;
 using session_ptr = std::unique_ptr<tls_session>;
 
+/// Of a node that we dial. Shorter than `node_timeout_ms` should be: a frozen host that still accepts
+/// connections holds up the dialling of all others for so long.
+constexpr duration handshake_limit = 2s;
+
 /// How a stream of CAF reads and writes its socket.
 class stream_policy {
  public:
@@ -166,7 +170,7 @@ class middleman final : public caf::io::middleman_actor_impl {
     session_ptr session;
     if (tls_) {
       session = std::make_unique<tls_session>(*tls_, *socket, host);
-      if (!session->shake_hands(*socket, time_, 5s)) {
+      if (!session->shake_hands(*socket, time_, handshake_limit)) {
         spdlog::warn("event=control_connection_failed to={}:{} reason=\"{}\"", host, port, session->error());
         network::close_socket(*socket);
         return caf::sec::cannot_connect_to_node;

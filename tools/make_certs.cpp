@@ -38,7 +38,14 @@ int make_certs(const make_certs_options& options) {
     for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
     if (!reading.ok()) return 2;
     cluster = reading.spec.name;
-    for (const auto& n : reading.spec.nodes) wanted.push_back({n.name, {n.host}});
+    for (const auto& n : reading.spec.nodes) {
+      if (n.name == "ca" || n.name == operator_name) {
+        fmt::print(stderr, "troupe: node '{}' has the name of another certificate; call it otherwise\n",
+                   n.name);
+        return 2;
+      }
+      wanted.push_back({n.name, {n.host}});
+    }
   }
   for (const auto& text : options.nodes) {
     auto node = parse_node(text);

@@ -88,8 +88,9 @@ certificate_ptr make_ca(EVP_PKEY* key, const std::string& cluster) {
 bool is_address(const std::string& host) {
   ASN1_OCTET_STRING* a = a2i_IPADDRESS(host.c_str());
   ERR_clear_error();
+  const bool yes = a != nullptr;
   ASN1_OCTET_STRING_free(a);
-  return a != nullptr;
+  return yes;
 }
 
 certificate_ptr issue(const certificate_request& r, EVP_PKEY* key, const std::string& cluster, X509* ca,

@@ -223,6 +223,13 @@ class Certificates(ClusterTest):
             code, _, err = run("certs", certs, "--cluster", c.file)
             self.assertEqual(code, 1)
             self.assertIn("exists already", err)
+            for taken in ("ca", "operator"):
+                other = Path(c.folder.name, "other.toml")
+                other.write_text(c.file.read_text().replace('name = "worker"', f'name = "{taken}"'))
+                code, _, err = run("certs", Path(c.folder.name, "other"), "--cluster", other)
+                self.assertEqual(code, 2, err)
+                self.assertIn(f"'{taken}'", err)
+                self.assertFalse(Path(c.folder.name, "other").exists())
             key = certs / "worker.key"
             key.chmod(0o644)
             said("worker.key", "chmod")
