@@ -110,6 +110,28 @@ def descendants(pid):
     return found
 
 
+def cut_connections(pid, others):
+    """Resets established TCP connections between these processes; False if the kernel does not let us."""
+    try:
+        listed = subprocess.run(["ss", "-Htnp", "state", "established"], capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return False
+    ends = collections.defaultdict(set)  # (local, peer) -> pids
+    for line in listed.splitlines():
+        found = re.search(r"(\S+:\d+)\s+(\S+:\d+).*", line)
+        if found:
+            ends[found[1], found[2]] |= {int(p) for p in re.findall(r"pid=(\d+)", line)}
+    done = False
+    for (local, peer), pids in ends.items():
+        if pid in pids and ends.get((peer, local), set()) & others:
+            host, port = local.rsplit(":", 1)
+            peer_host, peer_port = peer.rsplit(":", 1)
+            killed = subprocess.run(["ss", "-HKtn", "src", host, "sport", f"= :{port}", "dst", peer_host, "dport",
+                                     f"= :{peer_port}"], capture_output=True, text=True)
+            done = done or (killed.returncode == 0 and bool(killed.stdout.strip()))
+    return done
+
+
 class Process:
     """A `troupe` process whose lines are read as they come, and which does not outlive its test."""
 

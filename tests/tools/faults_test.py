@@ -12,6 +12,7 @@ from cluster import Cluster, ClusterTest, Fixture, Load
 
 # What a request may take at most: its deadline, then the gateway's patience; the rest is for a busy machine.
 SLO_S, TIMEOUT_S, MACHINE_S = 2, 1, 20
+HEAL_S = 5  # after a cut: a hello a second, and two or three of them
 LIMITS = f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = 1000"
 MODELS = ("mlp", "resnet_a")
 EMULATED = """[[model]]
@@ -183,6 +184,25 @@ class Faults(ClusterTest):
         while (now := c.metric(name)) != value:
             self.assertLess(time.monotonic(), end, f"{name} stays at {now}")
             time.sleep(0.05)
+
+    def test_connections_that_are_cut_heal_soon_and_for_good(self):
+        names = ("head", "door", "left", "right")
+        with Cluster(limits=LIMITS, env={"UCX_TLS": "tcp"}, workers=names[2:], doors=names[1:2]) as c:
+            up = c.start()
+            for name in ("head", "door", "left", "right", "head"):
+                downs = up.output().count("event=node_down")
+                births = up.output().count("event=reborn")
+                pids = {up.pid_of(n) for n in names}
+                if not cluster.cut_connections(up.pid_of(name), pids - {up.pid_of(name)}):
+                    self.skipTest("the kernel does not let us cut connections")
+                end = time.monotonic() + HEAL_S + MACHINE_S
+                while up.output().count("event=node_down") == downs or not c.status()["ready"]:
+                    self.assertLess(time.monotonic(), end, f"the cluster does not heal after the cut at {name}")
+                    time.sleep(0.1)
+                time.sleep(1)
+                self.assertTrue(c.status()["ready"], f"flaps after the cut at {name}")
+                self.assertLess(up.output().count("event=reborn") - births, 2 * len(names), "one life after another")
+            c.wait_until_served(Fixture("mlp"))
 
     def test_nodes_whose_clocks_are_hours_apart_keep_deadlines(self):
         fixtures = [Fixture(m) for m in MODELS]

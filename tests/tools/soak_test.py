@@ -18,11 +18,9 @@ import http.client
 import json
 import os
 import random
-import re
 import signal
 import socket
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -180,7 +178,7 @@ class Soak:
     def cut(self, node, pid):
         """Breaks the TCP connections between this node and the others, where the kernel can; else freezes shortly."""
         others = {self.up.pid_of(n) for n in NODES} - {pid, self.up.child.pid}
-        if not cut_connections(pid, others):
+        if not cluster.cut_connections(pid, others):
             self.faults["cut"] -= 1
             self.faults["freeze"] += 1
             self.freeze(node, pid, 0.3)
@@ -286,28 +284,6 @@ class Soak:
         for p in self.problems:
             print(f"soak: {p}", file=sys.stderr)
         return 1 if self.problems else 0
-
-
-def cut_connections(pid, others):
-    """Resets established TCP connections between these processes; False if the kernel does not let us."""
-    try:
-        listed = subprocess.run(["ss", "-Htnp", "state", "established"], capture_output=True, text=True).stdout
-    except FileNotFoundError:
-        return False
-    ends = collections.defaultdict(set)  # (local, peer) -> pids
-    for line in listed.splitlines():
-        found = re.search(r"(\S+:\d+)\s+(\S+:\d+).*", line)
-        if found:
-            ends[found[1], found[2]] |= {int(p) for p in re.findall(r"pid=(\d+)", line)}
-    done = False
-    for (local, peer), pids in ends.items():
-        if pid in pids and ends.get((peer, local), set()) & others:
-            host, port = local.rsplit(":", 1)
-            peer_host, peer_port = peer.rsplit(":", 1)
-            killed = subprocess.run(["ss", "-HKtn", "src", host, "sport", f"= :{port}", "dst", peer_host, "dport",
-                                     f"= :{peer_port}"], capture_output=True, text=True)
-            done = done or (killed.returncode == 0 and bool(killed.stdout.strip()))
-    return done
 
 
 def main():

@@ -51,6 +51,18 @@ TEST_CASE("a life that is opened again goes on after what was discarded") {
   CHECK(in.judge(incarnation{3}, 1, 0) == discard);
 }
 
+TEST_CASE("a connection that began while its life was closed goes on when it is opened") {
+  inbox in;
+  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
+  in.close(incarnation{4});
+  CHECK(in.judge(incarnation{4}, 2, 0) == discard);  // the peer has connected again before this side
+  CHECK(in.judge(incarnation{4}, 2, 1) == discard);
+  in.open(incarnation{4});
+  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
+  CHECK(in.judge(incarnation{4}, 2, 2) == deliver);
+  CHECK(in.judge(incarnation{4}, 2, 4) == gap);
+}
+
 TEST_CASE("opening a life closes those before it") {
   inbox in;
   in.open(incarnation{4});

@@ -17,21 +17,21 @@ class inbox {
     gap,      ///< frames before it are missing: the connection is broken
   };
 
-  /// `number` counts the frames of a stream modulo 2^32.
+  /// `number` counts the frames of a stream modulo 2^32. Frames of a closed life are counted, too: its next
+  /// connection may begin before it is opened again.
   verdict judge(incarnation life, uint32_t stream, uint32_t number) {
-    if (life <= closed_ || std::tie(life, stream) < std::tie(life_, stream_)) return verdict::discard;
+    if (std::tie(life, stream) < std::tie(life_, stream_)) return verdict::discard;
     if (std::tie(life, stream) > std::tie(life_, stream_)) {
       life_ = life;
       stream_ = stream;
       next_ = 0;
-      resume_ = false;
     }
+    const bool open = accepts(life);
     const auto ahead = static_cast<int32_t>(number - next_);
     if (ahead < 0) return verdict::discard;
-    if (ahead > 0 && !resume_) return verdict::gap;
-    resume_ = false;
+    if (ahead > 0 && open) return verdict::gap;
     next_ = number + 1;
-    return verdict::deliver;
+    return open ? verdict::deliver : verdict::discard;
   }
 
   /// Whether a message without a number of `life` is welcome.
@@ -41,18 +41,13 @@ class inbox {
   void close(incarnation life) { closed_ = std::max(closed_, life); }
 
   /// Delivers `life` and later ones. If it had been closed, it goes on after the frames that were discarded.
-  void open(incarnation life) {
-    const bool was_closed = life <= closed_;
-    closed_ = life.value == 0 ? life : incarnation{life.value - 1};
-    if (was_closed) resume_ = true;
-  }
+  void open(incarnation life) { closed_ = life.value == 0 ? life : incarnation{life.value - 1}; }
 
  private:
   incarnation closed_;  ///< this life and those before it are over
   incarnation life_;    ///< whose frames arrive at the moment, on `stream_`
   uint32_t stream_ = 0;
-  uint32_t next_ = 0;    ///< number that comes next
-  bool resume_ = false;  ///< any number from `next_` on may come next
+  uint32_t next_ = 0;  ///< number that comes next
 };
 
 }  // namespace troupe::ucx

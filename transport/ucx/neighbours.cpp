@@ -147,7 +147,8 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
   const bool for_us = head.to == 0 || head.to == options_.life.value;
   const incarnation life{head.life};
   auto* from = find(head.from);
-  if (!for_us || !events_ || from == nullptr || !from->in.accepts(life)) {
+  const bool counted = head.kind == message_kind::frame;  // even if its life is over
+  if (!for_us || !events_ || from == nullptr || (!counted && !from->in.accepts(life))) {
     discarded_in_ += 1;
     return UCS_OK;
   }
