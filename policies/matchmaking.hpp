@@ -29,6 +29,8 @@ class matchmaking_policy {
 
   virtual void add_slot(slot_id slot, time_point free_at) = 0;
   virtual void remove_slot(slot_id slot) = 0;
+  /// Only these models may be matched with the slot. A slot that was just added takes all.
+  virtual void set_models(slot_id slot, std::span<const model_id> models) = 0;
 
   /// The model's candidate, replacing its previous one; `rows == 0` withdraws it. `delay`: grant → inputs
   /// there.

@@ -8,7 +8,10 @@ namespace troupe {
 
 void timer_matchmaking::add_slot(slot_id slot, time_point free_at) {
   remove_slot(slot);  // the answer to an earlier match on it must not count any more
-  if (slot.value >= slots_.size()) slots_.resize(slot.value + 1, slot_state::unknown);
+  if (slot.value >= slots_.size()) {
+    slots_.resize(slot.value + 1, slot_state::unknown);
+    serves_.resize(slot.value + 1);
+  }
   slots_[slot.value] = slot_state::known;
   free_at_.set(slot.value, free_at);
 }
@@ -18,8 +21,57 @@ void timer_matchmaking::remove_slot(slot_id slot) {
   if (state_of(slot) == slot_state::promised)
     for (auto& m : models_)
       if (m.unanswered && m.matched == slot) m.matched = no_slot;
+  unpark_all();
   slots_[slot.value] = slot_state::unknown;
+  serves_[slot.value].clear();
   free_at_.erase(slot.value);
+}
+
+void timer_matchmaking::set_models(slot_id slot, std::span<const model_id> models) {
+  if (state_of(slot) == slot_state::unknown) return;
+  unpark_all();
+  auto& mine = serves_[slot.value];
+  mine.assign(1, false);  // not empty: that would mean all
+  for (const auto m : models) {
+    if (m.value >= mine.size()) mine.resize(m.value + 1);
+    mine[m.value] = true;
+  }
+}
+
+bool timer_matchmaking::fits(uint32_t model, uint32_t slot) const {
+  const auto& models = serves_[slot];
+  return models.empty() || (model < models.size() && models[model]);
+}
+
+/// The slot to take for a model that is to start then; `npos` if there is none.
+uint32_t timer_matchmaking::slot_for(uint32_t model, time_point start) {
+  skipped_.clear();
+  auto slot = choose(free_at_, start);
+  while (slot != slot_times::npos && !fits(model, slot)) {
+    skipped_.emplace_back(slot, free_at_[slot]);
+    free_at_.erase(slot);
+    slot = choose(free_at_, start);
+  }
+  for (const auto& [s, t] : skipped_) free_at_.set(s, t);
+  return slot;
+}
+
+/// The waiting model with the earliest latest start that the slot has; `npos` if there is none.
+uint32_t timer_matchmaking::model_for(uint32_t slot) {
+  skipped_.clear();
+  auto model = waiting_by_latest_.first();
+  while (model != slot_times::npos && !fits(model, slot)) {
+    skipped_.emplace_back(model, waiting_by_latest_[model]);
+    waiting_by_latest_.erase(model);
+    model = waiting_by_latest_.first();
+  }
+  for (const auto& [m, t] : skipped_) waiting_by_latest_.set(m, t);
+  return model;
+}
+
+void timer_matchmaking::unpark_all() {
+  for (const auto& [slot, t] : parked_) free_at_.set(slot, t);
+  parked_.clear();
 }
 
 void timer_matchmaking::set_candidate(model_id model, const batch_window& window, duration delay) {
@@ -52,17 +104,20 @@ void timer_matchmaking::occupy(model_id model, slot_id slot, time_point free_at)
 }
 
 void timer_matchmaking::set_free_at(slot_id slot, time_point free_at) {
-  if (state_of(slot) == slot_state::known) free_at_.set(slot.value, free_at);
+  if (state_of(slot) != slot_state::known) return;
+  unpark_all();
+  free_at_.set(slot.value, free_at);
 }
 
 void timer_matchmaking::poll(time_point now, std::vector<match>& out) {
+  unpark_all();
   while (coming_up_.best() <= now) {
     const uint32_t model = coming_up_.first();
     coming_up_.erase(model);
     const auto& m = models_[model];
     const auto start = std::max(m.candidate.exec_at, now + m.delay);
     if (start > m.candidate.latest) continue;
-    if (const uint32_t slot = choose(free_at_, start); slot != slot_times::npos) {
+    if (const uint32_t slot = slot_for(model, start); slot != slot_times::npos) {
       make_match(model, slot, out);
     } else {
       waiting_by_latest_.set(model, m.candidate.latest);
@@ -70,12 +125,18 @@ void timer_matchmaking::poll(time_point now, std::vector<match>& out) {
     }
   }
   while (slot_comes_up_at() <= now) {
-    const uint32_t model = waiting_by_latest_.first();
-    const auto start = std::max(free_at_.best(), now + models_[model].delay);
-    if (start > waiting_by_latest_.best())
+    const uint32_t slot = free_at_.first();
+    const uint32_t model = model_for(slot);
+    if (model == slot_times::npos) {
+      parked_.emplace_back(slot, free_at_[slot]);
+      free_at_.erase(slot);
+      continue;
+    }
+    const auto start = std::max(free_at_[slot], now + models_[model].delay);
+    if (start > waiting_by_latest_[model])
       unschedule(model);
     else
-      make_match(model, free_at_.first(), out);
+      make_match(model, slot, out);
   }
 }
 

@@ -8,11 +8,14 @@ namespace troupe {
 /// A candidate comes up one network delay before it wants to start. If a slot is free by then, it gets it;
 /// otherwise it waits. The slot that is free next comes up the largest delay among the waiting before it is
 /// free, and goes to the waiting candidate with the earliest `latest` (equal: the lower model id) that can
-/// still make it. Candidates that can no longer make it are forgotten: their models will offer new ones.
+/// still make it. Of slots and models that do not go together the next one is taken; that costs a search
+/// for each that is skipped. Candidates that can no longer make it are forgotten: their models will offer new
+/// ones.
 class timer_matchmaking : public matchmaking_policy {
  public:
   void add_slot(slot_id slot, time_point free_at) final;
   void remove_slot(slot_id slot) final;
+  void set_models(slot_id slot, std::span<const model_id> models) final;
   void set_candidate(model_id model, const batch_window& window, duration delay) final;
   void remove_model(model_id model, time_point now) final;
   void occupy(model_id model, slot_id slot, time_point free_at) final;
@@ -38,6 +41,10 @@ class timer_matchmaking : public matchmaking_policy {
 
   void schedule(uint32_t model);
   void unschedule(uint32_t model);
+  bool fits(uint32_t model, uint32_t slot) const;
+  uint32_t slot_for(uint32_t model, time_point start);
+  uint32_t model_for(uint32_t slot);
+  void unpark_all();
   void make_match(uint32_t model, uint32_t slot, std::vector<match>& out);
   slot_state state_of(slot_id slot) const;
   time_point slot_comes_up_at() const;
@@ -45,7 +52,11 @@ class timer_matchmaking : public matchmaking_policy {
   std::vector<model_state> models_;
   std::vector<slot_state> slots_;
   slot_times free_at_{never};
-  tournament<time_point> coming_up_{never};  // models by when their candidates come up
+  std::vector<std::vector<bool>> serves_;  // by slot, then model; empty: all
+  // Free slots for which only models wait that they do not have, until something changes.
+  std::vector<std::pair<uint32_t, time_point>> parked_;
+  std::vector<std::pair<uint32_t, time_point>> skipped_;  // reused
+  tournament<time_point> coming_up_{never};               // models by when their candidates come up
   // Models whose candidates have come up and found no slot, in two orders.
   tournament<time_point> waiting_by_latest_{never};
   tournament<duration> waiting_by_delay_{duration::max()};  // negated: the largest delay first

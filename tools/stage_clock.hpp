@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "actors/shell.hpp"
@@ -117,6 +118,9 @@ class timed_matchmaking final : public matchmaking_policy {
 
   void add_slot(slot_id slot, time_point free_at) override { inner_->add_slot(slot, free_at); }
   void remove_slot(slot_id slot) override { inner_->remove_slot(slot); }
+  void set_models(slot_id slot, std::span<const model_id> models) override {
+    inner_->set_models(slot, models);
+  }
   void set_candidate(model_id model, const batch_window& window, duration delay) override {
     counted(), inner_->set_candidate(model, window, delay);
   }

@@ -20,6 +20,11 @@ struct world {
   void want(uint32_t model, double exec_at, double latest, duration delay = {}) {
     policy->set_candidate(model_id{model}, {1, ms(exec_at), ms(latest)}, delay);
   }
+  void models(uint32_t slot, std::vector<uint32_t> ids) {
+    std::vector<model_id> have;
+    for (const auto i : ids) have.push_back(model_id{i});
+    policy->set_models(slot_id{slot}, have);
+  }
   pairs poll(double now) {
     std::vector<match> out;
     policy->poll(ms(now), out);
@@ -227,4 +232,48 @@ TEST_CASE("several due at once are matched in the order of time, then of model i
   w.want(2, 10, 20);
   w.want(0, 11, 20);
   CHECK(w.poll(15) == pairs{{2, 0}, {3, 1}, {0, 2}, {1, 3}});
+}
+
+TEST_CASE("a model gets only slots that have it, and a slot only models that it has") {
+  for (const auto* name : {"lowest_id", "earliest_free"}) {
+    world w(name);
+    w.slot(0, long_ago);
+    w.slot(1, long_ago);
+    w.slot(2, long_ago);
+    w.models(0, {1});
+    w.models(1, {1});
+    w.want(0, 10, 20);
+    CHECK(w.poll(10) == pairs{{0, 2}});
+    w.want(1, 10, 20);
+    CHECK(w.poll(10) == pairs{{1, 0}});
+  }
+}
+
+TEST_CASE("a free slot for which only models wait that it does not have wakes nobody, until that changes") {
+  world w;
+  w.slot(0, long_ago);
+  w.models(0, {1});
+  w.want(0, 10, 200);
+  CHECK(w.poll(10).empty());
+  CHECK(w.policy->wake_at() == never);
+  w.want(1, 20, 200);
+  CHECK(w.policy->wake_at() == ms(20));
+  CHECK(w.poll(20) == pairs{{1, 0}});
+  w.busy(1, 0, 30);
+  CHECK(w.poll(30).empty());
+  CHECK(w.policy->wake_at() == never);
+  w.models(0, {0, 1});
+  CHECK(w.poll(31) == pairs{{0, 0}});
+}
+
+TEST_CASE("a slot passes over the most urgent model if it does not have it") {
+  world w;
+  w.slot(0, ms(50));
+  w.slot(1, ms(60));
+  w.models(0, {1});
+  w.want(0, 10, 100);
+  w.want(1, 10, 200);
+  CHECK(w.poll(10).empty());
+  CHECK(w.poll(50) == pairs{{1, 0}});
+  CHECK(w.poll(60) == pairs{{0, 1}});
 }

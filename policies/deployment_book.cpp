@@ -1,0 +1,93 @@
+#include "policies/deployment_book.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace troupe {
+
+deployment_book::deployment_book(const std::vector<model_spec>& of_the_file, size_t most) : most_(most) {
+  for (uint32_t i = 0; i < of_the_file.size(); ++i)
+    lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i]};
+}
+
+const deployment* deployment_book::find(std::string_view name) const {
+  const deployment* newest = nullptr;
+  for (const auto& [id, line] : lines_)
+    if (line.definition.name == name && (newest == nullptr || line.revision >= newest->revision))
+      newest = &line;
+  return newest;
+}
+
+deployment_book::decision deployment_book::write(deployment line) {
+  line.revision = ++revision_;
+  auto& kept = lines_[line.model] = std::move(line);
+  return {&kept, true, {}};
+}
+
+deployment_book::decision deployment_book::deploy(const model_spec& definition) {
+  const auto quoted = "model '" + definition.name + "'";
+  if (const auto* known = find(definition.name)) {
+    if (known->wanted == deployment_state::retiring)
+      return {nullptr, false, quoted + " is still being undeployed; try again"};
+    if (known->wanted == deployment_state::deployed) {
+      if (known->definition == definition) return {known, false, {}};
+      return {nullptr, false, quoted + " is deployed with another definition; undeploy it first"};
+    }
+  }
+  for (const auto& [id, line] : lines_)
+    if (line.definition == definition) return write({0, id, deployment_state::deployed, definition});
+  if (lines_.size() >= most_)
+    return {nullptr, false,
+            "the log holds " + std::to_string(lines_.size()) + " models, those undeployed included; raise " +
+                "models in the [limits] of the cluster file"};
+  const auto next = lines_.empty() ? 0 : lines_.rbegin()->first.value + 1;
+  return write({0, model_id{next}, deployment_state::deployed, definition});
+}
+
+deployment_book::decision deployment_book::redeploy(std::string_view name) {
+  const auto* known = find(name);
+  if (known == nullptr)
+    return {nullptr, false, "no model '" + std::string(name) + "' was ever deployed here"};
+  return deploy(model_spec{known->definition});
+}
+
+deployment_book::decision deployment_book::undeploy(std::string_view name) {
+  const auto* known = find(name);
+  if (known == nullptr) return {nullptr, false, "no model '" + std::string(name) + "' is deployed"};
+  if (known->wanted != deployment_state::deployed) return {known, false, {}};
+  auto line = *known;
+  line.wanted = deployment_state::retiring;
+  return write(std::move(line));
+}
+
+const deployment& deployment_book::retired(model_id model) {
+  auto line = lines_.at(model);
+  assert(line.wanted == deployment_state::retiring);
+  line.wanted = deployment_state::undeployed;
+  return *write(std::move(line)).line;
+}
+
+std::vector<model_id> deployment_book::merge(const deployment_log& theirs, bool from_scheduler) {
+  std::vector<model_id> changed;
+  for (const auto& line : theirs.models) {
+    const auto mine = lines_.find(line.model);
+    if (mine != lines_.end()) {
+      if (line.revision < mine->second.revision) continue;
+      if (line.revision == mine->second.revision && (!from_scheduler || line == mine->second)) continue;
+    }
+    lines_[line.model] = line;
+    revision_ = std::max(revision_, line.revision);
+    changed.push_back(line.model);
+  }
+  std::sort(changed.begin(), changed.end());
+  return changed;
+}
+
+deployment_log deployment_book::changes() const {
+  deployment_log out;
+  for (const auto& [id, line] : lines_)
+    if (line.revision > 0) out.models.push_back(line);
+  return out;
+}
+
+}  // namespace troupe

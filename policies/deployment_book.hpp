@@ -1,0 +1,50 @@
+// Which models a cluster is to serve, as one node knows it: the newest line of the log about each model.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/deployment.hpp"
+
+namespace troupe {
+
+/// Only the scheduler's node calls `deploy`, `redeploy`, `undeploy` and `retired`; all nodes `merge`. A model
+/// that comes back with the definition that it had keeps its id, every other one gets the next; so ids, and
+/// what is kept by id, grow with the different definitions only, and `most` bounds them.
+class deployment_book {
+ public:
+  deployment_book(const std::vector<model_spec>& of_the_file, size_t most);
+
+  /// What came of a command.
+  struct decision {
+    const deployment* line = nullptr;  ///< of the model; null: refused
+    bool changed = false;              ///< `line` is new and to be told; else it is so already
+    std::string why;                   ///< of a refusal: one sentence
+  };
+  decision deploy(const model_spec& definition);
+  decision redeploy(std::string_view name);
+  decision undeploy(std::string_view name);
+  /// Nobody waits for a retiring model any more. Requires: it is retiring.
+  const deployment& retired(model_id model);
+
+  /// What another node knows: of two lines about a model that with the higher revision counts; equal
+  /// revisions, unlike content: the scheduler's. The models whose lines changed, by id.
+  std::vector<model_id> merge(const deployment_log& theirs, bool from_scheduler);
+
+  const deployment& at(model_id model) const { return lines_.at(model); }
+  const std::map<model_id, deployment>& lines() const { return lines_; }
+  /// The newest line about any model of this name; null: none.
+  const deployment* find(std::string_view name) const;
+  /// What another node cannot know from the file.
+  deployment_log changes() const;
+
+ private:
+  decision write(deployment line);
+
+  std::map<model_id, deployment> lines_;
+  uint64_t revision_ = 0;
+  size_t most_;
+};
+
+}  // namespace troupe

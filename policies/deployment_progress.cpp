@@ -1,0 +1,45 @@
+#include "policies/deployment_progress.hpp"
+
+namespace troupe {
+
+void deployment_progress::up(node_id node, incarnation life) {
+  auto& n = nodes_[node];
+  if (n.life != life) n = {life, false, {}};
+  n.is_up = true;
+}
+
+void deployment_progress::down(node_id node, incarnation life) {
+  if (const auto n = nodes_.find(node); n != nodes_.end() && n->second.life <= life) nodes_.erase(n);
+}
+
+void deployment_progress::done(node_id node, incarnation life, const deployment_part& part) {
+  auto& n = nodes_[node];
+  if (n.life > life) return;
+  if (n.life < life) n = {life, false, {}};
+  auto& known = n.parts[part.model];
+  if (known.revision <= part.revision) known = part;
+}
+
+std::optional<node_id> deployment_progress::missing(const deployment& line) const {
+  for (const auto& [id, n] : nodes_) {
+    if (!n.is_up) continue;
+    const auto part = n.parts.find(line.model);
+    if (part == n.parts.end() || part->second.revision != line.revision || !part->second.problem.empty())
+      return id;
+  }
+  return {};
+}
+
+bool deployment_progress::complete(const deployment& line) const { return !missing(line); }
+
+std::optional<deployment_progress::trouble> deployment_progress::problem(const deployment& line) const {
+  for (const auto& [id, n] : nodes_) {
+    const auto part = n.parts.find(line.model);
+    if (n.is_up && part != n.parts.end() && part->second.revision == line.revision &&
+        !part->second.problem.empty())
+      return trouble{id, part->second.problem};
+  }
+  return {};
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+// How far the nodes of a cluster have come with its deployments.
+#pragma once
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "messages/deployment.hpp"
+
+namespace troupe {
+
+/// A line of the log is complete once every node that is up has done its part of it. The dead are not waited
+/// for: what they had is over.
+class deployment_progress {
+ public:
+  void up(node_id node, incarnation life);
+  /// This life is over. A later one that is up already stays so.
+  void down(node_id node, incarnation life);
+  /// May be heard before the node is up.
+  void done(node_id node, incarnation life, const deployment_part& part);
+
+  bool complete(const deployment& line) const;
+  struct trouble {
+    node_id node;
+    std::string what;
+  };
+  /// The first node, by id, that cannot do its part.
+  std::optional<trouble> problem(const deployment& line) const;
+  /// The first node that has not done its part.
+  std::optional<node_id> missing(const deployment& line) const;
+
+ private:
+  struct member {
+    incarnation life;
+    bool is_up = false;
+    std::map<model_id, deployment_part> parts;
+  };
+  std::map<node_id, member> nodes_;
+};
+
+}  // namespace troupe

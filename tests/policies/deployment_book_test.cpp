@@ -1,0 +1,96 @@
+#include "policies/deployment_book.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+model_spec model(const char* name, uint32_t max_batch = 8) {
+  model_spec m;
+  m.name = name;
+  m.max_batch = max_batch;
+  return m;
+}
+
+deployment_book book_of_two(size_t most = 10) { return deployment_book({model("a"), model("b")}, most); }
+
+}  // namespace
+
+TEST_CASE("a new model gets the next id, and every change the next revision") {
+  auto book = book_of_two();
+  CHECK(book.changes().models.empty());
+  const auto c = book.deploy(model("c"));
+  REQUIRE(c.changed);
+  CHECK(c.line->model == model_id{2});
+  CHECK(c.line->revision == 1);
+  const auto gone = book.undeploy("a");
+  REQUIRE(gone.changed);
+  CHECK(gone.line->model == model_id{0});
+  CHECK(gone.line->revision == 2);
+  CHECK(gone.line->wanted == deployment_state::retiring);
+  CHECK(book.retired(model_id{0}).revision == 3);
+  CHECK(book.at(model_id{0}).wanted == deployment_state::undeployed);
+  CHECK(book.changes().models.size() == 2);
+}
+
+TEST_CASE("what is so already is no change") {
+  auto book = book_of_two();
+  const auto again = book.deploy(model("b"));
+  CHECK(again.line == book.find("b"));
+  CHECK_FALSE(again.changed);
+  book.undeploy("b");
+  CHECK_FALSE(book.undeploy("b").changed);
+  book.retired(model_id{1});
+  const auto still = book.undeploy("b");
+  CHECK(still.line->wanted == deployment_state::undeployed);
+  CHECK_FALSE(still.changed);
+}
+
+TEST_CASE("a model that comes back as it was keeps its id, a changed one gets a new id") {
+  auto book = book_of_two();
+  book.undeploy("a");
+  book.retired(model_id{0});
+  CHECK(book.redeploy("a").line->model == model_id{0});
+  book.undeploy("a");
+  book.retired(model_id{0});
+  const auto changed = book.deploy(model("a", 16));
+  CHECK(changed.line->model == model_id{2});
+  CHECK(book.find("a") == changed.line);
+  CHECK(book.redeploy("a").line->model == model_id{2});
+}
+
+TEST_CASE("commands that cannot be done are refused in one sentence") {
+  auto book = book_of_two(2);
+  CHECK(book.deploy(model("a", 9)).why == "model 'a' is deployed with another definition; undeploy it first");
+  CHECK(book.undeploy("x").why == "no model 'x' is deployed");
+  CHECK(book.redeploy("x").why == "no model 'x' was ever deployed here");
+  CHECK(book.deploy(model("c")).why.find("raise models in the [limits]") != std::string::npos);
+  book.undeploy("a");
+  CHECK(book.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
+}
+
+TEST_CASE("a scheduler that starts again learns the log back before it goes on numbering") {
+  auto before = book_of_two();
+  before.deploy(model("c"));
+  before.undeploy("b");
+  auto fresh = book_of_two();
+  CHECK(fresh.merge(before.changes(), false) == std::vector{model_id{1}, model_id{2}});
+  CHECK(fresh.merge(before.changes(), false).empty());
+  CHECK(fresh.lines() == before.lines());
+  const auto d = fresh.deploy(model("d"));
+  CHECK(d.line->model == model_id{3});
+  CHECK(d.line->revision == 3);
+}
+
+TEST_CASE("the higher revision counts, and of equal ones the scheduler's") {
+  auto one = book_of_two(), other = book_of_two();
+  one.deploy(model("c"));
+  other.deploy(model("d"));  // the same id and revision, by a scheduler that had not heard of it
+  CHECK(one.merge(other.changes(), false).empty());
+  CHECK(one.merge(other.changes(), true) == std::vector{model_id{2}});
+  CHECK(one.at(model_id{2}).definition.name == "d");
+  other.undeploy("d");
+  CHECK(one.merge(other.changes(), false).size() == 1);
+  CHECK(one.at(model_id{2}).wanted == deployment_state::retiring);
+}

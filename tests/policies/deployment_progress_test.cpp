@@ -1,0 +1,53 @@
+#include "policies/deployment_progress.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+const deployment line{3, model_id{1}, deployment_state::deployed, {}};
+constexpr node_id left{0}, right{1};
+}  // namespace
+
+TEST_CASE("a line is complete once every node that is up has done its part of this very revision") {
+  deployment_progress p;
+  p.up(left, {1});
+  p.up(right, {1});
+  CHECK(p.missing(line) == left);
+  p.done(left, {1}, {model_id{1}, 3, ""});
+  p.done(right, {1}, {model_id{1}, 2, ""});
+  CHECK(p.missing(line) == right);
+  p.done(right, {1}, {model_id{1}, 3, ""});
+  CHECK(p.complete(line));
+  p.done(right, {1}, {model_id{1}, 2, ""});  // late news
+  CHECK(p.complete(line));
+}
+
+TEST_CASE("a node that cannot do its part is named, with its reason") {
+  deployment_progress p;
+  p.up(left, {1});
+  p.up(right, {1});
+  p.done(left, {1}, {model_id{1}, 3, ""});
+  CHECK_FALSE(p.problem(line));
+  p.done(right, {1}, {model_id{1}, 3, "no such file"});
+  CHECK_FALSE(p.complete(line));
+  REQUIRE(p.problem(line));
+  CHECK(p.problem(line)->node == right);
+  CHECK(p.problem(line)->what == "no such file");
+}
+
+TEST_CASE("the dead are not waited for, and a new life has its part to do again") {
+  deployment_progress p;
+  p.up(left, {1});
+  p.up(right, {1});
+  p.done(left, {1}, {model_id{1}, 3, ""});
+  p.done(right, {2}, {model_id{1}, 3, ""});  // heard before it is up
+  p.down(right, {1});
+  CHECK(p.complete(line));
+  p.up(right, {2});
+  CHECK(p.complete(line));
+  p.up(left, {5});
+  CHECK(p.missing(line) == left);
+  p.done(left, {1}, {model_id{1}, 3, ""});  // of its old life
+  CHECK(p.missing(line) == left);
+}
