@@ -58,6 +58,14 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);
+  spec.directory = absolute_path(directory);
+  auto& models = root.table_or_empty("models");
+  if (const auto given = models.text("directory", ""); !given.empty()) {
+    spec.model_directory = absolute_path(directory / given);
+    models.recorded("directory").value = spec.model_directory;
+    models.recorded("directory").meaning =
+        "of its host";  // nodes of one cluster may keep models in different places
+  }
   out.problems = in.finish();
   out.effective = in.effective();
   if (!out.ok()) return out;

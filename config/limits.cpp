@@ -11,6 +11,7 @@ limit_spec read_limits(section& root) {
   constexpr int64_t mb = 1 << 20;
   constexpr double hour_ms = 3.6e6;
   limit_spec l;
+  l.models = static_cast<uint32_t>(s.integer("models", 1, 65536, 1024));
   l.queue_rows = static_cast<uint32_t>(s.integer("queue_rows", 1, 1 << 24, 8192));
   l.requests_in_flight = static_cast<uint32_t>(s.integer("requests_in_flight", 1, 1 << 24, 65536));
   l.pool_bytes = static_cast<uint64_t>(s.integer("pool_mb", 1, 1 << 20, 256) * mb);

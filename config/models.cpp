@@ -1,17 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
+#include "config/cluster_file.hpp"
 #include "config/profile_file.hpp"
 #include "config/sections.hpp"
 #include "config/text_file.hpp"
 
 namespace troupe {
-
-namespace {
-
-constexpr double hour_ms = 3.6e6;
 
 std::string absolute_path(const std::filesystem::path& p) {
   std::error_code failed;
@@ -19,10 +17,15 @@ std::string absolute_path(const std::filesystem::path& p) {
   return (failed ? p : full).lexically_normal().string();
 }
 
+namespace {
+
+constexpr double hour_ms = 3.6e6;
+
 class model_reader {
  public:
-  model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems)
-      : policy_(cluster.policy), directory_(directory), problems_(problems) {
+  model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems,
+               const std::filesystem::path& below = {})
+      : policy_(cluster.policy), directory_(directory), below_(below), problems_(problems) {
     for (const auto& n : cluster.nodes) {
       for (const auto& d : n.devices) {
         if (d.kind != device_kind::emulated) {
@@ -58,6 +61,7 @@ class model_reader {
     const auto source = s.text("source", {}, "the path of an ONNX file, relative to this file");
     if (source.empty()) return;
     m.path = absolute_path(directory_ / source);
+    if (!may_read(m.path)) return s.refuse("source", outside(m.path));
     const auto content = fingerprint_of(m.path);
     if (!content.error.empty()) s.refuse("source", fmt::format("{} {}", m.path, content.error));
     auto& record = s.recorded("source");
@@ -94,6 +98,10 @@ class model_reader {
     const auto file =
         (directory_ / p.text("file", {}, "the path of a CSV file, relative to this file")).lexically_normal();
     const auto name = p.text("name", m.name);
+    if (!may_read(file)) {
+      slo_ms = hour_ms;
+      return p.refuse("file", outside(file.string()));
+    }
     auto [known, fresh] = profiles_.try_emplace(file.string());
     if (fresh) {
       known->second = read_profiles(file);
@@ -134,6 +142,19 @@ class model_reader {
     }
   }
 
+  /// Links are followed first: they must not lead out either.
+  bool may_read(const std::filesystem::path& file) const {
+    if (below_.empty()) return true;
+    std::error_code failed;
+    const auto real = std::filesystem::weakly_canonical(file, failed);
+    const auto home = std::filesystem::weakly_canonical(below_, failed);
+    return !failed && std::mismatch(home.begin(), home.end(), real.begin(), real.end()).first == home.end();
+  }
+  std::string outside(const std::string& file) const {
+    return fmt::format("{} is not below {}, the directory of [models] in the cluster file", file,
+                       below_.string());
+  }
+
   void check_slo(section& s, const model_spec& m) {
     const auto needed = m.latency(1) + policy_.network(1) + policy_.response + policy_.margin;
     if (m.slo >= needed) return;
@@ -147,6 +168,7 @@ class model_reader {
 
   const policy_spec& policy_;
   const std::filesystem::path& directory_;
+  const std::filesystem::path below_;  ///< empty: any file may be read
   reader& problems_;
   bool real_ = false;        ///< some device is not emulated
   std::string emulated_on_;  ///< a node with an emulated device
@@ -174,6 +196,20 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
                                     first->second));
     }
   }
+  return out;
+}
+
+model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory) {
+  return model_reader{cluster, directory, s.owner()}.read(s);
+}
+
+model_reading read_model_text(std::string_view text, const std::string& file, const cluster_spec& cluster,
+                              const std::filesystem::path& directory, const std::filesystem::path& below) {
+  reader in{text, file};
+  model_reading out;
+  out.spec = model_reader{cluster, directory, in, below}.read(in.root());
+  out.problems = in.finish();
+  out.effective = in.effective();
   return out;
 }
 

@@ -75,6 +75,11 @@ void section::note(std::string_view key) {
 
 bool section::has(std::string_view key) const { return from_->table && from_->table->contains(key); }
 
+std::string section::peek(std::string_view key) const {
+  const auto* text = has(key) ? from_->table->get(key)->as_string() : nullptr;
+  return text == nullptr ? "" : text->get();
+}
+
 bool section::has_table(std::string_view key) const { return has(key) && from_->table->get(key)->is_table(); }
 
 file_position section::at(std::string_view key) const {

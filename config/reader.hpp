@@ -63,8 +63,9 @@ class section {
   /// Takes all keys that nobody took, without a word: for a table whose keys cannot be known.
   void ignore_rest();
 
-  bool has(std::string_view key) const;        ///< given in the file
-  bool has_table(std::string_view key) const;  ///< given in the file, as a table
+  bool has(std::string_view key) const;          ///< given in the file
+  std::string peek(std::string_view key) const;  ///< its text, without taking it; empty if it is none
+  bool has_table(std::string_view key) const;    ///< given in the file, as a table
   /// Of the value of `key`, else of the table's header.
   file_position at(std::string_view key) const;
   reader& owner() { return owner_; }

@@ -1,5 +1,5 @@
 // The sections of a cluster file, one function each: keys, units, ranges, defaults and what must fit
-// together. They report to the reader of the section that they are given. For cluster_file.cpp only.
+// together. They report to the reader of the section that they are given. For readers of files only.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -37,6 +37,11 @@ void check_listening(const std::vector<section*>& sections, const std::vector<no
 std::vector<node_spec> read_nodes(section& root, const security_spec& security);
 
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
+
+/// One [[model]], also of other files. Paths are relative to `directory`.
+model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory);
+
+std::string absolute_path(const std::filesystem::path& p);
 
 /// Paths are relative to `directory`. Needs the cluster's nodes and policy.
 std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,

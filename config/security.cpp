@@ -13,12 +13,6 @@ namespace {
 
 constexpr size_t shortest_key = 16;
 
-std::string absolute_path(const std::filesystem::path& p) {
-  std::error_code failed;
-  const auto full = std::filesystem::absolute(p, failed);
-  return (failed ? p : full).lexically_normal().string();
-}
-
 /// Neither `config dump` nor what the cluster's hash is made of shows a key.
 void hide(section& s, std::string_view key) { s.recorded(key).value = std::string("(hidden)"); }
 

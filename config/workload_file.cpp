@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "config/changes.hpp"
 #include "config/faults.hpp"
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
@@ -219,6 +220,7 @@ workload_reading read_workload_text(std::string_view text, const std::string& fi
   spec.models = load_reader{cluster}.read(root);
   spec.tenants = read_tenant_shares(root, cluster);
   spec.segments = read_segments(root, spec);
+  read_changes(root, cluster, std::filesystem::path(file).parent_path(), spec);
   spec.faults = read_faults(root, cluster, spec.length);
   spec.random_faults = read_random_faults(root);
   spec.clocks = read_clocks(root);

@@ -68,6 +68,7 @@ struct policy_spec {
 };
 
 struct limit_spec {
+  uint32_t models = 1024;               ///< that the log of deployments may hold
   uint32_t queue_rows = 8192;           ///< a model; beyond: 429
   uint32_t requests_in_flight = 65536;  ///< a gateway; beyond: 429
   uint64_t pool_bytes = 256 << 20;      ///< registered memory a process
@@ -122,7 +123,9 @@ struct slot_spec {
 
 struct cluster_spec {
   std::string name;
-  std::string hash;  ///< 16 hex digits over the meaning of the file, not its spelling
+  std::string hash;             ///< 16 hex digits over the meaning of the file, not its spelling
+  std::string directory;        ///< of the file: what its relative paths are relative to
+  std::string model_directory;  ///< absolute; models that clients load are below it; empty: none may be
   std::vector<plugin_spec> plugins;
   std::vector<node_spec> nodes;
   std::vector<actor_spec> actors;  ///< of plug-ins

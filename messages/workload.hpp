@@ -8,6 +8,7 @@
 
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
+#include "messages/model_spec.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -25,6 +26,7 @@ struct model_load {
   arrival_kind arrivals = arrival_kind::poisson;
   double gamma_cv = 1;    ///< gamma: standard deviation of the gaps over their mean
   uint32_t rows = 1;      ///< a request
+  duration from{};        ///< of the run: no requests before
   duration slo{};         ///< as in the cluster file unless the workload says otherwise
   latency_model latency;  ///< for simulation: from the workload, else from the cluster file; zero: neither
 };
@@ -77,14 +79,26 @@ struct clock_spec {
   double max_drift_ppm = 0;
 };
 
+/// What an operator does meanwhile; repeated until the cluster accepts it, and each only after the one
+/// before.
+struct change_event {
+  enum class kind : uint16_t { deploy, redeploy, undeploy, drain };
+  kind what = kind::deploy;
+  duration at{};
+  model_spec model;       ///< deploy; else only its name
+  node_id node;           ///< drain
+  duration back_after{};  ///< drain: its process is started again so long after it ended; zero: never
+};
+
 struct workload_spec {
   uint64_t seed = 1;
   duration length{};                   ///< of the whole run, warm-up included
   duration warmup{};                   ///< its requests do not count in the figures
-  std::vector<model_load> models;      ///< one a model of the cluster, in its order
+  std::vector<model_load> models;      ///< one a model of the cluster, in its order, then one a deploy
   std::vector<double> tenants;         ///< share of the requests that each tenant sends; empty: nobody's
   std::vector<rate_segment> segments;  ///< ascending
   std::vector<fault_spec> faults;      ///< by time
+  std::vector<change_event> changes;   ///< by time
   random_fault_spec random_faults;
   clock_spec clocks;
 };

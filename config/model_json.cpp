@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "config/cluster_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+toml::table table_of(const nlohmann::json& object, const std::string& at) {
+  toml::table out;
+  for (const auto& [key, value] : object.items()) {
+    const auto here = at.empty() ? key : at + "." + key;
+    if (value.is_object())
+      out.insert(key, table_of(value, here));
+    else if (value.is_string())
+      out.insert(key, value.get<std::string>());
+    else if (value.is_boolean())
+      out.insert(key, value.get<bool>());
+    else if (value.is_number_integer())
+      out.insert(key, value.get<int64_t>());
+    else if (value.is_number())
+      out.insert(key, value.get<double>());
+    else
+      throw std::runtime_error(fmt::format("{}: must be a text, a number or an object", here));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string model_text_of_json(std::string_view json, const std::string& name) {
+  auto parsed = nlohmann::json::parse(json, nullptr, false);
+  if (!parsed.is_object())
+    throw std::runtime_error("must be a JSON object with the keys of a [[model]] table");
+  if (!parsed.contains("name")) parsed["name"] = name;
+  std::ostringstream out;
+  out << table_of(parsed, "");
+  return out.str();
+}
+
+}  // namespace troupe
