@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "actors/events.hpp"
+#include "actors/model_loader.hpp"
 #include "actors/shell.hpp"
 #include "messages/caf_types.hpp"
 
 namespace troupe {
+
+class shell_group;
 
 /// To a host: messages for its shells.
 struct delivery {
@@ -24,6 +27,7 @@ struct group_report {
   std::vector<address> actors;
   std::vector<metric> metrics;
   size_t unfinished = 0;
+  std::vector<node_id> busy_with;  ///< who must not leave before them
 };
 
 /// To a host: call `reply`, on the host's thread.
@@ -41,6 +45,20 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, control_frame& x) {
   return f(caf::meta::type_name("control_frame"), x.from, x.to, x.body);
 }
+
+/// To a host: change the group of shells, between two turns.
+struct regrouping {
+  std::function<void(shell_group&)> change;
+};
+
+/// From the node actor to the deployer: a life of a peer is up, or over.
+struct peer_change {
+  node_id node;
+  incarnation life;
+  bool up = false;
+};
+/// To the deployer, first of all: begin.
+struct introduction;
 
 /// To the own control door: send this.
 struct outgoing_frame {
@@ -77,6 +95,12 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::outgoing_frame))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::open_door))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::knock_result))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::regrouping))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_change))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::introduction))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::reborn))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::model_idle))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::load_outcome))
 CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
 CAF_ADD_ATOM(troupe_actors, troupe, wake_atom, "wake")
 CAF_END_TYPE_ID_BLOCK(troupe_actors)
@@ -89,17 +113,41 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outgoing_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::open_door)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::knock_result)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::regrouping)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_change)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::introduction)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reborn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::model_idle)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 
 namespace troupe {
 
 /// What a node actor (node.hpp) takes.
 using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // from another node
-                                       caf::reacts_to<slot_ready>,         // a slot of this node is warm
+                                       caf::reacts_to<slot_ready>,         // what a slot of this node has
+                                       caf::reacts_to<deployment_log>,     // from the deployer: so it is now
                                        caf::reacts_to<peer_synchronised>,  // from the data lane
                                        caf::reacts_to<peer_lost>,     // likewise, or from the control lane
                                        caf::reacts_to<group_report>,  // from the hosts
                                        caf::reacts_to<wake_atom>,     // time has passed
                                        caf::reacts_to<drain_atom>>;   // finish and leave
+
+/// What a deployer (deployer.hpp) takes.
+using deployer_protocol =
+    caf::typed_actor<caf::reacts_to<introduction>,
+                     caf::reacts_to<control_frame>,                        // from another node's deployer
+                     caf::reacts_to<peer_change>, caf::reacts_to<reborn>,  // from the node actor
+                     caf::reacts_to<load_outcome>,                         // from the loader
+                     caf::reacts_to<model_idle>,                           // from a shell
+                     caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
+                     caf::replies_to<redeploy>::with<change_reply>,
+                     caf::replies_to<undeploy>::with<change_reply>,
+                     caf::replies_to<drain_node>::with<change_reply>>;
+
+struct introduction {
+  node_protocol node;
+  incarnation life;
+};
 
 struct open_door {
   node_protocol node;

@@ -1,5 +1,6 @@
 #include "actors/cast.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
 
 #include "actors/actor_of.hpp"
@@ -54,8 +55,12 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
   office_.set_lane(lane_);
   spawn_shells(w);
   auto& carrier = w.carrier;
+  deployer_ = spawn<deployer>(
+      w.system, deployer::surroundings{cluster, self, w.time, w.control, w.devices, w.read_model, w.wake,
+                                       w.begin_drain, w.on_unusable, w.broken});
   node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_,
+      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, deployer_,
+                                   [this](const deployment& line) { return keep_queue(line); },
                                    [&carrier] {
                                      const auto a = carrier.address();
                                      return std::vector<uint8_t>(a.begin(), a.end());
@@ -63,6 +68,8 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
                                    w.next_life, w.secret_of, [this](incarnation life) { pool_.renew(life); },
                                    w.wake, w.on_ready, w.on_drained, w.on_refused, w.broken});
   office_.set_node_actor(node_);
+  office_.set_deployer(deployer_);
+  caf::anon_send(deployer_, introduction{node_, lane_.life()});
   lane_.start();
 }
 
@@ -82,12 +89,12 @@ void cast::spawn_shells(const world& w) {
   // Scheduler threads share the model queues; the first also hosts the arbiter and the gateway, so that on a
   // small cluster the way from request to order stays on one thread.
   std::vector<shell_group*> threads;
+  const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
+  while (!w.host_per_shell && threads.size() < shared_threads) threads.push_back(&fresh());
   const auto thread = [&](uint32_t i) -> shell_group& {
-    if (w.host_per_shell) return fresh();
-    const auto n = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
-    while (threads.size() < n) threads.push_back(&fresh());
-    return *threads[i % n];
+    return w.host_per_shell ? fresh() : *threads[i % shared_threads];
   };
+  std::vector<shell_group*> with_queues;
   if (me.has(node_role::gateway)) {
     gateway::options o;
     for (const auto& m : cluster_.models) o.models.push_back(m.name);
@@ -106,20 +113,12 @@ void cast::spawn_shells(const world& w) {
         name(role::rank_arbiter, 0),
         make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings));
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
-      const auto& m = cluster_.models[i];
-      model_queue::options o;
-      o.model = model_id{i};
-      o.name = m.name;
-      o.arbiter = {self_, {}, role::rank_arbiter, 0};
-      o.reign = epoch{lane_.life().value};
-      o.network = cluster_.policy.network;
-      o.max_queued_rows = cluster_.limits.queue_rows;
-      o.margin = cluster_.policy.margin;
-      o.latency_given = m.latency != latency_model{};
-      thread(i).add<model_queue>(
-          name(role::model_queue, i), o,
-          make_batching(cluster_.policy.batching, cluster_.policy.shedding, parameters_of(cluster_, m)));
+      auto& group = thread(i);
+      group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, cluster_.models[i]}, group));
+      queues_[model_id{i}] = cluster_.models[i];
+      if (w.host_per_shell) with_queues.push_back(&group);
     }
+    if (!w.host_per_shell) with_queues = threads;
   }
   if (me.has(node_role::worker)) {
     shell_group* shared = w.host_per_shell ? nullptr : &fresh();
@@ -137,11 +136,51 @@ void cast::spawn_shells(const world& w) {
     if (guests == nullptr || w.host_per_shell) guests = &fresh();
     guests->adopt(make_extension(cluster_, name(role::extension, i), *guests));
   }
+  std::vector<caf::actor> queue_hosts(with_queues.size());
   for (auto& g : groups) {
-    if (g->size() == 0) continue;
+    const auto place = std::find(with_queues.begin(), with_queues.end(), g.get());
+    if (g->size() == 0 && place == with_queues.end()) continue;
     const auto actors = g->names();
-    office_.add_host(w.spawn_host(std::move(g), w.broken), actors);
+    const auto host = w.spawn_host(std::move(g), w.broken);
+    office_.add_host(host, actors);
+    if (place != with_queues.end()) queue_hosts[static_cast<size_t>(place - with_queues.begin())] = host;
   }
+  office_.set_queue_hosts(queue_hosts);
+}
+
+std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) const {
+  const auto& m = line.definition;
+  model_queue::options o;
+  o.model = line.model;
+  o.name = m.name;
+  o.arbiter = {self_, {}, role::rank_arbiter, 0};
+  o.reign = epoch{lane_.life().value};
+  o.network = cluster_.policy.network;
+  o.max_queued_rows = cluster_.limits.queue_rows;
+  o.margin = cluster_.policy.margin;
+  o.first_batch = (line.revision << 32) + 1;
+  o.latency_given = m.latency != latency_model{};
+  return std::make_unique<model_queue>(
+      address{self_, lane_.life(), role::model_queue, line.model.value}, out, o,
+      make_batching(cluster_.policy.batching, cluster_.policy.shedding, parameters_of(cluster_, m)));
+}
+
+/// A queue serves until its model is undeployed: what retires still has requests in it.
+bool cast::keep_queue(const deployment& line) {
+  if (!cluster_.nodes[self_.value].has(node_role::scheduler)) return false;
+  if (line.wanted == deployment_state::retiring) return false;
+  const bool wanted = line.wanted == deployment_state::deployed;
+  const auto known = queues_.find(line.model);
+  if (wanted && known != queues_.end() && known->second == line.definition) return false;
+  if (wanted)
+    queues_[line.model] = line.definition;
+  else if (known != queues_.end())
+    queues_.erase(known);
+  caf::anon_send(office_.queue_host(line.model), regrouping{[this, line, wanted](shell_group& g) {
+                   g.remove(role::model_queue, line.model.value);
+                   if (wanted) g.adopt(make_queue(line, g));
+                 }});
+  return wanted;
 }
 
 request_id cast::next_request_id() {
@@ -150,21 +189,12 @@ request_id cast::next_request_id() {
   return request_id{(uint64_t{self_.value} << 48) | ((lane_.life().value & 0xffff) << 32) | (n & 0xffffffff)};
 }
 
-slot_ready cast::describe(slot_id slot, const std::vector<loaded_model>& models) const {
-  slot_ready s{slot, {self_, lane_.life(), role::gpu_worker, slot.value}, {}};
-  for (uint32_t i = 0; i < models.size(); ++i) {
-    const auto& m = models[i];
-    s.models.push_back({model_id{i}, m.latency.alpha, m.latency.beta, cluster_.models[i].max_batch,
-                        m.memory_bytes, m.layers, m.signature});
-  }
-  return s;
-}
-
 void cast::stop() {
   if (std::exchange(stopped_, true)) return;
   lane_.stop();
   for (const auto& host : office_.hosts()) caf::anon_send_exit(host, caf::exit_reason::kill);
   caf::anon_send_exit(node_, caf::exit_reason::kill);
+  caf::anon_send_exit(deployer_, caf::exit_reason::kill);
 }
 
 }  // namespace troupe

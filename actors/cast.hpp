@@ -3,11 +3,13 @@
 #pragma once
 #include <caf/actor_system.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "actors/catalog.hpp"
 #include "actors/control_lane.hpp"
+#include "actors/deployer.hpp"
 #include "actors/gateway.hpp"
 #include "actors/host.hpp"
 #include "actors/node.hpp"
@@ -30,6 +32,7 @@ class cast {
     client_port& clients;  ///< used on gateways only
     /// The device of a slot of this node; it lives as long as the cast.
     std::function<device&(slot_id)> device_of;
+    model_loader& devices;  ///< that loads models onto them; used on workers only
     std::function<caf::actor(std::unique_ptr<shell_group>, on_broken)> spawn_host;
     bool host_per_shell = false;  ///< simulation: more interleavings
     wake_service wake;
@@ -39,6 +42,9 @@ class cast {
     std::function<void()> on_drained;
     std::function<void(std::string)> on_refused;
     on_broken broken;  ///< an actor threw: the process should end
+    std::function<deployer::model_reading(const std::string&)> read_model;
+    std::function<void()> begin_drain;             ///< asked for by a command; as SIGTERM does
+    std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
   };
 
   /// Spawns the cast and starts the data lane. `cluster` outlives the cast.
@@ -56,16 +62,16 @@ class cast {
   address gateway_address() const { return {self_, {}, role::gateway, 0}; }
 
   const node_protocol& node_actor() const { return node_; }
+  const deployer_protocol& deployer_actor() const { return deployer_; }
   data_lane& lane() { return lane_; }
-
-  /// To be sent to the node actor when `slot`'s device has loaded all models of the cluster.
-  slot_ready describe(slot_id slot, const std::vector<loaded_model>& models) const;
 
   /// Ends all actors; nothing is delivered afterwards. In simulation the hosts die at the next settling.
   void stop();
 
  private:
   void spawn_shells(const world& w);
+  std::unique_ptr<shell> make_queue(const deployment& line, outbox& out) const;
+  bool keep_queue(const deployment& line);
 
   const cluster_spec& cluster_;
   const node_id self_;
@@ -75,6 +81,8 @@ class cast {
   node_memory memory_;
   catalog catalog_;
   node_protocol node_;
+  deployer_protocol deployer_;
+  std::map<model_id, model_spec> queues_;  ///< that live here; the node actor's once it runs
   std::atomic<uint64_t> next_request_{1};
   bool stopped_ = false;
 };

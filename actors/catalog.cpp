@@ -1,54 +1,100 @@
 #include "actors/catalog.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
-catalog::catalog(std::vector<entry> models) : models_(std::move(models)) {}
+catalog::catalog(const std::vector<entry>& models) {
+  for (const auto& m : models) {
+    models_[m.model] = m;
+    names_[m.name] = m.model;
+  }
+}
+
+void catalog::open(entry model) {
+  std::lock_guard lock(mutex_);
+  const auto id = model.model;
+  if (const auto known = models_.find(id); known != models_.end()) {
+    if (known->second.name == model.name && known->second.slo == model.slo) return;
+    names_.erase(known->second.name);
+  }
+  model.awaited = false;
+  names_[model.name] = id;
+  models_[id] = std::move(model);
+  for (const auto& [slot, s] : slots_) {
+    slot_ready only{s.slot, s.worker, {}};
+    for (const auto& m : s.models)
+      if (m.model == id) only.models.push_back(m);
+    count(only, false);
+  }
+}
+
+void catalog::close(model_id model) {
+  std::lock_guard lock(mutex_);
+  const auto it = models_.find(model);
+  if (it == models_.end()) return;
+  if (const auto n = names_.find(it->second.name); n->second == model) names_.erase(n);
+  models_.erase(it);
+}
+
+void catalog::count(const slot_ready& s, bool gone) {
+  for (const auto& m : s.models) {
+    const auto it = models_.find(m.model);
+    if (it == models_.end()) continue;
+    auto& e = it->second;
+    if (gone) {
+      --e.slots;
+      continue;
+    }
+    ++e.slots;
+    e.awaited = true;
+    e.signature = m.signature;
+    e.max_batch = m.max_batch;
+  }
+}
 
 void catalog::add(const slot_ready& s) {
   std::lock_guard lock(mutex_);
-  const bool known = slots_.contains(s.slot);
+  if (const auto known = slots_.find(s.slot); known != slots_.end()) count(known->second, true);
   slots_[s.slot] = s;
-  for (const auto& m : s.models) {
-    if (m.model.value >= models_.size()) continue;
-    auto& e = models_[m.model.value];
-    e.signature = m.signature;
-    e.max_batch = m.max_batch;
-    if (!known) ++e.slots;
-  }
+  count(s, false);
 }
 
 void catalog::remove_node(node_id node) {
   std::lock_guard lock(mutex_);
-  for (auto it = slots_.begin(); it != slots_.end();) {
-    if (it->second.worker.node != node) {
-      ++it;
-      continue;
-    }
-    for (const auto& m : it->second.models)
-      if (m.model.value < models_.size()) --models_[m.model.value].slots;
-    it = slots_.erase(it);
-  }
+  std::erase_if(slots_, [&](const auto& x) {
+    if (x.second.worker.node != node) return false;
+    count(x.second, true);
+    return true;
+  });
 }
 
 void catalog::clear() {
   std::lock_guard lock(mutex_);
   slots_.clear();
-  for (auto& e : models_) e.slots = 0;
+  for (auto& [id, e] : models_) e.slots = 0;
 }
 
 std::optional<catalog::entry> catalog::find(std::string_view name) const {
   std::lock_guard lock(mutex_);
-  const auto it =
-      std::find_if(models_.begin(), models_.end(), [&](const entry& e) { return e.name == name; });
-  if (it == models_.end()) return {};
-  return *it;
+  const auto it = names_.find(name);
+  if (it == names_.end()) return {};
+  return models_.at(it->second);
 }
 
 std::vector<catalog::entry> catalog::all() const {
   std::lock_guard lock(mutex_);
-  return models_;
+  std::vector<entry> out;
+  for (const auto& [id, e] : models_) out.push_back(e);
+  return out;
+}
+
+std::vector<slot_ready> catalog::slots() const {
+  std::lock_guard lock(mutex_);
+  std::vector<slot_ready> out;
+  for (const auto& [id, s] : slots_) out.push_back(s);
+  return out;
 }
 
 void catalog::set_scheduler_up(bool up) {
@@ -58,8 +104,8 @@ void catalog::set_scheduler_up(bool up) {
 
 bool catalog::serving() const {
   std::lock_guard lock(mutex_);
-  return scheduler_up_ &&
-         std::all_of(models_.begin(), models_.end(), [](const entry& e) { return e.slots > 0; });
+  return scheduler_up_ && std::all_of(models_.begin(), models_.end(),
+                                      [](const auto& x) { return x.second.slots > 0 || !x.second.awaited; });
 }
 
 }  // namespace troupe

@@ -21,25 +21,35 @@ class catalog {
     uint32_t max_batch = 1;
     model_signature signature;  ///< empty until a slot has the model
     uint32_t slots = 0;         ///< that have it now
+    bool awaited = true;        ///< the cluster is not ready without it
   };
 
-  /// One entry a model, in the order of their ids.
-  explicit catalog(std::vector<entry> models);
+  explicit catalog(const std::vector<entry>& models);
 
+  /// A model is served from now on. The cluster is ready without it until it was on a slot once.
+  void open(entry model);
+  /// It is no longer.
+  void close(model_id model);
+
+  /// What a slot has now; replaces what it had.
   void add(const slot_ready& s);
   void remove_node(node_id node);
   void clear();
 
   std::optional<entry> find(std::string_view name) const;
-  std::vector<entry> all() const;
+  std::vector<entry> all() const;  ///< by id
+  std::vector<slot_ready> slots() const;
   void set_scheduler_up(bool up);
-  /// Every model is on some slot, and there is a scheduler to send requests there.
+  /// Every model that is awaited is on some slot, and there is a scheduler to send requests there.
   bool serving() const;
 
  private:
+  void count(const slot_ready& s, bool gone);
+
   mutable std::mutex mutex_;
   bool scheduler_up_ = false;
-  std::vector<entry> models_;
+  std::map<model_id, entry> models_;
+  std::map<std::string, model_id, std::less<>> names_;
   std::map<slot_id, slot_ready> slots_;
 };
 

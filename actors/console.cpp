@@ -4,6 +4,7 @@
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
+#include "messages/json.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -15,8 +16,14 @@ console::handle::behavior_type console::make_behavior() {
 }
 
 caf::result<command_reply> console::on_command(const command& c) {
+  if (c.verb == deploy::type_name) return pass_on<deploy>(c);
+  if (c.verb == redeploy::type_name) return pass_on<redeploy>(c);
+  if (c.verb == undeploy::type_name) return pass_on<undeploy>(c);
+  if (c.verb == drain_node::type_name) return pass_on<drain_node>(c);
   if (c.verb != "status")
-    return command_reply{c.token, false, "unknown command '" + c.verb + "'; this node knows: status"};
+    return command_reply{
+        c.token, false,
+        "unknown command '" + c.verb + "'; this node knows: status, deploy, redeploy, undeploy, drain_node"};
   if (asked_.size() >= max_asked)
     return command_reply{c.token, false, "this node answers other commands; try again"};
   auto promise = self_->make_response_promise<command_reply>();
@@ -25,6 +32,27 @@ caf::result<command_reply> console::on_command(const command& c) {
   const handle me{self_};
   caf::anon_send(facts_.metrics,
                  report_query{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }});
+  return promise;
+}
+
+/// To the deployer, whose answer is the body.
+template <class Change>
+caf::result<command_reply> console::pass_on(const command& c) {
+  Change change;
+  try {
+    change = from_json<Change>(nlohmann::json::parse(c.argument));
+  } catch (const std::exception& e) {
+    return command_reply{c.token, false, e.what()};
+  }
+  auto promise = self_->make_response_promise<command_reply>();
+  self_->request(facts_.deployments, caf::infinite, std::move(change))
+      .then(
+          [promise, token = c.token](const change_reply& r) mutable {
+            promise.deliver(command_reply{token, true, to_json(r).dump()});
+          },
+          [promise, token = c.token](const caf::error&) mutable {
+            promise.deliver(command_reply{token, false, "the node is ending"});
+          });
   return promise;
 }
 

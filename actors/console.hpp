@@ -27,6 +27,7 @@ class console {
     std::function<bool()> ready;
     const catalog& models;
     metrics_protocol metrics;
+    deployer_protocol deployments;
   };
 
   console(handle::pointer self, facts f);
@@ -42,6 +43,8 @@ class console {
     caf::typed_response_promise<command_reply> answer;
   };
   caf::result<command_reply> on_command(const command& c);
+  template <class Change>
+  caf::result<command_reply> pass_on(const command& c);
   void on_report(const group_report& r, uint64_t number);
 
   handle::pointer self_;

@@ -47,6 +47,19 @@ struct pulled {
 /// The device has something to poll.
 struct device_ready {};
 
+/// This node has heard of a deployment: the log's line about a model is now this one.
+struct model_change {
+  deployment line;
+};
+
+/// To the own deployer: nobody here needs the model any more. A gateway: it answered all requests for a
+/// retiring model. A worker: its device has let an undeployed model go.
+struct model_idle {
+  model_id model;
+  uint64_t revision = 0;  ///< of the line that said so
+  address who;
+};
+
 /// A client's request has been parsed, its input lies in registered memory. `asked.id` is the frontend's; the
 /// gateway keeps it and answers exactly once through its `client_port`.
 struct client_request {
@@ -67,8 +80,9 @@ struct extend<std::variant<Ts...>, More...> {
 };
 }  // namespace detail
 
-using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
-                                     device_ready, client_request, client_gone>::type;
+using shell_message =
+    detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
+                   client_request, client_gone, model_change, model_idle>::type;
 
 struct envelope {
   address from;

@@ -1,6 +1,7 @@
 #include "actors/gateway.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "actors/planted_bug.hpp"
@@ -9,8 +10,7 @@ namespace troupe {
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
     : shell(self, out), options_(o), memory_(memory), clients_(clients), tenants_(o.quotas) {
-  latency_.resize(o.models.size());
-  submits_.resize(o.models.size());
+  for (const auto& m : o.models) models_.push_back({m, true, {}, {}});
 }
 
 void gateway::on(envelope& e, time_point now) {
@@ -27,6 +27,7 @@ void gateway::on(envelope& e, time_point now) {
                        },
                        [&](reborn& r) { start_over(r.life, now); },
                        [&](drain&) { draining_ = true; },
+                       [&](model_change& c) { on_change(c.line); },
                    });
 }
 
@@ -41,6 +42,7 @@ void gateway::accept(request& r, time_point now) {
     settle(f, {outcome::fate::dropped, why, failure::none, {}, 0, {}}, now);
   };
   if (draining_) return refuse(drop_reason::draining);
+  if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
   if (!scheduler_up_) return refuse(drop_reason::no_capacity);
   if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted) {
@@ -50,20 +52,41 @@ void gateway::accept(request& r, time_point now) {
     return settle(f, over, now);
   }
   f.counted = true;
-  submits_[r.model.value].requests.push_back(r);
+  models_[r.model.value].next.requests.push_back(r);
   expect_by(r.deadline + options_.timeout, r.id);
   flights_.emplace(r.id, std::move(f));
 }
 
 void gateway::on_time(time_point now) {
   expire(now);
-  for (size_t i = 0; i < submits_.size(); ++i) {
-    if (submits_[i].requests.empty()) continue;
-    send(on_node(options_.scheduler, role::model_queue, static_cast<uint32_t>(i)), std::move(submits_[i]));
-    submits_[i] = {};
+  for (size_t i = 0; i < models_.size(); ++i) {
+    auto& next = models_[i].next;
+    if (next.requests.empty()) continue;
+    send(on_node(options_.scheduler, role::model_queue, static_cast<uint32_t>(i)), std::move(next));
+    next = {};
   }
   for (auto& [worker, r] : releases_) send(worker, std::move(r));
   releases_.clear();
+  if (!retiring_.empty()) tell_idle();
+}
+
+void gateway::on_change(const deployment& line) {
+  if (line.model.value >= models_.size()) models_.resize(line.model.value + 1);
+  auto& m = models_[line.model.value];
+  m.name = line.definition.name;
+  m.open = line.wanted == deployment_state::deployed;
+  std::erase_if(retiring_, [&](const model_idle& i) { return i.model == line.model; });
+  if (line.wanted == deployment_state::retiring) retiring_.push_back({line.model, line.revision, self_});
+}
+
+/// Of models whose last request has its fate.
+void gateway::tell_idle() {
+  const auto books = ledger_.by_model();
+  std::erase_if(retiring_, [&](const model_idle& i) {
+    if (i.model.value < books.size() && !books[i.model.value].balanced(0)) return false;
+    send(on_node(self_.node, role::deployer), i);
+    return true;
+  });
 }
 
 time_point gateway::next_wakeup() const { return expiries_.empty() ? never : expiries_.front().at; }
@@ -148,7 +171,7 @@ void gateway::on_gone(request_id id, time_point now) {
   auto f = std::move(it->second);
   flights_.erase(it);
   const auto model = f.asked.model.value;
-  if (std::erase_if(submits_[model].requests, [&](const request& r) { return r.id == id; }) > 0)
+  if (std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0)
     give_back(std::exchange(f.asked.input, {}));  // nobody has heard of it
   else
     send(on_node(options_.scheduler, role::model_queue, model), cancel{id});
@@ -199,7 +222,7 @@ void gateway::on_node_down(const node_down& d, time_point now) {
 void gateway::start_over(incarnation life, time_point now) {
   self_.life = life;
   scheduler_up_ = false;
-  for (auto& s : submits_) s = {};
+  for (auto& m : models_) m.next = {};
   releases_.clear();
   fail_all(failure::node_fenced, now);
 }
@@ -235,7 +258,7 @@ void gateway::settle(flight& f, outcome how, time_point now) {
   switch (how.kind) {
     case outcome::fate::finished:
       ledger_.finish(model);
-      latency_[model.value].add(how.latency);
+      models_[model.value].latency.add(how.latency);
       break;
     case outcome::fate::dropped:
       if (!planted(bug::miscount)) ledger_.drop(model, how.reason);
@@ -284,10 +307,16 @@ void gateway::report(std::vector<metric>& out) const {
         static_cast<double>(b.over_concurrency), counter);
     add("troupe_tenant_requests_in_flight", {{"tenant", name}}, static_cast<double>(b.in_flight), gauge);
   }
+  // A model that was changed under its name has had several ids; outside it is one.
+  std::map<std::string, std::pair<fates, latency_histogram>> models;
   const auto books = ledger_.by_model();
-  for (size_t i = 0; i < books.size() && i < options_.models.size(); ++i) {
-    const auto& name = options_.models[i];
-    const auto& b = books[i];
+  for (size_t i = 0; i < books.size() && i < models_.size(); ++i) {
+    auto& [sum, latency] = models[models_[i].name];
+    sum += books[i];
+    latency.merge(models_[i].latency);
+  }
+  for (const auto& [name, said] : models) {
+    const auto& [b, latency] = said;
     add("troupe_requests_accepted_total", {{"model", name}}, static_cast<double>(b.accepted), counter);
     add("troupe_requests_finished_total", {{"model", name}}, static_cast<double>(b.finished), counter);
     for (size_t k = 1; k < drop_reason_count; ++k)
@@ -304,7 +333,7 @@ void gateway::report(std::vector<metric>& out) const {
            {"quantile", q == 0.5   ? "0.5"
                         : q == 0.9 ? "0.9"
                                    : "0.99"}},
-          to_seconds(latency_[i].quantile(q)), gauge);
+          to_seconds(latency.quantile(q)), gauge);
   }
 }
 

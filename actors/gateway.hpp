@@ -61,12 +61,22 @@ class gateway final : public shell {
   time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
   size_t unfinished() const override { return flights_.size(); }
+  void busy_with(std::vector<node_id>& out) const override {
+    if (!flights_.empty()) out.push_back(options_.scheduler);
+  }
 
   const ledger& books() const { return ledger_; }
   size_t in_flight() const { return flights_.size(); }
   bool balanced() const { return ledger_.balanced(flights_.size()); }
 
  private:
+  /// What is kept of a model, by its id.
+  struct model_state {
+    std::string name;
+    bool open = true;           ///< takes requests
+    latency_histogram latency;  ///< of finished requests
+    submit next;                ///< sent at the end of the turn
+  };
   /// An accepted request without a fate.
   struct flight {
     request asked;
@@ -93,6 +103,8 @@ class gateway final : public shell {
   void on_gone(request_id id, time_point now);
   void expire(time_point now);
   void start_over(incarnation life, time_point now);
+  void on_change(const deployment& line);
+  void tell_idle();
 
   void settle(flight& f, outcome how, time_point now);
   void forget_input(request_id id);
@@ -108,13 +120,13 @@ class gateway final : public shell {
   bool scheduler_up_ = false;
   ledger ledger_;
   tenant_limits tenants_;
-  std::vector<latency_histogram> latency_;          // by model, of finished requests
+  std::vector<model_state> models_;                 // by id
+  std::vector<model_idle> retiring_;                // models that still have requests here
   std::unordered_map<request_id, flight> flights_;  // the request table
   std::unordered_map<request_id, region_ref>
       late_inputs_;  // fate known, but a worker may still read the input; until an answer or an expiry
   std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer
   std::vector<expiry> expiries_;                       // heap, earliest first
-  std::vector<submit> submits_;                        // by model, sent at the end of the turn
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0;
 };

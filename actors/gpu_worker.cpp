@@ -22,22 +22,47 @@ gpu_worker::~gpu_worker() {
 }
 
 void gpu_worker::on(envelope& e, time_point now) {
-  dispatch(e.body,
-           overloaded{
-               [&](batch_order& o) { on_order(o, now); },
-               [&](pulled& p) { on_pulled(p, now); },
-               [&](release& r) { on_release(e.from, r); },
-               [&](slot_ready& s) {
-                 if (s.slot != options_.slot) return;
-                 for (const auto& m : s.models) {
-                   if (m.model.value >= models_.size()) models_.resize(m.model.value + 1);
-                   models_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
-                 }
-               },
-               [&](node_up& u) { up_[u.node] = u.life; },
-               [&](node_down& d) { on_node_down(d); },
-               [&](reborn& r) { start_over(r.life); },
-           });
+  dispatch(e.body, overloaded{
+                       [&](batch_order& o) { on_order(o, now); },
+                       [&](pulled& p) { on_pulled(p, now); },
+                       [&](release& r) { on_release(e.from, r); },
+                       [&](slot_ready& s) { on_slot(s); },
+                       [&](model_change& c) { on_change(c.line, now); },
+                       [&](node_up& u) { up_[u.node] = u.life; },
+                       [&](node_down& d) { on_node_down(d); },
+                       [&](reborn& r) { start_over(r.life); },
+                   });
+}
+
+void gpu_worker::on_slot(const slot_ready& s) {
+  if (s.slot != options_.slot) return;
+  models_.clear();
+  for (const auto& m : s.models) {
+    if (m.model.value >= models_.size()) models_.resize(m.model.value + 1);
+    models_[m.model.value] = {input_row_bytes(m.signature), output_row_bytes(m.signature)};
+  }
+}
+
+/// Nobody waits for an undeployed model: what was ordered and does not run yet never will.
+void gpu_worker::on_change(const deployment& line, time_point now) {
+  if (line.wanted != deployment_state::undeployed) return;
+  if (line.model.value < models_.size()) models_[line.model.value].reset();
+  for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);) {
+    if (jobs_[i].order.model != line.model) continue;
+    refuse(jobs_[i].order, refusal::unknown_model, now);
+    give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  leaving_.push_back({line.model, line.revision, self_});
+  let_go();
+}
+
+void gpu_worker::let_go() {
+  std::erase_if(leaving_, [&](const model_idle& i) {
+    if (running_ && jobs_.front().order.model == i.model && !planted(bug::early_unload)) return false;
+    device_.unload(i.model);
+    send(on_node(self_.node, role::deployer), i);
+    return true;
+  });
 }
 
 void gpu_worker::on_order(batch_order& o, time_point now) {
@@ -158,12 +183,13 @@ void gpu_worker::finish(time_point now) {
     void_ = false;
     release_outputs(jobs_.front());
     jobs_.pop_front();
-    return;
+    return let_go();
   }
   busy_ += outcome.finished_at - outcome.started_at;
   ++batches_;
   answer(jobs_.front(), outcome);
   jobs_.pop_front();
+  let_go();
 }
 
 void gpu_worker::answer(job& j, const batch_outcome& outcome) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -56,6 +57,9 @@ class gpu_worker final : public shell {
   void on_release(const address& gateway, const release& r);
   void on_node_down(const node_down& d);
   void start_over(incarnation life);
+  void on_slot(const slot_ready& s);
+  void on_change(const deployment& line, time_point now);
+  void let_go();
   void finish(time_point now);
   bool start(time_point now);
   void refuse(const batch_order& o, refusal why, time_point now);
@@ -67,6 +71,7 @@ class gpu_worker final : public shell {
 
   options options_;
   std::vector<std::optional<row_bytes>> models_;  // by model id: what the device has loaded
+  std::vector<model_idle> leaving_;               // models to be unloaded once they do not run
   device& device_;
   memory_port& memory_;
   epoch highest_{};

@@ -16,6 +16,7 @@ group_report report_of(const shell_group& group) {
   r.actors = group.names();
   group.report(r.metrics);
   r.unfinished = group.unfinished();
+  r.busy_with = group.busy_with();
   return r;
 }
 
@@ -35,10 +36,10 @@ class threaded_host final : public caf::blocking_actor {
     while (!done_) {
       wait();
       inbox.clear();
-      while (has_next_message()) take(*dequeue(), inbox);
-      const auto now = clock_.now();
-      pace_.begin(now);
       try {
+        while (has_next_message()) take(*dequeue(), inbox);
+        const auto now = clock_.now();
+        pace_.begin(now);
         group_->turn(inbox, now);
       } catch (const breakdown& b) {
         if (broken_) broken_(b.what());
@@ -82,11 +83,22 @@ class threaded_host final : public caf::blocking_actor {
       else
         inbox.insert(inbox.end(), std::make_move_iterator(messages.begin()),
                      std::make_move_iterator(messages.end()));
+    } else if (m.match_elements<regrouping>()) {
+      catch_up(inbox);
+      m.get_as<regrouping>(0).change(*group_);
     } else if (m.match_elements<report_query>()) {
+      catch_up(inbox);
       m.get_as<report_query>(0).reply(report_of(*group_));
     } else if (m.match_elements<caf::exit_msg>()) {
       done_ = true;
     }
+  }
+
+  /// With what came before a message that is for the group itself.
+  void catch_up(parcel& inbox) {
+    if (inbox.empty()) return;
+    group_->turn(inbox, clock_.now());
+    inbox.clear();
   }
 
   /// CAF waits by the system clock: if that is set back, we oversleep by this much at most.
@@ -126,6 +138,10 @@ class scheduled_host final : public caf::event_based_actor {
             [this](wake_atom) {
               armed_ = never;
               turn();
+            },
+            [this](const regrouping& r) {
+              if (!inbox_.empty()) turn_now(clock_.now());
+              r.change(*group_);
             },
             [this](const report_query& q) {
               if (!inbox_.empty()) turn_now(clock_.now());  // a report knows all that was delivered

@@ -68,6 +68,7 @@ class http_api {
 
   http_handler& handler() { return router_; }
   authorisation& keys() { return authorisation_; }
+  http_router& routes() { return router_; }
 
  private:
   void add_health();

@@ -14,7 +14,7 @@ constexpr batch_window unknown{~0u, never, never};
 }  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
-    : shell(self, out), options_(o), policy_(std::move(policy)) {}
+    : shell(self, out), options_(o), policy_(std::move(policy)), next_batch_(o.first_batch) {}
 
 void model_queue::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
@@ -222,13 +222,16 @@ void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
 }
 
 void model_queue::on_slot(const slot_ready& s) {
+  const auto known = homes_.find(s.slot);
+  const bool same =
+      known != homes_.end() && known->second.node == s.worker.node && known->second.life == s.worker.life;
+  if (known != homes_.end()) homes_.erase(known);
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
-    auto& at = homes_[s.slot];
-    if (at.node != s.worker.node || at.life != s.worker.life) door_ = {};  // its rate was that of others
-    at = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
-    fit_to_homes();
+    if (!same) door_ = {};  // its rate was that of others
+    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
   }
+  fit_to_homes();
 }
 
 void model_queue::forget_homes(node_id node, incarnation life) {

@@ -29,6 +29,7 @@ class model_queue final : public shell {
     duration margin{};
     uint32_t max_queued_rows = 8192;
     uint32_t max_attempts = 3;
+    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell
   };
 
@@ -40,6 +41,9 @@ class model_queue final : public shell {
   void report(std::vector<metric>& out) const override;
   size_t unfinished() const override {
     return policy_->queued_requests() + suspects_.size() + running_.size();
+  }
+  void busy_with(std::vector<node_id>& out) const override {
+    for (const auto& [id, batch] : running_) out.push_back(batch.worker.node);
   }
 
  private:
@@ -99,7 +103,7 @@ class model_queue final : public shell {
   admission door_;
   uint32_t last_batch_rows_ = 1;
   uint64_t sequence_ = 0;
-  uint64_t next_batch_ = 1;
+  uint64_t next_batch_;
   std::vector<ticket> batch_;            // reused
   std::vector<dropped_ticket> dropped_;  // reused
 

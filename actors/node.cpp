@@ -1,7 +1,12 @@
 #include "actors/node.hpp"
 
 #include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <caf/all.hpp>
+#include <utility>
+
+#include "actors/planted_bug.hpp"
 
 #include "messages/version.hpp"
 
@@ -23,6 +28,7 @@ node::handle::behavior_type node::make_behavior() {
   on_wake();
   return {[this](const control_frame& f) { on_frame(f); },
           [this](const slot_ready& s) { on_local_slot(s); },
+          [this](const deployment_log& log) { on_deployments(log); },
           [this](const peer_synchronised& p) { on_synchronised(p.node, p.life); },
           [this](const peer_lost& l) { on_lost(l); },
           [this](const group_report& r) { on_report(r); },
@@ -44,9 +50,15 @@ void node::on_frame(const control_frame& f) {
   // All else only from the life that we know, to the life that we are.
   auto& p = peers_[f.from.node.value];
   if (p.state == stage::unknown || p.life != f.from.life) return;
+  if (f.to.kind == role::deployer) return caf::anon_send(around_.deployments, f);
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
+  if (f.body.match_elements<farewell>()) {
+    p.said_farewell = true;
+    return;
+  }
   if (f.body.match_elements<goodbye>()) {
-    p.leaving = true;
+    if (std::exchange(p.leaving, true)) return;
+    p.owed_farewell = true;
     if (f.from.node == scheduler_) around_.models.set_scheduler_up(false);
     around_.models.remove_node(f.from.node);
     around_.office.tell_all(node_leaving{f.from.node, p.life});
@@ -85,7 +97,10 @@ void node::on_hello(const address& from, const hello& h) {
   }
   end_lives();  // an earlier life of the peer may just have ended
   auto& fresh = peers_[from.node.value];
-  fresh = {stage::meeting, h.life, around_.time.now(), false, {}};
+  fresh = {};
+  fresh.state = stage::meeting;
+  fresh.life = h.life;
+  fresh.connected_at = around_.time.now();
   around_.lane.connect(from.node, h.life, h.secret, h.data_address);
   say_hello(from.node);
 }
@@ -108,6 +123,7 @@ void node::on_synchronised(node_id id, incarnation life) {
   if (id == scheduler_) around_.models.set_scheduler_up(true);
   spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
   around_.office.tell_all(node_up{id, life});
+  caf::anon_send(around_.deployments, peer_change{id, life, true});
   if (draining_)
     send(id, goodbye{around_.self, life_});
   else
@@ -129,11 +145,26 @@ void node::on_peer_slot(const slot_ready& s) {
 
 void node::on_local_slot(slot_ready s) {
   s.worker.life = life_;
+  std::erase_if(local_slots_, [&](const slot_ready& known) { return known.slot == s.slot; });
   local_slots_.push_back(s);
   accept_slot(s);
   if (draining_) return;
   for (uint32_t i = 0; i < peers_.size(); ++i)
     if (peers_[i].state == stage::up) send(node_id{i}, s);
+}
+
+void node::on_deployments(const deployment_log& log) {
+  for (const auto& line : log.models) {
+    const bool open = line.wanted == deployment_state::deployed;
+    if (!open) around_.models.close(line.model);
+    around_.office.tell_all(model_change{line});
+    // A queue that begins now must know the slots that were there before it.
+    if (around_.on_queue(line))
+      for (const auto& s : around_.models.slots()) around_.office.tell_all(s);
+    const auto& m = line.definition;
+    if (open) around_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0});
+  }
+  update_ready();
 }
 
 void node::accept_slot(const slot_ready& s) {
@@ -165,6 +196,7 @@ void node::end_lives() {
     if (d.peer == scheduler_) around_.models.set_scheduler_up(false);
     around_.models.remove_node(d.peer);
     around_.office.tell_all(node_down{d.peer, d.life});
+    caf::anon_send(around_.deployments, peer_change{d.peer, d.life, false});
     update_ready();
   }
 }
@@ -180,6 +212,7 @@ void node::begin_new_life(const char* why) {
   around_.models.clear();
   around_.models.set_scheduler_up(scheduler_ == around_.self);
   around_.office.tell_all(reborn{life_});
+  caf::anon_send(around_.deployments, reborn{life_});
   around_.office.tell_all(node_up{around_.self, life_});
   const auto slots = std::move(local_slots_);
   local_slots_.clear();
@@ -210,16 +243,11 @@ void node::on_wake() {
     for (uint32_t i = 0; i < peers_.size(); ++i)
       if (node_id{i} != around_.self) say_hello(node_id{i});
   }
-  if (draining_ && now >= drain_until_) {
+  const bool owes = std::any_of(peers_.begin(), peers_.end(), [](const peer& p) { return p.owed_farewell; });
+  if (draining_ && now >= drain_until_)
     around_.on_drained();
-  } else if (draining_ && reports_missing_ == 0) {
-    unfinished_ = 0;
-    reports_missing_ = around_.office.hosts().size();
-    const handle me{self_};
-    for (const auto& host : around_.office.hosts())
-      caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
-    if (reports_missing_ == 0) around_.on_drained();
-  }
+  else if ((draining_ || owes) && reports_missing_ == 0)
+    ask_hosts();
   around_.wake(caf::actor_cast<caf::actor>(self_), now + limits.heartbeat / 2);
 }
 
@@ -233,11 +261,44 @@ void node::report_forged(time_point now) {
   forged_reported_ = now;
 }
 
+/// What the shells of this node still have to do.
+void node::ask_hosts() {
+  gathered_ = {};
+  for (auto& p : peers_) p.asked_for = p.owed_farewell;
+  reports_missing_ = around_.office.hosts().size();
+  const handle me{self_};
+  for (const auto& host : around_.office.hosts())
+    caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
+}
+
 void node::on_report(const group_report& r) {
   if (reports_missing_ == 0) return;
-  unfinished_ += r.unfinished;
+  gathered_.unfinished += r.unfinished;
+  gathered_.busy_with.insert(gathered_.busy_with.end(), r.busy_with.begin(), r.busy_with.end());
   if (--reports_missing_ > 0) return;
-  if (unfinished_ == 0 || around_.time.now() >= drain_until_) around_.on_drained();
+  say_farewells();
+  leave_if_done();
+}
+
+/// To nodes with which no shell has anything under way. The shells were asked after they had heard of the
+/// goodbyes, so that they begin nothing new.
+void node::say_farewells() {
+  for (uint32_t i = 0; i < peers_.size(); ++i) {
+    auto& p = peers_[i];
+    if (p.state != stage::up || !p.owed_farewell || !p.asked_for) continue;
+    if (std::find(gathered_.busy_with.begin(), gathered_.busy_with.end(), node_id{i}) !=
+        gathered_.busy_with.end())
+      continue;
+    p.owed_farewell = false;
+    send(node_id{i}, farewell{around_.self, life_});
+  }
+}
+
+void node::leave_if_done() {
+  if (!draining_ || gathered_.unfinished > 0) return;
+  const bool waited_for = std::any_of(peers_.begin(), peers_.end(),
+                                      [](const peer& p) { return p.state == stage::up && !p.said_farewell; });
+  if (!waited_for || planted(bug::hasty_leave)) around_.on_drained();
 }
 
 void node::say_hello(node_id to) {

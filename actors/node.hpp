@@ -1,6 +1,9 @@
 // node: one per process. Meets the other nodes, is the only failure detector (fed by both lanes and the
 // silence between heartbeats), says once of each life of a peer that it is up and that it is over, and
-// drains.
+// drains. Opens and closes models as the deployer says.
+//
+// A node that drains leaves when its own actors have nothing left to do and every peer has said farewell:
+// that nothing of the peer's is with it or on its way to it.
 //
 // Two nodes that lost each other must not go on as if nothing had happened: what one sent, the other may have
 // discarded. So one of them begins a new life: the junior one, which is the one without the scheduler, or
@@ -39,6 +42,9 @@ class node {
     post_office& office;
     control_lane& control;
     catalog& models;
+    deployer_protocol deployments;
+    /// On the scheduler's node: begins or ends the model's queue; true if one began.
+    std::function<bool(const deployment&)> on_queue;
     std::function<std::vector<uint8_t>()> data_address;
     std::function<incarnation(incarnation last)> next_life;  ///< larger than any before on this node
     std::function<uint64_t(incarnation life)> secret_of;     ///< that its peers show it on the data lane
@@ -62,6 +68,9 @@ class node {
     incarnation life;
     time_point connected_at = never;
     bool leaving = false;           ///< it said goodbye: its end is no surprise
+    bool owed_farewell = false;     ///< we have not answered its goodbye yet
+    bool asked_for = false;         ///< the hosts were asked since its goodbye
+    bool said_farewell = false;     ///< it has answered ours
     std::vector<slot_ready> early;  ///< its slots, said before it was up
   };
 
@@ -70,12 +79,16 @@ class node {
   void on_rejection(const rejection& r);
   void on_peer_slot(const slot_ready& s);
   void on_local_slot(slot_ready s);
+  void on_deployments(const deployment_log& log);
   void on_synchronised(node_id id, incarnation life);
   void on_lost(const peer_lost& l);
   void on_wake();
   void on_report(const group_report& r);
 
   void say_hello(node_id to);
+  void ask_hosts();
+  void say_farewells();
+  void leave_if_done();
   void end_lives();
   void begin_new_life(const char* why);
   void accept_slot(const slot_ready& s);
@@ -104,7 +117,8 @@ class node {
   time_point next_hello_ = long_ago;
   bool draining_ = false;
   time_point drain_until_ = never;
-  size_t reports_missing_ = 0, unfinished_ = 0;
+  size_t reports_missing_ = 0;
+  group_report gathered_;
   uint64_t forged_ = 0;  ///< frames, reported so far
   time_point forged_reported_ = long_ago;
 };

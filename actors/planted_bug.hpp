@@ -7,18 +7,20 @@ namespace troupe {
 
 enum class bug : uint8_t {
   none,
-  skip_verify,     ///< what was pulled is taken for what was asked for
-  double_fate,     ///< a dropped request stays in the table
-  miscount,        ///< drops do not reach the ledger
-  late_start,      ///< a worker runs what should have started by now
-  two_batches,     ///< a worker does not wait for its device
-  lose_drops,      ///< a queue does not say what it dropped
-  leak_slot,       ///< the input of a dropped request is kept
-  no_expiry,       ///< a gateway waits forever
-  throw_up,        ///< a queue throws when a request is cancelled
-  trust_everybody  ///< a queue suspects nobody when a worker dies
+  skip_verify,      ///< what was pulled is taken for what was asked for
+  double_fate,      ///< a dropped request stays in the table
+  miscount,         ///< drops do not reach the ledger
+  late_start,       ///< a worker runs what should have started by now
+  two_batches,      ///< a worker does not wait for its device
+  lose_drops,       ///< a queue does not say what it dropped
+  leak_slot,        ///< the input of a dropped request is kept
+  no_expiry,        ///< a gateway waits forever
+  throw_up,         ///< a queue throws when a request is cancelled
+  trust_everybody,  ///< a queue suspects nobody when a worker dies
+  early_unload,     ///< a worker unloads a model that runs
+  hasty_leave       ///< a node leaves without waiting for its peers' farewells
 };
-inline constexpr uint8_t bug_count = 11;
+inline constexpr uint8_t bug_count = 13;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -1,5 +1,6 @@
 #include "actors/post_office.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
 
 #include "actors/caf_types.hpp"
@@ -29,7 +30,15 @@ void post_office::add_host(caf::actor host, std::span<const address> actors) {
   }
 }
 
+void post_office::set_queue_hosts(std::vector<caf::actor> hosts) {
+  for (const auto& h : hosts)
+    queue_hosts_.push_back(
+        static_cast<uint32_t>(std::find(hosts_.begin(), hosts_.end(), h) - hosts_.begin()));
+}
+
 uint32_t post_office::host_of(const address& to) const {
+  if (to.kind == role::model_queue && !queue_hosts_.empty())
+    return queue_hosts_[to.index % queue_hosts_.size()];
   const auto& row = host_by_name_[static_cast<size_t>(to.kind)];
   return to.index < row.size() ? row[to.index] : nobody;
 }
@@ -59,6 +68,10 @@ void post_office::carry(std::span<envelope> messages) {
   thread_local std::vector<parcel> parcels;
   if (parcels.size() < hosts_.size()) parcels.resize(hosts_.size());
   for (auto& e : messages) {
+    if (const auto* idle = std::get_if<model_idle>(&e.body)) {
+      caf::anon_send(deployer_, *idle);
+      continue;
+    }
     if (e.to.node == self_) {
       if (const auto host = host_of(e.to); host != nobody) parcels[host].push_back(std::move(e));
       continue;

@@ -19,7 +19,10 @@ class post_office final : public carrier, public data_lane_events {
   // Wiring, before anything runs.
   void set_lane(data_lane& lane) { lane_ = &lane; }
   void set_node_actor(node_protocol node) { node_ = std::move(node); }
+  void set_deployer(deployer_protocol d) { deployer_ = std::move(d); }
   void add_host(caf::actor host, std::span<const address> actors);
+  /// Where model queues live, also those that are yet to come: that with index i in `hosts[i % size]`.
+  void set_queue_hosts(std::vector<caf::actor> hosts);
 
   /// From any thread: to a shell of this node.
   void tell(const address& to, shell_message message);
@@ -29,6 +32,10 @@ class post_office final : public carrier, public data_lane_events {
   void tell_with_turn(const address& to, shell_message message);
 
   const std::vector<caf::actor>& hosts() const { return hosts_; }
+  /// Requires queue hosts.
+  const caf::actor& queue_host(model_id model) const {
+    return hosts_[queue_hosts_[model.value % queue_hosts_.size()]];
+  }
 
   // carrier
   void carry(std::span<envelope> messages) override;
@@ -45,7 +52,9 @@ class post_office final : public carrier, public data_lane_events {
   const node_id self_;
   data_lane* lane_ = nullptr;
   node_protocol node_;
+  deployer_protocol deployer_;
   std::vector<caf::actor> hosts_;
+  std::vector<uint32_t> queue_hosts_;
   std::vector<std::vector<uint32_t>> host_by_name_{role_count};  ///< role → index → host
   std::vector<parcel> turn_;                                     ///< by host; the fabric's thread only
 };

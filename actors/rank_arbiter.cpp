@@ -15,6 +15,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](occupied& o) { on_occupied(o); },
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
+                       [&](model_change& c) { on_change(c.line, now); },
                        [&](node_down& d) {
                          forget_slots(d.node, d.life);
                          forget_queues(d.node, d.life, now);
@@ -34,6 +35,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
 
 void rank_arbiter::on_candidate(const address& from, const candidate& c) {
   if (from.node == self_.node && from.life < self_.life) return;  // of a queue that must yet be reborn
+  if (retired_.contains(c.model)) return;                         // of a queue that is about to end
   if (c.alone) return on_suspect(from, c);
   auto& q = queues_[c.model];
   if (q.granted) return;
@@ -85,7 +87,10 @@ void rank_arbiter::end_quarantine(time_point now) {
   };
   if (std::any_of(slots_.begin(), slots_.end(), promised)) return;
   for (const auto& [id, s] : slots_)
-    if (quarantine_->holds(s.worker)) policy_->add_slot(id, s.free_at(now));
+    if (quarantine_->holds(s.worker)) {
+      policy_->add_slot(id, s.free_at(now));
+      policy_->set_models(id, s.models);
+    }
   quarantine_.reset();
 }
 
@@ -159,12 +164,30 @@ void rank_arbiter::on_done(const batch_done& d) {
 }
 
 void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
+  std::vector<model_id> models;
+  for (const auto& m : r.models) models.push_back(m.model);
   if (const auto it = slots_.find(r.slot); it != slots_.end()) {
-    if (it->second.worker.life == r.worker.life) return;
+    if (it->second.worker.life == r.worker.life) {
+      it->second.models = models;
+      return policy_->set_models(r.slot, models);
+    }
     policy_->remove_slot(r.slot);
   }
-  slots_[r.slot] = {r.worker, {}, {}, false, {}};
+  slots_[r.slot] = {r.worker, models, {}, {}, false, {}};
   if (!quarantine_ || !quarantine_->holds(r.worker)) policy_->add_slot(r.slot, now);
+  policy_->set_models(r.slot, models);
+}
+
+void rank_arbiter::on_change(const deployment& line, time_point now) {
+  if (line.wanted != deployment_state::undeployed) {
+    retired_.erase(line.model);
+    return;
+  }
+  retired_.insert(line.model);
+  policy_->remove_model(line.model, now);
+  queues_.erase(line.model);
+  std::erase_if(suspects_, [&](const suspect& s) { return s.model == line.model; });
+  if (quarantine_ && quarantine_->runs == line.model) quarantine_->runs.reset();
 }
 
 void rank_arbiter::forget_slots(node_id node, incarnation life) {

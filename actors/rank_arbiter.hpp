@@ -11,6 +11,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +37,7 @@ class rank_arbiter final : public shell {
   };
   struct slot {
     address worker;
+    std::vector<model_id> models;     ///< that it has
     std::vector<order> orders;        ///< running and ahead, oldest first: at most two
     std::optional<batch_done> early;  ///< overtook the `occupied` of its batch
     bool promised = false;            ///< a grant of it is unanswered
@@ -73,6 +75,7 @@ class rank_arbiter final : public shell {
   void on_occupied(const occupied& o);
   void on_done(const batch_done& d);
   void on_slot(const slot_ready& s, time_point now);
+  void on_change(const deployment& line, time_point now);
   void forget_slots(node_id node, incarnation life);
   void forget_queues(node_id node, incarnation life, time_point now);
 
@@ -81,6 +84,7 @@ class rank_arbiter final : public shell {
   std::unordered_map<model_id, queue> queues_;
   std::vector<suspect> suspects_;  ///< at most one a model, first come first served
   std::optional<quarantine> quarantine_;
+  std::set<model_id> retired_;  // undeployed: their queues end
   std::vector<match> matches_;  // reused
   uint64_t grants_ = 0, refused_ = 0;
 };

@@ -41,6 +41,8 @@ class shell {
   virtual void report(std::vector<metric>& out) const = 0;
   /// What must still be finished before the node may leave.
   virtual size_t unfinished() const { return 0; }
+  /// Adds the nodes with which it has something under way, so that they must not leave yet.
+  virtual void busy_with(std::vector<node_id>&) const {}
 
   const address& self() const { return self_; }
 

@@ -1,5 +1,6 @@
 #include "actors/shell_group.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,7 +12,8 @@ namespace {
 bool is_broadcast(const shell_message& m) {
   return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
          std::holds_alternative<reborn>(m) || std::holds_alternative<node_leaving>(m) ||
-         std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m);
+         std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m) ||
+         std::holds_alternative<model_change>(m);
 }
 
 template <class... Ms>
@@ -29,12 +31,24 @@ constexpr auto message_names = names_of(static_cast<const shell_message*>(nullpt
 }  // namespace
 
 void shell_group::adopt(std::unique_ptr<shell> s) {
-  const auto position = static_cast<uint32_t>(shells_.size());
+  const auto vacant = std::find_if(shells_.begin(), shells_.end(), [](const hosted& h) { return !h.actor; });
+  const auto position = static_cast<uint32_t>(vacant - shells_.begin());
   node_ = s->self().node;
   auto& row = index_[static_cast<size_t>(s->self().kind)];
   if (row.size() <= s->self().index) row.resize(s->self().index + 1, nobody);
   row[s->self().index] = position;
-  shells_.push_back({std::move(s)});
+  if (vacant == shells_.end())
+    shells_.push_back({std::move(s)});
+  else
+    *vacant = {std::move(s)};
+}
+
+void shell_group::remove(role kind, uint32_t index) {
+  const auto position = find(kind, index);
+  if (position == nobody) return;
+  index_[static_cast<size_t>(kind)][index] = nobody;
+  shells_[position] = {};
+  wakeups_.set(position, never);
 }
 
 uint32_t shell_group::find(role kind, uint32_t index) const {
@@ -71,9 +85,10 @@ void shell_group::turn(parcel& messages, time_point now) {
 }
 
 void shell_group::broken(const std::string& reason) const {
+  const std::string over = over_ == about_time ? "the time" : message_names[over_];
+  if (!shells_[busy_].actor) throw breakdown("a shell group", over, reason);
   const auto& self = shells_[busy_].actor->self();
-  throw breakdown(std::string(to_string(self.kind)) + " " + std::to_string(self.index),
-                  over_ == about_time ? "the time" : message_names[over_], reason);
+  throw breakdown(std::string(to_string(self.kind)) + " " + std::to_string(self.index), over, reason);
 }
 
 void shell_group::touch(uint32_t index) {
@@ -89,14 +104,24 @@ void shell_group::hand_over(envelope& e, time_point now) {
     touch(i);
   };
   if (is_broadcast(e.body)) {
-    for (uint32_t i = 0; i < shells_.size(); ++i) deliver(i);
+    for (uint32_t i = 0; i < shells_.size(); ++i)
+      if (shells_[i].actor) deliver(i);
     return;
   }
   const auto position = find(e.to.kind, e.to.index);
-  if (position == nobody) return;
+  if (position == nobody) return turn_away(e);
   // A message to an earlier life of this node is void.
   if (e.to.life.value != 0 && e.to.life != shells_[position].actor->self().life) return;
   deliver(position);
+}
+
+/// A gateway may ask for a model that the scheduler does not know yet, or no more: it must not wait in vain.
+void shell_group::turn_away(const envelope& e) {
+  const auto* asked = std::get_if<submit>(&e.body);
+  if (asked == nullptr) return;
+  drops no;
+  for (const auto& r : asked->requests) no.requests.push_back({r.id, r.attempt, drop_reason::no_capacity});
+  send(e.to, e.from, std::move(no));
 }
 
 void shell_group::settle(time_point now) {
@@ -122,18 +147,27 @@ void shell_group::settle(time_point now) {
 }
 
 void shell_group::report(std::vector<metric>& out) const {
-  for (const auto& h : shells_) h.actor->report(out);
+  for (const auto& h : shells_)
+    if (h.actor) h.actor->report(out);
 }
 
 size_t shell_group::unfinished() const {
   size_t n = 0;
-  for (const auto& h : shells_) n += h.actor->unfinished();
+  for (const auto& h : shells_) n += h.actor ? h.actor->unfinished() : 0;
   return n;
+}
+
+std::vector<node_id> shell_group::busy_with() const {
+  std::vector<node_id> out;
+  for (const auto& h : shells_)
+    if (h.actor) h.actor->busy_with(out);
+  return out;
 }
 
 std::vector<address> shell_group::names() const {
   std::vector<address> out;
-  for (const auto& h : shells_) out.push_back(h.actor->self());
+  for (const auto& h : shells_)
+    if (h.actor) out.push_back(h.actor->self());
   return out;
 }
 

@@ -34,6 +34,8 @@ class shell_group final : public outbox {
 
   /// The same for one that was built already, with this group as its outbox.
   void adopt(std::unique_ptr<shell> s);
+  /// Ends a shell, between turns: what is sent to it from now on is lost, requests are turned away.
+  void remove(role kind, uint32_t index);
 
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
   /// `now`; then everything that leaves. Throws `breakdown` if a shell throws; nothing leaves then, and the
@@ -45,7 +47,8 @@ class shell_group final : public outbox {
   void report(std::vector<metric>& out) const;
   /// What the shells still have to finish before their node may leave.
   size_t unfinished() const;
-  size_t size() const { return shells_.size(); }
+  std::vector<node_id> busy_with() const;
+  size_t size() const { return names().size(); }
   bool has(role kind, uint32_t index) const { return find(kind, index) != nobody; }
   std::vector<address> names() const;
 
@@ -54,7 +57,7 @@ class shell_group final : public outbox {
 
  private:
   struct hosted {
-    std::unique_ptr<shell> actor;
+    std::unique_ptr<shell> actor;  ///< null: its place is free
     bool touched = false;
   };
 
@@ -63,6 +66,7 @@ class shell_group final : public outbox {
   uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
   void hand_over(envelope& e, time_point now);
+  void turn_away(const envelope& e);
   void settle(time_point now);
   [[noreturn]] void broken(const std::string& reason) const;
 

@@ -4,7 +4,6 @@
 
 #include <cassert>
 #include <condition_variable>
-#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -99,7 +98,9 @@ struct cpu_device::worker {
     wake.notify_one();
   }
 
+  /// On the caller's thread: batches of other models go on meanwhile.
   loaded_model load(model_id id, const model_source& source) {
+    onnx::use_operator_threads(options.threads);
     const auto [model, weights] = options.library->shelf_->open(source.path);
     const auto sizes = profiled_batch_sizes(source.max_batch);
     onnx::executor executor(model, weights, sizes.size() + spare_plans);
@@ -107,7 +108,9 @@ struct cpu_device::worker {
     loaded_model out{model->signature(), source.latency, model->parameter_bytes() + weights->packed_bytes(),
                      static_cast<uint32_t>(model->layers().size())};
     if (source.latency == latency_model{}) out.latency = measure(executor, out.signature, sizes);
-    executors.insert_or_assign(id, std::move(executor));
+    auto kept = std::make_shared<onnx::executor>(std::move(executor));
+    const std::scoped_lock lock(mutex);
+    executors.insert_or_assign(id, std::move(kept));
     return out;
   }
 
@@ -124,9 +127,9 @@ struct cpu_device::worker {
   }
 
   /// What went wrong; empty: nothing.
-  std::string try_run(model_id model, uint32_t rows, std::span<const batch_part> parts) {
+  static std::string try_run(onnx::executor& model, uint32_t rows, std::span<const batch_part> parts) {
     try {
-      executors.at(model).run(rows, parts);
+      model.run(rows, parts);
       return {};
     } catch (const std::exception& e) {
       return e.what();
@@ -134,11 +137,14 @@ struct cpu_device::worker {
   }
 
   void execute(const batch_work& work) {
+    std::unique_lock finding(mutex);
+    const auto model = executors.at(work.model);
+    finding.unlock();
     batch_outcome out;
     out.started_at = time.now();
-    if (!try_run(work.model, work.rows, work.parts).empty()) {
+    if (!try_run(*model, work.rows, work.parts).empty()) {
       // One request's values can make a batch fail; the others must not suffer for it.
-      for (const auto& part : work.parts) out.errors.push_back(try_run(work.model, part.rows, {&part, 1}));
+      for (const auto& part : work.parts) out.errors.push_back(try_run(*model, part.rows, {&part, 1}));
     }
     out.finished_at = time.now();
     {
@@ -152,11 +158,11 @@ struct cpu_device::worker {
   const clock& time;
   std::function<void()> ready;
   cpu_options options;
-  std::unordered_map<model_id, onnx::executor> executors;  // of the thread
-  bool running = false;                                    // of the owner
+  bool running = false;  // of the owner
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake, done;
+  std::unordered_map<model_id, std::shared_ptr<onnx::executor>> executors;
   std::function<void()> task;
   std::optional<batch_outcome> outcome;
   bool stopping = false;
@@ -167,18 +173,12 @@ cpu_device::cpu_device(const clock& c, std::function<void()> ready, cpu_options 
     : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
 cpu_device::~cpu_device() = default;
 
-loaded_model cpu_device::load(model_id id, const model_source& source) {
-  assert(!worker_->running);
-  std::promise<loaded_model> promise;
-  auto loaded = promise.get_future();
-  worker_->post([&] {
-    try {
-      promise.set_value(worker_->load(id, source));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  });
-  return loaded.get();
+loaded_model cpu_device::load(model_id id, const model_source& source) { return worker_->load(id, source); }
+
+void cpu_device::unload(model_id id) {
+  std::unique_lock lock(worker_->mutex);
+  const auto gone = worker_->executors.extract(id);  // freed outside of the lock
+  lock.unlock();
 }
 
 void cpu_device::start(batch_work work, time_point) {

@@ -24,10 +24,9 @@ struct cpu_options {
   std::shared_ptr<model_library> library;  ///< null: one of its own
 };
 
-/// Batches run on the device's thread; everything else on the caller's. Threads: `load`, `start` and `poll`
-/// are called by one owner. Plans for powers of two up to `max_batch` and for `max_batch` itself are made by
-/// `load`, others when a batch of that size comes (a few milliseconds, once). A batch that fails has an
-/// outcome with an error; the device goes on.
+/// Batches run on the device's thread; everything else on the caller's. Plans for powers of two up to
+/// `max_batch` and for `max_batch` itself are made by `load`, others when a batch of that size comes (a few
+/// milliseconds, once). A batch that fails has an outcome with an error; the device goes on.
 class cpu_device final : public device {
  public:
   /// `ready` is called from the device's thread whenever there is something to poll. `c` must outlive the
@@ -35,8 +34,9 @@ class cpu_device final : public device {
   cpu_device(const clock& c, std::function<void()> ready, cpu_options options = {});
   ~cpu_device() override;  ///< waits for a running batch
 
-  /// Blocks until the model is loaded. Requires: no batch is running.
+  /// Runs on the caller's thread until the model is loaded and measured; batches go on meanwhile.
   loaded_model load(model_id id, const model_source& source) override;
+  void unload(model_id id) override;
   void start(batch_work work, time_point now) override;
   bool poll(time_point now, batch_outcome& out) override;
   void finish() override;

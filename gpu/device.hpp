@@ -53,14 +53,19 @@ struct loaded_model {
   uint32_t layers = 0;        ///< contiguous parameter blobs (DESIGN §5, "Models")
 };
 
-/// One execution slot of a device. Not thread-safe: one owner calls it. At most one batch at a time.
+/// One execution slot of a device. At most one batch at a time. One owner calls it; only `load` may be called
+/// from another thread, beside batches of other models (one `load` at a time).
 class device {
  public:
   virtual ~device() = default;
 
   /// Loads a model and warms its plans; may take seconds. Throws `model_error` (gpu/model_error.hpp) with one
   /// clear message that names the file and the fix.
+  /// Replaces what was loaded under this id.
   virtual loaded_model load(model_id id, const model_source& source) = 0;
+
+  /// Frees what is loaded under this id, if anything. Requires: no batch of it is running.
+  virtual void unload(model_id id) = 0;
 
   /// Starts a batch and returns at once. Its outcome is taken by `poll`.
   /// Requires: the model is loaded and no batch is running (asserted).

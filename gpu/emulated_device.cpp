@@ -34,18 +34,27 @@ loaded_model emulated_device::load(model_id id, const model_source& source) {
   if (source.latency == latency_model{}) {
     throw model_error(fmt::format("model '{}': an emulated device needs its latency", source.name));
   }
+  const std::scoped_lock lock(mutex_);
   models_[id] = source.latency;
   return {source.signature, source.latency, 0, 0};
 }
 
+void emulated_device::unload(model_id id) {
+  assert(!running_ || running_->work.model != id);
+  const std::scoped_lock lock(mutex_);
+  models_.erase(id);
+}
+
 void emulated_device::start(batch_work work, time_point now) {
-  assert(!running_ && models_.contains(work.model));
+  assert(!running_);
   const auto& mark = options_.abort_on;
   for (const auto& part : work.parts)
     if (!mark.empty() && part.input.size() >= mark.size() &&
         std::memcmp(part.input.data(), mark.data(), mark.size()) == 0)
       std::abort();
+  std::unique_lock lock(mutex_);
   const auto exact = models_.at(work.model)(work.rows);
+  lock.unlock();
   const double fraction =
       static_cast<double>(random_() - random_.min()) / static_cast<double>(random_.max() - random_.min());
   const duration extra{static_cast<int64_t>(options_.jitter * fraction * static_cast<double>(exact.count()))};

@@ -1,5 +1,6 @@
 // A GPU that is a timer: batches take ℓ(b) = α·b + β, as in the evaluation of the Symphony paper.
 #pragma once
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -28,6 +29,7 @@ class emulated_device final : public device {
 
   /// Throws `model_error` if the source has no signature or no latency.
   loaded_model load(model_id id, const model_source& source) override;
+  void unload(model_id id) override;
   void start(batch_work work, time_point now) override;
   bool poll(time_point now, batch_outcome& out) override;
   time_point poll_at() const override;
@@ -39,6 +41,7 @@ class emulated_device final : public device {
   };
   emulated_options options_;
   std::minstd_rand random_;
+  std::mutex mutex_;  // guards the models: they are loaded from another thread
   std::unordered_map<model_id, latency_model> models_;
   std::optional<running> running_;
 };

@@ -21,11 +21,11 @@
 #include "actors/control_middleman.hpp"
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
+#include "actors/repository_api.hpp"
+#include "config/cluster_file.hpp"
 #include "config/security.hpp"
-#include "gpu/cpu_device.hpp"
-#include "gpu/emulated_device.hpp"
-#include "gpu/onnx/model.hpp"
 #include "tools/control_certificates.hpp"
+#include "tools/device_rack.hpp"
 #include "tools/http_options.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
@@ -106,20 +106,13 @@ uint64_t draw_secret() {
   return secret;
 }
 
-/// An emulated device reads no file, so it is told what the file says of shapes.
-model_source source_of(const model_spec& m, device_kind kind) {
-  model_source s;
-  s.name = m.name;
-  s.path = m.path;
-  s.latency = m.latency;
-  s.max_batch = m.max_batch;
-  if (!m.path.empty() && kind == device_kind::emulated) {
-    s.signature = onnx::model::load(m.path)->signature();
-  } else if (m.path.empty()) {
-    s.signature.inputs = {{"input", data_type::uint8, {m.input_bytes}}};
-    s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};
-  }
-  return s;
+/// A command's definition, checked like a [[model]] table of the cluster file.
+deployer::model_reading read_model(const std::string& text, const cluster_spec& cluster) {
+  auto reading = read_model_text(text, "definition", cluster, cluster.directory);
+  deployer::model_reading out;
+  for (const auto& p : reading.problems) out.problem += (out.problem.empty() ? "" : "; ") + p.text;
+  out.definition = std::move(reading.spec);
+  return out;
 }
 
 /// SIGHUP: reads the key files again. If one of them will not do, all keys stay as they were.
@@ -131,46 +124,22 @@ void take_new_keys(cluster_spec cluster, http_api& api) {
   spdlog::info("event=keys_read");
 }
 
-/// The devices of this node, by slot, and the thread that loads models onto them.
-class device_rack {
- public:
-  device_rack(const cluster_spec& cluster, node_id self, const clock& time,
-              std::function<void(slot_id)> ready)
-      : cluster_(cluster) {
-    auto library = std::make_shared<model_library>();
-    for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
-      const auto& s = cluster.slots[i];
-      if (s.node != self) continue;
-      if (s.kind == device_kind::emulated) {
-        const char* abort_on = std::getenv("TROUPE_TEST_ABORT_ON");
-        devices_[slot_id{i}] =
-            std::make_unique<emulated_device>(emulated_options{s.jitter, i, abort_on ? abort_on : ""});
-      } else {
-        devices_[slot_id{i}] = std::make_unique<cpu_device>(
-            time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});
-      }
-    }
+/// A client's definition: it may name only files below the directory for that.
+repository_api::reading read_config(const std::string& name, const std::string& json,
+                                    const cluster_spec& cluster) {
+  if (cluster.model_directory.empty())
+    return {{}, "models cannot be loaded by their definition: the cluster file has no [models] directory"};
+  try {
+    const auto text = model_text_of_json(json, name);
+    const auto reading =
+        read_model_text(text, "config", cluster, cluster.model_directory, cluster.model_directory);
+    if (!reading.ok()) return {{}, reading.problems.front().text};
+    if (reading.spec.name != name) return {{}, "name: is not that of the URL"};
+    return {to_toml(reading.effective), {}};
+  } catch (const std::runtime_error& e) {
+    return {{}, e.what()};
   }
-
-  device& at(slot_id slot) { return *devices_.at(slot); }
-  /// Waits for batches that run, and ends the devices.
-  void clear() { devices_.clear(); }
-
-  /// Loads every model onto every device; throws model_error.
-  void load(const std::function<void(slot_id, std::vector<loaded_model>)>& loaded) {
-    for (auto& [slot, device] : devices_) {
-      std::vector<loaded_model> models;
-      for (uint32_t i = 0; i < cluster_.models.size(); ++i)
-        models.push_back(
-            device->load(model_id{i}, source_of(cluster_.models[i], cluster_.slots[slot.value].kind)));
-      loaded(slot, std::move(models));
-    }
-  }
-
- private:
-  const cluster_spec& cluster_;
-  std::map<slot_id, std::unique_ptr<device>> devices_;
-};
+}
 
 /// The network device for the data lane; empty: UCX chooses among all. A node that only this host can reach
 /// must not show its data lane to others either.
@@ -261,6 +230,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     *door,
                     clients,
                     [&](slot_id slot) -> device& { return rack.at(slot); },
+                    rack,
                     [&](std::unique_ptr<shell_group> g, on_broken b) {
                       return spawn_threaded_host(system, std::move(g), time, usual_timing, std::move(b));
                     },
@@ -278,7 +248,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     },
                     [&] { said.say(events::kind::drained); },
                     [&](std::string why) { said.say(events::kind::refused, std::move(why)); },
-                    broken};
+                    broken,
+                    [&](const std::string& text) { return read_model(text, cluster); },
+                    [&] { said.say(events::kind::stop); },
+                    [&](std::string why) { said.say(events::kind::broken, std::move(why)); }};
   cast players(cluster, self, world);
   office = &players.office();
   std::atomic<const http_server*> listening{nullptr};
@@ -295,31 +268,28 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           {"troupe_http_connections", {}, static_cast<double>(http->connections()), metric::kind::gauge});
   });
   const auto desk = spawn<console>(
-      system, console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
-                             [&] { return ready.load(); }, players.models(), gauges});
+      system,
+      console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
+                     [&] { return ready.load(); }, players.models(), gauges, players.deployer_actor()});
   door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
 
   int exit_code = 0;
   std::unique_ptr<http_api> api;
+  std::unique_ptr<repository_api> repository;
   std::unique_ptr<http_server> server;
-  std::thread loader;
   try {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
           cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; },
           [] { return std::chrono::system_clock::now().time_since_epoch(); }});
+      repository = std::make_unique<repository_api>(repository_api::parts{
+          system, players.deployer_actor(), [&](const std::string& name, const std::string& json) {
+            return read_config(name, json, cluster);
+          }});
+      repository->add_to(api->routes());
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();
     }
-    loader = std::thread([&] {
-      try {
-        rack.load([&](slot_id slot, std::vector<loaded_model> models) {
-          caf::anon_send(players.node_actor(), players.describe(slot, models));
-        });
-      } catch (const std::exception& e) {
-        said.say(events::kind::broken, e.what());
-      }
-    });
     bool told = false;
     for (bool over = false; !over;) {
       const auto [what, text] = said.wait();
@@ -354,7 +324,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     exit_code = 1;
   }
-  if (loader.joinable()) loader.join();
+  rack.stop_loading();
   door->close();
   players.stop();
   caf::anon_send_exit(gauges, caf::exit_reason::kill);

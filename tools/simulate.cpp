@@ -26,6 +26,7 @@ bool latencies_known(const simulate_options& options, const cluster_spec& cluste
                      const workload_spec& workload) {
   bool known = true;
   for (const auto& load : workload.models) {
+    if (load.model.value >= cluster.models.size()) continue;  // a [[deploy]] says its own
     const auto& m = cluster.models[load.model.value];
     if (load.latency != latency_model{} || m.latency != latency_model{}) continue;
     known = false;
@@ -50,7 +51,7 @@ row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
   const auto& m = r.models[i];
   const auto& d = r.devices[i];
   const double seconds = to_seconds(r.measured);
-  return {cluster.models[i].name,
+  return {r.names[i],
           m.offered,
           m.of(fate::finished),
           m.of(fate::dropped),

@@ -52,3 +52,45 @@ TEST_CASE("catalog: a node takes its slots with it, and no others") {
   c.clear();
   CHECK(c.find("b")->slots == 0);
 }
+
+TEST_CASE("catalog: a slot that says anew what it has replaces what it said") {
+  auto c = two_models();
+  c.add(ready(0));
+  c.add(only_b(0, worker_node));
+  CHECK(c.find("a")->slots == 0);
+  CHECK(c.find("b")->slots == 1);
+}
+
+TEST_CASE("catalog: a model that is opened is awaited once it was on a slot, one that is closed is unknown") {
+  auto c = two_models();
+  c.set_scheduler_up(true);
+  auto s = ready(0);
+  s.models.push_back(s.models[0]);
+  s.models.back().model = model_id{1};
+  c.add(s);
+  CHECK(c.serving());
+  c.open({model_id{2}, "c", 5ms, 8, {}, 0});
+  CHECK(c.find("c")->slots == 0);
+  CHECK(c.serving());
+  s.models.push_back(s.models[0]);
+  s.models.back().model = model_id{2};
+  c.add(s);
+  CHECK(c.find("c")->slots == 1);
+  c.remove_node(worker_node);
+  CHECK_FALSE(c.serving());
+  c.add(only_b(0, worker_node));
+  c.close(model_id{0});
+  c.close(model_id{2});
+  CHECK(c.serving());
+  CHECK_FALSE(c.find("c"));
+}
+
+TEST_CASE("catalog: a model that is opened counts the slots that had it before") {
+  auto c = two_models();
+  auto s = ready(0);
+  s.models[0].model = model_id{5};
+  c.add(s);
+  c.open({model_id{5}, "f", 5ms, 8, {}, 0});
+  CHECK(c.find("f")->slots == 1);
+  CHECK(c.find("f")->signature.inputs.size() == 1);
+}

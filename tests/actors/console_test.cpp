@@ -20,8 +20,9 @@ TEST_CASE("console: tells the status of its node as JSON, and what it does not k
   office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
   const auto figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
-  const auto desk = spawn<console>(world.system(), console::facts{"left", "abc", [] { return uint64_t{7}; },
-                                                                  [] { return true; }, models, figures});
+  const auto desk = spawn<console>(
+      world.system(),
+      console::facts{"left", "abc", [] { return uint64_t{7}; }, [] { return true; }, models, figures, {}});
   caf::scoped_actor self{world.system()};
   const auto ask = [&](command c) {
     command_reply reply;

@@ -404,3 +404,42 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
   CHECK(g.open(6));
   g.drop(6, drop_reason::shed);
 }
+
+TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the last request is answered") {
+  gateway_stage g;
+  g.arrive(1);
+  g.arrive(2);
+  g.tell(model_change{{4, model_id{0}, deployment_state::retiring, {}}});
+  CHECK(g.out.take<model_idle>().empty());
+  g.arrive(3);
+  CHECK(g.fate(3).reason == drop_reason::undeployed);
+  g.fail(1, failure::device_error);
+  CHECK(g.out.take<model_idle>().empty());
+  g.fail(2, failure::device_error);
+  const auto idle = g.out.one<model_idle>();
+  CHECK(idle.revision == 4);
+  CHECK(g.actor.balanced());
+  g.tell(model_change{{5, model_id{0}, deployment_state::deployed, {}}});
+  g.arrive(4);
+  CHECK(g.answers.count(request_id{4}) == 0);
+}
+
+TEST_CASE("gateway: a model that is deployed later is served and counted like the others") {
+  gateway_stage g;
+  model_spec late;
+  late.name = "late";
+  g.tell(model_change{{1, model_id{3}, deployment_state::deployed, late}});
+  auto c = g.ask(1);
+  c.asked.model = model_id{3};
+  g.tell(c);
+  const auto sent = g.out.take_addressed<submit>();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].first.index == 3);
+  g.fail(1, failure::device_error);
+  std::vector<metric> all;
+  g.actor.report(all);
+  CHECK(std::ranges::any_of(all, [](const metric& m) {
+    return m.name == "troupe_requests_failed_total" && m.value == 1 &&
+           m.labels[0] == std::pair<std::string, std::string>{"model", "late"};
+  }));
+}

@@ -291,3 +291,35 @@ TEST_CASE("gpu_worker: inputs and outputs without bytes take no memory and are n
   CHECK_FALSE(c.results.at(0).output);
   CHECK(w.actor.unfinished() == 0);
 }
+
+TEST_CASE("gpu_worker: an undeployed model runs to the end of its batch, is let go, and runs no more") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.order(2, 6, 50, {w.ask(2)});
+  w.tell(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
+  const auto refused = w.out.take<batch_done>();
+  REQUIRE(refused.size() == 2);
+  CHECK(refused[0].batch == batch_id{2});
+  CHECK(refused[0].refused == refusal::unknown_model);
+  CHECK(w.out.take<model_idle>().empty());
+  w.run_until(at(6));
+  CHECK(w.out.take<completion>().size() == 1);
+  const auto idle = w.out.one<model_idle>();
+  CHECK(idle.model == model_id{0});
+  CHECK(idle.revision == 7);
+  CHECK(idle.who == w.actor.self());
+  w.out.forget();
+  CHECK(w.refused(worker_stage::order_of(3, 7, 50, {w.ask(3)})) == refusal::unknown_model);
+}
+
+TEST_CASE("gpu_worker: what a slot does not have any more is refused, what it has anew is run") {
+  worker_stage w;
+  auto s = ready(0);
+  s.models.clear();
+  w.tell(s);
+  CHECK(w.refused(worker_stage::order_of(1, 0, 5, {w.ask(1)})) == refusal::unknown_model);
+  w.tell(ready(0));
+  w.order(2, 0, 50, {w.ask(2)});
+  CHECK(w.memory.pulls.size() == 1);
+}

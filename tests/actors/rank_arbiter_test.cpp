@@ -11,10 +11,20 @@ constexpr address queue_of(uint32_t model, uint64_t life = 10) {
   return {scheduler_node, {life}, role::model_queue, model};
 }
 
+/// A slot with all models that these tests know.
+slot_ready has_all(uint32_t slot, uint64_t life = 12) {
+  auto s = ready(slot, life);
+  for (uint32_t i = 1; i < 8; ++i) {
+    s.models.push_back(s.models[0]);
+    s.models.back().model = model_id{i};
+  }
+  return s;
+}
+
 /// Batches take 10 unless said otherwise; a unit is 1 ms.
 struct arbiter_stage : stage<rank_arbiter> {
   explicit arbiter_stage(uint32_t slots = 1) : stage(the_arbiter, make_matchmaking("lowest_id")) {
-    for (uint32_t i = 0; i < slots; ++i) tell(ready(i));
+    for (uint32_t i = 0; i < slots; ++i) tell(has_all(i));
   }
   void offer(uint32_t model, double exec_at, double latest, duration delay = {}, uint32_t rows = 1) {
     tell(candidate{model_id{model}, ++sequence, rows, at(exec_at), at(latest), delay}, queue_of(model));
@@ -170,7 +180,7 @@ TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no 
     a.offer(0, 0, 10);
     a.run_until(at(5));
     CHECK(a.out.silent());
-    a.tell(ready(0, 13));
+    a.tell(has_all(0, 13));
     CHECK(a.out.one<grant>().worker == worker_of(0, 13));
   }
 }
@@ -178,7 +188,7 @@ TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no 
 TEST_CASE("rank_arbiter: the death of another life changes nothing") {
   arbiter_stage a;
   a.tell(node_down{worker_node, {11}});
-  a.tell(ready(0));
+  a.tell(has_all(0));
   a.offer(0, 0, 10);
   CHECK(a.out.take<grant>().size() == 1);
 }
@@ -188,7 +198,7 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
   a.offer(0, 0, 100);
   const auto g = a.out.one<grant>();
   a.tell(node_down{worker_node, {12}});
-  a.tell(ready(0, 13));
+  a.tell(has_all(0, 13));
   a.answer(g, 1, 50);
   a.offer(0, 0, 100);
   const auto again = a.out.one<grant>();
@@ -325,7 +335,7 @@ TEST_CASE("rank_arbiter: a new life knows neither slots nor queues, and hears no
   arbiter_stage a;
   a.offer(0, 5, 10);
   a.tell(reborn{{40}});
-  a.tell(ready(0));
+  a.tell(has_all(0));
   a.run_until(at(8));
   CHECK(a.out.silent());
   a.offer(0, 8, 10);
@@ -333,4 +343,26 @@ TEST_CASE("rank_arbiter: a new life knows neither slots nor queues, and hears no
   CHECK(a.out.silent());
   a.tell(candidate{model_id{0}, 9, 1, at(9), at(12), {}}, queue_of(0, 40));
   CHECK(a.out.take<grant>().size() == 1);
+}
+
+TEST_CASE("rank_arbiter: a slot is granted only to models that it has") {
+  arbiter_stage a(2);
+  a.tell(ready(0));  // only model 0 is left there
+  a.offer(1, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+  a.offer(2, 0, 100);
+  CHECK(a.out.silent());
+  a.tell(has_all(0));
+  CHECK(a.out.one<grant>().slot == slot_id{0});
+}
+
+TEST_CASE("rank_arbiter: an undeployed model gives its slot back and is granted none any more") {
+  arbiter_stage a;
+  a.offer(0, 0, 100);
+  CHECK(a.out.one<grant>().model == model_id{0});
+  a.tell(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
+  a.offer(0, 0, 100);  // from a queue that does not know yet
+  CHECK(a.out.silent());
+  a.offer(1, 0, 100);
+  CHECK(a.out.one<grant>().model == model_id{1});
 }

@@ -140,3 +140,45 @@ TEST_CASE("shell_group: it says who is in it") {
   CHECK_FALSE(g.group.has(role::model_queue, 2));
   CHECK(g.group.names() == std::vector<address>{relay_at(0), relay_at(1)});
 }
+
+TEST_CASE("shell_group: a shell that was removed hears nothing, its place is taken by the next") {
+  post_bag bag;
+  shell_group group(bag);
+  std::vector<std::string> diary;
+  const auto named = [](uint32_t i) { return address{node_id{0}, {1}, role::model_queue, i}; };
+  group.add<relay>(named(0), named(1), diary);
+  group.add<relay>(named(1), named(0), diary);
+  group.remove(role::model_queue, 0);
+  CHECK(group.size() == 1);
+  CHECK_FALSE(group.has(role::model_queue, 0));
+  parcel p;
+  p.push_back({{}, named(0), node_down{}});
+  p.push_back({{}, named(0), cancel{request_id{1}}});
+  group.turn(p, at(0));
+  CHECK(diary == std::vector<std::string>{"1 mourns", "1 decides"});
+  diary.clear();
+  group.add<relay>(named(7), named(1), diary);
+  parcel q;
+  q.push_back({{}, named(7), cancel{request_id{0}}});
+  group.turn(q, at(1));
+  CHECK(diary == std::vector<std::string>{"7 hears 0", "7 decides"});
+}
+
+TEST_CASE("shell_group: requests for a queue that is not there are turned away") {
+  post_bag bag;
+  shell_group group(bag);
+  const address queue{node_id{0}, {}, role::model_queue, 3};
+  request r;
+  r.id = request_id{9};
+  r.attempt = 2;
+  parcel p;
+  p.push_back({the_gateway, queue, submit{{r}}});
+  group.turn(p, at(0));
+  REQUIRE(bag.left.size() == 1);
+  CHECK(bag.left[0].to == the_gateway);
+  const auto& no = std::get<drops>(bag.left[0].body);
+  REQUIRE(no.requests.size() == 1);
+  CHECK(no.requests[0].id == request_id{9});
+  CHECK(no.requests[0].attempt == 2);
+  CHECK(no.requests[0].reason == drop_reason::no_capacity);
+}

@@ -62,6 +62,29 @@ world_result poisonous(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// A model goes while batches run for which nobody waits any more: all clients hang up.
+world_result retiring_unwatched(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 1s);
+  model_spec slow;
+  slow.name = "slow";
+  for (auto at = 200ms; at < 900ms; at += 200ms) {
+    w.changes.push_back({change_event::kind::undeploy, at + seed * 1ms, slow, {}, {}});
+    w.changes.push_back({change_event::kind::redeploy, at + 100ms, slow, {}, {}});
+  }
+  return run(c, w, {.seed = seed, .hang_up = 1});
+}
+
+/// The scheduler leaves while requests are on their way to it.
+world_result leaving_scheduler(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 1s);
+  const node_id head{0}, door{1};
+  w.faults.push_back({fault_kind::delay, 1ms, 900ms, head, door, 40ms});
+  w.changes.push_back({change_event::kind::drain, 400ms + seed * 1ms, {}, head, 100ms});
+  return run(c, w, {.seed = seed});
+}
+
 /// The invariants that runs with the bug break, until `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
@@ -79,7 +102,8 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous})
+  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
+                          retiring_unwatched, leaving_scheduler})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -112,3 +136,11 @@ TEST_CASE("an actor that throws is noticed, and its process ends") {
 }
 
 TEST_CASE("a gateway that waits forever is noticed") { CHECK(breaks(bug::no_expiry, "fate", lost_answers)); }
+
+TEST_CASE("a worker that unloads what runs is noticed") {
+  CHECK(breaks(bug::early_unload, "loaded", retiring_unwatched));
+}
+
+TEST_CASE("a node that leaves without its peers' farewells is noticed") {
+  CHECK(breaks(bug::hasty_leave, "drain", leaving_scheduler));
+}

@@ -46,6 +46,7 @@ inline cluster_spec small_cluster() {
   c.limits.request_timeout = 500ms;
   c.limits.heartbeat = 50ms;
   c.limits.node_timeout = 300ms;
+  c.limits.drain_timeout = 5s;
   return c;
 }
 

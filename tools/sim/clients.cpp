@@ -49,7 +49,9 @@ duration clients::real_time(duration operational) const {
 }
 
 void clients::schedule_next(size_t model) {
-  const auto at = real_time(sources_[model]->next().time_since_epoch());
+  const auto after = real_time(sources_[model]->next().time_since_epoch());
+  const auto from = around_.workload.models[model].from;
+  const auto at = after == duration::max() ? after : from + after;
   if (at >= around_.workload.length) {
     --running_;
     return;
@@ -92,13 +94,16 @@ void clients::knock(uint64_t ticket) {
 
 void clients::enter(client_request_record r) {
   auto& gateway = *around_.cast_of(r.gateway);
-  const uint64_t bytes = uint64_t{input_row_of(around_.cluster.models[r.model.value])} * r.rows;
+  const auto& model = around_.models[r.model.value];
+  const auto served = gateway.models().find(model.name);
+  if (!served) return end(r, fate::refused);
+  const uint64_t bytes = uint64_t{input_row_of(model)} * r.rows;
   const auto slot = gateway.pool().take(bytes);
   if (!slot) return end(r, fate::refused);
   const auto now = around_.clock_of(r.gateway);
   request asked;
   asked.id = r.id = gateway.next_request_id();
-  asked.model = r.model;
+  asked.model = served->model;
   asked.rows = r.rows;
   asked.tenant = some_tenant();
   asked.arrival = now;
@@ -138,8 +143,7 @@ void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
   open_.erase(it);
   switch (how.kind) {
     case outcome::fate::finished:
-      around_.bytes.answered(r, how.output,
-                             uint64_t{output_row_of(around_.cluster.models[r.model.value])} * r.rows);
+      around_.bytes.answered(r, how.output, uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
       return end(r, fate::finished);
     case outcome::fate::dropped: return end(r, fate::dropped);
     case outcome::fate::failed:
@@ -165,6 +169,12 @@ void clients::gateway_died(node_id gateway) {
     end(open_.at(id), fate::lost_with_gateway);
     open_.erase(id);
   }
+}
+
+size_t clients::waiting_at(node_id gateway) const {
+  size_t n = 0;
+  for (const auto& [id, r] : open_) n += r.gateway == gateway;
+  return n;
 }
 
 client_request_record* clients::find(request_id id) {

@@ -24,6 +24,7 @@ class clients {
  public:
   struct surroundings {
     const cluster_spec& cluster;
+    const std::vector<model_spec>& models;  ///< of the workload's loads, in their order
     const workload_spec& workload;
     timeline& time;
     /// The actors of a node; null while it has no process.
@@ -48,6 +49,7 @@ class clients {
   /// Whether more requests are to come.
   bool done() const { return running_ == 0; }
   size_t waiting() const { return open_.size(); }
+  size_t waiting_at(node_id gateway) const;
 
   /// The next request to this gateway is poison.
   void poison_next(node_id gateway) { ++poison_due_[gateway.value]; }

@@ -122,6 +122,29 @@ void poison_check::failed(request_id id, failure why) {
     violations_.add("poison", fmt::format("request {:x} was taken for poison and is none", id.value));
 }
 
+void loaded_check::started_unloaded(slot_id slot, model_id model) {
+  violations_.add(
+      "loaded", fmt::format("slot {} was to run model {}, which it does not have", slot.value, model.value));
+}
+
+void loaded_check::unloaded_while_running(slot_id slot, model_id model) {
+  violations_.add("loaded", fmt::format("slot {} unloaded model {} while it ran", slot.value, model.value));
+}
+
+void drain_check::left(node_id node, size_t waiting, size_t running) {
+  if (waiting > 0 || running > 0)
+    violations_.add("drain",
+                    fmt::format("node {} left though {} clients waited for it and {} of its slots ran",
+                                node.value, waiting, running));
+}
+
+void deployment_check::at_end(node_id node, const std::set<std::string>& served) {
+  for (const auto& [model, wanted] : wanted_)
+    if (served.contains(model) != wanted)
+      violations_.add("deployment", fmt::format("node {} {} model '{}' in the end", node.value,
+                                                wanted ? "does not serve" : "still serves", model));
+}
+
 void calm_check::failed(request_id id, failure why) {
   if (calm_)
     violations_.add(

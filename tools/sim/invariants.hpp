@@ -3,6 +3,8 @@
 #pragma once
 #include <array>
 #include <map>
+#include <set>
+#include <string>
 #include <unordered_map>
 
 #include "actors/caf_types.hpp"
@@ -101,6 +103,41 @@ class poison_check {
   violations& violations_;
   const bool only_poison_;
   std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
+};
+
+/// A device runs only what is loaded on it, and what runs is not unloaded.
+class loaded_check {
+ public:
+  explicit loaded_check(violations& v) : violations_(v) {}
+  void started_unloaded(slot_id slot, model_id model);
+  void unloaded_while_running(slot_id slot, model_id model);
+
+ private:
+  violations& violations_;
+};
+
+/// A node that drains takes nobody's request with it.
+class drain_check {
+ public:
+  explicit drain_check(violations& v) : violations_(v) {}
+  /// `waiting`: clients of its gateway, or if it is the scheduler of any, without an answer; `running`: its
+  /// devices at work.
+  void left(node_id node, size_t waiting, size_t running);
+
+ private:
+  violations& violations_;
+};
+
+/// In the end every living node serves what the operator wanted last.
+class deployment_check {
+ public:
+  explicit deployment_check(violations& v) : violations_(v) {}
+  void wanted(const std::string& model, bool served) { wanted_[model] = served; }
+  void at_end(node_id node, const std::set<std::string>& served);
+
+ private:
+  violations& violations_;
+  std::map<std::string, bool> wanted_;
 };
 
 /// A run in which nothing goes wrong fails no request.

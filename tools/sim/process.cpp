@@ -38,6 +38,7 @@ process::process(node_id self, uint64_t number, const world& w)
                   .control = *this,
                   .clients = w.clients,
                   .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
+                  .devices = *this,
                   .spawn_host =
                       [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
                         return spawn_scheduled_host(
@@ -52,23 +53,32 @@ process::process(node_id self, uint64_t number, const world& w)
                         return random_stream(seed ^ life.value, "lane", self.value)();
                       },
                   .on_ready = [this](bool ready) { ready_ = ready; },
-                  .on_drained = [] {},
+                  .on_drained = w.drained,
                   .on_refused = [](const std::string&) {},
-                  .broken = w.broken});
-  w.time.at(w.time.now() + 5ms, sim_event::job, self, [this] { load_devices(); });
+                  .broken = w.broken,
+                  .read_model = w.read_model,
+                  .begin_drain = [this] { caf::anon_send(cast_->node_actor(), drain_atom_v); },
+                  .on_unusable = {}});
 }
 
 process::~process() = default;
 
-void process::load_devices() {
-  for (auto& [slot, device] : devices_) {
-    std::vector<loaded_model> loaded;
-    for (uint32_t i = 0; i < world_.cluster.models.size(); ++i) {
-      const auto& m = world_.cluster.models[i];
-      loaded.push_back(device.load(model_id{i}, {m.name, "", signature_of(m), m.latency, m.max_batch}));
+/// Takes a while, as in reality.
+void process::load(const deployment& line, std::function<void(load_outcome)> told) {
+  world_.time.at(world_.time.now() + 5ms, sim_event::job, self_, [this, line, told = std::move(told)] {
+    const auto& m = line.definition;
+    for (auto& [slot, device] : devices_) {
+      load_outcome out{slot, line.model, line.revision, {}, {}};
+      out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
+      told(std::move(out));
     }
-    caf::anon_send(cast_->node_actor(), cast_->describe(slot, loaded));
-  }
+  });
+}
+
+size_t process::running_batches() const {
+  size_t n = 0;
+  for (const auto& [slot, device] : devices_) n += device.running();
+  return n;
 }
 
 void process::send(control_frame frame) {

@@ -13,7 +13,7 @@
 
 namespace troupe::sim {
 
-class process final : private control_lane, private sim_port {
+class process final : private control_lane, private sim_port, private model_loader {
  public:
   struct world {
     caf::actor_system& system;
@@ -27,6 +27,8 @@ class process final : private control_lane, private sim_port {
     std::function<void(node_id, const envelope&)> delivered;
     std::function<incarnation(incarnation last)> next_life;
     on_broken broken;
+    std::function<void()> drained;
+    std::function<deployer::model_reading(const std::string&)> read_model;
     uint64_t seed = 1;
     bool host_per_shell = true;
   };
@@ -40,6 +42,7 @@ class process final : private control_lane, private sim_port {
   bool ready() const { return ready_; }
   uint64_t number() const { return number_; }
   cast& actors() { return *cast_; }
+  size_t running_batches() const;
   /// Tells the actors to end; once they have, it may be destroyed.
   void kill() { cast_->stop(); }
 
@@ -55,7 +58,7 @@ class process final : private control_lane, private sim_port {
   void broken(node_id, duration) override {}  // the data lane notices, or the silence
   void wake(const caf::actor& who, time_point due);
   void schedule(alarm& a, time_point t);
-  void load_devices();
+  void load(const deployment& line, std::function<void(load_outcome)> told) override;
 
   const node_id self_;
   const uint64_t number_;

@@ -48,6 +48,8 @@ class trace {
   }
 
  private:
+  void add_event(const model_change& e) { (add(e.line.revision), add(e.line.model)); }
+  void add_event(const model_idle& e) { (add(e.model), add(e.revision)); }
   void add_event(const node_up& e) { (add(e.node), add(e.life)); }
   void add_event(const node_down& e) { (add(e.node), add(e.life)); }
   void add_event(const node_leaving& e) { (add(e.node), add(e.life)); }

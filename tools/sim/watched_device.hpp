@@ -1,5 +1,6 @@
 // An emulated device with an onlooker.
 #pragma once
+#include <map>
 #include <memory>
 
 #include "gpu/emulated_device.hpp"
@@ -12,6 +13,8 @@ class device_watch {
   virtual void batch_started(slot_id slot, const batch_work& work, time_point now) = 0;
   virtual void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) = 0;
   virtual void started_while_running(slot_id slot) = 0;
+  virtual void started_unloaded(slot_id slot, model_id model) = 0;
+  virtual void unloaded_while_running(slot_id slot, model_id model) = 0;
 };
 
 class watched_device final : public device {
@@ -20,11 +23,18 @@ class watched_device final : public device {
       : slot_(slot), options_(o), watch_(watch), inner_(std::make_unique<emulated_device>(o)) {}
 
   loaded_model load(model_id id, const model_source& source) override {
-    models_.emplace_back(id, source);
+    models_[id] = source;
     return inner_->load(id, source);
   }
+  void unload(model_id id) override {
+    if (running() && model_ == id) return watch_.unloaded_while_running(slot_, id);
+    models_.erase(id);
+    inner_->unload(id);
+  }
+  bool running() const { return inner_->poll_at() != never; }
   void start(batch_work work, time_point now) override {
-    if (inner_->poll_at() != never) {
+    if (!models_.contains(work.model)) return watch_.started_unloaded(slot_, work.model);
+    if (running()) {
       watch_.started_while_running(slot_);
       inner_ = std::make_unique<emulated_device>(options_);  // go on with the later batch
       for (const auto& [id, source] : models_) inner_->load(id, source);
@@ -46,7 +56,7 @@ class watched_device final : public device {
   const emulated_options options_;
   device_watch& watch_;
   std::unique_ptr<emulated_device> inner_;
-  std::vector<std::pair<model_id, model_source>> models_;
+  std::map<model_id, model_source> models_;
   model_id model_;
   uint32_t rows_ = 0;
 };

@@ -28,11 +28,20 @@ struct system_config : caf::actor_system_config {
 
 cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
   for (const auto& load : workload.models) {
+    if (load.model.value >= cluster.models.size()) continue;  // to be deployed
     auto& m = cluster.models[load.model.value];
     m.slo = load.slo;
     if (load.latency != latency_model{}) m.latency = load.latency;
   }
   return cluster;
+}
+
+/// What the workload's loads ask for: the cluster's models, then those to be deployed.
+std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_spec& workload) {
+  auto out = cluster.models;
+  for (const auto& c : workload.changes)
+    if (c.what == change_event::kind::deploy) out.push_back(c.model);
+  return out;
 }
 
 /// Clocks that run as differently as the cluster assumes at most need no tolerance.
@@ -53,6 +62,7 @@ struct world::state final : device_watch {
       : options(o),
         workload(std::move(w)),
         cluster(adjusted(std::move(c), workload)),
+        models(all_models(cluster, workload)),
         system(config),
         scheduler(dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler())),
         time(o.seed, cluster.nodes.size()),
@@ -71,8 +81,18 @@ struct world::state final : device_watch {
         poisons(broken, workload.random_faults.count == 0 && workload.random_faults.per_minute == 0 &&
                             std::all_of(workload.faults.begin(), workload.faults.end(),
                                         [](const auto& f) { return f.kind == fault_kind::poison; })),
+        loaded(broken),
+        drains(broken),
+        everybody_reachable(workload.random_faults.count == 0 && workload.random_faults.per_minute == 0 &&
+                            std::all_of(workload.faults.begin(), workload.faults.end(),
+                                        [](const auto& f) {
+                                          return f.kind == fault_kind::delay ||
+                                                 f.kind == fault_kind::reorder ||
+                                                 f.kind == fault_kind::slow_link;
+                                        })),
+        deployments(broken),
         hits(scheduler_of(cluster)),
-        asking({cluster, workload, time, [this](node_id n) { return cast_of(n); },
+        asking({cluster, models, workload, time, [this](node_id n) { return cast_of(n); },
                 [this](node_id n) { return nodes[n.value].clock.now(); }, fates, ledgers, bytes, calm,
                 poisons, hits},
                {o.hang_up, o.seed}) {
@@ -84,11 +104,13 @@ struct world::state final : device_watch {
       nodes.push_back({sim_clock(time.truth(), offset, drift), nullptr, {}});
     }
     for (uint32_t i = 0; i < nodes.size(); ++i) time.set_clock(node_id{i}, nodes[i].clock);
-    for (const auto& m : cluster.models) model_names.push_back(m.name);
-    result.devices.resize(cluster.models.size());
+    for (const auto& m : models) result.names.push_back(m.name);
+    result.devices.resize(models.size());
   }
 
   ~state() override {
+    for (const auto& a : operators) caf::anon_send_exit(a, caf::exit_reason::kill);
+    settle();
     for (uint32_t i = 0; i < nodes.size(); ++i)
       if (nodes[i].running) end_process(node_id{i}, false);
   }
@@ -129,7 +151,9 @@ struct world::state final : device_watch {
                          broken.add("exception", why);
                          die(id);
                        },
-                       options.seed, options.host_per_shell});
+                       [this, id] { drained(id); },
+                       [this](const std::string& name) { return model_named(name); }, options.seed,
+                       options.host_per_shell});
   }
 
   void end_process(node_id id, bool reset) {
@@ -173,7 +197,7 @@ struct world::state final : device_watch {
                        all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
                      }});
     settle();
-    ledgers.report(id, model_names, all);
+    ledgers.report(id, result.names, all);
   }
   void check_ledgers() {
     for (uint32_t i = 0; i < nodes.size(); ++i) check_ledger(node_id{i});
@@ -206,7 +230,7 @@ struct world::state final : device_watch {
     for (const auto id : order->requests) {
       const auto* asked = asking.find(id);
       if (asked == nullptr) continue;
-      const auto& m = cluster.models[work.model.value];
+      const auto& m = models[work.model.value];
       starts.started(slot, id, time.now(), asked->accepted_at + asked->slo - m.latency(work.rows));
     }
   }
@@ -218,6 +242,20 @@ struct world::state final : device_watch {
     d.busy += took;
   }
   void started_while_running(slot_id slot) override { slots.started_while_running(slot); }
+  void started_unloaded(slot_id slot, model_id model) override { loaded.started_unloaded(slot, model); }
+  void unloaded_while_running(slot_id slot, model_id model) override {
+    loaded.unloaded_while_running(slot, model);
+  }
+
+  /// A definition's text is just the model's name here.
+  deployer::model_reading model_named(const std::string& name) const {
+    for (const auto& m : models)
+      if (m.name == name) return {m, {}};
+    return {{}, "no such model"};
+  }
+  void drained(node_id id);
+  void make_changes();
+  void change_accepted();
 
   void begin_fault(const fault_spec& f);
   void end_fault(const fault_spec& f);
@@ -237,6 +275,7 @@ struct world::state final : device_watch {
   const world_options options;
   const workload_spec workload;
   const cluster_spec cluster;
+  const std::vector<model_spec> models;
   system_config config;
   caf::actor_system system;
   caf::scheduler::test_coordinator& scheduler;
@@ -254,11 +293,16 @@ struct world::state final : device_watch {
   memory_check memories;
   calm_check calm;
   poison_check poisons;
+  loaded_check loaded;
+  drain_check drains;
+  const bool everybody_reachable;  ///< no fault makes nodes lose each other
+  deployment_check deployments;
   order_book orders;
   fault_log hits;
   clients asking;
   std::vector<member> nodes;
-  std::vector<std::string> model_names;
+  std::vector<caf::actor> operators;  ///< that wait for an answer
+  size_t next_change = 0;
   uint64_t processes = 0;
   duration faults_end{};
   duration measured_from = duration::max(), measured_until = duration::max();
@@ -330,11 +374,70 @@ void world::state::play() {
   measured_until = start + workload.length;
   for (const auto& f : all_faults(workload, cluster, options.seed))
     time.at(start + f.at, sim_event::fault, [this, f] { begin_fault(f); });
+  if (!workload.changes.empty())
+    time.at(start + workload.changes.front().at, sim_event::fault, [this] { make_changes(); });
   asking.start();
   while (time.now() < measured_until) {
     run_until(std::min(time.now() + 100ms, measured_until));
     check_ledgers();
   }
+}
+
+/// Tells the deployer of a living node, which passes it on; again and again until it is accepted.
+void world::state::make_changes() {
+  if (next_change == workload.changes.size()) return;
+  const auto& c = workload.changes[next_change];
+  if (const auto due = measured_until - workload.length + c.at; time.now() < due)
+    return time.at(due, sim_event::fault, [this] { make_changes(); });
+  const auto again = [this] { time.at(time.now() + 100ms, sim_event::fault, [this] { make_changes(); }); };
+  if (time.now() > measured_until + options.drain_at_most / 2) return;  // nobody is left who could do it
+  std::vector<node_id> alive;
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].running && !time.frozen(node_id{i})) alive.push_back(node_id{i});
+  if (alive.empty()) return again();
+  const auto door = cast_of(alive[chance.below(alive.size())])->deployer_actor();
+  const auto number = next_change;
+  const auto tell = [&](auto command) {
+    operators.push_back(system.spawn([this, door, command, number](caf::event_based_actor* self) {
+      self->request(door, caf::infinite, command)
+          .then(
+              [this, number](const change_reply& r) {
+                if (r.ok && number == next_change) change_accepted();
+              },
+              [](const caf::error&) {});
+    }));
+  };
+  switch (c.what) {
+    case change_event::kind::deploy: tell(deploy{1, c.model.name, {}}); break;
+    case change_event::kind::redeploy: tell(redeploy{1, c.model.name, {}}); break;
+    case change_event::kind::undeploy: tell(undeploy{1, c.model.name, {}}); break;
+    case change_event::kind::drain: tell(drain_node{1, cluster.nodes[c.node.value].name}); break;
+  }
+  again();
+}
+
+void world::state::change_accepted() {
+  const auto& c = workload.changes[next_change++];
+  tracing.add(time.now());
+  if (c.what != change_event::kind::drain)
+    deployments.wanted(c.model.name, c.what != change_event::kind::undeploy);
+}
+
+/// The node has nothing left to do: its process ends by itself.
+void world::state::drained(node_id id) {
+  const auto number = nodes[id.value].running->number();
+  time.at(time.now(), sim_event::fault, [this, id, number] {
+    auto& n = nodes[id.value];
+    if (!n.running || n.running->number() != number) return;
+    const bool decides = id == scheduler_of(cluster) && everybody_reachable;
+    drains.left(id, decides ? asking.waiting() : asking.waiting_at(id), n.running->running_batches());
+    end_process(id, true);
+    for (const auto& c : workload.changes)
+      if (c.what == change_event::kind::drain && c.node == id && c.back_after > duration{}) {
+        faults_end = std::max(faults_end, time.now() + c.back_after);
+        time.at(time.now() + c.back_after, sim_event::fault, [this, id] { begin_process(id); });
+      }
+  });
 }
 
 void world::state::drain() {
@@ -350,7 +453,11 @@ void world::state::check_end() {
   check_ledgers();
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     auto* cast = cast_of(node_id{i});
-    if (cast != nullptr) memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
+    if (cast == nullptr) continue;
+    std::set<std::string> served;
+    for (const auto& m : cast->models().all()) served.insert(m.name);
+    if (cast_of(scheduler_of(cluster)) != nullptr) deployments.at_end(node_id{i}, served);
+    memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
   }
 }
 

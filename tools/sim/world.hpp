@@ -3,6 +3,8 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "messages/cluster.hpp"
 #include "messages/workload.hpp"
@@ -28,6 +30,7 @@ struct device_books {
 };
 
 struct world_result {
+  std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
   std::vector<model_books> models;  ///< requests offered after the warm-up
   std::vector<device_books> devices;
   model_books total;    ///< all requests

@@ -1,0 +1,360 @@
+#include "actors/deployer.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr size_t most_held = 256;
+
+change_reply refusal_of(std::string why) { return {0, false, false, 0, std::move(why)}; }
+
+}  // namespace
+
+deployer::deployer(handle::pointer self, surroundings s)
+    : self_(self),
+      around_(std::move(s)),
+      scheduler_(scheduler_of(around_.cluster)),
+      book_(around_.cluster.models, around_.cluster.limits.models) {
+  for (uint32_t i = 0; i < around_.cluster.slots.size(); ++i)
+    if (around_.cluster.slots[i].node == around_.self) slots_[slot_id{i}];
+}
+
+deployer::handle::behavior_type deployer::make_behavior() {
+  report_exceptions(*self_, around_.broken);
+  return {[this](const introduction& i) {
+            node_ = i.node;
+            life_ = i.life;
+            progress_.up(around_.self, life_);
+            decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
+            for (const auto& [id, line] : book_.lines()) apply(line);
+            review();
+          },
+          [this](const control_frame& f) { on_frame(f); },
+          [this](const peer_change& p) { on_peer(p); },
+          [this](const reborn& r) { on_reborn(r.life); },
+          [this](load_outcome& o) { on_loaded(o); },
+          [this](const model_idle& i) { on_idle(i); },
+          [this](wake_atom) { review(); },
+          [this](const deploy& c) { return on_command(c); },
+          [this](const redeploy& c) { return on_command(c); },
+          [this](const undeploy& c) { return on_command(c); },
+          [this](const drain_node& c) { return on_command(c); }};
+}
+
+template <class M>
+void deployer::send(node_id to, M&& m) {
+  around_.control.send({{around_.self, life_, role::deployer, 0},
+                        {to, {}, role::deployer, 0},
+                        caf::make_message(std::forward<M>(m))});
+}
+
+// commands
+
+template <class Command>
+caf::result<change_reply> deployer::on_command(const Command& c) {
+  auto promise = self_->make_response_promise<change_reply>();
+  carry_out(c, [promise, token = c.token](change_reply r) mutable {
+    r.token = token;
+    promise.deliver(std::move(r));
+  });
+  return promise;
+}
+
+void deployer::carry_out(const deploy& c, answer reply) {
+  if (!decides()) return pass_on(scheduler_, c, std::move(reply));
+  auto read = around_.read_model(c.definition);
+  if (!read.problem.empty()) return reply(refusal_of(read.problem));
+  const auto bring = [this, m = std::move(read.definition)] {
+    auto still = still_leaving(m.name);
+    return still.empty() ? book_.deploy(m) : deployment_book::decision{nullptr, false, still};
+  };
+  decide(bring, c.wait, std::move(reply));
+}
+
+void deployer::carry_out(const redeploy& c, answer reply) {
+  if (!decides()) return pass_on(scheduler_, c, std::move(reply));
+  const auto bring = [this, model = c.name] {
+    auto still = still_leaving(model);
+    return still.empty() ? book_.redeploy(model) : deployment_book::decision{nullptr, false, still};
+  };
+  decide(bring, c.wait, std::move(reply));
+}
+
+void deployer::carry_out(const undeploy& c, answer reply) {
+  if (!decides()) return pass_on(scheduler_, c, std::move(reply));
+  decide([this, model = c.name] { return book_.undeploy(model); }, c.wait, std::move(reply));
+}
+
+/// What is being let go must be gone before it comes back: its id may be the same.
+std::string deployer::still_leaving(const std::string& model) const {
+  const auto* known = book_.find(model);
+  const bool still =
+      known != nullptr && known->wanted == deployment_state::undeployed && !progress_.complete(*known);
+  return still ? progress_of(*known).detail + "; try again" : "";
+}
+
+void deployer::carry_out(const drain_node& c, answer reply) {
+  node_id to;
+  while (to.value < around_.cluster.nodes.size() && node_name(to) != c.node) ++to.value;
+  if (to.value == around_.cluster.nodes.size())
+    return reply(refusal_of("the cluster has no node '" + c.node + "'"));
+  if (to != around_.self) return pass_on(to, c, std::move(reply));
+  around_.begin_drain();
+  reply({0, true, false, 0, "node '" + c.node + "' finishes what it has and leaves"});
+}
+
+template <class Command>
+void deployer::pass_on(node_id to, Command c, answer reply) {
+  if (!peers_.contains(to)) return reply(refusal_of("node '" + node_name(to) + "' is not up; try again"));
+  if (passed_on_.size() >= most_held) return reply(refusal_of("too many commands wait already; try again"));
+  const auto token = next_token_++;
+  passed_on_[token] = {to, c.token, std::move(reply)};
+  c.token = token;
+  send(to, std::move(c));
+}
+
+bool deployer::ready_to_decide() const {
+  return around_.time.now() >= decide_at_ || heard_.size() + 1 >= around_.cluster.nodes.size();
+}
+
+void deployer::decide(change what, duration wait, answer reply) {
+  if (ready_to_decide()) return decide_now(what, wait, reply);
+  if (held_.size() >= most_held) return reply(refusal_of("too many commands wait already; try again"));
+  held_.push_back({std::move(what), wait, std::move(reply)});
+  review();
+}
+
+void deployer::decide_now(const change& what, duration wait, const answer& reply) {
+  const auto d = what();
+  if (d.line == nullptr) return reply(refusal_of(d.why));
+  const auto model = d.line->model;
+  const auto wanted = d.line->wanted;
+  if (d.changed) publish(deployment{*d.line});
+  auto so_far = progress_of(book_.at(model));
+  if (wait <= duration{} || so_far.complete || !so_far.ok) return reply(std::move(so_far));
+  if (waiters_.size() >= most_held) return reply(refusal_of("too many commands wait already; try again"));
+  waiters_.push_back({model, wanted, around_.time.now() + wait, reply});
+  review();
+}
+
+change_reply deployer::progress_of(const deployment& line) const {
+  const auto model = "model '" + line.definition.name + "'";
+  change_reply r{0, true, false, line.revision, {}};
+  const auto missing = progress_.missing(line);
+  if (const auto p = progress_.problem(line)) {
+    r.ok = false;
+    r.detail = "node '" + node_name(p->node) + "' cannot load " + model + ": " + p->what;
+  } else if (line.wanted == deployment_state::retiring) {
+    r.detail = model + " takes no new requests" +
+               (missing ? "; node '" + node_name(*missing) + "' still answers old ones" : "");
+  } else if (missing) {
+    r.detail = model +
+               (line.wanted == deployment_state::deployed ? " is being loaded by node '"
+                                                          : " is being let go by node '") +
+               node_name(*missing) + "'";
+  } else {
+    r.complete = true;
+    r.detail =
+        model + (line.wanted == deployment_state::deployed ? " is ready on every worker" : " is undeployed");
+  }
+  return r;
+}
+
+// the log and its parts
+
+void deployer::on_frame(const control_frame& f) {
+  const auto from = f.from.node;
+  const auto command = [&]<class C>(const C& c) {
+    carry_out(c, [this, from, token = c.token](change_reply r) {
+      r.token = token;
+      send(from, std::move(r));
+    });
+  };
+  auto body = f.body;
+  body.apply({[&](const deployment_log& log) {
+                heard_.insert(from);
+                for (const auto id : book_.merge(log, from == scheduler_)) apply(book_.at(id));
+                review();
+              },
+              [&](const deployment_report& r) {
+                for (const auto& part : r.parts) progress_.done(from, f.from.life, part);
+                review();
+              },
+              [&](const change_reply& r) {
+                const auto it = passed_on_.find(r.token);
+                if (it == passed_on_.end()) return;
+                const auto waiting = std::move(it->second);
+                passed_on_.erase(it);
+                waiting.reply(r);
+              },
+              [&](const deploy& c) { command(c); }, [&](const redeploy& c) { command(c); },
+              [&](const undeploy& c) { command(c); }, [&](const drain_node& c) { command(c); }});
+}
+
+void deployer::on_peer(const peer_change& p) {
+  if (p.up) {
+    peers_[p.node] = p.life;
+    progress_.up(p.node, p.life);
+    send(p.node, book_.changes());
+    if (p.node == scheduler_) {
+      deployment_report mine;
+      for (const auto& [id, part] : parts_) mine.parts.push_back(part);
+      send(p.node, std::move(mine));
+    }
+  } else {
+    peers_.erase(p.node);
+    progress_.down(p.node, p.life);
+    std::vector<answer> lost;
+    std::erase_if(passed_on_, [&](auto& x) {
+      if (x.second.to == p.node) lost.push_back(std::move(x.second.reply));
+      return x.second.to == p.node;
+    });
+    for (const auto& reply : lost)
+      reply(refusal_of("node '" + node_name(p.node) + "' went away before it answered; ask again"));
+  }
+  review();
+}
+
+/// The log and what is loaded outlive a life; who is up must be learned anew.
+void deployer::on_reborn(incarnation life) {
+  life_ = life;
+  for (const auto& [node, its_life] : std::map(std::move(peers_))) on_peer({node, its_life, false});
+  peers_.clear();
+  progress_ = {};
+  progress_.up(around_.self, life_);
+  for (const auto& [id, part] : parts_) progress_.done(around_.self, life_, part);
+  review();
+}
+
+void deployer::publish(const deployment& line) {
+  spdlog::info("event=deployment revision={} model={} name={} wanted={}", line.revision, line.model.value,
+               line.definition.name, to_string(line.wanted));
+  for (const auto& [peer, life] : peers_) send(peer, deployment_log{{line}});
+  apply(line);
+}
+
+/// Begins this node's part. What is still being loaded is let go when it is loaded.
+void deployer::apply(const deployment& line) {
+  const bool undeployed = line.wanted == deployment_state::undeployed;
+  if (undeployed && loading_[line.model] > 0) return;
+  const auto& me = around_.cluster.nodes[around_.self.value];
+  auto& todo = work_[line.model];
+  todo = {line.revision, {}, line.wanted == deployment_state::retiring && me.has(node_role::gateway), {}};
+  if (line.wanted != deployment_state::retiring)
+    for (const auto& [slot, s] : slots_) todo.slots.insert(slot.value);
+  if (line.wanted == deployment_state::deployed && !slots_.empty()) {
+    loading_[line.model] += slots_.size();
+    for (auto& [slot, s] : slots_) ++s.loading;
+    around_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
+  }
+  for (auto& [slot, s] : slots_)
+    if (undeployed && s.models.erase(line.model) > 0) tell_slot(slot);
+  caf::anon_send(node_, deployment_log{{line}});
+  if (todo.over()) part_done(line.model);
+}
+
+void deployer::on_loaded(load_outcome& o) {
+  auto& slot = slots_.at(o.slot);
+  --slot.loading;
+  --loading_[o.model];
+  const auto& line = book_.at(o.model);
+  if (line.revision == o.revision) {
+    auto& todo = work_[o.model];
+    if (o.loaded) {
+      const auto& m = *o.loaded;
+      slot.models[o.model] = {o.model,        m.latency.alpha, m.latency.beta, line.definition.max_batch,
+                              m.memory_bytes, m.layers,        m.signature};
+    } else {
+      todo.problem = o.problem;
+      spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
+      if (line.revision == 0) around_.on_unusable(o.problem);
+    }
+    todo.slots.erase(o.slot.value);
+  }
+  if (slot.loading == 0) tell_slot(o.slot);
+  if (line.revision == o.revision && work_[o.model].over()) part_done(o.model);
+  if (line.wanted == deployment_state::undeployed && loading_[o.model] == 0) apply(line);
+}
+
+void deployer::tell_slot(slot_id slot) {
+  slot_ready s{slot, {around_.self, life_, role::gpu_worker, slot.value}, {}};
+  for (const auto& [id, m] : slots_.at(slot).models) s.models.push_back(m);
+  caf::anon_send(node_, std::move(s));
+}
+
+void deployer::on_idle(const model_idle& i) {
+  auto& todo = work_[i.model];
+  if (todo.revision != i.revision || todo.over()) return;
+  if (i.who.kind == role::gateway)
+    todo.gateway = false;
+  else
+    todo.slots.erase(i.who.index);
+  if (todo.over()) part_done(i.model);
+}
+
+void deployer::part_done(model_id model) {
+  const auto& todo = work_[model];
+  const deployment_part part{model, todo.revision, todo.problem};
+  parts_[model] = part;
+  progress_.done(around_.self, life_, part);
+  if (peers_.contains(scheduler_)) send(scheduler_, deployment_report{{part}});
+  review();
+}
+
+/// Whatever became possible: commands that waited for the log, the end of a retirement, answers.
+void deployer::review() {
+  if (std::exchange(reviewing_, true)) {
+    again_ = true;
+    return;
+  }
+  do {
+    again_ = false;
+    const bool may_decide = decides() && ready_to_decide();
+    if (may_decide)
+      for (const auto& h : std::exchange(held_, {})) decide_now(h.what, h.wait, h.reply);
+    std::vector<model_id> gone;
+    bool retiring = false;
+    for (const auto& [id, line] : book_.lines()) {
+      if (line.wanted != deployment_state::retiring || !decides()) continue;
+      retiring = true;
+      if (may_decide && progress_.complete(line)) gone.push_back(id);
+    }
+    for (const auto id : gone) publish(deployment{book_.retired(id)});
+    answer_waiters();
+    if (!may_decide && decides() && (retiring || !held_.empty())) wake_at(decide_at_);
+  } while (again_);
+  reviewing_ = false;
+}
+
+void deployer::answer_waiters() {
+  const auto now = around_.time.now();
+  std::vector<std::pair<answer, change_reply>> due;
+  auto next = never;
+  std::erase_if(waiters_, [&](waiter& w) {
+    const auto& line = book_.at(w.model);
+    auto so_far = progress_of(line);
+    const bool wants_it = w.wanted == deployment_state::deployed;
+    if (wants_it != (line.wanted == deployment_state::deployed)) {
+      so_far.ok = so_far.complete = false;
+      so_far.detail = "model '" + line.definition.name + "' was " +
+                      (wants_it ? "undeployed" : "deployed again") + " meanwhile";
+    }
+    if (so_far.ok && !so_far.complete && now < w.until) {
+      next = std::min(next, w.until);
+      return false;
+    }
+    due.emplace_back(std::move(w.reply), std::move(so_far));
+    return true;
+  });
+  for (auto& [reply, how] : due) reply(std::move(how));
+  if (next != never) wake_at(next);
+}
+
+void deployer::wake_at(time_point t) { around_.wake(caf::actor_cast<caf::actor>(self_), t); }
+
+}  // namespace troupe

@@ -1,0 +1,145 @@
+// deployer: one per node. Keeps the log of deployments and sees to it that its node does its part: on workers
+// models are loaded and let go, on gateways and the scheduler the node actor opens and closes them. That of
+// the scheduler's node takes the commands and writes the log; the others pass commands on to it.
+//
+// The log lives as long as one node that knows it. A scheduler that starts again learns it back from the
+// others: it decides nothing before it has heard all of them, or has waited for three node timeouts.
+#pragma once
+#include <caf/typed_event_based_actor.hpp>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/caf_types.hpp"
+#include "actors/control_lane.hpp"
+#include "actors/host.hpp"
+#include "actors/model_loader.hpp"
+#include "actors/supervision.hpp"
+#include "messages/cluster.hpp"
+#include "policies/deployment_book.hpp"
+#include "policies/deployment_progress.hpp"
+
+namespace troupe {
+
+class deployer {
+ public:
+  using handle = deployer_protocol;
+  static constexpr const char* name = "deployer";
+
+  /// What a text comes to mean as a model.
+  struct model_reading {
+    model_spec definition;
+    std::string problem;  ///< not empty: it is none
+  };
+
+  /// All references outlive the actor.
+  struct surroundings {
+    const cluster_spec& cluster;
+    node_id self;
+    const clock& time;
+    control_lane& control;
+    model_loader& devices;  ///< used on workers only
+    std::function<model_reading(const std::string& text)> read_model;
+    wake_service wake;
+    std::function<void()> begin_drain;             ///< as SIGTERM does
+    std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
+    on_broken broken;
+  };
+
+  deployer(handle::pointer self, surroundings s);
+  handle::behavior_type make_behavior();
+
+ private:
+  using answer = std::function<void(change_reply)>;
+  using change = std::function<deployment_book::decision()>;
+
+  /// A command that is not answered yet because its `wait` is not over.
+  struct waiter {
+    model_id model;
+    deployment_state wanted;
+    time_point until;
+    answer reply;
+  };
+  /// A command that another node's deployer is to answer.
+  struct passed_on {
+    node_id to;
+    uint64_t token;
+    answer reply;
+  };
+  struct held {
+    change what;
+    duration wait;
+    answer reply;
+  };
+  /// What this node still has to do for a model.
+  struct work {
+    uint64_t revision = 0;
+    std::set<uint32_t> slots;  ///< that have not answered
+    bool gateway = false;      ///< has not answered
+    std::string problem;
+    bool over() const { return slots.empty() && !gateway; }
+  };
+
+  struct slot_state {
+    std::map<model_id, model_ready> models;
+    size_t loading = 0;  ///< loads that have not answered
+  };
+
+  // commands
+  template <class Command>
+  caf::result<change_reply> on_command(const Command& c);
+  void carry_out(const deploy& c, answer reply);
+  void carry_out(const redeploy& c, answer reply);
+  void carry_out(const undeploy& c, answer reply);
+  void carry_out(const drain_node& c, answer reply);
+  template <class Command>
+  void pass_on(node_id to, Command c, answer reply);
+  std::string still_leaving(const std::string& model) const;
+  void decide(change what, duration wait, answer reply);
+  void decide_now(const change& what, duration wait, const answer& reply);
+  change_reply progress_of(const deployment& line) const;
+  bool ready_to_decide() const;
+
+  // the log and its parts
+  void on_frame(const control_frame& f);
+  void on_peer(const peer_change& p);
+  void on_reborn(incarnation life);
+  void publish(const deployment& line);
+  void apply(const deployment& line);
+  void on_loaded(load_outcome& o);
+  void on_idle(const model_idle& i);
+  void part_done(model_id model);
+  void tell_slot(slot_id slot);
+  void review();
+  void answer_waiters();
+  void wake_at(time_point t);
+
+  bool decides() const { return scheduler_ == around_.self; }
+  const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
+  template <class M>
+  void send(node_id to, M&& m);
+
+  handle::pointer self_;
+  surroundings around_;
+  node_protocol node_;
+  node_id scheduler_;
+  incarnation life_;
+  deployment_book book_;
+  deployment_progress progress_;
+  std::map<node_id, incarnation> peers_;  ///< that are up
+  std::set<node_id> heard_;               ///< whose log was heard since this process began
+  time_point decide_at_ = never;          ///< at the latest
+  std::map<model_id, work> work_;
+  std::map<model_id, deployment_part> parts_;  ///< done
+  std::map<slot_id, slot_state> slots_;        ///< of this node
+  std::map<model_id, size_t> loading_;         ///< slots that have not answered yet
+  std::vector<held> held_;
+  std::vector<waiter> waiters_;
+  std::map<uint64_t, passed_on> passed_on_;
+  uint64_t next_token_ = 1;
+  bool reviewing_ = false, again_ = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+// The KServe model repository extension of a gateway: loading and unloading models over HTTP. A client can
+// name only models that the log of deployments knows, or files below the directory that the cluster file
+// allows.
+#pragma once
+#include <caf/fwd.hpp>
+#include <functional>
+#include <string>
+
+#include "actors/caf_types.hpp"
+#include "transport/http_router.hpp"
+
+namespace troupe {
+
+class repository_api {
+ public:
+  /// A model's definition as the deployer takes it, or what is wrong with it.
+  struct reading {
+    std::string definition;
+    std::string problem;  ///< not empty: it is none
+  };
+  struct parts {
+    caf::actor_system& system;
+    deployer_protocol deployments;
+    /// `json`: the keys of a [[model]] table, for the model of this name.
+    std::function<reading(const std::string& name, const std::string& json)> read_config;
+    duration patience = 50s;  ///< for a change to be done everywhere
+  };
+  explicit repository_api(parts p) : parts_(std::move(p)) {}
+
+  /// POST /v2/repository/models/{model}/load and /unload. The router does not outlive this.
+  void add_to(http_router& router);
+
+ private:
+  void load(const http_request& request, const std::string& model, http_reply reply);
+  void unload(const std::string& model, http_reply reply);
+  template <class Change>
+  void ask(Change c, http_reply reply);
+
+  parts parts_;
+};
+
+}  // namespace troupe

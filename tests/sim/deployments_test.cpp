@@ -1,0 +1,126 @@
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+using change = change_event::kind;
+constexpr node_id head{0}, door{1}, left{2}, right{3};
+
+struct scenario {
+  cluster_spec cluster = small_cluster();
+  workload_spec workload = small_workload(cluster);
+
+  /// A fourth model, which is asked for from then on.
+  scenario& deploy(duration at) {
+    auto m = cluster.models[1];
+    m.name = "late";
+    workload.changes.push_back({change::deploy, at, m, {}, {}});
+    model_load l;
+    l.model = model_id{static_cast<uint32_t>(workload.models.size())};
+    l.rate_rps = 80;
+    l.from = at;
+    l.slo = m.slo;
+    l.latency = m.latency;
+    workload.models.push_back(l);
+    return *this;
+  }
+  scenario& tell(change what, duration at, const char* name) {
+    model_spec m;
+    m.name = name;
+    workload.changes.push_back({what, at, m, {}, {}});
+    return *this;
+  }
+  scenario& drain(duration at, node_id node, duration back_after) {
+    workload.changes.push_back({change::drain, at, {}, node, back_after});
+    return *this;
+  }
+  world_result run(uint64_t seed, double hang_up = 0) {
+    auto r = sim::run(cluster, workload, {.seed = seed, .hang_up = hang_up});
+    const auto why = told(r, seed);
+    CHECK_MESSAGE(r.violations.empty(), why);
+    return r;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a model that is deployed is served, one that is undeployed is refused, and no request fails") {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto r = scenario{}
+                       .deploy(500ms)
+                       .tell(change::undeploy, 1s, "quick")
+                       .tell(change::undeploy, 1500ms, "late")
+                       .run(seed);
+    const auto& late = r.models[3];
+    CHECK(late.of(fate::finished) > 50);
+    CHECK(late.of(fate::refused) > 10);
+    CHECK(late.of(fate::failed) + late.of(fate::dropped) <= 3);
+    CHECK(r.devices[3].batches > 0);
+    CHECK(r.models[0].of(fate::refused) > 100);
+    CHECK(r.models[0].of(fate::finished) > 100);
+    CHECK(r.models[1].of(fate::finished) > 140);
+  }
+}
+
+TEST_CASE("a model comes back as it was") {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto r = scenario{}
+                       .tell(change::undeploy, 300ms, "slow")
+                       .tell(change::redeploy, 600ms, "slow")
+                       .tell(change::undeploy, 900ms, "slow")
+                       .tell(change::redeploy, 1s, "slow")
+                       .run(seed);
+    CHECK(r.models[1].of(fate::refused) > 10);
+    CHECK(r.models[1].of(fate::finished) > 80);
+  }
+}
+
+TEST_CASE("nodes that drain one after the other lose no request") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto r =
+        scenario{}.drain(300ms, left, 100ms).drain(800ms, right, 100ms).drain(1200ms, door, 200ms).run(seed);
+    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
+    CHECK(r.total.of(fate::finished) > 450);
+  }
+}
+
+TEST_CASE("a scheduler that drains first answers all that it has, even over a slow link") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    scenario s;
+    s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, door, 20ms});
+    const auto r = s.drain(700ms, head, 200ms).run(seed);
+    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
+    CHECK(r.total.of(fate::finished) > 200);
+  }
+}
+
+TEST_CASE("what was deployed outlives the scheduler, and every other node") {
+  for (const auto node : {head, door, left}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      scenario s;
+      s.workload.faults.push_back({fault_kind::restart, 700ms, 100ms, node, node});
+      s.workload.warmup = 1500ms;
+      const auto r = s.tell(change::undeploy, 200ms, "rare").deploy(300ms).run(seed);
+      const auto& late = r.models[3];
+      CHECK(late.of(fate::finished) > late.offered * 9 / 10);
+      CHECK(r.models[2].of(fate::refused) == r.models[2].offered);
+    }
+  }
+}
+
+TEST_CASE("whatever goes wrong while models and nodes come and go, all invariants hold") {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    scenario s;
+    s.workload.random_faults.count = 3;
+    for (size_t k = 0; k < fault_kind_count; ++k)
+      s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    s.deploy(duration{seed * 7'000'000})
+        .tell(change::undeploy, 800ms, "quick")
+        .drain(900ms, node_id{static_cast<uint32_t>(seed % 4)}, 150ms)
+        .tell(change::redeploy, 1200ms, "quick")
+        .tell(change::undeploy, 1500ms, "late")
+        .run(seed, 0.02);
+  }
+}

@@ -1,0 +1,92 @@
+#include "tools/device_rack.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "gpu/cpu_device.hpp"
+#include "gpu/emulated_device.hpp"
+#include "gpu/onnx/model.hpp"
+
+namespace troupe {
+namespace {
+
+/// An emulated device reads no file, so it is told what the file says of shapes.
+model_source source_of(const model_spec& m, device_kind kind) {
+  model_source s;
+  s.name = m.name;
+  s.path = m.path;
+  s.latency = m.latency;
+  s.max_batch = m.max_batch;
+  if (!m.path.empty() && kind == device_kind::emulated) {
+    s.signature = onnx::model::load(m.path)->signature();
+  } else if (m.path.empty()) {
+    s.signature.inputs = {{"input", data_type::uint8, {m.input_bytes}}};
+    s.signature.outputs = {{"output", data_type::uint8, {m.output_bytes}}};
+  }
+  return s;
+}
+
+}  // namespace
+
+device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock& time,
+                         std::function<void(slot_id)> ready)
+    : cluster_(cluster) {
+  auto library = std::make_shared<model_library>();
+  for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
+    const auto& s = cluster.slots[i];
+    if (s.node != self) continue;
+    if (s.kind == device_kind::emulated) {
+      const char* abort_on = std::getenv("TROUPE_TEST_ABORT_ON");
+      devices_[slot_id{i}] =
+          std::make_unique<emulated_device>(emulated_options{s.jitter, i, abort_on ? abort_on : ""});
+    } else {
+      devices_[slot_id{i}] = std::make_unique<cpu_device>(
+          time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});
+    }
+  }
+  thread_ = std::thread([this] { loop(); });
+}
+
+device_rack::~device_rack() { stop_loading(); }
+
+void device_rack::load(const deployment& line, std::function<void(load_outcome)> told) {
+  std::lock_guard lock(mutex_);
+  jobs_.push_back({line, std::move(told)});
+  wake_.notify_one();
+}
+
+void device_rack::stop_loading() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void device_rack::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    if (stopping_) return;
+    const auto next = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    run(next);
+    lock.lock();
+  }
+}
+
+void device_rack::run(const job& j) {
+  for (auto& [slot, device] : devices_) {
+    load_outcome out{slot, j.line.model, j.line.revision, {}, {}};
+    try {
+      out.loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));
+    } catch (const std::exception& e) {
+      out.problem = e.what();
+    }
+    j.told(std::move(out));
+  }
+}
+
+}  // namespace troupe

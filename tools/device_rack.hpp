@@ -1,0 +1,49 @@
+// The devices of one real node, and the thread that loads models onto them.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "actors/model_loader.hpp"
+#include "messages/cluster.hpp"
+
+namespace troupe {
+
+class device_rack final : public model_loader {
+ public:
+  /// `ready(slot)` is called from a device's thread when there is something to poll. `cluster` and `time`
+  /// outlive the rack.
+  device_rack(const cluster_spec& cluster, node_id self, const clock& time,
+              std::function<void(slot_id)> ready);
+  ~device_rack() override;
+
+  device& at(slot_id slot) { return *devices_.at(slot); }
+  void load(const deployment& line, std::function<void(load_outcome)> told) override;
+
+  /// Waits for the load that is under way; nothing is told afterwards.
+  void stop_loading();
+  /// Waits for batches that run, and ends the devices.
+  void clear() { devices_.clear(); }
+
+ private:
+  struct job {
+    deployment line;
+    std::function<void(load_outcome)> told;
+  };
+  void loop();
+  void run(const job& j);
+
+  const cluster_spec& cluster_;
+  std::map<slot_id, std::unique_ptr<device>> devices_;
+  std::mutex mutex_;  // guards the rest
+  std::condition_variable wake_;
+  std::deque<job> jobs_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe
