@@ -16,6 +16,7 @@
 #include "tools/bench_schedule.hpp"
 #include "tools/bench_serve.hpp"
 #include "tools/bench_simulate.hpp"
+#include "tools/change_models.hpp"
 #include "tools/check_config.hpp"
 #include "tools/infer_file.hpp"
 #include "tools/load_client.hpp"
@@ -112,6 +113,67 @@ void add_certs(CLI::App& app, job& chosen) {
       ->capture_default_str();
   certs->add_flag("--json", c->json, "Print one JSON document");
   certs->callback([c, &chosen] { chosen = [c] { return make_certs(*c); }; });
+}
+
+void add_changes(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file, name;
+    model_options model;
+    change_options how;
+  };
+  auto a = std::make_shared<arguments>();
+  const auto common = [a](CLI::App& to) {
+    to.add_option("cluster", a->file, "Cluster file")->required();
+    to.add_option("--wait", a->how.wait_s, "Return when it is done, at the latest after so many seconds")
+        ->expected(0, 1)
+        ->default_str("60");
+    to.add_flag("--json", a->how.json, "Print one JSON document");
+  };
+
+  auto* deploy = command(app, "deploy", "Serve one more model",
+                         "troupe deploy cluster.toml --name mlp2 --source mlp.onnx --slo-ms 50 --wait");
+  common(*deploy);
+  deploy->add_option("--file", a->model.file, "TOML file with the keys of a [[model]] table");
+  const auto key = [a, deploy](const char* flag, const char* name, bool text, const char* what) {
+    deploy->add_option_function<std::string>(
+        flag,
+        [a, name, text](const std::string& value) {
+          a->model.keys.emplace_back(name, text ? in_quotes(value) : value);
+        },
+        what);
+  };
+  key("--name", "name", true, "Of the model, part of its URL");
+  key("--source", "source", true, "ONNX file");
+  key("--slo-ms", "slo_ms", false, "Latency objective");
+  key("--max-batch", "max_batch", false, "The largest batch, in rows");
+  key("--profile", "profile", false, "'{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
+  key("--input-bytes", "input_bytes", false, "A row, for emulated models without a source");
+  key("--output-bytes", "output_bytes", false, "Likewise");
+  deploy->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) { return deploy_model(c, a->model, a->how); });
+    };
+  });
+
+  auto* undeploy = command(app, "undeploy", "Serve a model no more; what was accepted is still answered",
+                           "troupe undeploy cluster.toml mlp2 --wait");
+  common(*undeploy);
+  undeploy->add_option("model", a->name, "Its name")->required();
+  undeploy->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) { return undeploy_model(c, a->name, a->how); });
+    };
+  });
+
+  auto* drain = command(app, "drain", "Let a node finish what it has and leave; its process ends",
+                        "troupe drain cluster.toml worker --wait");
+  common(*drain);
+  drain->add_option("node", a->name, "Its name")->required();
+  drain->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) { return drain_one(c, a->name, a->how); });
+    };
+  });
 }
 
 void add_load(CLI::App& app, job& chosen) {
@@ -252,6 +314,7 @@ int main(int argc, char** argv) {
   job chosen;
   add_cluster_commands(app, chosen);
   add_certs(app, chosen);
+  add_changes(app, chosen);
   add_load(app, chosen);
   add_model_commands(app, chosen);
   add_simulate(app, chosen);

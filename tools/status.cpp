@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -42,19 +43,26 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
   }
   fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
              "finished", "dropped", "failed", "queued", "mean batch");
-  for (const auto& m : cluster.models) {
+  std::vector<std::string> models;
+  for (const auto& m : cluster.models) models.push_back(m.name);
+  for (const auto& n : doc["nodes"])
+    for (const auto& m : n.value("models", nlohmann::json::array()))
+      if (const auto name = m["name"].get<std::string>();
+          std::find(models.begin(), models.end(), name) == models.end())
+        models.push_back(name);
+  for (const auto& m : models) {
     double accepted = 0, finished = 0, dropped = 0, failed = 0, queued = 0, slots = 0, batches = 0, rows = 0;
     for (const auto& n : doc["nodes"]) {
-      accepted += value_of(n, "troupe_requests_accepted_total", {{"model", m.name}});
-      finished += value_of(n, "troupe_requests_finished_total", {{"model", m.name}});
-      dropped += value_of(n, "troupe_requests_dropped_total", {{"model", m.name}});
-      failed += value_of(n, "troupe_requests_failed_total", {{"model", m.name}});
-      queued += value_of(n, "troupe_queue_requests", {{"model", m.name}});
-      slots += value_of(n, "troupe_queue_slots", {{"model", m.name}});
-      batches += value_of(n, "troupe_batches_total", {{"model", m.name}});
-      rows += value_of(n, "troupe_batched_rows_total", {{"model", m.name}});
+      accepted += value_of(n, "troupe_requests_accepted_total", {{"model", m}});
+      finished += value_of(n, "troupe_requests_finished_total", {{"model", m}});
+      dropped += value_of(n, "troupe_requests_dropped_total", {{"model", m}});
+      failed += value_of(n, "troupe_requests_failed_total", {{"model", m}});
+      queued += value_of(n, "troupe_queue_requests", {{"model", m}});
+      slots += value_of(n, "troupe_queue_slots", {{"model", m}});
+      batches += value_of(n, "troupe_batches_total", {{"model", m}});
+      rows += value_of(n, "troupe_batched_rows_total", {{"model", m}});
     }
-    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}\n", m.name, slots, accepted, finished,
+    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}\n", m, slots, accepted, finished,
                dropped, failed, queued, batches > 0 ? rows / batches : 0.0);
   }
 }

@@ -1,0 +1,107 @@
+#include "tools/change_models.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "config/cluster_file.hpp"
+#include "config/setting.hpp"
+#include "config/text_file.hpp"
+#include "messages/json.hpp"
+#include "tools/control_client.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int done = 0, failed = 1, bad_input = 2;
+
+duration as_duration(double seconds) { return from_ms(seconds * 1e3); }
+
+int tell(bool good, bool complete, uint64_t revision, const std::string& detail, bool json) {
+  if (json)
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"ok", good}, {"complete", complete}, {"revision", revision}, {"detail", detail}}
+            .dump());
+  else
+    fmt::print(good ? stdout : stderr, "troupe: {}\n", detail);
+  return good ? done : failed;
+}
+
+template <class Change>
+int change(const cluster_spec& cluster, const Change& c, duration wait, const change_options& options) {
+  const auto& node = cluster.nodes[scheduler_of(cluster).value];
+  control_client client(cluster);
+  // A scheduler that has just started decides only after three node timeouts.
+  const auto patience =
+      std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);
+  const auto said = client.ask(node, command{1, Change::type_name, to_json(c).dump()}, patience);
+  if (!said.ok)
+    return tell(false, false, 0, fmt::format("node '{}': {}", node.name, said.body), options.json);
+  const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
+  const bool in_time = wait <= duration{} || r.complete;
+  const auto late = r.ok && !in_time ? fmt::format("; not done within {} s", to_seconds(wait)) : "";
+  return tell(r.ok && in_time, r.complete, r.revision, r.detail + late, options.json);
+}
+
+}  // namespace
+
+int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options) {
+  std::string text, name = "command line";
+  auto directory = std::filesystem::current_path();
+  if (!model.file.empty()) {
+    auto read = read_text_file(model.file);
+    if (!read.error.empty()) {
+      fmt::print(stderr, "{}: {}\n", model.file, read.error);
+      return bad_input;
+    }
+    text = std::move(read.content);
+    name = model.file;
+    directory = std::filesystem::absolute(model.file).parent_path();
+  }
+  for (const auto& [key, value] : model.keys) text += fmt::format("{} = {}\n", key, value);
+  const auto reading = read_model_text(text, name, cluster, directory);
+  for (const auto& p : reading.problems)
+    fmt::print(stderr, "{}\n", model.file.empty() ? "troupe: " + p.text : to_string(p));
+  if (!reading.ok()) return bad_input;
+  const auto wait = as_duration(options.wait_s);
+  return change(cluster, deploy{1, to_toml(reading.effective), wait}, wait, options);
+}
+
+int undeploy_model(const cluster_spec& cluster, const std::string& model, const change_options& options) {
+  const auto wait = as_duration(options.wait_s);
+  return change(cluster, undeploy{1, model, wait}, wait, options);
+}
+
+int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options) {
+  const node_spec* found = nullptr;
+  for (const auto& n : cluster.nodes)
+    if (n.name == node) found = &n;
+  if (found == nullptr) {
+    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", node);
+    return bad_input;
+  }
+  control_client client(cluster);
+  const auto said = client.ask(*found, command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
+                               std::chrono::seconds(10));
+  if (!said.ok) return tell(false, false, 0, fmt::format("node '{}': {}", node, said.body), options.json);
+  const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
+  if (!r.ok || options.wait_s <= 0) return tell(r.ok, false, 0, r.detail, options.json);
+  const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
+  const auto is_there = [&] {
+    const auto status = client.ask(*found, command{2, "status", ""});
+    return status.ok || !status.body.starts_with("nobody answers");
+  };
+  while (is_there()) {
+    if (std::chrono::steady_clock::now() > end)
+      return tell(false, false, 0, fmt::format("{}; it is still there after {} s", r.detail, options.wait_s),
+                  options.json);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return tell(true, true, 0, fmt::format("node '{}' has left", node), options.json);
+}
+
+}  // namespace troupe

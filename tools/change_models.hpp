@@ -1,0 +1,28 @@
+// `troupe deploy`, `undeploy` and `drain`: what a running cluster serves, and on which nodes.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/cluster.hpp"
+
+namespace troupe {
+
+struct change_options {
+  double wait_s = 0;  ///< 0: return once the change is accepted
+  bool json = false;
+};
+
+/// A model, from a file with the keys of a [[model]] table or from keys given one by one.
+struct model_options {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> keys;  ///< key, TOML value
+};
+
+/// All return 0 if it was accepted (with a wait: done), 1 if not, 2 for bad input, and print one line, or one
+/// JSON document.
+int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options);
+int undeploy_model(const cluster_spec& cluster, const std::string& model, const change_options& options);
+int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options);
+
+}  // namespace troupe
