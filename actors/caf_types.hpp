@@ -11,7 +11,7 @@
 
 #include "actors/events.hpp"
 #include "actors/model_loader.hpp"
-#include "actors/shell.hpp"
+#include "actors/shell_group.hpp"
 #include "messages/caf_types.hpp"
 
 namespace troupe {
@@ -25,6 +25,7 @@ struct delivery {
 
 struct group_report {
   std::vector<address> actors;
+  std::vector<actor_figures> figures;
   std::vector<metric> metrics;
   size_t unfinished = 0;
   std::vector<node_id> busy_with;  ///< who must not leave before them
@@ -33,6 +34,14 @@ struct group_report {
 /// To a host: call `reply`, on the host's thread.
 struct report_query {
   std::function<void(group_report)> reply;
+};
+
+/// To a host: let the actor `to` do this and call `reply` with its answer, on the host's thread. To a node
+/// actor or metrics: the same, `to` being themselves.
+struct command_query {
+  address to;
+  command what;
+  std::function<void(command_reply)> reply;
 };
 
 /// On the control lane. `from.life` and `to.life` are what the sender knows.
@@ -89,6 +98,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_actors, caf::id_block::troupe::end)
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::control_frame))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::delivery))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::report_query))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::command_query))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::group_report))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_synchronised))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
@@ -107,6 +117,7 @@ CAF_END_TYPE_ID_BLOCK(troupe_actors)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::report_query)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_query)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::group_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_synchronised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
@@ -127,10 +138,12 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
                                        caf::reacts_to<slot_ready>,         // what a slot of this node has
                                        caf::reacts_to<deployment_log>,     // from the deployer: so it is now
                                        caf::reacts_to<peer_synchronised>,  // from the data lane
-                                       caf::reacts_to<peer_lost>,     // likewise, or from the control lane
-                                       caf::reacts_to<group_report>,  // from the hosts
-                                       caf::reacts_to<wake_atom>,     // time has passed
-                                       caf::reacts_to<drain_atom>>;   // finish and leave
+                                       caf::reacts_to<peer_lost>,      // likewise, or from the control lane
+                                       caf::reacts_to<group_report>,   // from the hosts
+                                       caf::reacts_to<report_query>,   // from the metrics
+                                       caf::reacts_to<command_query>,  // from the console
+                                       caf::reacts_to<wake_atom>,      // time has passed
+                                       caf::reacts_to<drain_atom>>;    // finish and leave
 
 /// What a deployer (deployer.hpp) takes.
 using deployer_protocol =
@@ -139,6 +152,7 @@ using deployer_protocol =
                      caf::reacts_to<peer_change>, caf::reacts_to<reborn>,  // from the node actor
                      caf::reacts_to<load_outcome>,                         // from the loader
                      caf::reacts_to<model_idle>,                           // from a shell
+                     caf::reacts_to<report_query>,                         // from the metrics
                      caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
                      caf::replies_to<redeploy>::with<change_reply>,
                      caf::replies_to<undeploy>::with<change_reply>,

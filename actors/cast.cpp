@@ -160,9 +160,11 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.margin = cluster_.policy.margin;
   o.first_batch = (line.revision << 32) + 1;
   o.latency_given = m.latency != latency_model{};
-  return std::make_unique<model_queue>(
-      address{self_, lane_.life(), role::model_queue, line.model.value}, out, o,
-      make_batching(cluster_.policy.batching, cluster_.policy.shedding, parameters_of(cluster_, m)));
+  o.batching = cluster_.policy.batching;
+  o.shedding = cluster_.policy.shedding;
+  o.parameters = parameters_of(cluster_, m);
+  return std::make_unique<model_queue>(address{self_, lane_.life(), role::model_queue, line.model.value}, out,
+                                       o, make_batching(o.batching, o.shedding, o.parameters));
 }
 
 /// A queue serves until its model is undeployed: what retires still has requests in it.

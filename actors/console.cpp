@@ -4,7 +4,10 @@
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
-#include "messages/json.hpp"
+#include "actors/actor_name.hpp"
+#include "messages/command_schema.hpp"
+#include "messages/near.hpp"
+#include "messages/obey.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -12,66 +15,174 @@ namespace troupe {
 console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)) {}
 
 console::handle::behavior_type console::make_behavior() {
-  return {forgiving(this, &console::on_command), forgiving(this, &console::on_report)};
+  return {forgiving(this, &console::on_command), forgiving(this, &console::on_frame),
+          forgiving(this, &console::on_answer), forgiving(this, &console::on_report),
+          forgiving(this, &console::on_time)};
+}
+
+void console::on_answer(const command_reply& r, uint64_t number) {
+  if (!r.ok && r.body.empty()) return query(number);  // to say which actors there are
+  answer(number, r.ok, r.body);
+}
+
+void console::on_time(wake_atom, uint64_t number) {
+  const auto* o = find(number);
+  if (o == nullptr || o->patient) return;
+  const auto who = o->actor.empty() ? "the actors of the node" : "'" + o->actor + "'";
+  answer(number, false, who + " did not answer within 2 s: the node is down, frozen or very busy");
 }
 
 caf::result<command_reply> console::on_command(const command& c) {
-  if (c.verb == deploy::type_name) return pass_on<deploy>(c);
-  if (c.verb == redeploy::type_name) return pass_on<redeploy>(c);
-  if (c.verb == undeploy::type_name) return pass_on<undeploy>(c);
-  if (c.verb == drain_node::type_name) return pass_on<drain_node>(c);
-  if (c.verb != "status")
-    return command_reply{
-        c.token, false,
-        "unknown command '" + c.verb + "'; this node knows: status, deploy, redeploy, undeploy, drain_node"};
-  if (asked_.size() >= max_asked)
-    return command_reply{c.token, false, "this node answers other commands; try again"};
   auto promise = self_->make_response_promise<command_reply>();
-  const auto number = ++last_;
-  asked_.push_back({number, c.token, promise});
-  const handle me{self_};
-  caf::anon_send(facts_.metrics,
-                 report_query{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }});
+  begin(c, promise);
   return promise;
 }
 
-/// To the deployer, whose answer is the body.
-template <class Change>
-caf::result<command_reply> console::pass_on(const command& c) {
-  Change change;
+void console::on_frame(const control_frame& f) {
+  if (f.body.match_elements<command>()) return begin(f.body.get_as<command>(0), f.from);
+  if (!f.body.match_elements<command_reply>()) return;
+  const auto& r = f.body.get_as<command_reply>(0);
+  answer(r.token, r.ok, r.body);
+}
+
+void console::begin(const command& c, requester who) {
+  const bool from_console = std::holds_alternative<address>(who);
+  const auto number = ++last_;
+  open_.push_back({number, c.token, std::move(who), c.verb, {}});
+  const auto refuse = [&](std::string why) {
+    ++refused_;
+    answer(number, false, std::move(why));
+  };
+  if (open_.size() > most_open) return refuse("too many commands are under way at this node; try again");
+  if (c.argument.size() > longest_command) return refuse("the command is too long");
+  self_->delayed_send(self_, patience, wake_atom_v, number);
+  if (c.verb == "status" || c.verb == "actors") return query(number);
+  if (c.verb == "ask" || c.verb == "tell") return give_order(c, number, from_console);
+  if (command_schema(role::deployer).contains(c.verb)) return to_deployer(c, number);
+  refuse("unknown command '" + c.verb +
+         "'; this node knows: status, actors, ask, tell, deploy, redeploy, undeploy, drain_node");
+}
+
+/// Its answer is the body; it comes when the command's `wait` is over.
+void console::to_deployer(const command& c, uint64_t number) {
+  find(number)->patient = true;
+  const auto pass_on = [&]<class Change>(std::type_identity<Change>) {
+    if (c.verb != Change::type_name) return;
+    self_->request(facts_.deployments, caf::infinite, message_of<Change>(c))
+        .then([this, number](const change_reply& r) { answer(number, true, text_of(to_json(r))); },
+              [this, number](const caf::error&) { answer(number, false, "the node is ending"); });
+  };
   try {
-    change = from_json<Change>(nlohmann::json::parse(c.argument));
-  } catch (const std::exception& e) {
-    return command_reply{c.token, false, e.what()};
+    pass_on(std::type_identity<deploy>{});
+    pass_on(std::type_identity<redeploy>{});
+    pass_on(std::type_identity<undeploy>{});
+    pass_on(std::type_identity<drain_node>{});
+  } catch (const json_error& e) {
+    answer(number, false, e.what());
   }
-  auto promise = self_->make_response_promise<command_reply>();
-  self_->request(facts_.deployments, caf::infinite, std::move(change))
-      .then(
-          [promise, token = c.token](const change_reply& r) mutable {
-            promise.deliver(command_reply{token, true, to_json(r).dump()});
-          },
-          [promise, token = c.token](const caf::error&) mutable {
-            promise.deliver(command_reply{token, false, "the node is ending"});
-          });
-  return promise;
+}
+
+std::variant<console::order, std::string> console::read_order(const command& c) const {
+  const auto j = nlohmann::json::parse(c.argument, nullptr, false);
+  const auto text = [&](const char* key) {
+    return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
+  };
+  order out{{}, text("actor"), {0, text("type"), {}}};
+  if (out.actor.empty() || out.what.verb.empty())
+    return c.verb + R"(: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
+  if (j.contains("fields")) out.what.argument = text_of(j["fields"]);
+  const auto to = parse_actor_name(out.actor, facts_.cluster, [&](std::string_view model) {
+    const auto e = facts_.models.find(model);
+    return e ? std::optional(e->model) : std::nullopt;
+  });
+  if (const auto* problem = std::get_if<std::string>(&to)) return *problem;
+  out.to = std::get<address>(to);
+  if (auto problem = problem_with(out.to.kind, out.what); !problem.empty()) return problem;
+  return out;
+}
+
+void console::give_order(const command& c, uint64_t number, bool from_console) {
+  auto read = read_order(c);
+  if (const auto* problem = std::get_if<std::string>(&read)) return answer(number, false, *problem);
+  auto& [to, actor, what] = std::get<order>(read);
+  find(number)->actor = actor;
+  find(number)->patient = to.kind == role::deployer;
+  if (to.node != facts_.self) {
+    if (from_console) return answer(number, false, "that actor is on yet another node");
+    auto body = c;
+    body.token = number;
+    return facts_.control.send({me(), {to.node, {}, role::console, 0}, caf::make_message(std::move(body))});
+  }
+  const handle self{self_};
+  const bool wait = c.verb == "ask";
+  const auto reply = [self, number, wait](command_reply r) {
+    if (wait) caf::anon_send(self, std::move(r), number);
+  };
+  if (to.kind == role::console) {
+    const auto r = obey(console_commands{}, what, [&](const get_state&) {
+      return console_state{static_cast<uint32_t>(open_.size()), most_open, answered_, refused_};
+    });
+    return answer(number, r.ok, r.body);
+  }
+  if (to.kind == role::deployer)
+    to_deployer(what, number);
+  else if (const auto other = facts_.others.find(to.kind); other != facts_.others.end())
+    other->second({to, std::move(what), reply});
+  else if (!facts_.office.ask(to, std::move(what), reply))
+    return query(number);  // to say which actors there are
+  if (!wait) answer(number, true, "{}");
+}
+
+void console::query(uint64_t number) {
+  const handle self{self_};
+  caf::anon_send(facts_.metrics, report_query{[self, number](group_report r) {
+                   caf::anon_send(self, std::move(r), number);
+                 }});
 }
 
 void console::on_report(const group_report& r, uint64_t number) {
-  const auto it =
-      std::find_if(asked_.begin(), asked_.end(), [&](const asked& a) { return a.number == number; });
-  if (it == asked_.end()) return;
+  const auto* o = find(number);
+  if (o == nullptr) return;
+  if (o->verb == "status") return answer(number, true, text_of(status_of(r)));
+  if (o->verb == "actors") return answer(number, true, text_of(actors_of(r)));
+  answer(number, false, no_such_actor(o->actor, r));
+}
+
+void console::answer(uint64_t number, bool ok, std::string body) {
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const open& o) { return o.number == number; });
+  if (it == open_.end()) return;
+  if (body.size() > longest_answer) {
+    ok = false;
+    body = "the answer is longer than " + std::to_string(longest_answer >> 20) + " MiB; ask for less";
+  }
+  command_reply r{it->token, ok, std::move(body)};
+  if (auto* tool = std::get_if<caf::typed_response_promise<command_reply>>(&it->who))
+    tool->deliver(std::move(r));
+  else
+    facts_.control.send({me(), std::get<address>(it->who), caf::make_message(std::move(r))});
+  ++answered_;
+  open_.erase(it);
+}
+
+console::open* console::find(uint64_t number) {
+  const auto it = std::find_if(open_.begin(), open_.end(), [&](const open& o) { return o.number == number; });
+  return it == open_.end() ? nullptr : &*it;
+}
+
+address console::me() const { return {facts_.self, incarnation{facts_.life()}, role::console, 0}; }
+
+nlohmann::json console::status_of(const group_report& r) const {
   nlohmann::json doc;
-  doc["node"] = facts_.node;
+  doc["node"] = facts_.cluster.nodes[facts_.self.value].name;
   doc["life"] = facts_.life();
   doc["ready"] = facts_.ready();
   doc["version"] = version;
-  doc["cluster_hash"] = facts_.cluster_hash;
+  doc["cluster_hash"] = facts_.cluster.hash;
   doc["models"] = nlohmann::json::array();
   for (const auto& m : facts_.models.all())
     doc["models"].push_back({{"name", m.name}, {"slots", m.slots}, {"slo_ms", to_ms(m.slo)}});
   doc["actors"] = nlohmann::json::array();
-  for (const auto& a : r.actors)
-    doc["actors"].push_back(std::string(to_string(a.kind)) + " " + std::to_string(a.index));
+  for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
   doc["unfinished"] = r.unfinished;
   doc["metrics"] = nlohmann::json::array();
   for (const auto& m : r.metrics) {
@@ -79,8 +190,40 @@ void console::on_report(const group_report& r, uint64_t number) {
     for (const auto& [key, value] : m.labels) labels[key] = value;
     doc["metrics"].push_back({{"name", m.name}, {"labels", labels}, {"value", m.value}});
   }
-  it->answer.deliver(command_reply{it->token, true, doc.dump()});
-  asked_.erase(it);
+  return doc;
+}
+
+nlohmann::json console::actors_of(const group_report& r) const {
+  auto rows = r.figures;
+  const auto waiting = self_->mailbox().size();
+  rows.push_back({me(), "serving", answered_, waiting, waiting});
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.name.kind, a.name.index) < std::pair(b.name.kind, b.name.index);
+  });
+  nlohmann::json doc{{"node", facts_.cluster.nodes[facts_.self.value].name}, {"life", facts_.life()}};
+  doc["actors"] = nlohmann::json::array();
+  const auto models = facts_.models.all();
+  for (const auto& a : rows) {
+    nlohmann::json row{{"name", actor_name(facts_.cluster, a.name)},
+                       {"kind", to_string(a.name.kind)},
+                       {"index", a.name.index},
+                       {"state", a.state},
+                       {"messages", a.messages},
+                       {"pending", a.pending},
+                       {"host_pending", a.host_pending}};
+    if (a.name.kind == role::model_queue)
+      for (const auto& m : models)
+        if (m.model.value == a.name.index) row["model"] = m.name;
+    doc["actors"].push_back(std::move(row));
+  }
+  return doc;
+}
+
+std::string console::no_such_actor(const std::string& actor, const group_report& r) const {
+  std::vector<std::string> names;
+  for (const auto& a : r.actors) names.push_back(actor_name(facts_.cluster, a));
+  std::vector<std::string_view> known(names.begin(), names.end());
+  return "there is no actor '" + actor + "'" + hint(actor, known);
 }
 
 }  // namespace troupe

@@ -1,56 +1,100 @@
-// console: one per node. Answers commands of the `troupe` tools, as JSON.
+// console: one per node. Takes the commands of the `troupe` tools, hands those for an actor of another node
+// to the console there, and answers with JSON. What it holds is bounded: commands under way, the time that
+// one may take, and the size of an answer.
+//
+// Verbs: "status", "actors" (of this node); "ask" and "tell", whose argument is
+// {"actor": NAME, "type": COMMAND, "fields": {...}}; and the commands of the deployer, whose argument are
+// their fields.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <variant>
 
 #include "actors/catalog.hpp"
+#include "actors/control_lane.hpp"
 #include "actors/metrics.hpp"
 #include "actors/supervision.hpp"
+#include "messages/cluster.hpp"
 
 namespace troupe {
 
 using console_protocol =
-    caf::typed_actor<caf::replies_to<command>::with<command_reply>,
-                     caf::reacts_to<group_report, uint64_t>>;  // answers a query of its own
+    caf::typed_actor<caf::replies_to<command>::with<command_reply>,  // from a tool
+                     caf::reacts_to<control_frame>,                  // from another console
+                     caf::reacts_to<command_reply, uint64_t>,        // from an actor of this node
+                     caf::reacts_to<group_report, uint64_t>,         // answers a query of its own
+                     caf::reacts_to<wake_atom, uint64_t>>;           // time is up
 
 class console {
  public:
   using handle = console_protocol;
   static constexpr const char* name = "console";
 
+  static constexpr size_t most_open = 64;             ///< commands under way; more are refused
+  static constexpr size_t longest_command = 1 << 20;  ///< bytes
+  static constexpr size_t longest_answer = 8 << 20;   ///< bytes
+  static constexpr auto patience = std::chrono::seconds(2);
+
+  /// Sends a command to an actor of this node that is no shell.
+  using messenger = std::function<void(command_query)>;
+
   struct facts {
-    std::string node;  ///< its name
-    std::string cluster_hash;
+    const cluster_spec& cluster;
+    node_id self;
     std::function<uint64_t()> life;
     std::function<bool()> ready;
     const catalog& models;
     metrics_protocol metrics;
     deployer_protocol deployments;
+    post_office& office;
+    control_lane& control;
+    std::map<role, messenger> others;  ///< the actors that are no shells, but for itself
   };
 
   console(handle::pointer self, facts f);
   handle::behavior_type make_behavior();
   /// After an exception: those who asked are told that there is no answer.
-  void forget() { asked_.clear(); }
+  void forget() { open_.clear(); }
 
  private:
-  static constexpr size_t max_asked = 64;  ///< commands under way; more are refused
-  struct asked {
+  using requester = std::variant<caf::typed_response_promise<command_reply>, address>;
+  struct open {
     uint64_t number;
     uint64_t token;
-    caf::typed_response_promise<command_reply> answer;
+    requester who;
+    std::string verb, actor;
+    bool patient = false;  ///< the answer comes in its own time
   };
+  struct order {  ///< what "ask" and "tell" say
+    address to;
+    std::string actor;
+    command what;
+  };
+
   caf::result<command_reply> on_command(const command& c);
-  template <class Change>
-  caf::result<command_reply> pass_on(const command& c);
+  void on_frame(const control_frame& f);
+  void on_answer(const command_reply& r, uint64_t number);
   void on_report(const group_report& r, uint64_t number);
+  void on_time(wake_atom, uint64_t number);
+  void begin(const command& c, requester who);
+  void to_deployer(const command& c, uint64_t number);
+  void give_order(const command& c, uint64_t number, bool from_console);
+  std::variant<order, std::string> read_order(const command& c) const;
+  void answer(uint64_t number, bool ok, std::string body);
+  void query(uint64_t number);
+  open* find(uint64_t number);
+  address me() const;
+  nlohmann::json status_of(const group_report& r) const;
+  nlohmann::json actors_of(const group_report& r) const;
+  std::string no_such_actor(const std::string& actor, const group_report& r) const;
 
   handle::pointer self_;
   facts facts_;
-  std::vector<asked> asked_;
-  uint64_t last_ = 0;
+  std::vector<open> open_;
+  uint64_t last_ = 0, answered_ = 0, refused_ = 0;
 };
 
 }  // namespace troupe

@@ -124,6 +124,10 @@ class door_actor final : public caf::event_based_actor {
         return;
       }
     }
+    if (f.to.kind == role::console) {  // commands travel on their own: they say nothing of a node's life
+      if (console_) caf::anon_send(console_, f);
+      return;
+    }
     auto& p = peers_[f.from.node.value];
     p.life = f.from.life;
     if (auto door = current_sender()) adopt(p, caf::actor_cast<caf::actor>(door));

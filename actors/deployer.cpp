@@ -34,11 +34,15 @@ deployer::handle::behavior_type deployer::make_behavior() {
             for (const auto& [id, line] : book_.lines()) apply(line);
             review();
           },
-          [this](const control_frame& f) { on_frame(f); },
+          [this](const control_frame& f) {
+            ++frames_;
+            on_frame(f);
+          },
           [this](const peer_change& p) { on_peer(p); },
           [this](const reborn& r) { on_reborn(r.life); },
           [this](load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
+          [this](const report_query& q) { q.reply(report()); },
           [this](wake_atom) { review(); },
           [this](const deploy& c) { return on_command(c); },
           [this](const redeploy& c) { return on_command(c); },
@@ -353,6 +357,15 @@ void deployer::answer_waiters() {
   });
   for (auto& [reply, how] : due) reply(std::move(how));
   if (next != never) wake_at(next);
+}
+
+group_report deployer::report() const {
+  group_report r;
+  const address me{around_.self, life_, role::deployer, 0};
+  const auto waiting = self_->mailbox().size();
+  r.actors.push_back(me);
+  r.figures.push_back({me, loading_.empty() ? "idle" : "loading", frames_, waiting, waiting});
+  return r;
 }
 
 void deployer::wake_at(time_point t) { around_.wake(caf::actor_cast<caf::actor>(self_), t); }

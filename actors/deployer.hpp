@@ -115,6 +115,7 @@ class deployer {
   void review();
   void answer_waiters();
   void wake_at(time_point t);
+  group_report report() const;
 
   bool decides() const { return scheduler_ == around_.self; }
   const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
@@ -140,6 +141,7 @@ class deployer {
   std::map<uint64_t, passed_on> passed_on_;
   uint64_t next_token_ = 1;
   bool reviewing_ = false, again_ = false;
+  uint64_t frames_ = 0;  ///< from other nodes so far
 };
 
 }  // namespace troupe

@@ -71,6 +71,12 @@ struct client_gone {
   request_id id;
 };
 
+/// arbiter → model queues, on their own node: the slot is granted no more, or again.
+struct slot_service {
+  slot_id slot;
+  bool in = true;
+};
+
 namespace detail {
 template <class Variant, class... More>
 struct extend;
@@ -82,7 +88,7 @@ struct extend<std::variant<Ts...>, More...> {
 
 using shell_message =
     detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
-                   client_request, client_gone, model_change, model_idle>::type;
+                   client_request, client_gone, model_change, model_idle, slot_service>::type;
 
 struct envelope {
   address from;

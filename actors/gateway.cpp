@@ -119,6 +119,8 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     }
     auto& f = it->second;
     give_back(f.asked.input);  // the worker has read it
+    f.batch = c.batch;
+    f.worker = worker;
     f.times = c.times;
     f.completed_at = now;
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
@@ -137,7 +139,6 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       continue;
     }
     f.output = r.output;
-    f.worker = worker;
     f.batch_rows = c.batch_rows;
     f.pulled = memory_.pull_buffer(r.output);
     memory_.pull(r.output, f.pulled, self_, r.id.value);
@@ -259,6 +260,7 @@ void gateway::settle(flight& f, outcome how, time_point now) {
     case outcome::fate::finished:
       ledger_.finish(model);
       models_[model.value].latency.add(how.latency);
+      models_[model.value].in_time += now <= f.asked.deadline;
       break;
     case outcome::fate::dropped:
       if (!planted(bug::miscount)) ledger_.drop(model, how.reason);
@@ -266,6 +268,8 @@ void gateway::settle(flight& f, outcome how, time_point now) {
     case outcome::fate::failed: ledger_.fail(model, how.error); break;
   }
   clients_.answer(f.asked.id, how);
+  if (traced_) [[unlikely]]
+    trace(f, how, now);
 }
 
 void gateway::give_back(const region_ref& region) {
@@ -309,16 +313,19 @@ void gateway::report(std::vector<metric>& out) const {
   }
   // A model that was changed under its name has had several ids; outside it is one.
   std::map<std::string, std::pair<fates, latency_histogram>> models;
+  std::map<std::string, uint64_t> in_time;
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < books.size() && i < models_.size(); ++i) {
     auto& [sum, latency] = models[models_[i].name];
     sum += books[i];
     latency.merge(models_[i].latency);
+    in_time[models_[i].name] += models_[i].in_time;
   }
   for (const auto& [name, said] : models) {
     const auto& [b, latency] = said;
     add("troupe_requests_accepted_total", {{"model", name}}, static_cast<double>(b.accepted), counter);
     add("troupe_requests_finished_total", {{"model", name}}, static_cast<double>(b.finished), counter);
+    add("troupe_requests_in_time_total", {{"model", name}}, static_cast<double>(in_time[name]), counter);
     for (size_t k = 1; k < drop_reason_count; ++k)
       add("troupe_requests_dropped_total",
           {{"model", name}, {"reason", std::string(to_string(static_cast<drop_reason>(k)))}},

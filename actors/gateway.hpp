@@ -2,6 +2,7 @@
 // outputs, answers clients, gives up what got no answer in time.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -9,8 +10,10 @@
 
 #include "actors/memory_port.hpp"
 #include "actors/shell.hpp"
+#include "messages/commands.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
+#include "policies/ring.hpp"
 #include "policies/tenant_limits.hpp"
 
 namespace troupe {
@@ -60,6 +63,8 @@ class gateway final : public shell {
   void on_time(time_point now) override;
   time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override;
   size_t unfinished() const override { return flights_.size(); }
   void busy_with(std::vector<node_id>& out) const override {
     if (!flights_.empty()) out.push_back(options_.scheduler);
@@ -76,6 +81,7 @@ class gateway final : public shell {
     bool open = true;           ///< takes requests
     latency_histogram latency;  ///< of finished requests
     submit next;                ///< sent at the end of the turn
+    uint64_t in_time = 0;       ///< finished by their deadlines
   };
   /// An accepted request without a fate.
   struct flight {
@@ -84,7 +90,10 @@ class gateway final : public shell {
     address worker;     // who offers it
     std::vector<std::byte> pulled;
     uint32_t batch_rows = 0;
+    time_point accepted_at = never;
+    batch_id batch;
     batch_times times{};
+    time_point completed_at = never;
     bool counted = false;  // against its tenant's quota
     time_point accepted_at = never, completed_at = never;
   };
@@ -107,6 +116,11 @@ class gateway final : public shell {
   void tell_idle();
 
   void settle(flight& f, outcome how, time_point now);
+  void trace(const flight& f, const outcome& how, time_point now);
+  gateway_state describe() const;
+  ledger_report ledger_of_models() const;
+  latency_report latencies() const;
+  open_requests list(uint32_t limit, time_point now) const;
   void forget_input(request_id id);
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);
@@ -129,6 +143,8 @@ class gateway final : public shell {
   std::vector<expiry> expiries_;                       // heap, earliest first
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0;
+  std::optional<ring<request_trace>> traced_;  // while recording
+  uint32_t trace_sample_ = 1;
 };
 
 }  // namespace troupe

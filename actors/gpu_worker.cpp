@@ -240,12 +240,16 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
     if (!details.empty()) it->says.results.back().detail = details[i];
   }
   rows_ += done.rows;
+  if (traced_) [[unlikely]]
+    trace(j.order, done.rows, refusal::none, times);
   for (auto& r : replies) send(r.gateway, std::move(r.says));
   tell_done(j.order, done);
 }
 
 void gpu_worker::refuse(const batch_order& o, refusal why, time_point now) {
   ++refusals_[static_cast<size_t>(why)];
+  if (traced_) [[unlikely]]
+    trace(o, 0, why, {o.exec_at, o.ordered_at, now, never, never, now});
   tell_done(o, {o.batch, o.model, o.slot, why, 0, now, now, {}});
 }
 

@@ -13,6 +13,8 @@
 #include "actors/memory_port.hpp"
 #include "actors/shell.hpp"
 #include "gpu/device.hpp"
+#include "messages/commands.hpp"
+#include "policies/ring.hpp"
 
 namespace troupe {
 
@@ -31,6 +33,8 @@ class gpu_worker final : public shell {
   void on_time(time_point now) override;
   time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override;
   size_t unfinished() const override;
 
  private:
@@ -68,6 +72,8 @@ class gpu_worker final : public shell {
   bool is_up(const address& peer) const;
   void release_outputs(const job& j);
   void tell_done(const batch_order& o, const batch_done& d);
+  worker_state describe(time_point now) const;
+  void trace(const batch_order& o, uint32_t rows, refusal refused, const batch_times& times);
 
   options options_;
   std::vector<std::optional<row_bytes>> models_;  // by model id: what the device has loaded
@@ -87,6 +93,7 @@ class gpu_worker final : public shell {
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{};
   std::array<uint64_t, refusal_count> refusals_{};
+  std::optional<ring<batch_trace>> traced_;  // while recording
 };
 
 }  // namespace troupe

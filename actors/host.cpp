@@ -11,9 +11,11 @@
 namespace troupe {
 namespace {
 
-group_report report_of(const shell_group& group) {
+/// `figures`: as they were when the report was asked for.
+group_report report_of(const shell_group& group, std::vector<actor_figures> figures) {
   group_report r;
   r.actors = group.names();
+  r.figures = std::move(figures);
   group.report(r.metrics);
   r.unfinished = group.unfinished();
   r.busy_with = group.busy_with();
@@ -36,6 +38,7 @@ class threaded_host final : public caf::blocking_actor {
     while (!done_) {
       wait();
       inbox.clear();
+      parcels_ = 0;
       try {
         while (has_next_message()) take(*dequeue(), inbox);
         const auto now = clock_.now();
@@ -77,6 +80,7 @@ class threaded_host final : public caf::blocking_actor {
   void take(caf::mailbox_element& e, parcel& inbox) {
     auto m = e.move_content_to_message();
     if (m.match_elements<delivery>()) {
+      ++parcels_;
       auto& messages = m.get_mutable_as<delivery>(0).messages;
       if (inbox.empty())
         inbox.swap(messages);
@@ -87,8 +91,14 @@ class threaded_host final : public caf::blocking_actor {
       catch_up(inbox);
       m.get_as<regrouping>(0).change(*group_);
     } else if (m.match_elements<report_query>()) {
+      auto figures = group_->figures(inbox);
+      for (auto& row : figures) row.host_pending = parcels_ + mailbox().size();
       catch_up(inbox);
-      m.get_as<report_query>(0).reply(report_of(*group_));
+      m.get_as<report_query>(0).reply(report_of(*group_, std::move(figures)));
+    } else if (m.match_elements<command_query>()) {
+      catch_up(inbox);
+      const auto& asked = m.get_as<command_query>(0);
+      asked.reply(group_->obey(asked.to, asked.what, clock_.now()));
     } else if (m.match_elements<caf::exit_msg>()) {
       done_ = true;
     }
@@ -109,6 +119,7 @@ class threaded_host final : public caf::blocking_actor {
   const host_timing timing_;
   turn_pace pace_;
   const on_broken broken_;
+  size_t parcels_ = 0;  ///< taken from the mailbox for this turn
   bool done_ = false;
 };
 
@@ -144,14 +155,26 @@ class scheduled_host final : public caf::event_based_actor {
               r.change(*group_);
             },
             [this](const report_query& q) {
+              auto figures = group_->figures(inbox_);
+              for (auto& row : figures) row.host_pending = mailbox().size();
               if (!inbox_.empty()) turn_now(clock_.now());  // a report knows all that was delivered
-              q.reply(report_of(*group_));
-            }};
+              q.reply(report_of(*group_, std::move(figures)));
+            },
+            [this](const command_query& q) { obey(q); }};
   }
   void on_exit() override { group_.reset(); }
   const char* name() const override { return "scheduled_host"; }
 
  private:
+  void obey(const command_query& q) {
+    try {
+      q.reply(group_->obey(q.to, q.what, clock_.now()));
+    } catch (const breakdown& b) {
+      if (broken_) broken_(b.what());
+      return quit(caf::sec::runtime_error);
+    }
+    if (const auto due = group_->next_wakeup(); due < armed_) wake_at(due);
+  }
   void turn() {
     const auto now = clock_.now();
     if (pace_.next() > now) {

@@ -7,31 +7,51 @@
 #include <caf/all.hpp>
 #include <map>
 
+#include "messages/obey.hpp"
+
 namespace troupe {
 
 metrics::metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more)
     : self_(self), office_(office), more_(std::move(more)) {}
 
 metrics::handle::behavior_type metrics::make_behavior() {
-  return {forgiving(this, &metrics::on_query), forgiving(this, &metrics::on_report),
-          forgiving(this, &metrics::on_time)};
+  return {forgiving(this, &metrics::on_query), forgiving(this, &metrics::on_command),
+          forgiving(this, &metrics::on_report), forgiving(this, &metrics::on_time)};
 }
 
 void metrics::on_query(const report_query& q) {
   const auto number = ++last_;
-  open_.push_back({number, q.reply, office_.hosts().size(), {}});
   const handle me{self_};
-  for (const auto& host : office_.hosts())
-    caf::anon_send(host,
-                   report_query{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }});
+  const report_query ask{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }};
+  size_t asked = office_.hosts().size();
+  for (const auto& host : office_.hosts()) caf::anon_send(host, ask);
+  if (const auto& node = office_.node_actor()) ++asked, caf::anon_send(node, ask);
+  if (const auto& deployer = office_.deployer_actor()) ++asked, caf::anon_send(deployer, ask);
+  open_.push_back({number, q.reply, asked, {}});
   self_->delayed_send(self_, std::chrono::seconds(1), wake_atom_v, number);
-  if (office_.hosts().empty()) finish(number);
+  if (asked == 0) finish(number);
+}
+
+void metrics::on_command(const command_query& q) {
+  const auto answer = [q](const group_report& r) {
+    q.reply(obey(metrics_commands{}, q.what, [&](const get_figures&) {
+      figure_list out;
+      for (const auto& m : r.metrics) {
+        figure f{m.name, {}, m.value};
+        for (const auto& [key, text] : m.labels) f.labels += (f.labels.empty() ? "" : ",") + key + "=" + text;
+        out.figures.push_back(std::move(f));
+      }
+      return out;
+    }));
+  };
+  on_query(report_query{answer});
 }
 
 void metrics::on_report(const group_report& r, uint64_t number) {
   const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& g) { return g.number == number; });
   if (it == open_.end()) return;
   it->sum.actors.insert(it->sum.actors.end(), r.actors.begin(), r.actors.end());
+  it->sum.figures.insert(it->sum.figures.end(), r.figures.begin(), r.figures.end());
   it->sum.metrics.insert(it->sum.metrics.end(), r.metrics.begin(), r.metrics.end());
   it->sum.unfinished += r.unfinished;
   if (--it->missing == 0) finish(number);

@@ -13,7 +13,8 @@ namespace troupe {
 
 using metrics_protocol =
     caf::typed_actor<caf::reacts_to<report_query>,  // answered with all reports in one
-                     caf::reacts_to<group_report, uint64_t>, caf::reacts_to<wake_atom, uint64_t>>;
+                     caf::reacts_to<command_query>, caf::reacts_to<group_report, uint64_t>,
+                     caf::reacts_to<wake_atom, uint64_t>>;
 
 class metrics {
  public:
@@ -34,6 +35,7 @@ class metrics {
     group_report sum;
   };
   void on_query(const report_query& q);
+  void on_command(const command_query& q);
   void on_report(const group_report& r, uint64_t number);
   void finish(uint64_t number);
   void on_time(wake_atom, uint64_t number) { finish(number); }

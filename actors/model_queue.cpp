@@ -10,6 +10,7 @@ namespace {
 
 /// Unlike any window: what the arbiter has been told is used up, so that it is told again.
 constexpr batch_window unknown{~0u, never, never};
+constexpr batch_window nothing{};
 
 }  // namespace
 
@@ -25,6 +26,11 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](grant& g) { on_grant(g, now); },
                        [&](batch_done& d) { on_done(d, now); },
                        [&](slot_ready& s) { on_slot(s); },
+                       [&](slot_service& s) {
+                         if (!s.in) out_of_service_.insert(s.slot);
+                         if (s.in) out_of_service_.erase(s.slot);
+                         fit_to_homes();
+                       },
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.life); },
                        [&](reborn& r) { start_over(r.life); },
@@ -54,7 +60,7 @@ void model_queue::queue_up(uint32_t handle, time_point now) {
     door_.lost(now, r.rows);
     return give_up(handle, drop_reason::queue_full);
   }
-  policy_->add({r.deadline, r.id, r.rows, handle}, now);
+  policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
 }
 
 uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
@@ -134,7 +140,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   }
   policy_->update(now, g.free_at);
   const auto window = policy_->window();
-  if (window.rows == 0) {
+  if (window.rows == 0 || paused_) {
     send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, {}, g.free_at});
     return;
   }
@@ -244,7 +250,9 @@ void model_queue::forget_homes(node_id node, incarnation life) {
 /// Measured latencies differ between slots: plan with the slowest.
 void model_queue::fit_to_homes() {
   if (homes_.empty()) return;
-  policy_->set_slots(static_cast<uint32_t>(homes_.size()));
+  const auto in_service = std::count_if(homes_.begin(), homes_.end(),
+                                        [&](const auto& h) { return !out_of_service_.contains(h.first); });
+  policy_->set_slots(std::max<uint32_t>(1, static_cast<uint32_t>(in_service)));
   if (options_.latency_given) return;
   latency_model slowest;
   for (const auto& [slot, h] : homes_) {
@@ -365,7 +373,7 @@ void model_queue::send_drops(time_point now) {
 }
 
 void model_queue::tell_candidate() {
-  const auto& w = policy_->window();
+  const auto& w = paused_ ? nothing : policy_->window();
   if (w == told_) return;
   told_ = w;
   send(options_.arbiter,

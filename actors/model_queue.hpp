@@ -7,10 +7,12 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/shell.hpp"
+#include "messages/commands.hpp"
 #include "policies/admission.hpp"
 #include "policies/batching.hpp"
 
@@ -31,6 +33,9 @@ class model_queue final : public shell {
     uint32_t max_attempts = 3;
     uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell
+    /// What the policy was made of, to make another when told to.
+    std::string batching, shedding;
+    batching_parameters parameters;
   };
 
   model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy);
@@ -39,6 +44,8 @@ class model_queue final : public shell {
   void on_time(time_point now) override;
   time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override;
   size_t unfinished() const override {
     return policy_->queued_requests() + suspects_.size() + running_.size();
   }
@@ -87,6 +94,12 @@ class model_queue final : public shell {
   void tell_candidate();
   void tell_suspect(time_point now);
 
+  queue_state describe(time_point now) const;
+  open_requests list(uint32_t limit, time_point now) const;
+  void set_policy(std::unique_ptr<batching_policy> policy, time_point now);
+  std::vector<bool> running_requests() const;
+  time_point planned_deadline(const request& r) const;
+
   options options_;
   std::unique_ptr<batching_policy> policy_;
   std::vector<request> requests_;   ///< queued and running, by ticket handle; id 0: unused or lost
@@ -96,8 +109,12 @@ class model_queue final : public shell {
   time_point tell_suspect_at_ = long_ago;
   std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
+  std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
+
+  bool paused_ = false;
+  duration planned_slo_{};  ///< zero: the requests' own
 
   batch_window told_;
   admission door_;

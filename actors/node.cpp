@@ -26,12 +26,17 @@ node::handle::behavior_type node::make_behavior() {
   report_exceptions(*self_, around_.broken);
   around_.office.tell_all(node_up{around_.self, life_});
   on_wake();
-  return {[this](const control_frame& f) { on_frame(f); },
+  return {[this](const control_frame& f) {
+            ++messages_;
+            on_frame(f);
+          },
           [this](const slot_ready& s) { on_local_slot(s); },
           [this](const deployment_log& log) { on_deployments(log); },
           [this](const peer_synchronised& p) { on_synchronised(p.node, p.life); },
           [this](const peer_lost& l) { on_lost(l); },
           [this](const group_report& r) { on_report(r); },
+          [this](const report_query& q) { q.reply(report()); },
+          [this](const command_query& q) { q.reply(on_command(q.what)); },
           [this](wake_atom) { on_wake(); },
           [this](drain_atom) {
             if (draining_) return;

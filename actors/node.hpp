@@ -84,6 +84,8 @@ class node {
   void on_lost(const peer_lost& l);
   void on_wake();
   void on_report(const group_report& r);
+  group_report report() const;
+  command_reply on_command(const command& c) const;
 
   void say_hello(node_id to);
   void ask_hosts();
@@ -121,6 +123,7 @@ class node {
   group_report gathered_;
   uint64_t forged_ = 0;  ///< frames, reported so far
   time_point forged_reported_ = long_ago;
+  uint64_t messages_ = 0;  ///< control frames so far
 };
 
 }  // namespace troupe

@@ -51,6 +51,13 @@ void post_office::tell(const address& to, shell_message message) {
   caf::anon_send(hosts_[host], std::move(d));
 }
 
+bool post_office::ask(const address& to, command what, std::function<void(command_reply)> reply) {
+  const auto host = host_of(to);
+  if (host == nobody) return false;
+  caf::anon_send(hosts_[host], command_query{to, std::move(what), std::move(reply)});
+  return true;
+}
+
 void post_office::tell_all(const shell_message& message) {
   for (const auto& host : hosts_) {
     delivery d;

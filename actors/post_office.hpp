@@ -31,6 +31,12 @@ class post_office final : public carrier, public data_lane_events {
   /// On the fabric's thread: like `tell`, but travels with what this turn delivers.
   void tell_with_turn(const address& to, shell_message message);
 
+  /// From any thread: lets a shell of this node do what `what` says; `reply` is called once, on its host's
+  /// thread. False, and no call, if there is no such shell.
+  bool ask(const address& to, command what, std::function<void(command_reply)> reply);
+
+  const node_protocol& node_actor() const { return node_; }
+  const deployer_protocol& deployer_actor() const { return deployer_; }
   const std::vector<caf::actor>& hosts() const { return hosts_; }
   /// Requires queue hosts.
   const caf::actor& queue_host(model_id model) const {

@@ -39,8 +39,14 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c) {
   if (c.alone) return on_suspect(from, c);
   auto& q = queues_[c.model];
   if (q.granted) return;
-  q.owner = from;
+  if (q.owner != from) {
+    q.owner = from;
+    for (const auto id : out_) send(from, slot_service{id, false});
+  }
   q.sequence = c.sequence;
+  q.rows = c.rows;
+  q.exec_at = c.exec_at;
+  q.latest = c.latest;
   policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
 }
 
@@ -68,7 +74,7 @@ void rank_arbiter::begin_quarantine() {
   std::map<slot_id, const slot*> ordered;
   std::map<node_id, size_t> busy;
   for (const auto& [id, s] : slots_) {
-    ordered.emplace(id, &s);
+    if (!out_.contains(id)) ordered.emplace(id, &s);
     busy[s.worker.node] += s.orders.size() + s.promised;
   }
   const slot* best = nullptr;
@@ -87,7 +93,7 @@ void rank_arbiter::end_quarantine(time_point now) {
   };
   if (std::any_of(slots_.begin(), slots_.end(), promised)) return;
   for (const auto& [id, s] : slots_)
-    if (quarantine_->holds(s.worker)) {
+    if (quarantine_->holds(s.worker) && !out_.contains(id)) {
       policy_->add_slot(id, s.free_at(now));
       policy_->set_models(id, s.models);
     }
@@ -102,6 +108,7 @@ void rank_arbiter::try_suspects(time_point now) {
   for (const auto& [id, s] : slots_) {
     if (!quarantine_->holds(s.worker)) continue;
     if (!s.orders.empty() || s.promised) return;
+    if (out_.contains(id)) continue;
     free = std::min(free.value_or(id), id);
   }
   if (!free) return quarantine_.reset();
@@ -132,7 +139,9 @@ void rank_arbiter::on_occupied(const occupied& o) {
   s.promised = false;
   if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at});
   // Two batches under way: the slot waits until one is done.
-  policy_->occupy(o.model, o.slot, s.orders.size() >= 2 ? never : o.free_at);
+  const auto free_at = s.orders.size() >= 2 ? never : o.free_at;
+  policy_->occupy(o.model, o.slot, free_at);
+  policy_->set_free_at(o.slot, free_at);  // if it was out of service in between, `occupy` had no effect
   if (s.early && o.batch != batch_id{}) on_done(*std::exchange(s.early, {}));
 }
 
@@ -174,7 +183,8 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
     policy_->remove_slot(r.slot);
   }
   slots_[r.slot] = {r.worker, models, {}, {}, false, {}};
-  if (!quarantine_ || !quarantine_->holds(r.worker)) policy_->add_slot(r.slot, now);
+  const bool suspended = out_.contains(r.slot) || (quarantine_ && quarantine_->holds(r.worker));
+  if (!suspended) policy_->add_slot(r.slot, now);
   policy_->set_models(r.slot, models);
 }
 

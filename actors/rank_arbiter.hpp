@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/shell.hpp"
+#include "messages/commands.hpp"
 #include "policies/matchmaking.hpp"
 
 namespace troupe {
@@ -28,6 +29,7 @@ class rank_arbiter final : public shell {
   void on_time(time_point now) override;
   time_point next_wakeup() const override { return policy_->wake_at(); }
   void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
 
  private:
   struct order {
@@ -51,6 +53,8 @@ class rank_arbiter final : public shell {
     address owner;
     uint64_t sequence = 0;           ///< of its newest candidate
     std::optional<address> granted;  ///< the worker of the grant that it has not answered yet
+    uint32_t rows = 0;               ///< of its newest candidate, as below
+    time_point exec_at = never, latest = never;
   };
 
   struct suspect {
@@ -78,6 +82,8 @@ class rank_arbiter final : public shell {
   void on_change(const deployment& line, time_point now);
   void forget_slots(node_id node, incarnation life);
   void forget_queues(node_id node, incarnation life, time_point now);
+  arbiter_state describe(time_point now) const;
+  void set_service(slot_id id, bool in, time_point now);
 
   std::unique_ptr<matchmaking_policy> policy_;
   std::unordered_map<slot_id, slot> slots_;
@@ -85,6 +91,7 @@ class rank_arbiter final : public shell {
   std::vector<suspect> suspects_;  ///< at most one a model, first come first served
   std::optional<quarantine> quarantine_;
   std::set<model_id> retired_;  // undeployed: their queues end
+  std::set<slot_id> out_;       ///< of service, also in later lives of their workers
   std::vector<match> matches_;  // reused
   uint64_t grants_ = 0, refused_ = 0;
 };

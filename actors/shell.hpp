@@ -2,6 +2,7 @@
 // knows neither threads nor CAF nor a clock; a host (shell_group.hpp) runs it, in every world the same.
 #pragma once
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,10 @@ class shell {
   virtual void on_time(time_point now) = 0;
   virtual time_point next_wakeup() const = 0;
   virtual void report(std::vector<metric>& out) const = 0;
+  /// Does what a tool says, by the actor's protocol (messages/commands.hpp). `on_time` follows.
+  virtual command_reply on_command(const command& c, time_point now);
+  /// In a word.
+  virtual std::string_view state() const { return "serving"; }
   /// What must still be finished before the node may leave.
   virtual size_t unfinished() const { return 0; }
   /// Adds the nodes with which it has something under way, so that they must not leave yet.
@@ -56,6 +61,10 @@ class shell {
  private:
   outbox& out_;
 };
+
+inline command_reply shell::on_command(const command& c, time_point) {
+  return {c.token, false, "takes no commands"};
+}
 
 template <class... Fs>
 struct overloaded : Fs... {

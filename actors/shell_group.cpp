@@ -73,15 +73,18 @@ void shell_group::turn(parcel& messages, time_point now) {
       touch(due);
     }
     settle(now);
-    if (!leaving_.empty()) {
-      beyond_.carry(leaving_);
-      leaving_.clear();
-    }
+    flush();
   } catch (const std::exception& e) {
     broken(e.what());
   } catch (...) {
     broken("an exception of an unknown type");
   }
+}
+
+void shell_group::flush() {
+  if (leaving_.empty()) return;
+  beyond_.carry(leaving_);
+  leaving_.clear();
 }
 
 void shell_group::broken(const std::string& reason) const {
@@ -100,6 +103,7 @@ void shell_group::hand_over(envelope& e, time_point now) {
   over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
     busy_ = i;
+    ++shells_[i].messages;
     shells_[i].actor->on(e, now);
     touch(i);
   };
@@ -144,6 +148,37 @@ void shell_group::settle(time_point now) {
       wakeups_.set(i, shells_[i].actor->next_wakeup());
     }
   }
+}
+
+command_reply shell_group::obey(const address& to, const command& c, time_point now) {
+  const auto position = find(to.kind, to.index);
+  if (position == nobody) return {c.token, false, {}};
+  try {
+    busy_ = position;
+    over_ = shell_message(c).index();
+    auto reply = shells_[position].actor->on_command(c, now);
+    touch(position);
+    settle(now);
+    flush();
+    return reply;
+  } catch (const std::exception& e) {
+    broken(e.what());
+  }
+}
+
+std::vector<actor_figures> shell_group::figures(std::span<const envelope> waiting) const {
+  std::vector<uint64_t> pending(shells_.size());
+  for (const auto& e : waiting) {
+    if (is_broadcast(e.body))
+      for (auto& n : pending) ++n;
+    else if (const auto position = find(e.to.kind, e.to.index); position != nobody)
+      ++pending[position];
+  }
+  std::vector<actor_figures> out;
+  for (size_t i = 0; i < shells_.size(); ++i)
+    if (const auto& h = shells_[i]; h.actor)
+      out.push_back({h.actor->self(), std::string(h.actor->state()), h.messages, pending[i], 0});
+  return out;
 }
 
 void shell_group::report(std::vector<metric>& out) const {

@@ -10,6 +10,15 @@
 
 namespace troupe {
 
+/// One actor, for `troupe actors`.
+struct actor_figures {
+  address name;
+  std::string state;
+  uint64_t messages = 0;      ///< delivered to it so far
+  uint64_t pending = 0;       ///< waiting for it
+  uint64_t host_pending = 0;  ///< parcels waiting for the thread or actor that it runs on
+};
+
 /// Takes the messages of a turn that leave the group.
 class carrier {
  public:
@@ -44,7 +53,13 @@ class shell_group final : public outbox {
   /// When the next turn is due although nothing arrived.
   time_point next_wakeup() const { return wakeups_.best(); }
 
+  /// Lets the actor `to` do what a command says, with all that follows from it at once, and gives its answer:
+  /// not `ok` and empty if there is no such actor.
+  command_reply obey(const address& to, const command& c, time_point now);
+
   void report(std::vector<metric>& out) const;
+  /// One row an actor; `waiting`: what the next turn will bring.
+  std::vector<actor_figures> figures(std::span<const envelope> waiting) const;
   /// What the shells still have to finish before their node may leave.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;
@@ -59,6 +74,7 @@ class shell_group final : public outbox {
   struct hosted {
     std::unique_ptr<shell> actor;  ///< null: its place is free
     bool touched = false;
+    uint64_t messages = 0;
   };
 
   static constexpr uint32_t nobody = ~0u;
@@ -68,6 +84,7 @@ class shell_group final : public outbox {
   void hand_over(envelope& e, time_point now);
   void turn_away(const envelope& e);
   void settle(time_point now);
+  void flush();
   [[noreturn]] void broken(const std::string& reason) const;
 
   carrier& beyond_;

@@ -16,7 +16,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # (policies/ and messages/ install themselves), and how CMake and pkg-config find them.
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN json.hpp EXCLUDE
-  PATTERN schema.hpp EXCLUDE)
+  PATTERN schema.hpp EXCLUDE PATTERN obey.hpp EXCLUDE PATTERN command_schema.hpp EXCLUDE)
 foreach(header actors/events.hpp actors/shell.hpp plugins/descriptor.hpp plugins/extension.hpp plugins/plugin.hpp
     transport/fabric.hpp)
   cmake_path(GET header PARENT_PATH folder)

@@ -2,10 +2,11 @@
 // first.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "messages/near.hpp"
 
 namespace troupe {
 
@@ -26,12 +27,6 @@ struct problem {
 
 problem about_file(std::string file, std::string text);  ///< without a line
 std::string to_string(const problem& p);                 ///< "cluster.toml:12:9: model.slo_ms: must be ..."
-
-/// The name of `known` that someone who wrote `written` most likely meant; empty if none is near.
-std::string_view nearest(std::string_view written, std::span<const std::string_view> known);
-
-/// "; did you mean 'x'?" if one is near, else "; known: x, y" if any is known, else nothing.
-std::string hint(std::string_view written, std::span<const std::string_view> known);
 
 /// In double quotes, with TOML's escapes.
 std::string in_quotes(std::string_view text);

@@ -50,6 +50,13 @@ void latency_histogram::merge(const latency_histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
+std::vector<std::pair<duration, uint64_t>> latency_histogram::counts() const {
+  std::vector<std::pair<duration, uint64_t>> out;
+  for (size_t i = 0; i < buckets_.size(); ++i)
+    if (buckets_[i] > 0) out.emplace_back(duration{static_cast<int64_t>(value_of(i))}, buckets_[i]);
+  return out;
+}
+
 duration latency_histogram::quantile(double q) const {
   if (count_ == 0) return {};
   const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count_));

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "messages/time.hpp"
@@ -21,6 +22,8 @@ class latency_histogram {
   uint64_t count() const { return count_; }
   /// The latency that a fraction `q` (0–1) of all did not exceed. 0 if nothing was counted, as below.
   duration quantile(double q) const;
+  /// What was counted, ascending, each latency within 1 %.
+  std::vector<std::pair<duration, uint64_t>> counts() const;
   duration mean() const { return count_ == 0 ? duration{} : duration{sum_ / static_cast<int64_t>(count_)}; }
   duration min() const { return count_ == 0 ? duration{} : min_; }
   duration max() const { return max_; }

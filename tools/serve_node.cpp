@@ -267,10 +267,20 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       out.push_back(
           {"troupe_http_connections", {}, static_cast<double>(http->connections()), metric::kind::gauge});
   });
-  const auto desk = spawn<console>(
-      system,
-      console::facts{me.name, cluster.hash, [&] { return players.lane().life().value; },
-                     [&] { return ready.load(); }, players.models(), gauges, players.deployer_actor()});
+  const auto to_actor = [](const auto& actor) {
+    return [actor](command_query q) { caf::anon_send(actor, std::move(q)); };
+  };
+  const auto desk = spawn<console>(system, console::facts{cluster,
+                                                          self,
+                                                          [&] { return players.lane().life().value; },
+                                                          [&] { return ready.load(); },
+                                                          players.models(),
+                                                          gauges,
+                                                          players.deployer_actor(),
+                                                          players.office(),
+                                                          *door,
+                                                          {{role::node, to_actor(players.node_actor())},
+                                                           {role::metrics, to_actor(gauges)}}});
   door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
 
   int exit_code = 0;

@@ -50,7 +50,7 @@ void data_lane::connect(node_id node, incarnation life, uint64_t secret, std::ve
                 address = std::string(address.begin(), address.end())]() mutable {
     auto& p = *peers_[node.value];
     if (life_.load() != mine || p.life.load(std::memory_order_relaxed) == life.value) return;
-    p.offset = clock_offset();
+    p.offset = troupe::clock_offset();
     p.announced = false;
     p.clock_error.store(-1, std::memory_order_relaxed);
     p.last_heard.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -86,6 +86,10 @@ incarnation data_lane::life_of(node_id node) const {
 
 time_point data_lane::last_heard(node_id node) const {
   return time_point{duration{peers_[node.value]->last_heard.load(std::memory_order_relaxed)}};
+}
+
+duration data_lane::clock_offset_of(node_id node) const {
+  return duration{peers_[node.value]->clock_offset.load(std::memory_order_relaxed)};
 }
 
 duration data_lane::clock_error(node_id node) const {
@@ -176,6 +180,7 @@ void data_lane::learn(const pong& answered, const frame_header& header, time_poi
   const auto at = [](int64_t t) { return time_point{duration{t}}; };
   p.offset.add({at(answered.ping_sent_at), at(answered.received_at), at(answered.sent_at), now});
   p.clock_error.store(p.offset.error(now).count(), std::memory_order_relaxed);
+  p.clock_offset.store(p.offset.offset().count(), std::memory_order_relaxed);
   announce(header, answered.synchronised);
 }
 

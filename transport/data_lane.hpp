@@ -75,6 +75,8 @@ class data_lane final : public fabric_events {
   incarnation life_of(node_id peer) const;
   /// When the peer was last heard of, `long_ago` if never.
   time_point last_heard(node_id peer) const;
+  /// By how much the peer's clock is ahead of this node's, as last estimated.
+  duration clock_offset_of(node_id peer) const;
   /// Bound of the error of the peer's clock conversion; nothing if not synchronised.
   duration clock_error(node_id peer) const;
 
@@ -100,9 +102,9 @@ class data_lane final : public fabric_events {
     std::atomic<uint64_t> life{0};
     std::atomic<uint64_t> secret{0};
     std::atomic<int64_t> last_heard{long_ago.time_since_epoch().count()};
-    std::atomic<int64_t> clock_error{-1};
+    std::atomic<int64_t> clock_error{-1}, clock_offset{0};
     // The fabric's thread only:
-    clock_offset offset;
+    troupe::clock_offset offset;
     bool announced = false;
   };
 

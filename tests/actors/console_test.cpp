@@ -9,9 +9,33 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("console: tells the status of its node as JSON, and what it does not know") {
+namespace {
+
+/// Frames to other nodes, kept.
+struct kept_frames final : control_lane {
+  void send(control_frame frame) override { sent.push_back(std::move(frame)); }
+  std::vector<control_frame> sent;
+};
+
+cluster_spec two_nodes() {
+  cluster_spec c;
+  c.hash = "abc";
+  for (const char* name : {"left", "right"}) {
+    node_spec n;
+    n.name = name;
+    n.roles = {node_role::scheduler, node_role::worker};
+    c.nodes.push_back(std::move(n));
+  }
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("console: tells how its node is, and hands commands on to actors here and consoles elsewhere") {
   actor_world world;
   machine_clock time;
+  const auto cluster = two_nodes();
+  kept_frames lane;
   post_office office(node_id{0});
   probe::log log;
   auto group = std::make_unique<shell_group>(office);
@@ -20,9 +44,16 @@ TEST_CASE("console: tells the status of its node as JSON, and what it does not k
   office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
   const auto figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
-  const auto desk = spawn<console>(
-      world.system(),
-      console::facts{"left", "abc", [] { return uint64_t{7}; }, [] { return true; }, models, figures, {}});
+  const auto desk = spawn<console>(world.system(), console::facts{cluster,
+                                                                  node_id{0},
+                                                                  [] { return uint64_t{7}; },
+                                                                  [] { return true; },
+                                                                  models,
+                                                                  figures,
+                                                                  {},
+                                                                  office,
+                                                                  lane,
+                                                                  {}});
   caf::scoped_actor self{world.system()};
   const auto ask = [&](command c) {
     command_reply reply;
@@ -31,24 +62,63 @@ TEST_CASE("console: tells the status of its node as JSON, and what it does not k
                  [](const caf::error&) { FAIL("no reply"); });
     return reply;
   };
+  const auto order = [&](const std::string& actor, const std::string& type, const char* fields = "{}") {
+    return ask(
+        {8, "ask", R"({"actor": ")" + actor + R"(", "type": ")" + type + R"(", "fields": )" + fields + "}"});
+  };
 
   const auto status = ask({5, "status", {}});
   CHECK(status.ok);
   CHECK(status.token == 5);
-  const auto doc = nlohmann::json::parse(status.body);
+  auto doc = nlohmann::json::parse(status.body);
   CHECK(doc["node"] == "left");
   CHECK(doc["life"] == 7);
   CHECK(doc["ready"] == true);
   CHECK(doc["models"][0]["name"] == "resnet");
   CHECK(doc["models"][0]["slo_ms"] == 10);
-  CHECK(doc["actors"][0] == "model_queue 0");
+  CHECK(doc["actors"][0] == "model_queue/0@left");
   CHECK(doc["unfinished"] == 2);
   CHECK(doc["metrics"][0]["labels"]["probe"] == "0");
+
+  doc = nlohmann::json::parse(ask({6, "actors", {}}).body);
+  REQUIRE(doc["actors"].size() == 2);
+  CHECK(doc["actors"][0]["name"] == "model_queue/0@left");
+  CHECK(doc["actors"][0]["model"] == "resnet");
+  CHECK(doc["actors"][0]["state"] == "serving");
+  CHECK(doc["actors"][1]["kind"] == "console");
 
   const auto unknown = ask({6, "dance", {}});
   CHECK_FALSE(unknown.ok);
   CHECK(unknown.token == 6);
   CHECK(unknown.body.find("dance") != std::string::npos);
+
+  CHECK(order("model_queue/resnet@left", "pause_batching").body ==
+        "takes no commands");  // a probe is no queue
+  CHECK(order("model_queue/1@left", "pause_batching").body ==
+        "there is no actor 'model_queue/1@left'; did you mean 'model_queue/0@left'?");
+  CHECK(order("model_queue/0@left", "set_slo", R"({"slo": true})").body.starts_with("set_slo.slo: must be"));
+  const auto own = order("console@left", "get_state");
+  CHECK(own.ok);
+  CHECK(nlohmann::json::parse(own.body)["open"] == 1);
+  CHECK(order("metrics@left", "get_figures").body ==
+        "there is no actor 'metrics@left'; known: model_queue/0@left");
+
+  CHECK(order("node@right", "get_state").body ==
+        "'node@right' did not answer within 2 s: the node is down, frozen or very busy");
+  REQUIRE(lane.sent.size() == 1);
+  CHECK(lane.sent[0].to == address{node_id{1}, {}, role::console, 0});
+  const auto sent = lane.sent[0].body.get_as<command>(0);
+  CHECK(sent.verb == "ask");
+
+  // What the other console does with it.
+  caf::anon_send(desk, control_frame{{node_id{1}, {}, role::console, 0},
+                                     {node_id{0}, {}, role::console, 0},
+                                     caf::make_message(command{
+                                         3, "ask", R"({"actor": "console@left", "type": "get_state"})"})});
+  CHECK(order("console@left", "get_state").ok);
+  REQUIRE(lane.sent.size() == 2);
+  CHECK(lane.sent[1].body.get_as<command_reply>(0).token == 3);
+  CHECK(lane.sent[1].body.get_as<command_reply>(0).ok);
 
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   caf::anon_send_exit(figures, caf::exit_reason::kill);

@@ -1,0 +1,95 @@
+#include "actors/actor_name.hpp"
+
+#include <charconv>
+#include <vector>
+
+#include "messages/near.hpp"
+
+namespace troupe {
+namespace {
+
+/// The nodes that may have such an actor.
+std::vector<node_id> homes_of(const cluster_spec& cluster, role kind, uint32_t index) {
+  std::vector<node_id> out;
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    const auto& n = cluster.nodes[i];
+    const bool at_home =
+        kind == role::gateway        ? n.has(node_role::gateway)
+        : kind == role::model_queue  ? n.has(node_role::scheduler)
+        : kind == role::rank_arbiter ? n.has(node_role::scheduler)
+        : kind == role::gpu_worker   ? index < cluster.slots.size() && cluster.slots[index].node == node_id{i}
+        : kind == role::extension ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}
+                                  : true;
+    if (at_home) out.push_back(node_id{i});
+  }
+  return out;
+}
+
+std::string unknown_kind(std::string_view kind) {
+  std::vector<std::string_view> known;
+  for (size_t i = 0; i < role_count; ++i) known.push_back(to_string(static_cast<role>(i)));
+  return "there are no actors of the kind '" + std::string(kind) + "'" + hint(kind, known);
+}
+
+std::string unknown_node(const cluster_spec& cluster, std::string_view node) {
+  std::vector<std::string_view> known;
+  for (const auto& n : cluster.nodes) known.push_back(n.name);
+  return "the cluster has no node '" + std::string(node) + "'" + hint(node, known);
+}
+
+}  // namespace
+
+std::string actor_name(const cluster_spec& cluster, const address& a) {
+  const auto node =
+      a.node.value < cluster.nodes.size() ? cluster.nodes[a.node.value].name : std::to_string(a.node.value);
+  return std::string(to_string(a.kind)) + "/" + std::to_string(a.index) + "@" + node;
+}
+
+std::variant<address, std::string> parse_actor_name(std::string_view text, const cluster_spec& cluster,
+                                                    const model_finder& models) {
+  const auto at = text.find('@');
+  const auto node = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  auto kind = text.substr(0, at);
+  std::string_view which;
+  if (const auto slash = kind.find('/'); slash != std::string_view::npos) {
+    which = kind.substr(slash + 1);
+    kind = kind.substr(0, slash);
+  }
+
+  address out;
+  if (!parse_role(kind, out.kind)) return unknown_kind(kind);
+  if (!which.empty()) {
+    const auto* end = which.data() + which.size();
+    const auto number = std::from_chars(which.data(), end, out.index);
+    if (number.ec != std::errc{} || number.ptr != end) {
+      const auto model = out.kind == role::model_queue ? models(which) : std::nullopt;
+      if (!model)
+        return "'" + std::string(which) + "' is no " +
+               (out.kind == role::model_queue ? "model and no number" : "number") +
+               "; troupe actors lists the actors";
+      out.index = model->value;
+    }
+  }
+  if (at != std::string_view::npos) {
+    while (out.node.value < cluster.nodes.size() && cluster.nodes[out.node.value].name != node)
+      ++out.node.value;
+    if (out.node.value == cluster.nodes.size()) return unknown_node(cluster, node);
+    return out;
+  }
+  const auto homes = homes_of(cluster, out.kind, out.index);
+  if (homes.empty())
+    return "no node of the cluster has such an actor as '" + std::string(text) +
+           "'; troupe actors lists the actors";
+  if (homes.size() > 1) {
+    std::string names;
+    for (const auto home : homes) {
+      out.node = home;
+      names += (names.empty() ? "" : " or ") + actor_name(cluster, out);
+    }
+    return "say which one: " + names;
+  }
+  out.node = homes.front();
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+// What a worker can be asked from outside (messages/commands.hpp).
+#include <algorithm>
+
+#include "actors/gpu_worker.hpp"
+#include "messages/obey.hpp"
+
+namespace troupe {
+
+command_reply gpu_worker::on_command(const command& c, time_point now) {
+  return obey(gpu_worker_commands{}, c,
+              overloaded{
+                  [&](const get_state&) { return describe(now); },
+                  [&](const start_trace& s) {
+                    traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
+                    return acknowledged{};
+                  },
+                  [&](const take_trace& t) {
+                    if (!traced_) throw command_refused("nothing is recorded; send start_trace first");
+                    traced_batches out;
+                    out.lost = traced_->take_lost();
+                    out.batches = traced_->take(std::min(t.limit, longest_list));
+                    out.more = traced_->size() > 0;
+                    return out;
+                  },
+                  [&](const stop_trace&) {
+                    traced_.reset();
+                    return acknowledged{};
+                  },
+              });
+}
+
+std::string_view gpu_worker::state() const {
+  return running_ ? "running" : !jobs_.empty() ? "waiting" : models_.empty() ? "loading" : "idle";
+}
+
+worker_state gpu_worker::describe(time_point now) const {
+  worker_state s;
+  s.slot = options_.slot;
+  s.state = state();
+  for (uint32_t i = 0; i < models_.size(); ++i)
+    if (models_[i]) s.models.push_back({model_id{i}, models_[i]->input, models_[i]->output});
+  for (const auto& j : jobs_) {
+    held_batch b;
+    b.batch = j.order.batch;
+    b.model = j.order.model;
+    b.requests = static_cast<uint32_t>(j.parts.size());
+    b.inputs_missing = static_cast<uint32_t>(j.missing);
+    b.running = running_ && &j == &jobs_.front();
+    b.starts_in = j.order.exec_at - now;
+    s.batches.push_back(b);
+  }
+  s.batches_run = batches_;
+  s.rows_run = rows_;
+  s.busy = busy_;
+  for (const auto& [gateway, regions] : offered_) s.outputs_offered += regions.size();
+  return s;
+}
+
+void gpu_worker::trace(const batch_order& o, uint32_t rows, refusal refused, const batch_times& times) {
+  batch_trace t;
+  t.batch = o.batch;
+  t.model = o.model;
+  t.slot = o.slot;
+  t.rows = rows;
+  t.requests = static_cast<uint32_t>(o.requests.size());
+  if (refused != refusal::none) t.refused = to_string(refused);
+  t.times = times;
+  traced_->push(std::move(t));
+}
+
+}  // namespace troupe

@@ -1,0 +1,125 @@
+// What a model queue can be asked from outside (messages/commands.hpp).
+#include <algorithm>
+
+#include "actors/model_queue.hpp"
+#include "messages/obey.hpp"
+
+namespace troupe {
+
+command_reply model_queue::on_command(const command& c, time_point now) {
+  return obey(model_queue_commands{}, c,
+              overloaded{
+                  [&](const get_state&) { return describe(now); },
+                  [&](const list_requests& l) { return list(std::min(l.limit, longest_list), now); },
+                  [&](const pause_batching&) {
+                    paused_ = true;
+                    return acknowledged{};
+                  },
+                  [&](const resume_batching&) {
+                    paused_ = false;
+                    return acknowledged{};
+                  },
+                  [&](const set_slo& s) {
+                    if (s.slo < duration{} || s.slo > 24h)
+                      throw command_refused("set_slo.slo: must be from 0 to a day");
+                    planned_slo_ = s.slo;
+                    return acknowledged{};
+                  },
+                  [&](const set_batching& s) {
+                    if (!(s.target_share > 0 && s.target_share <= 1))
+                      throw command_refused("set_batching.target_share: must be above 0 and at most 1");
+                    auto parameters = options_.parameters;
+                    parameters.target_share = s.target_share;
+                    auto policy = make_batching(s.batching, s.shedding, parameters);
+                    if (!policy)
+                      throw command_refused("set_batching: there is no policy '" + s.batching +
+                                            "' with shedding '" + s.shedding + "'");
+                    options_.batching = s.batching;
+                    options_.shedding = s.shedding;
+                    options_.parameters = parameters;
+                    set_policy(std::move(policy), now);
+                    return acknowledged{};
+                  },
+              });
+}
+
+std::string_view model_queue::state() const {
+  return paused_ ? "paused" : homes_.empty() ? "no slots" : "serving";
+}
+
+/// By handle.
+std::vector<bool> model_queue::running_requests() const {
+  std::vector<bool> out(requests_.size());
+  for (const auto& [id, batch] : running_)
+    for (const auto handle : batch.handles) out[handle] = true;
+  return out;
+}
+
+time_point model_queue::planned_deadline(const request& r) const {
+  return planned_slo_ == duration{} ? r.deadline : std::min(r.deadline, r.arrival + planned_slo_);
+}
+
+/// What was queued goes over to the new policy, in the order of its handles.
+void model_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point now) {
+  send_drops(now);  // what the old one gave up already
+  auto old = std::exchange(policy_, std::move(policy));
+  policy_->set_latency(old->latency());
+  for (uint32_t handle = 0; handle < requests_.size(); ++handle) {
+    const auto& r = requests_[handle];
+    if (r.id != request_id{} && old->remove(r.id))
+      policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
+  }
+  fit_to_homes();
+}
+
+queue_state model_queue::describe(time_point now) const {
+  queue_state s;
+  s.model = options_.name;
+  s.state = state();
+  s.queued_requests = policy_->queued_requests();
+  s.queued_rows = policy_->queued_rows();
+  s.running_batches = running_.size();
+  for (const auto& [id, h] : homes_) s.slots += !out_of_service_.contains(id);
+  const auto running = running_requests();
+  auto head = never;
+  for (uint32_t handle = 0; handle < requests_.size(); ++handle)
+    if (const auto& r = requests_[handle]; r.id != request_id{} && r.deadline < head && !running[handle])
+      head = r.deadline;
+  if (head != never) s.head_deadline_in = head - now;
+  if (const auto& w = policy_->window(); w.rows > 0 && !paused_) {
+    s.candidate_rows = w.rows;
+    s.candidate_exec_in = w.exec_at - now;
+    s.candidate_latest_in = w.latest - now;
+  }
+  const auto& p = options_.parameters;
+  s.batching = options_.batching;
+  s.shedding = options_.shedding;
+  s.slo = planned_slo_ == duration{} ? p.slo : std::min(p.slo, planned_slo_);
+  s.response = p.response;
+  s.margin = options_.margin;
+  s.target_share = p.target_share;
+  s.max_rows = p.max_rows;
+  s.alpha = policy_->latency().alpha;
+  s.beta = policy_->latency().beta;
+  return s;
+}
+
+open_requests model_queue::list(uint32_t limit, time_point now) const {
+  open_requests out;
+  const auto running = running_requests();
+  for (uint32_t handle = 0; handle < requests_.size(); ++handle) {
+    const auto& r = requests_[handle];
+    if (r.id == request_id{}) continue;
+    out.requests.push_back({r.id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
+                            running[handle] ? "running" : "waiting"});
+  }
+  out.total = out.requests.size();
+  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
+  const auto n = std::min<size_t>(limit, out.requests.size());
+  std::partial_sort(out.requests.begin(), out.requests.begin() + static_cast<std::ptrdiff_t>(n),
+                    out.requests.end(), by_id);
+  out.requests.resize(n);
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,45 @@
+// What a node can be asked from outside (messages/commands.hpp).
+#include <caf/all.hpp>
+
+#include "actors/node.hpp"
+#include "messages/obey.hpp"
+
+namespace troupe {
+
+command_reply node::on_command(const command& c) const {
+  return obey(node_commands{}, c, [&](const get_state&) {
+    node_state s;
+    s.node = around_.cluster.nodes[around_.self.value].name;
+    s.life = life_;
+    s.ready = ready_;
+    s.draining = draining_;
+    s.now = around_.time.now();
+    for (uint32_t i = 0; i < peers_.size(); ++i) {
+      if (node_id{i} == around_.self) continue;
+      const auto& p = peers_[i];
+      peer_state line;
+      line.node = around_.cluster.nodes[i].name;
+      line.state = p.state == stage::unknown   ? "unknown"
+                   : p.state == stage::meeting ? "meeting"
+                   : p.leaving                 ? "leaving"
+                                               : "up";
+      line.life = p.life;
+      line.clock_offset = around_.lane.clock_offset_of(node_id{i});
+      line.clock_error = around_.lane.clock_error(node_id{i});
+      s.peers.push_back(std::move(line));
+    }
+    return s;
+  });
+}
+
+group_report node::report() const {
+  group_report r;
+  const address me{around_.self, life_, role::node, 0};
+  const char* state = draining_ ? "draining" : ready_ ? "ready" : "waiting";
+  const auto waiting = self_->mailbox().size();
+  r.actors.push_back(me);
+  r.figures.push_back({me, state, messages_, waiting, waiting});
+  return r;
+}
+
+}  // namespace troupe

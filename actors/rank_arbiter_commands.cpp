@@ -1,0 +1,73 @@
+// What an arbiter can be asked from outside (messages/commands.hpp).
+#include <algorithm>
+
+#include "actors/rank_arbiter.hpp"
+#include "messages/obey.hpp"
+
+namespace troupe {
+
+command_reply rank_arbiter::on_command(const command& c, time_point now) {
+  return obey(rank_arbiter_commands{}, c,
+              overloaded{
+                  [&](const get_state&) { return describe(now); },
+                  [&](const take_slot_out& t) {
+                    if (!slots_.contains(t.slot))
+                      throw command_refused("take_slot_out.slot: no such slot is up");
+                    set_service(t.slot, false, now);
+                    return acknowledged{};
+                  },
+                  [&](const put_slot_back& p) {
+                    if (!out_.contains(p.slot))
+                      throw command_refused("put_slot_back.slot: this slot is not out of service");
+                    set_service(p.slot, true, now);
+                    return acknowledged{};
+                  },
+              });
+}
+
+/// What the slot runs, or has been granted, goes on.
+void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
+  if (!(in ? out_.erase(id) > 0 : out_.insert(id).second)) return;
+  if (!in) {
+    policy_->remove_slot(id);
+  } else if (const auto it = slots_.find(id);
+             it != slots_.end() && !(quarantine_ && quarantine_->holds(it->second.worker))) {
+    const auto& s = it->second;
+    policy_->add_slot(id, s.promised ? never : s.free_at(now));
+    policy_->set_models(id, s.models);
+  }
+  for (const auto& [model, q] : queues_) send(q.owner, slot_service{id, in});
+}
+
+arbiter_state rank_arbiter::describe(time_point now) const {
+  arbiter_state out;
+  out.grants = grants_;
+  out.refused = refused_;
+  for (const auto& [id, s] : slots_) {
+    slot_state line;
+    line.slot = id;
+    line.node = s.worker.node;
+    line.state = out_.contains(id) ? "out_of_service" : s.orders.empty() ? "idle" : "busy";
+    line.orders = static_cast<uint32_t>(s.orders.size());
+    if (!s.orders.empty()) line.free_in = s.orders.back().free_at - now;
+    line.busy = s.busy;
+    out.slots.push_back(std::move(line));
+  }
+  std::sort(out.slots.begin(), out.slots.end(), [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  for (const auto& [id, q] : queues_) {
+    candidate_state line;
+    line.model = id;
+    line.rows = q.rows;
+    if (q.rows > 0) {
+      line.exec_in = q.exec_at - now;
+      line.latest_in = q.latest - now;
+    }
+    line.granted = q.granted.has_value();
+    out.candidates.push_back(line);
+  }
+  std::sort(out.candidates.begin(), out.candidates.end(),
+            [](const auto& a, const auto& b) { return a.model < b.model; });
+  return out;
+}
+
+}  // namespace troupe

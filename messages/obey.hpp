@@ -1,0 +1,75 @@
+// How an actor takes commands from outside: by name and as JSON, checked against the actor's protocol
+// (messages/commands.hpp), each handed to one function that gives the answer.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "messages/commands.hpp"
+#include "messages/json.hpp"
+#include "messages/membership.hpp"
+
+namespace troupe {
+
+/// Thrown by a handler that will not do what it was asked: `what()` is the answer.
+struct command_refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// `c.argument`: the fields as a JSON object; empty: none. Throws json_error.
+nlohmann::json fields_of(const command& c);
+
+/// A `token` that is not given is 0: it is the reply's business. Throws json_error.
+template <class C>
+C message_of(const command& c) {
+  auto fields = fields_of(c);
+  if constexpr (requires(C x) { x.token; })
+    if (fields.is_object() && !fields.contains("token")) fields["token"] = 0;
+  return from_json<C>(fields);
+}
+
+/// Text of a reply, whatever bytes are in its strings.
+std::string text_of(const nlohmann::json& reply);
+
+/// "takes no 'x'; it takes: a, b".
+template <class... Es>
+std::string unknown_command(type_list<Es...>, const std::string& verb) {
+  std::string known;
+  ((known += (known.empty() ? "" : ", ") + std::string(Es::command::type_name)), ...);
+  return "takes no '" + verb + "'; it takes: " + known;
+}
+
+/// Checks `c` without doing it; throws json_error or command_refused.
+template <class... Es>
+void check_command(type_list<Es...> protocol, const command& c) {
+  [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
+    if (c.verb != E::command::type_name) return false;
+    message_of<typename E::command>(c);
+    return true;
+  };
+  if (!(one(std::type_identity<Es>{}) || ...)) throw command_refused(unknown_command(protocol, c.verb));
+}
+
+/// Does what `c` says, if it is of this protocol: `handle(message)` gives the reply that the protocol
+/// promises. Whatever is wrong becomes a reply that says so.
+template <class... Es, class Handle>
+command_reply obey(type_list<Es...> protocol, const command& c, Handle&& handle) {
+  command_reply out{c.token, false, {}};
+  [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
+    if (c.verb != E::command::type_name) return false;
+    const typename E::reply reply = handle(message_of<typename E::command>(c));
+    out.body = text_of(to_json(reply));
+    out.ok = true;
+    return true;
+  };
+  try {
+    if (!(one(std::type_identity<Es>{}) || ...)) out.body = unknown_command(protocol, c.verb);
+  } catch (const json_error& e) {
+    out.body = e.what();
+  } catch (const command_refused& e) {
+    out.body = e.what();
+  }
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,65 @@
+#include "actors/actor_name.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+cluster_spec two_doors() {
+  cluster_spec c;
+  const auto node = [&](const char* name, std::vector<node_role> roles) {
+    node_spec n;
+    n.name = name;
+    n.roles = std::move(roles);
+    c.nodes.push_back(std::move(n));
+  };
+  node("head", {node_role::gateway, node_role::scheduler});
+  node("door", {node_role::gateway});
+  node("left", {node_role::worker});
+  c.slots = {{node_id{2}}, {node_id{2}}};
+  return c;
+}
+
+std::string problem(std::string_view text) {
+  static const auto cluster = two_doors();
+  const auto r = parse_actor_name(text, cluster, [](std::string_view) { return std::nullopt; });
+  REQUIRE(std::holds_alternative<std::string>(r));
+  return std::get<std::string>(r);
+}
+
+address named(std::string_view text) {
+  static const auto cluster = two_doors();
+  const auto r = parse_actor_name(text, cluster, [](std::string_view model) {
+    return model == "mlp" ? std::optional(model_id{4}) : std::nullopt;
+  });
+  REQUIRE(std::holds_alternative<address>(r));
+  return std::get<address>(r);
+}
+
+}  // namespace
+
+TEST_CASE("actor_name: names lead to addresses and back") {
+  const auto cluster = two_doors();
+  const address worker{node_id{2}, {}, role::gpu_worker, 1};
+  CHECK(actor_name(cluster, worker) == "gpu_worker/1@left");
+  CHECK(named("gpu_worker/1@left") == worker);
+  CHECK(named("model_queue/mlp@head") == address{node_id{0}, {}, role::model_queue, 4});
+  CHECK(named("gateway@door") == address{node_id{1}, {}, role::gateway, 0});
+}
+
+TEST_CASE("actor_name: the node may be left out where it can be only one") {
+  CHECK(named("rank_arbiter") == address{node_id{0}, {}, role::rank_arbiter, 0});
+  CHECK(named("gpu_worker/1").node == node_id{2});
+  CHECK(named("model_queue/mlp").node == node_id{0});
+  CHECK(problem("gateway") == "say which one: gateway/0@head or gateway/0@door");
+}
+
+TEST_CASE("actor_name: what is wrong with a name is said, with what was perhaps meant") {
+  CHECK(problem("gpu_wroker/1@left") ==
+        "there are no actors of the kind 'gpu_wroker'; did you mean 'gpu_worker'?");
+  CHECK(problem("gpu_worker/1@lift") == "the cluster has no node 'lift'; did you mean 'left'?");
+  CHECK(problem("gpu_worker/mlp@left").starts_with("'mlp' is no number"));
+  CHECK(problem("model_queue/nix").starts_with("'nix' is no model and no number"));
+  CHECK(problem("gpu_worker/7").starts_with("no node of the cluster has such an actor as 'gpu_worker/7'"));
+}

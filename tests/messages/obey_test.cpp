@@ -1,0 +1,73 @@
+#include "messages/obey.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "messages/command_schema.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// A queue that says yes, but for pausing.
+command_reply ask(const std::string& type, const std::string& fields, set_slo* heard = nullptr) {
+  struct handler {
+    set_slo* heard;
+    queue_state operator()(const get_state&) const { return {}; }
+    open_requests operator()(const list_requests&) const { return {}; }
+    acknowledged operator()(const pause_batching&) const { throw command_refused("not now"); }
+    acknowledged operator()(const resume_batching&) const { return {}; }
+    acknowledged operator()(const set_slo& s) const {
+      if (heard != nullptr) *heard = s;
+      return {};
+    }
+    acknowledged operator()(const set_batching&) const { return {}; }
+  };
+  return obey(model_queue_commands{}, command{7, type, fields}, handler{heard});
+}
+
+}  // namespace
+
+TEST_CASE("obey: a command reaches the function for it, and what that says is the answer") {
+  set_slo heard;
+  const auto r = ask("set_slo", R"({"slo": 5000000})", &heard);
+  CHECK(r.ok);
+  CHECK(r.token == 7);
+  CHECK(r.body == "{}");
+  CHECK(heard.slo == 5ms);
+  CHECK(nlohmann::json::parse(ask("get_state", "").body)["queued_rows"] == 0);
+}
+
+TEST_CASE("obey: what is wrong with a command is said with its place, and nothing is done") {
+  set_slo heard{1ms};
+  const auto problem = [&](const char* type, const char* fields) {
+    const auto r = ask(type, fields, &heard);
+    CHECK_FALSE(r.ok);
+    return r.body;
+  };
+  CHECK(problem("set_slo", R"({"slo": "soon"})").starts_with("set_slo.slo: must be an integer in "));
+  CHECK(problem("set_slo", "{}") == "set_slo.slo: missing");
+  CHECK(problem("set_slo", R"({"slo": 1, "slow": 2})") == "set_slo.slow: unknown field");
+  CHECK(problem("set_slo", "[]") == "set_slo: must be an object");
+  CHECK(problem("set_slo", "{") == "set_slo: its fields are not JSON");
+  CHECK(problem("set_batching", R"({"batching": "eager", "shedding": 3, "target_share": 1})") ==
+        "set_batching.shedding: must be text");
+  CHECK(problem("pause_batching", "") == "not now");
+  CHECK(problem("stop", "") ==
+        "takes no 'stop'; it takes: get_state, list_requests, pause_batching, resume_batching, set_slo, "
+        "set_batching");
+  CHECK(heard.slo == 1ms);
+}
+
+TEST_CASE("command_schema: tells fields, types, units and answers of every kind's commands") {
+  for (size_t i = 0; i < role_count; ++i) CHECK(command_schema(static_cast<role>(i)).is_object());
+  const auto queue = command_schema(role::model_queue);
+  CHECK(queue["set_slo"]["fields"][0]["name"] == "slo");
+  CHECK(queue["set_slo"]["fields"][0]["type"] == "integer");
+  CHECK(queue["set_slo"]["fields"][0]["unit"] == "ns");
+  const auto worker = command_schema(role::gpu_worker);
+  CHECK(worker["get_state"]["reply"][2]["of"]["fields"][1]["unit"] == "bytes");
+  CHECK(problem_with(role::model_queue, {0, "pause_batching", ""}).empty());
+  CHECK(problem_with(role::model_queue, {0, "take_slot_out", ""}).starts_with("takes no 'take_slot_out'"));
+}
