@@ -9,7 +9,7 @@
 #include <functional>
 #include <iostream>
 
-#include "config/cluster_file.hpp"
+#include "config/problem.hpp"
 #include "messages/version.hpp"
 #include "tools/bench_fabric.hpp"
 #include "tools/bench_infer.hpp"
@@ -18,6 +18,7 @@
 #include "tools/bench_simulate.hpp"
 #include "tools/change_models.hpp"
 #include "tools/check_config.hpp"
+#include "tools/command_line.hpp"
 #include "tools/infer_file.hpp"
 #include "tools/load_client.hpp"
 #include "tools/make_certs.hpp"
@@ -31,28 +32,13 @@ namespace {
 
 using namespace troupe;
 
-/// What was asked for; set by the chosen subcommand's callback, run after parsing.
-using job = std::function<int()>;
-
-/// Runs `use` with the cluster of a file, or prints its problems.
-int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {
-  const auto reading = read_cluster(file);
-  for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
-  return reading.ok() ? use(reading.spec) : 2;
-}
-
-CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example) {
-  auto* sub = to.add_subcommand(name, what);
-  sub->footer(std::string("Example:\n  ") + example);
-  return sub;
-}
-
 void add_cluster_commands(CLI::App& app, job& chosen) {
   struct arguments {
     std::string file, node;
     double clock_offset_ms = 0;
     bool json = false, no_restart = false;
     uint32_t restarts = 0;
+    std::vector<std::string> wait;
   };
   auto a = std::make_shared<arguments>();
 
@@ -96,8 +82,15 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
                                  "troupe status examples/quickstart/cluster.toml");
   status_command->add_option("file", a->file, "Cluster file")->required();
   status_command->add_flag("--json", a->json, "Print one JSON document");
+  status_command
+      ->add_option("--wait", a->wait,
+                   "Until the cluster is `ready` or `down`, for so many SECONDS (60) at most")
+      ->expected(1, 2)
+      ->type_name("CONDITION [SECONDS]");
   status_command->callback([a, &chosen] {
-    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return status(c, a->json); }); };
+    chosen = [a] {
+      return with_cluster(a->file, [&](const cluster_spec& c) { return status(c, {a->wait, a->json}); });
+    };
   });
 }
 
@@ -238,6 +231,7 @@ void add_simulate(CLI::App& app, job& chosen) {
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
   sub->add_option("--seed", s->seed, "Instead of the workload's");
+  sub->add_option("--trace", s->trace_file, "Write what requests and batches went through, for Perfetto");
   sub->add_flag("--json", s->json, "Print one JSON document");
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
 }
@@ -313,6 +307,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   job chosen;
   add_cluster_commands(app, chosen);
+  add_actor_commands(app, chosen);
   add_certs(app, chosen);
   add_changes(app, chosen);
   add_load(app, chosen);

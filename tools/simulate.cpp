@@ -9,6 +9,7 @@
 #include "config/cluster_file.hpp"
 #include "config/workload_file.hpp"
 #include "tools/sim/world.hpp"
+#include "tools/trace_document.hpp"
 
 namespace troupe {
 namespace {
@@ -114,11 +115,12 @@ int simulate(const simulate_options& options) {
 
   spdlog::set_level(spdlog::level::off);  // nodes report the faults that the workload injects
   const auto seed = options.seed.value_or(workload.spec.seed);
-  sim::world world(cluster.spec, workload.spec, {.seed = seed});
+  sim::world world(cluster.spec, workload.spec, {.seed = seed, .record = !options.trace_file.empty()});
   const auto result = world.run();
 
   std::vector<row> rows;
   for (size_t i = 0; i < result.models.size(); ++i) rows.push_back(row_of(cluster.spec, result, i));
+  if (!options.trace_file.empty()) write_trace(options.trace_file, cluster.spec, result.records);
   options.json ? print_json(rows, result, seed) : print_table(rows, result, seed);
   for (const auto& v : result.violations)
     std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);

@@ -10,6 +10,7 @@ struct simulate_options {
   std::string cluster_file;
   std::string workload_file;
   std::optional<uint64_t> seed;  ///< instead of the workload's
+  std::string trace_file;        ///< empty: no trace is written
   bool json = false;
 };
 

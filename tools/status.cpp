@@ -3,20 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
-#include "tools/control_client.hpp"
+#include "tools/console_client.hpp"
 
 namespace troupe {
 namespace {
-
-/// A node's own account, or {"node", "error"}.
-nlohmann::json ask(control_client& client, const node_spec& node) {
-  const auto reply = client.ask(node, command{1, "status", ""});
-  return reply.ok ? nlohmann::json::parse(reply.body)
-                  : nlohmann::json{{"node", node.name}, {"error", reply.body}};
-}
 
 double value_of(const nlohmann::json& node, const std::string& name,
                 const std::map<std::string, std::string>& labels) {
@@ -69,23 +64,59 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
 
 }  // namespace
 
-int status(const cluster_spec& cluster, bool json) {
-  control_client client(cluster);
+namespace {
+
+nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
   nlohmann::json doc;
   doc["cluster"] = cluster.name;
   doc["nodes"] = nlohmann::json::array();
   bool good = true;
-  for (const auto& n : cluster.nodes) {
-    auto answer = ask(client, n);
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    auto answer = consoles.query(node_id{i}, "status");
     good = good && answer.value("ready", false);
     doc["nodes"].push_back(std::move(answer));
   }
   doc["ready"] = good;
-  if (json)
+  return doc;
+}
+
+bool down(const nlohmann::json& doc) {
+  for (const auto& n : doc["nodes"])
+    if (!n.contains("error")) return false;
+  return true;
+}
+
+int bad_wait() {
+  fmt::print(stderr, "troupe: --wait takes `ready` or `down`, and after it the seconds at most\n");
+  return 2;
+}
+
+}  // namespace
+
+int status(const cluster_spec& cluster, const status_options& options) {
+  duration patience{};
+  if (!options.wait.empty()) {
+    const auto& seconds = options.wait.size() > 1 ? options.wait[1] : "60";
+    char* end = nullptr;
+    patience = from_ms(1000 * std::strtod(seconds.c_str(), &end));
+    if (*end != '\0' || patience < duration{} || (options.wait[0] != "ready" && options.wait[0] != "down"))
+      return bad_wait();
+  }
+  const bool wanted_down = !options.wait.empty() && options.wait[0] == "down";
+  const machine_clock time;
+  const auto until = time.now() + patience;
+  console_client consoles(cluster);
+  auto doc = document(consoles, cluster);
+  const auto as_wanted = [&] { return wanted_down ? down(doc) : doc["ready"].get<bool>(); };
+  while (!as_wanted() && time.now() < until) {
+    std::this_thread::sleep_for(std::min(duration{200ms}, until - time.now()));
+    doc = document(consoles, cluster);
+  }
+  if (options.json)
     fmt::print("{}\n", doc.dump(2));
   else
     print_table(cluster, doc);
-  return good ? 0 : 1;
+  return as_wanted() ? 0 : 1;
 }
 
 }  // namespace troupe

@@ -1,10 +1,19 @@
 // `troupe status FILE`: asks every node of a running cluster how it is.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "messages/cluster.hpp"
 
 namespace troupe {
 
-/// Prints a table, or one JSON document. Returns 0 if every node answered and is ready, else 1.
-int status(const cluster_spec& cluster, bool json);
+struct status_options {
+  std::vector<std::string> wait;  ///< a condition, "ready" or "down", and for how many seconds at most
+  bool json = false;
+};
+
+/// Prints a table, or one JSON document. Returns 0 if every node answered and is ready (or, waiting for
+/// `down`, if none answers), 1 if not, 2 for a condition that makes no sense.
+int status(const cluster_spec& cluster, const status_options& options);
 
 }  // namespace troupe

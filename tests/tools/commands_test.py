@@ -20,8 +20,9 @@ def run(*arguments, code=0):
 
 
 class Help(unittest.TestCase):
-    COMMANDS = ("up", "check", "config", "config dump", "status", "certs", "deploy", "undeploy", "drain", "load", "infer",
-                "profile", "simulate", "bench", "bench fabric", "bench schedule", "bench serve", "bench simulate",
+    COMMANDS = ("up", "check", "config", "config dump", "status", "actors", "ask", "tell", "top", "trace", "certs", "deploy",
+                "undeploy", "drain", "load", "infer", "profile", "simulate", "bench", "bench fabric", "bench schedule",
+                "bench serve", "bench simulate",
                 "bench infer")
 
     def test_every_command_shows_an_example_of_itself(self):

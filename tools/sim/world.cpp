@@ -11,6 +11,7 @@
 #include "tools/sim/clients.hpp"
 #include "tools/sim/invariants.hpp"
 #include "tools/sim/process.hpp"
+#include "tools/sim/recording.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/trace.hpp"
 
@@ -92,6 +93,7 @@ struct world::state final : device_watch {
                                         })),
         deployments(broken),
         hits(scheduler_of(cluster)),
+        recorded(cluster),
         asking({cluster, models, workload, time, [this](node_id n) { return cast_of(n); },
                 [this](node_id n) { return nodes[n.value].clock.now(); }, fates, ledgers, bytes, calm,
                 poisons, hits},
@@ -199,6 +201,15 @@ struct world::state final : device_watch {
     settle();
     ledgers.report(id, result.names, all);
   }
+  void record() {
+    if (!options.record) return;
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      auto& n = nodes[i];
+      if (!n.running || time.frozen(node_id{i})) continue;
+      const auto ahead = n.clock.now().time_since_epoch() - time.now();
+      recorded.collect(node_id{i}, n.running->number(), n.running->actors(), ahead, [this] { settle(); });
+    }
+  }
   void check_ledgers() {
     for (uint32_t i = 0; i < nodes.size(); ++i) check_ledger(node_id{i});
   }
@@ -299,6 +310,7 @@ struct world::state final : device_watch {
   deployment_check deployments;
   order_book orders;
   fault_log hits;
+  recording recorded;
   clients asking;
   std::vector<member> nodes;
   std::vector<caf::actor> operators;  ///< that wait for an answer
@@ -378,6 +390,7 @@ void world::state::play() {
     time.at(start + workload.changes.front().at, sim_event::fault, [this] { make_changes(); });
   asking.start();
   while (time.now() < measured_until) {
+    record();
     run_until(std::min(time.now() + 100ms, measured_until));
     check_ledgers();
   }
@@ -445,6 +458,7 @@ void world::state::drain() {
   run_until(std::max(time.now(), faults_end));
   while ((asking.waiting() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
   fates.at_end(asking.waiting());
+  record();
   // Then what the ends of lives and of time-outs leave behind.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
 }
@@ -482,6 +496,7 @@ world_result world::run() {
   for (const auto& v : r.violations) r.ledger_balanced = r.ledger_balanced && v.check != "ledger";
   r.faults = s.hits.injected();
   r.hits = s.hits.hits();
+  r.records = s.recorded.take();
   return r;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/sim/books.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/violations.hpp"
+#include "tools/trace_document.hpp"
 
 namespace troupe::sim {
 
@@ -21,6 +22,7 @@ struct world_options {
   /// do.
   bool host_per_shell = true;
   duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
+  bool record = false;           ///< keep what requests and batches go through; nothing else changes
 };
 
 /// What the devices did for one model, after the warm-up.
@@ -42,6 +44,7 @@ struct world_result {
   std::vector<violation> violations;
   fault_counts faults{};  ///< injected
   fault_counts hits{};    ///< requests in flight that they hit
+  trace_records records;  ///< if recorded, in true time
 };
 
 class world {

@@ -1,0 +1,127 @@
+// The flags of the commands on a running cluster's actors.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "tools/ask_actor.hpp"
+#include "tools/cluster_trace.hpp"
+#include "tools/command_line.hpp"
+#include "tools/list_actors.hpp"
+#include "tools/top.hpp"
+
+namespace troupe {
+namespace {
+
+void add_actors(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file;
+    list_actors_options list;
+    double interval_s = 0.5;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub =
+      command(app, "actors", "List the actors of a running cluster: state, mailboxes, messages a second",
+              "troupe actors examples/quickstart/cluster.toml");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("--node", a->list.node, "Only this node");
+  sub->add_option("--interval", a->interval_s, "Seconds over which messages are counted")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  sub->add_flag("--watch", a->list.watch, "Again and again; q or Ctrl-C leaves");
+  sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one a line)");
+  sub->callback([a, &chosen] {
+    chosen = [a] {
+      a->list.interval = from_ms(a->interval_s * 1000);
+      return with_cluster(a->file, [&](const cluster_spec& c) { return list_actors(c, a->list); });
+    };
+  });
+}
+
+void add_ask(CLI::App& app, job& chosen, bool wait) {
+  struct arguments {
+    std::string file;
+    ask_options ask;
+    bool schema = false;
+  };
+  auto a = std::make_shared<arguments>();
+  a->ask.wait = wait;
+  auto* sub =
+      wait ? command(app, "ask", "Send a command to an actor of a running cluster and print its answer",
+                     "troupe ask examples/quickstart/cluster.toml model_queue/mlp@head set_slo '{\"slo\": "
+                     "40000000}'\n  troupe ask --schema model_queue")
+           : command(app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
+                     "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
+  sub->add_option("file", a->file,
+                  wait ? "Cluster file (with --schema: a kind of actor, or nothing)" : "Cluster file");
+  sub->add_option("actor", a->ask.actor, "KIND/INDEX@NODE, as `troupe actors` lists them");
+  sub->add_option("type", a->ask.type, "The command, or all of it: '{\"TYPE\": {fields}}'");
+  sub->add_option("fields", a->ask.fields, "Its fields, a JSON object");
+  sub->add_option("--via", a->ask.via, "Knock at this node; the first that answers unless said");
+  sub->add_flag("--json", a->ask.json, "Print one JSON document, on one line");
+  if (wait) sub->add_flag("--schema", a->schema, "Print the commands that actors take");
+  sub->callback([a, &chosen] {
+    if (!a->schema && (a->file.empty() || a->ask.actor.empty() || a->ask.type.empty()))
+      throw CLI::RequiredError("file, actor and type: --help shows an example");
+    chosen = [a] {
+      if (a->schema) return print_schema(a->file, a->ask.json);
+      return with_cluster(a->file, [&](const cluster_spec& c) { return ask_actor(c, a->ask); });
+    };
+  });
+}
+
+void add_top(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file;
+    top_options top;
+    double interval_s = 1;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub = command(app, "top", "Watch a running cluster: rates, latencies, queues and slots, every second",
+                      "troupe top examples/quickstart/cluster.toml");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("--interval", a->interval_s, "Seconds")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+  sub->add_flag("--once", a->top.once, "One page; so it is, too, if standard output is no terminal");
+  sub->add_flag("--json", a->top.json, "Print one JSON document a page");
+  sub->callback([a, &chosen] {
+    chosen = [a] {
+      a->top.interval = from_ms(a->interval_s * 1000);
+      return with_cluster(a->file, [&](const cluster_spec& c) { return top(c, a->top); });
+    };
+  });
+}
+
+void add_trace(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file;
+    cluster_trace_options trace;
+    double seconds = 5;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub = command(app, "trace", "Record what requests and batches go through, for ui.perfetto.dev",
+                      "troupe trace examples/quickstart/cluster.toml --seconds 5 -o trace.json");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("--seconds", a->seconds, "How long, at most")->capture_default_str();
+  sub->add_option("--requests", a->trace.requests, "Stop after so many requests");
+  sub->add_option("--sample", a->trace.sample, "Record every so manieth request")->capture_default_str();
+  sub->add_option("-o,--output", a->trace.file, "Where it goes")->capture_default_str();
+  sub->add_flag("--json", a->trace.json, "Say what was written as one JSON document");
+  sub->callback([a, &chosen] {
+    chosen = [a] {
+      a->trace.length = from_ms(a->seconds * 1000);
+      return with_cluster(a->file, [&](const cluster_spec& c) { return cluster_trace(c, a->trace); });
+    };
+  });
+}
+
+}  // namespace
+
+void add_actor_commands(CLI::App& app, job& chosen) {
+  add_actors(app, chosen);
+  add_ask(app, chosen, true);
+  add_ask(app, chosen, false);
+  add_top(app, chosen);
+  add_trace(app, chosen);
+}
+
+}  // namespace troupe

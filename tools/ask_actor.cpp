@@ -1,0 +1,115 @@
+#include "tools/ask_actor.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "actors/actor_name.hpp"
+#include "messages/command_schema.hpp"
+#include "messages/near.hpp"
+#include "tools/console_client.hpp"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+int bad_usage(const std::string& why) {
+  fmt::print(stderr, "troupe: {}\n", why);
+  return 2;
+}
+
+/// A field as people write it: "slo: integer, ns".
+std::string in_words(const ordered_json& field) {
+  std::string out = field["type"];
+  if (field.contains("of")) out += " of " + in_words(field["of"]);
+  if (field.contains("unit")) out += ", " + field["unit"].get<std::string>();
+  if (field.contains("values")) {
+    out += ":";
+    for (const auto& v : field["values"]) out += " " + v.get<std::string>();
+  }
+  return out;
+}
+
+void print_fields(const ordered_json& fields, const std::string& indent) {
+  for (const auto& f : fields) {
+    fmt::print("{}{}: {}\n", indent, f["name"].get<std::string>(), in_words(f));
+    const auto& inner = f.contains("of") ? f["of"] : f;
+    if (inner.contains("fields")) print_fields(inner["fields"], indent + "  ");
+  }
+}
+
+}  // namespace
+
+int ask_actor(const cluster_spec& cluster, const ask_options& o) {
+  auto type = o.type;
+  auto fields = o.fields.empty() ? json::object() : json::parse(o.fields, nullptr, false);
+  if (type.starts_with('{') && o.fields.empty()) {
+    const auto all = json::parse(type, nullptr, false);
+    if (!all.is_object() || all.size() != 1)
+      return bad_usage(R"(a command is TYPE '{fields}' or '{"TYPE": {fields}}')");
+    type = all.begin().key();
+    fields = all.begin().value();
+  }
+  if (fields.is_discarded()) return bad_usage("the fields are not JSON: " + o.fields);
+
+  // A model that was deployed later is not in the file: its node knows it.
+  const auto to = parse_actor_name(o.actor, cluster, [&](std::string_view name) -> std::optional<model_id> {
+    for (uint32_t i = 0; i < cluster.models.size(); ++i)
+      if (cluster.models[i].name == name) return model_id{i};
+    return model_id{};
+  });
+  if (const auto* problem = std::get_if<std::string>(&to)) return bad_usage(*problem);
+  const auto kind = std::get<address>(to).kind;
+  if (const auto problem = problem_with(kind, {0, type, fields.dump()}); !problem.empty())
+    return bad_usage(problem);
+
+  console_client consoles(cluster);
+  node_id via;
+  if (o.via.empty()) {
+    via = consoles.first_up();
+    if (via.value == cluster.nodes.size()) {
+      fmt::print(stderr, "troupe: no node of the cluster answers; is it up?\n");
+      return 1;
+    }
+  } else {
+    while (via.value < cluster.nodes.size() && cluster.nodes[via.value].name != o.via) ++via.value;
+    if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
+  }
+  const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
+  if (!reply.ok) {
+    fmt::print(stderr, "troupe: {}\n", reply.body);
+    return 1;
+  }
+  if (o.wait) fmt::print("{}\n", o.json ? reply.body : ordered_json::parse(reply.body).dump(2));
+  return 0;
+}
+
+int print_schema(const std::string& kind, bool as_json) {
+  auto all = ordered_json::object();
+  std::vector<std::string_view> kinds;
+  for (size_t i = 0; i < role_count; ++i) {
+    const auto r = static_cast<role>(i);
+    kinds.push_back(to_string(r));
+    if (kind.empty() || kind == kinds.back()) all[std::string(kinds.back())] = command_schema(r);
+  }
+  if (all.empty()) return bad_usage("there are no actors of the kind '" + kind + "'" + hint(kind, kinds));
+  if (as_json) {
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  for (const auto& [name, commands] : all.items()) {
+    fmt::print("{}\n", name);
+    for (const auto& [type, c] : commands.items()) {
+      fmt::print("  {}: {}\n", type, c["about"].get<std::string>());
+      print_fields(c["fields"], "    ");
+      if (c["reply"].empty()) continue;
+      fmt::print("    answers\n");
+      print_fields(c["reply"], "      ");
+    }
+  }
+  return 0;
+}
+
+}  // namespace troupe

@@ -1,0 +1,102 @@
+#include "tools/list_actors.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "tools/console_client.hpp"
+#include "tools/screen.hpp"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+struct sample {
+  time_point at;
+  std::vector<json> nodes;
+};
+
+sample take_sample(console_client& consoles, const std::vector<node_id>& nodes, const clock& time) {
+  sample s;
+  for (const auto n : nodes) s.nodes.push_back(consoles.query(n, "actors"));
+  s.at = time.now();
+  return s;
+}
+
+/// Adds to each actor of `now` how many messages a second it got since `before`.
+json document(const cluster_spec& cluster, const sample& before, const sample& now) {
+  json doc{{"cluster", cluster.name}, {"nodes", now.nodes}};
+  std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by life: a later one counts anew
+  for (const auto& n : before.nodes)
+    for (const auto& a : n.value("actors", json::array()))
+      earlier[{n["life"].get<uint64_t>(), a["name"].get<std::string>()}] = a["messages"].get<uint64_t>();
+  const double seconds = to_seconds(now.at - before.at);
+  for (auto& n : doc["nodes"]) {
+    if (!n.contains("actors")) continue;
+    for (auto& a : n["actors"]) {
+      const auto it = earlier.find({n["life"].get<uint64_t>(), a["name"].get<std::string>()});
+      const auto total = a["messages"].get<uint64_t>();
+      const auto since = it == earlier.end() || it->second > total ? 0 : it->second;
+      a["messages_per_s"] = it == earlier.end() ? 0.0 : static_cast<double>(total - since) / seconds;
+    }
+  }
+  return doc;
+}
+
+std::string table(const json& doc) {
+  auto out = fmt::format("{:<28} {:<14} {:<12} {:>9} {:>12} {:>12} {:>12}\n", "actor", "state", "model",
+                         "pending", "host pending", "messages", "messages/s");
+  for (const auto& n : doc["nodes"]) {
+    if (n.contains("error")) {
+      out += fmt::format("{:<28} {}\n", "*@" + n["node"].get<std::string>(), n["error"].get<std::string>());
+      continue;
+    }
+    for (const auto& a : n["actors"])
+      out += fmt::format("{:<28} {:<14} {:<12} {:>9} {:>12} {:>12} {:>12.1f}\n", a["name"].get<std::string>(),
+                         a["state"].get<std::string>(), a.value("model", ""), a["pending"].get<uint64_t>(),
+                         a["host_pending"].get<uint64_t>(), a["messages"].get<uint64_t>(),
+                         a["messages_per_s"].get<double>());
+  }
+  return out;
+}
+
+bool all_answered(const json& doc) {
+  for (const auto& n : doc["nodes"])
+    if (n.contains("error")) return false;
+  return true;
+}
+
+}  // namespace
+
+int list_actors(const cluster_spec& cluster, const list_actors_options& options) {
+  std::vector<node_id> nodes;
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    if (options.node.empty() || cluster.nodes[i].name == options.node) nodes.push_back(node_id{i});
+  if (nodes.empty()) {
+    fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
+    return 2;
+  }
+  const machine_clock time;
+  console_client consoles(cluster);
+  screen terminal(options.watch && !options.json);
+  auto before = take_sample(consoles, nodes, time);
+  for (;;) {
+    if (!terminal.wait(options.watch ? std::max(options.interval, duration{1s}) : options.interval)) return 0;
+    auto now = take_sample(consoles, nodes, time);
+    const auto doc = document(cluster, before, now);
+    if (options.json)
+      fmt::print("{}\n", doc.dump(options.watch ? -1 : 2));
+    else
+      terminal.show(table(doc));
+    std::fflush(stdout);
+    if (!options.watch) return all_answered(doc) ? 0 : 1;
+    before = std::move(now);
+  }
+}
+
+}  // namespace troupe

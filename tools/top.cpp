@@ -1,0 +1,75 @@
+#include "tools/top.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "actors/actor_name.hpp"
+#include "messages/json.hpp"
+#include "tools/console_client.hpp"
+#include "tools/screen.hpp"
+#include "tools/top_page.hpp"
+
+namespace troupe {
+namespace {
+
+/// What the actor answers to `type`, asked on its own node; nothing if it does not.
+template <class Reply>
+std::optional<Reply> answer_of(console_client& consoles, const cluster_spec& cluster, const address& actor,
+                               const char* type) {
+  const auto r =
+      consoles.order(actor.node, "ask", actor_name(cluster, actor), type, nlohmann::json::object());
+  if (!r.ok) return {};
+  return from_json<Reply>(nlohmann::json::parse(r.body));
+}
+
+top_sample take_sample(console_client& consoles, const cluster_spec& cluster, const clock& time) {
+  top_sample s;
+  std::vector<std::string> names;
+  for (const auto& n : cluster.nodes) names.push_back(n.name);
+  for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    const node_id id{i};
+    const auto status = consoles.query(id, "status");
+    s.add_status(status);
+    if (status.contains("error")) continue;
+    if (cluster.nodes[i].has(node_role::gateway)) {
+      const address gateway{id, {}, role::gateway, 0};
+      if (const auto books = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger"))
+        s.add(*books);
+      if (const auto all = answer_of<latency_report>(consoles, cluster, gateway, "get_latencies"))
+        s.add(*all);
+    }
+    if (cluster.nodes[i].has(node_role::scheduler)) {
+      const address arbiter{id, {}, role::rank_arbiter, 0};
+      if (const auto slots = answer_of<arbiter_state>(consoles, cluster, arbiter, "get_state"))
+        s.add(*slots, names);
+    }
+  }
+  s.at = time.now();
+  return s;
+}
+
+}  // namespace
+
+int top(const cluster_spec& cluster, const top_options& options) {
+  const machine_clock time;
+  console_client consoles(cluster);
+  const bool once = options.once || (!options.json && isatty(STDOUT_FILENO) == 0);
+  screen terminal(!once && !options.json);
+  auto before = take_sample(consoles, cluster, time);
+  for (;;) {
+    if (!terminal.wait(options.interval)) return 0;
+    auto now = take_sample(consoles, cluster, time);
+    const auto doc = top_document(before, now);
+    terminal.show(options.json ? doc.dump(once ? 2 : -1) + "\n" : top_table(doc));
+    if (once) {
+      for (const auto& n : now.nodes)
+        if (n.error.empty()) return 0;
+      return 1;
+    }
+    before = std::move(now);
+  }
+}
+
+}  // namespace troupe
