@@ -90,10 +90,8 @@ class gateway final : public shell {
     address worker;     // who offers it
     std::vector<std::byte> pulled;
     uint32_t batch_rows = 0;
-    time_point accepted_at = never;
     batch_id batch;
     batch_times times{};
-    time_point completed_at = never;
     bool counted = false;  // against its tenant's quota
     time_point accepted_at = never, completed_at = never;
   };
