@@ -18,9 +18,9 @@ TEST_CASE("recording: a recorded run is the same run, told in true time though a
   CHECK(r.requests.size() == recorded.total.offered);
   REQUIRE(r.batches.size() > 50);
 
-  // The workload's clocks drift apart by up to 100 ppm; what is collected is 200 ms old at most, or a little
-  // more.
-  constexpr duration tolerance = 40us;
+  // Clocks drift apart by up to 100 ppm for some 200 ms until the collection, and when a worker says that it
+  // was ordered something is early by up to the error of the lane's conversion.
+  constexpr duration tolerance = 100us;
   std::map<std::pair<model_id, batch_id>, const batch_trace*> batches;
   for (const auto& b : r.batches) {
     const auto& t = b.what.times;
