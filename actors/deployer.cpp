@@ -363,8 +363,10 @@ group_report deployer::report() const {
   group_report r;
   const address me{around_.self, life_, role::deployer, 0};
   const auto waiting = self_->mailbox().size();
+  const bool busy =
+      std::any_of(slots_.begin(), slots_.end(), [](const auto& s) { return s.second.loading > 0; });
   r.actors.push_back(me);
-  r.figures.push_back({me, loading_.empty() ? "idle" : "loading", frames_, waiting, waiting});
+  r.figures.push_back({me, busy ? "loading" : "idle", frames_, waiting, waiting});
   return r;
 }
 

@@ -24,7 +24,7 @@ template <class C>
 C message_of(const command& c) {
   auto fields = fields_of(c);
   if constexpr (requires(C x) { x.token; })
-    if (fields.is_object() && !fields.contains("token")) fields["token"] = 0;
+    if (fields.is_object() && !fields.contains("token")) fields["token"] = uint64_t{0};
   return from_json<C>(fields);
 }
 

@@ -69,5 +69,6 @@ TEST_CASE("command_schema: tells fields, types, units and answers of every kind'
   const auto worker = command_schema(role::gpu_worker);
   CHECK(worker["get_state"]["reply"][2]["of"]["fields"][1]["unit"] == "bytes");
   CHECK(problem_with(role::model_queue, {0, "pause_batching", ""}).empty());
+  CHECK(problem_with(role::deployer, {0, "undeploy", R"({"name": "m", "wait": 0})"}).empty());  // no token
   CHECK(problem_with(role::model_queue, {0, "take_slot_out", ""}).starts_with("takes no 'take_slot_out'"));
 }
