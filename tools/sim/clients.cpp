@@ -110,11 +110,11 @@ void clients::enter(client_request_record r) {
   asked.deadline = now + r.slo;
   asked.input = slot->region;
   fill_input(r.id, slot->payload);
-  if (r.poison) around_.poisons.sent(r.id);
+  if (r.poison) around_.checks.poisons.sent(r.id);
   r.input_bytes = bytes;
   r.accepted = true;
   r.accepted_at = around_.time.now();
-  around_.ledgers.accepted(r.gateway, r.model);
+  around_.checks.ledgers.accepted(r.gateway, r.model);
   if (options_.hang_up > 0 && random_.uniform() < options_.hang_up) {
     const auto patience =
         duration{static_cast<int64_t>(random_.uniform() * 2 * static_cast<double>(r.slo.count()))};
@@ -137,18 +137,19 @@ uint32_t clients::some_tenant() {
 
 void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
   const auto it = open_.find(id);
-  around_.ledgers.answered(gateway, it == open_.end() ? model_id{} : it->second.model, how);
-  if (it == open_.end()) return around_.fates.unknown_answer(id);
+  around_.checks.ledgers.answered(gateway, it == open_.end() ? model_id{} : it->second.model, how);
+  if (it == open_.end()) return around_.checks.fates.unknown_answer(id);
   auto r = std::move(it->second);
   open_.erase(it);
   switch (how.kind) {
     case outcome::fate::finished:
-      around_.bytes.answered(r, how.output, uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
+      around_.checks.bytes.answered(r, how.output,
+                                    uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
       return end(r, fate::finished);
     case outcome::fate::dropped: return end(r, fate::dropped);
     case outcome::fate::failed:
-      around_.calm.failed(id, how.error);
-      around_.poisons.failed(id, how.error);
+      around_.checks.calm.failed(id, how.error);
+      around_.checks.poisons.failed(id, how.error);
       return end(r, fate::failed);
   }
 }

@@ -30,11 +30,7 @@ class clients {
     /// The actors of a node; null while it has no process.
     std::function<cast*(node_id)> cast_of;
     std::function<time_point(node_id)> clock_of;
-    fate_check& fates;
-    ledger_check& ledgers;
-    bytes_check& bytes;
-    calm_check& calm;
-    poison_check& poisons;
+    invariants& checks;
     fault_log& faults;
   };
   struct options {

@@ -51,6 +51,17 @@ fault_spec draw_fault(random_stream& r, const random_fault_spec& spec, const clu
 
 }  // namespace
 
+bool has_random_faults(const workload_spec& workload) {
+  return workload.random_faults.count > 0 || workload.random_faults.per_minute > 0;
+}
+
+bool faults_are_only(const workload_spec& workload, std::initializer_list<fault_kind> kinds) {
+  return !has_random_faults(workload) &&
+         std::all_of(workload.faults.begin(), workload.faults.end(), [&](const fault_spec& f) {
+           return std::find(kinds.begin(), kinds.end(), f.kind) != kinds.end();
+         });
+}
+
 bool is_of_node(fault_kind k) {
   return k == fault_kind::crash || k == fault_kind::restart || k == fault_kind::freeze ||
          k == fault_kind::clock_drift || k == fault_kind::poison;

@@ -1,6 +1,7 @@
 // Faults: those that a seed chooses, and whom each one hits.
 #pragma once
 #include <array>
+#include <initializer_list>
 #include <vector>
 
 #include "messages/cluster.hpp"
@@ -11,6 +12,12 @@ namespace troupe::sim {
 
 /// What the workload lists and what the seed adds, by time.
 std::vector<fault_spec> all_faults(const workload_spec& workload, const cluster_spec& cluster, uint64_t seed);
+
+/// Whether the seed adds any.
+bool has_random_faults(const workload_spec& workload);
+
+/// Whether the workload lists no faults but of these kinds, and the seed adds none.
+bool faults_are_only(const workload_spec& workload, std::initializer_list<fault_kind> kinds);
 
 /// Whether the fault is one of a node, not of links.
 bool is_of_node(fault_kind k);

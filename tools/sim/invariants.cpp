@@ -2,11 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "gpu/emulated_device.hpp"
+#include "tools/sim/faults.hpp"
 
 namespace troupe::sim {
+namespace {
+
+/// Clocks that run as differently as the cluster assumes at most need no tolerance.
+duration tolerance_for(const workload_spec& workload) {
+  constexpr double assumed_ppm = 200;
+  double worst = 2 * workload.clocks.max_drift_ppm;
+  for (const auto& f : workload.faults)
+    if (f.kind == fault_kind::clock_drift) worst += std::abs(f.drift_ppm);
+  if (has_random_faults(workload)) worst += 100;
+  return worst <= assumed_ppm ? 20us
+                              : duration{static_cast<int64_t>(to_seconds(workload.length) * worst * 1e3)};
+}
+
+}  // namespace
 
 void fate_check::unknown_answer(request_id id) {
   violations_.add("fate", fmt::format("request {:x} was answered a second time, or never asked", id.value));
@@ -150,5 +166,11 @@ void calm_check::failed(request_id id, failure why) {
     violations_.add(
         "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
 }
+
+invariants::invariants(const duration& truth, const workload_spec& workload)
+    : broken(truth),
+      starts(broken, tolerance_for(workload)),
+      calm(broken, faults_are_only(workload, {})),
+      poisons(broken, faults_are_only(workload, {fault_kind::poison})) {}
 
 }  // namespace troupe::sim

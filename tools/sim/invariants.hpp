@@ -10,6 +10,7 @@
 #include "actors/caf_types.hpp"
 #include "actors/gateway.hpp"
 #include "gpu/device.hpp"
+#include "messages/workload.hpp"
 #include "policies/ledger.hpp"
 #include "tools/sim/books.hpp"
 #include "tools/sim/order_book.hpp"
@@ -149,6 +150,26 @@ class calm_check {
  private:
   violations& violations_;
   const bool calm_;
+};
+
+/// All of them, for one run.
+struct invariants {
+  invariants(const duration& truth, const workload_spec& workload);
+  invariants(const invariants&) = delete;
+  invariants& operator=(const invariants&) = delete;
+
+  violations broken;
+  fate_check fates{broken};
+  ledger_check ledgers{broken};
+  start_check starts;
+  slot_check slots{broken};
+  bytes_check bytes{broken};
+  memory_check memories{broken};
+  calm_check calm;
+  poison_check poisons;
+  loaded_check loaded{broken};
+  drain_check drains{broken};
+  deployment_check deployments{broken};
 };
 
 }  // namespace troupe::sim

@@ -1,0 +1,58 @@
+// The simulated administrator: tells the cluster what the workload deploys, undeploys and drains.
+#pragma once
+#include <caf/actor.hpp>
+#include <functional>
+#include <vector>
+
+#include "messages/cluster.hpp"
+#include "messages/workload.hpp"
+#include "policies/random.hpp"
+#include "tools/sim/invariants.hpp"
+#include "tools/sim/timeline.hpp"
+#include "tools/sim/trace.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace troupe {
+class cast;
+}
+
+namespace troupe::sim {
+
+class administrator {
+ public:
+  /// All references outlive it.
+  struct surroundings {
+    caf::actor_system& system;
+    const cluster_spec& cluster;
+    const workload_spec& workload;
+    timeline& time;
+    random_stream& chance;  ///< draws whom it asks
+    /// The actors of a node; null while it has no process.
+    std::function<cast*(node_id)> cast_of;
+    deployment_check& deployments;
+    trace& tracing;
+  };
+
+  explicit administrator(surroundings s) : around_(std::move(s)) {}
+
+  /// The workload begins now. Changes that the cluster does not accept are given up at `until`.
+  void start(duration until);
+  /// Waits for no answer any more; its actors end in their next turn.
+  void stop();
+
+ private:
+  void work();
+  void accepted();
+  template <class Command>
+  void tell(node_id to, Command c);
+
+  const surroundings around_;
+  duration start_{}, until_{};
+  size_t next_ = 0;                 ///< of the workload's changes
+  std::vector<caf::actor> asking_;  ///< one a command
+};
+
+}  // namespace troupe::sim

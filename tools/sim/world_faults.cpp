@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <utility>
+
+#include "tools/sim/world_state.hpp"
+
+namespace troupe::sim {
+namespace {
+
+/// Of a fault that names one node: those with all others.
+std::vector<std::pair<node_id, node_id>> links_of(const fault_spec& f, size_t nodes) {
+  if (f.a != f.b) return {{f.a, f.b}};
+  std::vector<std::pair<node_id, node_id>> out;
+  for (uint32_t i = 0; i < nodes; ++i)
+    if (node_id{i} != f.a) out.emplace_back(f.a, node_id{i});
+  return out;
+}
+
+void begin_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b, duration until) {
+  switch (f.kind) {
+    case fault_kind::delay: return network.begin_delay(a, b, f.extra);
+    case fault_kind::reorder: return network.begin_reorder(a, b, f.extra);
+    case fault_kind::slow_link: return network.begin_slow(a, b, f.gbit_per_s);
+    case fault_kind::stall: return network.begin_stall(a, b);
+    case fault_kind::cut: return network.begin_cut(a, b, until);
+    default: return;  // of a node
+  }
+}
+
+void end_on_link(sim_network& network, const fault_spec& f, node_id a, node_id b) {
+  switch (f.kind) {
+    case fault_kind::delay: return network.end_delay(a, b, f.extra);
+    case fault_kind::reorder: return network.end_reorder(a, b, f.extra);
+    case fault_kind::slow_link: return network.end_slow(a, b, f.gbit_per_s);
+    case fault_kind::stall: return network.end_stall(a, b);
+    case fault_kind::cut: return network.end_cut(a, b);
+    default: return;  // of a node
+  }
+}
+
+}  // namespace
+
+void world::state::begin_fault(const fault_spec& f) {
+  const auto now = time.now(), until = now + f.length;
+  tracing.add(f.kind);
+  tracing.add(now);
+  hits.begin(f, now, until);
+  const bool reset = chance.below(2) == 0;
+  switch (f.kind) {
+    case fault_kind::freeze: time.freeze(f.a); break;
+    case fault_kind::clock_drift: nodes[f.a.value].clock.add_drift(f.drift_ppm); break;
+    case fault_kind::crash: return end_process(f.a, reset);
+    case fault_kind::poison: return asking.poison_next(f.a);
+    case fault_kind::restart: end_process(f.a, reset); break;
+    default:
+      for (const auto& [a, b] : links_of(f, nodes.size())) begin_on_link(network, f, a, b, until);
+  }
+  faults_end = std::max(faults_end, until);
+  time.at(until, sim_event::fault, [this, f] { end_fault(f); });
+}
+
+void world::state::end_fault(const fault_spec& f) {
+  switch (f.kind) {
+    case fault_kind::freeze: return time.thaw(f.a);
+    case fault_kind::clock_drift: return nodes[f.a.value].clock.add_drift(-f.drift_ppm);
+    case fault_kind::restart: return begin_process(f.a);
+    default:
+      for (const auto& [a, b] : links_of(f, nodes.size())) end_on_link(network, f, a, b);
+  }
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,101 @@
+// The state of a simulated world: its nodes, their surroundings, and what an onlooker notes. Only world*.cpp
+// include this.
+#pragma once
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <memory>
+#include <vector>
+
+#include "tools/sim/administrator.hpp"
+#include "tools/sim/clients.hpp"
+#include "tools/sim/invariants.hpp"
+#include "tools/sim/order_book.hpp"
+#include "tools/sim/process.hpp"
+#include "tools/sim/recording.hpp"
+#include "tools/sim/timeline.hpp"
+#include "tools/sim/trace.hpp"
+#include "tools/sim/world.hpp"
+
+namespace troupe::sim {
+
+struct world::state final : device_watch {
+  state(cluster_spec c, workload_spec w, const world_options& o);
+  ~state() override;
+
+  struct system_config : caf::actor_system_config {
+    system_config();
+  };
+  struct member {
+    sim_clock clock;
+    std::unique_ptr<process> running;
+    incarnation life;  ///< the latest
+  };
+
+  // the run, phase by phase (world.cpp)
+  void start_cluster();
+  void play();
+  void drain();
+  void check_end();
+  bool ready() const;
+  void run_until(duration t);
+  /// Runs ready actors, in an order that the seed chooses, until none is.
+  void settle();
+
+  // processes of nodes (world_processes.cpp)
+  cast* cast_of(node_id n) { return nodes[n.value].running ? &nodes[n.value].running->actors() : nullptr; }
+  void begin_process(node_id id);
+  void end_process(node_id id, bool reset);
+  /// The process on the node dies, and is started again as `troupe up` does it.
+  void die(node_id id);
+  /// The node has nothing left to do: its process ends by itself.
+  void drained(node_id id);
+  /// A definition's text is just the model's name here.
+  deployer::model_reading model_named(const std::string& name) const;
+
+  // faults (world_faults.cpp)
+  void begin_fault(const fault_spec& f);
+  void end_fault(const fault_spec& f);
+
+  // what an onlooker sees (world_watch.cpp)
+  void delivered(node_id at, const envelope& e);
+  void batch_started(slot_id slot, const batch_work& work, time_point now) override;
+  void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) override;
+  void started_while_running(slot_id slot) override { checks.slots.started_while_running(slot); }
+  void started_unloaded(slot_id slot, model_id model) override {
+    checks.loaded.started_unloaded(slot, model);
+  }
+  void unloaded_while_running(slot_id slot, model_id model) override {
+    checks.loaded.unloaded_while_running(slot, model);
+  }
+  void check_ledger(node_id id);
+  void check_ledgers();
+  void record();
+
+  const world_options options;
+  const workload_spec workload;
+  const cluster_spec cluster;
+  const std::vector<model_spec> models;  ///< of the workload's loads
+  system_config config;
+  caf::actor_system system;
+  caf::scheduler::test_coordinator& scheduler;
+  timeline time;
+  sim_network network;
+  sim_memory memory;
+  random_stream interleaving, chance;
+  trace tracing;
+  invariants checks;
+  const bool everybody_reachable;  ///< no fault makes nodes lose each other
+  order_book orders;
+  fault_log hits;
+  recording recorded;
+  clients asking;
+  administrator changing;
+  std::vector<member> nodes;
+  uint64_t processes = 0;  ///< begun so far
+  duration faults_end{};
+  duration measured_from = duration::max(), measured_until = duration::max();
+  world_result result;
+};
+
+}  // namespace troupe::sim

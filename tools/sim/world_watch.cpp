@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <caf/send.hpp>
+
+#include "tools/sim/world_state.hpp"
+
+namespace troupe::sim {
+
+void world::state::delivered(node_id at, const envelope& e) {
+  ++result.messages;
+  tracing.delivered(time.now(), at, e);
+  if (const auto* order = std::get_if<batch_order>(&e.body);
+      order != nullptr && e.to.kind == role::gpu_worker) {
+    orders.add(*order);
+    for (const auto& r : order->requests)
+      if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
+  }
+}
+
+void world::state::batch_started(slot_id slot, const batch_work& work, time_point now) {
+  std::vector<uint64_t> inputs;
+  for (const auto& p : work.parts) inputs.push_back(fnv1a(p.input));
+  tracing.add(time.now());
+  tracing.add(inputs);
+  const auto* order = orders.find(slot, work.model, inputs);
+  if (order == nullptr) return checks.bytes.foreign_input(slot, work.model);
+  const auto worker = cluster.slots[slot.value].node;
+  for (size_t i = 0; i < order->requests.size(); ++i)
+    if (checks.poisons.is_poison(order->requests[i]) &&
+        std::find(inputs.begin(), inputs.end(), order->inputs[i]) != inputs.end()) {
+      checks.poisons.killed(order->requests[i], worker);
+      die(worker);
+    }
+  checks.starts.started(slot, *order, now);
+  for (const auto id : order->requests) {
+    const auto* asked = asking.find(id);
+    if (asked == nullptr) continue;
+    const auto& m = models[work.model.value];
+    checks.starts.started(slot, id, time.now(), asked->accepted_at + asked->slo - m.latency(work.rows));
+  }
+}
+
+void world::state::batch_ended(slot_id, model_id model, uint32_t rows, duration took) {
+  if (time.now() < measured_from || time.now() > measured_until) return;
+  auto& d = result.devices[model.value];
+  ++d.batches;
+  d.rows += rows;
+  d.busy += took;
+}
+
+void world::state::check_ledger(node_id id) {
+  if (!cluster.nodes[id.value].has(node_role::gateway) || !nodes[id.value].running) return;
+  group_report all;
+  for (const auto& host : cast_of(id)->office().hosts())
+    caf::anon_send(host, report_query{[&all](group_report r) {
+                     all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
+                   }});
+  settle();
+  checks.ledgers.report(id, result.names, all);
+}
+
+void world::state::check_ledgers() {
+  for (uint32_t i = 0; i < nodes.size(); ++i) check_ledger(node_id{i});
+}
+
+void world::state::record() {
+  if (!options.record) return;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    auto& n = nodes[i];
+    if (!n.running || time.frozen(node_id{i})) continue;
+    const auto ahead = n.clock.now().time_since_epoch() - time.now();
+    recorded.collect(node_id{i}, n.running->number(), n.running->actors(), ahead, [this] { settle(); });
+  }
+}
+
+}  // namespace troupe::sim
