@@ -100,8 +100,8 @@ def text_of(proto):
 
 def make(seed, case, only):
     rng = np.random.default_rng([seed, case])
-    makers = {**random_models.OPERATORS, **random_models.GRAPHS}
-    names = [*random_models.OPERATORS, *list(random_models.GRAPHS) * 10]
+    makers = {**random_models.OPERATORS, **random_models.NETWORKS}
+    names = [*random_models.OPERATORS, *list(random_models.NETWORKS) * 10]
     name = only or names[case % len(names)]
     m = random_models.Model(rng)
     makers[name](m)
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("runner")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--only", help="an operator, or one of " + ", ".join(random_models.GRAPHS))
+    parser.add_argument("--only", help="an operator, or one of " + ", ".join(random_models.NETWORKS))
     parser.add_argument("--case", type=int, help="this one alone")
     parser.add_argument("--save", help="a file for the model that failed")
     options = parser.parse_args()

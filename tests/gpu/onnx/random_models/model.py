@@ -1,0 +1,80 @@
+"""A random model in the making, and what drawing one needs everywhere."""
+import numpy as np
+from onnx import helper, numpy_helper
+
+FLOAT, INT64, INT32, BOOL = np.float32, np.int64, np.int32, np.bool_
+
+
+def number(low, high):
+    """Draws an attribute, or leaves it out."""
+    return lambda m: float(m.rng.uniform(low, high)) if m.maybe(0.8) else None
+
+
+class Model:
+    """A graph in the making. Inputs have a batch dimension in front; its size is `rows`."""
+
+    def __init__(self, rng, opset=None):
+        self.rng = rng
+        self.opset = opset or int(rng.integers(11, 18))
+        self.rows = int(rng.choice([1, 2, 3, 5, 8]))
+        self.nodes, self.inputs, self.constants, self.outputs, self.values = [], [], [], [], {}
+
+    # random choices
+    def pick(self, low, high):
+        return int(self.rng.integers(low, high + 1))
+
+    def maybe(self, chance=0.5):
+        return self.rng.random() < chance
+
+    def one_of(self, *choices):
+        return choices[self.pick(0, len(choices) - 1)]
+
+    def dims(self, low, high, largest=6):
+        return [self.pick(1, largest) for _ in range(self.pick(low, high))]
+
+    def numbers(self, dims, dtype=FLOAT, low=-2.0, high=2.0):
+        if dtype == BOOL:
+            return self.rng.random(dims) < 0.5
+        if dtype in (INT64, INT32):
+            return self.rng.integers(int(low), int(high) + 1, dims).astype(dtype)
+        return self.rng.uniform(low, high, dims).astype(dtype)
+
+    # parts
+    def input(self, dims, dtype=FLOAT, low=-2.0, high=2.0):
+        """`dims` without the batch."""
+        name = f"x{len(self.inputs)}"
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self.inputs.append(helper.make_tensor_value_info(name, element, ["batch", *dims]))
+        self.values[name] = self.numbers([self.rows, *dims], dtype, low, high)
+        return name
+
+    def constant(self, value, dtype=None):
+        name = f"c{len(self.constants)}"
+        value = np.asarray(value, dtype=dtype)
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def ints(self, values):
+        return self.constant(values, INT64)
+
+    def weights(self, dims, low=-1.0, high=1.0):
+        return self.constant(self.numbers(dims, FLOAT, low, high))
+
+    def statistics(self, channels):
+        """Scale, offset, mean and variance of a batch normalisation."""
+        return [self.weights([channels]), self.weights([channels]), self.weights([channels]),
+                self.weights([channels], 0.3, 2)]
+
+    def node(self, op, inputs, outputs=1, **attributes):
+        names = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
+        attributes = {k: v for k, v in attributes.items() if v is not None}
+        self.nodes.append(helper.make_node(op, inputs, names, name=f"node{len(self.nodes)}", **attributes))
+        return names[0] if outputs == 1 else names
+
+    def output(self, *names):
+        self.outputs.extend(n for n in names if n not in self.outputs)
+
+    def proto(self):
+        outputs = [helper.make_empty_tensor_value_info(n) for n in self.outputs]
+        graph = helper.make_graph(self.nodes, "random", self.inputs, outputs, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=7)
