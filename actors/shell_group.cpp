@@ -116,6 +116,14 @@ void shell_group::hand_over(envelope& e, time_point now) {
   if (position == nobody) return turn_away(e);
   // A message to an earlier life of this node is void.
   if (e.to.life.value != 0 && e.to.life != shells_[position].actor->self().life) return;
+  if (const auto* c = std::get_if<command>(&e.body)) {
+    // One actor asks another what `troupe ask` may: actors of plug-ins do.
+    busy_ = position;
+    ++shells_[position].messages;
+    auto reply = shells_[position].actor->on_command(*c, now);
+    touch(position);
+    return send(shells_[position].actor->self(), e.from, std::move(reply));
+  }
   deliver(position);
 }
 

@@ -12,11 +12,12 @@ install(DIRECTORY examples DESTINATION ${data_dir} PATTERN build EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# What plug-ins are built with: the headers that need nothing but the standard library, two static libraries
-# (policies/ and messages/ install themselves), and how CMake and pkg-config find them.
+# What plug-ins are built with: headers that need nothing but the standard library (json.hpp and what is built on it want
+# nlohmann_json, too), two static libraries (policies/ and messages/ install themselves), and how CMake and pkg-config
+# find them.
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
-  PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN json.hpp EXCLUDE
-  PATTERN schema.hpp EXCLUDE PATTERN obey.hpp EXCLUDE PATTERN command_schema.hpp EXCLUDE)
+  PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
+  PATTERN command_schema.hpp EXCLUDE)
 foreach(header actors/events.hpp actors/shell.hpp plugins/descriptor.hpp plugins/extension.hpp plugins/plugin.hpp
     transport/fabric.hpp)
   cmake_path(GET header PARENT_PATH folder)

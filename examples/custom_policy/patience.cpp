@@ -3,8 +3,8 @@
 
 #include "patient.hpp"
 #include "plugins/plugin.hpp"
+#include "saver.hpp"
 #include "warmest.hpp"
-#include "watchman.hpp"
 
 using namespace troupe;
 
@@ -14,6 +14,7 @@ TROUPE_PLUGIN("patience", "1.0", host) {
     return std::make_unique<patience::patient>(p, rule);
   });
   host.matchmaking("warmest", [](const plugin_settings&) { return std::make_unique<patience::warmest>(); });
-  host.actor("watchman",
-             [](const extension_parts& parts) { return std::make_unique<patience::watchman>(parts); });
+  host.integer("idle_slots", 1, 64, 2);
+  host.integer("look_every_ms", 10, 60000, 200);
+  host.actor("saver", [](const extension_parts& parts) { return std::make_unique<patience::saver>(parts); });
 }

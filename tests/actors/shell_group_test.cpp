@@ -182,3 +182,21 @@ TEST_CASE("shell_group: requests for a queue that is not there are turned away")
   CHECK(no.requests[0].attempt == 2);
   CHECK(no.requests[0].reason == drop_reason::no_capacity);
 }
+
+TEST_CASE("shell_group: an actor that is asked by another answers as it would a tool") {
+  post_bag bag;
+  shell_group group(bag);
+  std::vector<std::string> diary;
+  group.add<relay>(relay_at(0), relay_at(1), diary);
+  const address asker{worker_node, {4}, role::extension, 0};
+  parcel asked;
+  asked.push_back({asker, relay_at(0), command{17, "get_state", ""}});
+  group.turn(asked, time_point{});
+  REQUIRE(bag.left.size() == 1);
+  CHECK(bag.left[0].to == asker);
+  CHECK(bag.left[0].from == relay_at(0));
+  const auto& reply = std::get<command_reply>(bag.left[0].body);
+  CHECK(reply.token == 17);
+  CHECK_FALSE(reply.ok);
+  CHECK(reply.body == "takes no commands");
+}

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.request
 from pathlib import Path
@@ -89,6 +90,30 @@ class CustomPolicy(unittest.TestCase):
             self.assertEqual(waits, sorted(waits))
             self.assertLess(batches[0] * 1.2, batches[2])
 
+    def test_its_actor_takes_idle_slots_out_of_service_and_puts_them_back_under_load(self):
+        ports = dict(zip(("7721", "7722", "8082"), map(str, free_ports(3))))
+        file = self.variant(*ports.items(), ("fraction = 0.5", "fraction = 0"))  # eager: small batches, busy slots
+        up = Process("up", str(file))
+        try:
+            up.wait_line("^troupe: ready")
+
+            def states():
+                document = json.loads(run(self.troupe, "ask", file, "rank_arbiter", "get_state"))
+                return [s["state"] for s in document["slots"]]
+            end = time.monotonic() + PATIENCE
+            while states().count("out_of_service") < 2 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(states().count("out_of_service"), 2)
+            load = subprocess.Popen([self.troupe, "load", f"http://127.0.0.1:{ports['8082']}", "--rate", "400",
+                                     "--duration", "6"], stdout=subprocess.DEVNULL)
+            while states().count("out_of_service") == 2 and load.poll() is None:
+                time.sleep(0.1)
+            self.assertLess(states().count("out_of_service"), 2)
+            load.wait(PATIENCE)
+            self.assertEqual(up.terminate(), 0, up.output())
+        finally:
+            up.kill()
+
     def test_it_serves_requests(self):
         ports = dict(zip(("7721", "7722", "8082"), map(str, free_ports(3))))
         file = self.variant(*ports.items())
@@ -98,7 +123,7 @@ class CustomPolicy(unittest.TestCase):
             report = json.loads(run(self.troupe, "load", f"http://127.0.0.1:{ports['8082']}", "--rate", 40, "--duration",
                                     4, "--json"))
             with urllib.request.urlopen(f"http://127.0.0.1:{ports['8082']}/metrics", timeout=PATIENCE) as answer:
-                self.assertIn("patience_slots 4", answer.read().decode())  # from the plug-in's actor
+                self.assertIn("patience_slots_spared", answer.read().decode())
             text = json.dumps(report)
             self.assertRegex(text, '"finished": ?[1-9]', text)
             self.assertEqual(up.terminate(), 0, up.output())

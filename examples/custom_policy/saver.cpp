@@ -1,0 +1,53 @@
+#include "saver.hpp"
+
+#include "messages/json.hpp"
+
+namespace patience {
+
+using namespace troupe;
+
+saver::saver(const extension_parts& parts)
+    : shell(parts.self, parts.out),
+      arbiter_(on_node(scheduler_of(parts.cluster), role::rank_arbiter)),
+      idle_slots_(static_cast<size_t>(parts.settings.integer("idle_slots"))),
+      look_every_(std::chrono::milliseconds(parts.settings.integer("look_every_ms"))) {}
+
+void saver::on(envelope& e, time_point) {
+  dispatch(e.body, overloaded{[&](command_reply& r) {
+                                if (r.ok && r.token == asked_)
+                                  on_state(from_json<arbiter_state>(nlohmann::json::parse(r.body)));
+                              },
+                              [&](reborn& r) { self_.life = r.life; }});
+}
+
+void saver::on_time(time_point now) {
+  if (now < next_look_) return;
+  next_look_ = now + look_every_;
+  send(arbiter_, command{++asked_, get_state::type_name, {}});
+}
+
+void saver::on_state(const arbiter_state& state) {
+  // What a command came to shows in the next answer, also if it was lost or the scheduler is a new one.
+  std::vector<slot_id> idle;
+  for (const auto& s : state.slots) {
+    if (s.state == "idle") idle.push_back(s.slot);
+    if (s.state != "out_of_service") std::erase(out_, s.slot);
+  }
+  if (idle.size() > idle_slots_) {
+    out_.push_back(idle.back());
+    tell(take_slot_out::type_name, out_.back());
+  } else if (idle.empty() && !out_.empty()) {
+    tell(put_slot_back::type_name, out_.back());
+  }
+}
+
+/// Token 0: nobody waits for the answer.
+void saver::tell(const char* command_name, slot_id slot) {
+  send(arbiter_, command{0, command_name, to_json(take_slot_out{slot}).dump()});
+}
+
+void saver::report(std::vector<metric>& out) const {
+  out.push_back({"patience_slots_spared", {}, static_cast<double>(out_.size()), metric::kind::gauge});
+}
+
+}  // namespace patience
