@@ -52,6 +52,10 @@ access access_of(std::string_view pattern) {
   return it == table.end() ? access::admin : it->second;
 }
 
+bool api_keys::tenant::may_use(std::string_view model) const {
+  return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+}
+
 api_keys::api_keys(const cluster_spec& cluster) {
   if (cluster.security.admin) admin = cluster.security.admin->digest;
   for (const auto& t : cluster.tenants) tenants.push_back({t.name, t.key.digest, t.models});
@@ -63,48 +67,52 @@ void authorisation::replace(api_keys keys) {
   std::atomic_store(&keys_, std::shared_ptr<const api_keys>(std::make_shared<api_keys>(std::move(keys))));
 }
 
-bool authorisation::pass(std::string_view pattern, const path_parameters& path, http_request& request,
-                         http_reply& reply) {
+std::optional<http_response> authorisation::refusal(std::string_view pattern, const path_parameters& path,
+                                                    http_request& head) {
   const auto needed = access_of(pattern);
   const auto keys = std::atomic_load(&keys_);
-  if (needed == access::open || keys->none()) return true;
-  if (needed == access::tenant && keys->tenants.empty()) return true;  // only administration has a key
+  if (needed == access::open || keys->none()) return {};
+  if (needed == access::tenant && keys->tenants.empty()) return {};  // only administration has a key
 
-  const auto key = presented_key(request);
-  if (!key) {
-    refuse(reply, 401, "this needs a key: send the header 'Authorization: Bearer KEY'");
-    return false;
-  }
+  const auto key = presented_key(head);
+  if (!key) return refuse(refused::no_key, "this needs a key: send the header 'Authorization: Bearer KEY'");
   const auto digest = digest_of(*key);
-  if (keys->admin && same_key(digest, *keys->admin)) return true;
+  if (keys->admin && same_key(digest, *keys->admin)) return {};
   const api_keys::tenant* who = nullptr;
   for (const auto& t : keys->tenants)
     if (same_key(digest, t.key)) who = &t;
-  if (who == nullptr) {
-    refuse(reply, 401, "nobody has this key");
-    return false;
-  }
-  if (needed == access::admin) {
-    refuse(reply, 403,
-           keys->admin ? "this needs the admin key, not a tenant's"
-                       : "this needs the admin key, and the cluster file has none; give it one in [admin]");
-    return false;
-  }
+  if (who == nullptr) return refuse(refused::unknown_key, "nobody has this key");
+  if (needed == access::admin)
+    return refuse(refused::forbidden,
+                  keys->admin
+                      ? "this needs the admin key, not a tenant's"
+                      : "this needs the admin key, and the cluster file has none; give it one in [admin]");
   const auto& model = path["model"];
-  if (!model.empty() && !who->models.empty() &&
-      std::find(who->models.begin(), who->models.end(), model) == who->models.end()) {
-    refuse(reply, 403, fmt::format("tenant '{}' may not use model '{}'", who->name, model));
-    return false;
-  }
-  request.tenant = static_cast<uint32_t>(who - keys->tenants.data()) + 1;
-  return true;
+  if (!model.empty() && !who->may_use(model))
+    return refuse(refused::forbidden, fmt::format("tenant '{}' may not use model '{}'", who->name, model));
+  head.tenant = static_cast<uint32_t>(who - keys->tenants.data()) + 1;
+  return {};
 }
 
-void authorisation::refuse(http_reply& reply, unsigned status, std::string_view why) {
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  auto r = http_error_response(status, why);
-  if (status == 401) r.headers.add("WWW-Authenticate", "Bearer realm=\"troupe\"");
-  reply.send(std::move(r));
+bool authorisation::may_see(uint32_t tenant, std::string_view model) const {
+  const auto keys = std::atomic_load(&keys_);
+  return tenant == 0 || tenant > keys->tenants.size() || keys->tenants[tenant - 1].may_use(model);
+}
+
+http_response authorisation::refuse(refused why, std::string_view text) {
+  refused_[static_cast<size_t>(why)].fetch_add(1, std::memory_order_relaxed);
+  auto r = http_error_response(why == refused::forbidden ? 403 : 401, text);
+  if (why != refused::forbidden) r.headers.add("WWW-Authenticate", "Bearer realm=\"troupe\"");
+  return r;
+}
+
+void authorisation::report(std::vector<metric>& out) const {
+  constexpr std::array reasons{"no_key", "unknown_key", "forbidden"};  // as `refused`
+  for (size_t i = 0; i < reasons.size(); ++i)
+    out.push_back({"troupe_http_unauthorised_total",
+                   {{"reason", reasons[i]}},
+                   static_cast<double>(refused_[i].load(std::memory_order_relaxed)),
+                   metric::kind::counter});
 }
 
 }  // namespace troupe

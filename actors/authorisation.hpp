@@ -1,6 +1,7 @@
 // authorisation: who may ask a gateway for what. One table says what each route needs; a route that the table
 // does not name needs the admin key.
 #pragma once
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/shell.hpp"
 #include "messages/cluster.hpp"
 #include "transport/http_router.hpp"
 
@@ -29,6 +31,7 @@ struct api_keys {
     std::string name;
     key_digest key{};
     std::vector<std::string> models;  ///< empty: all
+    bool may_use(std::string_view model) const;
   };
   std::vector<tenant> tenants;
 
@@ -36,26 +39,31 @@ struct api_keys {
   bool none() const { return !admin && tenants.empty(); }
 };
 
-/// Called on the HTTP threads, before a route's handler.
+/// Called on the HTTP threads, when the header of a request is there and its body is not.
 class authorisation final : public http_guard {
  public:
   explicit authorisation(const cluster_spec& cluster);
 
-  /// Sets `request.tenant` and lets it pass; or answers 401 (no key, or one that nobody has) or 403 (the key
-  /// is right, but not for this).
-  bool pass(std::string_view pattern, const path_parameters& path, http_request& request,
-            http_reply& reply) override;
+  /// Nothing, and `head.tenant` is set; or 401 (no key, or one that nobody has) or 403 (the key is right, but
+  /// not for this).
+  std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
+                                       http_request& head) override;
+
+  /// Whether a list of models shows this one to a tenant (`http_request::tenant`; 0: it may see all).
+  bool may_see(uint32_t tenant, std::string_view model) const;
 
   /// From now on these keys count. Tenants keep their positions.
   void replace(api_keys keys);
 
-  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  /// How many were refused, by reason.
+  void report(std::vector<metric>& out) const;
 
  private:
-  void refuse(http_reply& reply, unsigned status, std::string_view why);
+  enum class refused { no_key, unknown_key, forbidden };
+  http_response refuse(refused why, std::string_view text);
 
   std::shared_ptr<const api_keys> keys_;  // read and replaced atomically
-  std::atomic<uint64_t> refused_{0};
+  std::array<std::atomic<uint64_t>, 3> refused_{};
 };
 
 }  // namespace troupe

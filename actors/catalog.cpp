@@ -7,7 +7,7 @@ namespace troupe {
 
 catalog::catalog(const std::vector<entry>& models) {
   for (const auto& m : models) {
-    models_[m.model] = m;
+    models_[m.model] = std::make_shared<entry>(m);
     names_[m.name] = m.model;
   }
 }
@@ -16,12 +16,12 @@ void catalog::open(entry model) {
   std::lock_guard lock(mutex_);
   const auto id = model.model;
   if (const auto known = models_.find(id); known != models_.end()) {
-    if (known->second.name == model.name && known->second.slo == model.slo) return;
-    names_.erase(known->second.name);
+    if (known->second->name == model.name && known->second->slo == model.slo) return;
+    names_.erase(known->second->name);
   }
   model.awaited = false;
   names_[model.name] = id;
-  models_[id] = std::move(model);
+  models_[id] = std::make_shared<entry>(std::move(model));
   for (const auto& [slot, s] : slots_) {
     slot_ready only{s.slot, s.worker, {}};
     for (const auto& m : s.models)
@@ -34,7 +34,7 @@ void catalog::close(model_id model) {
   std::lock_guard lock(mutex_);
   const auto it = models_.find(model);
   if (it == models_.end()) return;
-  if (const auto n = names_.find(it->second.name); n->second == model) names_.erase(n);
+  if (const auto n = names_.find(it->second->name); n->second == model) names_.erase(n);
   models_.erase(it);
 }
 
@@ -42,15 +42,16 @@ void catalog::count(const slot_ready& s, bool gone) {
   for (const auto& m : s.models) {
     const auto it = models_.find(m.model);
     if (it == models_.end()) continue;
-    auto& e = it->second;
+    auto e = std::make_shared<entry>(*it->second);
     if (gone) {
-      --e.slots;
-      continue;
+      --e->slots;
+    } else {
+      ++e->slots;
+      e->awaited = true;
+      e->signature = m.signature;
+      e->max_batch = m.max_batch;
     }
-    ++e.slots;
-    e.awaited = true;
-    e.signature = m.signature;
-    e.max_batch = m.max_batch;
+    it->second = std::move(e);
   }
 }
 
@@ -73,19 +74,23 @@ void catalog::remove_node(node_id node) {
 void catalog::clear() {
   std::lock_guard lock(mutex_);
   slots_.clear();
-  for (auto& [id, e] : models_) e.slots = 0;
+  for (auto& [id, model] : models_) {
+    auto e = std::make_shared<entry>(*model);
+    e->slots = 0;
+    model = std::move(e);
+  }
 }
 
-std::optional<catalog::entry> catalog::find(std::string_view name) const {
+catalog::view catalog::find(std::string_view name) const {
   std::lock_guard lock(mutex_);
   const auto it = names_.find(name);
   if (it == names_.end()) return {};
   return models_.at(it->second);
 }
 
-std::vector<catalog::entry> catalog::all() const {
+std::vector<catalog::view> catalog::all() const {
   std::lock_guard lock(mutex_);
-  std::vector<entry> out;
+  std::vector<view> out;
   for (const auto& [id, e] : models_) out.push_back(e);
   return out;
 }
@@ -104,8 +109,9 @@ void catalog::set_scheduler_up(bool up) {
 
 bool catalog::serving() const {
   std::lock_guard lock(mutex_);
-  return scheduler_up_ && std::all_of(models_.begin(), models_.end(),
-                                      [](const auto& x) { return x.second.slots > 0 || !x.second.awaited; });
+  return scheduler_up_ && std::all_of(models_.begin(), models_.end(), [](const auto& x) {
+           return x.second->slots > 0 || !x.second->awaited;
+         });
 }
 
 }  // namespace troupe

@@ -2,8 +2,8 @@
 // the node actor, read by HTTP threads.
 #pragma once
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +23,8 @@ class catalog {
     uint32_t slots = 0;         ///< that have it now
     bool awaited = true;        ///< the cluster is not ready without it
   };
+  /// An entry as it was when asked for: a change makes a new one, so that requests share it without copies.
+  using view = std::shared_ptr<const entry>;
 
   explicit catalog(const std::vector<entry>& models);
 
@@ -36,8 +38,8 @@ class catalog {
   void remove_node(node_id node);
   void clear();
 
-  std::optional<entry> find(std::string_view name) const;
-  std::vector<entry> all() const;  ///< by id
+  view find(std::string_view name) const;  ///< null: unknown
+  std::vector<view> all() const;           ///< by id
   std::vector<slot_ready> slots() const;
   void set_scheduler_up(bool up);
   /// Every model that is awaited is on some slot, and there is a scheduler to send requests there.
@@ -48,7 +50,7 @@ class catalog {
 
   mutable std::mutex mutex_;
   bool scheduler_up_ = false;
-  std::map<model_id, entry> models_;
+  std::map<model_id, view> models_;
   std::map<std::string, model_id, std::less<>> names_;
   std::map<slot_id, slot_ready> slots_;
 };

@@ -180,7 +180,7 @@ nlohmann::json console::status_of(const group_report& r) const {
   doc["cluster_hash"] = facts_.cluster.hash;
   doc["models"] = nlohmann::json::array();
   for (const auto& m : facts_.models.all())
-    doc["models"].push_back({{"name", m.name}, {"slots", m.slots}, {"slo_ms", to_ms(m.slo)}});
+    doc["models"].push_back({{"name", m->name}, {"slots", m->slots}, {"slo_ms", to_ms(m->slo)}});
   doc["actors"] = nlohmann::json::array();
   for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
   doc["unfinished"] = r.unfinished;
@@ -213,7 +213,7 @@ nlohmann::json console::actors_of(const group_report& r) const {
                        {"host_pending", a.host_pending}};
     if (a.name.kind == role::model_queue)
       for (const auto& m : models)
-        if (m.model.value == a.name.index) row["model"] = m.name;
+        if (m->model.value == a.name.index) row["model"] = m->name;
     doc["actors"].push_back(std::move(row));
   }
   return doc;

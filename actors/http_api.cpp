@@ -64,9 +64,9 @@ void http_clients::answer(request_id id, const outcome& how) {
   if (node.empty()) return;
   --waiting_now_;
   auto& w = node.mapped();
-  statistics_.answered(w.id, w.asked.rows, how);
+  statistics_.answered(w.model->model, w.asked.rows, how);
   if (how.kind != outcome::fate::finished) return w.reply.send(refusal_response(how));
-  auto answer = format_infer(w.model, w.asked, *w.signature, how.output, how.batch_rows);
+  auto answer = format_infer({w.model->name, "1"}, w.asked, w.model->signature, how.output, how.batch_rows);
   if (!answer) return w.reply.send(http_error_response(answer.error().status, answer.error().message));
   http_response r;
   r.body = std::move(answer->body);
@@ -96,7 +96,7 @@ void http_api::add_models() {
     router_.add("GET", path + "/config",
                 [this](auto, auto& at, http_reply reply) { configure(at, std::move(reply)); });
     router_.add("GET", path + "/stats", [this](auto, auto& at, http_reply reply) {
-      if (auto model = find(at, reply)) tell_statistics({*model}, std::move(reply));
+      if (auto model = find(at, reply)) tell_statistics({model}, std::move(reply));
     });
   }
   router_.add("GET", "/v2/models/stats", [this](auto, auto&, http_reply reply) {
@@ -104,7 +104,9 @@ void http_api::add_models() {
   });
   for (const char* path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"})
     router_.add("GET", path, [this](auto, auto& at, http_reply reply) { describe(at, std::move(reply)); });
-  router_.add("GET", "/v2/models", [this](auto, auto&, http_reply reply) { list(std::move(reply)); });
+  router_.add("GET", "/v2/models", [this](const http_request& request, auto&, http_reply reply) {
+    list(request.tenant, std::move(reply));
+  });
 }
 
 void http_api::add_health() {
@@ -136,7 +138,7 @@ void http_api::add_repository() {
   }
 }
 
-std::optional<catalog::entry> http_api::find(const path_parameters& path, http_reply& reply) const {
+catalog::view http_api::find(const path_parameters& path, http_reply& reply) const {
   const auto& name = path["model"];
   auto e = parts_.cast.models().find(name);
   const auto& wanted = path["version"];
@@ -188,17 +190,12 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   const auto gateway = parts_.cast.gateway_address();
   reply.on_cancel([&office, gateway, id = r.id] { office.tell(gateway, client_gone{id}); });
   asked->inputs.clear();
-  parts_.clients.expect(r.id, {std::move(reply),
-                               model->model,
-                               {model->name, "1"},
-                               std::move(*asked),
-                               std::make_shared<const model_signature>(std::move(model->signature)),
-                               parts_.time.now(),
+  parts_.clients.expect(r.id, {std::move(reply), std::move(model), std::move(*asked), parts_.time.now(),
                                request.headers.find(timing_request_header).has_value()});
   office.tell(gateway, client_request{r});
 }
 
-std::optional<catalog::entry> http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
+catalog::view http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
   auto model = find(path, reply);
   if (!model || !model->signature.inputs.empty()) return model;
   reply.send(http_error_response(503, "model '" + model->name + "' is still loading"));
@@ -229,10 +226,11 @@ void http_api::model_ready(const path_parameters& path, http_reply reply) const 
   reply.send(std::move(r));
 }
 
-void http_api::list(http_reply reply) const {
+void http_api::list(uint32_t tenant, http_reply reply) const {
   auto models = nlohmann::json::array();
   for (const auto& m : parts_.cast.models().all())
-    models.push_back({{"name", m.name}, {"ready", m.slots > 0}});
+    if (authorisation_.may_see(tenant, m->name))
+      models.push_back({{"name", m->name}, {"ready", m->slots > 0}});
   http_response r;
   r.body = nlohmann::json{{"models", std::move(models)}}.dump();
   reply.send(std::move(r));
@@ -251,9 +249,9 @@ void http_api::index(const http_request& request, http_reply reply) const {
   reply.send({.headers = {}, .body = format_repository_index(parts_.cast.models().all(), ready_only)});
 }
 
-void http_api::tell_statistics(const std::vector<catalog::entry>& models, http_reply reply) const {
+void http_api::tell_statistics(const std::vector<catalog::view>& models, http_reply reply) const {
   std::vector<std::pair<std::string, model_statistics>> list;
-  for (const auto& m : models) list.emplace_back(m.name, parts_.clients.statistics().of(m.model));
+  for (const auto& m : models) list.emplace_back(m->name, parts_.clients.statistics().of(m->model));
   const auto unix_epoch = parts_.time.now() - parts_.unix_time();
   reply.send({.headers = {}, .body = format_statistics(list, unix_epoch)});
 }

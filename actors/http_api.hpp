@@ -22,10 +22,8 @@ class http_clients final : public client_port {
  public:
   struct waiting {
     http_reply reply;
-    model_id id;
-    model_identity model;
+    catalog::view model;
     infer_request asked;  ///< its views of the body are not used any more
-    std::shared_ptr<const model_signature> signature;
     time_point parsed_at = never;
     bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
   };
@@ -78,14 +76,14 @@ class http_api {
   void describe(const path_parameters& path, http_reply reply) const;
   void configure(const path_parameters& path, http_reply reply) const;
   void model_ready(const path_parameters& path, http_reply reply) const;
-  void list(http_reply reply) const;
+  void list(uint32_t tenant, http_reply reply) const;
   void index(const http_request& request, http_reply reply) const;
-  void tell_statistics(const std::vector<catalog::entry>& models, http_reply reply) const;
+  void tell_statistics(const std::vector<catalog::view>& models, http_reply reply) const;
   void scrape(http_reply reply);
   /// Answers 404 itself and gives nothing if there is no such model (or version: there is only "1").
-  std::optional<catalog::entry> find(const path_parameters& path, http_reply& reply) const;
+  catalog::view find(const path_parameters& path, http_reply& reply) const;
   /// The same, and 503 if its shapes are not known yet.
-  std::optional<catalog::entry> find_loaded(const path_parameters& path, http_reply& reply) const;
+  catalog::view find_loaded(const path_parameters& path, http_reply& reply) const;
 
   parts parts_;
   authorisation authorisation_;

@@ -58,12 +58,12 @@ std::string format_model_config(const catalog::entry& m) {
       .dump();
 }
 
-std::string format_repository_index(const std::vector<catalog::entry>& models, bool ready_only) {
+std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only) {
   auto list = json::array();
   for (const auto& m : models) {
-    const bool ready = m.slots > 0, seen = !m.signature.inputs.empty();
+    const bool ready = m->slots > 0, seen = !m->signature.inputs.empty();
     if (ready_only && !ready) continue;
-    list.push_back({{"name", m.name},
+    list.push_back({{"name", m->name},
                     {"version", "1"},
                     {"state", ready  ? "READY"
                               : seen ? "UNAVAILABLE"

@@ -14,7 +14,7 @@ namespace troupe {
 std::string format_model_config(const catalog::entry& model);
 
 /// POST /v2/repository/index; `ready_only` leaves out what cannot be asked now.
-std::string format_repository_index(const std::vector<catalog::entry>& models, bool ready_only);
+std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only);
 
 /// GET /v2/models/stats and /v2/models/{model}/stats. `unix_epoch` is where the Unix epoch lies on this
 /// node's clock.

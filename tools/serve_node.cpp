@@ -255,6 +255,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   cast players(cluster, self, world);
   office = &players.office();
   std::atomic<const http_server*> listening{nullptr};
+  std::unique_ptr<http_api> api;
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
     out.push_back(
@@ -263,9 +264,11 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                    {},
                    static_cast<double>(survived_exceptions()),
                    metric::kind::counter});
-    if (const auto* http = listening.load())
+    if (const auto* http = listening.load()) {
       out.push_back(
           {"troupe_http_connections", {}, static_cast<double>(http->connections()), metric::kind::gauge});
+      api->keys().report(out);
+    }
   });
   const auto to_actor = [](const auto& actor) {
     return [actor](command_query q) { caf::anon_send(actor, std::move(q)); };
@@ -284,7 +287,6 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
 
   int exit_code = 0;
-  std::unique_ptr<http_api> api;
   std::unique_ptr<repository_api> repository;
   std::unique_ptr<http_server> server;
   try {

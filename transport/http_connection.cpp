@@ -105,13 +105,8 @@ net::awaitable<void> http_connection::run(std::shared_ptr<http_connection> self)
   while (keep) {
     std::optional<http_received> got = co_await me.read_request();
     if (!got) break;
-    auto pending = std::make_shared<pending_reply>();
-    try {
-      me.loop_.shared.handler.handle(std::move(got->request), http_reply(pending));
-    } catch (...) {  // the reply went with the stack, and answered 500
-    }
-    got->share.reset();  // who keeps the body counts it himself
-    std::optional<http_response> response = co_await me.wait_for(pending);
+    auto response = std::exchange(me.refusal_, std::nullopt);
+    if (!response) response = co_await me.answer(*got);
     if (!response) break;
     keep = got->keep_alive && !me.loop_.draining;
     const bool written = co_await me.write_response(std::move(*response), *got, keep);
@@ -141,9 +136,14 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
       const auto before = reader_.where();
       const size_t used = reader_.put({static_cast<const char*>(buffer_.data().data()), buffer_.size()});
       buffer_.consume(used);
-      if (reader_.where() == stage::complete) co_return reader_.take();
       if (reader_.where() == stage::refused) {
         co_await answer_and_leave(reader_.refusal());
+        co_return std::nullopt;
+      }
+      if (before == stage::header && reader_.where() != before) refusal_ = admit();
+      if (reader_.where() == stage::complete) co_return reader_.take();
+      if (refusal_) {
+        co_await answer_and_leave(std::move(*refusal_));
         co_return std::nullopt;
       }
       if (reader_.where() != before) {
@@ -169,6 +169,24 @@ net::awaitable<std::optional<http_received>> http_connection::read_request() {
                                                              : "the header took too long to arrive"));
     co_return std::nullopt;
   }
+}
+
+std::optional<http_response> http_connection::admit() {
+  try {
+    return loop_.shared.handler.admit(reader_.head());
+  } catch (...) {
+    return http_error_response(500, "the server could not look at the request");
+  }
+}
+
+net::awaitable<std::optional<http_response>> http_connection::answer(http_received& got) {
+  auto pending = std::make_shared<pending_reply>();
+  try {
+    loop_.shared.handler.handle(std::move(got.request), http_reply(pending));
+  } catch (...) {  // the reply went with the stack, and answered 500
+  }
+  got.share.reset();  // who keeps the body counts it himself
+  co_return co_await wait_for(std::move(pending));
 }
 
 net::awaitable<std::optional<http_response>> http_connection::wait_for(

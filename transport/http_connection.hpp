@@ -61,6 +61,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
 
  private:
   boost::asio::awaitable<std::optional<http_received>> read_request();
+  std::optional<http_response> admit();
+  boost::asio::awaitable<std::optional<http_response>> answer(http_received& got);
   boost::asio::awaitable<std::optional<http_response>> wait_for(std::shared_ptr<pending_reply> pending);
   boost::asio::awaitable<bool> write_response(http_response response, const http_received& to, bool keep);
   boost::asio::awaitable<bool> write(std::string bytes);
@@ -79,6 +81,7 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   boost::asio::steady_timer wake_;    // never expires: a condition variable for the coroutine
   boost::beast::flat_buffer buffer_;  // what the reader has not taken yet
   http_request_reader reader_;
+  std::optional<http_response> refusal_;  // of the request that is being read
   clock_type::time_point deadline_ = clock_type::time_point::max();
   bool listening_ = false;  // an async_wait is out
   bool watching_ = false;   // a handler works: keep reading, to notice that the client left

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/beast/http/parser.hpp>
+#include <limits>
 #include <string>
 
 namespace troupe {
@@ -15,6 +16,10 @@ namespace {
 
 constexpr uint64_t least_room = 4 << 10;
 constexpr size_t least_chunked = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+
+http_error too_large(uint64_t limit) {
+  return {413, fmt::format("the body is larger than the limit of {} bytes", limit)};
+}
 
 std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
 
@@ -83,8 +88,7 @@ size_t http_request_reader::put(std::string_view bytes) {
   if (!parser_) {
     parser_ = std::make_unique<parser>();
     parser_->header_limit(limits_.header_bytes);
-    parser_->body_limit(limits_.body_bytes);
-    parser_->eager(true);
+    parser_->body_limit(std::numeric_limits<uint64_t>::max());  // of the header's; see read_header
     parser_->get().body().share.emplace(budget_);
   }
   if (stage_ == stage::body && parser_->chunked() && bytes.size() < least_chunked) return 0;
@@ -95,7 +99,7 @@ size_t http_request_reader::put(std::string_view bytes) {
   if (!ec || ec == http::error::need_more)
     look();
   else if (ec == http::error::body_limit)
-    refuse({413, fmt::format("the body is larger than the limit of {} bytes", limits_.body_bytes)});
+    refuse(too_large(limits_.body_bytes));
   else if (ec == http::error::header_limit)
     refuse({431, fmt::format("the header is larger than {} bytes", limits_.header_bytes)});
   else if (ec == http::error::buffer_overflow)
@@ -106,48 +110,61 @@ size_t http_request_reader::put(std::string_view bytes) {
 }
 
 void http_request_reader::look() {
-  if (parser_->is_done()) {
-    stage_ = stage::complete;
-    auto& message = parser_->get();
-    const auto found = message.find(http::field::content_encoding);
-    if (found == message.end()) return;
-    const auto coding = parse_http_coding(text(found->value()));
-    if (!coding) return refuse(coding.error());
-    if (*coding == http_coding::identity) return;
-    auto& body = message.body();
-    const auto compressed = body.bytes.capacity();
-    auto whole = inflated(body.bytes, *coding, limits_.body_bytes,
-                          [&](uint64_t n) { return body.share->grow(compressed + n); });
-    if (!whole) return refuse(whole.error());
-    body.bytes = std::move(*whole);
-  } else if (parser_->is_header_done() && stage_ == stage::header) {
-    stage_ = stage::body;
-    continue_ = boost::beast::iequals(parser_->get()[http::field::expect], "100-continue");
+  if (stage_ == stage::header && parser_->is_header_done()) read_header();
+  if (stage_ != stage::body || !parser_->is_done()) return;
+  stage_ = stage::complete;
+  inflate();
+}
+
+void http_request_reader::read_header() {
+  stage_ = stage::body;
+  const auto& message = parser_->get();
+  received_.keep_alive = message.keep_alive();
+  received_.http_1_0 = message.version() == 10;
+  received_.head = message.method() == http::verb::head;
+  auto& request = received_.request;
+  request.method = text(message.method_string());
+  const auto target = message.target();
+  const auto mark = std::min(target.find('?'), target.size());
+  request.path = text(target.substr(0, mark));
+  if (mark < target.size()) request.query = text(target.substr(mark + 1));
+  for (const auto& field : message) {
+    request.headers.add(text(field.name_string()), text(field.value()));
+    if (field.name() == http::field::accept_encoding)
+      received_.answer_coding = preferred_coding({field.value().data(), field.value().size()});
   }
+  if (parser_->is_done()) return;
+  if (request.method == "GET" || received_.head) return refuse({400, request.method + " takes no body"});
+  if (parser_->content_length().value_or(0) > limits_.body_bytes)
+    return refuse(too_large(limits_.body_bytes));
+  parser_->body_limit(limits_.body_bytes);
+  parser_->eager(true);
+  continue_ = boost::beast::iequals(message[http::field::expect], "100-continue");
+}
+
+void http_request_reader::inflate() {
+  auto& message = parser_->get();
+  const auto found = message.find(http::field::content_encoding);
+  if (found == message.end()) return;
+  const auto coding = parse_http_coding(text(found->value()));
+  if (!coding) return refuse(coding.error());
+  if (*coding == http_coding::identity) return;
+  auto& body = message.body();
+  const auto compressed = body.bytes.capacity();
+  auto whole = inflated(body.bytes, *coding, limits_.body_bytes,
+                        [&](uint64_t n) { return body.share->grow(compressed + n); });
+  if (!whole) return refuse(whole.error());
+  body.bytes = std::move(*whole);
 }
 
 bool http_request_reader::continue_expected() { return std::exchange(continue_, false); }
 
 http_received http_request_reader::take() {
-  http_received got;
-  auto message = parser_->release();
+  auto got = std::exchange(received_, {});
+  got.request.body = std::move(parser_->get().body().bytes);
+  got.share = std::move(parser_->get().body().share);
   parser_.reset();
   stage_ = stage::header;
-  got.keep_alive = message.keep_alive();
-  got.http_1_0 = message.version() == 10;
-  got.head = message.method() == http::verb::head;
-  got.request.method = text(message.method_string());
-  const auto target = text(message.target());
-  const auto mark = target.find('?');
-  got.request.path = target.substr(0, mark);
-  if (mark != std::string::npos) got.request.query = target.substr(mark + 1);
-  for (const auto& field : message) {
-    got.request.headers.add(text(field.name_string()), text(field.value()));
-    if (field.name() == http::field::accept_encoding)
-      got.answer_coding = preferred_coding({field.value().data(), field.value().size()});
-  }
-  got.request.body = std::move(message.body().bytes);
-  got.share = std::move(message.body().share);
   return got;
 }
 

@@ -41,6 +41,9 @@ class http_request_reader {
   /// whole.
   size_t put(std::string_view bytes);
   stage where() const { return stage_; }
+  /// What the header says; while in the body, and once complete. `put` never goes past the end of a header,
+  /// so that who asks here first has not taken a byte of the body.
+  http_request& head() { return received_.request; }
   /// Said once: the client wants to hear "100 Continue" before it sends the body.
   bool continue_expected();
 
@@ -52,6 +55,8 @@ class http_request_reader {
  private:
   class parser;
   void look();
+  void read_header();
+  void inflate();
   void refuse(const http_error& why);
 
   http_reader_limits limits_;
@@ -59,6 +64,7 @@ class http_request_reader {
   std::unique_ptr<parser> parser_;
   stage stage_ = stage::header;
   bool continue_ = false;
+  http_received received_;  // all but the body
   http_response refusal_;
 };
 

@@ -1,21 +1,18 @@
 #include "transport/http_router.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 namespace troupe {
 namespace {
 
-std::vector<std::string> split(std::string_view path) {
-  std::vector<std::string> segments;
-  while (!path.empty()) {
-    path.remove_prefix(path.front() == '/');
-    const auto end = std::min(path.find('/'), path.size());
-    segments.emplace_back(path.substr(0, end));
-    path.remove_prefix(end);
-    if (path == "/") break;  // a trailing slash changes nothing
-  }
-  return segments;
+/// Takes the next segment off the front of a path; false if there is none. A trailing slash changes nothing.
+bool take_segment(std::string_view& path, std::string_view& segment) {
+  if (path.empty()) return false;
+  path.remove_prefix(path.front() == '/');
+  segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  if (path == "/") path = {};
+  return true;
 }
 
 int hex(char c) {
@@ -39,10 +36,20 @@ std::string percent_decoded(std::string_view s) {
 
 bool is_placeholder(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
 
-bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
-  return std::ranges::equal(pattern, path, [](const std::string& want, const std::string& got) {
-    return is_placeholder(want) ? !got.empty() : want == got;
-  });
+bool matches(const std::vector<std::string>& pattern, std::string_view path) {
+  std::string_view got;
+  for (const auto& want : pattern)
+    if (!take_segment(path, got) || (is_placeholder(want) ? got.empty() : want != got)) return false;
+  return path.empty();
+}
+
+path_parameters parameters_of(const std::vector<std::string>& pattern, std::string_view path) {
+  path_parameters out;
+  std::string_view got;
+  for (const std::string_view name : pattern)
+    if (take_segment(path, got) && is_placeholder(name))
+      out.add(name.substr(1, name.size() - 2), percent_decoded(got));
+  return out;
 }
 
 }  // namespace
@@ -55,31 +62,37 @@ const std::string& path_parameters::operator[](std::string_view name) const {
 }
 
 void http_router::add(std::string method, std::string_view pattern, route_handler handler) {
-  routes_.push_back({std::move(method), std::string(pattern), split(pattern), std::move(handler)});
+  route r{std::move(method), std::string(pattern), {}, std::move(handler)};
+  for (std::string_view segment; take_segment(pattern, segment);) r.segments.emplace_back(segment);
+  routes_.push_back(std::move(r));
+}
+
+const http_router::route* http_router::find(const http_request& request, std::string* allowed) const {
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  for (const auto& r : routes_) {
+    if (!matches(r.segments, request.path)) continue;
+    if (r.method == method) return &r;
+    if (allowed) *allowed += allowed->empty() ? r.method : ", " + r.method;
+  }
+  return nullptr;
+}
+
+std::optional<http_response> http_router::admit(http_request& head) {
+  std::string allowed;
+  if (const auto* r = find(head, &allowed))
+    return guard_ ? guard_->refusal(r->pattern, parameters_of(r->segments, head.path), head) : std::nullopt;
+  if (allowed.empty()) return http_error_response(404, "no such path: " + head.path);
+  auto refusal =
+      http_error_response(405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
+  refusal.headers.add("Allow", allowed);
+  return refusal;
 }
 
 void http_router::handle(http_request request, http_reply reply) {
-  const auto path = split(request.path);
-  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  std::string allowed;
-  for (const auto& r : routes_) {
-    if (!matches(r.segments, path)) continue;
-    if (r.method != method) {
-      allowed += allowed.empty() ? r.method : ", " + r.method;
-      continue;
-    }
-    path_parameters parameters;
-    for (size_t i = 0; i < path.size(); ++i)
-      if (const std::string_view name = r.segments[i]; is_placeholder(name))
-        parameters.add(name.substr(1, name.size() - 2), percent_decoded(path[i]));
-    if (guard_ != nullptr && !guard_->pass(r.pattern, parameters, request, reply)) return;
-    return r.handler(std::move(request), parameters, std::move(reply));
-  }
-  if (allowed.empty()) return reply.send(http_error_response(404, "no such path: " + request.path));
-  auto refusal = http_error_response(
-      405, fmt::format("{} does not take {}; use {}", request.path, request.method, allowed));
-  refusal.headers.add("Allow", allowed);
-  reply.send(std::move(refusal));
+  const auto* r = find(request);
+  if (r == nullptr) return;  // not admitted
+  const auto parameters = parameters_of(r->segments, request.path);
+  r->handler(std::move(request), parameters, std::move(reply));
 }
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 // Which function answers which method and path.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,13 +22,13 @@ class path_parameters {
   std::vector<std::pair<std::string_view, std::string>> values_;  // names live in the router
 };
 
-/// Stands before the routes: says of a request whether it may go on, or answers it.
+/// Stands before the routes: says of a request, when its header is there, whether it may go on.
 class http_guard {
  public:
   virtual ~http_guard() = default;
-  /// `pattern`: the route that was found. True: the request goes on, `reply` is untouched. False: answered.
-  virtual bool pass(std::string_view pattern, const path_parameters& path, http_request& request,
-                    http_reply& reply) = 0;
+  /// `pattern`: the route that was found. Nothing: the request goes on; else what to answer instead.
+  virtual std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
+                                               http_request& head) = 0;
 };
 
 /// A handler made of routes. Unknown paths answer 404, known ones with another method 405. HEAD is GET (the
@@ -38,8 +39,9 @@ class http_router final : public http_handler {
 
   /// `pattern`: "/v2/models/{model}/infer"; a placeholder matches one non-empty segment.
   void add(std::string method, std::string_view pattern, route_handler handler);
-  /// Asked before every route's handler; null: nobody is. Outlives the router.
+  /// Asked in `admit` about every route that is found; null: nobody is. Outlives the router.
   void set_guard(http_guard* guard) { guard_ = guard; }
+  std::optional<http_response> admit(http_request& head) override;
   void handle(http_request request, http_reply reply) override;
 
  private:
@@ -49,6 +51,8 @@ class http_router final : public http_handler {
     std::vector<std::string> segments;  // placeholders keep their '{'
     route_handler handler;
   };
+  /// Null: `allowed` says which methods the path takes, if it is one.
+  const route* find(const http_request& request, std::string* allowed = nullptr) const;
   std::vector<route> routes_;
   http_guard* guard_ = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -18,7 +19,12 @@ namespace troupe {
 class http_handler {
  public:
   virtual ~http_handler() = default;
-  /// May answer at once, or keep `reply` and answer later from any thread. Throwing answers 500.
+  /// Asked when a request's header is there and its body is not (nor any memory for it). A response refuses
+  /// the request: its body is not read, and if it has one, the connection is closed. May note in `head` what
+  /// it found out; `handle` gets the same request.
+  virtual std::optional<http_response> admit(http_request& /*head*/) { return {}; }
+  /// Gets what `admit` let pass. May answer at once, or keep `reply` and answer later from any thread.
+  /// Throwing answers 500.
   virtual void handle(http_request request, http_reply reply) = 0;
 };
 

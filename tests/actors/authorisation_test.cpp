@@ -2,17 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "policies/api_key.hpp"
 
 using namespace troupe;
 
 namespace {
-
-struct kept_answer final : http_exchange {
-  void respond(http_response r) override { answer = std::move(r); }
-  void on_cancel(std::function<void()>) override {}
-  std::optional<http_response> answer;
-};
 
 cluster_spec cluster_of_two_tenants() {
   cluster_spec c;
@@ -35,19 +31,14 @@ struct verdict {
 
 verdict ask(authorisation& guard, std::string_view pattern, std::optional<std::string> header,
             std::string model = {}) {
-  auto exchange = std::make_shared<kept_answer>();
-  http_reply reply(exchange);
   http_request request;
   if (header) request.headers.add("authorization", *header);
   path_parameters path;
   if (!model.empty()) path.add("model", std::move(model));
-  if (guard.pass(pattern, path, request, reply)) {
-    reply.send({});
-    return {0, request.tenant, {}};
-  }
-  REQUIRE(exchange->answer);
-  verdict v{exchange->answer->status, 0, {}};
-  if (const auto c = exchange->answer->headers.find("WWW-Authenticate")) v.challenge = std::string(*c);
+  const auto refusal = guard.refusal(pattern, path, request);
+  if (!refusal) return {0, request.tenant, {}};
+  verdict v{refusal->status, 0, {}};
+  if (const auto c = refusal->headers.find("WWW-Authenticate")) v.challenge = std::string(*c);
   return v;
 }
 
@@ -79,7 +70,6 @@ TEST_CASE("without a key, or with one that nobody has, it is 401 with a challeng
     CHECK(v.status == 401);
     CHECK(v.challenge == "Bearer realm=\"troupe\"");
   }
-  CHECK(guard.refused() == 7);
 }
 
 TEST_CASE("a tenant's key names the tenant and opens its models only") {
@@ -116,6 +106,33 @@ TEST_CASE("with an admin key alone inference stays open") {
   authorisation guard{cluster};
   CHECK(ask(guard, infer, {}, "mlp").status == 0);
   CHECK(ask(guard, "/metrics", {}).status == 401);
+}
+
+TEST_CASE("what was refused is counted by its reason") {
+  authorisation guard{cluster_of_two_tenants()};
+  ask(guard, infer, {}, "mlp");
+  ask(guard, infer, "Bearer nobody's", "mlp");
+  ask(guard, infer, "Bearer nobody's", "mlp");
+  ask(guard, infer, "Bearer key of search 0123", "encoder");
+  ask(guard, "/metrics", "Bearer key of search 0123");
+  ask(guard, "/metrics", "Bearer key of ads 0123456");
+  ask(guard, infer, "Bearer key of search 0123", "mlp");
+  std::vector<metric> out;
+  guard.report(out);
+  std::map<std::string, double> counted;
+  for (const auto& m : out) {
+    CHECK(m.name == "troupe_http_unauthorised_total");
+    counted[m.labels.at(0).second] = m.value;
+  }
+  CHECK(counted == std::map<std::string, double>{{"no_key", 1}, {"unknown_key", 2}, {"forbidden", 3}});
+}
+
+TEST_CASE("a list shows a tenant the models that it may use, and everybody else all") {
+  authorisation guard{cluster_of_two_tenants()};
+  CHECK(guard.may_see(1, "mlp"));
+  CHECK_FALSE(guard.may_see(1, "encoder"));
+  CHECK(guard.may_see(2, "encoder"));
+  CHECK(guard.may_see(0, "encoder"));
 }
 
 TEST_CASE("new keys count from the moment they are given") {

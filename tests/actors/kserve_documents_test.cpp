@@ -27,7 +27,9 @@ TEST_CASE("a configuration has the types and shapes of one row") {
 TEST_CASE("the index tells which models can be asked now, and why others cannot") {
   auto loading = model(0);
   loading.signature = {};
-  const std::vector models{model(1), model(0), loading};
+  std::vector<catalog::view> models;
+  for (const auto& m : {model(1), model(0), loading})
+    models.push_back(std::make_shared<const catalog::entry>(m));
   CHECK(format_repository_index(models, true) ==
         R"([{"name":"mlp","version":"1","state":"READY","reason":""}])");
   CHECK(format_repository_index(models, false) ==

@@ -93,6 +93,19 @@ class Keys(ClusterTest):
                     self.assertIn("error", json.loads(text))
                 self.assertEqual(ask(c, "POST", infer, body, "no-such-key-0123456789")[0], 401)
 
+            with self.subTest("a stranger's body is not waited for: the header is enough"):
+                for path, key, status in ((infer, None, 401), (infer, "no-such-key-0123456789", 401),
+                                          ("/v2/models/encoder/infer", SEARCH, 403),
+                                          ("/v2/repository/index", SEARCH, 403), ("/v2/no/such/path", None, 404)):
+                    with socket.create_connection(("127.0.0.1", c.http_port), timeout=PATIENCE) as s:
+                        word = f"Authorization: Bearer {key}\r\n" if key else ""
+                        s.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\n{word}Content-Length: 60000000\r\n\r\n".encode())
+                        answer = b""
+                        while more := s.recv(65536):  # until the gateway closes
+                            answer += more
+                    self.assertIn(f"HTTP/1.1 {status} ".encode(), answer)
+                    self.assertIn(b"Connection: close", answer)
+
             with self.subTest("a tenant gets its model and nothing else"):
                 status, _, text = ask(c, "POST", infer, body, SEARCH)
                 self.assertEqual(status, 200, text)
@@ -100,6 +113,9 @@ class Keys(ClusterTest):
                 self.assertEqual(ask(c, "POST", "/v2/models/encoder/infer", "{}", SEARCH)[0], 403)
                 self.assertEqual(ask(c, "GET", "/v2/models/%65ncoder", None, SEARCH)[0], 403)
                 self.assertEqual(ask(c, "GET", "/metrics", None, SEARCH)[0], 403)
+                for key, seen in ((SEARCH, {"mlp"}), (ADS, {"mlp", "encoder"}), (ADMIN, {"mlp", "encoder"})):
+                    listed = json.loads(ask(c, "GET", "/v2/models", None, key)[2])["models"]
+                    self.assertEqual({m["name"] for m in listed}, seen)
 
             with self.subTest("a rate is kept to, and Retry-After says when to come again"):
                 answers = [ask(c, "POST", infer, body, ADS) for _ in range(6)]
@@ -118,6 +134,8 @@ class Keys(ClusterTest):
                 self.assertRegex(text, r'troupe_tenant_requests_refused_total\{limit="rate",tenant="ads"\}|'
                                        r'troupe_tenant_requests_refused_total\{tenant="ads",limit="rate"\}')
                 self.assertIn("troupe_ledger_balanced 1", text)
+                for reason, count in (("no_key", 4), ("unknown_key", 2), ("forbidden", 5)):
+                    self.assertIn(f'troupe_http_unauthorised_total{{reason="{reason}"}} {count}\n', text)
                 for secret in (ADMIN, SEARCH, ADS):
                     self.assertNotIn(secret, text)
 

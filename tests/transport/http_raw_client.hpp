@@ -64,16 +64,24 @@ class http_raw_client {
   /// The next answer (with Content-Length, as this server always sends it).
   answer receive(std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
     const auto until = std::chrono::steady_clock::now() + timeout;
-    size_t head_end;
-    while ((head_end = rest_.find("\r\n\r\n")) == std::string::npos)
-      if (!read_more(until)) return {};
-    answer a{.status = std::stoi(rest_.substr(9, 3)), .head = rest_.substr(0, head_end + 4), .body = {}};
+    auto a = receive_head(timeout);
     const auto length = a.head.find("Content-Length: ");
     const size_t size = length == std::string::npos ? 0 : std::stoul(a.head.substr(length + 16));
-    while (rest_.size() < head_end + 4 + size)
+    while (rest_.size() < size)
       if (!read_more(until)) return {};
-    a.body = rest_.substr(head_end + 4, size);
-    rest_.erase(0, head_end + 4 + size);
+    a.body = rest_.substr(0, size);
+    rest_.erase(0, size);
+    return a;
+  }
+
+  /// The next answer if it has no body, as to HEAD.
+  answer receive_head(std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    size_t end;
+    while ((end = rest_.find("\r\n\r\n")) == std::string::npos)
+      if (!read_more(until)) return {};
+    answer a{.status = std::stoi(rest_.substr(9, 3)), .head = rest_.substr(0, end + 4), .body = {}};
+    rest_.erase(0, end + 4);
     return a;
   }
 

@@ -119,6 +119,31 @@ TEST_CASE("requests that two servers could read differently are refused") {
   CHECK(refused("GET / HTTP/1.1\r\nA : x\r\n\r\n") == 400);
 }
 
+TEST_CASE("a header can be looked at before a byte of the body is taken") {
+  body_budget budget(1 << 20);
+  http_request_reader reader({}, budget);
+  const std::string_view head = "POST /a HTTP/1.1\r\nX: y\r\nContent-Length: 3\r\n\r\n";
+  CHECK(reader.put(std::string(head) + "abc") == head.size());
+  CHECK(reader.where() == stage::body);
+  CHECK(reader.head().path == "/a");
+  CHECK(reader.head().headers.find("x") == "y");
+  CHECK(budget.in_use() == 0);
+  reader.head().tenant = 5;
+  CHECK(reader.put("abc") == 3);
+  CHECK(reader.where() == stage::complete);
+  const auto got = reader.take();
+  CHECK(got.request.body == "abc");
+  CHECK(got.request.tenant == 5);
+  CHECK(reader.put("GET /b HTTP/1.1\r\n\r\n") > 0);
+  CHECK(reader.head().tenant == 0);
+}
+
+TEST_CASE("GET and HEAD take no body") {
+  CHECK(refused("GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc") == 400);
+  CHECK(refused("HEAD / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
+  CHECK(read("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 7).requests.size() == 1);
+}
+
 TEST_CASE("a body takes memory as it arrives, not as it is announced") {
   body_budget budget(10 << 20);
   http_request_reader reader({}, budget);

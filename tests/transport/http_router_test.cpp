@@ -14,10 +14,11 @@ struct recorded final : http_exchange {
 };
 
 http_response ask(http_router& router, std::string method, std::string path) {
+  http_request request{
+      .method = std::move(method), .path = std::move(path), .query = {}, .headers = {}, .body = {}};
+  if (auto refusal = router.admit(request)) return *refusal;
   auto exchange = std::make_shared<recorded>();
-  router.handle(
-      {.method = std::move(method), .path = std::move(path), .query = {}, .headers = {}, .body = {}},
-      http_reply(exchange));
+  router.handle(std::move(request), http_reply(exchange));
   return exchange->response;
 }
 
@@ -79,12 +80,11 @@ TEST_CASE("error bodies are JSON whatever the message") {
 
 TEST_CASE("a guard sees the route that was found and its values, and what it answers goes no further") {
   struct : http_guard {
-    bool pass(std::string_view pattern, const path_parameters& path, http_request&,
-              http_reply& reply) override {
+    std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
+                                         http_request&) override {
       seen = std::string(pattern) + " " + path["model"];
-      if (path["model"] != "secret") return true;
-      reply.send(http_error_response(403, "no"));
-      return false;
+      if (path["model"] != "secret") return {};
+      return http_error_response(403, "no");
     }
     std::string seen;
   } guard;

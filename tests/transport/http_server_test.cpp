@@ -18,9 +18,19 @@ namespace {
 using client = http_raw_client;
 
 // Answers /echo at once with its body, /throw with an exception, /forget never; keeps the rest until told.
+// Lets nothing pass whose header says X-Key: wrong.
 class stage_handler final : public http_handler {
  public:
+  std::optional<http_response> admit(http_request& head) override {
+    ++asked;
+    CHECK(head.body.empty());
+    if (head.path == "/admit-throws") throw std::runtime_error("a guard's bug");
+    if (head.headers.find("X-Key") == "wrong") return http_error_response(401, "wrong key");
+    head.tenant = 7;
+    return {};
+  }
   void handle(http_request request, http_reply reply) override {
+    if (request.path == "/tenant") return reply.send({.headers = {}, .body = std::to_string(request.tenant)});
     if (request.path == "/echo")
       return reply.send(
           {.content_type = "text/plain", .headers = {{"X-Query", request.query}}, .body = request.body});
@@ -64,6 +74,7 @@ class stage_handler final : public http_handler {
     kept_.clear();
   }
 
+  std::atomic<int> asked{0};  // of admit
   std::atomic<int> cancelled{0};
   std::atomic<int> big{0};
 
@@ -195,6 +206,46 @@ TEST_CASE("a body over the limit answers 413 before it is read") {
   CHECK(sends_anyway.receive().status == 413);
 }
 
+TEST_CASE("what is refused by its header is answered before its body came, and the connection closed") {
+  stage_handler stage;
+  http_server server({}, stage);
+  for (const char* expect : {"", "Expect: 100-continue\r\n"}) {
+    client c(server.port());
+    c.send("POST /echo HTTP/1.1\r\nX-Key: wrong\r\nContent-Length: 60000000\r\n" + std::string(expect) +
+           "\r\n");
+    const auto a = c.receive();
+    CHECK(a.status == 401);
+    CHECK(a.body == R"({"error":"wrong key"})");
+    CHECK(a.has("Connection: close\r\n"));
+    CHECK(c.closed_within(20s));
+  }
+  client chunked(server.port());
+  chunked.send("POST /echo HTTP/1.1\r\nX-Key: wrong\r\nTransfer-Encoding: chunked\r\n\r\n");
+  CHECK(chunked.receive().status == 401);
+  client together(server.port());  // with its header, and another request behind it
+  together.send(
+      "POST /echo HTTP/1.1\r\nX-Key: wrong\r\nContent-Length: 3\r\n\r\nabcGET /echo HTTP/1.1\r\n\r\n");
+  CHECK(together.receive().status == 401);
+  CHECK(together.receive().status == 0);
+  CHECK(stage.asked == 4);
+}
+
+TEST_CASE("what is refused and has no body leaves the connection as it is") {
+  stage_handler stage;
+  http_server server({}, stage);
+  client c(server.port());
+  c.send("GET /echo HTTP/1.1\r\nX-Key: wrong\r\n\r\n");
+  CHECK(c.receive().status == 401);
+  c.send("HEAD /echo HTTP/1.1\r\nX-Key: wrong\r\n\r\nGET /tenant HTTP/1.1\r\n\r\n");
+  CHECK_FALSE(c.receive_head().has("Connection: close"));
+  CHECK(c.receive().body == "7");
+  c.get("/admit-throws");
+  CHECK(c.receive().status == 500);
+  c.post("/tenant", "x");
+  CHECK(c.receive().body == "7");
+  CHECK(stage.asked == 5);
+}
+
 TEST_CASE("a client that asks before it sends its body is told to continue") {
   stage_handler stage;
   http_server server({}, stage);
@@ -298,7 +349,7 @@ TEST_CASE("HTTP/1.0, HEAD and Connection: close are honoured") {
   CHECK(last.receive().body == "x");
   CHECK(last.closed_within(20s));
   client head(server.port());
-  head.send("HEAD /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+  head.send("HEAD /tenant HTTP/1.1\r\n\r\n");
   CHECK(head.receive(300ms).status == 0);  // a length, but no body follows
 }
 

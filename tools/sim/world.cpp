@@ -133,7 +133,7 @@ void world::state::check_end() {
     auto* cast = cast_of(node_id{i});
     if (cast == nullptr) continue;
     std::set<std::string> served;
-    for (const auto& m : cast->models().all()) served.insert(m.name);
+    for (const auto& m : cast->models().all()) served.insert(m->name);
     if (cast_of(scheduler_of(cluster)) != nullptr) checks.deployments.at_end(node_id{i}, served);
     checks.memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
   }
