@@ -54,7 +54,7 @@ void gateway::accept(request& r, time_point now) {
   f.counted = true;
   models_[r.model.value].next.requests.push_back(r);
   expect_by(r.deadline + options_.timeout, r.id);
-  flights_.emplace(r.id, std::move(f));
+  flights_.add(r.id, std::move(f));
 }
 
 void gateway::on_time(time_point now) {
@@ -93,15 +93,14 @@ time_point gateway::next_wakeup() const { return expiries_.empty() ? never : exp
 
 void gateway::on_drops(const drops& d, time_point now) {
   for (const auto& dropped : d.requests) {
-    const auto it = flights_.find(dropped.id);
-    if (it == flights_.end()) {
+    const auto* known = flights_.find(dropped.id);
+    if (known == nullptr) {
       forget_input(dropped.id);
       continue;
     }
-    if (it->second.output) continue;  // a worker was faster: its result is on the way
-    if (!planted(bug::leak_slot)) give_back(it->second.asked.input);
-    auto f = std::move(it->second);
-    if (!planted(bug::double_fate)) flights_.erase(it);
+    if (known->output) continue;  // a worker was faster: its result is on the way
+    if (!planted(bug::leak_slot)) give_back(known->asked.input);
+    auto f = planted(bug::double_fate) ? *known : flights_.take(dropped.id);
     settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
   }
 }
@@ -109,15 +108,15 @@ void gateway::on_drops(const drops& d, time_point now) {
 void gateway::on_completion(const address& worker, const completion& c, time_point now) {
   bool counted = c.times.finished_at == never;  // it never ran
   for (const auto& r : c.results) {
-    const auto it = flights_.find(r.id);
-    if (it != flights_.end() && it->second.output && it->second.output == r.output) continue;  // said twice
-    if (it == flights_.end() || it->second.output) {
+    auto* const known = flights_.find(r.id);
+    if (known != nullptr && known->output && known->output == r.output) continue;  // said twice
+    if (known == nullptr || known->output) {
       ++late_answers_;
       forget_input(r.id);
       give_up_output(worker, r.output);
       continue;
     }
-    auto& f = it->second;
+    auto& f = *known;
     give_back(f.asked.input);  // the worker has read it
     f.batch = c.batch;
     f.worker = worker;
@@ -125,15 +124,13 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     f.completed_at = now;
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
     if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
-      auto failed = std::move(f);
-      flights_.erase(it);
+      auto failed = flights_.take(r.id);
       settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
              now);
       continue;
     }
     if (r.output.size == 0) {
-      auto whole = std::move(f);
-      flights_.erase(it);
+      auto whole = flights_.take(r.id);
       give_up_output(worker, r.output);
       settle(whole, {outcome::fate::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
       continue;
@@ -152,10 +149,9 @@ void gateway::on_pulled(const pulled& p, time_point now) {
     late_pulls_.erase(late);
     return;
   }
-  const auto it = flights_.find(id);
-  if (it == flights_.end() || !it->second.output) return;
-  auto f = std::move(it->second);
-  flights_.erase(it);
+  const auto* known = flights_.find(id);
+  if (known == nullptr || !known->output) return;
+  auto f = flights_.take(id);
   const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
   give_up_output(f.worker, f.output);
   if (payload) {
@@ -167,10 +163,8 @@ void gateway::on_pulled(const pulled& p, time_point now) {
 }
 
 void gateway::on_gone(request_id id, time_point now) {
-  const auto it = flights_.find(id);
-  if (it == flights_.end()) return;
-  auto f = std::move(it->second);
-  flights_.erase(it);
+  if (!flights_.contains(id)) return;
+  auto f = flights_.take(id);
   const auto model = f.asked.model.value;
   if (std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0)
     give_back(std::exchange(f.asked.input, {}));  // nobody has heard of it
@@ -189,13 +183,11 @@ void gateway::expire(time_point now) {
     const auto id = expiries_.front().id;
     std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
     expiries_.pop_back();
-    const auto it = flights_.find(id);
-    if (it == flights_.end()) {
+    if (!flights_.contains(id)) {
       forget_input(id);
       continue;
     }
-    auto f = std::move(it->second);
-    flights_.erase(it);
+    auto f = flights_.take(id);
     settle(f, {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}}, now);
     if (f.output)
       late_pulls_.emplace(id.value, std::move(f));
@@ -231,13 +223,11 @@ void gateway::start_over(incarnation life, time_point now) {
 /// Nobody will answer for these any more. A worker may still read their inputs: it will notice the reuse.
 void gateway::fail_all(failure why, time_point now) {
   std::vector<request_id> ids;
-  for (const auto& [id, f] : flights_)
+  for (const auto& [id, f] : flights_.entries())
     if (!f.output || why == failure::node_fenced) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
   for (auto id : ids) {
-    const auto it = flights_.find(id);
-    auto f = std::move(it->second);
-    flights_.erase(it);
+    auto f = flights_.take(id);
     settle(f, {outcome::fate::failed, drop_reason::none, why, {}, 0, {}}, now);
     if (f.output)
       late_pulls_.emplace(id.value, std::move(f));

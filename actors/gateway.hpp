@@ -11,6 +11,7 @@
 #include "actors/memory_port.hpp"
 #include "actors/shell.hpp"
 #include "messages/commands.hpp"
+#include "messages/id_table.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
 #include "policies/ring.hpp"
@@ -132,9 +133,9 @@ class gateway final : public shell {
   bool scheduler_up_ = false;
   ledger ledger_;
   tenant_limits tenants_;
-  std::vector<model_state> models_;                 // by id
-  std::vector<model_idle> retiring_;                // models that still have requests here
-  std::unordered_map<request_id, flight> flights_;  // the request table
+  std::vector<model_state> models_;       // by id
+  std::vector<model_idle> retiring_;      // models that still have requests here
+  id_table<request_id, flight> flights_;  // the request table
   std::unordered_map<request_id, region_ref>
       late_inputs_;  // fate known, but a worker may still read the input; until an answer or an expiry
   std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer

@@ -104,7 +104,7 @@ latency_report gateway::latencies() const {
 open_requests gateway::list(uint32_t limit, time_point now) const {
   open_requests out;
   out.total = flights_.size();
-  for (const auto& [id, f] : flights_) {
+  for (const auto& [id, f] : flights_.entries()) {
     const auto& r = f.asked;
     out.requests.push_back({id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
                             f.output ? "pulling" : "waiting"});

@@ -7,11 +7,6 @@
 #include "actors/planted_bug.hpp"
 
 namespace troupe {
-namespace {
-
-uint64_t key_of(node_id node, incarnation life) { return life.value * 65599 + node.value; }
-
-}  // namespace
 
 gpu_worker::gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory)
     : shell(self, out), options_(o), device_(runs), memory_(memory) {}
@@ -234,7 +229,7 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
     if (p.output.region && p.error != failure::none) {
       memory_.give_back(std::exchange(p.output.region, {}));
     } else if (p.output.region) {
-      offered_[key_of(r.gateway.node, r.gateway.life)].push_back(p.output.region);
+      offered_.add(p.output.region.generation, {p.output.region, r.gateway.node, r.gateway.life});
     }
     it->says.results.push_back({r.id, r.attempt, p.error, p.output.region, {}});
     if (!details.empty()) it->says.results.back().detail = details[i];
@@ -271,18 +266,23 @@ void gpu_worker::give_up(std::deque<job>::iterator j) {
 }
 
 void gpu_worker::on_release(const address& gateway, const release& r) {
-  const auto mine = offered_.find(key_of(gateway.node, gateway.life));
   for (const auto& region : r.regions) {
     memory_.give_back(region);
-    if (mine != offered_.end()) std::erase(mine->second, region);
+    const auto* mine = offered_.find(region.generation);
+    if (mine != nullptr && mine->region == region && mine->gateway == gateway.node &&
+        mine->life == gateway.life)
+      offered_.erase(region.generation);
   }
 }
 
 void gpu_worker::on_node_down(const node_down& d) {
   if (const auto it = up_.find(d.node); it != up_.end() && it->second == d.life) up_.erase(it);
-  if (const auto it = offered_.find(key_of(d.node, d.life)); it != offered_.end()) {
-    for (const auto& region : it->second) memory_.give_back(region);
-    offered_.erase(it);
+  std::vector<region_ref> orphans;
+  for (const auto& [generation, o] : offered_.entries())
+    if (o.gateway == d.node && o.life == d.life) orphans.push_back(o.region);
+  for (const auto& region : orphans) {
+    memory_.give_back(region);
+    offered_.erase(region.generation);
   }
   // Nobody waits for what a dead scheduler ordered.
   for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);)
@@ -299,19 +299,14 @@ bool gpu_worker::is_up(const address& peer) const {
 /// their memory can go.
 void gpu_worker::start_over(incarnation life) {
   self_.life = life;
-  for (const auto& [gateway, regions] : offered_)
-    for (const auto& region : regions) memory_.give_back(region);
+  for (const auto& [generation, o] : offered_.entries()) memory_.give_back(o.region);
   offered_.clear();
   up_.clear();
   void_ = running_;
   while (jobs_.size() > (running_ ? 1 : 0)) give_up(std::prev(jobs_.end()));
 }
 
-size_t gpu_worker::unfinished() const {
-  size_t n = jobs_.size();
-  for (const auto& [gateway, regions] : offered_) n += regions.size();
-  return n;
-}
+size_t gpu_worker::unfinished() const { return jobs_.size() + offered_.size(); }
 
 void gpu_worker::report(std::vector<metric>& out) const {
   using enum metric::kind;

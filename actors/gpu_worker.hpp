@@ -14,6 +14,7 @@
 #include "actors/shell.hpp"
 #include "gpu/device.hpp"
 #include "messages/commands.hpp"
+#include "messages/id_table.hpp"
 #include "policies/ring.hpp"
 
 namespace troupe {
@@ -52,6 +53,11 @@ class gpu_worker final : public shell {
     size_t missing = 0;       // parts not yet pulled
     time_point received_at = never, inputs_at = never;
   };
+  struct offered_output {
+    region_ref region;
+    node_id gateway;
+    incarnation life;  // the gateway's
+  };
   struct row_bytes {
     uint64_t input, output;
   };
@@ -86,8 +92,7 @@ class gpu_worker final : public shell {
   std::deque<job> jobs_;
   std::vector<job> zombies_;  // given up, with pulls still under way into their buffers
   uint64_t next_token_ = 1;
-  std::unordered_map<uint64_t, std::vector<region_ref>>
-      offered_;                                  // gateway's node and life → outputs not released
+  id_table<uint64_t, offered_output> offered_;   // not released, by generation
   std::unordered_map<node_id, incarnation> up_;  // the lives that this one has met
 
   uint64_t batches_ = 0, rows_ = 0;

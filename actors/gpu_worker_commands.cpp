@@ -52,7 +52,7 @@ worker_state gpu_worker::describe(time_point now) const {
   s.batches_run = batches_;
   s.rows_run = rows_;
   s.busy = busy_;
-  for (const auto& [gateway, regions] : offered_) s.outputs_offered += regions.size();
+  s.outputs_offered = offered_.size();
   return s;
 }
 

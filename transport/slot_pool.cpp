@@ -37,9 +37,9 @@ std::optional<slot> slot_pool::take(uint64_t size) {
   const uint64_t bytes = block_bytes(size);
   std::lock_guard lock(mutex_);
   uint64_t offset = 0;
-  if (auto& kept = kept_[bytes]; !kept.empty()) {
-    offset = kept.back();
-    kept.pop_back();
+  if (auto* const kept = kept_.find(bytes); kept != nullptr && !kept->empty()) {
+    offset = kept->back();
+    kept->pop_back();
   } else {
     auto best = free_by_size_.lower_bound({bytes, 0});
     if (best == free_by_size_.end() && merge_kept()) best = free_by_size_.lower_bound({bytes, 0});
@@ -50,7 +50,7 @@ std::optional<slot> slot_pool::take(uint64_t size) {
     if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
   }
   const uint64_t generation = ++last_generation_;
-  live_.emplace(offset, live_slot{life_, generation, size});
+  live_.add(generation, {life_, offset, size});
   in_use_ += bytes;
   write_words(offset, size, life_.value, generation);
   return slot{{self_, life_, memory_.kind, offset, size, generation},
@@ -62,10 +62,10 @@ bool slot_pool::give_back(const region_ref& region) {
   if (!is_live(region)) return false;
   // Before anybody can take these bytes: a slot not in use never has words that a reader could expect.
   write_words(region.offset, region.size, 0, 0);
-  live_.erase(region.offset);
+  live_.erase(region.generation);
   const uint64_t bytes = block_bytes(region.size);
   in_use_ -= bytes;
-  if (auto& kept = kept_[bytes]; kept.size() < most_kept)
+  if (auto& kept = kept_.add(bytes, {}); kept.size() < most_kept)
     kept.push_back(region.offset);
   else
     merge_free(region.offset, bytes);
@@ -75,7 +75,7 @@ bool slot_pool::give_back(const region_ref& region) {
 /// False if there was nothing to merge.
 bool slot_pool::merge_kept() {
   bool any = false;
-  for (auto& [bytes, offsets] : kept_) {
+  for (const auto& [bytes, offsets] : kept_.entries()) {
     any = any || !offsets.empty();
     for (const auto offset : offsets) merge_free(offset, bytes);
   }
@@ -123,9 +123,9 @@ size_t slot_pool::slots() const {
 
 bool slot_pool::is_live(const region_ref& region) const {
   if (region.node != self_) return false;
-  const auto found = live_.find(region.offset);
-  return found != live_.end() && found->second.owner == region.owner &&
-         found->second.generation == region.generation && found->second.size == region.size;
+  const auto* found = live_.find(region.generation);
+  return found != nullptr && found->owner == region.owner && found->offset == region.offset &&
+         found->size == region.size;
 }
 
 /// Both ends, before whatever the caller does to the bytes between them next. The release fence (and the

@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "messages/id_table.hpp"
 #include "messages/memory.hpp"
 #include "transport/fabric.hpp"
 
@@ -51,8 +51,8 @@ class slot_pool {
  private:
   struct live_slot {
     incarnation owner;
-    uint64_t generation;
-    uint64_t size;  ///< of the payload
+    uint64_t offset = 0;
+    uint64_t size = 0;  ///< of the payload
   };
   static uint64_t block_bytes(uint64_t size);
   bool is_live(const region_ref& region) const;
@@ -70,10 +70,10 @@ class slot_pool {
   incarnation life_;
   uint64_t last_generation_ = 0;
   uint64_t in_use_ = 0;
-  std::map<uint64_t, uint64_t> free_;                         ///< offset -> bytes; neighbours are merged
-  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;      ///< (bytes, offset) of the same
-  std::unordered_map<uint64_t, std::vector<uint64_t>> kept_;  ///< bytes -> offsets; free, too, but not merged
-  std::unordered_map<uint64_t, live_slot> live_;              ///< by offset
+  std::map<uint64_t, uint64_t> free_;                     ///< offset -> bytes; neighbours are merged
+  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;  ///< (bytes, offset) of the same
+  id_table<uint64_t, std::vector<uint64_t>> kept_;        ///< bytes -> offsets; free, too, but not merged
+  id_table<uint64_t, live_slot> live_;                    ///< by generation
 };
 
 }  // namespace troupe

@@ -122,7 +122,7 @@ void clients::enter(client_request_record r) {
       gateway.office().tell(gateway.gateway_address(), client_gone{id});
     });
   }
-  open_.emplace(r.id, std::move(r));
+  open_.add(r.id, std::move(r));
   gateway.office().tell(gateway.gateway_address(), client_request{asked});
 }
 
@@ -136,11 +136,10 @@ uint32_t clients::some_tenant() {
 }
 
 void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
-  const auto it = open_.find(id);
-  around_.checks.ledgers.answered(gateway, it == open_.end() ? model_id{} : it->second.model, how);
-  if (it == open_.end()) return around_.checks.fates.unknown_answer(id);
-  auto r = std::move(it->second);
-  open_.erase(it);
+  const bool known = open_.contains(id);
+  auto r = open_.take(id);
+  around_.checks.ledgers.answered(gateway, r.model, how);
+  if (!known) return around_.checks.fates.unknown_answer(id);
   switch (how.kind) {
     case outcome::fate::finished:
       around_.checks.bytes.answered(r, how.output,
@@ -164,23 +163,18 @@ void clients::gateway_died(node_id gateway) {
     it = at_the_door_.erase(it);
   }
   std::vector<request_id> lost;
-  for (const auto& [id, r] : open_)
+  for (const auto& [id, r] : open_.entries())
     if (r.gateway == gateway) lost.push_back(id);
   for (const auto id : lost) {
-    end(open_.at(id), fate::lost_with_gateway);
-    open_.erase(id);
+    auto r = open_.take(id);
+    end(r, fate::lost_with_gateway);
   }
 }
 
 size_t clients::waiting_at(node_id gateway) const {
   size_t n = 0;
-  for (const auto& [id, r] : open_) n += r.gateway == gateway;
+  for (const auto& [id, r] : open_.entries()) n += r.gateway == gateway;
   return n;
-}
-
-client_request_record* clients::find(request_id id) {
-  const auto it = open_.find(id);
-  return it == open_.end() ? nullptr : &it->second;
 }
 
 void clients::end(client_request_record& r, fate how) {

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "actors/gateway.hpp"
+#include "messages/id_table.hpp"
 #include "messages/workload.hpp"
 #include "policies/arrivals.hpp"
 #include "tools/sim/faults.hpp"
@@ -55,7 +55,7 @@ class clients {
   /// The process of this node is over.
   void gateway_died(node_id gateway);
 
-  client_request_record* find(request_id id);
+  client_request_record* find(request_id id) { return open_.find(id); }
   /// Of the requests offered after the warm-up, by model.
   const std::vector<model_books>& books() const { return books_; }
   /// Of all requests.
@@ -91,7 +91,7 @@ class clients {
   duration start_{};
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, client_request_record> at_the_door_;
-  std::unordered_map<request_id, client_request_record> open_;
+  id_table<request_id, client_request_record> open_;
   std::vector<model_books> books_;
   model_books total_;
 };

@@ -1,0 +1,113 @@
+// What is kept of things that have ids, by id: for tables that every request enters and leaves.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// An open-addressed hash table over dense entries whose places are used again: nothing is allocated unless
+/// it grows beyond its largest size so far. `Id` is an unsigned number or a `strong_id`; that of nobody,
+/// `Id{}`, is not a key. Entries stay where they are until the next `add`.
+template <class Id, class T>
+class id_table {
+ public:
+  struct entry {
+    Id id{};
+    T value{};
+  };
+
+  size_t size() const { return entries_.size() - free_.size(); }
+  bool empty() const { return size() == 0; }
+  bool contains(Id id) const { return find(id) != nullptr; }
+
+  /// Null if it is not here.
+  T* find(Id id) {
+    const auto place = cells_[cell_of(id)];
+    return place == none ? nullptr : &entries_[place].value;
+  }
+  const T* find(Id id) const { return const_cast<id_table*>(this)->find(id); }
+
+  /// Its value: `value`, unless it was here already.
+  T& add(Id id, T value) {
+    if (2 * (size() + 1) > cells_.size()) grow();
+    auto& cell = cells_[cell_of(id)];
+    if (cell != none) return entries_[cell].value;
+    if (free_.empty()) {
+      cell = static_cast<uint32_t>(entries_.size());
+      entries_.push_back({id, std::move(value)});
+    } else {
+      cell = free_.back();
+      free_.pop_back();
+      entries_[cell] = {id, std::move(value)};
+    }
+    return entries_[cell].value;
+  }
+
+  /// Removes it, and returns what it was: `T{}` if it was not here.
+  T take(Id id) {
+    const auto cell = cell_of(id);
+    const auto place = cells_[cell];
+    if (place == none) return {};
+    close(cell);
+    free_.push_back(place);
+    entries_[place].id = {};
+    return std::exchange(entries_[place].value, {});
+  }
+  void erase(Id id) { take(id); }
+
+  void clear() { *this = {}; }
+
+  /// All entries, in no particular order, which is the same for the same history.
+  auto entries() const {
+    return entries_ | std::views::filter([](const entry& e) { return e.id != Id{}; });
+  }
+
+ private:
+  static constexpr uint32_t none = ~0u;
+
+  /// Fibonacci hashing (Knuth, TAOCP 6.4): ids that count up are spread evenly.
+  size_t home_of(Id id) const {
+    uint64_t number = 0;
+    if constexpr (requires { id.value; })
+      number = id.value;
+    else
+      number = id;
+    return static_cast<size_t>((number * 0x9e3779b97f4a7c15) >> shift_);
+  }
+  /// Where it is, or would be.
+  size_t cell_of(Id id) const {
+    auto i = home_of(id);
+    while (cells_[i] != none && entries_[cells_[i]].id != id) i = next(i);
+    return i;
+  }
+  size_t next(size_t i) const { return (i + 1) & (cells_.size() - 1); }
+
+  /// Empties a cell; later ones that only went on because of it move up (Knuth's algorithm R).
+  void close(size_t hole) {
+    for (auto i = next(hole); cells_[i] != none; i = next(i)) {
+      const auto home = home_of(entries_[cells_[i]].id);
+      const auto mask = cells_.size() - 1;
+      if (((i - home) & mask) < ((i - hole) & mask)) continue;
+      cells_[hole] = cells_[i];
+      hole = i;
+    }
+    cells_[hole] = none;
+  }
+
+  void grow() {
+    cells_.assign(2 * cells_.size(), none);
+    --shift_;
+    for (uint32_t place = 0; place < entries_.size(); ++place)
+      if (entries_[place].id != Id{}) cells_[cell_of(entries_[place].id)] = place;
+  }
+
+  std::vector<entry> entries_;                                     // by place; a free one has no id
+  std::vector<uint32_t> free_;                                     // places
+  std::vector<uint32_t> cells_ = std::vector<uint32_t>(16, none);  // places, by hash; half are empty at least
+  int shift_ = 60;                                                 // 64 less the logarithm of their number
+};
+
+}  // namespace troupe
