@@ -75,8 +75,8 @@ void data_lane::renew(incarnation life, uint64_t secret) {
   // The life first: until the secret follows, what arrives is of the old life, not forged.
   life_.store(life.value, std::memory_order_release);
   secret_.store(secret, std::memory_order_release);
-  for (size_t i = 0; i < peers_.size(); ++i)
-    if (peers_[i]->life.exchange(0) != 0) fabric_.disconnect(node_id{static_cast<uint32_t>(i)});
+  for (auto& p : peers_) p->life.store(0);
+  fabric_.renew();
 }
 
 incarnation data_lane::life_of(node_id node) const {

@@ -74,6 +74,10 @@ class fabric {
   /// `on_lost`.
   virtual void connect(node_id peer, incarnation life, std::string address) = 0;
   virtual void disconnect(node_id peer) = 0;
+  /// This process begins a new life: all peers are disconnected, and where the carrier could take connections
+  /// of the former life for those of the new one, `address` is another one when this returns. Throws
+  /// std::runtime_error if the carrier cannot.
+  virtual void renew() = 0;
   /// Sends one frame. Frames to a peer that is not connected are discarded (counted in `stats`): a lost peer
   /// is the failure detector's business. A frame that is too large, or one too many that is unsent, breaks
   /// the connection (`on_lost`): what arrives is always a prefix of what was sent.

@@ -110,6 +110,9 @@ class inproc_fabric final : public fabric {
   void disconnect(node_id peer) override {
     inbox_->post([this, peer] { peers_.erase(peer); });
   }
+  void renew() override {
+    inbox_->post([this] { peers_.clear(); });
+  }
 
   void send(node_id to, std::vector<std::byte> frame) override {
     inbox_->post([this, to, frame = std::move(frame)]() mutable {

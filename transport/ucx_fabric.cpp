@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <future>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include "transport/ucx/handles.hpp"
+#include "transport/ucx/doorbell.hpp"
 #include "transport/ucx/neighbours.hpp"
+#include "transport/ucx/workers.hpp"
 #include "transport/ucx_address.hpp"
 #include "transport/work_queue.hpp"
 
@@ -33,10 +36,7 @@ struct job {
 class ucx_fabric final : public fabric {
  public:
   ucx_fabric(const ucx_options& options, const clock& clock)
-      : options_(options), clock_(clock), context_(options.environment), worker_(context_) {
-    worker_.on_message(&on_message, this);
-    worker_address_ = worker_.address();
-  }
+      : options_(options), clock_(clock), context_(options.environment) {}
   ~ucx_fabric() override { stop(); }
 
   registered_memory allocate(memory_kind kind, size_t bytes) override {
@@ -55,14 +55,15 @@ class ucx_fabric final : public fabric {
   }
   void stop() override {
     stopping_.store(true);
-    worker_.signal();
+    bell_.ring();
     if (thread_.joinable()) thread_.join();
     stopped_.store(true);
     cancel_queued();
   }
 
+  void renew() override;
   std::string address() const override {
-    ucx_address a{options_.self, options_.life, 0, 0, worker_address_, {}};
+    ucx_address a{options_.self, options_.life, 0, 0, workers_.address(), {}};
     if (pool_) {
       a.pool_base = reinterpret_cast<uint64_t>(pool_->bytes().data());
       a.pool_bytes = pool_->bytes().size();
@@ -97,6 +98,7 @@ class ucx_fabric final : public fabric {
   // With the worker.
   void unqueued(size_t frame_bytes);
   void fell_behind();
+  void begin_anew();
   neighbours& peers() { return peers_; }
 
  private:
@@ -112,6 +114,7 @@ class ucx_fabric final : public fabric {
   void run();
   unsigned turn();
   unsigned run_jobs();
+  void tidy();
   bool sleep(std::unique_lock<std::mutex>& mine);
   void shut_down();
 
@@ -123,10 +126,10 @@ class ucx_fabric final : public fabric {
   const ucx_options options_;
   const clock& clock_;
   context context_;
-  worker worker_;
   std::unique_ptr<region> pool_;
-  std::string worker_address_;
-  neighbours peers_{worker_.get(), options_, clock_};
+  workers workers_{context_, &on_message, this};
+  neighbours peers_{workers_.get(), options_, clock_};
+  doorbell bell_;
   fabric_events* events_ = nullptr;
   time_point refused_since_ = never;  ///< UCX would not be armed although it did nothing
   counter sleeps_;
@@ -154,6 +157,20 @@ struct send_job final : job {
 
 struct break_job final : job {
   void run(ucx_fabric& fabric) override { fabric.fell_behind(); }
+};
+
+struct renew_job final : job {
+  explicit renew_job(std::promise<void>& d) : done(d) {}
+  void run(ucx_fabric& fabric) override {
+    try {
+      fabric.begin_anew();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  }
+  void cancel() override { done.set_value(); }
+  std::promise<void>& done;
 };
 
 struct pull_job final : job {
@@ -186,7 +203,7 @@ void ucx_fabric::submit(job* j) {
 
 /// Only the first of several wakes a sleeper: signalling is a system call.
 void ucx_fabric::wake() {
-  if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) worker_.signal();
+  if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) bell_.ring();
 }
 
 void ucx_fabric::cancel_queued() {
@@ -234,6 +251,13 @@ void ucx_fabric::pull(node_id from, uint64_t offset, std::span<std::byte> into, 
   submit(new pull_job(from, offset, into, std::move(done)));
 }
 
+void ucx_fabric::renew() {
+  if (driven_here == this || !thread_.joinable()) return begin_anew();
+  std::promise<void> done;
+  submit(new renew_job(done));
+  done.get_future().get();
+}
+
 void ucx_fabric::post(std::function<void()> what) { submit(new posted_job(std::move(what))); }
 
 // ---- the progress thread ----
@@ -269,11 +293,11 @@ unsigned ucx_fabric::turn() {
   unsigned did = 0;
   for (int i = 0; i < 16; ++i) {
     unsigned n = run_jobs();
-    n += worker_.progress();
+    n += workers_.progress();
     if (n == 0) break;
     did += n;
   }
-  peers_.tidy();
+  tidy();
   if (did != 0 && events_) {
     refused_since_ = never;
     events_->on_turn_end();
@@ -281,12 +305,17 @@ unsigned ucx_fabric::turn() {
   return did;
 }
 
+void ucx_fabric::tidy() {
+  peers_.tidy();
+  workers_.tidy([&](ucp_worker_h w) { return peers_.parting(w); });
+}
+
 unsigned ucx_fabric::run_jobs() {
   unsigned n = 0;
   queue_.drain([&](job* j) {
     const std::unique_ptr<job> owned(j);
     owned->run(*this);
-    if (++n % 16 == 0) worker_.progress();  // or a burst of sends only piles up
+    if (++n % 16 == 0) workers_.progress();  // or a burst of sends only piles up
   });
   return n;
 }
@@ -301,7 +330,7 @@ bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     duration wait =
         std::clamp<duration>(events_->tick_at() == never ? 1s : events_->tick_at() - now, 0ns, 1s);
     if (peers_.parting()) wait = std::min<duration>(wait, 1ms);
-    armed = worker_.arm();
+    armed = workers_.arm();
     if (armed) {
       refused_since_ = never;
     } else if (refused_since_ == never) {
@@ -314,10 +343,11 @@ bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
     }
     if (wait > 0ns) {
       // Dead peers are noticed, too: UCX's keepalive timer is part of the descriptor.
-      pollfd p{worker_.event_fd(), POLLIN, 0};
+      pollfd p[] = {{workers_.event_fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
       const timespec t{wait / 1s, (wait % 1s).count()};
       mine.unlock();
-      ::ppoll(&p, 1, &t, nullptr);
+      ::ppoll(p, 2, &t, nullptr);
+      if (p[1].revents != 0) bell_.answer();
       mine.lock();
       sleeps_ += 1;
     }
@@ -334,14 +364,19 @@ void ucx_fabric::shut_down() {
   // A peer that answers takes well under the linger time; UCX cancels the rest when the link is closed.
   const time_point give_up = clock_.now() + options_.linger + 5s;
   while (peers_.parting() && clock_.now() < give_up) {
-    worker_.progress();
-    peers_.tidy();
+    workers_.progress();
+    tidy();
   }
   peers_.abandon();
 }
 
 void ucx_fabric::unqueued(size_t frame_bytes) {
   queued_bytes_.fetch_sub(frame_bytes + sizeof(send_job), std::memory_order_relaxed);
+}
+
+void ucx_fabric::begin_anew() {
+  workers_.renew();
+  peers_.renew(workers_.get());
 }
 
 void ucx_fabric::fell_behind() {

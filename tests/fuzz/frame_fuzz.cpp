@@ -27,6 +27,7 @@ class still_fabric final : public fabric {
   std::string address() const override { return {}; }
   void connect(node_id, incarnation, std::string) override {}
   void disconnect(node_id) override {}
+  void renew() override {}
   void send(node_id, std::vector<std::byte>) override {}
   void pull(node_id, uint64_t, std::span<std::byte>, pull_done done) override { done(pull_status::lost); }
   void post(std::function<void()> job) override { job(); }

@@ -52,6 +52,9 @@ class fabric_child {
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
+  /// It begins a new life, under a new address.
+  void renew() { address_ = from_hex(ask("renew")); }
+
   /// One line there, one line back.
   std::string ask(const std::string& line) {
     tell(line);

@@ -2,6 +2,7 @@
 //   fabric_peer NODE LIFE [trusting]
 //   address                     -> its address in hex
 //   connect NODE LIFE HEX       -> ok
+//   renew                       -> its address in hex, of a new life
 //   burst NODE COUNT            -> ok; sends the mixed frames 0..COUNT-1
 //   received                    -> how many frames it got
 //   ordered                     -> 1 if their first words never went down
@@ -106,6 +107,9 @@ int main(int argc, char** argv) {
       in >> to >> its_life >> hex;
       fabric->connect(node_id{to}, incarnation{its_life}, from_hex(hex));
       std::cout << "ok" << std::endl;
+    } else if (command == "renew") {
+      fabric->renew();
+      std::cout << to_hex(fabric->address()) << std::endl;
     } else if (command == "burst") {
       uint32_t to;
       uint64_t count;

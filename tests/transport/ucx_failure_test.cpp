@@ -160,3 +160,56 @@ TEST_CASE("two processes that parted meet again, also under a new life") {
   REQUIRE(us.events.wait_for_losses(1));
   CHECK(us.events.losses()[0].life == incarnation{8});
 }
+
+TEST_CASE("lives that follow each other on both sides know nothing of each other") {
+  fabric_child child(1, 7);
+  side us;
+  us.carrier->start(us.events);
+  for (uint64_t life = 8; life < 48; ++life) {
+    INFO("life ", life);
+    us.meet(child, life);
+    const size_t before = us.events.frames().size();
+    for (int i = 0; i < 50; ++i) us.carrier->send(there, bytes_of(life, 1000));
+    std::vector<std::byte> into(4096);
+    std::promise<void> pulled;
+    us.carrier->pull(there, 0, into, [&](pull_status) { pulled.set_value(); });
+    if (life % 4 != 0) {  // else it ends in the midst of everything
+      REQUIRE(child.ask("burst 0 20") == "ok");
+      REQUIRE(us.events.wait_for_frames(before + 20));
+      REQUIRE(eventually([&] { return child.ask_number("last") == life; }));
+    }
+    const auto address = us.carrier->address();
+    if (life % 2 == 0)
+      us.carrier->renew();
+    else
+      us.carrier->disconnect(there);
+    CHECK((us.carrier->address() == address) == (life % 2 != 0));
+    if (life % 3 != 0) child.renew();
+    REQUIRE(pulled.get_future().wait_for(10s) == std::future_status::ready);
+  }
+  const size_t before = us.events.frames().size();
+  us.meet(child, 48);
+  REQUIRE(child.ask("burst 0 20") == "ok");
+  CHECK(us.events.wait_for_frames(before + 20));
+  const auto frames = us.events.frames();
+  for (uint64_t i = 0; i < 20; ++i) CHECK(is_mixed(frames[frames.size() - 20 + i], i));
+  CHECK(child.ask("ordered") == "1");
+}
+
+TEST_CASE("a new life begins although the peer of the former one has stopped") {
+  fabric_child frozen(1, 7);
+  side us;
+  us.carrier->start(us.events);
+  us.meet(frozen, 7);
+  us.carrier->send(there, bytes_of(0));
+  REQUIRE(eventually([&] { return frozen.ask_number("received") == 1; }));
+  frozen.stop();
+  for (uint64_t i = 0; i < 100; ++i) us.carrier->send(there, bytes_of(i, 200'000));
+  const auto began = std::chrono::steady_clock::now();
+  us.carrier->renew();
+  CHECK(std::chrono::steady_clock::now() - began < 1s);
+  frozen.go_on();
+  us.meet(frozen, 8);
+  us.carrier->send(there, bytes_of(1'000'000));
+  CHECK(eventually([&] { return frozen.ask_number("last") == 1'000'000; }));
+}

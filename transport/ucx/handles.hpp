@@ -28,7 +28,7 @@ class context {
   ucp_context_h handle_ = nullptr;
 };
 
-/// Used by one thread at a time; `signal` is safe from any.
+/// Used by one thread at a time.
 class worker {
  public:
   explicit worker(const context& c);
@@ -45,8 +45,6 @@ class worker {
   int event_fd() const { return event_fd_; }
   /// Prepares `event_fd` to report the next event. False: something is ready already.
   bool arm();
-  /// Makes `event_fd` readable.
-  void signal() { ucp_worker_signal(handle_); }
 
  private:
   ucp_worker_h handle_ = nullptr;

@@ -79,6 +79,7 @@ class link::closing final : public operation {
 
 link::link(link_house& house, node_id peer, incarnation life, uint32_t stream, const ucx_address& address)
     : house_(house),
+      worker_(house.worker),
       peer_(peer),
       life_(life),
       fabric_life_(address.life),
@@ -95,7 +96,7 @@ link::link(link_house& house, node_id peer, incarnation life, uint32_t stream, c
   p.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) {
     static_cast<link*>(self)->break_off(ucs_status_string(status));
   };
-  check(ucp_ep_create(house.worker, &p, &endpoint_), "UCX cannot reach its address");
+  check(ucp_ep_create(worker_, &p, &endpoint_), "UCX cannot reach its address");
   if (pool_bytes_ == 0) return;
   const auto status = ucp_ep_rkey_unpack(endpoint_, address.pool_key.data(), &key_);
   if (status != UCS_OK) {

@@ -32,7 +32,7 @@ class counter {
 
 /// What the links of one fabric share.
 struct link_house {
-  ucp_worker_h worker;
+  ucp_worker_h worker;  ///< of the links to come
   const ucx_options& options;
   std::span<std::byte> pool{};  ///< this process's own
   uint32_t next_ticket = 0;     ///< of a pull by message
@@ -51,6 +51,7 @@ class link {
   link(const link&) = delete;
   link& operator=(const link&) = delete;
 
+  ucp_worker_h worker() const { return worker_; }
   node_id peer() const { return peer_; }
   incarnation life() const { return life_; }
   incarnation fabric_life() const { return fabric_life_; }
@@ -105,6 +106,7 @@ class link {
   void end_pull(uint32_t ticket, pull_status status);
 
   link_house& house_;
+  ucp_worker_h worker_;
   node_id peer_;
   incarnation life_, fabric_life_;
   uint32_t stream_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -89,6 +90,19 @@ void neighbours::leave_all() {
   for (auto& p : peers_) {
     if (p.out) leave(std::move(p.out));
   }
+}
+
+void neighbours::renew(ucp_worker_h worker) {
+  for (uint32_t i = 0; i < peers_.size(); ++i) {
+    disconnect(node_id{i});
+    peers_[i].waiting.clear();
+  }
+  house_.worker = worker;
+}
+
+bool neighbours::parting(ucp_worker_h worker) const {
+  return std::any_of(leaving_.begin(), leaving_.end(),
+                     [&](const leaving_link& l) { return l.out->worker() == worker; });
 }
 
 void neighbours::break_all(const char* why) {

@@ -42,10 +42,13 @@ class neighbours {
   }
   /// Connections that are still being closed.
   bool parting() const { return !leaving_.empty(); }
+  bool parting(ucp_worker_h worker) const;
   /// UCX will call back for something that was started: it wants progress.
   bool busy() const { return house_.in_flight > 0; }
   /// Every connection is lost, here and now.
   void break_all(const char* why);
+  /// Disconnects from all; what is connected from now on uses `worker`.
+  void renew(ucp_worker_h worker);
   /// Begins to close every connection, once what was sent has left or the linger time is over.
   void leave_all();
   /// Lets what could not be closed leak: UCX might still call back.
