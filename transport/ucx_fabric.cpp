@@ -23,14 +23,19 @@ namespace {
 
 using namespace ucx;
 
-class ucx_fabric;
-
 /// What other threads want of the progress thread.
 struct job {
   job* next = nullptr;
   virtual ~job() = default;
-  virtual void run(ucx_fabric& fabric) = 0;
-  virtual void cancel() {}  ///< instead of `run`, when the fabric has been stopped
+  /// `stopped`: the fabric has been, so that nothing can be done any more but to say so.
+  virtual void run(bool stopped) = 0;
+};
+
+template <class What>
+struct job_of final : job {
+  explicit job_of(What w) : what(std::move(w)) {}
+  void run(bool stopped) override { what(stopped); }
+  What what;
 };
 
 class ucx_fabric final : public fabric {
@@ -95,18 +100,13 @@ class ucx_fabric final : public fabric {
             sleeps_.get()};
   }
 
-  // With the worker.
-  void unqueued(size_t frame_bytes);
-  void fell_behind();
-  void begin_anew();
-  neighbours& peers() { return peers_; }
-
  private:
   /// Pulls up to here are worth more than the wake-up of the progress thread, larger ones would hold up
   /// others.
   static constexpr size_t small_pull = 64u << 10;
 
-  void submit(job* j);
+  template <class What>
+  void submit(What what);
   void wake();
   template <class Action>
   bool step_in(Action&& action);
@@ -117,6 +117,8 @@ class ucx_fabric final : public fabric {
   void tidy();
   bool sleep(std::unique_lock<std::mutex>& mine);
   void shut_down();
+  void begin_anew();
+  void fell_behind();
 
   static ucs_status_t on_message(void* self, const void* head, size_t head_bytes, void* data, size_t bytes,
                                  const ucp_am_recv_param_t* p) noexcept {
@@ -145,58 +147,14 @@ class ucx_fabric final : public fabric {
   std::thread thread_;
 };
 
-struct send_job final : job {
-  send_job(node_id n, std::vector<std::byte> f) : to(n), frame(std::move(f)) {}
-  void run(ucx_fabric& fabric) override {
-    fabric.unqueued(frame.size());
-    fabric.peers().send(to, std::move(frame));
-  }
-  node_id to;
-  std::vector<std::byte> frame;
-};
-
-struct break_job final : job {
-  void run(ucx_fabric& fabric) override { fabric.fell_behind(); }
-};
-
-struct renew_job final : job {
-  explicit renew_job(std::promise<void>& d) : done(d) {}
-  void run(ucx_fabric& fabric) override {
-    try {
-      fabric.begin_anew();
-      done.set_value();
-    } catch (...) {
-      done.set_exception(std::current_exception());
-    }
-  }
-  void cancel() override { done.set_value(); }
-  std::promise<void>& done;
-};
-
-struct pull_job final : job {
-  pull_job(node_id n, uint64_t o, std::span<std::byte> i, pull_done d)
-      : from(n), offset(o), into(i), done(std::move(d)) {}
-  void run(ucx_fabric& fabric) override { fabric.peers().pull(from, offset, into, std::move(done)); }
-  void cancel() override { done(pull_status::lost); }
-  node_id from;
-  uint64_t offset;
-  std::span<std::byte> into;
-  pull_done done;
-};
-
-struct posted_job final : job {
-  explicit posted_job(std::function<void()> f) : what(std::move(f)) {}
-  void run(ucx_fabric&) override { what(); }
-  std::function<void()> what;
-};
-
 /// The fabric whose worker this thread drives.
 thread_local const fabric* driven_here = nullptr;
 
 // ---- any thread ----
 
-void ucx_fabric::submit(job* j) {
-  queue_.push(j);
+template <class What>
+void ucx_fabric::submit(What what) {
+  queue_.push(new job_of(std::move(what)));
   wake();
   if (stopped_.load(std::memory_order_seq_cst)) cancel_queued();
 }
@@ -208,8 +166,8 @@ void ucx_fabric::wake() {
 
 void ucx_fabric::cancel_queued() {
   queue_.drain([](job* j) {
-    j->cancel();
-    delete j;
+    const std::unique_ptr<job> owned(j);
+    owned->run(true);
   });
 }
 
@@ -231,15 +189,18 @@ void ucx_fabric::send(node_id to, std::vector<std::byte> frame) {
   // From an event or a job: no detour, unless something waits that must stay ahead of it.
   if (driven_here == this && queue_.empty()) return peers_.send(to, std::move(frame));
   if (step_in([&] { peers_.send(to, std::move(frame)); })) return;
-  const size_t cost = frame.size() + sizeof(send_job);
+  const size_t cost = frame.size() + 64;  // and what keeps it
   const bool full = queued_bytes_.fetch_add(cost, std::memory_order_relaxed) > options_.max_queued_bytes;
   if (full || overrun_.load(std::memory_order_relaxed)) {
-    unqueued(frame.size());
+    queued_bytes_.fetch_sub(cost, std::memory_order_relaxed);
     discarded_unqueued_.fetch_add(1, std::memory_order_relaxed);
-    if (full && !overrun_.exchange(true)) submit(new break_job);
+    if (full && !overrun_.exchange(true)) submit([this](bool) { fell_behind(); });
     return;
   }
-  submit(new send_job(to, std::move(frame)));
+  submit([this, to, cost, frame = std::move(frame)](bool stopped) mutable {
+    queued_bytes_.fetch_sub(cost, std::memory_order_relaxed);
+    if (!stopped) peers_.send(to, std::move(frame));
+  });
 }
 
 void ucx_fabric::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
@@ -248,17 +209,31 @@ void ucx_fabric::pull(node_id from, uint64_t offset, std::span<std::byte> into, 
     events_->on_turn_end();
   };
   if (into.size() <= small_pull && step_in(here)) return;
-  submit(new pull_job(from, offset, into, std::move(done)));
+  submit([this, from, offset, into, done = std::move(done)](bool stopped) mutable {
+    if (stopped) return done(pull_status::lost);
+    peers_.pull(from, offset, into, std::move(done));
+  });
 }
 
 void ucx_fabric::renew() {
   if (driven_here == this || !thread_.joinable()) return begin_anew();
   std::promise<void> done;
-  submit(new renew_job(done));
+  submit([this, &done](bool stopped) {
+    try {
+      if (!stopped) begin_anew();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  });
   done.get_future().get();
 }
 
-void ucx_fabric::post(std::function<void()> what) { submit(new posted_job(std::move(what))); }
+void ucx_fabric::post(std::function<void()> what) {
+  submit([what = std::move(what)](bool stopped) {
+    if (!stopped) what();
+  });
+}
 
 // ---- the progress thread ----
 
@@ -314,7 +289,7 @@ unsigned ucx_fabric::run_jobs() {
   unsigned n = 0;
   queue_.drain([&](job* j) {
     const std::unique_ptr<job> owned(j);
-    owned->run(*this);
+    owned->run(false);
     if (++n % 16 == 0) workers_.progress();  // or a burst of sends only piles up
   });
   return n;
@@ -368,10 +343,6 @@ void ucx_fabric::shut_down() {
     tidy();
   }
   peers_.abandon();
-}
-
-void ucx_fabric::unqueued(size_t frame_bytes) {
-  queued_bytes_.fetch_sub(frame_bytes + sizeof(send_job), std::memory_order_relaxed);
 }
 
 void ucx_fabric::begin_anew() {

@@ -86,6 +86,10 @@ struct side {
   void meet(fabric_child& child, uint64_t life) {
     child.connect_to(0, 1, carrier->address());
     carrier->connect(there, incarnation{life}, child.address());
+    // What comes before that is discarded, even if it was sent later.
+    std::promise<void> connected;
+    carrier->post([&] { connected.set_value(); });
+    connected.get_future().wait();
   }
   pull_status pull(uint64_t offset, std::span<std::byte> into) {
     std::promise<pull_status> done;
