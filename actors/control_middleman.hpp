@@ -1,8 +1,9 @@
 // The middleman actor that the control lane's connections go through: CAF's own protocol, but over TLS if the
-// cluster has certificates, with a bound on what a peer may announce to send, and with a log of whom it
-// turned away (docs/security.md).
+// cluster has certificates, with a watch on the connections (control_connection.hpp), and with a log of whom
+// it turned away (docs/security.md).
 #pragma once
 #include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
 #include <caf/io/middleman_actor.hpp>
 #include <memory>
 
@@ -11,8 +12,8 @@
 
 namespace troupe {
 
-/// The largest message on the control lane; who announces more is cut off.
-inline constexpr size_t largest_control_message = 16 << 20;
+/// What `config` needs for a control middleman.
+void prepare_control_lane(caf::actor_system_config& config);
 
 /// `tls` null: plain TCP. `time` outlives the actor, which the caller ends with an exit message.
 caf::io::middleman_actor spawn_control_middleman(caf::actor_system& system,

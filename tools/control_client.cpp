@@ -20,7 +20,7 @@ class tool_config final : public caf::actor_system_config {
   tool_config() {
     add_message_types<caf::id_block::troupe>();
     add_message_types<caf::id_block::troupe_actors>();
-    load<caf::io::middleman>();
+    prepare_control_lane(*this);
     set("scheduler.max-threads", 1u);
     set("logger.verbosity", caf::atom("quiet"));
   }

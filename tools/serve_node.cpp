@@ -38,7 +38,7 @@ class node_config final : public caf::actor_system_config {
   node_config() {
     add_message_types<caf::id_block::troupe>();
     add_message_types<caf::id_block::troupe_actors>();
-    load<caf::io::middleman>();
+    prepare_control_lane(*this);
     set("scheduler.policy", caf::atom("sharing"));  // idle workers sleep
     set("scheduler.max-threads", 2u);
     set("logger.verbosity", caf::atom("quiet"));

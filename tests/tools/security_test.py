@@ -288,6 +288,17 @@ class Strangers(ClusterTest):
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.infer("mlp", Fixture("mlp").body(1))[0], 200)
 
+    def test_a_control_connection_that_says_nothing_is_cut_off(self):
+        with Cluster() as c:
+            up = c.start()
+            port = json.loads(run("config", "dump", c.file, "--json")[1])["node"][0]["control_port"]["value"]
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
+                while s.recv(65536):  # the greeting; then the end
+                    pass
+            self.assertIn("reason=\"silent for 4 s\"", up.output())
+            self.assertEqual(up.output().count("control_connection_cut"), 1, "those between the nodes stay")
+            self.assertTrue(c.status()["ready"])
+
     def test_slow_large_and_many_requests_harm_nobody(self):
         mlp = Fixture("mlp")
         with Cluster() as c:
