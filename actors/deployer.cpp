@@ -19,10 +19,8 @@ deployer::deployer(handle::pointer self, surroundings s)
     : self_(self),
       around_(std::move(s)),
       scheduler_(scheduler_of(around_.cluster)),
-      book_(around_.cluster.models, around_.cluster.limits.models) {
-  for (uint32_t i = 0; i < around_.cluster.slots.size(); ++i)
-    if (around_.cluster.slots[i].node == around_.self) slots_[slot_id{i}];
-}
+      book_(around_.cluster.models, around_.cluster.limits.models),
+      own_(around_.cluster, around_.self) {}
 
 deployer::handle::behavior_type deployer::make_behavior() {
   report_exceptions(*self_, around_.broken);
@@ -40,7 +38,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
           },
           [this](const peer_change& p) { on_peer(p); },
           [this](const reborn& r) { on_reborn(r.life); },
-          [this](load_outcome& o) { on_loaded(o); },
+          [this](const load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
           [this](const report_query& q) { q.reply(report()); },
           [this](wake_atom) { review(); },
@@ -207,7 +205,7 @@ void deployer::on_peer(const peer_change& p) {
     send(p.node, book_.changes());
     if (p.node == scheduler_) {
       deployment_report mine;
-      for (const auto& [id, part] : parts_) mine.parts.push_back(part);
+      for (const auto& [id, part] : own_.done()) mine.parts.push_back(part);
       send(p.node, std::move(mine));
     }
   } else {
@@ -231,7 +229,7 @@ void deployer::on_reborn(incarnation life) {
   peers_.clear();
   progress_ = {};
   progress_.up(around_.self, life_);
-  for (const auto& [id, part] : parts_) progress_.done(around_.self, life_, part);
+  for (const auto& [id, part] : own_.done()) progress_.done(around_.self, life_, part);
   review();
 }
 
@@ -244,67 +242,38 @@ void deployer::publish(const deployment& line) {
 
 /// Begins this node's part. What is still being loaded is let go when it is loaded.
 void deployer::apply(const deployment& line) {
-  const bool undeployed = line.wanted == deployment_state::undeployed;
-  if (undeployed && loading_[line.model] > 0) return;
-  const auto& me = around_.cluster.nodes[around_.self.value];
-  auto& todo = work_[line.model];
-  todo = {line.revision, {}, line.wanted == deployment_state::retiring && me.has(node_role::gateway), {}};
-  if (line.wanted != deployment_state::retiring)
-    for (const auto& [slot, s] : slots_) todo.slots.insert(slot.value);
-  if (line.wanted == deployment_state::deployed && !slots_.empty()) {
-    loading_[line.model] += slots_.size();
-    for (auto& [slot, s] : slots_) ++s.loading;
+  if (line.wanted == deployment_state::undeployed && own_.loading(line.model)) return;
+  const auto next = own_.begin(line);
+  if (next.load)
     around_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
-  }
-  for (auto& [slot, s] : slots_)
-    if (undeployed && s.models.erase(line.model) > 0) tell_slot(slot);
+  tell_slots(next.changed);
   caf::anon_send(node_, deployment_log{{line}});
-  if (todo.over()) part_done(line.model);
+  if (next.done) part_done(*next.done);
 }
 
-void deployer::on_loaded(load_outcome& o) {
-  auto& slot = slots_.at(o.slot);
-  --slot.loading;
-  --loading_[o.model];
+void deployer::on_loaded(const load_outcome& o) {
   const auto& line = book_.at(o.model);
-  if (line.revision == o.revision) {
-    auto& todo = work_[o.model];
-    if (o.loaded) {
-      const auto& m = *o.loaded;
-      slot.models[o.model] = {o.model,        m.latency.alpha, m.latency.beta, line.definition.max_batch,
-                              m.memory_bytes, m.layers,        m.signature};
-    } else {
-      todo.problem = o.problem;
-      spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
-      if (line.revision == 0) around_.on_unusable(o.problem);
-    }
-    todo.slots.erase(o.slot.value);
+  if (line.revision == o.revision && !o.loaded) {
+    spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
+    if (line.revision == 0) around_.on_unusable(o.problem);
   }
-  if (slot.loading == 0) tell_slot(o.slot);
-  if (line.revision == o.revision && work_[o.model].over()) part_done(o.model);
-  if (line.wanted == deployment_state::undeployed && loading_[o.model] == 0) apply(line);
-}
-
-void deployer::tell_slot(slot_id slot) {
-  slot_ready s{slot, {around_.self, life_, role::gpu_worker, slot.value}, {}};
-  for (const auto& [id, m] : slots_.at(slot).models) s.models.push_back(m);
-  caf::anon_send(node_, std::move(s));
+  const auto next = own_.loaded(o, line);
+  tell_slots(next.changed);
+  if (next.done) part_done(*next.done);
+  if (line.wanted == deployment_state::undeployed && !own_.loading(o.model)) apply(line);
 }
 
 void deployer::on_idle(const model_idle& i) {
-  auto& todo = work_[i.model];
-  if (todo.revision != i.revision || todo.over()) return;
-  if (i.who.kind == role::gateway)
-    todo.gateway = false;
-  else
-    todo.slots.erase(i.who.index);
-  if (todo.over()) part_done(i.model);
+  if (const auto done = own_.idle(i)) part_done(*done);
 }
 
-void deployer::part_done(model_id model) {
-  const auto& todo = work_[model];
-  const deployment_part part{model, todo.revision, todo.problem};
-  parts_[model] = part;
+void deployer::tell_slots(const std::vector<slot_id>& slots) {
+  for (const auto slot : slots)
+    caf::anon_send(
+        node_, slot_ready{slot, {around_.self, life_, role::gpu_worker, slot.value}, own_.models_of(slot)});
+}
+
+void deployer::part_done(const deployment_part& part) {
   progress_.done(around_.self, life_, part);
   if (peers_.contains(scheduler_)) send(scheduler_, deployment_report{{part}});
   review();
@@ -363,10 +332,8 @@ group_report deployer::report() const {
   group_report r;
   const address me{around_.self, life_, role::deployer, 0};
   const auto waiting = self_->mailbox().size();
-  const bool busy =
-      std::any_of(slots_.begin(), slots_.end(), [](const auto& s) { return s.second.loading > 0; });
   r.actors.push_back(me);
-  r.figures.push_back({me, busy ? "loading" : "idle", frames_, waiting, waiting});
+  r.figures.push_back({me, own_.loading() ? "loading" : "idle", frames_, waiting, waiting});
   return r;
 }
 

@@ -16,6 +16,7 @@
 #include "actors/control_lane.hpp"
 #include "actors/host.hpp"
 #include "actors/model_loader.hpp"
+#include "actors/own_deployments.hpp"
 #include "actors/supervision.hpp"
 #include "messages/cluster.hpp"
 #include "policies/deployment_book.hpp"
@@ -73,20 +74,6 @@ class deployer {
     duration wait;
     answer reply;
   };
-  /// What this node still has to do for a model.
-  struct work {
-    uint64_t revision = 0;
-    std::set<uint32_t> slots;  ///< that have not answered
-    bool gateway = false;      ///< has not answered
-    std::string problem;
-    bool over() const { return slots.empty() && !gateway; }
-  };
-
-  struct slot_state {
-    std::map<model_id, model_ready> models;
-    size_t loading = 0;  ///< loads that have not answered
-  };
-
   // commands
   template <class Command>
   caf::result<change_reply> on_command(const Command& c);
@@ -108,10 +95,10 @@ class deployer {
   void on_reborn(incarnation life);
   void publish(const deployment& line);
   void apply(const deployment& line);
-  void on_loaded(load_outcome& o);
+  void on_loaded(const load_outcome& o);
   void on_idle(const model_idle& i);
-  void part_done(model_id model);
-  void tell_slot(slot_id slot);
+  void tell_slots(const std::vector<slot_id>& slots);
+  void part_done(const deployment_part& part);
   void review();
   void answer_waiters();
   void wake_at(time_point t);
@@ -132,10 +119,7 @@ class deployer {
   std::map<node_id, incarnation> peers_;  ///< that are up
   std::set<node_id> heard_;               ///< whose log was heard since this process began
   time_point decide_at_ = never;          ///< at the latest
-  std::map<model_id, work> work_;
-  std::map<model_id, deployment_part> parts_;  ///< done
-  std::map<slot_id, slot_state> slots_;        ///< of this node
-  std::map<model_id, size_t> loading_;         ///< slots that have not answered yet
+  own_deployments own_;
   std::vector<held> held_;
   std::vector<waiter> waiters_;
   std::map<uint64_t, passed_on> passed_on_;

@@ -1,0 +1,63 @@
+// This node's part of the deployments: what its slots have and what they are loading, and when the
+// part of a line of the log is done. The deployer does what it says; knows neither CAF nor time.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/events.hpp"
+#include "actors/model_loader.hpp"
+#include "messages/cluster.hpp"
+#include "messages/deployment.hpp"
+#include "messages/membership.hpp"
+
+namespace troupe {
+
+class own_deployments {
+ public:
+  own_deployments(const cluster_spec& cluster, node_id self);
+
+  struct step {
+    bool load = false;                    ///< onto every slot
+    std::vector<slot_id> changed;         ///< what these have is to be told, even if it is what it was
+    std::optional<deployment_part> done;  ///< this node's part
+  };
+  /// Begins the part of a new line. Requires: what it undeploys is not being loaded.
+  step begin(const deployment& line);
+  /// A slot has answered a load. `line`: the newest about the model.
+  step loaded(const load_outcome& o, const deployment& line);
+  /// An actor of this node needs the model no more; the part, if that ends it.
+  std::optional<deployment_part> idle(const model_idle& i);
+
+  bool loading(model_id model) const;
+  bool loading() const;
+  std::vector<model_ready> models_of(slot_id slot) const;
+  /// All parts that are done, one a model.
+  const std::map<model_id, deployment_part>& done() const { return done_; }
+
+ private:
+  struct slot_state {
+    std::map<model_id, model_ready> models;
+    size_t loading = 0;  ///< loads that have not answered
+  };
+  /// What has not answered yet.
+  struct pending_part {
+    uint64_t revision = 0;
+    std::set<slot_id> slots;
+    bool gateway = false;
+    std::string problem;
+    bool over() const { return slots.empty() && !gateway; }
+  };
+
+  std::optional<deployment_part> done_if_over(model_id model);
+
+  const bool has_gateway_;
+  std::map<slot_id, slot_state> slots_;
+  std::map<model_id, size_t> loading_;  ///< slots that have not answered
+  std::map<model_id, pending_part> pending_;
+  std::map<model_id, deployment_part> done_;
+};
+
+}  // namespace troupe

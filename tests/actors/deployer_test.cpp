@@ -1,0 +1,261 @@
+#include "actors/deployer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <optional>
+
+#include "actors/actor_of.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr node_id head{0}, left{1}, right{2};
+
+/// A scheduler that is the gateway too, and two workers with a slot each.
+cluster_spec a_cluster() {
+  cluster_spec c;
+  c.limits.node_timeout = 1s;
+  for (const char* name : {"head", "left", "right"}) c.nodes.emplace_back().name = name;
+  c.nodes[head.value].roles = {node_role::scheduler, node_role::gateway};
+  for (const auto worker : {left, right}) {
+    c.nodes[worker.value].roles = {node_role::worker};
+    c.slots.push_back({worker});
+  }
+  return c;
+}
+
+struct types : caf::actor_system_config {
+  types() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    set("scheduler.policy", caf::atom("testing"));
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+/// The deployers of a cluster that can reach each other at once; their node actors and devices are the
+/// test's.
+class deployers final : control_lane {
+ public:
+  struct loading {
+    deployment line;
+    std::function<void(load_outcome)> told;
+  };
+
+  explicit deployers(bool everybody = true) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      auto& n = nodes_[i];
+      n.door = system_.spawn(node_actor, &n);
+      n.deployments = spawn<deployer>(
+          system_, deployer::surroundings{cluster_, node_id{i}, time_, *this, n, read, wake_up, [] {},
+                                          [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
+      caf::anon_send(n.deployments, introduction{n.door, {1}});
+    }
+    meet(head, left);
+    meet(left, right);
+    if (everybody) meet(head, right);
+  }
+  ~deployers() override {
+    for (const auto& n : nodes_) {
+      caf::anon_send_exit(n.deployments, caf::exit_reason::kill);
+      caf::anon_send_exit(n.door, caf::exit_reason::kill);
+    }
+    scheduler_.run();
+  }
+
+  void meet(node_id a, node_id b) {
+    tell(a, peer_change{b, {1}, true});
+    tell(b, peer_change{a, {1}, true});
+  }
+  template <class Message>
+  void tell(node_id to, Message&& m) {
+    caf::anon_send(nodes_[to.value].deployments, std::forward<Message>(m));
+    scheduler_.run();
+  }
+  /// The reply appears once there is one.
+  template <class Command>
+  std::shared_ptr<std::optional<change_reply>> ask(node_id to, Command c) {
+    auto reply = std::make_shared<std::optional<change_reply>>();
+    system_.spawn([=, door = nodes_[to.value].deployments](caf::event_based_actor* self) {
+      self->request(door, caf::infinite, c).then([=](const change_reply& r) { *reply = r; });
+    });
+    scheduler_.run();
+    return reply;
+  }
+  /// The oldest load of a worker ends, well if there is no problem.
+  void end_load(node_id worker, const std::string& problem = {}) {
+    auto& loads = nodes_[worker.value].loads;
+    REQUIRE(!loads.empty());
+    const auto l = std::move(loads.front());
+    loads.erase(loads.begin());
+    load_outcome o{slot_id{worker.value - 1}, l.line.model, l.line.revision, {}, problem};
+    if (problem.empty()) o.loaded.emplace();
+    l.told(std::move(o));
+    scheduler_.run();
+  }
+  /// The newest line that the node's shells were told.
+  deployment told(node_id node) const {
+    REQUIRE(!nodes_[node.value].lines.empty());
+    return nodes_[node.value].lines.back();
+  }
+  /// The gateway, or the worker, needs the model no more.
+  void idle(node_id node) {
+    const auto kind = node == head ? role::gateway : role::gpu_worker;
+    const auto line = told(node);
+    tell(node, model_idle{line.model, line.revision, {node, {1}, kind, node == head ? 0 : node.value - 1}});
+  }
+  size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
+  /// What the worker's slot last said that it has.
+  size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
+
+ private:
+  struct member final : model_loader {
+    void load(const deployment& line, std::function<void(load_outcome)> told) override {
+      loads.push_back({line, std::move(told)});
+    }
+    node_protocol door;
+    deployer_protocol deployments;
+    std::vector<loading> loads;
+    std::vector<deployment> lines;
+    slot_ready slot;
+  };
+
+  static node_protocol::behavior_type node_actor(node_protocol::pointer, member* of) {
+    return {[](const control_frame&) {},
+            [of](const slot_ready& s) { of->slot = s; },
+            [of](const deployment_log& log) { of->lines.push_back(log.models.at(0)); },
+            [](const peer_synchronised&) {},
+            [](const peer_lost&) {},
+            [](const group_report&) {},
+            [](const report_query&) {},
+            [](const command_query&) {},
+            [](wake_atom) {},
+            [](drain_atom) {}};
+  }
+  /// "NAME", or "NAME big" for another definition.
+  static deployer::model_reading read(const std::string& text) {
+    model_spec m;
+    m.name = text.substr(0, text.find(' '));
+    m.max_batch = text == m.name ? 1 : 64;
+    return {m, {}};
+  }
+  static void wake_up(const caf::actor&, time_point) {}  // no test lets time pass
+  void send(control_frame frame) override {
+    caf::anon_send(nodes_[frame.to.node.value].deployments, std::move(frame));
+  }
+
+  struct frozen_clock final : clock {
+    time_point now() const override { return {}; }
+  };
+
+  const cluster_spec cluster_ = a_cluster();
+  const frozen_clock time_;
+  types config_;
+  caf::actor_system system_{config_};
+  caf::scheduler::test_coordinator& scheduler_ =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
+  std::array<member, 3> nodes_;
+};
+
+}  // namespace
+
+TEST_CASE("deployer: a deployment ends once every worker has the model") {
+  deployers all;
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  CHECK(all.told(head).definition.name == "resnet");
+  CHECK_FALSE(*reply);
+  all.end_load(left);
+  CHECK_FALSE(*reply);
+  all.end_load(right);
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+  CHECK((*reply)->detail == "model 'resnet' is ready on every worker");
+  CHECK(all.models_on(left) == 1);
+}
+
+TEST_CASE("deployer: a worker that leaves during a deployment is not waited for") {
+  deployers all;
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  all.end_load(left);
+  all.tell(head, peer_change{right, {1}, false});
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+}
+
+TEST_CASE("deployer: a worker that cannot load a model is named") {
+  deployers all;
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  all.end_load(left, "out of memory");
+  REQUIRE(*reply);
+  CHECK_FALSE((*reply)->ok);
+  CHECK((*reply)->detail == "node 'left' cannot load model 'resnet': out of memory");
+}
+
+TEST_CASE("deployer: of two deployments of one name the second waits for the first, or is refused") {
+  deployers all;
+  const auto one = all.ask(head, deploy{0, "resnet", 10s});
+  const auto same = all.ask(left, deploy{0, "resnet", 10s});
+  const auto other = all.ask(right, deploy{0, "resnet big", 10s});
+  REQUIRE(*other);
+  CHECK_FALSE((*other)->ok);
+  CHECK((*other)->detail == "model 'resnet' is deployed with another definition; undeploy it first");
+  CHECK(all.loads(left) == 1);
+  CHECK_FALSE(*same);
+  all.end_load(left);
+  all.end_load(right);
+  REQUIRE(*one);
+  REQUIRE(*same);
+  CHECK((*same)->complete);
+  CHECK((*same)->revision == (*one)->revision);
+}
+
+TEST_CASE("deployer: a model that is undeployed while it loads is let go when it is loaded") {
+  deployers all;
+  const auto up = all.ask(head, deploy{0, "resnet", 10s});
+  all.end_load(left);
+  const auto down = all.ask(head, undeploy{0, "resnet", 10s});
+  REQUIRE(*up);
+  CHECK_FALSE((*up)->ok);
+  CHECK((*up)->detail == "model 'resnet' was undeployed meanwhile");
+  CHECK(all.told(head).wanted == deployment_state::retiring);
+  all.idle(head);
+  CHECK(all.told(left).wanted == deployment_state::undeployed);
+  CHECK(all.models_on(left) == 0);
+  CHECK(all.told(right).wanted == deployment_state::retiring);  // it loads still
+  const auto again = all.ask(head, redeploy{0, "resnet", {}});
+  REQUIRE(*again);
+  CHECK_FALSE((*again)->ok);
+  CHECK((*again)->detail == "model 'resnet' is being let go by node 'left'; try again");
+  all.end_load(right);
+  CHECK(all.told(right).wanted == deployment_state::undeployed);
+  CHECK(all.models_on(right) == 0);
+  all.idle(left);
+  CHECK_FALSE(*down);
+  all.idle(right);
+  REQUIRE(*down);
+  CHECK((*down)->complete);
+  CHECK((*down)->detail == "model 'resnet' is undeployed");
+}
+
+TEST_CASE("deployer: who asks a node that loses the scheduler hears of it") {
+  deployers all;
+  const auto reply = all.ask(left, deploy{0, "resnet", 10s});
+  CHECK_FALSE(*reply);
+  all.tell(left, peer_change{head, {1}, false});
+  REQUIRE(*reply);
+  CHECK_FALSE((*reply)->ok);
+  CHECK((*reply)->detail == "node 'head' went away before it answered; ask again");
+}
+
+TEST_CASE("deployer: a scheduler decides nothing before it has heard what every node knows") {
+  deployers all(false);
+  const auto reply = all.ask(left, deploy{0, "resnet", {}});
+  CHECK_FALSE(*reply);
+  all.meet(head, right);
+  REQUIRE(*reply);
+  CHECK((*reply)->ok);
+  CHECK(all.loads(right) == 1);
+}

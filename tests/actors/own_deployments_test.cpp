@@ -1,0 +1,91 @@
+#include "actors/own_deployments.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+constexpr node_id door{0}, work{1};
+constexpr slot_id first{0}, second{1};
+constexpr model_id model{0};
+
+/// A gateway, and a worker with two slots.
+cluster_spec a_cluster() {
+  cluster_spec c;
+  c.nodes.resize(2);
+  c.nodes[door.value].roles = {node_role::gateway};
+  c.nodes[work.value].roles = {node_role::worker};
+  c.slots = {{work}, {work}};
+  return c;
+}
+
+deployment line(uint64_t revision, deployment_state wanted = deployment_state::deployed) {
+  return {revision, model, wanted, {}};
+}
+
+load_outcome loaded(slot_id slot, uint64_t revision) { return {slot, model, revision, loaded_model{}, {}}; }
+
+model_idle idle(role who, uint32_t index, uint64_t revision) {
+  return {model, revision, {work, {1}, who, index}};
+}
+
+}  // namespace
+
+TEST_CASE("own_deployments: a worker's part is done when all its slots have loaded the model") {
+  own_deployments own(a_cluster(), work);
+  const auto begun = own.begin(line(3));
+  CHECK(begun.load);
+  CHECK_FALSE(begun.done);
+  CHECK(own.loading(model));
+  auto next = own.loaded(loaded(first, 3), line(3));
+  CHECK(next.changed == std::vector{first});
+  CHECK_FALSE(next.done);
+  next = own.loaded(loaded(second, 3), line(3));
+  CHECK(next.done == deployment_part{model, 3, ""});
+  CHECK_FALSE(own.loading());
+  CHECK(own.models_of(second).size() == 1);
+  CHECK(own.done().at(model).revision == 3);
+}
+
+TEST_CASE("own_deployments: a slot that cannot load the model ends the part with a problem") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(3));
+  own.loaded(loaded(first, 3), line(3));
+  const auto next = own.loaded({second, model, 3, {}, "too big"}, line(3));
+  CHECK(next.done == deployment_part{model, 3, "too big"});
+  CHECK(own.models_of(second).empty());
+}
+
+TEST_CASE("own_deployments: what was loaded for an older line is not offered") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(3));
+  const auto gone = line(4, deployment_state::undeployed);
+  own.loaded(loaded(first, 3), gone);
+  CHECK(own.loading(model));
+  CHECK_FALSE(own.loaded(loaded(second, 3), gone).done);
+  CHECK_FALSE(own.loading(model));
+  CHECK(own.models_of(first).empty());
+}
+
+TEST_CASE("own_deployments: what is undeployed is over when the workers have let it go") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(3));
+  for (const auto slot : {first, second}) own.loaded(loaded(slot, 3), line(3));
+  const auto begun = own.begin(line(4, deployment_state::undeployed));
+  CHECK(begun.changed == std::vector{first, second});
+  CHECK(own.models_of(first).empty());
+  CHECK_FALSE(own.idle(idle(role::gpu_worker, 0, 3)));  // of the line before
+  CHECK_FALSE(own.idle(idle(role::gpu_worker, 0, 4)));
+  CHECK(own.idle(idle(role::gpu_worker, 1, 4)) == deployment_part{model, 4, ""});
+  CHECK_FALSE(own.idle(idle(role::gpu_worker, 1, 4)));  // no second time
+}
+
+TEST_CASE("own_deployments: only a gateway has a part in a retirement, only workers in the rest") {
+  own_deployments gateway(a_cluster(), door), worker(a_cluster(), work);
+  CHECK(gateway.begin(line(3)).done);
+  CHECK_FALSE(gateway.begin(line(4, deployment_state::retiring)).done);
+  CHECK(gateway.idle(idle(role::gateway, 0, 4)) == deployment_part{model, 4, ""});
+  CHECK(gateway.begin(line(5, deployment_state::undeployed)).done);
+  CHECK(worker.begin(line(4, deployment_state::retiring)).done);
+}
