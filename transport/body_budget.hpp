@@ -33,6 +33,10 @@ class body_share {
   }
   ~body_share() { of_->in_use_.fetch_sub(bytes_, std::memory_order_relaxed); }
 
+  uint64_t bytes() const { return bytes_; }
+  /// Whether it could ever grow so large: it can if nobody else has any.
+  bool fits_alone(uint64_t bytes) const { return bytes <= of_->bytes_ / 2; }
+
   /// Makes it `bytes` in all, which is more than before. False, and nothing changes, if there is no room for
   /// that.
   bool grow(uint64_t bytes) {

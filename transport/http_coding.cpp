@@ -13,7 +13,8 @@ namespace {
 constexpr int fast = 1;        // zlib's level
 constexpr int window = 15;     // zlib's largest, which every client may use
 constexpr int with_gzip = 16;  // added to the window: gzip's header instead of zlib's
-constexpr size_t first_room = 16 << 10;
+constexpr uint64_t first_room = 16 << 10;
+constexpr uint64_t least_step = 4 << 10;
 
 int window_of(http_coding coding) { return coding == http_coding::gzip ? window + with_gzip : window; }
 
@@ -100,11 +101,15 @@ http_result<std::string> inflated(std::string_view bytes, http_coding coding, ui
   std::string out;
   for (;;) {
     // One byte more than allowed shows that there is more.
-    const auto room = std::min<uint64_t>(std::max(first_room, 2 * out.size()), max_bytes + 1);
-    if (room == out.size())
+    const uint64_t before = out.size();
+    auto room = std::min(std::max(first_room, 2 * before), max_bytes + 1);
+    if (room == before)
       return http_error{413, fmt::format("the body inflates to more than the limit of {} bytes", max_bytes)};
-    if (!may_take(room)) return http_error{503, "too many bodies are being read; try again later"};
-    const auto before = out.size();
+    while (!may_take(std::min(room, max_bytes))) {
+      const auto step = (room - before) / 2;
+      if (step < least_step) return http_error{503, "too many bodies are being read; try again later"};
+      room = before + step;
+    }
     out.resize(room);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
     stream.avail_out = static_cast<uInt>(room - before);

@@ -28,14 +28,14 @@ std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
 struct budgeted_body {
   struct value_type {
     std::string bytes;
-    uint64_t promised = 0;  // 0: unknown
+    uint64_t at_most = 0;  // it will come to: the limit, or what Content-Length says
     std::optional<body_share> share;
 
     bool append(const char* data, size_t size) {
-      const auto needed = bytes.size() + size;
+      const uint64_t needed = bytes.size() + size;
       if (needed > bytes.capacity()) {
-        auto room = std::max({uint64_t{needed}, 2 * uint64_t{bytes.capacity()}, least_room});
-        if (promised >= needed) room = std::min(room, promised);
+        auto room = std::max({needed, 2 * uint64_t{bytes.capacity()}, least_room});
+        room = std::min(room, std::max(at_most, needed));
         if (!share->grow(room) && !share->grow(room = needed)) return false;
         bytes.reserve(room);
       }
@@ -49,7 +49,7 @@ struct budgeted_body {
     template <bool is_request, class Fields>
     reader(http::header<is_request, Fields>&, value_type& body) : body_(body) {}
     void init(const boost::optional<uint64_t>& length, error_code& ec) {
-      body_.promised = length.value_or(0);
+      if (length) body_.at_most = std::min(body_.at_most, *length);
       ec = {};
     }
     template <class Buffers>
@@ -89,6 +89,7 @@ size_t http_request_reader::put(std::string_view bytes) {
     parser_ = std::make_unique<parser>();
     parser_->header_limit(limits_.header_bytes);
     parser_->body_limit(std::numeric_limits<uint64_t>::max());  // of the header's; see read_header
+    parser_->get().body().at_most = limits_.body_bytes;
     parser_->get().body().share.emplace(budget_);
   }
   if (stage_ == stage::body && parser_->chunked() && bytes.size() < least_chunked) return 0;
@@ -150,9 +151,14 @@ void http_request_reader::inflate() {
   if (!coding) return refuse(coding.error());
   if (*coding == http_coding::identity) return;
   auto& body = message.body();
-  const auto compressed = body.bytes.capacity();
+  const auto compressed = body.share->bytes();
+  uint64_t asked = 0;
   auto whole = inflated(body.bytes, *coding, limits_.body_bytes,
-                        [&](uint64_t n) { return body.share->grow(compressed + n); });
+                        [&](uint64_t n) { return body.share->grow(asked = compressed + n); });
+  if (!whole && whole.error().status == 503 && !body.share->fits_alone(asked))
+    return refuse({413, fmt::format("the body takes more than {} bytes while it is inflated, half of what "
+                                    "limits.http_bodies_mb allows; send it uncompressed or in parts",
+                                    asked)});
   if (!whole) return refuse(whole.error());
   body.bytes = std::move(*whole);
 }

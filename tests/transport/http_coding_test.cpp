@@ -51,6 +51,23 @@ TEST_CASE("a bomb is not inflated beyond the bound, and not beyond what may be t
   CHECK(most <= 200'000);
 }
 
+TEST_CASE("where there is no room to double there may be room for less") {
+  const std::string text(100'000, 'x');
+  const auto small = deflated(text, http_coding::gzip);
+  uint64_t most = 0;
+  const auto back = inflated(small, http_coding::gzip, 1 << 20, [&](uint64_t n) {
+    if (n <= 110'000) most = n;
+    return n <= 110'000;
+  });
+  REQUIRE(back);
+  CHECK(*back == text);
+  CHECK(most > 100'000);
+  const auto exact =
+      inflated(small, http_coding::gzip, text.size(), [&](uint64_t n) { return n <= text.size(); });
+  REQUIRE(exact);  // the byte that would show that there is more is not asked for
+  CHECK(exact->size() == text.size());
+}
+
 TEST_CASE("what is not in its coding is refused") {
   const auto good = deflated(std::string(1000, 'x'), http_coding::gzip);
   CHECK(inflate_all("no gzip", http_coding::gzip).error().message ==

@@ -1,6 +1,7 @@
 #include "transport/http_request_reader.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <vector>
 
@@ -96,6 +97,43 @@ TEST_CASE("a compressed body is inflated before anyone sees it") {
     CHECK(refused(head + std::string(body.size(), 'x')) == 400);
   }
   CHECK(refused("POST / HTTP/1.1\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") == 415);
+}
+
+TEST_CASE("a body of the largest size that comes compressed fits four times its size, and never fits two") {
+  constexpr uint64_t limit = 300'000;
+  std::string text(limit, '\0');
+  for (uint64_t i = 0, state = 1; i < limit / 8 * 7; ++i) {  // hardly to be compressed
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text[i] = static_cast<char>(state >> 56);
+  }
+  const auto body = deflated(text, http_coding::gzip);
+  REQUIRE(body.size() > limit / 8 * 7);
+  REQUIRE(body.size() <= limit);
+  const std::string head = "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\n";
+  const auto chunk = fmt::format("{:x}\r\n", body.size());
+  for (const auto& stream : {head + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body,
+                             head + "Transfer-Encoding: chunked\r\n\r\n" + chunk + body + "\r\n0\r\n\r\n"}) {
+    const auto fits = read(stream, 1000, {.body_bytes = limit}, 4 * limit);
+    REQUIRE(fits.requests.size() == 1);
+    CHECK(fits.requests[0].request.body == text);
+    const auto never_fits = read(stream, 1000, {.body_bytes = limit}, 2 * limit);
+    CHECK(never_fits.refusal.status == 413);
+    CHECK(never_fits.refusal.body.find("http_bodies_mb") != std::string::npos);
+  }
+}
+
+TEST_CASE("what is inflated while others have the memory is refused for now") {
+  const auto body = deflated(std::string(200'000, 'x'), http_coding::gzip);
+  body_budget budget(1 << 20);
+  body_share others(budget);
+  REQUIRE(others.grow_alone(900'000));
+  http_request_reader reader({}, budget);
+  const auto stream =
+      "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(body.size()) +
+      "\r\n\r\n" + body;
+  std::string_view rest = stream;
+  while (!rest.empty() && reader.where() != stage::refused) rest.remove_prefix(reader.put(rest));
+  CHECK(reader.refusal().status == 503);
 }
 
 TEST_CASE("what is too large is refused with its own status") {
