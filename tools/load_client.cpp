@@ -5,12 +5,14 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/text_file.hpp"
 #include "tools/http_client.hpp"
 #include "transport/kserve_v2.hpp"
 
@@ -31,18 +33,40 @@ struct target {
   load_counts counts;
 };
 
-std::string get(http_client& client, const std::string& path, std::string_view fix) {
-  auto outcome = client.fetch({.path = path, .query = {}, .headers = {}, .body = {}});
+/// The header for the API key that the options or the environment give; nothing if there is none.
+std::optional<http_headers::field> key_header(const load_options& o) {
+  std::string key;
+  if (o.key_file.empty()) {
+    const char* given = std::getenv("TROUPE_API_KEY");
+    key = given ? given : "";
+  } else {
+    auto text = read_text_file(o.key_file);
+    if (!text.error.empty()) throw load_error(o.key_file + " " + text.error);
+    key = std::move(text.content);
+    key.erase(key.find_last_not_of(" \t\r\n") + 1);
+    if (key.empty()) throw load_error(o.key_file + " holds no key");
+  }
+  if (key.empty()) return {};
+  if (std::ranges::any_of(key, [](char c) { return c < ' ' || c > '~'; }))
+    throw load_error((o.key_file.empty() ? "TROUPE_API_KEY" : o.key_file) +
+                     " holds no key: it must be one line of printable characters");
+  return http_headers::field{"Authorization", "Bearer " + key};
+}
+
+std::string get(http_client& client, const load_options& o, const std::string& path, std::string_view fix) {
+  auto outcome = client.fetch({.path = path, .query = {}, .headers = o.headers, .body = {}});
   if (!outcome.answered()) throw load_error(fmt::format("{}; {}", outcome.error, fix));
+  if (outcome.response.status == 401 || outcome.response.status == 403)
+    fix = "give a key that may, with --key-file or in TROUPE_API_KEY";
   if (outcome.response.status != 200)
     throw load_error(fmt::format("GET {} answered {}: {}; {}", path, outcome.response.status,
                                  outcome.response.body.substr(0, 200), fix));
   return std::move(outcome.response.body);
 }
 
-std::vector<std::string> served_models(http_client& client) {
+std::vector<std::string> served_models(http_client& client, const load_options& o) {
   const auto body =
-      get(client, "/v2/models", "is a troupe cluster up there? Otherwise name the models with --model");
+      get(client, o, "/v2/models", "is a troupe cluster up there? Otherwise name the models with --model");
   std::vector<std::string> names;
   const auto j = nlohmann::json::parse(body, nullptr, false);
   if (j.is_object() && j.contains("models") && j["models"].is_array())
@@ -125,7 +149,7 @@ target make_target(const load_options& o, http_client& client, const std::string
   t.name = name;
   const auto path = "/v2/models/" + name;
   t.path = path + "/infer";
-  auto metadata = parse_model_metadata(get(client, path, "is the model served there?"));
+  auto metadata = parse_model_metadata(get(client, o, path, "is the model served there?"));
   if (!metadata) throw load_error(fmt::format("GET {}: {}", path, metadata.error().message));
   t.metadata = std::move(*metadata);
   const double slo_ms = o.slo_ms > 0 ? o.slo_ms : t.metadata.limits.slo_ms;
@@ -193,7 +217,7 @@ load_report measure_load(const load_options& o) {
       {.host = url->host, .port = url->port, .max_connections = o.max_connections, .timeout = o.timeout});
 
   std::vector<target> targets;
-  const auto names = o.models.empty() ? served_models(client) : o.models;
+  const auto names = o.models.empty() ? served_models(client, o) : o.models;
   for (const auto& name : names) targets.push_back(make_target(o, client, name, targets.size()));
 
   const machine_clock clock;
@@ -247,7 +271,10 @@ int run_load(const load_options& o) {
     return 2;
   }
   try {
-    const auto report = measure_load(o);
+    auto with_key = o;
+    if (auto header = key_header(o))
+      with_key.headers.add(std::move(header->first), std::move(header->second));
+    const auto report = measure_load(with_key);
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
     return report.total().finished > 0 ? 0 : 1;
   } catch (const load_error& e) {

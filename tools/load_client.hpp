@@ -26,6 +26,7 @@ struct load_options {
   duration timeout = 30s;           ///< of one request
   bool json = false;
   http_headers headers;  ///< with every request
+  std::string key_file;  ///< API key of `run_load`; empty: the environment's TROUPE_API_KEY, or none
   /// Sees every response and its latency from when it was due, on one thread at a time.
   std::function<void(const http_response&, duration)> watch;
 };

@@ -193,6 +193,7 @@ void add_load(CLI::App& app, job& chosen) {
   load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline");
   load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
   load->add_option("--seed", a->load.seed, "Of arrivals and inputs")->capture_default_str();
+  load->add_option("--key-file", a->load.key_file, "File that holds an API key; else TROUPE_API_KEY is one");
   load->add_flag("--json", a->load.json, "Print one JSON document");
   load->callback([a, &chosen] {
     chosen = [a] {
