@@ -105,6 +105,7 @@ void cast::spawn_shells(const world& w) {
     o.scheduler = scheduler;
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;
+    o.drain_timeout = cluster_.limits.drain_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }

@@ -37,20 +37,18 @@ void gateway::accept(request& r, time_point now) {
   flight f;
   f.asked = r;
   f.accepted_at = now;
-  const auto refuse = [&](drop_reason why) {
+  const auto refuse = [&](drop_reason why, duration retry_after = {}) {
     give_back(r.input);
-    settle(f, {outcome::fate::dropped, why, failure::none, {}, 0, {}}, now);
+    outcome how{outcome::fate::dropped, why, failure::none, {}, 0, {}};
+    how.retry_after = retry_after;
+    settle(f, how, now);
   };
-  if (draining_) return refuse(drop_reason::draining);
+  if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
   if (!scheduler_up_) return refuse(drop_reason::no_capacity);
   if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
-  if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted) {
-    give_back(r.input);
-    outcome over{outcome::fate::dropped, drop_reason::quota, failure::none, {}, 0, {}};
-    over.retry_after = asked.retry_after;
-    return settle(f, over, now);
-  }
+  if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
+    return refuse(drop_reason::quota, asked.retry_after);
   f.counted = true;
   models_[r.model.value].next.requests.push_back(r);
   expect_by(r.deadline + options_.timeout, r.id);

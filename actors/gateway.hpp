@@ -31,7 +31,7 @@ struct outcome {
   std::string_view detail{};               ///< of a device_error; valid during the call only
   time_point arrival = never;
   batch_times times{};              ///< of the batch that it ran in, if it came to that
-  duration retry_after{};           ///< of a drop for its quota: not earlier than that
+  duration retry_after{};           ///< of a drop at the door: not earlier than that, if it is known
   time_point accepted_at = never;   ///< the gateway heard of it
   time_point completed_at = never;  ///< the gateway heard that its batch was done
 };
@@ -56,6 +56,7 @@ class gateway final : public shell {
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     duration timeout = 1s;                  ///< after the deadline
+    duration drain_timeout{};               ///< it is gone after that at the latest
   };
 
   gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients);

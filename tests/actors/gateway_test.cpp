@@ -33,6 +33,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
   }
   static gateway::options options(size_t max_in_flight) {
     gateway::options o;
+    o.drain_timeout = 7s;
     o.models = {"m"};
     o.scheduler = scheduler_node;
     o.max_in_flight = max_in_flight;
@@ -262,6 +263,7 @@ TEST_CASE("gateway: refuses at once when it is full, draining or without a sched
   g.tell(drain{});
   g.arrive(3);
   CHECK(g.fate(3).reason == drop_reason::draining);
+  CHECK(g.fate(3).retry_after == 7s);  // as long as the drain may take
   CHECK(g.actor.unfinished() == 1);
 
   gateway_stage alone;
