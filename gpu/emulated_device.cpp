@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "gpu/fnv.hpp"
 #include "gpu/model_error.hpp"
@@ -47,11 +48,14 @@ void emulated_device::unload(model_id id) {
 
 void emulated_device::start(batch_work work, time_point now) {
   assert(!running_);
-  const auto& mark = options_.abort_on;
-  for (const auto& part : work.parts)
-    if (!mark.empty() && part.input.size() >= mark.size() &&
-        std::memcmp(part.input.data(), mark.data(), mark.size()) == 0)
-      std::abort();
+  const auto marked = [&](const std::string& mark) {
+    return !mark.empty() && std::ranges::any_of(work.parts, [&](const auto& part) {
+      return part.input.size() >= mark.size() &&
+             std::memcmp(part.input.data(), mark.data(), mark.size()) == 0;
+    });
+  };
+  if (marked(options_.abort_on)) std::abort();
+  if (marked(options_.throw_on)) throw std::runtime_error("an input begins as a test wants it");
   std::unique_lock lock(mutex_);
   const auto exact = models_.at(work.model)(work.rows);
   lock.unlock();

@@ -18,6 +18,7 @@ struct emulated_options {
   double jitter = 0;          ///< execution takes up to this fraction longer, uniformly
   uint64_t seed = 0;          ///< of the jitter
   std::string abort_on = {};  ///< for tests: an input that begins so aborts the process; empty: none does
+  std::string throw_on = {};  ///< likewise: makes `start` throw
 };
 
 /// Deterministic: same options, same batches, same times. A batch is done exactly when its time has passed,

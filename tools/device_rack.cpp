@@ -10,6 +10,11 @@
 namespace troupe {
 namespace {
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
 /// An emulated device reads no file, so it is told what the file says of shapes.
 model_source source_of(const model_spec& m, device_kind kind) {
   model_source s;
@@ -36,9 +41,8 @@ device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock&
     const auto& s = cluster.slots[i];
     if (s.node != self) continue;
     if (s.kind == device_kind::emulated) {
-      const char* abort_on = std::getenv("TROUPE_TEST_ABORT_ON");
-      devices_[slot_id{i}] =
-          std::make_unique<emulated_device>(emulated_options{s.jitter, i, abort_on ? abort_on : ""});
+      devices_[slot_id{i}] = std::make_unique<emulated_device>(emulated_options{
+          s.jitter, i, environment("TROUPE_TEST_ABORT_ON"), environment("TROUPE_TEST_THROW_ON")});
     } else {
       devices_[slot_id{i}] = std::make_unique<cpu_device>(
           time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});

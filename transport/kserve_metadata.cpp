@@ -70,7 +70,8 @@ std::string format_server_metadata(std::string_view version) {
   return json{{"name", "troupe"},
               {"version", version},
               {"extensions",
-               {"binary_tensor_data", "classification", "model_configuration", "parameters", "statistics"}}}
+               {"binary_tensor_data", "classification", "model_configuration", "model_repository",
+                "parameters", "statistics"}}}
       .dump();
 }
 

@@ -116,6 +116,7 @@ tls_session::progress tls_session::outcome(int result) {
       error_ = newest_error();
       const auto verified = SSL_get_verify_result(session_.get());
       if (verified != X509_V_OK) error_ += std::string(": ") + X509_verify_cert_error_string(verified);
+      if (verified == X509_V_ERR_CERT_HAS_EXPIRED) error_ += "; the peer needs a new one from troupe certs";
     }
   }
   return progress::failed;

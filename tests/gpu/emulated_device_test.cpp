@@ -28,6 +28,18 @@ std::vector<std::byte> bytes(size_t n, int fill) {
 
 }  // namespace
 
+TEST_CASE("an input that a test has marked makes it throw, others do not") {
+  emulated_device d({.throw_on = "bad"});
+  d.load(id, source);
+  const auto start = [&](std::string_view input) {
+    batch_work work{id, 1, {}};
+    work.parts.push_back({1, std::as_bytes(std::span(input)), {}});
+    d.start(std::move(work), time_point{1h});
+  };
+  CHECK_THROWS_AS(start("bad input"), std::runtime_error);
+  CHECK_NOTHROW(start("good input"));
+}
+
 TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whenever it is polled") {
   emulated_device d;
   CHECK(d.load(id, source).latency == source.latency);

@@ -172,6 +172,19 @@ class Faults(ClusterTest):
             self.assertEqual(c.metric("troupe_queue_poisoned_total"), 1)
             self.assert_books_balance(c)
 
+    def test_an_actor_that_throws_ends_its_process_with_exit_code_70(self):
+        with Cluster(model_text=EMULATED, device='kind = "emulated"', workers=("left", "right"), limits=LIMITS,
+                     policy='batching = "eager"', env={"TROUPE_TEST_THROW_ON": "throw"}) as c:
+            nodes = {name: c.start("--node", name, ready=None) for name in ("head", "left", "right")}
+            nodes["head"].wait_line("ready")
+            status, answer = c.infer("slow", emulated_body("throws"))  # both workers try it, each ends with it
+            self.assertEqual((status, answer["reason"]), (500, "poison"), answer)
+            for name in ("left", "right"):
+                self.assertEqual(nodes[name].wait(), 70)
+                self.assertRegex(nodes[name].output(), rf"event=broken node={name} reason=.*gpu_worker.* broke over")
+            self.assertIsNone(nodes["head"].child.poll())
+            self.assert_books_balance(c)
+
     def ask(self, c, fixture, port):
         try:
             return c.infer(fixture.name, fixture.body(1), port)[0]

@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -37,8 +38,9 @@ concurrency = 1
 """
 
 
-def run(*arguments):
-    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+def run(*arguments, **environment):
+    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
+                          env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -50,6 +52,18 @@ def certify(c, folder="certs"):
     code, out, err = run("certs", certs, "--cluster", c.file)
     assert code == 0, out + err
     return certs
+
+
+def expired(certs, name):
+    """A certificate of the cluster's CA for a node that is over since it was made; its path without .pem."""
+    path = certs / "expired"
+    if not path.with_suffix(".pem").exists():
+        shutil.copy(certs / f"{name}.key", f"{path}.key")
+        for command in (f"req -new -key {path}.key -subj /CN={name} -out {path}.csr",
+                        f"x509 -req -in {path}.csr -CA {certs}/ca.pem -CAkey {certs}/ca.key -days 0 -out {path}.pem"):
+            subprocess.run(["openssl", *command.split()], check=True, capture_output=True, timeout=PATIENCE)
+        time.sleep(1.5)
+    return path
 
 
 def ask(c, method, path, body=None, key=None, headers=None):
@@ -139,6 +153,21 @@ class Keys(ClusterTest):
                 for secret in (ADMIN, SEARCH, ADS):
                     self.assertNotIn(secret, text)
 
+            with self.subTest("troupe load sends a key, from a file or from the environment"):
+                load = ("load", c.url, "--rate", 20, "--duration", 1, "--json")
+                for arguments, environment in (((*load, "--key-file", key_file), {}), (load, {"TROUPE_API_KEY": SEARCH})):
+                    code, out, err = run(*arguments, **environment)
+                    self.assertEqual(code, 0, out + err)
+                    seen = json.loads(out)
+                    self.assertEqual(list(seen["models"]), ["mlp"])  # all that it may see
+                    self.assertEqual(seen["total"]["finished"], seen["total"]["sent"])
+                for arguments, environment, word in ((load, {}, "--key-file"),
+                                                     (load, {"TROUPE_API_KEY": "no-such-key-0123456789"}, "401"),
+                                                     ((*load, "--key-file", "/no/such/file"), {}, "/no/such/file")):
+                    code, out, err = run(*arguments, **environment)
+                    self.assertEqual(code, 1, out)
+                    self.assertIn(word, err)
+
             with self.subTest("SIGHUP reads key files again; a bad one changes nothing"):
                 fresh = "fresh-search-key-0123"
                 key_file.write_text(fresh)
@@ -206,6 +235,9 @@ class Certificates(ClusterTest):
                 stranger(tls(None))
             with self.subTest("the certificate of another CA"):
                 stranger(tls(others / "head"))
+            with self.subTest("a certificate of ours that has expired"):
+                stranger(tls(expired(certs, "worker")))
+                self.assertIn("certificate has expired; the peer needs a new one from troupe certs", refusals()[-1])
             with self.subTest("nothing at all, many times: nobody else waits for them"):
                 idle = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) for _ in range(200)]
                 try:
@@ -251,8 +283,13 @@ class Certificates(ClusterTest):
             key = certs / "worker.key"
             key.chmod(0o644)
             said("worker.key", "chmod")
-            key.unlink()
+            key.rename(certs / "away")
             said("worker.key", "No such file")
+            (certs / "away").rename(key)
+            key.chmod(0o600)
+            shutil.copy(expired(certs, "worker").with_suffix(".pem"), certs / "worker.pem")
+            shutil.copy(certs / "expired.key", key)
+            said("worker.pem", "certificate has expired", "troupe certs")
             (certs / "worker.pem").write_text("rubbish")
             said("worker.pem", "holds no certificate")
             (certs / "ca.pem").unlink()

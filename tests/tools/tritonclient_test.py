@@ -79,8 +79,8 @@ class TritonClient(unittest.TestCase):
         self.assertFalse(self.client.is_model_ready("nobody"))
         server = self.client.get_server_metadata()
         self.assertEqual(server["name"], "troupe")
-        for extension in ("binary_tensor_data", "classification", "model_configuration", "parameters", "statistics"):
-            self.assertIn(extension, server["extensions"])
+        self.assertEqual(server["extensions"], ["binary_tensor_data", "classification", "model_configuration",
+                                                "model_repository", "parameters", "statistics"])
         model = self.client.get_model_metadata("sums")
         self.assertEqual((model["name"], model["versions"]), ("sums", ["1"]))
         self.assertEqual([t["name"] for t in model["inputs"]], ["a", "b"])
@@ -223,9 +223,23 @@ class TritonClient(unittest.TestCase):
     def test_what_is_not_offered_says_so(self):
         for call in (self.client.get_system_shared_memory_status, self.client.get_cuda_shared_memory_status,
                      self.client.unregister_system_shared_memory,
-                     lambda: self.client.register_system_shared_memory("r", "/key", 64)):
+                     self.client.unregister_cuda_shared_memory,
+                     lambda: self.client.get_system_shared_memory_status("r"),
+                     lambda: self.client.get_cuda_shared_memory_status("r"),
+                     lambda: self.client.register_system_shared_memory("r", "/key", 64),
+                     lambda: self.client.register_cuda_shared_memory("r", b"handle", 0, 64)):
             with self.refused("shared memory is not supported"):
                 call()
+        tensor = triton.InferInput("input", [1, 64], "FP32")
+        tensor.set_shared_memory("r", 256)
+        with self.refused("shared_memory"):
+            self.client.infer("mlp", [tensor])
+        wanted = triton.InferRequestedOutput("output")
+        wanted.set_shared_memory("r", 256)
+        tensor, values, _ = self.golden(self.mlp)
+        tensor.set_data_from_numpy(values)
+        with self.refused("shared_memory"):
+            self.client.infer("mlp", [tensor], outputs=[wanted])
         with self.refused("no such path"):
             self.client.get_trace_settings()
         with self.refused("no such path"):
@@ -257,6 +271,50 @@ class TritonClient(unittest.TestCase):
         self.assertEqual(response.status, 400, data)
         response, data = post("/v2/models/mlp/infer", b"{}", {"Content-Encoding": "br"})
         self.assertEqual(response.status, 415, data)
+
+
+class Repository(unittest.TestCase):
+    def test_models_are_unloaded_and_loaded_by_who_has_the_admin_key(self):
+        admin, tenant = "admin-key-0123456789", "tenant-key-0123456789"
+        with Cluster(models=("mlp", "encoder")) as c:
+            Path(c.folder.name, "models").mkdir()
+            write_sums(Path(c.folder.name, "models", "sums.onnx"))
+            with c.file.open("a") as file:
+                file.write(f'[models]\ndirectory = "models"\n[admin]\nkey = "{admin}"\n'
+                           f'[[tenant]]\nname = "t"\nkey = "{tenant}"\n')
+            c.start()
+            client = triton.InferenceServerClient(f"127.0.0.1:{c.http_port}", network_timeout=cluster.PATIENCE,
+                                                  connection_timeout=cluster.PATIENCE)
+            self.addCleanup(client.close)
+
+            def by(key):
+                return {"Authorization": f"Bearer {key}"}
+
+            def states():
+                return {m["name"]: m["state"] for m in client.get_model_repository_index(headers=by(admin))}
+            for change in (client.load_model, client.unload_model):
+                with self.assertRaisesRegex(InferenceServerException, "needs a key"):
+                    change("mlp")
+                with self.assertRaisesRegex(InferenceServerException, "needs the admin key"):
+                    change("mlp", headers=by(tenant))
+            client.unload_model("mlp", headers=by(admin))
+            self.assertFalse(client.is_model_ready("mlp", headers=by(tenant)))
+            self.assertEqual(states(), {"encoder": "READY"})
+            client.load_model("mlp", headers=by(admin))
+            self.assertTrue(client.is_model_ready("mlp", headers=by(tenant)))
+            fixture = Fixture("mlp")
+            values = np.array(fixture.input, dtype=np.float32).reshape(fixture.input_shape)
+            tensor = triton.InferInput("input", values.shape, "FP32")
+            tensor.set_data_from_numpy(values)
+            got = client.infer("mlp", [tensor], headers=by(tenant)).as_numpy("output").ravel().tolist()
+            self.assertLessEqual(cluster.relative_l2(got, list(fixture.output)), 1e-4)
+            client.load_model("sums", headers=by(admin), config='{"source": "sums.onnx", "slo_ms": 10000, "max_batch": 8}')
+            self.assertEqual(states(), dict.fromkeys(("mlp", "encoder", "sums"), "READY"))
+            self.assertEqual(client.get_model_config("sums", headers=by(tenant))["max_batch_size"], 8)
+            with self.assertRaisesRegex(InferenceServerException, "only config is known"):
+                client.load_model("other", headers=by(admin), config="{}", files={"file:1/model.onnx": b"bytes"})
+            with self.assertRaisesRegex(InferenceServerException, "nobody"):
+                client.load_model("nobody", headers=by(admin))
 
 
 class AsyncioClient(unittest.IsolatedAsyncioTestCase):

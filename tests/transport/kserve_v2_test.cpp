@@ -343,9 +343,10 @@ TEST_CASE("metadata names the model's tensors with -1 for the rows") {
       R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,3,4]}],)"
       R"("outputs":[{"name":"y","datatype":"FP32","shape":[-1,2]},{"name":"z","datatype":"INT64","shape":[-1]}],)"
       R"("parameters":{"slo_ms":25.0,"max_rows":64}})");
-  CHECK(format_server_metadata("0.1.0") ==
-        R"({"name":"troupe","version":"0.1.0","extensions":)"
-        R"(["binary_tensor_data","classification","model_configuration","parameters","statistics"]})");
+  CHECK(
+      format_server_metadata("0.1.0") ==
+      R"({"name":"troupe","version":"0.1.0","extensions":)"
+      R"(["binary_tensor_data","classification","model_configuration","model_repository","parameters","statistics"]})");
 }
 
 TEST_CASE("a client reads the metadata and writes requests that fit it") {
