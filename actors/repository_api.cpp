@@ -38,30 +38,45 @@ void repository_api::load(const http_request& request, const std::string& model,
       return reply.send(http_error_response(
           400,
           "parameters." + key + ": only config is known; models are loaded from the server's own files"));
+  // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
+  const auto seen = [&served = parts_.served, model] { return served(model); };
   const auto config = parameters.find("config");
-  if (config == parameters.end()) return ask(redeploy{0, model, parts_.patience}, std::move(reply));
+  if (config == parameters.end()) return ask(redeploy{0, model, parts_.patience}, seen, std::move(reply));
   if (!config->is_string())
     return reply.send(http_error_response(400, "parameters.config: must be JSON, as text"));
   auto read = parts_.read_config(model, config->get<std::string>());
   if (!read.problem.empty())
     return reply.send(http_error_response(400, "parameters.config: " + read.problem));
-  ask(deploy{0, std::move(read.definition), parts_.patience}, std::move(reply));
+  ask(deploy{0, std::move(read.definition), parts_.patience}, seen, std::move(reply));
 }
 
 void repository_api::unload(const std::string& model, http_reply reply) {
-  ask(undeploy{0, model, parts_.patience}, std::move(reply));
+  const auto seen = [] { return true; };
+  ask(undeploy{0, model, parts_.patience}, seen, std::move(reply));
 }
 
 template <class Change>
-void repository_api::ask(Change c, http_reply reply) {
+void repository_api::ask(Change c, std::function<bool()> seen, http_reply reply) {
   auto shared = std::make_shared<http_reply>(std::move(reply));
-  parts_.system.spawn([shared, c = std::move(c), to = parts_.deployments,
+  parts_.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts_.deployments,
                        patience = parts_.patience](caf::event_based_actor* self) {
     self->request(to, patience + 10s, c)
-        .then([shared](const change_reply& r) { shared->send(response_to(r)); },
-              [shared](const caf::error&) {
-                shared->send(http_error_response(503, "the scheduler does not answer; try again"));
+        .then(
+            [self, shared, seen](change_reply r) {
+              if (!r.ok || !r.complete || seen()) return shared->send(response_to(r));
+              self->become([self, shared, seen, r, looks = 500](wake_atom) mutable {
+                r.complete = seen();
+                if (!r.complete && --looks > 0) return self->delayed_send(self, 10ms, wake_atom_v);
+                if (!r.complete)
+                  r.detail = "it is deployed, but no worker has told this gateway that it serves it";
+                shared->send(response_to(r));
+                self->quit();
               });
+              self->send(self, wake_atom_v);
+            },
+            [shared](const caf::error&) {
+              shared->send(http_error_response(503, "the scheduler does not answer; try again"));
+            });
   });
 }
 

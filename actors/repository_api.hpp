@@ -23,7 +23,8 @@ class repository_api {
     deployer_protocol deployments;
     /// `json`: the keys of a [[model]] table, for the model of this name.
     std::function<reading(const std::string& name, const std::string& json)> read_config;
-    duration patience = 50s;  ///< for a change to be done everywhere
+    std::function<bool(const std::string& name)> served;  ///< by a worker, as far as this gateway knows
+    duration patience = 50s;                              ///< for a change to be done everywhere
   };
   explicit repository_api(parts p) : parts_(std::move(p)) {}
 
@@ -33,8 +34,9 @@ class repository_api {
  private:
   void load(const http_request& request, const std::string& model, http_reply reply);
   void unload(const std::string& model, http_reply reply);
+  /// Answers when the change is done everywhere and `seen` here.
   template <class Change>
-  void ask(Change c, http_reply reply);
+  void ask(Change c, std::function<bool()> seen, http_reply reply);
 
   parts parts_;
 };

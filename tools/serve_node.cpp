@@ -295,8 +295,11 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; },
           [] { return std::chrono::system_clock::now().time_since_epoch(); }});
       repository = std::make_unique<repository_api>(repository_api::parts{
-          system, players.deployer_actor(), [&](const std::string& name, const std::string& json) {
-            return read_config(name, json, cluster);
+          system, players.deployer_actor(),
+          [&](const std::string& name, const std::string& json) { return read_config(name, json, cluster); },
+          [&](const std::string& name) {
+            const auto model = players.models().find(name);
+            return model && model->slots > 0;
           }});
       repository->add_to(api->routes());
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());

@@ -298,9 +298,11 @@ class Certificates(ClusterTest):
     def test_two_clusters_of_different_cas_do_not_meet(self):
         with Cluster() as c:
             certify(c)
-            head = c.start("--node", "head", ready=None)
             others = certify(c, "others")
-            c.file.write_text(c.file.read_text().replace('certificates = "certs"', f'certificates = "{others}"'))
+            head = c.start("--node", "head", ready=None)
+            text = c.file.read_text()
+            c.file = c.file.with_name("others.toml")
+            c.file.write_text(text.replace('certificates = "certs"', f'certificates = "{others}"'))
             worker = c.start("--node", "worker", ready=None)
             self.assertTrue(eventually(lambda: "control_connection" in head.output() + worker.output()))
             self.assertNotIn("ready", "\n".join(head.lines["stdout"]))
