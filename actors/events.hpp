@@ -21,6 +21,7 @@ struct node_up {
 struct node_down {
   node_id node;
   incarnation life;
+  bool crashed = false;  ///< as a process that crashes ends: its connection broke, without a goodbye
 };
 
 /// A life of a peer drains: it finishes what it has and takes nothing new.

@@ -43,12 +43,12 @@ void model_queue::take(const request& r, time_point now) {
   if (free_handles_.empty()) {
     handle = static_cast<uint32_t>(requests_.size());
     requests_.push_back(r);
-    suspected_.push_back(false);
+    suspicion_.push_back(suspicion::none);
   } else {
     handle = free_handles_.back();
     free_handles_.pop_back();
     requests_[handle] = r;
-    suspected_[handle] = false;
+    suspicion_[handle] = suspicion::none;
   }
   queue_up(handle, now);
 }
@@ -114,7 +114,7 @@ void model_queue::start_over(incarnation life) {
     if (r.id != request_id{}) policy_->remove(r.id);
   policy_->take_dropped(dropped_);
   requests_.clear();
-  suspected_.clear();
+  suspicion_.clear();
   suspects_.clear();
   suspect_told_ = false;
   free_handles_.clear();
@@ -272,21 +272,25 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
   for (auto id : gone) {
     const auto batch = std::move(running_[id]);
     running_.erase(id);
-    suspect(id, batch, now);
+    suspect(id, batch, d.crashed, now);
   }
 }
 
 /// A worker died with this batch.
-void model_queue::suspect(batch_id id, const running_batch& batch, time_point now) {
-  if (!planted(bug::trust_everybody)) {
-    for (const auto handle : batch.handles) suspected_[handle] = true;
+void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed, time_point now) {
+  if (!batch.alone) {
+    for (const auto handle : batch.handles)
+      if (!planted(bug::trust_everybody))
+        suspicion_[handle] = crashed ? suspicion::worker_crashed : suspicion::worker_lost;
+    return resubmit(batch, now);
   }
-  if (!batch.alone) return resubmit(batch, now);
   const auto handle = batch.handles.front();
   const auto& r = requests_[handle];
   if (r.id != request_id{}) {
-    ++poisoned_;
-    send(r.gateway, completion{id, r.rows, {{r.id, r.attempt, failure::poison, {}, {}}}});
+    const bool did_it = crashed && suspicion_[handle] == suspicion::worker_crashed;
+    poisoned_ += did_it;
+    const auto why = did_it ? failure::poison : failure::worker_lost;
+    send(r.gateway, completion{id, r.rows, {{r.id, r.attempt, why, {}, {}}}});
   }
   release(handle);
 }
@@ -331,7 +335,7 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
     ++resubmitted_;
     if (++r.attempt > options_.max_attempts)
       give_up(handle, drop_reason::no_capacity);
-    else if (suspected_[handle])
+    else if (suspicion_[handle] != suspicion::none)
       wait_for_trial(handle);
     else
       queue_up(handle, now);

@@ -2,8 +2,9 @@
 // Keeps one candidate registered with the arbiter; forms the final batch when a grant arrives.
 //
 // When a worker dies, each request that was ordered there may have killed it. Such suspects run again alone,
-// one at a time, on a worker that the arbiter keeps free of everything else meanwhile; so if that one dies
-// too, the request did it, and fails as `poison`. It kills no third worker, and its neighbours only wait.
+// one at a time, on a worker that the arbiter keeps free of everything else meanwhile. So if both died as
+// processes do that crash, the request did it, and fails as `poison`; if one of them was lost otherwise, it
+// fails as `worker_lost`. It kills no third worker, and its neighbours only wait.
 #pragma once
 #include <array>
 #include <memory>
@@ -54,6 +55,7 @@ class model_queue final : public shell {
   }
 
  private:
+  enum class suspicion : uint8_t { none, worker_lost, worker_crashed };
   struct running_batch {
     address worker;
     std::vector<uint32_t> handles;
@@ -83,7 +85,7 @@ class model_queue final : public shell {
   void forget_homes(node_id node, incarnation life);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
-  void suspect(batch_id id, const running_batch& batch, time_point now);
+  void suspect(batch_id id, const running_batch& batch, bool crashed, time_point now);
   void wait_for_trial(uint32_t handle);
   bool clear_of_suspicion(request_id id, uint32_t& handle);
   time_point latest_start(const request& r) const;
@@ -102,9 +104,9 @@ class model_queue final : public shell {
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;   ///< queued and running, by ticket handle; id 0: unused or lost
-  std::vector<bool> suspected_;     ///< by ticket handle: a worker died with it
-  std::vector<uint32_t> suspects_;  ///< those that wait for their trial, by their latest start
+  std::vector<request> requests_;     ///< queued and running, by ticket handle; id 0: unused or lost
+  std::vector<suspicion> suspicion_;  ///< by ticket handle
+  std::vector<uint32_t> suspects_;    ///< those that wait for their trial, by their latest start
   bool suspect_told_ = false;
   time_point tell_suspect_at_ = long_ago;
   std::vector<uint32_t> free_handles_;

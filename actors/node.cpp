@@ -179,8 +179,9 @@ void node::accept_slot(const slot_ready& s) {
 }
 
 void node::on_lost(const peer_lost& l) {
-  const auto& p = peers_[l.node.value];
+  auto& p = peers_[l.node.value];
   if (p.state == stage::unknown || p.life != l.life) return;
+  p.broke = true;
   spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
               "event=connection_lost node={} reason=\"{}\"", around_.cluster.nodes[l.node.value].name, l.why);
   detector_.lost(l.node, l.life);
@@ -196,11 +197,12 @@ void node::end_lives() {
     if (p.life != d.life || p.state == stage::unknown) continue;
     spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn, "event=node_down node={} life={}",
                 around_.cluster.nodes[d.peer.value].name, d.life.value);
+    const bool crashed = p.broke && !p.leaving;
     p = {};
     around_.lane.disconnect(d.peer, d.life);
     if (d.peer == scheduler_) around_.models.set_scheduler_up(false);
     around_.models.remove_node(d.peer);
-    around_.office.tell_all(node_down{d.peer, d.life});
+    around_.office.tell_all(node_down{d.peer, d.life, crashed});
     caf::anon_send(around_.deployments, peer_change{d.peer, d.life, false});
     update_ready();
   }

@@ -71,6 +71,7 @@ class node {
     bool owed_farewell = false;     ///< we have not answered its goodbye yet
     bool asked_for = false;         ///< the hosts were asked since its goodbye
     bool said_farewell = false;     ///< it has answered ours
+    bool broke = false;             ///< a connection to it did
     std::vector<slot_ready> early;  ///< its slots, said before it was up
   };
 

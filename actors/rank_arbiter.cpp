@@ -69,21 +69,31 @@ void rank_arbiter::on_suspect(const address& from, const candidate& c) {
   if (c.rows > 0) suspects_.push_back({c.model, from, c.sequence});
 }
 
-/// Takes the least busy node out of the ordinary business; of equals, the one with the lowest slot.
+bool rank_arbiter::may_try(const suspect& s, slot_id id, const slot& on) const {
+  return !out_.contains(id) && std::find(on.models.begin(), on.models.end(), s.model) != on.models.end();
+}
+
+/// Takes the least busy node that has the first suspect's model out of the ordinary business; of equals, the
+/// one with the lowest slot. A suspect whose model nobody has must not keep the others waiting.
 void rank_arbiter::begin_quarantine() {
-  std::map<slot_id, const slot*> ordered;
+  const std::map<slot_id, slot*> ordered = [&] {
+    std::map<slot_id, slot*> all;
+    for (auto& [id, s] : slots_) all.emplace(id, &s);
+    return all;
+  }();
   std::map<node_id, size_t> busy;
-  for (const auto& [id, s] : slots_) {
-    if (!out_.contains(id)) ordered.emplace(id, &s);
-    busy[s.worker.node] += s.orders.size() + s.promised;
-  }
+  for (const auto& [id, s] : ordered) busy[s->worker.node] += s->orders.size() + s->promised;
   const slot* best = nullptr;
-  for (const auto& [id, s] : ordered)
-    if (best == nullptr || busy[s->worker.node] < busy[best->worker.node]) best = s;
+  for (const auto& who : suspects_) {
+    for (const auto& [id, s] : ordered)
+      if (may_try(who, id, *s) && (best == nullptr || busy[s->worker.node] < busy[best->worker.node]))
+        best = s;
+    if (best != nullptr) break;
+  }
   if (best == nullptr) return;
   quarantine_ = {best->worker.node, best->worker.life, {}, {}};
   for (const auto& [id, s] : ordered)
-    if (quarantine_->holds(s->worker)) policy_->remove_slot(id);
+    if (quarantine_->holds(s->worker) && !out_.contains(id)) policy_->remove_slot(id);
 }
 
 /// A slot whose grant is unanswered cannot be given back: it may be about to get another batch.
@@ -100,24 +110,37 @@ void rank_arbiter::end_quarantine(time_point now) {
   quarantine_.reset();
 }
 
-void rank_arbiter::try_suspects(time_point now) {
-  if (!quarantine_ && !suspects_.empty()) begin_quarantine();
-  if (!quarantine_ || quarantine_->runs) return;
-  if (suspects_.empty()) return end_quarantine(now);
-  std::optional<slot_id> free;
-  for (const auto& [id, s] : slots_) {
-    if (!quarantine_->holds(s.worker)) continue;
-    if (!s.orders.empty() || s.promised) return;
-    if (out_.contains(id)) continue;
-    free = std::min(free.value_or(id), id);
+/// The first suspect that can run on the node in quarantine, by its position, and the lowest slot for it.
+std::optional<std::pair<size_t, slot_id>> rank_arbiter::next_trial() const {
+  if (!quarantine_) return {};
+  for (size_t i = 0; i < suspects_.size(); ++i) {
+    std::optional<slot_id> lowest;
+    for (const auto& [id, s] : slots_)
+      if (quarantine_->holds(s.worker) && may_try(suspects_[i], id, s))
+        lowest = std::min(lowest.value_or(id), id);
+    if (lowest) return std::pair(i, *lowest);
   }
-  if (!free) return quarantine_.reset();
-  const auto next = suspects_.front();
-  suspects_.erase(suspects_.begin());
-  quarantine_->runs = next.model;
-  quarantine_->slot = *free;
+  return {};
+}
+
+void rank_arbiter::try_suspects(time_point now) {
+  if (quarantine_ && quarantine_->runs) return;
+  auto next = next_trial();
+  if (quarantine_ && !next) end_quarantine(now);
+  if (!quarantine_) {
+    begin_quarantine();
+    next = next_trial();
+  }
+  if (!next) return;
+  for (const auto& [id, s] : slots_)
+    if (quarantine_->holds(s.worker) && (!s.orders.empty() || s.promised)) return;
+  const auto [position, at] = *next;
+  const auto who = suspects_[position];
+  suspects_.erase(suspects_.begin() + static_cast<ptrdiff_t>(position));
+  quarantine_->runs = who.model;
+  quarantine_->slot = at;
   ++grants_;
-  send(next.owner, grant{next.model, next.sequence, *free, slots_[*free].worker, now, true});
+  send(who.owner, grant{who.model, who.sequence, at, slots_[at].worker, now, true});
 }
 
 void rank_arbiter::on_occupied(const occupied& o) {
@@ -194,8 +217,7 @@ void rank_arbiter::on_change(const deployment& line, time_point now) {
     return;
   }
   retired_.insert(line.model);
-  policy_->remove_model(line.model, now);
-  queues_.erase(line.model);
+  forget_queue(line.model, now);
   std::erase_if(suspects_, [&](const suspect& s) { return s.model == line.model; });
   if (quarantine_ && quarantine_->runs == line.model) quarantine_->runs.reset();
 }
@@ -211,15 +233,22 @@ void rank_arbiter::forget_slots(node_id node, incarnation life) {
   }
 }
 
+/// A grant that it has not answered will not be answered any more.
+void rank_arbiter::forget_queue(model_id model, time_point now) {
+  policy_->remove_model(model, now);
+  const auto q = queues_.find(model);
+  if (q == queues_.end()) return;
+  for (auto& [id, s] : slots_)
+    if (q->second.granted == s.worker) s.promised = false;
+  queues_.erase(q);
+}
+
 void rank_arbiter::forget_queues(node_id node, incarnation life, time_point now) {
   std::erase_if(suspects_, [&](const suspect& s) { return s.owner.node == node && s.owner.life == life; });
   std::vector<model_id> orphans;
   for (const auto& [id, q] : queues_)
     if (q.owner.node == node && q.owner.life == life) orphans.push_back(id);
-  for (auto id : orphans) {
-    policy_->remove_model(id, now);
-    queues_.erase(id);
-  }
+  for (auto id : orphans) forget_queue(id, now);
 }
 
 void rank_arbiter::report(std::vector<metric>& out) const {

@@ -3,8 +3,8 @@
 // travel while the previous batch runs, but never more than one batch ahead.
 //
 // A suspect (a candidate that must run alone, because it may kill its worker) is no match for the policy: the
-// arbiter takes all slots of the least busy worker node out of it, waits until that node has nothing to do,
-// lets suspects run there one at a time, and puts the slots back.
+// arbiter takes all slots of the least busy worker node that has its model out of it, waits until that node
+// has nothing to do, lets suspects run there one at a time, and puts the slots back.
 //
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
@@ -72,6 +72,8 @@ class rank_arbiter final : public shell {
   };
 
   void on_suspect(const address& from, const candidate& c);
+  bool may_try(const suspect& s, slot_id id, const slot& on) const;
+  std::optional<std::pair<size_t, slot_id>> next_trial() const;
   void begin_quarantine();
   void end_quarantine(time_point now);
   void try_suspects(time_point now);
@@ -81,6 +83,7 @@ class rank_arbiter final : public shell {
   void on_slot(const slot_ready& s, time_point now);
   void on_change(const deployment& line, time_point now);
   void forget_slots(node_id node, incarnation life);
+  void forget_queue(model_id model, time_point now);
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
   void set_service(slot_id id, bool in, time_point now);

@@ -54,7 +54,7 @@ struct queue_stage : stage<model_queue> {
 
 /// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
 struct suspects_stage : queue_stage {
-  suspects_stage() {
+  explicit suspects_stage(bool crashed = true) {
     tell(ready(1, 20));
     arrive(1);
     arrive(2);
@@ -62,7 +62,7 @@ struct suspects_stage : queue_stage {
     lost = out.one<batch_order>();
     arrive(3);
     out.forget();
-    tell(node_down{worker_node, {12}});
+    tell(node_down{worker_node, {12}, crashed});
   }
   void grant_alone(uint32_t slot = 1, uint64_t life = 20) {
     tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, life), now, true}, the_arbiter);
@@ -258,7 +258,7 @@ TEST_CASE("model_queue: whoever kills a second worker while alone fails as poiso
   q.grant_alone();
   q.tell(ready(2, 30));
   q.out.forget();
-  q.tell(node_down{worker_node, {20}});
+  q.tell(node_down{worker_node, {20}, true});
   const auto said = q.out.take_addressed<completion>();
   REQUIRE(said.size() == 1);
   CHECK(said[0].first == the_gateway);
@@ -270,6 +270,20 @@ TEST_CASE("model_queue: whoever kills a second worker while alone fails as poiso
   q.grant_alone(2, 30);
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
   CHECK(q.figure("troupe_queue_poisoned_total") == 1);
+}
+
+TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poison, and kills no third") {
+  for (const bool first : {false, true}) {
+    suspects_stage q(first);
+    q.grant_alone();
+    q.tell(ready(2, 30));
+    q.out.forget();
+    q.tell(node_down{worker_node, {20}, !first});
+    const auto said = q.out.one<completion>();
+    CHECK(said.results.front().id == request_id{1});
+    CHECK(said.results.front().error == failure::worker_lost);
+    CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+  }
 }
 
 TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for, is not tried") {

@@ -252,13 +252,73 @@ TEST_CASE("rank_arbiter: a promise made before a suspect came is kept first") {
 
 TEST_CASE("rank_arbiter: the least busy node is kept free for a suspect, and the others go on") {
   arbiter_stage a(2);
-  a.tell(ready_on(node_id{7}, 2));
+  auto elsewhere = has_all(2);
+  elsewhere.worker.node = node_id{7};
+  a.tell(elsewhere);
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
   a.suspect(1);
   CHECK(a.out.one<grant>().slot == slot_id{2});
   a.offer(2, 0, 100);
   CHECK(a.out.one<grant>().slot == slot_id{1});
+}
+
+TEST_CASE("rank_arbiter: a suspect goes to a node that has its model, however busy others keep it") {
+  arbiter_stage a(2);
+  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.offer(1, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  CHECK(a.out.silent());
+  a.offer(0, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{2});
+  a.done(1, 1, 0, 10);
+  const auto alone = a.out.one<grant>();
+  CHECK(alone.alone);
+  CHECK(alone.slot == slot_id{0});
+}
+
+TEST_CASE("rank_arbiter: suspects of models on different nodes are tried one node after the other") {
+  arbiter_stage a(1);
+  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.suspect(1);
+  const auto first = a.out.one<grant>();
+  CHECK(first.slot == slot_id{0});
+  a.answer_alone(first, 5);
+  auto only_here = ready_on(node_id{8}, 3);
+  only_here.models[0].model = model_id{9};
+  a.tell(only_here);
+  a.suspect(9);
+  CHECK(a.out.silent());
+  a.done(5, 1, 0, 10);
+  const auto second = a.out.one<grant>();
+  CHECK(second.alone);
+  CHECK(second.slot == slot_id{3});
+  a.offer(1, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{0});  // given back
+}
+
+TEST_CASE("rank_arbiter: a suspect whose model nobody has keeps no other waiting, and takes no node") {
+  arbiter_stage a(1);
+  a.suspect(9);
+  a.offer(0, 0, 100);
+  CHECK_FALSE(a.out.one<grant>().alone);
+  arbiter_stage b(1);
+  b.suspect(9);
+  b.suspect(1);
+  CHECK(b.out.one<grant>().model == model_id{1});
+}
+
+TEST_CASE("rank_arbiter: a grant whose queue went away keeps no suspect waiting") {
+  arbiter_stage a;
+  a.offer(0, 0, 100);
+  CHECK(a.out.take<grant>().size() == 1);
+  SUBCASE("its node died") { a.tell(node_down{scheduler_node, {10}}); }
+  SUBCASE("its model was undeployed") {
+    a.tell(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
+  }
+  a.tell(candidate{model_id{1}, 1, 1, a.now, never, {}, true}, queue_of(1, 11));
+  CHECK(a.out.one<grant>().alone);
 }
 
 TEST_CASE("rank_arbiter: a suspect that kills its worker ends its quarantine with it") {

@@ -113,6 +113,20 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
   CHECK(failed <= killed + 4);
 }
 
+TEST_CASE("a request whose workers stood still, one after the other, is not taken for poison") {
+  uint64_t failed = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    scenario s;
+    for (auto& m : s.workload.models) m.slo = 2s;
+    // What `left` had is tried on `right` as soon as the death of `left` is known.
+    s.with({fault_kind::freeze, 500ms, 600ms, left, left})
+        .with({fault_kind::freeze, 801ms, 600ms, right, right});
+    s.run(seed);
+    failed += s.result.total.of(fate::failed);
+  }
+  CHECK(failed > 0);  // as worker_lost; that none was poison is an invariant
+}
+
 TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;

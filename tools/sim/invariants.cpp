@@ -134,7 +134,7 @@ void poison_check::killed(request_id id, node_id worker) {
 }
 
 void poison_check::failed(request_id id, failure why) {
-  if (only_poison_ && why == failure::poison && !is_poison(id))
+  if (told_apart_ && why == failure::poison && !is_poison(id))
     violations_.add("poison", fmt::format("request {:x} was taken for poison and is none", id.value));
 }
 
@@ -171,6 +171,8 @@ invariants::invariants(const duration& truth, const workload_spec& workload)
     : broken(truth),
       starts(broken, tolerance_for(workload)),
       calm(broken, faults_are_only(workload, {})),
-      poisons(broken, faults_are_only(workload, {fault_kind::poison})) {}
+      poisons(broken, faults_are_only(workload, {fault_kind::poison, fault_kind::freeze, fault_kind::delay,
+                                                 fault_kind::reorder, fault_kind::slow_link,
+                                                 fault_kind::stall, fault_kind::clock_drift})) {}
 
 }  // namespace troupe::sim

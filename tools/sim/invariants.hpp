@@ -91,10 +91,11 @@ class memory_check {
   violations& violations_;
 };
 
-/// A request that kills its worker kills two at most. If nothing else goes wrong, no other is taken for one.
+/// A request that kills its worker kills two at most. No other is taken for one, unless processes crash or
+/// connections break from outside, too: that looks the same.
 class poison_check {
  public:
-  poison_check(violations& v, bool only_poison) : violations_(v), only_poison_(only_poison) {}
+  poison_check(violations& v, bool told_apart) : violations_(v), told_apart_(told_apart) {}
   void sent(request_id id) { killed_[id] = 0; }
   bool is_poison(request_id id) const { return killed_.contains(id); }
   void killed(request_id id, node_id worker);
@@ -102,7 +103,7 @@ class poison_check {
 
  private:
   violations& violations_;
-  const bool only_poison_;
+  const bool told_apart_;
   std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
 };
 
