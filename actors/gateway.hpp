@@ -120,7 +120,7 @@ class gateway final : public shell {
   gateway_state describe() const;
   ledger_report ledger_of_models() const;
   latency_report latencies() const;
-  open_requests list(uint32_t limit, time_point now) const;
+  open_requests list(const list_requests& asked, time_point now) const;
   void forget_input(request_id id);
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);

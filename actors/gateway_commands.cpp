@@ -3,6 +3,7 @@
 #include <map>
 
 #include "actors/gateway.hpp"
+#include "actors/open_requests.hpp"
 #include "messages/obey.hpp"
 #include "policies/random.hpp"
 
@@ -14,7 +15,7 @@ command_reply gateway::on_command(const command& c, time_point now) {
                   [&](const get_state&) { return describe(); },
                   [&](const get_ledger&) { return ledger_of_models(); },
                   [&](const get_latencies&) { return latencies(); },
-                  [&](const list_requests& l) { return list(std::min(l.limit, longest_list), now); },
+                  [&](const list_requests& l) { return list(l, now); },
                   [&](const cancel_request& r) {
                     if (!flights_.contains(r.id))
                       throw command_refused("cancel_request.id: no such request is in flight here");
@@ -101,20 +102,14 @@ latency_report gateway::latencies() const {
   return out;
 }
 
-open_requests gateway::list(uint32_t limit, time_point now) const {
-  open_requests out;
-  out.total = flights_.size();
+open_requests gateway::list(const list_requests& asked, time_point now) const {
+  std::vector<open_request> all;
   for (const auto& [id, f] : flights_.entries()) {
     const auto& r = f.asked;
-    out.requests.push_back({id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
-                            f.output ? "pulling" : "waiting"});
+    all.push_back({id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
+                   f.output ? "pulling" : "waiting"});
   }
-  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
-  const auto n = std::min<size_t>(limit, out.requests.size());
-  std::partial_sort(out.requests.begin(), out.requests.begin() + static_cast<std::ptrdiff_t>(n),
-                    out.requests.end(), by_id);
-  out.requests.resize(n);
-  return out;
+  return answer_to(asked, std::move(all));
 }
 
 void gateway::trace(const flight& f, const outcome& how, time_point now) {

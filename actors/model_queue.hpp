@@ -97,7 +97,7 @@ class model_queue final : public shell {
   void tell_suspect(time_point now);
 
   queue_state describe(time_point now) const;
-  open_requests list(uint32_t limit, time_point now) const;
+  open_requests list(const list_requests& asked, time_point now) const;
   void set_policy(std::unique_ptr<batching_policy> policy, time_point now);
   std::vector<bool> running_requests() const;
   time_point planned_deadline(const request& r) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/model_queue.hpp"
+#include "actors/open_requests.hpp"
 #include "messages/obey.hpp"
 
 namespace troupe {
@@ -10,7 +11,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
   return obey(model_queue_commands{}, c,
               overloaded{
                   [&](const get_state&) { return describe(now); },
-                  [&](const list_requests& l) { return list(std::min(l.limit, longest_list), now); },
+                  [&](const list_requests& l) { return list(l, now); },
                   [&](const pause_batching&) {
                     paused_ = true;
                     return acknowledged{};
@@ -104,22 +105,16 @@ queue_state model_queue::describe(time_point now) const {
   return s;
 }
 
-open_requests model_queue::list(uint32_t limit, time_point now) const {
-  open_requests out;
+open_requests model_queue::list(const list_requests& asked, time_point now) const {
+  std::vector<open_request> all;
   const auto running = running_requests();
   for (uint32_t handle = 0; handle < requests_.size(); ++handle) {
     const auto& r = requests_[handle];
     if (r.id == request_id{}) continue;
-    out.requests.push_back({r.id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
-                            running[handle] ? "running" : "waiting"});
+    all.push_back({r.id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
+                   running[handle] ? "running" : "waiting"});
   }
-  out.total = out.requests.size();
-  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
-  const auto n = std::min<size_t>(limit, out.requests.size());
-  std::partial_sort(out.requests.begin(), out.requests.begin() + static_cast<std::ptrdiff_t>(n),
-                    out.requests.end(), by_id);
-  out.requests.resize(n);
-  return out;
+  return answer_to(asked, std::move(all));
 }
 
 }  // namespace troupe

@@ -1,0 +1,22 @@
+// The answer to `list_requests` (messages/commands.hpp), the same for every kind of actor.
+#pragma once
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "messages/commands.hpp"
+
+namespace troupe {
+
+/// Of all that an actor holds, in any order: so many of the lowest ids as the command asks for and a list may
+/// have, ascending.
+inline open_requests answer_to(const list_requests& asked, std::vector<open_request> all) {
+  const auto total = all.size();
+  const auto n = std::min<size_t>({asked.limit, longest_list, total});
+  const auto by_id = [](const open_request& a, const open_request& b) { return a.id < b.id; };
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end(), by_id);
+  all.resize(n);
+  return {total, std::move(all)};
+}
+
+}  // namespace troupe
