@@ -18,9 +18,10 @@ enum class bug : uint8_t {
   throw_up,         ///< a queue throws when a request is cancelled
   trust_everybody,  ///< a queue suspects nobody when a worker dies
   early_unload,     ///< a worker unloads a model that runs
-  hasty_leave       ///< a node leaves without waiting for its peers' farewells
+  hasty_leave,      ///< a node leaves without waiting for its peers' farewells
+  keep_log          ///< a deployer tells a node that comes nothing of the log
 };
-inline constexpr uint8_t bug_count = 13;
+inline constexpr uint8_t bug_count = 14;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -85,6 +85,18 @@ world_result leaving_scheduler(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// A model is undeployed while a gateway is away.
+world_result undeployed_unheard(uint64_t seed) {
+  const auto c = small_cluster();
+  auto w = small_workload(c, 1s);
+  const node_id door{1};
+  model_spec slow;
+  slow.name = "slow";
+  w.faults.push_back({fault_kind::restart, 200ms, 2s, door, door});
+  w.changes.push_back({change_event::kind::undeploy, 300ms + seed * 1ms, slow, {}, {}});
+  return run(c, w, {.seed = seed});
+}
+
 /// The invariants that runs with the bug break, until `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
@@ -103,7 +115,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 
 TEST_CASE("without a bug no invariant is broken") {
   for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
-                          retiring_unwatched, leaving_scheduler})
+                          retiring_unwatched, leaving_scheduler, undeployed_unheard})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -143,4 +155,8 @@ TEST_CASE("a worker that unloads what runs is noticed") {
 
 TEST_CASE("a node that leaves without its peers' farewells is noticed") {
   CHECK(breaks(bug::hasty_leave, "drain", leaving_scheduler));
+}
+
+TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
+  CHECK(breaks(bug::keep_log, "deployment", undeployed_unheard));
 }
