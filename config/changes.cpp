@@ -35,8 +35,10 @@ void read_changes(section& root, const cluster_spec& cluster, const std::filesys
       e.what = change_event::kind::redeploy;
       e.model.name = s->name("name");
     } else {
+      const auto problems_before = root.owner().problem_count();
       e.model = read_model(*s, cluster, directory);
-      if (e.model.latency == latency_model{} && !s->has("profile"))
+      const bool is_right = root.owner().problem_count() == problems_before;
+      if (is_right && e.model.latency == latency_model{})
         s->refuse("profile", "a simulation has nothing to measure; give { alpha_ms, beta_ms }");
       model_load load;
       load.model = model_id{static_cast<uint32_t>(models.size())};

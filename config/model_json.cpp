@@ -11,11 +11,12 @@ namespace troupe {
 
 namespace {
 
-toml::table table_of(const nlohmann::json& object, const std::string& at) {
+/// No table of a model holds tables that hold tables, so neither may the client's.
+toml::table table_of(const nlohmann::json& object, const std::string& at = {}) {
   toml::table out;
   for (const auto& [key, value] : object.items()) {
     const auto here = at.empty() ? key : at + "." + key;
-    if (value.is_object())
+    if (value.is_object() && at.empty())
       out.insert(key, table_of(value, here));
     else if (value.is_string())
       out.insert(key, value.get<std::string>());
@@ -26,7 +27,8 @@ toml::table table_of(const nlohmann::json& object, const std::string& at) {
     else if (value.is_number())
       out.insert(key, value.get<double>());
     else
-      throw std::runtime_error(fmt::format("{}: must be a text, a number or an object", here));
+      throw std::runtime_error(fmt::format("{}: must be a text, a number{}", here,
+                                           at.empty() ? ", true, false or an object" : ", true or false"));
   }
   return out;
 }
@@ -39,7 +41,7 @@ std::string model_text_of_json(std::string_view json, const std::string& name) {
     throw std::runtime_error("must be a JSON object with the keys of a [[model]] table");
   if (!parsed.contains("name")) parsed["name"] = name;
   std::ostringstream out;
-  out << table_of(parsed, "");
+  out << table_of(parsed);
   return out.str();
 }
 

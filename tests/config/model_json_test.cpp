@@ -1,0 +1,74 @@
+#include <stdexcept>
+
+#include "tests/config/cluster_text.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// Why it is refused.
+std::string refusal(std::string_view json) {
+  try {
+    return "no refusal, but " + model_text_of_json(json, "m");
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+}
+
+model_reading read_json(std::string_view json) {
+  const auto c = read(good_cluster);
+  return read_model_text(model_text_of_json(json, "given"), "request", c.spec, ".");
+}
+
+}  // namespace
+
+TEST_CASE("a model's definition in JSON means what it means in TOML") {
+  const auto m =
+      read_json(R"({"slo_ms": 20.5, "max_batch": 8, "profile": {"alpha_ms": 1, "beta_ms": 5}, "weight": 2})");
+  REQUIRE(listed(m.problems) == "");
+  CHECK(m.spec.name == "given");
+  CHECK(m.spec.slo == 20500us);
+  CHECK(m.spec.max_batch == 8);
+  CHECK(m.spec.latency == latency_model{1ms, 5ms});
+  CHECK(read_json(R"({"name": "own", "slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}})").spec.name ==
+        "own");
+}
+
+TEST_CASE("a text from JSON arrives as it is, whatever it holds") {
+  const auto m =
+      read_json(R"({"name": "a\"b\n[[node]]", "slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}})");
+  CHECK(listed(m.problems) ==
+        "request:1:8: name: must be a name of up to 64 letters, digits, '_', '-' and '.', "
+        R"(not "a\"b\n[[node]]")"
+        "\n");
+}
+
+TEST_CASE("what is no definition of a model is refused with the key") {
+  const auto* no_object = "must be a JSON object with the keys of a [[model]] table";
+  for (const auto* json : {"", "[]", "null", "7", "{", R"({"name": "m"} x)"}) {
+    CAPTURE(std::string{json});
+    CHECK(refusal(json) == no_object);
+  }
+  const std::string top = ": must be a text, a number, true, false or an object";
+  CHECK(refusal(R"({"slo_ms": null})") == "slo_ms" + top);
+  CHECK(refusal(R"({"inputs": [1, 2]})") == "inputs" + top);
+  CHECK(refusal(R"({"profile": {"alpha_ms": [1]}})") ==
+        "profile.alpha_ms: must be a text, a number, true or false");
+}
+
+TEST_CASE("JSON may nest as deep as it likes and is still only refused") {
+  std::string deep;
+  for (int i = 0; i < 200'000; ++i) deep += R"({"a":)";
+  deep += '1' + std::string(200'000, '}');
+  CHECK(refusal(deep) == "a.a: must be a text, a number, true or false");
+}
+
+TEST_CASE("values that a model cannot have are problems of the definition") {
+  const auto said = [](std::string_view json) { return listed(read_json(json).problems); };
+  CHECK(said(R"({"slo_ms": "soon", "profile": {"alpha_ms": 1, "beta_ms": 5}})").find("slo_ms: must be") !=
+        std::string::npos);
+  CHECK(said(R"({"slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}, "max_batch": 18446744073709551615})")
+            .find("max_batch: must be") != std::string::npos);
+  CHECK(said(R"({"slo": 20, "slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}})")
+            .find("unknown key 'slo'") != std::string::npos);
+}
