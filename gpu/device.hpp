@@ -50,7 +50,7 @@ struct loaded_model {
   model_signature signature;
   latency_model latency;      ///< as measured, or as the cluster file gives it
   uint64_t memory_bytes = 0;  ///< parameters on the device
-  uint32_t layers = 0;        ///< contiguous parameter blobs (DESIGN §5, "Models")
+  uint32_t layers = 0;        ///< contiguous blobs of parameters
 };
 
 /// One execution slot of a device. At most one batch at a time. One owner calls it; only `load` may be called

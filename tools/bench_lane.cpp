@@ -47,16 +47,16 @@ class asker final : public shell {
     size_t rounds = 0;
     finished* done = nullptr;
   };
-  task todo;
+  task errand;
 
   void on(envelope& e, time_point now) override {
     if (std::holds_alternative<node_up>(e.body)) next_at_ = now;
     if (!std::holds_alternative<cancel>(e.body)) return;
     took_.push_back(clock_.now() - sent_);
-    next_at_ = now + todo.pause;
-    if (took_.size() < todo.rounds) return;
+    next_at_ = now + errand.pause;
+    if (took_.size() < errand.rounds) return;
     next_at_ = never;
-    todo.done->set_value(std::exchange(took_, {}));
+    errand.done->set_value(std::exchange(took_, {}));
   }
   void on_time(time_point now) override {
     if (now < next_at_) return;
@@ -155,7 +155,7 @@ lane_latency measure_lane(int fd) {
   hear(fd);
   const auto measure = [&](duration pause, size_t rounds) {
     asker::finished done;
-    asking.todo = {pause, rounds, &done};  // it is at rest, and the message is behind this
+    asking.errand = {pause, rounds, &done};  // it is at rest, and the message is behind this
     here.office.tell(actor_on(near_node), node_up{});
     auto took = done.get_future();
     if (took.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");
