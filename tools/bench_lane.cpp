@@ -12,6 +12,7 @@
 
 #include "actors/host.hpp"
 #include "actors/post_office.hpp"
+#include "actors/system_config.hpp"
 #include "tools/far_process.hpp"
 #include "transport/ucx_fabric.hpp"
 
@@ -73,16 +74,6 @@ class asker final : public shell {
   std::vector<duration> took_;
 };
 
-struct system_config : caf::actor_system_config {
-  system_config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    set("scheduler.policy", caf::atom("sharing"));
-    set("scheduler.max-threads", 1u);
-    set("logger.verbosity", caf::atom("quiet"));
-  }
-};
-
 ucx_options options_of(node_id self) {
   ucx_options o;
   o.self = self;
@@ -118,7 +109,7 @@ struct lane_node {
     if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
   }
 
-  system_config config;
+  threaded_config config{1};
   caf::actor_system system{config};
   machine_clock time;
   post_office office;

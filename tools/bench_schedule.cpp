@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "actors/caf_types.hpp"
+#include "actors/system_config.hpp"
 #include "tools/schedule_trial.hpp"
 
 namespace troupe {
@@ -148,12 +148,7 @@ int bench_schedule(const bench_schedule_options& o) {
   if (bound.rate == 0)
     return complain(fmt::format("no batch meets an SLO of {} ms: raise --slo-ms", o.slo_ms));
 
-  caf::actor_system_config config;
-  config.add_message_types<caf::id_block::troupe>();
-  config.add_message_types<caf::id_block::troupe_actors>();
-  config.set("scheduler.policy", caf::atom("sharing"));  // idle workers sleep
-  config.set("scheduler.max-threads", 1u);
-  config.set("logger.verbosity", caf::atom("quiet"));
+  threaded_config config{1};
   caf::actor_system system(config);
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {

@@ -8,22 +8,15 @@
 #include <set>
 #include <utility>
 
-#include "actors/caf_types.hpp"
 #include "actors/control_middleman.hpp"
+#include "actors/system_config.hpp"
 #include "tools/control_certificates.hpp"
 
 namespace troupe {
 namespace {
 
-class tool_config final : public caf::actor_system_config {
- public:
-  tool_config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    prepare_control_lane(*this);
-    set("scheduler.max-threads", 1u);
-    set("logger.verbosity", caf::atom("quiet"));
-  }
+struct tool_config final : threaded_config {
+  tool_config() : threaded_config(1) { prepare_control_lane(*this); }
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
 #include "actors/repository_api.hpp"
+#include "actors/system_config.hpp"
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
 #include "tools/control_certificates.hpp"
@@ -33,16 +34,8 @@
 namespace troupe {
 namespace {
 
-class node_config final : public caf::actor_system_config {
- public:
-  node_config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    prepare_control_lane(*this);
-    set("scheduler.policy", caf::atom("sharing"));  // idle workers sleep
-    set("scheduler.max-threads", 2u);
-    set("logger.verbosity", caf::atom("quiet"));
-  }
+struct node_config final : threaded_config {
+  node_config() : threaded_config(2) { prepare_control_lane(*this); }
 };
 
 /// What the main thread waits for; said by signals, actors and loaders.

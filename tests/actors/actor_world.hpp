@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/atom.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "actors/caf_types.hpp"
 #include "actors/host.hpp"
+#include "actors/system_config.hpp"
 
 namespace troupe::test {
 
@@ -22,16 +21,7 @@ class actor_world {
   caf::actor_system& system() { return system_; }
 
  private:
-  struct types : caf::actor_system_config {
-    types() {
-      add_message_types<caf::id_block::troupe>();
-      add_message_types<caf::id_block::troupe_actors>();
-      set("scheduler.policy", caf::atom("sharing"));
-      set("scheduler.max-threads", 1u);
-      set("logger.verbosity", caf::atom("quiet"));
-    }
-  };
-  types config_;
+  threaded_config config_{1};
   caf::actor_system system_;
 };
 

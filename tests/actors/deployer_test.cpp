@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "actors/actor_of.hpp"
+#include "actors/system_config.hpp"
 
 using namespace troupe;
 
@@ -26,15 +27,6 @@ cluster_spec a_cluster() {
   }
   return c;
 }
-
-struct types : caf::actor_system_config {
-  types() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    set("scheduler.policy", caf::atom("testing"));
-    set("logger.verbosity", caf::atom("quiet"));
-  }
-};
 
 /// The deployers of a cluster that can reach each other at once; their node actors and devices are the
 /// test's.
@@ -153,7 +145,7 @@ class deployers final : control_lane {
 
   const cluster_spec cluster_ = a_cluster();
   const frozen_clock time_;
-  types config_;
+  stepped_config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =
       dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());

@@ -27,13 +27,6 @@ std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_s
 
 }  // namespace
 
-world::state::system_config::system_config() {
-  add_message_types<caf::id_block::troupe>();
-  add_message_types<caf::id_block::troupe_actors>();
-  set("scheduler.policy", caf::atom("testing"));
-  set("logger.verbosity", caf::atom("quiet"));
-}
-
 world::state::state(cluster_spec c, workload_spec w, const world_options& o)
     : options(o),
       workload(std::move(w)),

@@ -2,11 +2,11 @@
 // include this.
 #pragma once
 #include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <memory>
 #include <vector>
 
+#include "actors/system_config.hpp"
 #include "tools/sim/administrator.hpp"
 #include "tools/sim/clients.hpp"
 #include "tools/sim/invariants.hpp"
@@ -23,9 +23,6 @@ struct world::state final : device_watch {
   state(cluster_spec c, workload_spec w, const world_options& o);
   ~state() override;
 
-  struct system_config : caf::actor_system_config {
-    system_config();
-  };
   struct member {
     sim_clock clock;
     std::unique_ptr<process> running;
@@ -76,7 +73,7 @@ struct world::state final : device_watch {
   const workload_spec workload;
   const cluster_spec cluster;
   const std::vector<model_spec> models;  ///< of the workload's loads
-  system_config config;
+  stepped_config config;
   caf::actor_system system;
   caf::scheduler::test_coordinator& scheduler;
   timeline time;

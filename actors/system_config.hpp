@@ -1,0 +1,31 @@
+// What every actor system of Troupe starts from: its messages, and no logging of CAF's own.
+#pragma once
+#include <caf/actor_system_config.hpp>
+#include <caf/atom.hpp>
+
+#include "actors/caf_types.hpp"
+
+namespace troupe {
+
+struct system_config : caf::actor_system_config {
+  system_config() {
+    add_message_types<caf::id_block::troupe>();
+    add_message_types<caf::id_block::troupe_actors>();
+    set("logger.verbosity", caf::atom("quiet"));
+  }
+};
+
+/// Scheduled actors share so many threads, which sleep when there is nothing to do.
+struct threaded_config : system_config {
+  explicit threaded_config(unsigned threads) {
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", threads);
+  }
+};
+
+/// All scheduled actors run on the thread that steps them (caf::scheduler::test_coordinator).
+struct stepped_config : system_config {
+  stepped_config() { set("scheduler.policy", caf::atom("testing")); }
+};
+
+}  // namespace troupe
