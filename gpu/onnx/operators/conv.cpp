@@ -16,11 +16,7 @@ void build_conv(plan_builder& b) {
     b.fail(
         fmt::format("cannot convolve {} with {} in {} groups", to_string(x.dims), to_string(w.dims), groups));
   }
-  const shape kernel(w.dims.begin() + 2, w.dims.end());
-  if (const auto stated = b.integers("kernel_shape"); stated && *stated != kernel) {
-    b.fail(
-        fmt::format("kernel_shape {} differs from the weights' {}", to_string(*stated), to_string(kernel)));
-  }
+  const auto kernel = kernel_of(b, w.dims);
   const auto frame = read_window(b, {x.dims.begin() + 2, x.dims.end()}, kernel);
 
   const shape out_dims = joined(shape{x.dims[0], features}, frame.output);

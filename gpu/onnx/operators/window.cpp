@@ -55,6 +55,15 @@ shape window::dilations_from_zero() const {
   return d;
 }
 
+shape kernel_of(plan_builder& b, const shape& weights) {
+  const shape kernel(weights.begin() + 2, weights.end());
+  if (const auto stated = b.integers("kernel_shape"); stated && *stated != kernel) {
+    b.fail(
+        fmt::format("kernel_shape {} differs from the weights' {}", to_string(*stated), to_string(kernel)));
+  }
+  return kernel;
+}
+
 window read_window(plan_builder& b, const shape& input, const shape& kernel) {
   const size_t rank = input.size();
   auto w = read_steps(b, rank, kernel);

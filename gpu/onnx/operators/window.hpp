@@ -12,6 +12,9 @@ struct window {
   shape dilations_from_zero() const;  ///< as oneDNN counts them
 };
 
+/// The spatial size of the weights of a convolution, which `kernel_shape` must repeat if it is given.
+shape kernel_of(plan_builder& b, const shape& weights);
+
 /// Reads `strides`, `dilations`, `pads`, `auto_pad` and `ceil_mode` of the current node for an input of
 /// spatial size `input`. With `ceil_mode`, `after` is extended to what the last window covers, and a last
 /// window that would begin beyond the padded input is left out: it holds no element.
