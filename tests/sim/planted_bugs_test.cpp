@@ -10,17 +10,22 @@ namespace {
 
 constexpr uint64_t seeds = 60;
 
+workload_spec many_small_requests(const cluster_spec& c) {
+  auto w = small_workload(c, 1500ms);
+  for (auto& m : w.models) {
+    m.rate_rps *= 20;
+    m.latency = {50us, 300us};
+  }
+  return w;
+}
+
 world_result three_faults(uint64_t seed) { return faulty_run(seed); }
 
 /// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new life,
 /// and runs other batches before the reader hears of it.
 world_result distant_reader(uint64_t seed) {
   const auto c = small_cluster();
-  auto w = small_workload(c, 1500ms);
-  for (auto& m : w.models) {
-    m.rate_rps *= 20;
-    m.latency = {50us, 300us};
-  }
+  auto w = many_small_requests(c);
   const node_id head{0}, door{1}, left{2};
   // Nodes that lost each other meet again when they next say hello, once a second.
   const auto at = 500ms + seed % 50 * 10ms;
@@ -32,11 +37,7 @@ world_result distant_reader(uint64_t seed) {
 /// Completions get lost on their way while the scheduler hears that the batch is done: only time tells then.
 world_result lost_answers(uint64_t seed) {
   const auto c = small_cluster();
-  auto w = small_workload(c, 1500ms);
-  for (auto& m : w.models) {
-    m.rate_rps *= 20;
-    m.latency = {50us, 300us};
-  }
+  auto w = many_small_requests(c);
   const node_id door{1}, left{2}, right{3};
   w.faults.push_back({fault_kind::cut, 400ms + seed * 1ms, 20ms, door, left});
   w.faults.push_back({fault_kind::cut, 900ms + seed * 1ms, 20ms, door, right});
