@@ -92,7 +92,8 @@ incarnation life_after(incarnation last) {
   return incarnation{std::max(now, last.value + 1)};
 }
 
-/// What peers must say in every frame to this life: from the kernel, so that nobody guesses it.
+/// What peers must say in every message to this process, and in every frame to this life: from the kernel, so
+/// that nobody guesses it.
 uint64_t draw_secret() {
   uint64_t secret = 0;
   if (getentropy(&secret, sizeof secret) != 0) throw std::runtime_error("the kernel gives no random bytes");
@@ -190,6 +191,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   ucx_options carrier_options;
   carrier_options.self = self;
   carrier_options.life = life_after({});
+  carrier_options.secret = draw_secret();
   if (me.data_port != 0) {
     const auto port = std::to_string(me.data_port);
     carrier_options.environment.emplace_back("UCX_TCP_PORT_RANGE", port + "-" + port);

@@ -75,7 +75,11 @@ void data_lane::renew(incarnation life, uint64_t secret) {
   // The life first: until the secret follows, what arrives is of the old life, not forged.
   life_.store(life.value, std::memory_order_release);
   secret_.store(secret, std::memory_order_release);
-  for (auto& p : peers_) p->life.store(0);
+  const auto forget = [this] {
+    for (auto& p : peers_) p->life.store(0);
+  };
+  forget();
+  fabric_.post(forget);  // also who is just being connected
   fabric_.renew();
 }
 

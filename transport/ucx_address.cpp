@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t magic = 0x3158'4355'5052'5401;  // version 1; another byte order reads as another number
+constexpr uint64_t magic = 0x3158'4355'5052'5402;  // version 2; another byte order reads as another number
 
 /// FNV-1a over words of one byte: every step is a bijection of the state, so a change of one byte always
 /// changes the result.
@@ -21,6 +21,7 @@ struct head {
   uint64_t magic;
   uint64_t checksum;  ///< of everything behind it
   uint64_t life;
+  uint64_t secret;
   uint64_t pool_base;
   uint64_t pool_bytes;
   uint32_t node;
@@ -36,6 +37,7 @@ std::string encode(const ucx_address& a) {
   head h{magic,
          0,
          a.life.value,
+         a.secret,
          a.pool_base,
          a.pool_bytes,
          a.node.value,
@@ -62,6 +64,7 @@ std::string decode(std::string_view bytes, ucx_address& out) {
   }
   out.node.value = h.node;
   out.life.value = h.life;
+  out.secret = h.secret;
   out.pool_base = h.pool_base;
   out.pool_bytes = h.pool_bytes;
   out.worker = bytes.substr(sizeof h, h.worker_bytes);

@@ -68,7 +68,7 @@ class ucx_fabric final : public fabric {
 
   void renew() override;
   std::string address() const override {
-    ucx_address a{options_.self, options_.life, 0, 0, workers_.address(), {}};
+    ucx_address a{options_.self, options_.life, options_.secret, 0, 0, workers_.address(), {}};
     if (pool_) {
       a.pool_base = reinterpret_cast<uint64_t>(pool_->bytes().data());
       a.pool_bytes = pool_->bytes().size();
@@ -282,7 +282,7 @@ unsigned ucx_fabric::turn() {
 
 void ucx_fabric::tidy() {
   peers_.tidy();
-  workers_.tidy([&](ucp_worker_h w) { return peers_.parting(w); });
+  if (workers_.former() > 0) workers_.tidy(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
 }
 
 unsigned ucx_fabric::run_jobs() {
@@ -346,7 +346,7 @@ void ucx_fabric::shut_down() {
 }
 
 void ucx_fabric::begin_anew() {
-  workers_.renew();
+  workers_.renew(clock_.now());
   peers_.renew(workers_.get());
 }
 

@@ -12,7 +12,8 @@
 // run), else the peer's progress thread sends the bytes: over TCP, UCX would emulate the get with messages,
 // at half the bandwidth or less.
 //
-// The lane lies inside the trust boundary: any process that knows an address can make UCX misbehave.
+// Messages without this process's secret are discarded unread. UCX itself authenticates nothing: whoever
+// reaches its ports can make it misbehave.
 #pragma once
 #include <memory>
 #include <string>
@@ -31,6 +32,9 @@ struct ucx_options {
   /// Of this process, larger than that of any earlier one of the node, not 0. It stays when a node that had
   /// been given up joins again under a later incarnation.
   incarnation life;
+  /// Random; only whoever knows it can make this process deliver, answer or discard anything. Peers learn it
+  /// from the address.
+  uint64_t secret = 0;
   duration spin = 50us;     ///< how long the idle progress thread spins before it sleeps; 0 = sleep at once
   duration linger = 100ms;  ///< how long stop and disconnect wait for what was sent before
   size_t max_frame_bytes = 16u << 20;

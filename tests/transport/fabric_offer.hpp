@@ -53,6 +53,7 @@ inline ucx_options test_options(uint32_t node, uint64_t life) {
   ucx_options o;
   o.self = node_id{node};
   o.life = incarnation{life};
+  o.secret = 1000 + node;
   o.environment.emplace_back("UCX_NET_DEVICES", "lo");
   return o;
 }

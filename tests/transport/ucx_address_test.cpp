@@ -5,8 +5,13 @@
 using namespace troupe;
 
 namespace {
-const ucx_address sample{node_id{3}, incarnation{77},       0x7f00'0000'1000,
-                         1u << 30,   std::string(215, 'w'), "key"};
+const ucx_address sample{.node = node_id{3},
+                         .life = incarnation{77},
+                         .secret = 0xfeed'0000'0001,
+                         .pool_base = 0x7f00'0000'1000,
+                         .pool_bytes = 1u << 30,
+                         .worker = std::string(215, 'w'),
+                         .pool_key = "key"};
 }
 
 TEST_CASE("an address comes back as it was") {
@@ -14,6 +19,7 @@ TEST_CASE("an address comes back as it was") {
   REQUIRE(decode(encode(sample), out).empty());
   CHECK(out.node == sample.node);
   CHECK(out.life == sample.life);
+  CHECK(out.secret == sample.secret);
   CHECK(out.pool_base == sample.pool_base);
   CHECK(out.pool_bytes == sample.pool_bytes);
   CHECK(out.worker == sample.worker);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/transport/ucx_side.hpp"
+#include "transport/ucx_address.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -212,4 +213,27 @@ TEST_CASE("a new life begins although the peer of the former one has stopped") {
   us.meet(frozen, 8);
   us.carrier->send(there, bytes_of(1'000'000));
   CHECK(eventually([&] { return frozen.ask_number("last") == 1'000'000; }));
+}
+
+TEST_CASE("whoever does not know the secret is not heard, whatever life and stream it claims") {
+  fabric_child child(1, 7);
+  side us;
+  us.carrier->start(us.events);
+  us.meet(child, 7);
+  REQUIRE(child.ask("burst 0 20") == "ok");
+  REQUIRE(us.events.wait_for_frames(20));
+  ucx_address guessed;
+  REQUIRE(decode(us.carrier->address(), guessed) == "");
+  guessed.secret += 1;
+  side stranger(test_options(1, ~0ull));
+  stranger.carrier->start(stranger.events);
+  stranger.carrier->connect(here, incarnation{1}, encode(guessed));
+  for (uint64_t i = 0; i < 100; ++i) stranger.carrier->send(here, bytes_of(i));
+  std::vector<std::byte> into(100);
+  stranger.carrier->pull(here, 0, into, [](pull_status) {});
+  REQUIRE(eventually([&] { return us.carrier->stats().discarded_in >= 100; }));
+  REQUIRE(child.ask("burst 0 20") == "ok");
+  CHECK(us.events.wait_for_frames(40));
+  CHECK(us.events.frames().size() == 40);
+  CHECK(us.events.losses().empty());
 }

@@ -83,6 +83,7 @@ link::link(link_house& house, node_id peer, incarnation life, uint32_t stream, c
       peer_(peer),
       life_(life),
       fabric_life_(address.life),
+      secret_(address.secret),
       stream_(stream),
       pool_base_(address.pool_base),
       pool_bytes_(address.pool_bytes) {
@@ -127,7 +128,7 @@ void link::finished_one(ucs_status_t status, const char* what) {
 
 message_head link::head(message_kind kind, uint32_t number) const {
   return {house_.options.life.value,
-          fabric_life_.value,
+          secret_,
           stream_,
           number,
           static_cast<uint16_t>(house_.options.self.value),

@@ -88,8 +88,8 @@ class link {
   struct pulled {
     std::span<std::byte> into;
     pull_done done;
-    size_t missing;          ///< bytes
-    bool receiving = false;  ///< UCX is writing into `into`
+    bool middle = false, ends = false;  ///< has come
+    bool receiving = false;             ///< UCX is writing into `into`
     bool lost = false;
   };
   /// Bytes of a message that are worth a copy if UCX then takes them at once.
@@ -109,6 +109,7 @@ class link {
   ucp_worker_h worker_;
   node_id peer_;
   incarnation life_, fabric_life_;
+  uint64_t secret_;
   uint32_t stream_;
   ucp_ep_h endpoint_ = nullptr;
   ucp_rkey_h key_ = nullptr;

@@ -111,16 +111,15 @@ class link::part final : public operation {
       static_cast<part*>(self)->finished(status);
     };
     via_.started_one();
-    started(ucp_am_recv_data_nbx(via_.house_.worker, token, into_.data(), into_.size(), &p));
+    started(ucp_am_recv_data_nbx(via_.worker_, token, into_.data(), into_.size(), &p));
   }
 
   void finished(ucs_status_t status) noexcept override {
     auto& pull = *via_.pulled_.at(ticket_);
     pull.receiving = false;
-    pull.missing -= into_.size();
     if (status != UCS_OK) pull.lost = true;
     via_.finished_one(status, "pulling from it failed");
-    if (pull.lost || pull.missing == 0) {
+    if (pull.lost || pull.ends) {
       via_.end_pull(ticket_, pull.lost ? pull_status::lost : pull_status::ok);
     }
     delete this;
@@ -138,7 +137,7 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   if (into.empty()) return done(pull_status::ok);
   if (one_sided_) return (new get(*this, offset, into, std::move(done)))->start();
   const uint32_t ticket = house_.next_ticket++;
-  pulled_.emplace(ticket, std::make_unique<pulled>(pulled{into, std::move(done), into.size()}));
+  pulled_.emplace(ticket, std::make_unique<pulled>(pulled{.into = into, .done = std::move(done)}));
   const pull_range range{offset, into.size()};
   const auto* bytes = reinterpret_cast<const std::byte*>(&range);
   post(message_kind::pull_request, ticket, {bytes, bytes + sizeof range});
@@ -157,17 +156,20 @@ ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_
   const auto found = pulled_.find(ticket);
   if (found == pulled_.end()) return UCS_OK;
   auto& pull = *found->second;
-  if (kind == message_kind::pull_refused) {
+  if (kind == message_kind::pull_refused && !pull.middle && !pull.ends) {
     end_pull(ticket, pull_status::refused);
     return UCS_OK;
   }
   const size_t size = pull.into.size();
   const bool small = size <= 2 * end_bytes;
   const bool middle = kind == message_kind::pull_middle;
-  if (bytes != (middle ? size - 2 * end_bytes : small ? size : 2 * end_bytes) || (middle && small)) {
-    break_off("it answered a pull with the wrong number of bytes");
+  const size_t wanted = middle ? size - 2 * end_bytes : small ? size : 2 * end_bytes;
+  bool& came = middle ? pull.middle : pull.ends;
+  if (kind == message_kind::pull_refused || bytes != wanted || (middle ? small : rendezvous) || came) {
+    break_off("it answered a pull with what was not asked for");
     return UCS_OK;
   }
+  came = true;
   if (rendezvous) {
     pull.receiving = true;
     (new part(*this, ticket, pull.into.subspan(end_bytes, bytes)))->start(data);
@@ -182,8 +184,7 @@ ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_
     std::memcpy(pull.into.data(), from, end_bytes);
     std::memcpy(pull.into.data() + size - end_bytes, from + end_bytes, end_bytes);
   }
-  pull.missing -= bytes;
-  if (pull.missing == 0) end_pull(ticket, pull_status::ok);
+  if (pull.ends && (pull.middle || small) && !pull.receiving) end_pull(ticket, pull_status::ok);
   return UCS_OK;
 }
 

@@ -158,11 +158,11 @@ ucs_status_t neighbours::on_message(const void* head, size_t head_bytes, void* d
 }
 
 ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t bytes, bool rendezvous) {
-  const bool for_us = head.to == 0 || head.to == options_.life.value;
   const incarnation life{head.life};
   auto* from = find(head.from);
   const bool counted = head.kind == message_kind::frame;  // even if its life is over
-  if (!for_us || !events_ || from == nullptr || (!counted && !from->in.accepts(life))) {
+  if (head.secret != options_.secret || !events_ || from == nullptr ||
+      (!counted && !from->in.accepts(life))) {
     discarded_in_ += 1;
     return UCS_OK;
   }

@@ -15,16 +15,16 @@ std::unique_ptr<worker> workers::make() const {
 
 unsigned workers::progress() {
   unsigned did = present_->progress();
-  for (const auto& w : former_) did += w->progress();
+  for (const auto& w : former_) did += w.it->progress();
   return did;
 }
 
-void workers::renew() {
+void workers::renew(time_point now) {
   auto next = make();
   std::string address = next->address();
   present_->on_message(
       [](void*, const void*, size_t, void*, size_t, const ucp_am_recv_param_t*) { return UCS_OK; }, nullptr);
-  former_.push_back(std::exchange(present_, std::move(next)));
+  former_.push_back({std::exchange(present_, std::move(next)), now + afterlife});
   const std::lock_guard lock(mutex_);
   address_ = std::move(address);
 }

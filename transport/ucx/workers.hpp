@@ -1,6 +1,6 @@
-// The UCX worker that this life of the process uses, and those of its former lives that still have
-// connections to close. UCX tells the connections between two workers apart by counting them on both sides,
-// and a side that misses one of them gets confused for good; two lives never share a worker.
+// The UCX worker that this life of the process uses, and those of its former lives for a while. UCX tells the
+// connections between two workers apart by counting them on both sides, and a side that misses one of them
+// gets confused for good; two lives never share a worker.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/time.hpp"
 #include "transport/ucx/handles.hpp"
 
 namespace troupe::ucx {
@@ -26,24 +27,33 @@ class workers {
 
   /// A fresh worker for a new life. From now on the messages to the former one are discarded. Throws
   /// std::runtime_error, and changes nothing, if UCX has none.
-  void renew();
-  /// Destroys the former workers of which `in_use(ucp_worker_h)` is false.
+  void renew(time_point now);
+  /// How many former workers there are.
+  size_t former() const { return former_.size(); }
+  /// Destroys the former workers whose time is over and of which `in_use(ucp_worker_h)` is false.
   template <class InUse>
-  void tidy(InUse&& in_use) {
-    std::erase_if(former_, [&](const auto& w) { return !in_use(w->get()); });
+  void tidy(time_point now, InUse&& in_use) {
+    std::erase_if(former_, [&](const auto& w) { return now >= w.until && !in_use(w.it->get()); });
   }
 
   /// Of the present worker. From any thread.
   std::string address() const;
 
  private:
+  struct former_worker {
+    std::unique_ptr<worker> it;
+    time_point until;
+  };
+  /// UCX aborts the process if a worker is destroyed that has yet to answer a peer's first message.
+  static constexpr duration afterlife = 30s;
+
   std::unique_ptr<worker> make() const;
 
   const context& context_;
   const ucp_am_recv_callback_t handler_;
   void* const argument_;
   std::unique_ptr<worker> present_;
-  std::vector<std::unique_ptr<worker>> former_;
+  std::vector<former_worker> former_;
   mutable std::mutex mutex_;
   std::string address_;
 };
