@@ -17,10 +17,10 @@ namespace {
 
 class door_actor final : public caf::event_based_actor {
  public:
-  door_actor(caf::actor_config& config, caf::io::middleman_actor middleman, const cluster_spec& cluster,
-             node_id self, on_broken broken)
+  door_actor(caf::actor_config& config, caf::actor dialler, const cluster_spec& cluster, node_id self,
+             on_broken broken)
       : event_based_actor(config),
-        middleman_(std::move(middleman)),
+        dialler_(std::move(dialler)),
         cluster_(cluster),
         self_(self),
         peers_(cluster.nodes.size()) {
@@ -69,8 +69,8 @@ class door_actor final : public caf::event_based_actor {
       dial(to, std::move(frame));
   }
 
-  /// CAF's middleman dials one host after the other and waits for each as long as the kernel does, minutes if
-  /// a host has no power. So somebody else looks first whether there is anybody.
+  /// The dialler waits for each host as long as the kernel does, minutes if a host has no power. So somebody
+  /// else looks first whether there is anybody.
   void dial(node_id to, control_frame frame) {
     auto& p = peers_[to.value];
     if (p.dialling) return;
@@ -93,7 +93,7 @@ class door_actor final : public caf::event_based_actor {
       return;
     }
     const auto& there = cluster_.nodes[to.value];
-    request(middleman_, std::chrono::seconds(5), caf::connect_atom_v, there.host, there.control_port)
+    request(dialler_, std::chrono::seconds(5), caf::connect_atom_v, there.host, there.control_port)
         .then(
             [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& door,
                               const std::set<std::string>&) {
@@ -143,7 +143,7 @@ class door_actor final : public caf::event_based_actor {
     }
   }
 
-  const caf::io::middleman_actor middleman_;
+  const caf::actor dialler_;
   const cluster_spec& cluster_;
   const node_id self_;
   node_protocol node_;
@@ -153,19 +153,18 @@ class door_actor final : public caf::event_based_actor {
 
 }  // namespace
 
-control_door::control_door(caf::actor_system& system, caf::io::middleman_actor middleman,
-                           const cluster_spec& cluster, node_id self, on_broken broken)
-    : system_(system), middleman_(std::move(middleman)) {
+control_door::control_door(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
+                           const clock& time, const cluster_spec& cluster, node_id self, on_broken broken)
+    : system_(system), middleman_(system, std::move(tls), time) {
   const auto& me = cluster.nodes[self.value];
-  door_ = system.spawn<door_actor>(middleman_, cluster, self, std::move(broken));
+  door_ = system.spawn<door_actor>(middleman_.dialler(), cluster, self, std::move(broken));
   caf::scoped_actor asking(system);
   asking
-      ->request(middleman_, caf::infinite, caf::publish_atom_v, me.control_port,
+      ->request(middleman_.listener(), caf::infinite, caf::publish_atom_v, me.control_port,
                 caf::actor_cast<caf::strong_actor_ptr>(door_), std::set<std::string>{}, me.listen, true)
       .receive([this](uint16_t port) { port_ = port; }, [](const caf::error&) {});
   if (port_ == 0) {
     caf::anon_send_exit(door_, caf::exit_reason::kill);
-    caf::anon_send_exit(middleman_, caf::exit_reason::kill);
     throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.listen + ":" +
                              std::to_string(me.control_port) +
                              ": the port is in use or not allowed; stop what uses it or change control_port");
@@ -178,10 +177,9 @@ void control_door::close() {
   const auto port = std::exchange(port_, uint16_t{0});
   if (port == 0) return;
   caf::scoped_actor asking(system_);
-  asking->request(middleman_, caf::infinite, caf::unpublish_atom_v, door_.address(), port)
+  asking->request(middleman_.listener(), caf::infinite, caf::unpublish_atom_v, door_.address(), port)
       .receive([] {}, [](const caf::error&) {});
   caf::anon_send_exit(door_, caf::exit_reason::kill);
-  caf::anon_send_exit(middleman_, caf::exit_reason::kill);
 }
 
 void control_door::open(node_protocol node, caf::actor console) {

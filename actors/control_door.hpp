@@ -6,11 +6,11 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
-#include <caf/io/middleman_actor.hpp>
 #include <cstdint>
 #include <string>
 
 #include "actors/control_lane.hpp"
+#include "actors/control_middleman.hpp"
 #include "actors/supervision.hpp"
 #include "messages/cluster.hpp"
 
@@ -19,10 +19,10 @@ namespace troupe {
 class control_door final : public control_lane {
  public:
   /// Opens the door at the node's control port. Throws std::runtime_error with one clear message if the port
-  /// cannot be used. `middleman` makes its connections (control_middleman.hpp). `cluster` outlives the door.
+  /// cannot be used. `tls`: see control_middleman. `cluster` and `time` outlive the door.
   /// `broken`: it threw.
-  control_door(caf::actor_system& system, caf::io::middleman_actor middleman, const cluster_spec& cluster,
-               node_id self, on_broken broken);
+  control_door(caf::actor_system& system, std::shared_ptr<const tls_context> tls, const clock& time,
+               const cluster_spec& cluster, node_id self, on_broken broken);
   ~control_door() override;
 
   /// Frames and commands that arrive before this are lost.
@@ -36,7 +36,7 @@ class control_door final : public control_lane {
 
  private:
   caf::actor_system& system_;
-  caf::io::middleman_actor middleman_;
+  control_middleman middleman_;
   caf::actor door_;
   uint16_t port_ = 0;
 };

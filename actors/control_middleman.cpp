@@ -9,6 +9,8 @@
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/doorman_impl.hpp>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "actors/control_connection.hpp"
@@ -95,57 +97,89 @@ class door final : public network::doorman_impl {
   std::unique_ptr<tls_doorkeeper> keeper_;  // last: its thread ends before the rest goes
 };
 
-class middleman final : public caf::io::middleman_actor_impl {
+network::default_multiplexer& loop_of(caf::actor_system& system) {
+  return static_cast<network::default_multiplexer&>(system.middleman().backend());
+}
+
+/// What the two actors share.
+struct lane_end {
+  std::shared_ptr<const tls_context> tls;
+  const clock& time;
+  std::shared_ptr<control_connections> connections;
+};
+
+class listening final : public caf::io::middleman_actor_impl {
  public:
-  middleman(caf::actor_config& config, caf::actor broker, std::shared_ptr<const tls_context> tls,
-            const troupe::clock& time, std::shared_ptr<control_connections> connections)
-      : middleman_actor_impl(config, std::move(broker)),
-        tls_(std::move(tls)),
-        time_(time),
-        connections_(std::move(connections)) {}
-  const char* name() const override { return "control_middleman"; }
+  listening(caf::actor_config& config, caf::actor broker, lane_end end)
+      : middleman_actor_impl(config, std::move(broker)), end_(std::move(end)) {}
+  const char* name() const override { return "control_listener"; }
 
  protected:
-  caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
+  caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
+    auto socket = network::new_tcp_acceptor_impl(port, address, reuse);
+    if (!socket) return std::move(socket.error());
+    return caf::make_counted<door>(loop_of(system()), *socket, end_.tls, end_.time, end_.connections);
+  }
+
+ private:
+  const lane_end end_;
+};
+
+/// Not CAF's own middleman: that keeps a connection that is never answered for ever, itself with it, and so
+/// its thread and the end of the process.
+class dialling final : public caf::event_based_actor {
+ public:
+  using answer = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
+
+  dialling(caf::actor_config& config, caf::actor broker, lane_end end)
+      : event_based_actor(config), broker_(std::move(broker)), end_(std::move(end)) {}
+  const char* name() const override { return "control_dialler"; }
+
+  caf::behavior make_behavior() override {
+    return {[this](caf::connect_atom, const std::string& host, uint16_t port) -> answer {
+      auto connection = dial(host, port);
+      if (!connection) return std::move(connection.error());
+      auto promise = make_response_promise<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>();
+      request(broker_, handshake_limit, caf::connect_atom_v, std::move(*connection), port)
+          .then(
+              [promise](caf::node_id& node, caf::strong_actor_ptr& actor,
+                        std::set<std::string>& types) mutable {
+                promise.deliver(std::move(node), std::move(actor), std::move(types));
+              },
+              [promise](caf::error& e) mutable { promise.deliver(std::move(e)); });
+      return promise;
+    }};
+  }
+
+ private:
+  caf::expected<caf::io::scribe_ptr> dial(const std::string& host, uint16_t port) {
     auto socket = network::new_tcp_connection(host, port);
     if (!socket) return std::move(socket.error());
     network::nonblocking(*socket, true);
     session_ptr session;
-    if (tls_) {
-      session = std::make_unique<tls_session>(*tls_, *socket, host);
-      if (!session->shake_hands(*socket, time_, handshake_limit)) {
+    if (end_.tls) {
+      session = std::make_unique<tls_session>(*end_.tls, *socket, host);
+      if (!session->shake_hands(*socket, end_.time, handshake_limit)) {
         spdlog::warn("event=control_connection_failed to={}:{} reason=\"{}\"", host, port, session->error());
         network::close_socket(*socket);
         return caf::sec::cannot_connect_to_node;
       }
     }
-    return make_control_connection(loop(), *socket, std::move(session), connections_);
+    return make_control_connection(loop_of(system()), *socket, std::move(session), end_.connections);
   }
 
-  caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
-    auto socket = network::new_tcp_acceptor_impl(port, address, reuse);
-    if (!socket) return std::move(socket.error());
-    return caf::make_counted<door>(loop(), *socket, tls_, time_, connections_);
-  }
-
- private:
-  network::default_multiplexer& loop() {
-    return static_cast<network::default_multiplexer&>(system().middleman().backend());
-  }
-  const std::shared_ptr<const tls_context> tls_;
-  const troupe::clock& time_;
-  const std::shared_ptr<control_connections> connections_;
+  const caf::actor broker_;
+  const lane_end end_;
 };
 
-/// Looks after the connections as long as `owner` lives.
+/// Looks after the connections as long as `dialler` lives.
 caf::behavior look_after(caf::event_based_actor* self, const std::shared_ptr<control_connections>& all,
-                         const caf::actor& owner) {
-  self->link_to(owner);
+                         const caf::actor& dialler) {
+  self->link_to(dialler);
   self->delayed_anon_send(self, control_heartbeat, caf::tick_atom_v);
   return {[self, all](caf::tick_atom) {
     self->delayed_anon_send(self, control_heartbeat, caf::tick_atom_v);
-    auto& loop = static_cast<network::default_multiplexer&>(self->system().middleman().backend());
-    loop.post([all] { all->look_after(); });
+    loop_of(self->system()).post([all] { all->look_after(); });
   }};
 }
 
@@ -156,14 +190,18 @@ void prepare_control_lane(caf::actor_system_config& config) {
   config.set("middleman.heartbeat-interval", caf::timespan(control_heartbeat));
 }
 
-caf::io::middleman_actor spawn_control_middleman(caf::actor_system& system,
-                                                 std::shared_ptr<const tls_context> tls, const clock& time) {
-  auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  auto connections = std::make_shared<control_connections>();
-  auto made = system.spawn<middleman, caf::detached + caf::hidden>(std::move(broker), std::move(tls), time,
-                                                                   connections);
-  system.spawn<caf::hidden>(&look_after, std::move(connections), caf::actor_cast<caf::actor>(made));
-  return made;
+control_middleman::control_middleman(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
+                                     const clock& time) {
+  const lane_end end{std::move(tls), time, std::make_shared<control_connections>()};
+  const auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
+  listener_ = system.spawn<listening, caf::hidden>(broker, end);
+  dialler_ = system.spawn<dialling, caf::detached + caf::hidden>(broker, end);
+  system.spawn<caf::hidden>(&look_after, end.connections, dialler_);
+}
+
+control_middleman::~control_middleman() {
+  caf::anon_send_exit(listener_, caf::exit_reason::kill);
+  caf::anon_send_exit(dialler_, caf::exit_reason::kill);
 }
 
 }  // namespace troupe

@@ -5,7 +5,9 @@
 
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "actors/control_middleman.hpp"
@@ -23,17 +25,16 @@ struct tool_config final : threaded_config {
 
 struct control_client::state {
   explicit state(const cluster_spec& cluster)
-      : tls(control_certificates(cluster, operator_name, "")),
-        middleman(spawn_control_middleman(system, tls, time)) {
+      : tls(control_certificates(cluster, operator_name, "")), middleman(system, tls, time) {
     signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   }
-  ~state() { caf::anon_send_exit(middleman, caf::exit_reason::kill); }
 
   machine_clock time;
   tool_config config;
   caf::actor_system system{config};
   std::shared_ptr<const tls_context> tls;
-  caf::io::middleman_actor middleman;
+  control_middleman middleman;
+  std::map<std::pair<std::string, uint16_t>, caf::actor> doors;  ///< that answered last time
 };
 
 control_client::control_client(const cluster_spec& cluster) : state_(std::make_unique<state>(cluster)) {}
@@ -43,17 +44,18 @@ control_client::~control_client() = default;
 command_reply control_client::ask(const node_spec& node, command asked, std::chrono::milliseconds patience) {
   const auto failed = [&](std::string why) { return command_reply{asked.token, false, std::move(why)}; };
   caf::scoped_actor self(state_->system);
-  caf::actor door;
-  self->request(state_->middleman, patience, caf::connect_atom_v, node.host, node.control_port)
-      .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
-                   const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
-               [](const caf::error&) {});
+  auto& door = state_->doors[{node.host, node.control_port}];
+  if (!door)
+    self->request(state_->middleman.dialler(), patience, caf::connect_atom_v, node.host, node.control_port)
+        .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
+                     const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
+                 [](const caf::error&) {});
   if (!door)
     return failed(fmt::format("nobody answers at {}:{}{}", node.host, node.control_port,
                               state_->tls ? ", or not to this certificate" : ""));
   auto reply = failed(fmt::format("no answer within {} s", to_seconds(patience)));
   self->request(door, patience, std::move(asked))
-      .receive([&](command_reply& r) { reply = std::move(r); }, [](const caf::error&) {});
+      .receive([&](command_reply& r) { reply = std::move(r); }, [&](const caf::error&) { door = nullptr; });
   return reply;
 }
 

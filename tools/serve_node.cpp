@@ -211,9 +211,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const on_broken broken = [&](std::string why) { said.say(events::kind::exception, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
-    door = std::make_unique<control_door>(
-        system, spawn_control_middleman(system, control_certificates(cluster, me.name, me.host), time),
-        cluster, self, broken);
+    door = std::make_unique<control_door>(system, control_certificates(cluster, me.name, me.host), time,
+                                          cluster, self, broken);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return 1;
