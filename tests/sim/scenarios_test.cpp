@@ -109,7 +109,9 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
     CHECK(s.share(fate::finished) > 0.98);
   }
   CHECK(killed == 40);
-  CHECK(failed >= killed);  // an output that its gateway has not pulled yet goes with the worker, too
+  // Now and then one more, as worker_lost: its batch was done, its gateway was still pulling the output, and
+  // the poison in the next batch of the same slot killed the worker.
+  CHECK(failed >= killed);
   CHECK(failed <= killed + 4);
 }
 
@@ -130,8 +132,8 @@ TEST_CASE("a request whose workers stood still, one after the other, is not take
 TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     scenario s;
-    // Nodes say hello again within a second.
-    s.with({fault_kind::restart, 500ms, 100ms, head, head}).watch_from(1700ms).run(seed);
+    // It is back at 600 ms and says hello to all at once; clocks are known a few heartbeats later.
+    s.with({fault_kind::restart, 500ms, 100ms, head, head}).watch_from(800ms).run(seed);
     CHECK(s.result.total.of(fate::lost_with_gateway) + s.result.total.of(fate::failed) > 0);
     CHECK(s.share(fate::finished) > 0.99);
   }
