@@ -200,7 +200,10 @@ nlohmann::json console::actors_of(const group_report& r) const {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.name.kind, a.name.index) < std::pair(b.name.kind, b.name.index);
   });
-  nlohmann::json doc{{"node", facts_.cluster.nodes[facts_.self.value].name}, {"life", facts_.life()}};
+  nlohmann::json doc{{"node", facts_.cluster.nodes[facts_.self.value].name},
+                     {"life", facts_.life()},
+                     {"restarts", facts_.restarts},
+                     {"last_error", facts_.last_end}};
   doc["actors"] = nlohmann::json::array();
   const auto models = facts_.models.all();
   for (const auto& a : rows) {

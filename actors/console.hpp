@@ -52,6 +52,8 @@ class console {
     post_office& office;
     control_lane& control;
     std::map<role, messenger> others;  ///< the actors that are no shells, but for itself
+    uint32_t restarts = 0;             ///< of this node, by its parent
+    std::string last_end{};            ///< how its process ended before the last of them
   };
 
   console(handle::pointer self, facts f);

@@ -45,9 +45,11 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
   auto a = std::make_shared<arguments>();
   a->ask.wait = wait;
   auto* sub =
-      wait ? command(app, "ask", "Send a command to an actor of a running cluster and print its answer",
-                     "troupe ask examples/quickstart/cluster.toml model_queue/mlp@head set_slo '{\"slo\": "
-                     "40000000}'\n  troupe ask --schema model_queue")
+      wait ? command(
+                 app, "ask", "Send a command to an actor of a running cluster and print its answer",
+                 "troupe ask examples/quickstart/cluster.toml model_queue/mlp@head set_slo '{\"slo\": "
+                 "40000000}'\n  troupe ask examples/quickstart/cluster.toml model_queue/mlp get_state --wait "
+                 "'queued_requests == 0' 30\n  troupe ask --schema model_queue")
            : command(app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
                      "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
   sub->add_option("file", a->file,
@@ -57,6 +59,11 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
   sub->add_option("fields", a->ask.fields, "Its fields, a JSON object");
   sub->add_option("--via", a->ask.via, "Knock at this node; the first that answers unless said");
   sub->add_flag("--json", a->ask.json, "Print one JSON document, on one line");
+  if (wait)
+    sub->add_option("--wait", a->ask.until,
+                    "Ask again until FIELD OP VALUE is true of the answer, for so many SECONDS (60) at most")
+        ->expected(1, 2)
+        ->type_name("CONDITION [SECONDS]");
   if (wait) sub->add_flag("--schema", a->schema, "Print the commands that actors take");
   sub->callback([a, &chosen] {
     if (!a->schema && (a->file.empty() || a->ask.actor.empty() || a->ask.type.empty()))

@@ -3,11 +3,15 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <thread>
 
 #include "actors/actor_name.hpp"
 #include "messages/command_schema.hpp"
 #include "messages/near.hpp"
 #include "tools/console_client.hpp"
+#include "tools/wait_condition.hpp"
 
 namespace troupe {
 namespace {
@@ -38,6 +42,24 @@ void print_fields(const ordered_json& fields, const std::string& indent) {
     const auto& inner = f.contains("of") ? f["of"] : f;
     if (inner.contains("fields")) print_fields(inner["fields"], indent + "  ");
   }
+}
+
+struct patience {
+  std::optional<wait_condition> until;
+  duration most{};
+};
+
+/// Throws std::invalid_argument.
+patience read_patience(const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  patience out{wait_condition(words[0]), 60s};
+  if (words.size() == 1) return out;
+  char* end = nullptr;
+  out.most = from_ms(1000 * std::strtod(words[1].c_str(), &end));
+  if (*end != '\0' || out.most < duration{})
+    throw std::invalid_argument("after its condition, --wait takes the seconds at most, not '" + words[1] +
+                                "'");
+  return out;
 }
 
 }  // namespace
@@ -77,13 +99,28 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     while (via.value < cluster.nodes.size() && cluster.nodes[via.value].name != o.via) ++via.value;
     if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
   }
-  const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
-  if (!reply.ok) {
-    fmt::print(stderr, "troupe: {}\n", reply.body);
-    return 1;
+  try {
+    const auto [until, most] = read_patience(o.until);
+    const machine_clock time;
+    const auto give_up = time.now() + most;
+    for (;;) {
+      const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
+      const bool true_now = reply.ok && (!until || until->holds(json::parse(reply.body)));
+      // An actor that is not there yet, or a node that does not answer, may still come.
+      if (!true_now && until && time.now() < give_up) {
+        std::this_thread::sleep_for(std::min<duration>(100ms, give_up - time.now()));
+        continue;
+      }
+      if (!reply.ok) {
+        fmt::print(stderr, "troupe: {}\n", reply.body);
+        return 1;
+      }
+      if (o.wait) fmt::print("{}\n", o.json ? reply.body : ordered_json::parse(reply.body).dump(2));
+      return true_now ? 0 : 1;
+    }
+  } catch (const std::invalid_argument& e) {
+    return bad_usage(e.what());
   }
-  if (o.wait) fmt::print("{}\n", o.json ? reply.body : ordered_json::parse(reply.body).dump(2));
-  return 0;
 }
 
 int print_schema(const std::string& kind, bool as_json) {

@@ -1,6 +1,7 @@
 // `troupe ask` and `troupe tell`: any command of its protocol to any actor of a running cluster.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "messages/cluster.hpp"
 
@@ -12,10 +13,14 @@ struct ask_options {
   std::string fields;  ///< JSON object; empty: none
   std::string via;     ///< the node whose console is asked; empty: the first that answers
   bool wait = true;    ///< for what the actor says; false: `tell`
-  bool json = false;   ///< on one line
+  /// Empty, or what the answer must be (wait_condition.hpp), and for how many seconds at most it is asked
+  /// for.
+  std::vector<std::string> until;
+  bool json = false;  ///< on one line
 };
 
-/// Prints what the actor answers, as JSON. Returns 0, 1 if it could not be done, 2 if it makes no sense.
+/// Prints what the actor answers, as JSON. Returns 0, 1 if it could not be done or did not come true in time,
+/// 2 if it makes no sense.
 int ask_actor(const cluster_spec& cluster, const ask_options& options);
 
 /// `troupe ask --schema`: the commands of a kind of actor, or of all, for people or as JSON. Returns 0 or 2.

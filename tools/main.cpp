@@ -34,7 +34,7 @@ using namespace troupe;
 
 void add_cluster_commands(CLI::App& app, job& chosen) {
   struct arguments {
-    std::string file, node;
+    std::string file, node, last_end;
     double clock_offset_ms = 0;
     bool json = false, no_restart = false;
     uint32_t restarts = 0;
@@ -50,13 +50,14 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)");
   up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
   up_command->add_option("--restarts", a->restarts)->group("");  // from the parent
+  up_command->add_option("--last-end", a->last_end)->group("");  // likewise
   up_command->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& cluster) {
         const auto offset = from_ms(a->clock_offset_ms);
         const bool verbose = spdlog::get_level() <= spdlog::level::info;
         return a->node.empty() ? up(cluster, {a->file, offset, a->json, verbose, !a->no_restart})
-                               : serve_node(cluster, {a->node, a->json, offset, a->restarts});
+                               : serve_node(cluster, {a->node, a->json, offset, a->restarts, a->last_end});
       });
     };
   });

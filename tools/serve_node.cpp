@@ -277,7 +277,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                                                           players.office(),
                                                           *door,
                                                           {{role::node, to_actor(players.node_actor())},
-                                                           {role::metrics, to_actor(gauges)}}});
+                                                           {role::metrics, to_actor(gauges)}},
+                                                          options.restarts,
+                                                          options.last_end});
   door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
 
   int exit_code = 0;

@@ -12,6 +12,7 @@ struct serve_options {
   bool json = false;        ///< the ready line as a JSON document
   duration clock_offset{};  ///< for tests: start nodes hours apart
   uint32_t restarts = 0;    ///< how often its parent has started this node again
+  std::string last_end{};   ///< how it ended before the last of them
 };
 
 /// Serves until SIGTERM or SIGINT, then drains. Prints one line on standard output when the cluster serves:

@@ -34,6 +34,7 @@ struct child {
   restart_policy policy{limits};
   time_point start_at = never;  ///< again, after a death
   uint32_t restarts = 0;
+  std::string last_end;  ///< how it ended before the last of them
   bool alive() const { return pid > 0; }
   bool over() const { return !alive() && out < 0 && start_at == never; }
 };
@@ -76,6 +77,7 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
                                  offset,
                                  "--restarts",
                                  std::to_string(c.restarts)};
+  if (c.restarts > 0) words.insert(words.end(), {"--last-end", c.last_end});
   if (options.json) words.push_back("--json");
   if (options.verbose) words.push_back("--verbose");
   std::vector<char*> arguments;
@@ -248,6 +250,7 @@ class family {
       return say(options_.restart ? often + ". When its reason is found, " + by_hand : "; " + by_hand);
     }
     ++c.restarts;
+    c.last_end = how_it_ended(status);
     say(fmt::format("; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)",
                     to_seconds(c.start_at - now), c.policy.recent(), limits.most, to_seconds(limits.within)));
   }

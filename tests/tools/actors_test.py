@@ -59,6 +59,9 @@ class Actors(ClusterTest):
             self.assertEqual(worker["state"], "idle")
             queue = json.loads(run("ask", c.file, "model_queue/mlp", "get_state", "--via", "worker"))
             self.assertEqual(queue["model"], "mlp")
+            run("ask", c.file, "model_queue/mlp", "get_state", "--wait", "queued_requests == 0", "30")
+            run("ask", c.file, "model_queue/mlp", "get_state", "--wait", "queued_requests > 0", "0.3", code=1)
+            self.assertIn("there are: ", run("ask", c.file, "model_queue/mlp", "get_state", "--wait", "queued == 0", code=2))
 
             # A paused queue holds a request, which can be seen and given up.
             run("tell", c.file, "model_queue/mlp", "pause_batching")
@@ -66,9 +69,7 @@ class Actors(ClusterTest):
             answers = []
             client = threading.Thread(target=lambda: answers.append(c.infer("mlp", fixture.body())))
             client.start()
-            held = {"total": 0}
-            while held["total"] == 0:
-                held = json.loads(run("ask", c.file, "model_queue/mlp", "list_requests", '{"limit": 5}'))
+            held = json.loads(run("ask", c.file, "model_queue/mlp", "list_requests", '{"limit": 5}', "--wait", "total > 0"))
             self.assertEqual(held["requests"][0]["state"], "waiting")
             run("ask", c.file, "gateway", '{"cancel_request": {"id": %d}}' % held["requests"][0]["id"])
             client.join(PATIENCE)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 import unittest
@@ -54,6 +55,9 @@ class Faults(ClusterTest):
             self.assert_books_balance(c)
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.metric_of("worker", "troupe_node_restarts_total"), 1)
+            cast = subprocess.run([cluster.PROGRAM, "actors", c.file, "--node", "worker", "--json"], capture_output=True)
+            worker = json.loads(cast.stdout)["nodes"][0]
+            self.assertEqual((worker["restarts"], worker["last_error"]), (1, "was killed by SIGKILL"))
 
     def test_a_worker_that_dies_too_often_stays_down_and_the_others_go_on(self):
         with Cluster(limits=LIMITS) as c:
