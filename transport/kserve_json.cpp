@@ -137,27 +137,32 @@ unsigned json_reader::read_hex4() {
 
 std::string_view json_reader::read_number() {
   peek();
-  const size_t begin = at_;
-  auto here = [&] { return at_ < text_.size() ? text_[at_] : '\0'; };
+  const auto rest = text_.substr(at_);
+  size_t n = 0;  // not at_, so that it stays in a register
+  auto here = [&] { return n < rest.size() ? rest[n] : '\0'; };
   auto digits = [&] {
-    if (!is_digit(here())) fail("a digit");
-    while (is_digit(here())) ++at_;
+    if (!is_digit(here())) {
+      at_ += n;
+      fail("a digit");
+    }
+    while (is_digit(here())) ++n;
   };
-  if (here() == '-') ++at_;
+  if (here() == '-') ++n;
   if (here() == '0')
-    ++at_;
+    ++n;
   else
     digits();
   if (here() == '.') {
-    ++at_;
+    ++n;
     digits();
   }
   if (here() == 'e' || here() == 'E') {
-    ++at_;
-    if (here() == '+' || here() == '-') ++at_;
+    ++n;
+    if (here() == '+' || here() == '-') ++n;
     digits();
   }
-  return text_.substr(begin, at_ - begin);
+  at_ += n;
+  return rest.substr(0, n);
 }
 
 std::string_view json_reader::read_literal() {
@@ -195,15 +200,22 @@ std::string_view json_reader::read_raw() {
 std::string_view json_reader::skip_array() {
   if (peek() != '[') fail("an array");
   const size_t begin = at_;
-  for (size_t open = 0; at_ < text_.size(); ++at_) {
-    const char c = text_[at_];
+  size_t open = 0;
+  for (size_t i = begin; i < text_.size(); ++i) {
+    const char c = text_[i];
+    if (c > '"' && c < '[') continue;  // of numbers: nearly all there is
     if (c == '[') ++open;
-    if (c == ']' && --open == 0) return text_.substr(begin, ++at_ - begin);
+    if (c == ']' && --open == 0) {
+      at_ = i + 1;
+      return text_.substr(begin, at_ - begin);
+    }
     if (c == '"') {
+      at_ = i;
       read_string();
-      --at_;
+      i = at_ - 1;
     }
   }
+  at_ = text_.size();
   fail("the end of an array");
 }
 
