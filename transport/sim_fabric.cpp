@@ -110,7 +110,7 @@ class sim_fabric final : public fabric, private sim_port {
 
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) override {
     if (events_ == nullptr) return done(pull_status::lost);
-    const auto place = pulls_.add({from, 0, process_, offset, into, std::move(done), 16});
+    const auto place = pulls_.add({from, 0, process_, offset, into, std::move(done), 16, false});
     auto& p = pulls_[place];
     if (from != self_) {
       const auto it = peers_.find(from);
@@ -118,7 +118,10 @@ class sim_fabric final : public fabric, private sim_port {
       p.connection = it->second.connection;
       p.process = it->second.process;
     }
-    advance_at(network_.transfer(self_, from, 64), place);
+    auto arrival = network_.transfer(self_, from, 64);
+    p.whole = timeline_.draw() % 4 > 0;
+    if (p.whole) arrival += network_.transfer(from, self_, into.size() + 64) - timeline_.now();
+    advance_at(arrival, place);
   }
 
   void post(std::function<void()> job) override { run(std::move(job)); }
@@ -140,6 +143,7 @@ class sim_fabric final : public fabric, private sim_port {
     std::span<std::byte> into;
     pull_done done;
     size_t next;  ///< what lies before it, but for the first 16 bytes, is copied
+    bool whole;   ///< all bytes are copied at once, when they arrive: one event instead of three
   };
 
   /// The pulls under way. Their places are used again: an event then holds two words, and allocates nothing.
@@ -227,7 +231,7 @@ class sim_fabric final : public fabric, private sim_port {
     });
   }
 
-  /// The bytes between the ends, now and then in two pieces with time between them, then the ends.
+  /// All at once, or in three pieces with time between them: those between the ends in two, then the ends.
   void advance(uint32_t place) {
     auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
@@ -249,17 +253,20 @@ class sim_fabric final : public fabric, private sim_port {
       return turn([&] { pulls_.end(place, pull_status::refused); });
     const auto* from = bytes.data() + p->offset;
     const size_t middle_end = n > 32 ? n - 16 : 16;
-    if (p->next < middle_end) {
+    if (p->whole) {
+      std::memcpy(p->into.data(), from, n);
+    } else if (p->next < middle_end) {
       const size_t left = middle_end - p->next;
-      const auto chance = timeline_.draw();
-      const size_t piece = p->next == 16 && chance % 4 == 0 ? (chance >> 2) % (left + 1) : left;
+      const size_t piece = p->next == 16 ? timeline_.draw() % (left + 1) : left;
       std::memcpy(p->into.data() + p->next, from + p->next, piece);
       p->next += piece;
       return advance_at(network_.transfer(p->from, self_, piece + 64), place);
     }
-    const size_t end = std::min<size_t>(16, n);
-    std::memcpy(p->into.data(), from, end);
-    std::memcpy(p->into.data() + n - end, from + n - end, end);
+    if (!p->whole) {
+      const size_t end = std::min<size_t>(16, n);
+      std::memcpy(p->into.data(), from, end);
+      std::memcpy(p->into.data() + n - end, from + n - end, end);
+    }
     ++stats_.pulls;
     stats_.bytes_pulled += n;
     turn([&] { pulls_.end(place, pull_status::ok); });
