@@ -51,7 +51,7 @@ void gateway::accept(request& r, time_point now) {
     return refuse(drop_reason::quota, asked.retry_after);
   f.counted = true;
   models_[r.model.value].next.requests.push_back(r);
-  expect_by(r.deadline + options_.timeout, r.id);
+  expiries_.add(r.deadline + options_.timeout, r.id);
   flights_.add(r.id, std::move(f));
 }
 
@@ -87,7 +87,7 @@ void gateway::tell_idle() {
   });
 }
 
-time_point gateway::next_wakeup() const { return expiries_.empty() ? never : expiries_.front().at; }
+time_point gateway::next_wakeup() const { return expiries_.next(); }
 
 void gateway::on_drops(const drops& d, time_point now) {
   for (const auto& dropped : d.requests) {
@@ -177,10 +177,9 @@ void gateway::on_gone(request_id id, time_point now) {
 
 void gateway::expire(time_point now) {
   if (planted(bug::no_expiry)) expiries_.clear();
-  while (!expiries_.empty() && expiries_.front().at <= now) {
-    const auto id = expiries_.front().id;
-    std::pop_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
-    expiries_.pop_back();
+  const auto waits = [this](request_id id) { return flights_.contains(id) || late_inputs_.contains(id); };
+  while (const auto due = expiries_.pop(now, waits)) {
+    const auto id = *due;
     if (!flights_.contains(id)) {
       forget_input(id);
       continue;
@@ -191,14 +190,9 @@ void gateway::expire(time_point now) {
       late_pulls_.emplace(id.value, std::move(f));
     else if (f.asked.input) {
       late_inputs_.emplace(id, f.asked.input);
-      expect_by(now + options_.timeout, id);
+      expiries_.add(now + options_.timeout, id);
     }
   }
-}
-
-void gateway::expect_by(time_point at, request_id id) {
-  expiries_.push_back({at, id});
-  std::push_heap(expiries_.begin(), expiries_.end(), std::greater<>{});
 }
 
 void gateway::on_node_down(const node_down& d, time_point now) {

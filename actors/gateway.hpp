@@ -12,6 +12,7 @@
 #include "actors/shell.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
+#include "policies/expiries.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
 #include "policies/ring.hpp"
@@ -97,11 +98,6 @@ class gateway final : public shell {
     bool counted = false;  // against its tenant's quota
     time_point accepted_at = never, completed_at = never;
   };
-  struct expiry {
-    time_point at;
-    request_id id;
-    bool operator>(const expiry& o) const { return at != o.at ? at > o.at : id > o.id; }
-  };
 
   void accept(request& r, time_point now);
   void on_drops(const drops& d, time_point now);
@@ -125,7 +121,6 @@ class gateway final : public shell {
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);
   void give_back(const region_ref& region);
-  void expect_by(time_point at, request_id id);
 
   options options_;
   memory_port& memory_;
@@ -140,7 +135,7 @@ class gateway final : public shell {
   std::unordered_map<request_id, region_ref>
       late_inputs_;  // fate known, but a worker may still read the input; until an answer or an expiry
   std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer
-  std::vector<expiry> expiries_;                       // heap, earliest first
+  expiries expiries_;                                  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording

@@ -139,7 +139,7 @@ class scheduled_host final : public caf::event_based_actor {
     return {[this](delivery& d) {
               if (watch_)
                 for (const auto& e : d.messages) watch_(e);
-              if (inbox_.empty())
+              if (inbox_.empty() && inbox_.capacity() < d.messages.size())
                 inbox_.swap(d.messages);
               else
                 inbox_.insert(inbox_.end(), std::make_move_iterator(d.messages.begin()),

@@ -45,9 +45,9 @@ std::shared_ptr<sim_memory::pool> sim_memory::add(uint64_t process, size_t bytes
   return pools_[process] = std::make_shared<pool>(bytes);
 }
 
-std::shared_ptr<sim_memory::pool> sim_memory::find(uint64_t process) const {
+const sim_memory::pool* sim_memory::find(uint64_t process) const {
   const auto it = pools_.find(process);
-  return it == pools_.end() ? nullptr : it->second;
+  return it == pools_.end() ? nullptr : it->second.get();
 }
 
 class sim_fabric final : public fabric, private sim_port {
@@ -236,11 +236,11 @@ class sim_fabric final : public fabric, private sim_port {
     auto* const p = &pulls_[place];
     if (network_.stalled(self_, p->from))
       return network_.when_passing(self_, p->from, self_, [this, place] { advance(place); });
-    const auto source = p->from == self_ ? pool_ : memory_.find(p->process);
+    const auto* source = p->from == self_ ? pool_.get() : memory_.find(p->process);
     const auto it = peers_.find(p->from);
     const bool connected = p->from == self_ || (it != peers_.end() &&
                                                 it->second.connection == p->connection && !it->second.broken);
-    if (!connected || !source) {
+    if (!connected || source == nullptr) {
       // A reader learns of a loss as late as everybody else.
       timeline_.at(timeline_.now() + duration{static_cast<int64_t>(timeline_.draw() % 5'000'000)},
                    sim_event::pull, self_,

@@ -30,7 +30,7 @@ class sim_memory {
   /// Of a new process.
   std::shared_ptr<pool> add(uint64_t process, size_t bytes);
   /// Null once it is forgotten.
-  std::shared_ptr<pool> find(uint64_t process) const;
+  const pool* find(uint64_t process) const;
   void forget(uint64_t process) { pools_.erase(process); }
 
  private:

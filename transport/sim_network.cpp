@@ -60,18 +60,21 @@ void sim_network::send(node_id from, node_id to, sim_lane lane, uint64_t connect
   auto& c = of(from, to, lane);
   c.last_arrival = t = std::max(t, c.last_arrival);
   c.in_flight.push_back({t, connection, std::move(bytes)});
-  timeline_.at(t, sim_event::network, to, [this, from, to, lane] { arrive(from, to, lane); });
+  // Two words: a third would be allocated.
+  timeline_.at(t, sim_event::network, to, [this, which = index_of(from, to, lane)] { arrive(which); });
 }
 
-void sim_network::arrive(node_id from, node_id to, sim_lane lane) {
-  auto& c = of(from, to, lane);
+void sim_network::arrive(size_t which) {
+  const node_id from{static_cast<uint32_t>(which / 2 / nodes_)},
+      to{static_cast<uint32_t>(which / 2 % nodes_)};
+  auto& c = channels_[which];
   if (between(from, to).stalls > 0) return;  // the end of the stall looks again
   std::vector<sim_packet> arrived;
   while (!c.in_flight.empty() && c.in_flight.front().arrival <= timeline_.now()) {
     arrived.push_back(std::move(c.in_flight.front()));
     c.in_flight.pop_front();
   }
-  auto* port = ports_[to.value][static_cast<size_t>(lane)];
+  auto* port = ports_[to.value][which % 2];
   if (port != nullptr && !arrived.empty()) port->receive(from, arrived);
 }
 
@@ -95,7 +98,7 @@ void sim_network::end_stall(node_id a, node_id b) {
     for (const auto lane : {sim_lane::data, sim_lane::control})
       timeline_.at(
           timeline_.now() + (lane == sim_lane::control ? jitter(options_.control_jitter) : duration{}),
-          sim_event::network, to, [this, f = from, t = to, lane] { arrive(f, t, lane); });
+          sim_event::network, to, [this, which = index_of(from, to, lane)] { arrive(which); });
   for (auto& [owner, action] : p.waiting)
     timeline_.at(timeline_.now(), sim_event::pull, owner, std::move(action));
   p.waiting.clear();

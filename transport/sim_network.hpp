@@ -105,11 +105,13 @@ class sim_network {
 
   pair& between(node_id a, node_id b) { return pairs_[std::min(a, b).value * nodes_ + std::max(a, b).value]; }
   const pair& between(node_id a, node_id b) const { return const_cast<sim_network*>(this)->between(a, b); }
-  channel& of(node_id from, node_id to, sim_lane lane) {
-    return channels_[(from.value * nodes_ + to.value) * 2 + static_cast<size_t>(lane)];
+  size_t index_of(node_id from, node_id to, sim_lane lane) const {
+    return (from.value * nodes_ + to.value) * 2 + static_cast<size_t>(lane);
   }
+  channel& of(node_id from, node_id to, sim_lane lane) { return channels_[index_of(from, to, lane)]; }
   duration jitter(duration up_to);
-  void arrive(node_id from, node_id to, sim_lane lane);
+  /// On the channel with this index.
+  void arrive(size_t which);
   void lose_suffix(channel& c);
 
   sim_timeline& timeline_;

@@ -39,8 +39,10 @@ class order_book {
     if (mine == slots_.end()) return nullptr;
     for (const auto& o : mine->second) {
       if (o.model != model) continue;
+      auto rest = o.inputs.begin();  // a batch keeps the order of its requests
       const bool all = std::all_of(inputs.begin(), inputs.end(), [&](uint64_t hash) {
-        return std::find(o.inputs.begin(), o.inputs.end(), hash) != o.inputs.end();
+        rest = std::find(rest, o.inputs.end(), hash);
+        return rest != o.inputs.end();
       });
       if (all && (found == nullptr || o.start_by > found->start_by)) found = &o;
     }

@@ -101,21 +101,22 @@ void process::receive(node_id, std::span<sim_packet> packets) {
 
 void process::wake(const caf::actor& who, time_point due) {
   auto& a = alarms_[who.id()];
-  if (!a.who) a.who = who;
+  if (!a.who) a = {this, who};
   a.due = due;
   if (due < a.scheduled) schedule(a, due);
 }
 
 void process::schedule(alarm& a, time_point t) {
   a.scheduled = t;
-  world_.time.at_local(t, sim_event::wake, self_, [this, &a, t] {
+  // Two words: a third would be allocated.
+  world_.time.at_local(t, sim_event::wake, self_, [&a, t] {
     if (a.scheduled != t) return;
     a.scheduled = never;
-    if (a.due <= world_.clock.now()) {
+    if (a.due <= a.owner->world_.clock.now()) {
       a.due = never;
       caf::anon_send(a.who, wake_atom_v);
     } else if (a.due != never) {
-      schedule(a, a.due);
+      a.owner->schedule(a, a.due);
     }
   });
 }

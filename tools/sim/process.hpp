@@ -48,6 +48,7 @@ class process final : private control_lane, private sim_port, private model_load
 
  private:
   struct alarm {
+    process* owner = nullptr;
     caf::actor who;
     time_point due = never;
     time_point scheduled = never;  ///< what is on the time line, `due` or earlier

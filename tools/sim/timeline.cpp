@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace troupe::sim {
+namespace {
+
+/// True time is never negative.
+unsigned __int128 key_of(duration at, uint64_t order) {
+  return static_cast<unsigned __int128>(at.count()) << 64 | order;
+}
+
+}  // namespace
 
 void timeline::at(duration t, sim_event kind, node_id owner, std::function<void()> action) {
   const auto& n = nodes_[owner.value];
@@ -27,19 +35,18 @@ void timeline::push(duration t, sim_event kind, job j) {
     free_jobs_.pop_back();
     jobs_[place] = std::move(j);
   }
-  queue_.push_back({std::max(t, now_), (uint64_t{static_cast<uint8_t>(kind)} << 56) | ++sequence_, place});
-  std::push_heap(queue_.begin(), queue_.end(), std::greater<>{});
+  const auto order = (uint64_t{static_cast<uint8_t>(kind)} << 56) | ++sequence_;
+  queue_.push({key_of(std::max(t, now_), order), place});
 }
 
 bool timeline::step(duration until) {
-  if (queue_.empty() || queue_.front().at > until) {
+  if (queue_.empty() || queue_.top().at() > until) {
     now_ = std::max(now_, until);
     return false;
   }
-  std::pop_heap(queue_.begin(), queue_.end(), std::greater<>{});
-  const auto e = queue_.back();
-  queue_.pop_back();
-  now_ = e.at;
+  const auto e = queue_.top();
+  queue_.pop();
+  now_ = e.at();
   run(e);
   return true;
 }
@@ -77,11 +84,7 @@ void timeline::end_process(node_id id) {
 void timeline::thaw(node_id id) {
   auto& n = nodes_[id.value];
   if (--n.frozen > 0) return;
-  for (auto e : n.waiting) {
-    e.at = now_;
-    queue_.push_back(e);
-    std::push_heap(queue_.begin(), queue_.end(), std::greater<>{});
-  }
+  for (const auto& e : n.waiting) queue_.push({key_of(now_, static_cast<uint64_t>(e.key)), e.place});
   n.waiting.clear();
 }
 

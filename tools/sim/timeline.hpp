@@ -1,5 +1,6 @@
 // The time line of a simulated cluster: one queue of events for all nodes.
 #pragma once
+#include <boost/heap/d_ary_heap.hpp>
 #include <functional>
 #include <vector>
 
@@ -47,10 +48,10 @@ class timeline final : public sim_timeline {
     uint32_t process = 0;  ///< which of the owner's
   };
   struct entry {
-    duration at;
-    uint64_t order;  ///< kind, then sequence
-    uint32_t place;  ///< of its job
-    bool operator>(const entry& o) const { return at != o.at ? at > o.at : order > o.order; }
+    unsigned __int128 key;  ///< time, kind, sequence, from the upper bits on: one comparison
+    uint32_t place;         ///< of its job
+    duration at() const { return duration{static_cast<int64_t>(key >> 64)}; }
+    bool operator>(const entry& o) const { return key > o.key; }
   };
   struct node_state {
     const sim_clock* time = nullptr;
@@ -68,7 +69,7 @@ class timeline final : public sim_timeline {
   std::vector<node_state> nodes_;
   duration now_{};
   uint64_t sequence_ = 0, steps_ = 0;
-  std::vector<entry> queue_;  ///< heap, earliest first
+  boost::heap::d_ary_heap<entry, boost::heap::arity<4>, boost::heap::compare<std::greater<>>> queue_;
   std::vector<job> jobs_;
   std::vector<uint32_t> free_jobs_;
 };
