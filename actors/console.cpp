@@ -8,6 +8,7 @@
 #include "messages/command_schema.hpp"
 #include "messages/near.hpp"
 #include "messages/obey.hpp"
+#include "messages/parse_json.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -83,7 +84,7 @@ void console::to_deployer(const command& c, uint64_t number) {
 }
 
 std::variant<console::order, std::string> console::read_order(const command& c) const {
-  const auto j = nlohmann::json::parse(c.argument, nullptr, false);
+  const auto j = parse_json(c.argument);
   const auto text = [&](const char* key) {
     return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
   };

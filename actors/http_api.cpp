@@ -6,6 +6,7 @@
 #include "actors/kserve_documents.hpp"
 #include "actors/request_timing.hpp"
 #include "messages/version.hpp"
+#include "transport/kserve_repository.hpp"
 
 namespace troupe {
 namespace {
@@ -237,16 +238,10 @@ void http_api::list(uint32_t tenant, http_reply reply) const {
 }
 
 void http_api::index(const http_request& request, http_reply reply) const {
-  bool ready_only = false;
-  if (!request.body.empty()) {
-    constexpr size_t longest = 4096;  // a document takes many times the memory of its text
-    const auto asked = request.body.size() > longest ? nlohmann::json()
-                                                     : nlohmann::json::parse(request.body, nullptr, false);
-    if (!asked.is_object() || !asked.value("ready", nlohmann::json(false)).is_boolean())
-      return reply.send(http_error_response(400, R"(the body must be empty, {} or {"ready": true})"));
-    ready_only = asked.value("ready", false);
-  }
-  reply.send({.headers = {}, .body = format_repository_index(parts_.cast.models().all(), ready_only)});
+  const auto ready_only = parse_repository_index(request.body);
+  if (!ready_only)
+    return reply.send(http_error_response(ready_only.error().status, ready_only.error().message));
+  reply.send({.headers = {}, .body = format_repository_index(parts_.cast.models().all(), *ready_only)});
 }
 
 void http_api::tell_statistics(const std::vector<catalog::view>& models, http_reply reply) const {

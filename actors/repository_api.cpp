@@ -1,11 +1,14 @@
 #include "actors/repository_api.hpp"
 
 #include <caf/all.hpp>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "transport/kserve_repository.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr long most_readers = 16;  // definitions that are being read: a thread each
 
 http_response response_to(const change_reply& r) {
   if (!r.ok) return http_error_response(400, r.detail);
@@ -15,51 +18,12 @@ http_response response_to(const change_reply& r) {
   return done;
 }
 
-}  // namespace
-
-void repository_api::add_to(http_router& router) {
-  router.add("POST", "/v2/repository/models/{model}/load",
-             [this](http_request request, const path_parameters& at, http_reply reply) {
-               load(request, at["model"], std::move(reply));
-             });
-  router.add("POST", "/v2/repository/models/{model}/unload",
-             [this](http_request, const path_parameters& at, http_reply reply) {
-               unload(at["model"], std::move(reply));
-             });
-}
-
-void repository_api::load(const http_request& request, const std::string& model, http_reply reply) {
-  const auto body = nlohmann::json::parse(request.body.empty() ? "{}" : request.body, nullptr, false);
-  if (!body.is_object()) return reply.send(http_error_response(400, "the body is no JSON object"));
-  const auto parameters = body.value("parameters", nlohmann::json::object());
-  if (!parameters.is_object()) return reply.send(http_error_response(400, "parameters: must be an object"));
-  for (const auto& [key, value] : parameters.items())
-    if (key != "config")
-      return reply.send(http_error_response(
-          400,
-          "parameters." + key + ": only config is known; models are loaded from the server's own files"));
-  // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
-  const auto seen = [&served = parts_.served, model] { return served(model); };
-  const auto config = parameters.find("config");
-  if (config == parameters.end()) return ask(redeploy{0, model, parts_.patience}, seen, std::move(reply));
-  if (!config->is_string())
-    return reply.send(http_error_response(400, "parameters.config: must be JSON, as text"));
-  auto read = parts_.read_config(model, config->get<std::string>());
-  if (!read.problem.empty())
-    return reply.send(http_error_response(400, "parameters.config: " + read.problem));
-  ask(deploy{0, std::move(read.definition), parts_.patience}, seen, std::move(reply));
-}
-
-void repository_api::unload(const std::string& model, http_reply reply) {
-  const auto seen = [] { return true; };
-  ask(undeploy{0, model, parts_.patience}, seen, std::move(reply));
-}
-
+/// Answers when the change is done everywhere and `seen` here.
 template <class Change>
-void repository_api::ask(Change c, std::function<bool()> seen, http_reply reply) {
+void ask(const repository_api::parts& parts, Change c, std::function<bool()> seen, http_reply reply) {
   auto shared = std::make_shared<http_reply>(std::move(reply));
-  parts_.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts_.deployments,
-                       patience = parts_.patience](caf::event_based_actor* self) {
+  parts.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts.deployments,
+                      patience = parts.patience](caf::event_based_actor* self) {
     self->request(to, patience + 10s, c)
         .then(
             [self, shared, seen](change_reply r) {
@@ -78,6 +42,46 @@ void repository_api::ask(Change c, std::function<bool()> seen, http_reply reply)
               shared->send(http_error_response(503, "the scheduler does not answer; try again"));
             });
   });
+}
+
+}  // namespace
+
+void repository_api::add_to(http_router& router) {
+  router.add("POST", "/v2/repository/models/{model}/load",
+             [this](http_request request, const path_parameters& at, http_reply reply) {
+               load(request, at["model"], std::move(reply));
+             });
+  router.add("POST", "/v2/repository/models/{model}/unload",
+             [this](http_request, const path_parameters& at, http_reply reply) {
+               unload(at["model"], std::move(reply));
+             });
+}
+
+void repository_api::load(const http_request& request, const std::string& model, http_reply reply) {
+  auto asked = parse_repository_load(request.body);
+  if (!asked) return reply.send(http_error_response(asked.error().status, asked.error().message));
+  // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
+  auto seen = [&served = parts_.served, model] { return served(model); };
+  if (!asked->config) return ask(parts_, redeploy{0, model, parts_.patience}, seen, std::move(reply));
+  if (readers_.use_count() > most_readers) {
+    auto busy = http_error_response(503, "other definitions are being read; try again");
+    busy.headers.add("Retry-After", "1");
+    return reply.send(std::move(busy));
+  }
+  // It names files, and weights are large: nothing that the thread of the connections could wait for.
+  auto shared = std::make_shared<http_reply>(std::move(reply));
+  parts_.system.spawn<caf::detached>([parts = parts_, model, config = std::move(*asked->config), seen, shared,
+                                      place = readers_](caf::event_based_actor*) {
+    auto read = parts.read_config(model, config);
+    if (!read.problem.empty())
+      return shared->send(http_error_response(400, "parameters.config: " + read.problem));
+    ask(parts, deploy{0, std::move(read.definition), parts.patience}, seen, std::move(*shared));
+  });
+}
+
+void repository_api::unload(const std::string& model, http_reply reply) {
+  ask(
+      parts_, undeploy{0, model, parts_.patience}, [] { return true; }, std::move(reply));
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #pragma once
 #include <caf/fwd.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "actors/caf_types.hpp"
@@ -21,7 +22,7 @@ class repository_api {
   struct parts {
     caf::actor_system& system;
     deployer_protocol deployments;
-    /// `json`: the keys of a [[model]] table, for the model of this name.
+    /// `json`: the keys of a [[model]] table, for the model of this name. From any thread, several at once.
     std::function<reading(const std::string& name, const std::string& json)> read_config;
     std::function<bool(const std::string& name)> served;  ///< by a worker, as far as this gateway knows
     duration patience = 50s;                              ///< for a change to be done everywhere
@@ -34,11 +35,9 @@ class repository_api {
  private:
   void load(const http_request& request, const std::string& model, http_reply reply);
   void unload(const std::string& model, http_reply reply);
-  /// Answers when the change is done everywhere and `seen` here.
-  template <class Change>
-  void ask(Change c, std::function<bool()> seen, http_reply reply);
 
   parts parts_;
+  const std::shared_ptr<int> readers_ = std::make_shared<int>();  // shared with those who read a definition
 };
 
 }  // namespace troupe

@@ -121,7 +121,7 @@ class csv_reader {
 }  // namespace
 
 profile_reading read_profiles(const std::filesystem::path& file) {
-  const auto text = read_text_file(file);
+  const auto text = read_text_file(file, pipes::refused);
   if (!text.error.empty()) return {{}, {about_file(file.string(), text.error)}};
   return read_profile_text(text.content, file.string());
 }

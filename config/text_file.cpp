@@ -12,11 +12,13 @@ namespace {
 
 /// Hands the file to `sink` piece by piece. The error, or nothing.
 template <class Sink>
-std::string read_pieces(const std::filesystem::path& file, Sink sink) {
+std::string read_pieces(const std::filesystem::path& file, pipes may_be, Sink sink) {
   std::error_code ignored;
   const auto type = std::filesystem::status(file, ignored).type();
   if (type == std::filesystem::file_type::directory) return "cannot be read: it is a directory";
   if (type == std::filesystem::file_type::character) return "cannot be read: it is a device";
+  if (type == std::filesystem::file_type::fifo && may_be == pipes::refused)
+    return "cannot be read: it is a pipe";
   errno = 0;
   std::ifstream in{file, std::ios::binary};
   if (!in) return std::string{"cannot be read: "} + std::strerror(errno ? errno : EIO);
@@ -31,10 +33,10 @@ std::string read_pieces(const std::filesystem::path& file, Sink sink) {
 
 }  // namespace
 
-text_file read_text_file(const std::filesystem::path& file) {
+text_file read_text_file(const std::filesystem::path& file, pipes may_be) {
   constexpr size_t most = 64 << 20;
   text_file out;
-  out.error = read_pieces(file, [&](std::string_view piece) -> std::string {
+  out.error = read_pieces(file, may_be, [&](std::string_view piece) -> std::string {
     if (out.content.size() + piece.size() > most) return "cannot be read: it is larger than 64 MiB";
     out.content += piece;
     return {};
@@ -45,7 +47,7 @@ text_file read_text_file(const std::filesystem::path& file) {
 text_file fingerprint_of(const std::filesystem::path& file) {
   fingerprint print;
   text_file out;
-  out.error = read_pieces(file, [&](std::string_view piece) -> std::string {
+  out.error = read_pieces(file, pipes::refused, [&](std::string_view piece) -> std::string {
     print.add(piece);
     return {};
   });

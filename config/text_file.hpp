@@ -9,10 +9,14 @@ struct text_file {
   std::string error;  ///< "cannot be read: No such file or directory"; empty: it was read
 };
 
-/// The whole file. Directories, devices and files beyond 64 MiB are refused.
-text_file read_text_file(const std::filesystem::path& file);
+/// A pipe, as a shell's `<(command)`, keeps its reader waiting for its writer: not for files that strangers
+/// may name.
+enum class pipes { allowed, refused };
 
-/// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large.
+/// The whole file. Directories, devices and files beyond 64 MiB are refused.
+text_file read_text_file(const std::filesystem::path& file, pipes may_be = pipes::allowed);
+
+/// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large. No pipes.
 text_file fingerprint_of(const std::filesystem::path& file);
 
 }  // namespace troupe

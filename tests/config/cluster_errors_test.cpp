@@ -1,4 +1,9 @@
 // A gallery of bad cluster files: what was changed in a good one, and all that is said about it.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "tests/config/cluster_text.hpp"
 
 using namespace troupe;
@@ -183,6 +188,18 @@ TEST_CASE("an empty file says what a cluster consists of") {
 cluster.toml:1:1: node: is missing; describe each process of the cluster in a [[node]] section
 cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section
 )");
+}
+
+TEST_CASE("weights and profiles are no pipes: nobody waits for who may never write") {
+  const auto pipe = std::filesystem::temp_directory_path() / ("troupe_pipe_" + std::to_string(getpid()));
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& key :
+       {"source = \"" + pipe.string() + "\"", "profile = { file = \"" + pipe.string() + "\" }"}) {
+    auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", key);
+    if (key.starts_with("source")) text += "profile = { alpha_ms = 1, beta_ms = 5 }\n";
+    CHECK(listed(read(text).problems).find("cannot be read: it is a pipe") != std::string::npos);
+  }
+  std::filesystem::remove(pipe);
 }
 
 TEST_CASE("a file that cannot be read is one problem") {

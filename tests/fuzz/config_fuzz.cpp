@@ -1,8 +1,10 @@
 // Any text is a cluster file or gets problems; what is accepted can be dumped and means the same again. The
-// rest of the input, after a NUL, is read as a workload of an example cluster.
+// rest of the input, after a NUL, is read as a workload of an example cluster, all of it as the JSON of a
+// model.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
 #include <string_view>
 
 #include "config/cluster_file.hpp"
@@ -45,9 +47,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = read_cluster_text(to_toml(cluster.effective), "dump.toml", "/elsewhere");
     require(again.ok() && again.spec.hash == cluster.spec.hash);
   }
+  static const auto known = read_cluster_text(example, "example.toml", "/nowhere");
+  require(known.ok());
+  try {
+    read_model_text(model_text_of_json(input, "m"), "fuzz.json", known.spec, "/nowhere", "/nowhere");
+  } catch (const std::runtime_error&) {
+  }
   if (cut != std::string_view::npos) {
-    static const auto known = read_cluster_text(example, "example.toml", "/nowhere");
-    require(known.ok());
     const auto workload = read_workload_text(input.substr(cut + 1), "fuzz.toml", known.spec);
     require(!workload.ok() || workload.spec.models.size() == known.spec.models.size());
   }

@@ -1,12 +1,13 @@
 // What parse_infer and write_inputs take is JSON with binary data behind it, and what comes out of
 // format_infer reads back as the same bytes. The first byte of the input chooses the model, the next two how
-// long the JSON is.
+// long the JSON is. What the model repository takes is read from the same text.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "transport/kserve_repository.hpp"
 #include "transport/kserve_v2.hpp"
 
 namespace {
@@ -55,6 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size < 3) return 0;
   const auto& model = models[bytes[0] % std::size(models)];
   const std::string_view all(reinterpret_cast<const char*>(bytes) + 3, size - 3);
+  (void)parse_repository_load(all);
+  (void)parse_repository_index(all);
   const auto json_bytes = std::to_string(bytes[1] + 256 * bytes[2]);
   const auto body =
       split_infer_body(all, json_bytes == "0" ? std::nullopt : std::optional<std::string_view>(json_bytes));

@@ -152,11 +152,14 @@ class Drain(ClusterTest):
 
 class Repository(ClusterTest):
     def post(self, c, model, verb, body=None):
+        return self.post_text(c, model, verb, json.dumps(body or {}))
+
+    def post_text(self, c, model, verb, body):
         import contextlib
         import http.client
         connection = http.client.HTTPConnection("127.0.0.1", c.http_port, timeout=PATIENCE)
         with contextlib.closing(connection):
-            connection.request("POST", f"/v2/repository/models/{model}/{verb}", json.dumps(body or {}))
+            connection.request("POST", f"/v2/repository/models/{model}/{verb}", body)
             response = connection.getresponse()
             return response.status, json.loads(response.read())
 
@@ -187,6 +190,13 @@ class Repository(ClusterTest):
                 self.assertLessEqual(encoder.distance(answer), 1e-4)
                 self.assertEqual(self.post(c, "encoder", "unload")[0], 200)
                 self.assertEqual(c.infer("encoder", encoder.body())[0], 404)
+            with self.subTest("bodies that are deep, large, or name a pipe harm nobody"):
+                os.mkfifo(allowed / "pipe.onnx")
+                self.assertIn("it is a pipe", self.post(c, "x", "load", config("pipe.onnx"))[1]["error"])
+                for body, status in (('{"parameters":' + "[" * 60_000, 400), ('{"parameters":' + "[" * 4_000_000, 413),
+                                     (json.dumps({"parameters": {"config": '{"a":' * 5_000 + "1" + "}" * 5_000}}), 400)):
+                    self.assertEqual(self.post_text(c, "x", "load", body)[0], status)
+                self.assertEqual(c.infer("mlp", Fixture("mlp").body(1))[0], 200)
             self.assertEqual(self.post(c, "nobody", "unload")[0], 400)
             self.assertEqual(self.post(c, "mlp", "unload")[0], 200)
             self.assertEqual(self.post(c, "mlp", "load")[0], 200)

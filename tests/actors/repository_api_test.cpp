@@ -1,0 +1,98 @@
+#include "actors/repository_api.hpp"
+
+#include <caf/all.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "tests/actors/actor_world.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// An answer that somebody waits for.
+struct kept_answer final : http_exchange {
+  void respond(http_response r) override {
+    status = static_cast<int>(r.status);
+    body = r.body;
+    done = true;
+  }
+  void on_cancel(std::function<void()>) override {}
+  int status = 0;
+  std::string body;
+  std::atomic<bool> done{false};
+};
+
+/// A repository whose files are as slow as the test wants.
+struct slow_repository {
+  slow_repository()
+      : api({world.system(),
+             {},
+             [this](const std::string&, const std::string& json) {
+               ++reading;
+               std::unique_lock lock(mutex);
+               changed.wait_for(lock, std::chrono::seconds(20), [this] { return readable; });
+               return repository_api::reading{"", "cannot read " + json};
+             },
+             [](const std::string&) { return false; }}) {
+    api.add_to(router);
+  }
+  std::shared_ptr<kept_answer> load(const std::string& body) {
+    auto answer = std::make_shared<kept_answer>();
+    http_request r;
+    r.method = "POST";
+    r.path = "/v2/repository/models/m/load";
+    r.body = body;
+    router.handle(std::move(r), http_reply(answer));
+    return answer;
+  }
+  void let_read() {
+    std::lock_guard lock(mutex);
+    readable = true;
+    changed.notify_all();
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool readable = false;
+  std::atomic<int> reading{0};
+  actor_world world;
+  repository_api api;
+  http_router router;
+};
+
+constexpr const char* definition = R"({"parameters": {"config": "X"}})";
+
+}  // namespace
+
+TEST_CASE("repository: whoever waits for a definition's files, it is not the caller, and only so many do") {
+  slow_repository r;
+  std::vector<std::shared_ptr<kept_answer>> first;
+  for (int i = 0; i < 16; ++i) first.push_back(r.load(definition));
+  CHECK_FALSE(first[0]->done);
+  const auto beyond = r.load(definition);
+  REQUIRE(beyond->done);
+  CHECK(beyond->status == 503);
+  REQUIRE(eventually([&] { return r.reading == 16; }));
+  r.let_read();
+  for (const auto& a : first) {
+    REQUIRE(eventually([&] { return a->done.load(); }));
+    CHECK(a->status == 400);
+    CHECK(a->body.find("parameters.config: cannot read X") != std::string::npos);
+  }
+  REQUIRE(eventually([&] {  // then others may
+    const auto next = r.load(definition);
+    return eventually([&] { return next->done.load(); }) && next->status == 400;
+  }));
+}
+
+TEST_CASE("repository: a body that is no load is answered at once") {
+  slow_repository r;
+  const auto deep = r.load(R"({"parameters":)" + std::string(60'000, '['));
+  REQUIRE(deep->done);
+  CHECK(deep->status == 400);
+  const auto large = r.load(std::string(4'000'000, '['));
+  REQUIRE(large->done);
+  CHECK(large->status == 413);
+}
