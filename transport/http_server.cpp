@@ -117,6 +117,9 @@ net::awaitable<void> http_server::state::accept() {
       co_await pause.async_wait(net::redirect_error(net::use_awaitable, ec));
       continue;
     }
+    // Who is told why it is refused holds a descriptor until it has read that: so many at once and no more.
+    constexpr size_t most_refusals = 64;
+    if (shared.connections >= shared.options.max_connections + most_refusals) continue;
     ++shared.connections;
     net::post(loop.context, [this, &loop, s = std::move(socket)]() mutable { welcome(loop, std::move(s)); });
   }

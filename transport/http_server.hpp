@@ -33,7 +33,7 @@ struct http_server_options {
   uint16_t port = 0;               ///< 0: any free one
   uint32_t threads = 1;
   std::string port_setting = {};         ///< where the port was chosen, for messages: "http_port of node 'a'"
-  uint32_t max_connections = 16384;      ///< beyond: 503 and closed
+  uint32_t max_connections = 16384;      ///< 64 more are told 503; then closed at once
   uint32_t max_header_bytes = 32 << 10;  ///< beyond: 431
   uint64_t max_body_bytes = 64 << 20;    ///< of a request; beyond: 413
   /// Of all requests being read (body_budget.hpp); beyond: 503. And of all answers that clients are slow to

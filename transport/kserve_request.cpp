@@ -10,6 +10,7 @@ namespace {
 
 using namespace kserve;
 
+constexpr size_t longest_id = 1 << 10;  // it waits with its request, and comes back
 constexpr std::string_view use_binary = "send it as binary data (parameters.binary_data_size)";
 constexpr std::string_view want_binary = "ask for binary data (parameters.binary_data)";
 
@@ -144,6 +145,8 @@ class request_reader {
       if (key == "id") {
         keys.once(id, key);
         request_.id = in_.read_string();
+        if (request_.id.size() > longest_id)
+          refuse("id has {} bytes; it may have {}", request_.id.size(), longest_id);
       } else if (key == "parameters") {
         keys.once(parameters, key);
         read_parameters();

@@ -43,11 +43,16 @@ tls_doorkeeper::~tls_doorkeeper() {
 }
 
 void tls_doorkeeper::greet(int socket, welcome done) {
+  bool room;
   {
     std::lock_guard lock(mutex_);
-    arrivals_.emplace_back(socket, std::move(done));
+    room = arrivals_.size() < 4 * options_.most;
+    if (room) arrivals_.emplace_back(socket, std::move(done));
   }
-  eventfd_write(wake_, 1);
+  if (!room)
+    close(socket);
+  else
+    eventfd_write(wake_, 1);
 }
 
 void tls_doorkeeper::run() {
@@ -85,14 +90,21 @@ void tls_doorkeeper::take_arrivals() {
     fresh.swap(arrivals_);
   }
   for (auto& [socket, done] : fresh) {
-    if (guests_.size() >= options_.most) {
-      turn_away(guests_.front(), "others came meanwhile");
-      guests_.erase(guests_.begin());
-    }
     guest g{socket, std::make_unique<tls_session>(context_, socket), std::move(done),
             time_.now() + options_.patience, POLLIN};
-    if (advance(g)) guests_.push_back(std::move(g));
+    if (!advance(g)) continue;
+    if (guests_.size() >= options_.most) make_room();
+    guests_.push_back(std::move(g));
   }
+}
+
+/// Nodes begin to talk at once: the oldest goes of those who have said nothing, and only then one who has.
+void tls_doorkeeper::make_room() {
+  auto goes =
+      std::find_if(guests_.begin(), guests_.end(), [](const guest& g) { return g.session->silent(); });
+  if (goes == guests_.end()) goes = guests_.begin();
+  turn_away(*goes, "others came meanwhile");
+  guests_.erase(goes);
 }
 
 /// False once the guest is welcome or turned away.

@@ -17,7 +17,7 @@ namespace troupe {
 class tls_doorkeeper {
  public:
   struct options {
-    size_t most = 64;        ///< handshakes at once; beyond, the oldest gives way
+    size_t most = 64;        ///< handshakes at once; beyond, the oldest that is silent gives way
     duration patience = 5s;  ///< for one handshake
   };
   /// A handshake is done: the socket, now the receiver's, and its session. On the doorkeeper's thread.
@@ -35,7 +35,8 @@ class tls_doorkeeper {
   tls_doorkeeper(const tls_doorkeeper&) = delete;
   tls_doorkeeper& operator=(const tls_doorkeeper&) = delete;
 
-  /// Takes a connected, non-blocking socket. From any thread.
+  /// Takes a connected, non-blocking socket. From any thread. Closed at once if 4 `most` others have come and
+  /// the doorkeeper has not looked at them yet.
   void greet(int socket, welcome done);
 
  private:
@@ -48,6 +49,7 @@ class tls_doorkeeper {
   };
   void run();
   void take_arrivals();
+  void make_room();
   bool advance(guest& g);
   void turn_away(guest& g, const std::string& why);
 

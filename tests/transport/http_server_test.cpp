@@ -387,6 +387,23 @@ TEST_CASE("connections beyond the bound are answered 503") {
   CHECK(a.receive().status == 200);
 }
 
+TEST_CASE("of the connections beyond the bound only so many are told why, the others are closed at once") {
+  stage_handler stage;
+  http_server server({.max_connections = 1}, stage);
+  client first(server.port());
+  first.post("/echo", "a");
+  CHECK(first.receive().status == 200);
+  std::vector<client> crowd;
+  for (int i = 0; i < 100; ++i) crowd.emplace_back(server.port());  // none reads what it is told
+  CHECK(crowd.back().closed_within(1s));                            // sooner than the others' two seconds
+  CHECK(server.connections() == 65);
+  int told = 0;
+  for (auto& c : crowd) told += c.receive().status == 503;
+  CHECK(told == 64);
+  first.post("/echo", "still here");
+  CHECK(first.receive().status == 200);
+}
+
 TEST_CASE("a drain finishes what is in flight and turns newcomers away") {
   stage_handler stage;
   http_server server({}, stage);

@@ -301,6 +301,13 @@ TEST_CASE("malformed JSON is refused with its place") {
         std::string::npos);
 }
 
+TEST_CASE("an id that would take memory while its request waits is refused") {
+  const auto with_id = [](size_t bytes) { return refusal(R"({"id":")" + std::string(bytes, 'i') + R"("})"); };
+  CHECK(with_id(1024) == R"("inputs" is missing)");
+  CHECK(with_id(1025) == "id has 1025 bytes; it may have 1024");
+  CHECK(with_id(40'000'000) == "id has 40000000 bytes; it may have 1024");
+}
+
 TEST_CASE("a response carries what was asked for, in that order") {
   const model_signature s{.inputs = {},
                           .outputs = {{"y", data_type::fp32, {2}}, {"ok", data_type::boolean, {}}}};

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <ctime>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "transport/certificates.hpp"
 #include "transport/tls_doorkeeper.hpp"
@@ -180,6 +183,48 @@ TEST_CASE("who does not finish the handshake is turned away, by time or by numbe
   char c;
   CHECK(read(first.ends[0], &c, 1) == 0);
   CHECK(read(second.ends[0], &c, 1) == -1);  // still open
+}
+
+TEST_CASE("who has begun to talk does not give way to a crowd that says nothing") {
+  const folder certs;
+  const tls_context server(certs.of("node")), client(certs.of(operator_name));
+  door narrow(server, {2, 1h});
+  sockets node, a, b;
+  tls_session ours(client, node.ends[0], "localhost");
+  REQUIRE(ours.handshake() == tls_session::progress::want_read);
+  narrow.greet(node.give(1));
+  narrow.greet(a.give(1));
+  narrow.greet(b.give(1));
+  REQUIRE(narrow.wait_for([&] { return narrow.refusals.size() == 1; }));
+  CHECK(ours.shake_hands(node.ends[0], the_clock, 10s));
+  CHECK(narrow.wait_for([&] { return narrow.session != nullptr; }));
+  char c;
+  CHECK(read(a.ends[0], &c, 1) == 0);
+  close(narrow.guest);
+}
+
+TEST_CASE("a doorkeeper that is busy has only so many connections before its door") {
+  const folder certs;
+  const tls_context server(certs.of("node"));
+  std::mutex busy;
+  busy.lock();
+  tls_doorkeeper keeper(server, the_clock,
+                        [&](const std::string&, const std::string&) { std::lock_guard wait(busy); }, {2, 1h});
+  const std::string plain = "GET / HTTP/1.1\r\n\r\n";
+  std::vector<sockets> crowd(40);
+  const auto closed = [&] {
+    char c;
+    return std::ranges::count_if(crowd,
+                                 [&](auto& s) { return read(s.ends[0], &c, 1) == 0 || errno != EAGAIN; });
+  };
+  for (auto& s : crowd) {
+    CHECK(write(s.ends[0], plain.data(), plain.size()) > 0);
+    keeper.greet(s.give(1), [](int, std::unique_ptr<tls_session>) {});
+  }
+  const auto turned_away = closed();
+  CHECK(turned_away >= 20);  // eight wait, and as many may be with it beside the one that it speaks of
+  CHECK(turned_away < 40);
+  busy.unlock();
 }
 
 TEST_CASE("certificates are made once, with keys that only their owner can read") {
