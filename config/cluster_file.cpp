@@ -54,7 +54,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.limits = read_limits(root);
   spec.security = read_security(root, directory);
   spec.tenants = read_tenants(root, directory, spec.security);
-  spec.nodes = read_nodes(root, spec.security);
+  spec.nodes = read_nodes(root, spec);
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);

@@ -152,7 +152,7 @@ void require_roles(section& root, const std::vector<section*>& sections,
 
 }  // namespace
 
-std::vector<node_spec> read_nodes(section& root, const security_spec& security) {
+std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster) {
   const auto sections = root.tables("node");
   std::vector<node_spec> nodes;
   collisions taken;
@@ -161,7 +161,7 @@ std::vector<node_spec> read_nodes(section& root, const security_spec& security) 
     taken.add(*s, nodes.back());
   }
   require_roles(root, sections, nodes);
-  check_listening(sections, nodes, security);
+  check_listening(sections, nodes, cluster);
   return nodes;
 }
 

@@ -29,12 +29,14 @@ limit_spec read_limits(section& root);
 security_spec read_security(section& root, const std::filesystem::path& directory);
 std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path& directory,
                                       const security_spec& security);
-/// Refuses nodes that take orders from beyond this host without certificates, unless that is meant.
+/// Refuses nodes that take orders from beyond this host without certificates, and gateways that whoever
+/// reaches them administers, unless that is meant. `cluster`: its security and tenants.
 void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
-                     const security_spec& security);
+                     const cluster_spec& cluster);
 
-/// Also refuses a cluster without exactly one scheduler, a gateway and a device.
-std::vector<node_spec> read_nodes(section& root, const security_spec& security);
+/// Also refuses a cluster without exactly one scheduler, a gateway and a device. Needs the cluster's security
+/// and tenants.
+std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster);
 
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
 

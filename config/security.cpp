@@ -113,18 +113,27 @@ std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path
 }
 
 void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
-                     const security_spec& security) {
-  if (security.insecure || !security.certificates.empty()) return;
+                     const cluster_spec& cluster) {
+  const auto& security = cluster.security;
+  if (security.insecure) return;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto& n = nodes[i];
-    if (is_loopback(n.listen)) continue;
-    sections[i]->refuse(
-        sections[i]->has("listen") ? "listen" : "host",
-        fmt::format(
-            "node '{}' would take orders from whoever reaches {}:{}; make certificates (troupe certs) and "
-            "name their folder in [security] certificates, listen on 127.0.0.1, or set [security] "
-            "insecure = true if nobody else can reach that network",
-            n.name, n.listen, n.control_port));
+    auto& s = *sections[i];
+    const auto* address = s.has("listen") ? "listen" : "host";
+    if (!is_loopback(n.listen) && security.certificates.empty())
+      s.refuse(address, fmt::format("node '{}' would take orders from whoever reaches {}:{}; make "
+                                    "certificates (troupe certs) and name their folder in [security] "
+                                    "certificates, listen on 127.0.0.1, or set [security] insecure = true "
+                                    "if nobody else can reach that network",
+                                    n.name, n.listen, n.control_port));
+    if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && !security.admin &&
+        cluster.tenants.empty())
+      s.refuse(
+          s.has("http_listen") ? "http_listen" : address,
+          fmt::format("whoever reaches http://{}:{} could load models and read metrics at node '{}'; give "
+                      "keys with [admin] and [[tenant]], set http_listen = \"127.0.0.1\", or set [security] "
+                      "insecure = true if nobody else can reach that network",
+                      n.http_listen, n.http_port, n.name));
   }
 }
 

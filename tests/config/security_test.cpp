@@ -124,12 +124,15 @@ TEST_CASE("taking orders from beyond this host without certificates is refused u
   const auto open_to_all =
       changed(good_cluster, "control_port = 7701", "control_port = 7701\nlisten = \"0.0.0.0\"");
   const auto refused = read(open_to_all);
-  REQUIRE(refused.problems.size() == 1);
+  REQUIRE(refused.problems.size() == 2);
   CHECK(
       to_string(refused.problems[0]).find("cluster.toml:10:10: node.listen: node 'head' would take orders") ==
       0);
+  CHECK(to_string(refused.problems[1]).find("cluster.toml:10:10: node.listen: whoever reaches http://") == 0);
   CHECK(refused.problems[0].text.find("troupe certs") != std::string::npos);
-  CHECK(read(open_to_all + "[security]\ncertificates = \"certs\"\n").ok());
+  CHECK(read(open_to_all + "[security]\ncertificates = \"certs\"\n").problems.size() == 1);
+  CHECK(
+      read(open_to_all + "[security]\ncertificates = \"certs\"\n[admin]\nkey = \"0123456789abcdef\"\n").ok());
 
   const auto meant = read(open_to_all + "[security]\ninsecure = true\n");
   REQUIRE(meant.ok());
@@ -152,10 +155,21 @@ TEST_CASE("a data lane on every network device is a warning") {
             .empty());
 }
 
-TEST_CASE(
-    "HTTP may be open to the network while the control lane is not, and without keys that is a warning") {
-  const auto c = read(changed(good_cluster, "8080", "8080\nhttp_listen = \"::\""));
-  REQUIRE(c.ok());
-  CHECK(security_warnings(c.spec).size() == 1);
-  CHECK(security_warnings(with("[[tenant]]\nname = \"t\"\nkey = \"0123456789abcdef\"\n").spec).empty());
+TEST_CASE("HTTP that is open to the network without any key is refused unless it is meant") {
+  const auto far = changed(good_cluster, "8080", "8080\nhttp_listen = \"::\"");
+  const auto refused = read(far);
+  REQUIRE(refused.problems.size() == 1);
+  CHECK(to_string(refused.problems[0])
+            .find("cluster.toml:11:15: node.http_listen: whoever reaches http://:::8080 could load models") ==
+        0);
+  CHECK(refused.problems[0].text.find("[admin] and [[tenant]]") != std::string::npos);
+
+  CHECK(read(far + "[[tenant]]\nname = \"t\"\nkey = \"0123456789abcdef\"\n").ok());
+  const auto inference = read(far + "[admin]\nkey = \"0123456789abcdef\"\n");
+  REQUIRE(inference.ok());
+  REQUIRE(security_warnings(inference.spec).size() == 1);
+  CHECK(security_warnings(inference.spec)[0].find("can use its models") != std::string::npos);
+  const auto meant = read(far + "[security]\ninsecure = true\n");
+  REQUIRE(meant.ok());
+  CHECK(security_warnings(meant.spec).size() == 1);
 }
