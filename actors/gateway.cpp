@@ -46,7 +46,8 @@ void gateway::accept(request& r, time_point now) {
   if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
   if (!scheduler_up_) return refuse(drop_reason::no_capacity);
-  if (flights_.size() >= options_.max_in_flight) return refuse(drop_reason::queue_full);
+  if (flights_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
+    return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
     return refuse(drop_reason::quota, asked.retry_after);
   f.counted = true;
@@ -144,6 +145,7 @@ void gateway::on_pulled(const pulled& p, time_point now) {
   const request_id id{p.token};
   if (const auto late = late_pulls_.find(p.token); late != late_pulls_.end()) {
     give_up_output(late->second.worker, late->second.output);
+    leave(late->second);
     late_pulls_.erase(late);
     return;
   }
@@ -164,15 +166,13 @@ void gateway::on_gone(request_id id, time_point now) {
   if (!flights_.contains(id)) return;
   auto f = flights_.take(id);
   const auto model = f.asked.model.value;
-  if (std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0)
-    give_back(std::exchange(f.asked.input, {}));  // nobody has heard of it
-  else
-    send(on_node(options_.scheduler, role::model_queue, model), cancel{id});
-  settle(f, {outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}}, now);
-  if (f.output)
-    late_pulls_.emplace(id.value, std::move(f));
-  else if (f.asked.input)
-    late_inputs_.emplace(id, f.asked.input);
+  const outcome gone{outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
+  if (std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0) {
+    give_back(f.asked.input);  // nobody has heard of it
+    return settle(f, gone, now);
+  }
+  send(on_node(options_.scheduler, role::model_queue, model), cancel{id});
+  settle_early(std::move(f), gone, now);
 }
 
 void gateway::expire(time_point now) {
@@ -184,14 +184,9 @@ void gateway::expire(time_point now) {
       forget_input(id);
       continue;
     }
-    auto f = flights_.take(id);
-    settle(f, {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}}, now);
-    if (f.output)
-      late_pulls_.emplace(id.value, std::move(f));
-    else if (f.asked.input) {
-      late_inputs_.emplace(id, f.asked.input);
-      expiries_.add(now + options_.timeout, id);
-    }
+    settle_early(flights_.take(id), {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}},
+                 now);
+    expiries_.add(now + options_.timeout, id);
   }
 }
 
@@ -219,22 +214,34 @@ void gateway::fail_all(failure why, time_point now) {
     if (!f.output || why == failure::node_fenced) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
   for (auto id : ids) {
-    auto f = flights_.take(id);
-    settle(f, {outcome::fate::failed, drop_reason::none, why, {}, 0, {}}, now);
-    if (f.output)
-      late_pulls_.emplace(id.value, std::move(f));
-    else
-      give_back(f.asked.input);
+    settle_early(flights_.take(id), {outcome::fate::failed, drop_reason::none, why, {}, 0, {}}, now);
   }
-  for (const auto& [id, region] : late_inputs_) memory_.give_back(region);
-  late_inputs_.clear();
+  for (auto& [id, f] : std::exchange(late_inputs_, {})) {
+    give_back(f.asked.input);
+    leave(f);
+  }
+}
+
+void gateway::settle_early(flight f, const outcome& how, time_point now) {
+  const bool counted = planted(bug::leave_early) ? false : std::exchange(f.counted, false);
+  settle(f, how, now);
+  f.counted = counted;
+  const auto id = f.asked.id;
+  if (f.output)
+    late_pulls_.emplace(id.value, std::move(f));
+  else
+    late_inputs_.emplace(id, std::move(f));
+}
+
+void gateway::leave(flight& f) {
+  if (std::exchange(f.counted, false)) tenants_.leave(f.asked.tenant);
 }
 
 void gateway::settle(flight& f, outcome how, time_point now) {
   const auto model = f.asked.model;
   how.arrival = f.asked.arrival;
   how.latency = now - f.asked.arrival;
-  if (f.counted) tenants_.leave(f.asked.tenant);
+  leave(f);
   how.times = f.times;
   how.accepted_at = f.accepted_at;
   how.completed_at = f.completed_at;
@@ -261,7 +268,8 @@ void gateway::give_back(const region_ref& region) {
 void gateway::forget_input(request_id id) {
   const auto it = late_inputs_.find(id);
   if (it == late_inputs_.end()) return;
-  memory_.give_back(it->second);
+  give_back(it->second.asked.input);
+  leave(it->second);
   late_inputs_.erase(it);
 }
 
@@ -280,6 +288,7 @@ void gateway::report(std::vector<metric>& out) const {
     out.push_back({name, std::move(l), value, k});
   };
   add("troupe_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
+  add("troupe_requests_outlived", {}, static_cast<double>(late_inputs_.size() + late_pulls_.size()), gauge);
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
   for (size_t i = 0; i < options_.tenants.size(); ++i) {

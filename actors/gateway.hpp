@@ -117,7 +117,10 @@ class gateway final : public shell {
   ledger_report ledger_of_models() const;
   latency_report latencies() const;
   open_requests list(const list_requests& asked, time_point now) const;
+  /// Others still work for it: its tenant is charged until they have done.
+  void settle_early(flight f, const outcome& how, time_point now);
   void forget_input(request_id id);
+  void leave(flight& f);
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);
   void give_back(const region_ref& region);
@@ -132,10 +135,11 @@ class gateway final : public shell {
   std::vector<model_state> models_;       // by id
   std::vector<model_idle> retiring_;      // models that still have requests here
   id_table<request_id, flight> flights_;  // the request table
-  std::unordered_map<request_id, region_ref>
-      late_inputs_;  // fate known, but a worker may still read the input; until an answer or an expiry
-  std::unordered_map<uint64_t, flight> late_pulls_;    // fate known, but a pull still writes the buffer
-  expiries expiries_;                                  // of flights and late inputs
+  // Their fate is known, but they still count: a worker may read the input, until an answer or an expiry; or
+  // a pull still writes the buffer.
+  std::unordered_map<request_id, flight> late_inputs_;
+  std::unordered_map<uint64_t, flight> late_pulls_;
+  expiries expiries_;  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording

@@ -19,9 +19,10 @@ enum class bug : uint8_t {
   trust_everybody,  ///< a queue suspects nobody when a worker dies
   early_unload,     ///< a worker unloads a model that runs
   hasty_leave,      ///< a node leaves without waiting for its peers' farewells
-  keep_log          ///< a deployer tells a node that comes nothing of the log
+  keep_log,         ///< a deployer tells a node that comes nothing of the log
+  leave_early       ///< a tenant's place is free though a worker still runs its request
 };
-inline constexpr uint8_t bug_count = 14;
+inline constexpr uint8_t bug_count = 15;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

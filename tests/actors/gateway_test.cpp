@@ -401,10 +401,62 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
   g.complete(4);
   g.end_pull();
   ask(5);
-  g.tell(client_gone{request_id{5}});
+  g.drop(5, drop_reason::shed);
   ask(6);
   CHECK(g.open(6));
   g.drop(6, drop_reason::shed);
+  g.check_clean();
+}
+
+TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody works for it any more") {
+  auto o = gateway_stage::options(2);
+  o.tenants = {"narrow"};
+  o.quotas = {{0, 1, 1}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id, uint32_t tenant = 1) {
+    auto c = g.ask(id);
+    c.asked.tenant = tenant;
+    g.tell(c);
+  };
+  const auto refused = [&](uint64_t id, drop_reason why) {
+    ask(id);
+    CHECK(g.fate(id).reason == why);
+  };
+  ask(1);
+  g.tell(client_gone{request_id{1}});
+  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  refused(2, drop_reason::quota);
+  CHECK(g.figure("troupe_requests_in_flight") == 0);
+  CHECK(g.figure("troupe_requests_outlived") == 1);
+  g.drop(1, drop_reason::cancelled);
+
+  ask(3);
+  g.complete(3);
+  g.tell(client_gone{request_id{3}});  // while its output is on its way
+  refused(4, drop_reason::quota);
+  g.end_pull();
+
+  ask(5);
+  ask(6, 0);
+  g.tell(client_gone{request_id{5}});
+  g.tell(client_gone{request_id{6}});
+  refused(7, drop_reason::queue_full);  // others do not get beyond the bound of all either
+  g.complete(5);
+  g.complete(6);
+
+  ask(8);
+  g.run_until(g.now + 70ms);
+  CHECK(g.fate(8).error == failure::timeout);
+  refused(9, drop_reason::quota);
+  g.run_until(g.now + 50ms);  // nobody said anything: now its input may be used again
+  ask(10);
+  CHECK(g.open(10));
+  g.tell(node_down{scheduler_node, {10}});
+  g.tell(node_up{scheduler_node, {20}});
+  ask(11);
+  CHECK(g.open(11));
+  g.drop(11, drop_reason::shed);
+  g.check_clean();
 }
 
 TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the last request is answered") {

@@ -76,6 +76,21 @@ world_result retiring_unwatched(uint64_t seed) {
   return run(c, w, {.seed = seed, .hang_up = 1});
 }
 
+/// A tenant asks for much more than it may have at once, and hangs up on half of what it gets.
+world_result impatient_tenant(uint64_t seed) {
+  auto c = small_cluster();
+  c.policy.batching = "eager";
+  c.tenants.resize(1);
+  c.tenants[0].concurrency = 2;
+  auto w = small_workload(c, 1s);
+  for (auto& m : w.models) {
+    m.rate_rps = 2000;
+    m.slo = 30ms;
+  }
+  w.tenants = {1};
+  return run(c, w, {.seed = seed, .hang_up = 1});
+}
+
 /// The scheduler leaves while requests are on their way to it.
 world_result leaving_scheduler(uint64_t seed) {
   const auto c = small_cluster();
@@ -116,7 +131,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 
 TEST_CASE("without a bug no invariant is broken") {
   for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
-                          retiring_unwatched, leaving_scheduler, undeployed_unheard})
+                          retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -160,4 +175,8 @@ TEST_CASE("a node that leaves without its peers' farewells is noticed") {
 
 TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
   CHECK(breaks(bug::keep_log, "deployment", undeployed_unheard));
+}
+
+TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed") {
+  CHECK(breaks(bug::leave_early, "quota", impatient_tenant));
 }

@@ -106,6 +106,8 @@ void clients::enter(client_request_record r) {
   asked.model = served->model;
   asked.rows = r.rows;
   asked.tenant = some_tenant();
+  if (const auto t = asked.tenant; t > 0 && t <= around_.cluster.tenants.size())
+    around_.checks.quotas.asked(asked.id, r.gateway, t, around_.cluster.tenants[t - 1].concurrency);
   asked.arrival = now;
   asked.deadline = now + r.slo;
   asked.input = slot->region;

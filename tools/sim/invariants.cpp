@@ -161,6 +161,30 @@ void deployment_check::at_end(node_id node, const std::set<std::string>& served)
                                                 wanted ? "does not serve" : "still serves", model));
 }
 
+void quota_check::asked(request_id id, node_id gateway, uint32_t tenant, uint32_t concurrency) {
+  if (calm_ && concurrency > 0) requests_.insert({id, {{gateway, tenant}, concurrency}});
+}
+
+void quota_check::started(slot_id slot, const std::vector<request_id>& requests) {
+  for (const auto id : requests) {
+    const auto it = requests_.find(id);
+    if (it == requests_.end()) continue;
+    const auto& [who, concurrency] = it->second;
+    batches_[slot].push_back(id);
+    if (const auto n = ++running_[who]; n > concurrency)
+      violations_.add("quota", fmt::format("{} requests of tenant {} at gateway node {} run, {} may", n,
+                                           who.second, who.first.value, concurrency));
+  }
+}
+
+void quota_check::ended(slot_id slot) {
+  for (const auto id : std::exchange(batches_[slot], {})) {
+    const auto it = requests_.find(id);
+    --running_[it->second.who];
+    requests_.erase(it);
+  }
+}
+
 void calm_check::failed(request_id id, failure why) {
   if (calm_)
     violations_.add(
@@ -173,6 +197,7 @@ invariants::invariants(const duration& truth, const workload_spec& workload)
       calm(broken, faults_are_only(workload, {})),
       poisons(broken, faults_are_only(workload, {fault_kind::poison, fault_kind::freeze, fault_kind::delay,
                                                  fault_kind::reorder, fault_kind::slow_link,
-                                                 fault_kind::stall, fault_kind::clock_drift})) {}
+                                                 fault_kind::stall, fault_kind::clock_drift})),
+      quotas(broken, faults_are_only(workload, {})) {}
 
 }  // namespace troupe::sim

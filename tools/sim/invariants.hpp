@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "actors/caf_types.hpp"
 #include "actors/gateway.hpp"
@@ -130,6 +132,27 @@ class drain_check {
   violations& violations_;
 };
 
+/// While nothing goes wrong, no tenant has more of a gateway's requests on the slots than its concurrency,
+/// those included whose clients have gone.
+class quota_check {
+ public:
+  quota_check(violations& v, bool calm) : violations_(v), calm_(calm) {}
+  void asked(request_id id, node_id gateway, uint32_t tenant, uint32_t concurrency);
+  void started(slot_id slot, const std::vector<request_id>& requests);
+  void ended(slot_id slot);
+
+ private:
+  struct asking {
+    std::pair<node_id, uint32_t> who;
+    uint32_t concurrency;
+  };
+  violations& violations_;
+  const bool calm_;
+  std::unordered_map<request_id, asking> requests_;  // of tenants with a concurrency
+  std::map<std::pair<node_id, uint32_t>, uint32_t> running_;
+  std::map<slot_id, std::vector<request_id>> batches_;
+};
+
 /// In the end every living node serves what the operator wanted last.
 class deployment_check {
  public:
@@ -170,6 +193,7 @@ struct invariants {
   poison_check poisons;
   loaded_check loaded{broken};
   drain_check drains{broken};
+  quota_check quotas;
   deployment_check deployments{broken};
 };
 

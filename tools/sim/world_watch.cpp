@@ -31,6 +31,7 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
       die(worker);
     }
   checks.starts.started(slot, *order, now);
+  checks.quotas.started(slot, order->requests);
   for (const auto id : order->requests) {
     const auto* asked = asking.find(id);
     if (asked == nullptr) continue;
@@ -39,7 +40,8 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
   }
 }
 
-void world::state::batch_ended(slot_id, model_id model, uint32_t rows, duration took) {
+void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) {
+  checks.quotas.ended(slot);
   if (time.now() < measured_from || time.now() > measured_until) return;
   auto& d = result.devices[model.value];
   ++d.batches;
