@@ -15,6 +15,12 @@ constexpr size_t most_held = 256;
 
 change_reply refusal_of(std::string why) { return {0, false, false, 0, std::move(why)}; }
 
+std::set<node_id> workers_of(const cluster_spec& cluster) {
+  std::set<node_id> out;
+  for (const auto& slot : cluster.slots) out.insert(slot.node);
+  return out;
+}
+
 }  // namespace
 
 deployer::deployer(handle::pointer self, surroundings s)
@@ -22,6 +28,7 @@ deployer::deployer(handle::pointer self, surroundings s)
       around_(std::move(s)),
       scheduler_(scheduler_of(around_.cluster)),
       book_(around_.cluster.models, around_.cluster.limits.models),
+      progress_(workers_of(around_.cluster)),
       own_(around_.cluster, around_.self) {}
 
 deployer::handle::behavior_type deployer::make_behavior() {
@@ -29,6 +36,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
   return {[this](const introduction& i) {
             node_ = i.node;
             life_ = i.life;
+            next_token_ = life_.value;
             progress_.up(around_.self, life_);
             decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
             for (const auto& [id, line] : book_.lines()) apply(line);
@@ -51,9 +59,9 @@ deployer::handle::behavior_type deployer::make_behavior() {
 }
 
 template <class M>
-void deployer::send(node_id to, M&& m) {
+void deployer::send(node_id to, M&& m, incarnation life) {
   around_.control.send({{around_.self, life_, role::deployer, 0},
-                        {to, {}, role::deployer, 0},
+                        {to, life, role::deployer, 0},
                         caf::make_message(std::forward<M>(m))});
 }
 
@@ -141,7 +149,10 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
   if (d.changed) publish(deployment{*d.line});
   auto so_far = progress_of(book_.at(model));
   if (wait <= duration{} || so_far.complete || !so_far.ok) return reply(std::move(so_far));
-  if (waiters_.size() >= most_held) return reply(refusal_of("too many commands wait already; try again"));
+  if (waiters_.size() >= most_held) {
+    so_far.detail += "; too many commands wait for the end of theirs already";
+    return reply(std::move(so_far));
+  }
   waiters_.push_back({model, wanted, around_.time.now() + wait, reply});
   review();
 }
@@ -161,6 +172,8 @@ change_reply deployer::progress_of(const deployment& line) const {
                (line.wanted == deployment_state::deployed ? " is being loaded by node '"
                                                           : " is being let go by node '") +
                node_name(*missing) + "'";
+  } else if (!progress_.complete(line)) {
+    r.detail = model + " waits for a worker: none is up";
   } else {
     r.complete = true;
     r.detail =
@@ -174,9 +187,9 @@ change_reply deployer::progress_of(const deployment& line) const {
 void deployer::on_frame(const control_frame& f) {
   const auto from = f.from.node;
   const auto command = [&]<class C>(const C& c) {
-    carry_out(c, [this, from, token = c.token](change_reply r) {
+    carry_out(c, [this, asker = f.from, token = c.token](change_reply r) {
       r.token = token;
-      send(from, std::move(r));
+      send(asker.node, std::move(r), asker.life);  // a later life did not ask
     });
   };
   auto body = f.body;
@@ -211,25 +224,30 @@ void deployer::on_peer(const peer_change& p) {
       send(p.node, std::move(mine));
     }
   } else {
-    peers_.erase(p.node);
-    progress_.down(p.node, p.life);
-    std::vector<answer> lost;
-    std::erase_if(passed_on_, [&](auto& x) {
-      if (x.second.to == p.node) lost.push_back(std::move(x.second.reply));
-      return x.second.to == p.node;
-    });
-    for (const auto& reply : lost)
-      reply(refusal_of("node '" + node_name(p.node) + "' went away before it answered; ask again"));
+    forget_peer(p.node, p.life);
   }
   review();
 }
 
-/// The log and what is loaded outlive a life; who is up must be learned anew.
+void deployer::forget_peer(node_id node, incarnation life) {
+  peers_.erase(node);
+  progress_.down(node, life);
+  std::vector<answer> lost;
+  std::erase_if(passed_on_, [&](auto& x) {
+    if (x.second.to == node) lost.push_back(std::move(x.second.reply));
+    return x.second.to == node;
+  });
+  for (const auto& reply : lost)
+    reply(refusal_of("node '" + node_name(node) + "' went away before it answered; ask again"));
+}
+
+/// The log and what is loaded outlive a life; who is up must be learned anew, and nothing is complete before.
 void deployer::on_reborn(incarnation life) {
   life_ = life;
-  for (const auto& [node, its_life] : std::map(std::move(peers_))) on_peer({node, its_life, false});
-  peers_.clear();
-  progress_ = {};
+  for (const auto& [node, its_life] : std::map(peers_)) forget_peer(node, its_life);
+  progress_.forget_all();
+  heard_.clear();
+  decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
   progress_.up(around_.self, life_);
   for (const auto& [id, part] : own_.done()) progress_.done(around_.self, life_, part);
   review();
@@ -246,10 +264,10 @@ void deployer::publish(const deployment& line) {
 void deployer::apply(const deployment& line) {
   if (line.wanted == deployment_state::undeployed && own_.loading(line.model)) return;
   const auto next = own_.begin(line);
-  if (next.load)
-    around_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
   tell_slots(next.changed);
   caf::anon_send(node_, deployment_log{{line}});
+  if (next.load)
+    around_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
   if (next.done) part_done(*next.done);
 }
 
@@ -300,8 +318,10 @@ void deployer::review() {
       if (may_decide && progress_.complete(line)) gone.push_back(id);
     }
     for (const auto id : gone) publish(deployment{book_.retired(id)});
-    answer_waiters();
-    if (!may_decide && decides() && (retiring || !held_.empty())) wake_at(decide_at_);
+    if (may_decide)
+      answer_waiters();
+    else if (decides() && (retiring || !held_.empty() || !waiters_.empty()))
+      wake_at(decide_at_);
   } while (again_);
   reviewing_ = false;
 }

@@ -92,6 +92,7 @@ class deployer {
   // the log and its parts
   void on_frame(const control_frame& f);
   void on_peer(const peer_change& p);
+  void forget_peer(node_id node, incarnation life);
   void on_reborn(incarnation life);
   void publish(const deployment& line);
   void apply(const deployment& line);
@@ -107,7 +108,7 @@ class deployer {
   bool decides() const { return scheduler_ == around_.self; }
   const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
   template <class M>
-  void send(node_id to, M&& m);
+  void send(node_id to, M&& m, incarnation life = {});
 
   handle::pointer self_;
   surroundings around_;
@@ -123,7 +124,7 @@ class deployer {
   std::vector<held> held_;
   std::vector<waiter> waiters_;
   std::map<uint64_t, passed_on> passed_on_;
-  uint64_t next_token_ = 1;
+  uint64_t next_token_ = 0;  ///< begins with the life: those of an earlier process are lower
   bool reviewing_ = false, again_ = false;
   uint64_t frames_ = 0;  ///< from other nodes so far
 };

@@ -1,5 +1,7 @@
 #include "policies/deployment_progress.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 void deployment_progress::up(node_id node, incarnation life) {
@@ -30,7 +32,11 @@ std::optional<node_id> deployment_progress::missing(const deployment& line) cons
   return {};
 }
 
-bool deployment_progress::complete(const deployment& line) const { return !missing(line); }
+bool deployment_progress::complete(const deployment& line) const {
+  const auto has_it = [&](const auto& n) { return n.second.is_up && workers_.contains(n.first); };
+  return !missing(line) &&
+         (line.wanted != deployment_state::deployed || std::any_of(nodes_.begin(), nodes_.end(), has_it));
+}
 
 std::optional<deployment_progress::trouble> deployment_progress::problem(const deployment& line) const {
   for (const auto& [id, n] : nodes_) {

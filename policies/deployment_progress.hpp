@@ -2,21 +2,27 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <vector>
+#include <set>
+#include <string>
 
 #include "messages/deployment.hpp"
 
 namespace troupe {
 
 /// A line of the log is complete once every node that is up has done its part of it. The dead are not waited
-/// for: what they had is over.
+/// for: what they had is over. What is to be deployed needs a worker that has it, too.
 class deployment_progress {
  public:
+  /// `workers`: the nodes with slots.
+  explicit deployment_progress(std::set<node_id> workers) : workers_(std::move(workers)) {}
+
   void up(node_id node, incarnation life);
   /// This life is over. A later one that is up already stays so.
   void down(node_id node, incarnation life);
   /// May be heard before the node is up.
   void done(node_id node, incarnation life, const deployment_part& part);
+  /// Nobody is up, nothing was heard.
+  void forget_all() { nodes_.clear(); }
 
   bool complete(const deployment& line) const;
   struct trouble {
@@ -25,7 +31,7 @@ class deployment_progress {
   };
   /// The first node, by id, that cannot do its part.
   std::optional<trouble> problem(const deployment& line) const;
-  /// The first node that has not done its part.
+  /// The first node that is up and has not done its part.
   std::optional<node_id> missing(const deployment& line) const;
 
  private:
@@ -34,6 +40,7 @@ class deployment_progress {
     bool is_up = false;
     std::map<model_id, deployment_part> parts;
   };
+  std::set<node_id> workers_;
   std::map<node_id, member> nodes_;
 };
 

@@ -39,12 +39,8 @@ class deployers final : control_lane {
 
   explicit deployers(bool everybody = true) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      auto& n = nodes_[i];
-      n.door = system_.spawn(node_actor, &n);
-      n.deployments = spawn<deployer>(
-          system_, deployer::surroundings{cluster_, node_id{i}, time_, *this, n, read, wake_up, [] {},
-                                          [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
-      caf::anon_send(n.deployments, introduction{n.door, {1}});
+      nodes_[i].door = system_.spawn(node_actor, &nodes_[i]);
+      begin(node_id{i}, {1});
     }
     meet(head, left);
     meet(left, right);
@@ -59,8 +55,26 @@ class deployers final : control_lane {
   }
 
   void meet(node_id a, node_id b) {
-    tell(a, peer_change{b, {1}, true});
-    tell(b, peer_change{a, {1}, true});
+    tell(a, peer_change{b, nodes_[b.value].life, true});
+    tell(b, peer_change{a, nodes_[a.value].life, true});
+  }
+  void part(node_id a, node_id b) {
+    tell(a, peer_change{b, nodes_[b.value].life, false});
+    tell(b, peer_change{a, nodes_[a.value].life, false});
+  }
+  /// A node's process is another one from now on; the others notice.
+  void restart(node_id node, incarnation life) {
+    for (const auto other : {head, left, right})
+      if (other != node) tell(other, peer_change{node, nodes_[node.value].life, false});
+    caf::anon_send_exit(nodes_[node.value].deployments, caf::exit_reason::kill);
+    begin(node, life);
+    for (const auto other : {head, left, right})
+      if (other != node) meet(node, other);
+  }
+  /// A node notices that it was frozen; the others have not noticed yet.
+  void new_life(node_id node, incarnation life) {
+    nodes_[node.value].life = life;
+    tell(node, reborn{life});
   }
   template <class Message>
   void tell(node_id to, Message&& m) {
@@ -97,17 +111,29 @@ class deployers final : control_lane {
   void idle(node_id node) {
     const auto kind = node == head ? role::gateway : role::gpu_worker;
     const auto line = told(node);
-    tell(node, model_idle{line.model, line.revision, {node, {1}, kind, node == head ? 0 : node.value - 1}});
+    tell(node, model_idle{line.model,
+                          line.revision,
+                          {node, nodes_[node.value].life, kind, node == head ? 0 : node.value - 1}});
   }
   size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
   /// What the worker's slot last said that it has.
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
 
  private:
+  void begin(node_id node, incarnation life) {
+    auto& n = nodes_[node.value];
+    n.life = life;
+    n.deployments = spawn<deployer>(
+        system_, deployer::surroundings{cluster_, node, time_, *this, n, read, wake_up, [] {},
+                                        [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
+    caf::anon_send(n.deployments, introduction{n.door, life});
+  }
+
   struct member final : model_loader {
     void load(const deployment& line, std::function<void(load_outcome)> told) override {
       loads.push_back({line, std::move(told)});
     }
+    incarnation life;
     node_protocol door;
     deployer_protocol deployments;
     std::vector<loading> loads;
@@ -135,7 +161,10 @@ class deployers final : control_lane {
     return {m, {}};
   }
   static void wake_up(const caf::actor&, time_point) {}  // no test lets time pass
+  /// What is for an earlier life of a node is discarded, as its node actor does.
   void send(control_frame frame) override {
+    const auto life = frame.to.life;
+    if (life != incarnation{} && life != nodes_[frame.to.node.value].life) return;
     caf::anon_send(nodes_[frame.to.node.value].deployments, std::move(frame));
   }
 
@@ -250,4 +279,67 @@ TEST_CASE("deployer: a scheduler decides nothing before it has heard what every 
   REQUIRE(*reply);
   CHECK((*reply)->ok);
   CHECK(all.loads(right) == 1);
+}
+
+TEST_CASE("deployer: what the only worker took with it is not deployed until another one has it") {
+  deployers all;
+  all.part(head, right);
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  all.part(head, left);
+  CHECK_FALSE(*reply);
+  const auto now = all.ask(head, redeploy{0, "resnet", {}});
+  REQUIRE(*now);
+  CHECK((*now)->ok);
+  CHECK_FALSE((*now)->complete);
+  CHECK((*now)->detail == "model 'resnet' waits for a worker: none is up");
+  all.meet(head, right);
+  CHECK_FALSE(*reply);
+  all.end_load(right);
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+}
+
+TEST_CASE("deployer: a scheduler that was frozen does not take those it has not met again for done") {
+  deployers all;
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  all.end_load(left);
+  all.new_life(head, {2});
+  CHECK_FALSE(*reply);
+  for (const auto worker : {left, right}) {
+    all.tell(worker, peer_change{head, {1}, false});
+    all.meet(head, worker);
+  }
+  CHECK_FALSE(*reply);
+  all.end_load(right);
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+}
+
+TEST_CASE("deployer: the answer to an earlier process of a node goes to nobody of the later one") {
+  deployers all;
+  all.ask(head, deploy{0, "vgg", {}});
+  all.end_load(left);
+  all.end_load(right);
+  all.ask(left, deploy{0, "resnet", 10s});  // of the process that ends
+  all.restart(left, {2});
+  const auto reply = all.ask(left, undeploy{0, "vgg", 10s});
+  while (all.loads(left) > 0) all.end_load(left);
+  all.end_load(right);  // resnet is ready everywhere
+  CHECK_FALSE(*reply);
+  all.idle(head);
+  for (const auto worker : {left, right}) all.idle(worker);
+  REQUIRE(*reply);
+  CHECK((*reply)->detail == "model 'vgg' is undeployed");
+}
+
+TEST_CASE("deployer: a change that is carried out is no refusal, however many wait for theirs") {
+  deployers all;
+  for (int i = 0; i < 256; ++i) all.ask(head, deploy{0, "resnet", 10s});
+  const auto one_more = all.ask(head, deploy{0, "vgg", 10s});
+  REQUIRE(*one_more);
+  CHECK((*one_more)->ok);
+  CHECK_FALSE((*one_more)->complete);
+  CHECK((*one_more)->revision == 2);
+  CHECK((*one_more)->detail ==
+        "model 'vgg' is being loaded by node 'left'; too many commands wait for the end of theirs already");
 }

@@ -6,11 +6,12 @@ using namespace troupe;
 
 namespace {
 const deployment line{3, model_id{1}, deployment_state::deployed, {}};
-constexpr node_id left{0}, right{1};
+constexpr node_id left{0}, right{1}, door{2};
+const std::set<node_id> workers{left, right};
 }  // namespace
 
 TEST_CASE("a line is complete once every node that is up has done its part of this very revision") {
-  deployment_progress p;
+  deployment_progress p(workers);
   p.up(left, {1});
   p.up(right, {1});
   CHECK(p.missing(line) == left);
@@ -24,7 +25,7 @@ TEST_CASE("a line is complete once every node that is up has done its part of th
 }
 
 TEST_CASE("a node that cannot do its part is named, with its reason") {
-  deployment_progress p;
+  deployment_progress p(workers);
   p.up(left, {1});
   p.up(right, {1});
   p.done(left, {1}, {model_id{1}, 3, ""});
@@ -37,7 +38,7 @@ TEST_CASE("a node that cannot do its part is named, with its reason") {
 }
 
 TEST_CASE("the dead are not waited for, and a new life has its part to do again") {
-  deployment_progress p;
+  deployment_progress p(workers);
   p.up(left, {1});
   p.up(right, {1});
   p.done(left, {1}, {model_id{1}, 3, ""});
@@ -50,4 +51,22 @@ TEST_CASE("the dead are not waited for, and a new life has its part to do again"
   CHECK(p.missing(line) == left);
   p.done(left, {1}, {model_id{1}, 3, ""});  // of its old life
   CHECK(p.missing(line) == left);
+}
+
+TEST_CASE("what no worker has is not deployed, though nobody is waited for, but undeployed it may be") {
+  deployment_progress p(workers);
+  const deployment gone{4, model_id{1}, deployment_state::undeployed, {}};
+  p.up(door, {1});
+  p.done(door, {1}, {model_id{1}, 3, ""});
+  CHECK_FALSE(p.missing(line));
+  CHECK_FALSE(p.complete(line));
+  p.up(left, {1});
+  p.done(left, {1}, {model_id{1}, 3, ""});
+  CHECK(p.complete(line));
+  p.down(left, {1});
+  CHECK_FALSE(p.complete(line));
+  p.done(door, {1}, {model_id{1}, 4, ""});
+  CHECK(p.complete(gone));
+  p.forget_all();
+  CHECK_FALSE(p.complete(line));
 }
