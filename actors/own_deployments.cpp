@@ -20,7 +20,13 @@ own_deployments::step own_deployments::begin(const deployment& line) {
   if (line.wanted == deployment_state::deployed && !slots_.empty()) {
     next.load = true;
     loading_[line.model] += slots_.size();
-    for (auto& [slot, s] : slots_) ++s.loading;
+    for (auto& [slot, s] : slots_) {
+      ++s.loading;
+      const auto had = s.models.find(line.model);
+      if (had == s.models.end() || had->second.definition == line.definition) continue;
+      s.models.erase(had);  // it must not answer for the new one
+      next.changed.push_back(slot);
+    }
   }
   if (line.wanted == deployment_state::undeployed)
     for (auto& [slot, s] : slots_)
@@ -37,19 +43,18 @@ own_deployments::step own_deployments::loaded(const load_outcome& o, const deplo
   if (line.revision == o.revision) {
     auto& pending = pending_[o.model];
     if (o.loaded)
-      slot.models[o.model] = {o.model,
-                              o.loaded->latency.alpha,
-                              o.loaded->latency.beta,
-                              line.definition.max_batch,
-                              o.loaded->memory_bytes,
-                              o.loaded->layers,
-                              o.loaded->signature};
+      slot.models[o.model] = {
+          line.definition,
+          {o.model, o.loaded->latency.alpha, o.loaded->latency.beta, line.definition.max_batch,
+           o.loaded->memory_bytes, o.loaded->layers, o.loaded->signature}};
     else
       pending.problem = o.problem;
     pending.slots.erase(o.slot);
     next.done = done_if_over(o.model);
   }
-  if (slot.loading == 0) next.changed.push_back(o.slot);
+  // Those of the cluster file are told together, what came later at once: another load may take long.
+  const bool news = o.loaded && o.revision > 0 && line.revision == o.revision;
+  if (news || slot.loading == 0) next.changed.push_back(o.slot);
   return next;
 }
 
@@ -80,7 +85,7 @@ bool own_deployments::loading() const {
 
 std::vector<model_ready> own_deployments::models_of(slot_id slot) const {
   std::vector<model_ready> out;
-  for (const auto& [id, m] : slots_.at(slot).models) out.push_back(m);
+  for (const auto& [id, m] : slots_.at(slot).models) out.push_back(m.ready);
   return out;
 }
 

@@ -39,7 +39,11 @@ class own_deployments {
 
  private:
   struct slot_state {
-    std::map<model_id, model_ready> models;
+    struct loaded_one {
+      model_spec definition;
+      model_ready ready;
+    };
+    std::map<model_id, loaded_one> models;
     size_t loading = 0;  ///< loads that have not answered
   };
   /// What has not answered yet.

@@ -89,3 +89,37 @@ TEST_CASE("own_deployments: only a gateway has a part in a retirement, only work
   CHECK(gateway.begin(line(5, deployment_state::undeployed)).done);
   CHECK(worker.begin(line(4, deployment_state::retiring)).done);
 }
+
+TEST_CASE("own_deployments: what is loaded is offered at once, whatever else still loads") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(3));
+  const deployment other{4, model_id{1}, deployment_state::deployed, {}};
+  own.begin(other);
+  CHECK(own.loaded(loaded(first, 3), line(3)).changed == std::vector{first});
+  CHECK(own.models_of(first).size() == 1);
+}
+
+TEST_CASE("own_deployments: models of the cluster file are offered together") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(0));
+  const deployment other{0, model_id{1}, deployment_state::deployed, {}};
+  own.begin(other);
+  CHECK(own.loaded(loaded(first, 0), line(0)).changed.empty());
+  CHECK(own.loaded({first, model_id{1}, 0, loaded_model{}, {}}, other).changed == std::vector{first});
+  CHECK(own.models_of(first).size() == 2);
+}
+
+TEST_CASE("own_deployments: a model that comes to mean something else is not offered until that is loaded") {
+  own_deployments own(a_cluster(), work);
+  own.begin(line(3));
+  for (const auto slot : {first, second}) own.loaded(loaded(slot, 3), line(3));
+  auto same = line(4);
+  CHECK(own.begin(same).changed.empty());
+  for (const auto slot : {first, second}) own.loaded(loaded(slot, 4), same);
+  auto other = line(5);
+  other.definition.max_batch = 8;
+  CHECK(own.begin(other).changed == std::vector{first, second});
+  CHECK(own.models_of(first).empty());
+  own.loaded(loaded(first, 5), other);
+  CHECK(own.models_of(first).at(0).max_batch == 8);
+}
