@@ -55,6 +55,7 @@ void node::on_frame(const control_frame& f) {
   // All else only from the life that we know, to the life that we are.
   auto& p = peers_[f.from.node.value];
   if (p.state == stage::unknown || p.life != f.from.life) return;
+  if (f.to.life != incarnation{} && f.to.life != life_) return;
   if (f.to.kind == role::deployer) return caf::anon_send(around_.deployments, f);
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
   if (f.body.match_elements<farewell>()) {
@@ -125,7 +126,7 @@ void node::on_synchronised(node_id id, incarnation life) {
   if (p.state != stage::meeting || p.life != life) return;
   p.state = stage::up;
   met_ = true;
-  if (id == scheduler_) around_.models.set_scheduler_up(true);
+  if (id == scheduler_ && !p.leaving) around_.models.set_scheduler_up(true);
   spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
   around_.office.tell_all(node_up{id, life});
   caf::anon_send(around_.deployments, peer_change{id, life, true});
@@ -133,9 +134,11 @@ void node::on_synchronised(node_id id, incarnation life) {
     send(id, goodbye{around_.self, life_});
   else
     for (const auto& s : local_slots_) send(id, s);
-  const auto early = std::move(p.early);
-  p.early.clear();
-  for (const auto& s : early) accept_slot(s);
+  const auto early = std::exchange(p.early, {});
+  if (p.leaving)  // it said goodbye before we knew its clock
+    around_.office.tell_all(node_leaving{id, life});
+  else
+    for (const auto& s : early) accept_slot(s);
   update_ready();
 }
 

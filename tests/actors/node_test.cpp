@@ -1,0 +1,150 @@
+#include "actors/node.hpp"
+
+#include <doctest/doctest.h>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include "actors/actor_of.hpp"
+#include "actors/system_config.hpp"
+#include "messages/version.hpp"
+#include "transport/inproc_fabric.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr node_id head{0}, door{1};
+constexpr incarnation head_life{10}, door_life{20};
+
+cluster_spec a_cluster() {
+  cluster_spec c;
+  c.hash = "abc";
+  for (const char* name : {"head", "door"}) c.nodes.emplace_back().name = name;
+  c.nodes[head.value].roles = {node_role::scheduler};
+  c.nodes[door.value].roles = {node_role::gateway};
+  return c;
+}
+
+/// The node actor of the gateway `door`; its host, its deployer and its peer, the scheduler, are the test's.
+class gateway_node final : control_lane {
+ public:
+  gateway_node() {
+    office_.add_host(host_, {});
+    node_ = spawn<node>(
+        system_, node::surroundings{
+                     cluster_, door, time_, lane_, office_, *this, models, deployments_,
+                     [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
+                     [](incarnation last) { return incarnation{last.value + 1}; },
+                     [](incarnation) { return uint64_t{1}; }, [](incarnation) {},
+                     [](const caf::actor&, time_point) {}, [](bool) {}, [] {},
+                     [](const std::string& why) { FAIL(why); }, [](const std::string& why) { FAIL(why); }});
+    scheduler_.run();
+    events.clear();
+  }
+  ~gateway_node() override {
+    for (const auto& a :
+         {caf::actor_cast<caf::actor>(node_), caf::actor_cast<caf::actor>(deployments_), host_})
+      caf::anon_send_exit(a, caf::exit_reason::kill);
+    scheduler_.run();
+  }
+
+  /// The scheduler says something, to this life of the gateway or to whichever lives.
+  template <class Message>
+  void hear(Message&& m, role about = role::node, incarnation to = {}) {
+    tell(control_frame{
+        {head, head_life, about, 0}, {door, to, about, 0}, caf::make_message(std::forward<Message>(m))});
+  }
+  void hear_hello() {
+    const auto a = peer_->address();
+    hear(hello{head, head_life, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
+  }
+  void synchronise() { tell(peer_synchronised{head, head_life}); }
+
+  catalog models{{}};
+  std::vector<std::string> events;  ///< that shells were told of
+  int for_the_deployer = 0;
+
+ private:
+  template <class Message>
+  void tell(Message&& m) {
+    caf::anon_send(node_, std::forward<Message>(m));
+    scheduler_.run();
+  }
+  void note(const shell_message& m) {
+    if (std::holds_alternative<node_up>(m)) events.push_back("up");
+    if (std::holds_alternative<node_leaving>(m)) events.push_back("leaving");
+    if (std::holds_alternative<slot_ready>(m)) events.push_back("slot");
+  }
+  void send(control_frame) override {}
+
+  struct frozen_clock final : clock {
+    time_point now() const override { return time_point{1h}; }
+  };
+
+  const cluster_spec cluster_ = a_cluster();
+  const frozen_clock time_;
+  post_office office_{door};
+  std::shared_ptr<inproc_network> network_ = make_inproc_network();
+  std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door, door_life, time_);
+  std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head, head_life, time_);
+  data_lane lane_{*own_, time_, office_, {door, door_life, 1, 2}};
+  stepped_config config_;
+  caf::actor_system system_{config_};
+  caf::scheduler::test_coordinator& scheduler_ =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
+  caf::actor host_ = system_.spawn([this](caf::event_based_actor*) -> caf::behavior {
+    return {[this](const delivery& d) {
+      for (const auto& e : d.messages) note(e.body);
+    }};
+  });
+  deployer_protocol deployments_ = system_.spawn([this](deployer_protocol::pointer) {
+    return deployer_protocol::behavior_type{[](const introduction&) {},
+                                            [this](const control_frame&) { ++for_the_deployer; },
+                                            [](const peer_change&) {},
+                                            [](const reborn&) {},
+                                            [](const load_outcome&) {},
+                                            [](const model_idle&) {},
+                                            [](const report_query&) {},
+                                            [](wake_atom) {},
+                                            [](const deploy&) { return change_reply{}; },
+                                            [](const redeploy&) { return change_reply{}; },
+                                            [](const undeploy&) { return change_reply{}; },
+                                            [](const drain_node&) { return change_reply{}; }};
+  });
+  node_protocol node_;
+};
+
+}  // namespace
+
+TEST_CASE("node: a peer is up once both clocks are known, and its slots count from then on") {
+  gateway_node n;
+  n.hear_hello();
+  n.hear(slot_ready{slot_id{0}, {head, head_life, role::gpu_worker, 0}, {}});
+  CHECK(n.events.empty());
+  n.synchronise();
+  CHECK(n.events == std::vector<std::string>{"up", "slot"});
+  CHECK(n.models.serving());
+}
+
+TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afterwards either") {
+  gateway_node n;
+  n.hear_hello();
+  n.hear(slot_ready{slot_id{0}, {head, head_life, role::gpu_worker, 0}, {}});
+  n.hear(goodbye{head, head_life});
+  n.events.clear();
+  n.synchronise();
+  CHECK(n.events == std::vector<std::string>{"up", "leaving"});
+  CHECK_FALSE(n.models.serving());
+  CHECK(n.models.slots().empty());
+}
+
+TEST_CASE("node: what is for another life of it is discarded") {
+  gateway_node n;
+  n.hear_hello();
+  n.hear(change_reply{}, role::deployer, incarnation{door_life.value - 1});
+  CHECK(n.for_the_deployer == 0);
+  n.hear(change_reply{}, role::deployer, door_life);
+  n.hear(change_reply{}, role::deployer);
+  CHECK(n.for_the_deployer == 2);
+}
