@@ -40,7 +40,10 @@ void gpu_worker::on_slot(const slot_ready& s) {
 
 /// Nobody waits for an undeployed model: what was ordered and does not run yet never will.
 void gpu_worker::on_change(const deployment& line, time_point now) {
-  if (line.wanted != deployment_state::undeployed) return;
+  if (line.wanted != deployment_state::undeployed) {  // it came back before it was let go
+    std::erase_if(leaving_, [&](const model_idle& i) { return i.model == line.model; });
+    return;
+  }
   if (line.model.value < models_.size()) models_[line.model.value].reset();
   for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);) {
     if (jobs_[i].order.model != line.model) continue;

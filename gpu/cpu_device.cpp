@@ -138,11 +138,14 @@ struct cpu_device::worker {
 
   void execute(const batch_work& work) {
     std::unique_lock finding(mutex);
-    const auto model = executors.at(work.model);
+    const auto found = executors.find(work.model);
+    const auto model = found == executors.end() ? nullptr : found->second;
     finding.unlock();
     batch_outcome out;
     out.started_at = time.now();
-    if (!try_run(*model, work.rows, work.parts).empty()) {
+    if (!model) {
+      out.errors = not_loaded(work);
+    } else if (!try_run(*model, work.rows, work.parts).empty()) {
       // One request's values can make a batch fail; the others must not suffer for it.
       for (const auto& part : work.parts) out.errors.push_back(try_run(*model, part.rows, {&part, 1}));
     }

@@ -36,6 +36,11 @@ struct batch_outcome {
   time_point finished_at = never;
 };
 
+/// Of a batch of a model that the device does not have.
+inline std::vector<std::string> not_loaded(const batch_work& work) {
+  return std::vector<std::string>(work.parts.size(), "the device has not loaded the model");
+}
+
 /// What to load: a model file, or for an emulated device only its profile and shapes.
 struct model_source {
   std::string name;
@@ -68,7 +73,7 @@ class device {
   virtual void unload(model_id id) = 0;
 
   /// Starts a batch and returns at once. Its outcome is taken by `poll`.
-  /// Requires: the model is loaded and no batch is running (asserted).
+  /// A model that is not loaded makes every part fail. Requires: no batch is running (asserted).
   virtual void start(batch_work work, time_point now) = 0;
 
   /// The outcome, once, when the running batch is done by `now`.

@@ -57,18 +57,26 @@ void emulated_device::start(batch_work work, time_point now) {
   if (marked(options_.abort_on)) std::abort();
   if (marked(options_.throw_on)) throw std::runtime_error("an input begins as a test wants it");
   std::unique_lock lock(mutex_);
-  const auto exact = models_.at(work.model)(work.rows);
+  const auto model = models_.find(work.model);
+  if (model == models_.end()) {
+    running_ = running{std::move(work), now, now, false};
+    return;
+  }
+  const auto exact = model->second(work.rows);
   lock.unlock();
   const double fraction =
       static_cast<double>(random_() - random_.min()) / static_cast<double>(random_.max() - random_.min());
   const duration extra{static_cast<int64_t>(options_.jitter * fraction * static_cast<double>(exact.count()))};
-  running_ = running{std::move(work), now, now + exact + extra};
+  running_ = running{std::move(work), now, now + exact + extra, true};
 }
 
 bool emulated_device::poll(time_point now, batch_outcome& out) {
   if (!running_ || now < running_->finished_at) return false;
-  for (const auto& part : running_->work.parts) emulated_output(part.input, part.output);
   out = {{}, running_->started_at, running_->finished_at};
+  if (running_->loaded)
+    for (const auto& part : running_->work.parts) emulated_output(part.input, part.output);
+  else
+    out.errors = not_loaded(running_->work);
   running_.reset();
   return true;
 }

@@ -39,6 +39,7 @@ class emulated_device final : public device {
   struct running {
     batch_work work;
     time_point started_at, finished_at;
+    bool loaded;
   };
   emulated_options options_;
   std::minstd_rand random_;

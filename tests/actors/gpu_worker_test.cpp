@@ -323,3 +323,30 @@ TEST_CASE("gpu_worker: what a slot does not have any more is refused, what it ha
   w.order(2, 0, 50, {w.ask(2)});
   CHECK(w.memory.pulls.size() == 1);
 }
+
+TEST_CASE("gpu_worker: a model that comes back while its last batch still runs is not let go after it") {
+  worker_stage w;
+  w.order(1, 0, 5, {w.ask(1)});
+  w.end_pull();
+  w.tell(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
+  w.tell(model_change{{8, model_id{0}, deployment_state::deployed, {}}});
+  w.tell(ready(0));
+  w.run_until(at(6));
+  CHECK(w.out.take<model_idle>().empty());
+  w.order(2, 6, 50, {w.ask(2)});
+  w.end_pull();
+  w.out.forget();
+  w.run_until(at(12));
+  CHECK(w.out.one<completion>().results.at(0).error == failure::none);
+}
+
+TEST_CASE("gpu_worker: what its device does not have fails, and nobody falls over it") {
+  worker_stage w;
+  w.device.unload(model_id{0});
+  w.order(1, 0, 50, {w.ask(1)});
+  w.end_pull();
+  w.run_until(at(1));
+  const auto lost = w.out.one<completion>().results.at(0);
+  CHECK(lost.error == failure::device_error);
+  CHECK(lost.detail == "the device has not loaded the model");
+}

@@ -168,3 +168,21 @@ TEST_CASE("a device that is destroyed lets its batch finish first") {
   }
   CHECK(onnx::relative_l2(b.output, f.output_rows(8)) < 1e-4);
 }
+
+TEST_CASE("a batch of a model that a cpu device has not loaded fails, and the next one runs") {
+  const machine_clock c;
+  bell done;
+  cpu_device d(c, [&] { done.ring(); });
+  d.load(id, source_of("mlp", {1ms, 1ms}));
+  const fixture f("mlp");
+  batch b(f, 2);
+  batch_outcome out;
+  d.start(b.work(model_id{7}), c.now());
+  done.wait(1);
+  REQUIRE(d.poll(c.now(), out));
+  CHECK(out.errors == std::vector<std::string>{"the device has not loaded the model"});
+  d.start(b.work(), c.now());
+  done.wait(2);
+  REQUIRE(d.poll(c.now(), out));
+  CHECK(out.errors.empty());
+}

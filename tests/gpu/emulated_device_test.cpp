@@ -108,3 +108,14 @@ TEST_CASE("an emulated model needs a signature and a latency") {
   unknown.latency = {};
   CHECK_THROWS_AS(d.load(id, unknown), model_error);
 }
+
+TEST_CASE("an emulated batch of a model that is not loaded ends at once, and every part fails") {
+  emulated_device d;
+  auto out_bytes = bytes(4, 0);
+  const auto in = bytes(4, 1);
+  d.start({id, 2, {{1, in, out_bytes}, {1, in, out_bytes}}}, time_point{1h});
+  batch_outcome out;
+  REQUIRE(d.poll(time_point{1h}, out));
+  CHECK(out.errors == std::vector<std::string>(2, "the device has not loaded the model"));
+  CHECK(out_bytes == bytes(4, 0));
+}
