@@ -1,5 +1,7 @@
 #include "actors/console.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
@@ -12,8 +14,23 @@
 #include "messages/version.hpp"
 
 namespace troupe {
+namespace {
 
-console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)) {}
+/// How long the change that a checked command asks for may take; zero if it is none.
+duration wait_of(const command& c) {
+  duration wait{};
+  const auto read = [&]<class Change>(std::type_identity<Change>) {
+    if (c.verb == Change::type_name) wait = message_of<Change>(c).wait;
+  };
+  read(std::type_identity<deploy>{});
+  read(std::type_identity<redeploy>{});
+  read(std::type_identity<undeploy>{});
+  return std::clamp<duration>(wait, duration{}, 24h);
+}
+
+}  // namespace
+
+console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)), last_(facts_.life()) {}
 
 console::handle::behavior_type console::make_behavior() {
   return {forgiving(this, &console::on_command), forgiving(this, &console::on_frame),
@@ -28,9 +45,11 @@ void console::on_answer(const command_reply& r, uint64_t number) {
 
 void console::on_time(wake_atom, uint64_t number) {
   const auto* o = find(number);
-  if (o == nullptr || o->patient) return;
+  if (o == nullptr) return;
   const auto who = o->actor.empty() ? "the actors of the node" : "'" + o->actor + "'";
-  answer(number, false, who + " did not answer within 2 s: the node is down, frozen or very busy");
+  answer(number, false,
+         fmt::format("{} did not answer within {:g} s: the node is down, frozen or very busy", who,
+                     to_seconds(o->limit)));
 }
 
 caf::result<command_reply> console::on_command(const command& c) {
@@ -56,17 +75,22 @@ void console::begin(const command& c, requester who) {
   };
   if (open_.size() > most_open) return refuse("too many commands are under way at this node; try again");
   if (c.argument.size() > longest_command) return refuse("the command is too long");
-  self_->delayed_send(self_, patience, wake_atom_v, number);
-  if (c.verb == "status" || c.verb == "actors") return query(number);
-  if (c.verb == "ask" || c.verb == "tell") return give_order(c, number, from_console);
-  if (command_schema(role::deployer).contains(c.verb)) return to_deployer(c, number);
-  refuse("unknown command '" + c.verb +
-         "'; this node knows: status, actors, ask, tell, deploy, redeploy, undeploy, drain_node");
+  if (c.verb == "status" || c.verb == "actors")
+    query(number);
+  else if (c.verb == "ask" || c.verb == "tell")
+    give_order(c, number, from_console);
+  else if (command_schema(role::deployer).contains(c.verb))
+    to_deployer(c, number);
+  else
+    return refuse("unknown command '" + c.verb +
+                  "'; this node knows: status, actors, ask, tell, deploy, redeploy, undeploy, drain_node");
+  if (const auto* o = find(number); o != nullptr && o->limit > duration{})
+    self_->delayed_send(self_, o->limit, wake_atom_v, number);
 }
 
 /// Its answer is the body; it comes when the command's `wait` is over.
 void console::to_deployer(const command& c, uint64_t number) {
-  find(number)->patient = true;
+  find(number)->limit = {};
   const auto pass_on = [&]<class Change>(std::type_identity<Change>) {
     if (c.verb != Change::type_name) return;
     self_->request(facts_.deployments, caf::infinite, message_of<Change>(c))
@@ -107,9 +131,11 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   if (const auto* problem = std::get_if<std::string>(&read)) return answer(number, false, *problem);
   auto& [to, actor, what] = std::get<order>(read);
   find(number)->actor = actor;
-  find(number)->patient = to.kind == role::deployer;
   if (to.node != facts_.self) {
     if (from_console) return answer(number, false, "that actor is on yet another node");
+    // A scheduler that has just started decides only after three node timeouts.
+    if (to.kind == role::deployer)
+      find(number)->limit += wait_of(what) + 3 * facts_.cluster.limits.node_timeout;
     auto body = c;
     body.token = number;
     return facts_.control.send({me(), {to.node, {}, role::console, 0}, caf::make_message(std::move(body))});

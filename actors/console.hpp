@@ -68,7 +68,7 @@ class console {
     uint64_t token;
     requester who;
     std::string verb, actor;
-    bool patient = false;  ///< the answer comes in its own time
+    duration limit = patience;  ///< zero: the answer comes in its own time
   };
   struct order {  ///< what "ask" and "tell" say
     address to;
@@ -96,7 +96,8 @@ class console {
   handle::pointer self_;
   facts facts_;
   std::vector<open> open_;
-  uint64_t last_ = 0, answered_ = 0, refused_ = 0;
+  uint64_t last_;  ///< number; begins with the life, so that answers to an earlier process find nobody
+  uint64_t answered_ = 0, refused_ = 0;
 };
 
 }  // namespace troupe

@@ -11,6 +11,8 @@ using namespace troupe::test;
 
 namespace {
 
+constexpr uint64_t first_life = 7000;
+
 /// Frames to other nodes, kept.
 struct kept_frames final : control_lane {
   void send(control_frame frame) override { sent.push_back(std::move(frame)); }
@@ -20,6 +22,7 @@ struct kept_frames final : control_lane {
 cluster_spec two_nodes() {
   cluster_spec c;
   c.hash = "abc";
+  c.limits.node_timeout = 100ms;
   for (const char* name : {"left", "right"}) {
     node_spec n;
     n.name = name;
@@ -46,7 +49,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(world.system(), console::facts{cluster,
                                                                   node_id{0},
-                                                                  [] { return uint64_t{7}; },
+                                                                  [] { return first_life; },
                                                                   [] { return true; },
                                                                   models,
                                                                   figures,
@@ -72,7 +75,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   CHECK(status.token == 5);
   auto doc = nlohmann::json::parse(status.body);
   CHECK(doc["node"] == "left");
-  CHECK(doc["life"] == 7);
+  CHECK(doc["life"] == first_life);
   CHECK(doc["ready"] == true);
   CHECK(doc["models"][0]["name"] == "resnet");
   CHECK(doc["models"][0]["slo_ms"] == 10);
@@ -103,12 +106,27 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   CHECK(order("metrics@left", "get_figures").body ==
         "there is no actor 'metrics@left'; known: model_queue/0@left");
 
+  // What is for others ends, too, if they do not answer: a change after the time that it may take.
+  auto change = self->request(desk, std::chrono::seconds(10),
+                              command{9, "ask",
+                                      R"({"actor": "deployer@right", "type": "undeploy",)"
+                                      R"( "fields": {"name": "resnet", "wait": 200000000}})"});
   CHECK(order("node@right", "get_state").body ==
         "'node@right' did not answer within 2 s: the node is down, frozen or very busy");
-  REQUIRE(lane.sent.size() == 1);
-  CHECK(lane.sent[0].to == address{node_id{1}, {}, role::console, 0});
-  const auto sent = lane.sent[0].body.get_as<command>(0);
-  CHECK(sent.verb == "ask");
+  change.receive(
+      [](const command_reply& r) {
+        CHECK_FALSE(r.ok);
+        CHECK(r.body ==
+              "'deployer@right' did not answer within 2.5 s: the node is down, frozen or very busy");
+      },
+      [](const caf::error&) { FAIL("no reply"); });
+  REQUIRE(lane.sent.size() == 2);
+  for (const auto& frame : lane.sent) {
+    CHECK(frame.to == address{node_id{1}, {}, role::console, 0});
+    const auto sent = frame.body.get_as<command>(0);
+    CHECK(sent.verb == "ask");
+    CHECK(sent.token > first_life);  // no earlier process has used it
+  }
 
   // What the other console does with it.
   caf::anon_send(desk, control_frame{{node_id{1}, {}, role::console, 0},
@@ -116,9 +134,9 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
                                      caf::make_message(command{
                                          3, "ask", R"({"actor": "console@left", "type": "get_state"})"})});
   CHECK(order("console@left", "get_state").ok);
-  REQUIRE(lane.sent.size() == 2);
-  CHECK(lane.sent[1].body.get_as<command_reply>(0).token == 3);
-  CHECK(lane.sent[1].body.get_as<command_reply>(0).ok);
+  REQUIRE(lane.sent.size() == 3);
+  CHECK(lane.sent[2].body.get_as<command_reply>(0).token == 3);
+  CHECK(lane.sent[2].body.get_as<command_reply>(0).ok);
 
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   caf::anon_send_exit(figures, caf::exit_reason::kill);
