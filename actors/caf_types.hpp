@@ -57,7 +57,7 @@ typename Inspector::result_type inspect(Inspector& f, control_frame& x) {
 
 /// To a host: change the group of shells, between two turns.
 struct regrouping {
-  std::function<void(shell_group&)> change;
+  std::function<void(shell_group&, time_point now)> change;
 };
 
 /// From the node actor to the deployer: a life of a peer is up, or over.

@@ -179,8 +179,9 @@ bool cast::keep_queue(const deployment& line) {
     queues_[line.model] = line.definition;
   else if (known != queues_.end())
     queues_.erase(known);
-  caf::anon_send(office_.queue_host(line.model), regrouping{[this, line, wanted](shell_group& g) {
-                   g.remove(role::model_queue, line.model.value);
+  caf::anon_send(office_.queue_host(line.model),
+                 regrouping{[this, line, wanted](shell_group& g, time_point now) {
+                   g.remove(role::model_queue, line.model.value, now);
                    if (wanted) g.adopt(make_queue(line, g));
                  }});
   return wanted;

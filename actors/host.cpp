@@ -89,7 +89,7 @@ class threaded_host final : public caf::blocking_actor {
                      std::make_move_iterator(messages.end()));
     } else if (m.match_elements<regrouping>()) {
       catch_up(inbox);
-      m.get_as<regrouping>(0).change(*group_);
+      m.get_as<regrouping>(0).change(*group_, clock_.now());
     } else if (m.match_elements<report_query>()) {
       auto figures = group_->figures(inbox);
       for (auto& row : figures) row.host_pending = parcels_ + mailbox().size();
@@ -152,7 +152,7 @@ class scheduled_host final : public caf::event_based_actor {
             },
             [this](const regrouping& r) {
               if (!inbox_.empty()) turn_now(clock_.now());
-              r.change(*group_);
+              outside_a_turn([&] { r.change(*group_, clock_.now()); });
             },
             [this](const report_query& q) {
               auto figures = group_->figures(inbox_);
@@ -160,15 +160,18 @@ class scheduled_host final : public caf::event_based_actor {
               if (!inbox_.empty()) turn_now(clock_.now());  // a report knows all that was delivered
               q.reply(report_of(*group_, std::move(figures)));
             },
-            [this](const command_query& q) { obey(q); }};
+            [this](const command_query& q) {
+              outside_a_turn([&] { q.reply(group_->obey(q.to, q.what, clock_.now())); });
+            }};
   }
   void on_exit() override { group_.reset(); }
   const char* name() const override { return "scheduled_host"; }
 
  private:
-  void obey(const command_query& q) {
+  template <class Work>
+  void outside_a_turn(Work&& work) {
     try {
-      q.reply(group_->obey(q.to, q.what, clock_.now()));
+      work();
     } catch (const breakdown& b) {
       if (broken_) broken_(b.what());
       return quit(caf::sec::runtime_error);

@@ -106,6 +106,17 @@ time_point model_queue::next_wakeup() const {
   return std::min({policy_->wake_at(), late, tell});
 }
 
+/// Nobody runs what waits; what a worker has goes on, and it answers the gateway.
+void model_queue::end(time_point now) {
+  for (uint32_t i = 0; i < requests_.size(); ++i) {
+    const auto id = requests_[i].id;
+    uint32_t handle = 0;
+    if (id != request_id{} && (policy_->remove(id) || clear_of_suspicion(id, handle)))
+      give_up(i, drop_reason::no_capacity);
+  }
+  send_drops(now);
+}
+
 /// Nothing of the old life counts any more; the gateways see to the fates.
 void model_queue::start_over(incarnation life) {
   self_.life = life;

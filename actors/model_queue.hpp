@@ -44,6 +44,7 @@ class model_queue final : public shell {
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
   time_point next_wakeup() const override;
+  void end(time_point now) override;
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;

@@ -39,6 +39,8 @@ class shell {
   /// Called after the messages of a turn, and at `next_wakeup()`: decide and send.
   virtual void on_time(time_point now) = 0;
   virtual time_point next_wakeup() const = 0;
+  /// It is ended, between turns: its last chance to tell those who wait for it.
+  virtual void end(time_point) {}
   virtual void report(std::vector<metric>& out) const = 0;
   /// Does what a tool says, by the actor's protocol (messages/commands.hpp). `on_time` follows.
   virtual command_reply on_command(const command& c, time_point now);

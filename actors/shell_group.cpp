@@ -43,12 +43,31 @@ void shell_group::adopt(std::unique_ptr<shell> s) {
     *vacant = {std::move(s)};
 }
 
-void shell_group::remove(role kind, uint32_t index) {
+/// `work` calls shells.
+template <class Work>
+auto shell_group::guarded(Work&& work) const {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    broken(e.what());
+  } catch (...) {
+    broken("an exception of an unknown type");
+  }
+}
+
+void shell_group::remove(role kind, uint32_t index, time_point now) {
   const auto position = find(kind, index);
   if (position == nobody) return;
-  index_[static_cast<size_t>(kind)][index] = nobody;
-  shells_[position] = {};
-  wakeups_.set(position, never);
+  guarded([&] {
+    busy_ = position;
+    over_ = about_time;
+    shells_[position].actor->end(now);
+    index_[static_cast<size_t>(kind)][index] = nobody;
+    shells_[position] = {};
+    wakeups_.set(position, never);
+    settle(now);
+    flush();
+  });
 }
 
 uint32_t shell_group::find(role kind, uint32_t index) const {
@@ -65,7 +84,7 @@ void shell_group::send(const address& from, const address& to, shell_message mes
 }
 
 void shell_group::turn(parcel& messages, time_point now) {
-  try {
+  guarded([&] {
     for (auto& e : messages) hand_over(e, now);
     while (wakeups_.best() <= now) {
       const auto due = wakeups_.first();
@@ -74,11 +93,7 @@ void shell_group::turn(parcel& messages, time_point now) {
     }
     settle(now);
     flush();
-  } catch (const std::exception& e) {
-    broken(e.what());
-  } catch (...) {
-    broken("an exception of an unknown type");
-  }
+  });
 }
 
 void shell_group::flush() {
@@ -161,7 +176,7 @@ void shell_group::settle(time_point now) {
 command_reply shell_group::obey(const address& to, const command& c, time_point now) {
   const auto position = find(to.kind, to.index);
   if (position == nobody) return {c.token, false, {}};
-  try {
+  return guarded([&] {
     busy_ = position;
     over_ = shell_message(c).index();
     auto reply = shells_[position].actor->on_command(c, now);
@@ -169,9 +184,7 @@ command_reply shell_group::obey(const address& to, const command& c, time_point 
     settle(now);
     flush();
     return reply;
-  } catch (const std::exception& e) {
-    broken(e.what());
-  }
+  });
 }
 
 std::vector<actor_figures> shell_group::figures(std::span<const envelope> waiting) const {

@@ -43,8 +43,9 @@ class shell_group final : public outbox {
 
   /// The same for one that was built already, with this group as its outbox.
   void adopt(std::unique_ptr<shell> s);
-  /// Ends a shell, between turns: what is sent to it from now on is lost, requests are turned away.
-  void remove(role kind, uint32_t index);
+  /// Ends a shell, if there is one, between turns: what is sent to it from now on is lost, requests are
+  /// turned away. What it has to say about that is delivered at once. Throws as `turn` does.
+  void remove(role kind, uint32_t index, time_point now);
 
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
   /// `now`; then everything that leaves. Throws `breakdown` if a shell throws; nothing leaves then, and the
@@ -85,6 +86,8 @@ class shell_group final : public outbox {
   void turn_away(const envelope& e);
   void settle(time_point now);
   void flush();
+  template <class Work>
+  auto guarded(Work&& work) const;
   [[noreturn]] void broken(const std::string& reason) const;
 
   carrier& beyond_;

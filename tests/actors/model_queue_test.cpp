@@ -411,3 +411,23 @@ TEST_CASE("model_queue: handles are never mixed up, whatever happens") {
   CHECK(dropped > 50);
   CHECK(next - 1 == ended + dropped + in_batches + queued);
 }
+
+TEST_CASE(
+    "model_queue: one that is ended gives up what waits, suspects too, and leaves what runs to its worker") {
+  suspects_stage q;
+  q.tell(ready(2, 21));
+  q.arrive(4);
+  q.grant_slot(2, 21);
+  const auto running = ids(q.out.one<batch_order>());
+  q.arrive(5);
+  q.out.forget();
+  q.actor.end(q.now);
+  std::vector<uint64_t> given_up;
+  for (const auto& d : q.out.one<drops>().requests) {
+    CHECK(d.reason == drop_reason::no_capacity);
+    given_up.push_back(d.id.value);
+  }
+  CHECK(running == std::vector<uint64_t>{3, 4});
+  std::sort(given_up.begin(), given_up.end());
+  CHECK(given_up == std::vector<uint64_t>{1, 2, 5});
+}

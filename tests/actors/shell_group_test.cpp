@@ -40,6 +40,10 @@ class relay final : public shell {
     if (wake_at_ <= now) wake_at_ = never;
   }
   time_point next_wakeup() const override { return wake_at_; }
+  void end(time_point) override {
+    send(next_, cancel{request_id{0}});
+    send(address{node_id{3}, {}, role::model_queue, 0}, cancel{request_id{0}});
+  }
   void report(std::vector<metric>&) const override {}
 
   time_point wake_at_ = never;
@@ -148,9 +152,12 @@ TEST_CASE("shell_group: a shell that was removed hears nothing, its place is tak
   const auto named = [](uint32_t i) { return address{node_id{0}, {1}, role::model_queue, i}; };
   group.add<relay>(named(0), named(1), diary);
   group.add<relay>(named(1), named(0), diary);
-  group.remove(role::model_queue, 0);
+  group.remove(role::model_queue, 0, at(0));
   CHECK(group.size() == 1);
   CHECK_FALSE(group.has(role::model_queue, 0));
+  CHECK(diary == std::vector<std::string>{"1 hears 0", "1 decides"});  // its last words
+  CHECK(bag.left.size() == 1);
+  diary.clear();
   parcel p;
   p.push_back({{}, named(0), node_down{}});
   p.push_back({{}, named(0), cancel{request_id{1}}});
