@@ -84,7 +84,11 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
   for (auto& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
   const pid_t pid = fork();
-  if (pid < 0) throw std::runtime_error("cannot start a process: " + std::string(std::strerror(errno)));
+  if (pid < 0) {
+    const std::string why = std::strerror(errno);
+    for (const int end : pipe_ends) close(end);
+    throw std::runtime_error("cannot start a process: " + why);
+  }
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody stays behind if the parent is killed
     setpgid(0, 0);                     // a Ctrl-C in the terminal is the parent's to pass on, in order
@@ -159,13 +163,22 @@ class family {
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
     if (poll(fds.data(), fds.size(), static_cast<int>(limit)) < 0) return;
     for (auto& c : children_)
-      if (c.start_at <= clock_.now()) start(c, cluster_, options_);
+      if (c.start_at <= clock_.now()) start_again(c);
     for (auto& c : children_) {
       const auto it =
           std::find_if(fds.begin() + 1, fds.end(), [&](const pollfd& f) { return f.fd == c.out; });
       if (c.out >= 0 && it != fds.end() && it->revents != 0) read_line(c);
     }
     if ((fds[0].revents & POLLIN) != 0) on_signal();
+  }
+
+  /// The machine may have no process or file to spare just now: as bad as another death.
+  void start_again(child& c) {
+    try {
+      start(c, cluster_, options_);
+    } catch (const std::exception& e) {
+      back_off(c, fmt::format("was not started: {}", e.what()));
+    }
   }
 
   void read_line(child& c) {
@@ -224,35 +237,48 @@ class family {
 
   void mourn(child& c, int status) {
     const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    const auto& name = cluster_.nodes[c.node.value].name;
-    const auto say = [&](const std::string& what) {
-      fmt::print(stderr, "troupe: node '{}' {}{}\n", name, how_it_ended(status), what);
-    };
+    const auto how = how_it_ended(status);
     if (leaving_) {
       if (clean) return;
       exit_code_ = 1;
-      if (told_) say("");  // else it followed the first that did not come up
+      if (told_) say(c, how);  // else it followed the first that did not come up
       return;
     }
     if (!told_) {  // it never came up: nothing to keep alive
       exit_code_ = 1;
       leaving_ = true;
-      return say(" before the cluster was ready; stopping the others");
+      return say(c, how + " before the cluster was ready; stopping the others");
     }
-    const auto by_hand = fmt::format("start it again with: troupe up {} --node {}", options_.file, name);
-    if (was_asked_to(status)) return say("; " + by_hand);
+    if (was_asked_to(status)) return say(c, how + "; " + by_hand(c));
+    if (options_.restart) {
+      ++c.restarts;
+      return back_off(c, how);
+    }
+    exit_code_ = 1;
+    say(c, how + "; " + by_hand(c));
+  }
+
+  /// Starts it in a while, unless that was in vain too often.
+  void back_off(child& c, const std::string& how) {
     const auto now = clock_.now();
-    if (options_.restart) c.start_at = c.policy.died(now);
-    if (c.start_at == never) {
-      exit_code_ = 1;
-      const auto often = fmt::format(", {} times within {:.0f} s, and stays down; the others go on",
-                                     limits.most + 1, to_seconds(limits.within));
-      return say(options_.restart ? often + ". When its reason is found, " + by_hand : "; " + by_hand);
-    }
-    ++c.restarts;
-    c.last_end = how_it_ended(status);
-    say(fmt::format("; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)",
-                    to_seconds(c.start_at - now), c.policy.recent(), limits.most, to_seconds(limits.within)));
+    c.start_at = c.policy.died(now);
+    c.last_end = how;
+    if (c.start_at != never)
+      return say(c, fmt::format("{}; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)", how,
+                                to_seconds(c.start_at - now), c.policy.recent(), limits.most,
+                                to_seconds(limits.within)));
+    exit_code_ = 1;
+    say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the others go on. When its reason is "
+                       "found, {}",
+                       how, limits.most + 1, to_seconds(limits.within), by_hand(c)));
+  }
+
+  const std::string& name_of(const child& c) const { return cluster_.nodes[c.node.value].name; }
+  void say(const child& c, const std::string& what) const {
+    fmt::print(stderr, "troupe: node '{}' {}\n", name_of(c), what);
+  }
+  std::string by_hand(const child& c) const {
+    return fmt::format("start it again with: troupe up {} --node {}", options_.file, name_of(c));
   }
 
   /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.

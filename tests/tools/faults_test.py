@@ -3,11 +3,13 @@
 import http.client
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import cluster
 from cluster import Cluster, ClusterTest, Fixture, Load
@@ -68,6 +70,21 @@ class Faults(ClusterTest):
             self.assertEqual(c.get("/v2/health/live")[0], 200)
             self.assertEqual(c.get("/v2/health/ready")[0], 503)
             self.assertEqual(up.terminate(), 1)
+
+    def test_a_node_that_cannot_be_started_just_now_is_tried_again_and_the_others_go_on(self):
+        with Cluster(limits=LIMITS) as c:
+            up = c.start()
+            doomed = up.pid_of("worker")
+            files = Path(f"/proc/{up.child.pid}/fd")
+            before = resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE)
+            most = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one end
+            resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, (most, before[1]))
+            os.kill(doomed, signal.SIGKILL)
+            up.wait_error("node 'worker' was not started: cannot make a pipe: Too many open files; starting it again in")
+            self.assertEqual(c.get("/v2/health/live")[0], 200)
+            resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, before)
+            c.wait_until_served(Fixture("mlp"))
+            self.assertEqual(up.terminate(), 0)
 
     def test_a_node_that_was_told_to_stop_stays_down(self):
         with Cluster(limits=LIMITS) as c:
