@@ -8,8 +8,8 @@
 #include <caf/io/middleman_actor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/doorman_impl.hpp>
+#include <condition_variable>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -125,29 +125,20 @@ class listening final : public caf::io::middleman_actor_impl {
   const lane_end end_;
 };
 
-/// Not CAF's own middleman: that keeps a connection that is never answered for ever, itself with it, and so
-/// its thread and the end of the process.
+/// Not CAF's own middleman, which keeps an unanswered connection, and with it itself: a detached actor that
+/// is not destroyed keeps its thread, and the process. So this one keeps nothing: who asked is answered by
+/// CAF.
 class dialling final : public caf::event_based_actor {
  public:
-  using answer = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
-
   dialling(caf::actor_config& config, caf::actor broker, lane_end end)
       : event_based_actor(config), broker_(std::move(broker)), end_(std::move(end)) {}
   const char* name() const override { return "control_dialler"; }
 
   caf::behavior make_behavior() override {
-    return {[this](caf::connect_atom, const std::string& host, uint16_t port) -> answer {
+    return {[this](caf::connect_atom, const std::string& host, uint16_t port) -> caf::result<caf::message> {
       auto connection = dial(host, port);
       if (!connection) return std::move(connection.error());
-      auto promise = make_response_promise<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>();
-      request(broker_, handshake_limit, caf::connect_atom_v, std::move(*connection), port)
-          .then(
-              [promise](caf::node_id& node, caf::strong_actor_ptr& actor,
-                        std::set<std::string>& types) mutable {
-                promise.deliver(std::move(node), std::move(actor), std::move(types));
-              },
-              [promise](caf::error& e) mutable { promise.deliver(std::move(e)); });
-      return promise;
+      return delegate(broker_, caf::connect_atom_v, std::move(*connection), port);
     }};
   }
 
@@ -172,17 +163,6 @@ class dialling final : public caf::event_based_actor {
   const lane_end end_;
 };
 
-/// Looks after the connections as long as `dialler` lives.
-caf::behavior look_after(caf::event_based_actor* self, const std::shared_ptr<control_connections>& all,
-                         const caf::actor& dialler) {
-  self->link_to(dialler);
-  self->delayed_anon_send(self, control_heartbeat, caf::tick_atom_v);
-  return {[self, all](caf::tick_atom) {
-    self->delayed_anon_send(self, control_heartbeat, caf::tick_atom_v);
-    loop_of(self->system()).post([all] { all->look_after(); });
-  }};
-}
-
 }  // namespace
 
 void prepare_control_lane(caf::actor_system_config& config) {
@@ -196,7 +176,14 @@ control_middleman::control_middleman(caf::actor_system& system, std::shared_ptr<
   const auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
   listener_ = system.spawn<listening, caf::hidden>(broker, end);
   dialler_ = system.spawn<dialling, caf::detached + caf::hidden>(broker, end);
-  system.spawn<caf::hidden>(&look_after, end.connections, dialler_);
+  // A thread, because a message that CAF's clock keeps for an actor would keep the actor.
+  watch_ = std::jthread([all = end.connections, &loop = loop_of(system)](const std::stop_token& over) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, over, control_heartbeat, [&] { return over.stop_requested(); }))
+      loop.post([all] { all->look_after(); });
+  });
 }
 
 control_middleman::~control_middleman() {

@@ -7,6 +7,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/io/middleman_actor.hpp>
 #include <memory>
+#include <thread>
 
 #include "messages/time.hpp"
 #include "transport/tls.hpp"
@@ -34,6 +35,7 @@ class control_middleman {
  private:
   caf::io::middleman_actor listener_;
   caf::actor dialler_;
+  std::jthread watch_;  ///< over the connections
 };
 
 }  // namespace troupe

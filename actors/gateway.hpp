@@ -139,7 +139,7 @@ class gateway final : public shell {
   // a pull still writes the buffer.
   std::unordered_map<request_id, flight> late_inputs_;
   std::unordered_map<uint64_t, flight> late_pulls_;
-  expiries expiries_;  // of flights and late inputs
+  expiries expiries_;                                  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording
