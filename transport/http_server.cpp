@@ -37,6 +37,7 @@ namespace {
 struct io_thread : http_loop {
   explicit io_thread(http_shared& s) : http_loop(s), sweeper(context), work(context.get_executor()) {}
   net::steady_timer sweeper;
+  bool over = false;  // the sweeper's cancellation is lost on a timer that has just gone off
   net::executor_work_guard<net::io_context::executor_type> work;
   std::thread thread;
 };
@@ -46,7 +47,8 @@ net::awaitable<void> sweep(io_thread& loop) {
   const auto& o = loop.shared.options;
   const auto shortest = std::min({o.idle_timeout, o.header_timeout, o.body_timeout, o.write_timeout});
   const auto period = std::clamp<duration>(shortest / 4, 10ms, 500ms);
-  for (error_code ec; !ec;) {
+  while (!loop.over) {
+    error_code ec;
     loop.sweeper.expires_after(period);
     co_await loop.sweeper.async_wait(net::redirect_error(net::use_awaitable, ec));
     const auto now = http_connection::clock_type::now();
@@ -155,6 +157,7 @@ void http_server::state::stop() {
   on_every_loop([](io_thread&) {});  // accepted sockets have been welcomed
   on_every_loop([](io_thread& loop) {
     loop.work.reset();
+    loop.over = true;
     loop.sweeper.cancel();
     for (auto* c : loop.connections) c->close();
   });
