@@ -334,7 +334,7 @@ class Strangers(ClusterTest):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
                 while s.recv(65536):  # the greeting; then the end
                     pass
-            self.assertIn("reason=\"silent for 4 s\"", up.output())
+            self.assertTrue(eventually(lambda: "reason=\"silent for 4 s\"" in up.output()))
             self.assertEqual(up.output().count("control_connection_cut"), 1, "those between the nodes stay")
             self.assertTrue(c.status()["ready"])
 
