@@ -124,7 +124,7 @@ std::optional<std::pair<size_t, slot_id>> rank_arbiter::next_trial() const {
 }
 
 void rank_arbiter::try_suspects(time_point now) {
-  if (quarantine_ && quarantine_->runs) return;
+  if (quarantine_ ? quarantine_->runs.has_value() : suspects_.empty()) return;
   auto next = next_trial();
   if (quarantine_ && !next) end_quarantine(now);
   if (!quarantine_) {
