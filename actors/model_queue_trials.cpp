@@ -1,0 +1,86 @@
+// The requests that were with a worker when it died: they run again one at a time, until it is known who
+// kills.
+#include <algorithm>
+#include <utility>
+
+#include "actors/model_queue.hpp"
+#include "actors/planted_bug.hpp"
+
+namespace troupe {
+
+void model_queue::on_grant_alone(const grant& g, time_point now) {
+  suspect_told_ = false;
+  give_up_late_suspects(now);
+  const bool stranger = !at_home(g);  // the arbiter will hear of it too; do not ask for it again at once
+  if (stranger) tell_suspect_at_ = now + 1ms;
+  if (stranger || suspects_.empty())
+    return send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, {}, g.free_at, true});
+  const auto handle = suspects_.front();
+  suspects_.erase(suspects_.begin());
+  const auto& r = requests_[handle];
+  batch_order o;
+  o.exec_at = now;
+  o.start_by = latest_start(r);
+  o.requests = {r};
+  batched_rows_ += r.rows;
+  order(g, std::move(o), {{}, {handle}, true}, policy_->latency()(r.rows), now);
+}
+
+/// A worker died with this batch.
+void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed, time_point now) {
+  if (!batch.alone) {
+    for (const auto handle : batch.handles)
+      if (!planted(bug::trust_everybody))
+        suspicion_[handle] = crashed ? suspicion::worker_crashed : suspicion::worker_lost;
+    return resubmit(batch, now);
+  }
+  const auto handle = batch.handles.front();
+  const auto& r = requests_[handle];
+  if (r.id != request_id{}) {
+    const bool did_it = crashed && suspicion_[handle] == suspicion::worker_crashed;
+    poisoned_ += did_it;
+    const auto why = did_it ? failure::poison : failure::worker_lost;
+    send(r.gateway, completion{id, r.rows, {{r.id, r.attempt, why, {}, {}}}});
+  }
+  release(handle);
+}
+
+void model_queue::wait_for_trial(uint32_t handle) {
+  if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
+  const auto earlier = [&](uint32_t a, uint32_t b) {
+    return std::pair(latest_start(requests_[a]), requests_[a].id) <
+           std::pair(latest_start(requests_[b]), requests_[b].id);
+  };
+  suspects_.insert(std::upper_bound(suspects_.begin(), suspects_.end(), handle, earlier), handle);
+}
+
+/// Takes a request from the suspects that wait, if it is one.
+bool model_queue::clear_of_suspicion(request_id id, uint32_t& handle) {
+  const auto it =
+      std::find_if(suspects_.begin(), suspects_.end(), [&](uint32_t h) { return requests_[h].id == id; });
+  if (it == suspects_.end()) return false;
+  handle = *it;
+  suspects_.erase(it);
+  return true;
+}
+
+time_point model_queue::latest_start(const request& r) const {
+  return r.deadline - policy_->latency()(r.rows);
+}
+
+void model_queue::give_up_late_suspects(time_point now) {
+  while (!suspects_.empty() && latest_start(requests_[suspects_.front()]) < now) {
+    give_up(suspects_.front(), homes_.empty() ? drop_reason::no_capacity : drop_reason::late);
+    suspects_.erase(suspects_.begin());
+  }
+}
+
+void model_queue::tell_suspect(time_point now) {
+  if (suspects_.empty() != suspect_told_ || now < tell_suspect_at_) return;
+  suspect_told_ = !suspects_.empty();
+  candidate c{options_.model, ++sequence_, 0, now, never, {}, true};
+  if (suspect_told_) c.rows = requests_[suspects_.front()].rows;
+  send(options_.arbiter, c);
+}
+
+}  // namespace troupe
