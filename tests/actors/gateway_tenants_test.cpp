@@ -1,0 +1,108 @@
+// What a gateway grants its tenants, and what it holds against them.
+#include "tests/actors/gateway_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("gateway: a tenant over its rate is refused at once and told when to come again") {
+  auto o = gateway_stage::options(100);
+  o.tenants = {"narrow"};
+  o.quotas = {{10, 2, 0}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id, uint32_t tenant) {
+    auto c = g.ask(id);
+    c.asked.tenant = tenant;
+    g.tell(c);
+  };
+  for (uint64_t id = 1; id <= 3; ++id) ask(id, 1);
+  ask(4, 0);
+  CHECK(g.open(1));
+  CHECK(g.open(2));
+  CHECK(g.fate(3).reason == drop_reason::quota);
+  CHECK(g.fate(3).retry_after == 100ms);
+  CHECK(g.open(4));
+  size_t submitted = 0;
+  for (const auto& [to, s] : g.out.take_addressed<submit>()) submitted += s.requests.size();
+  CHECK(submitted == 3);
+  for (uint64_t id : {1, 2, 4}) g.drop(id, drop_reason::late);
+  g.check_clean();
+}
+
+TEST_CASE("gateway: a tenant's place in flight is free again once its request has a fate, whichever") {
+  auto o = gateway_stage::options(100);
+  o.tenants = {"narrow"};
+  o.quotas = {{0, 1, 1}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id) {
+    auto c = g.ask(id);
+    c.asked.tenant = 1;
+    g.tell(c);
+  };
+  ask(1);
+  ask(2);
+  CHECK(g.fate(2).reason == drop_reason::quota);
+  g.drop(1, drop_reason::late);
+  ask(3);
+  CHECK(g.open(3));
+  g.fail(3, failure::device_error);
+  ask(4);
+  g.complete(4);
+  g.end_pull();
+  ask(5);
+  g.drop(5, drop_reason::shed);
+  ask(6);
+  CHECK(g.open(6));
+  g.drop(6, drop_reason::shed);
+  g.check_clean();
+}
+
+TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody works for it any more") {
+  auto o = gateway_stage::options(2);
+  o.tenants = {"narrow"};
+  o.quotas = {{0, 1, 1}};
+  gateway_stage g(o);
+  const auto ask = [&](uint64_t id, uint32_t tenant = 1) {
+    auto c = g.ask(id);
+    c.asked.tenant = tenant;
+    g.tell(c);
+  };
+  const auto refused = [&](uint64_t id, drop_reason why) {
+    ask(id);
+    CHECK(g.fate(id).reason == why);
+  };
+  ask(1);
+  g.tell(client_gone{request_id{1}});
+  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  refused(2, drop_reason::quota);
+  CHECK(g.figure("troupe_requests_in_flight") == 0);
+  CHECK(g.figure("troupe_requests_outlived") == 1);
+  g.drop(1, drop_reason::cancelled);
+
+  ask(3);
+  g.complete(3);
+  g.tell(client_gone{request_id{3}});  // while its output is on its way
+  refused(4, drop_reason::quota);
+  g.end_pull();
+
+  ask(5);
+  ask(6, 0);
+  g.tell(client_gone{request_id{5}});
+  g.tell(client_gone{request_id{6}});
+  refused(7, drop_reason::queue_full);  // others do not get beyond the bound of all either
+  g.complete(5);
+  g.complete(6);
+
+  ask(8);
+  g.run_until(g.now + 70ms);
+  CHECK(g.fate(8).error == failure::timeout);
+  refused(9, drop_reason::quota);
+  g.run_until(g.now + 50ms);  // nobody said anything: now its input may be used again
+  ask(10);
+  CHECK(g.open(10));
+  g.tell(node_down{scheduler_node, {10}});
+  g.tell(node_up{scheduler_node, {20}});
+  ask(11);
+  CHECK(g.open(11));
+  g.drop(11, drop_reason::shed);
+  g.check_clean();
+}
