@@ -22,7 +22,7 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](submit& s) {
                          for (auto& r : s.requests) take(r, now);
                        },
-                       [&](cancel& c) { on_cancel(c.id); },
+                       [&](cancel& c) { cancelled_.push_back(c.id); },
                        [&](grant& g) { on_grant(g, now); },
                        [&](batch_done& d) { on_done(d, now); },
                        [&](slot_ready& s) { on_slot(s); },
@@ -67,8 +67,8 @@ uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
   const auto batch = last_batch_rows_;
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  const auto busy = static_cast<uint32_t>(homes_.size() + 1) * batch;
-  return std::min(options_.max_queued_rows, door_.bound(now, patience, busy));
+  const auto slots = static_cast<uint32_t>(homes_.size());
+  return std::min(options_.max_queued_rows, door_.bound(now, patience, batch, slots));
 }
 
 void model_queue::release(uint32_t handle) {
@@ -81,18 +81,36 @@ void model_queue::give_up(uint32_t handle, drop_reason why) {
   release(handle);
 }
 
-/// A request that runs already goes on: its answer says so.
-void model_queue::on_cancel(request_id id) {
+/// The handles of those, of all that wait here or for their trial, for which `leaves` says so: they wait no
+/// more.
+std::vector<uint32_t> model_queue::take_out(const std::function<bool(const request&)>& leaves) {
+  std::vector<uint32_t> handles;
+  std::vector<ticket> tickets;
+  policy_->remove_if([&](const ticket& t) { return leaves(requests_[t.handle]); }, tickets);
+  for (const auto& t : tickets) handles.push_back(t.handle);
+  std::erase_if(suspects_, [&](uint32_t handle) {
+    const bool gone = leaves(requests_[handle]);
+    if (gone) handles.push_back(handle);
+    return gone;
+  });
+  return handles;
+}
+
+/// All of a turn at once: clients that hang up do so by the thousand. A request that runs already goes on:
+/// its answer says so.
+void model_queue::give_up_cancelled() {
+  if (cancelled_.empty()) return;
   if (planted(bug::throw_up)) throw std::logic_error("planted");
-  uint32_t handle = 0;
-  if (clear_of_suspicion(id, handle)) return give_up(handle, drop_reason::cancelled);
-  if (!policy_->remove(id)) return;
-  const auto it =
-      std::find_if(requests_.begin(), requests_.end(), [&](const request& r) { return r.id == id; });
-  give_up(static_cast<uint32_t>(it - requests_.begin()), drop_reason::cancelled);
+  std::sort(cancelled_.begin(), cancelled_.end());
+  const auto cancelled = [&](const request& r) {
+    return std::binary_search(cancelled_.begin(), cancelled_.end(), r.id);
+  };
+  for (const auto handle : take_out(cancelled)) give_up(handle, drop_reason::cancelled);
+  cancelled_.clear();
 }
 
 void model_queue::on_time(time_point now) {
+  give_up_cancelled();
   policy_->update(now, long_ago);
   give_up_late_suspects(now);
   tell_candidate();
@@ -108,12 +126,8 @@ time_point model_queue::next_wakeup() const {
 
 /// Nobody runs what waits; what a worker has goes on, and it answers the gateway.
 void model_queue::end(time_point now) {
-  for (uint32_t i = 0; i < requests_.size(); ++i) {
-    const auto id = requests_[i].id;
-    uint32_t handle = 0;
-    if (id != request_id{} && (policy_->remove(id) || clear_of_suspicion(id, handle)))
-      give_up(i, drop_reason::no_capacity);
-  }
+  for (const auto handle : take_out([](const request&) { return true; }))
+    give_up(handle, drop_reason::no_capacity);
   send_drops(now);
 }
 
@@ -121,12 +135,11 @@ void model_queue::end(time_point now) {
 void model_queue::start_over(incarnation life) {
   self_.life = life;
   options_.reign = epoch{life.value};  // workers that saw it refuse what is still on its way from the old one
-  for (const auto& r : requests_)
-    if (r.id != request_id{}) policy_->remove(r.id);
+  take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);
   requests_.clear();
   suspicion_.clear();
-  suspects_.clear();
+  cancelled_.clear();
   suspect_told_ = false;
   free_handles_.clear();
   homes_.clear();
@@ -288,16 +301,13 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
 
 /// Nobody waits for its answers any more. The handles of running ones come back with their batch.
 void model_queue::forget_gateway(node_id node, incarnation life) {
-  for (uint32_t i = 0; i < requests_.size(); ++i) {
-    auto& r = requests_[i];
-    if (r.id == request_id{} || r.gateway.node != node || r.gateway.life != life) continue;
-    ++lost_with_gateway_;
-    uint32_t handle = 0;
-    if (policy_->remove(r.id) || clear_of_suspicion(r.id, handle))
-      release(i);
-    else
-      r.id = {};
-  }
+  const auto lost = [&](const request& r) {
+    return r.id != request_id{} && r.gateway.node == node && r.gateway.life == life;
+  };
+  lost_with_gateway_ += static_cast<uint64_t>(std::count_if(requests_.begin(), requests_.end(), lost));
+  for (const auto handle : take_out(lost)) release(handle);
+  for (auto& r : requests_)
+    if (lost(r)) r.id = {};
 }
 
 void model_queue::drop(const request& r, drop_reason why) {
@@ -326,29 +336,6 @@ void model_queue::tell_candidate() {
   told_ = w;
   send(options_.arbiter,
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest, options_.network(w.rows)});
-}
-
-void model_queue::report(std::vector<metric>& out) const {
-  const auto add = [&](const char* name, double value, metric::kind kind,
-                       std::vector<std::pair<std::string, std::string>> more = {}) {
-    more.insert(more.begin(), {"model", options_.name});
-    out.push_back({name, std::move(more), value, kind});
-  };
-  using enum metric::kind;
-  add("troupe_queue_requests", static_cast<double>(policy_->queued_requests()), gauge);
-  add("troupe_queue_rows", policy_->queued_rows(), gauge);
-  add("troupe_queue_running_batches", static_cast<double>(running_.size()), gauge);
-  add("troupe_queue_slots", static_cast<double>(homes_.size()), gauge);
-  add("troupe_queue_received_total", static_cast<double>(received_), counter);
-  add("troupe_batches_total", static_cast<double>(batches_), counter);
-  add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);
-  add("troupe_queue_resubmitted_total", static_cast<double>(resubmitted_), counter);
-  add("troupe_queue_suspects", static_cast<double>(suspects_.size()), gauge);
-  add("troupe_queue_poisoned_total", static_cast<double>(poisoned_), counter);
-  add("troupe_lost_with_gateway_total", static_cast<double>(lost_with_gateway_), counter);
-  for (size_t i = 1; i < drop_reason_count; ++i)
-    add("troupe_queue_drops_total", static_cast<double>(drops_[i]), counter,
-        {{"reason", std::string(to_string(static_cast<drop_reason>(i)))}});
 }
 
 }  // namespace troupe

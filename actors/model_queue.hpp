@@ -7,6 +7,7 @@
 // fails as `worker_lost`. It kills no third worker, and its neighbours only wait.
 #pragma once
 #include <array>
+#include <functional>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -73,7 +74,8 @@ class model_queue final : public shell {
   void queue_up(uint32_t handle, time_point now);
   void release(uint32_t handle);
   void give_up(uint32_t handle, drop_reason why);
-  void on_cancel(request_id id);
+  std::vector<uint32_t> take_out(const std::function<bool(const request&)>& leaves);
+  void give_up_cancelled();
   void start_over(incarnation life);
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
@@ -88,7 +90,6 @@ class model_queue final : public shell {
   void resubmit(const running_batch& batch, time_point now);
   void suspect(batch_id id, const running_batch& batch, bool crashed, time_point now);
   void wait_for_trial(uint32_t handle);
-  bool clear_of_suspicion(request_id id, uint32_t& handle);
   time_point latest_start(const request& r) const;
   void give_up_late_suspects(time_point now);
   void forget_gateway(node_id node, incarnation life);
@@ -114,6 +115,7 @@ class model_queue final : public shell {
   std::unordered_map<slot_id, home> homes_;
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
+  std::vector<request_id> cancelled_;                     ///< in this turn
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
 
   bool paused_ = false;

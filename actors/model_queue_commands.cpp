@@ -1,4 +1,4 @@
-// What a model queue can be asked from outside (messages/commands.hpp).
+// What a model queue tells of itself, and can be asked from outside (messages/commands.hpp).
 #include <algorithm>
 
 #include "actors/model_queue.hpp"
@@ -60,15 +60,16 @@ time_point model_queue::planned_deadline(const request& r) const {
   return planned_slo_ == duration{} ? r.deadline : std::min(r.deadline, r.arrival + planned_slo_);
 }
 
-/// What was queued goes over to the new policy, in the order of its handles.
+/// What was queued goes over to the new policy.
 void model_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point now) {
   send_drops(now);  // what the old one gave up already
   auto old = std::exchange(policy_, std::move(policy));
   policy_->set_latency(old->latency());
-  for (uint32_t handle = 0; handle < requests_.size(); ++handle) {
-    const auto& r = requests_[handle];
-    if (r.id != request_id{} && old->remove(r.id))
-      policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
+  std::vector<ticket> queued;
+  old->remove_if([](const ticket&) { return true; }, queued);
+  for (auto& t : queued) {
+    t.deadline = planned_deadline(requests_[t.handle]);
+    policy_->add(t, now);
   }
   fit_to_homes();
 }
@@ -115,6 +116,29 @@ open_requests model_queue::list(const list_requests& asked, time_point now) cons
                    running[handle] ? "running" : "waiting"});
   }
   return answer_to(asked, std::move(all));
+}
+
+void model_queue::report(std::vector<metric>& out) const {
+  const auto add = [&](const char* name, double value, metric::kind kind,
+                       std::vector<std::pair<std::string, std::string>> more = {}) {
+    more.insert(more.begin(), {"model", options_.name});
+    out.push_back({name, std::move(more), value, kind});
+  };
+  using enum metric::kind;
+  add("troupe_queue_requests", static_cast<double>(policy_->queued_requests()), gauge);
+  add("troupe_queue_rows", policy_->queued_rows(), gauge);
+  add("troupe_queue_running_batches", static_cast<double>(running_.size()), gauge);
+  add("troupe_queue_slots", static_cast<double>(homes_.size()), gauge);
+  add("troupe_queue_received_total", static_cast<double>(received_), counter);
+  add("troupe_batches_total", static_cast<double>(batches_), counter);
+  add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);
+  add("troupe_queue_resubmitted_total", static_cast<double>(resubmitted_), counter);
+  add("troupe_queue_suspects", static_cast<double>(suspects_.size()), gauge);
+  add("troupe_queue_poisoned_total", static_cast<double>(poisoned_), counter);
+  add("troupe_lost_with_gateway_total", static_cast<double>(lost_with_gateway_), counter);
+  for (size_t i = 1; i < drop_reason_count; ++i)
+    add("troupe_queue_drops_total", static_cast<double>(drops_[i]), counter,
+        {{"reason", std::string(to_string(static_cast<drop_reason>(i)))}});
 }
 
 }  // namespace troupe

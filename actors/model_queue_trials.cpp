@@ -54,16 +54,6 @@ void model_queue::wait_for_trial(uint32_t handle) {
   suspects_.insert(std::upper_bound(suspects_.begin(), suspects_.end(), handle, earlier), handle);
 }
 
-/// Takes a request from the suspects that wait, if it is one.
-bool model_queue::clear_of_suspicion(request_id id, uint32_t& handle) {
-  const auto it =
-      std::find_if(suspects_.begin(), suspects_.end(), [&](uint32_t h) { return requests_[h].id == id; });
-  if (it == suspects_.end()) return false;
-  handle = *it;
-  suspects_.erase(it);
-  return true;
-}
-
 time_point model_queue::latest_start(const request& r) const {
   return r.deadline - policy_->latency()(r.rows);
 }

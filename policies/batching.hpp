@@ -67,8 +67,8 @@ class batching_policy {
   virtual ~batching_policy() = default;
 
   virtual void add(const ticket& t, time_point now) = 0;
-  /// Forgets a queued request; false if it is not queued (any more).
-  virtual bool remove(request_id id) = 0;
+  /// Moves out, unserved, those queued requests for which `leaves` says so. O(n).
+  virtual void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) = 0;
 
   /// Brings the window up to date and drops what became hopeless, for a slot free at `slot_free_at`
   /// (`long_ago`: none in particular). Call after events and at `wake_at()`.

@@ -27,10 +27,9 @@ void deadline_batching::add(const ticket& t, time_point now) {
   if (queue_.insert(t) < window_requests_) close_window();
 }
 
-bool deadline_batching::remove(request_id id) {
-  const size_t position = queue_.erase(id);
-  if (position < window_requests_) close_window();
-  return position != deadline_queue::npos;
+void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,
+                                  std::vector<ticket>& out) {
+  if (queue_.erase_if(leaves, out) < window_requests_) close_window();
 }
 
 void deadline_batching::update(time_point now, time_point slot_free_at) {

@@ -14,7 +14,7 @@ class deadline_batching : public batching_policy {
   deadline_batching(const batching_parameters& p, shedding rule) : parameters_(p), rule_(rule) {}
 
   void add(const ticket& t, time_point now) final;
-  bool remove(request_id id) final;
+  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) final;
   void update(time_point now, time_point slot_free_at) final;
   const batch_window& window() const final { return window_; }
   time_point wake_at() const final { return wake_at_; }

@@ -55,15 +55,22 @@ size_t deadline_queue::insert(const ticket& t) {
   return i;
 }
 
-size_t deadline_queue::erase(request_id id) {
-  size_t i = 0;
-  while (i < size_ && at(i).request.id != id) ++i;
-  if (i == size_) return npos;
-  const uint32_t rows = at(i).request.rows;
-  for (size_t k = i; k + 1 < size_; ++k) at(k) = {at(k + 1).request, at(k + 1).rows_before - rows};
+size_t deadline_queue::erase_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) {
+  size_t first = npos, kept = 0;
+  uint64_t rows = 0;  // of those that leave
+  for (size_t i = 0; i < size_; ++i) {
+    const auto [request, rows_before] = at(i);
+    if (leaves(request)) {
+      first = std::min(first, i);
+      rows += request.rows;
+      out.push_back(request);
+    } else {
+      at(kept++) = {request, rows_before - rows};
+    }
+  }
   rows_ever_ -= rows;
-  --size_;
-  return i;
+  size_ = kept;
+  return first;
 }
 
 void deadline_queue::pop_front(size_t count) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "policies/batching.hpp"
@@ -9,8 +10,8 @@
 namespace troupe {
 
 /// Tickets in (deadline, id) order with running sums of their rows, in a ring. An arrival in deadline order
-/// costs O(1), one between k earlier and m later ones O(min(k, m) + log n), a removal from the middle O(n);
-/// nothing is allocated unless the queue grows beyond its largest size so far.
+/// costs O(1), one between k earlier and m later ones O(min(k, m) + log n); nothing is allocated unless the
+/// queue grows beyond its largest size so far.
 class deadline_queue {
  public:
   static constexpr size_t npos = ~size_t{0};
@@ -30,8 +31,9 @@ class deadline_queue {
 
   /// Returns the position that it got.
   size_t insert(const ticket& t);
-  /// Returns the position that it had, `npos` if it is not here.
-  size_t erase(request_id id);
+  /// Moves out those for which `leaves` says so, in one pass over all. Returns the first position that one of
+  /// them had, `npos` if there was none.
+  size_t erase_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out);
   void pop_front(size_t count);
 
  private:

@@ -88,7 +88,9 @@ class timed_batching final : public batching_policy {
       : inner_(std::move(inner)), times_(times) {}
 
   void add(const ticket& t, time_point now) override { counted(), inner_->add(t, now); }
-  bool remove(request_id id) override { return counted(), inner_->remove(id); }
+  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) override {
+    counted(), inner_->remove_if(leaves, out);
+  }
   void update(time_point now, time_point slot_free_at) override {
     counted(), inner_->update(now, slot_free_at);
   }

@@ -22,29 +22,29 @@ void pass(admission& a, duration from, duration to, uint32_t served, uint32_t lo
 
 TEST_CASE("while next to nothing is lost everybody may wait") {
   admission a;
-  CHECK(a.bound(at(0s), 100ms, 10) == unbounded);
+  CHECK(a.bound(at(0s), 100ms, 5, 1) == unbounded);
   pass(a, 0s, 3s, 40, 1);
-  CHECK(a.bound(at(3s), 100ms, 10) == unbounded);
+  CHECK(a.bound(at(3s), 100ms, 5, 1) == unbounded);
 }
 
-TEST_CASE("in overload so many may wait as leave within a newcomer's patience") {
+TEST_CASE("in overload so many may wait as leave within a newcomer's patience, less a batch") {
   admission a;
   pass(a, 0s, 3s, 4, 16);  // 400 rows a second, of 2000
-  CHECK(a.bound(at(3s), 100ms, 10) == 40);
-  CHECK(a.bound(at(3200ms), 50ms, 10) == doctest::Approx(20).epsilon(0.15));
+  CHECK(a.bound(at(3s), 100ms, 5, 1) == 35);
+  CHECK(a.bound(at(3200ms), 50ms, 5, 1) == doctest::Approx(15).epsilon(0.15));
 }
 
 TEST_CASE("what keeps the slots busy may always wait") {
   admission a;
   pass(a, 0s, 3s, 4, 16);
-  CHECK(a.bound(at(3s), 100ms, 64) == 64);
-  CHECK(a.bound(at(3200ms), -1s, 64) == 64);
+  CHECK(a.bound(at(3s), 100ms, 16, 3) == 64);
+  CHECK(a.bound(at(3200ms), -1s, 16, 3) == 64);
 }
 
 TEST_CASE("the bound is gone two seconds after the overload") {
   admission a;
   pass(a, 0s, 3s, 4, 16);
-  CHECK(a.bound(at(3s), 100ms, 10) == 40);
+  CHECK(a.bound(at(3s), 100ms, 5, 1) == 35);
   pass(a, 3s, 6s, 4, 0);
-  CHECK(a.bound(at(6s), 100ms, 10) == unbounded);
+  CHECK(a.bound(at(6s), 100ms, 5, 1) == unbounded);
 }

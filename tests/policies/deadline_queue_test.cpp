@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "policies/random.hpp"
 
@@ -44,11 +45,14 @@ TEST_CASE("rows are summed from the front") {
 }
 
 TEST_CASE("what is not queued cannot be erased") {
+  const auto everything = [](const ticket&) { return true; };
   deadline_queue q;
-  CHECK(q.erase(request_id{1}) == q.npos);
+  std::vector<ticket> gone;
+  CHECK(q.erase_if(everything, gone) == q.npos);
   q.insert(at(10, 1));
   q.pop_front(1);
-  CHECK(q.erase(request_id{1}) == q.npos);
+  CHECK(q.erase_if(everything, gone) == q.npos);
+  CHECK(gone.empty());
 }
 
 TEST_CASE("the queue agrees with a sorted vector over random histories") {
@@ -68,11 +72,18 @@ TEST_CASE("the queue agrees with a sorted vector over random histories") {
       REQUIRE(q.insert(t) == static_cast<size_t>(place - plain.begin()));
       plain.insert(place, t);
     } else if (choice < 8) {
-      const request_id id{step - random.below(std::min<uint64_t>(step, 50))};
-      const auto place =
-          std::find_if(plain.begin(), plain.end(), [&](const ticket& t) { return t.id == id; });
-      REQUIRE(q.erase(id) == (place == plain.end() ? q.npos : static_cast<size_t>(place - plain.begin())));
-      if (place != plain.end()) plain.erase(place);
+      const auto leaves = [from = step - random.below(std::min<uint64_t>(step, 50)),
+                           stride = 1 + random.below(4)](const ticket& t) {
+        return t.id.value >= from && t.id.value % stride == 0 && t.id.value < from + 8;
+      };
+      std::vector<ticket> gone, expected;
+      const auto first = std::find_if(plain.begin(), plain.end(), leaves);
+      const auto place = first == plain.end() ? q.npos : static_cast<size_t>(first - plain.begin());
+      std::copy_if(plain.begin(), plain.end(), std::back_inserter(expected), leaves);
+      std::erase_if(plain, leaves);
+      REQUIRE(q.erase_if(leaves, gone) == place);
+      REQUIRE(std::equal(gone.begin(), gone.end(), expected.begin(), expected.end(),
+                         [](const ticket& a, const ticket& b) { return a.id == b.id; }));
     } else {
       const auto count = random.below(std::min<size_t>(plain.size(), 12) + 1);
       q.pop_front(count);

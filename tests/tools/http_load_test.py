@@ -7,7 +7,6 @@
 import argparse
 import json
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,7 +70,6 @@ def raise_file_limit():
 
 
 class HttpLoad(ClusterTest):
-    @unittest.skipUnless(shutil.which("wrk"), "needs wrk (tools/install)")
     def test_many_connections_with_small_requests_and_not_one_error(self):
         raise_file_limit()
         with Cluster() as c:

@@ -69,8 +69,8 @@ class Sampler:
         self.over.set()
         self.thread.join(60)
 
-    def refused_ms(self):
-        return [ms for status, ms, *_ in self.answers if status != 200]
+    def ms_of(self, *reasons):
+        return [ms for _, ms, _, reason in self.answers if reason in reasons]
 
 
 class Overload(ClusterTest):
@@ -88,10 +88,11 @@ class Overload(ClusterTest):
             with Sampler(c) as sampler:
                 seen = load(c, 5 * CAPACITY, SECONDS)
             grew = max(resident_mb(p) - b for p, b in zip(heads, before))
-            refused = sampler.refused_ms()
+            refused, shed = sampler.ms_of("queue_full"), sampler.ms_of("shed", "late")
             print(f"offered {seen['offered_rps']:.0f}/s: goodput {seen['goodput_rps']:.0f}/s, "
-                  f"{seen['goodput_rps'] / peak:.3f} of the peak; refused {len(refused)} of {len(sampler.answers)} "
-                  f"sampled, in ms: median {quantile(refused, 0.5):.1f}, 99 % {quantile(refused, 0.99):.1f}; "
+                  f"{seen['goodput_rps'] / peak:.3f} of the peak; of {len(sampler.answers)} sampled, {len(refused)} "
+                  f"refused, in ms: median {quantile(refused, 0.5):.1f}, 99 % {quantile(refused, 0.99):.1f}; "
+                  f"{len(shed)} given up after they had waited; "
                   f"memory grew by {grew:.1f} MB; {seen['drop_reasons']}", file=sys.stderr)
             self.assertEqual(seen["failed"], 0, seen)
             dropped = sum(seen["drop_reasons"].values())
@@ -100,11 +101,11 @@ class Overload(ClusterTest):
                 self.assertIn(status, (200, 429, 503), reason)
                 if status != 200:
                     self.assertGreaterEqual(int(retry_after), 1)
-            # Most are told at the door, not when their time has run out.
-            self.assertGreater(seen["drop_reasons"].get("queue_full", 0), dropped / 2)
+            # They are told at the door, not when their time has run out.
+            self.assertGreater(seen["drop_reasons"].get("queue_full", 0), (0.98 if FULL else 0.5) * dropped)
             self.assertGreater(seen["goodput_rps"], 0.5 * peak)  # 0.95 on a quiet machine
             if FULL:
-                self.assertLess(quantile(refused, 0.5), SLO_MS / 4)
+                self.assertLess(quantile(refused, 0.99), 10)
             self.assertLess(grew, 64)
             self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
             load(c, 0.5 * CAPACITY, 3)
