@@ -35,10 +35,8 @@ top_sample take_sample(console_client& consoles, const cluster_spec& cluster, co
     if (status.contains("error")) continue;
     if (cluster.nodes[i].has(node_role::gateway)) {
       const address gateway{id, {}, role::gateway, 0};
-      if (const auto books = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger"))
-        s.add(*books);
-      if (const auto all = answer_of<latency_report>(consoles, cluster, gateway, "get_latencies"))
-        s.add(*all);
+      s.nodes.back().books = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger");
+      s.nodes.back().latencies = answer_of<latency_report>(consoles, cluster, gateway, "get_latencies");
     }
     if (cluster.nodes[i].has(node_role::scheduler)) {
       const address arbiter{id, {}, role::rank_arbiter, 0};

@@ -11,57 +11,131 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// What a model's requests and batches came to between two samples, over all nodes that can be compared.
+struct happened {
+  double accepted = 0, in_time = 0, batches = 0, batched_rows = 0;
+  std::map<std::string, double> dropped, failed;  ///< by reason
+  std::map<duration, double> latencies;
+};
+
+struct happenings {
+  bool gateways = false;  ///< at least one could be compared
+  std::map<std::string, happened> models;
+  std::map<uint32_t, top_sample::busy> slots;
+};
+
+/// Counters of one life do not go back.
 template <class N>
 double rise(N before, N now) {
-  return static_cast<double>(now < before ? now : now - before);
+  return now < before ? 0 : static_cast<double>(now - before);
 }
 
+/// The element with that key, or an empty one: what was not there had not been counted yet.
 template <class Map>
-double rise_at(const Map& before, const typename Map::value_type& now) {
-  const auto it = before.find(now.first);
-  return rise(it == before.end() ? 0 : it->second, now.second);
+typename Map::mapped_type at_or_zero(const Map& map, const typename Map::key_type& key) {
+  const auto it = map.find(key);
+  return it == map.end() ? typename Map::mapped_type{} : it->second;
 }
 
-ordered_json by_reason(const std::map<std::string, uint64_t>& before,
-                       const std::map<std::string, uint64_t>& now, double seconds) {
+template <class T>
+T find_by(const std::vector<T>& list, std::string T::*key, const std::string& value) {
+  const auto it = std::ranges::find(list, value, key);
+  return it == list.end() ? T{} : *it;
+}
+
+void add_rises(std::map<std::string, double>& to, const std::vector<reason_count>& before,
+               const std::vector<reason_count>& now) {
+  for (const auto& r : now)
+    to[r.reason] += rise(find_by(before, &reason_count::reason, r.reason).count, r.count);
+}
+
+void add_books(happenings& all, const ledger_report& before, const ledger_report& now) {
+  all.gateways = true;
+  for (const auto& line : now.models) {
+    const auto earlier = find_by(before.models, &ledger_line::model, line.model);
+    auto& m = all.models[line.model];
+    m.accepted += rise(earlier.accepted, line.accepted);
+    m.in_time += rise(earlier.in_time, line.in_time);
+    add_rises(m.dropped, earlier.dropped, line.dropped);
+    add_rises(m.failed, earlier.failed, line.failed);
+  }
+}
+
+void add_latencies(happenings& all, const latency_report& before, const latency_report& now) {
+  for (const auto& m : now.models) {
+    std::map<duration, uint64_t> earlier;
+    for (const auto& c : find_by(before.models, &model_latencies::model, m.model).counts)
+      earlier[c.latency] = c.count;
+    for (const auto& c : m.counts)
+      all.models[m.model].latencies[c.latency] += rise(at_or_zero(earlier, c.latency), c.count);
+  }
+}
+
+void add_node(happenings& all, const top_sample::node& before, const top_sample::node& now) {
+  for (const auto& [name, b] : now.of_models) {
+    const auto earlier = at_or_zero(before.of_models, name);
+    auto& m = all.models[name];
+    m.batches += rise(earlier.count, b.count);
+    m.batched_rows += rise(earlier.rows, b.rows);
+  }
+  for (const auto& [id, b] : now.of_slots) {
+    const auto earlier = at_or_zero(before.of_slots, id);
+    all.slots[id] = {rise(earlier.seconds, b.seconds), rise(earlier.batches, b.batches)};
+  }
+  if (before.books && now.books) add_books(all, *before.books, *now.books);
+  if (before.latencies && now.latencies) add_latencies(all, *before.latencies, *now.latencies);
+}
+
+happenings between(const top_sample& before, const top_sample& now) {
+  happenings all;
+  for (const auto& n : now.nodes)
+    for (const auto& earlier : before.nodes)
+      if (earlier.name == n.name && earlier.life == n.life && earlier.error.empty() && n.error.empty())
+        add_node(all, earlier, n);
+  return all;
+}
+
+ordered_json rates(const std::map<std::string, double>& counts, double seconds) {
   auto out = ordered_json::object();
-  for (const auto& entry : now)
-    if (const auto n = rise_at(before, entry); n > 0) out[entry.first] = n / seconds;
+  for (const auto& [reason, n] : counts)
+    if (n > 0) out[reason] = n / seconds;
   return out;
 }
 
 /// Null if nothing finished in between.
-ordered_json quantile_ms(const std::map<duration, uint64_t>& before, const std::map<duration, uint64_t>& now,
-                         double q) {
+ordered_json quantile_ms(const std::map<duration, double>& counts, double q) {
   double all = 0;
-  for (const auto& entry : now) all += rise_at(before, entry);
+  for (const auto& [latency, n] : counts) all += n;
   if (all == 0) return nullptr;
   const double rank = std::max(1.0, std::ceil(q * all));
   double seen = 0;
-  for (const auto& entry : now)
-    if ((seen += rise_at(before, entry)) >= rank) return to_ms(entry.first);
-  return to_ms(now.rbegin()->first);
+  for (const auto& [latency, n] : counts)
+    if ((seen += n) >= rank) return to_ms(latency);
+  return to_ms(counts.rbegin()->first);
 }
 
-ordered_json describe(const std::string& name, const top_sample::model& before, const top_sample::model& now,
+ordered_json describe(const std::string& name, const top_sample::model& now, const happened& m, bool gateways,
                       double seconds) {
-  const auto batches = rise(before.batches, now.batches);
   ordered_json j{{"model", name},
                  {"slots", now.slots},
-                 {"rate_rps", rise(before.accepted, now.accepted) / seconds},
-                 {"goodput_rps", rise(before.in_time, now.in_time) / seconds},
-                 {"p50_ms", quantile_ms(before.latencies, now.latencies, 0.5)},
-                 {"p99_ms", quantile_ms(before.latencies, now.latencies, 0.99)},
+                 {"rate_rps", nullptr},
+                 {"goodput_rps", nullptr},
+                 {"p50_ms", quantile_ms(m.latencies, 0.5)},
+                 {"p99_ms", quantile_ms(m.latencies, 0.99)},
                  {"queued_rows", now.queued_rows},
                  {"mean_batch", nullptr},
-                 {"drops_per_s", by_reason(before.dropped, now.dropped, seconds)},
-                 {"failures_per_s", by_reason(before.failed, now.failed, seconds)}};
-  if (batches > 0) j["mean_batch"] = rise(before.batched_rows, now.batched_rows) / batches;
+                 {"drops_per_s", rates(m.dropped, seconds)},
+                 {"failures_per_s", rates(m.failed, seconds)}};
+  if (gateways) {
+    j["rate_rps"] = m.accepted / seconds;
+    j["goodput_rps"] = m.in_time / seconds;
+  }
+  if (m.batches > 0) j["mean_batch"] = m.batched_rows / m.batches;
   return j;
 }
 
-std::string number(const ordered_json& value) {
-  return value.is_null() ? "-" : fmt::format("{:.1f}", value.get<double>());
+std::string number(const ordered_json& value, double factor = 1, const char* unit = "") {
+  return value.is_null() ? "-" : fmt::format("{:.1f}{}", factor * value.get<double>(), unit);
 }
 
 std::string reasons(const ordered_json& model) {
@@ -78,41 +152,27 @@ void top_sample::add_status(const nlohmann::json& status) {
   node n;
   n.name = status["node"];
   n.error = status.value("error", "");
+  n.life = status.value("life", uint64_t{0});
   n.ready = status.value("ready", false);
   for (const auto& m : status.value("metrics", nlohmann::json::array())) {
     const auto& name = m["name"].get_ref<const std::string&>();
     const auto value = m["value"].get<double>();
     if (name == "troupe_requests_in_flight") n.in_flight += value;
     if (m["labels"].contains("slot") && name.starts_with("troupe_worker_")) {
-      auto& s = slots[static_cast<uint32_t>(std::stoul(m["labels"]["slot"].get<std::string>()))];
-      s.node = n.name;
-      if (name == "troupe_worker_busy_seconds_total") s.busy_s = value;
+      const auto id = static_cast<uint32_t>(std::stoul(m["labels"]["slot"].get<std::string>()));
+      slots[id].node = n.name;
+      auto& s = n.of_slots[id];
+      if (name == "troupe_worker_busy_seconds_total") s.seconds = value;
       if (name == "troupe_worker_batches_total") s.batches = value;
     }
     if (!m["labels"].contains("model")) continue;
-    auto& of = models[m["labels"]["model"].get<std::string>()];
-    if (name == "troupe_queue_slots") of.slots = value;
-    if (name == "troupe_queue_rows") of.queued_rows = value;
-    if (name == "troupe_batches_total") of.batches = value;
-    if (name == "troupe_batched_rows_total") of.batched_rows = value;
+    const auto& served = m["labels"]["model"].get_ref<const std::string&>();
+    if (name == "troupe_queue_slots") models[served].slots = value;
+    if (name == "troupe_queue_rows") models[served].queued_rows = value;
+    if (name == "troupe_batches_total") n.of_models[served].count = value;
+    if (name == "troupe_batched_rows_total") n.of_models[served].rows = value;
   }
   nodes.push_back(std::move(n));
-}
-
-void top_sample::add(const ledger_report& books) {
-  for (const auto& line : books.models) {
-    auto& m = models[line.model];
-    m.accepted += line.accepted;
-    m.finished += line.finished;
-    m.in_time += line.in_time;
-    for (const auto& d : line.dropped) m.dropped[d.reason] += d.count;
-    for (const auto& f : line.failed) m.failed[f.reason] += f.count;
-  }
-}
-
-void top_sample::add(const latency_report& latencies) {
-  for (const auto& m : latencies.models)
-    for (const auto& c : m.counts) models[m.model].latencies[c.latency] += c.count;
 }
 
 void top_sample::add(const arbiter_state& arbiter, const std::vector<std::string>& node_names) {
@@ -135,21 +195,22 @@ ordered_json top_document(const top_sample& before, const top_sample& now) {
                      {"in_flight", n.in_flight}});
     if (!n.error.empty()) nodes.back()["error"] = n.error;
   }
+  auto all = between(before, now);
+  for (const auto& [name, m] : now.models) all.models[name];  // also where nothing happened
   auto& models = doc["models"] = ordered_json::array();
-  for (const auto& [name, m] : now.models) {
-    const auto it = before.models.find(name);
-    models.push_back(
-        describe(name, it == before.models.end() ? top_sample::model{} : it->second, m, seconds));
-  }
+  for (const auto& [name, m] : all.models)
+    models.push_back(describe(name, at_or_zero(now.models, name), m, all.gateways, seconds));
   auto& slots = doc["slots"] = ordered_json::array();
   for (const auto& [id, s] : now.slots) {
-    const auto it = before.slots.find(id);
-    const auto earlier = it == before.slots.end() ? top_sample::slot{} : it->second;
     slots.push_back({{"slot", id},
                      {"node", s.node},
                      {"state", s.state.empty() ? "unknown" : s.state},
-                     {"busy", std::min(1.0, rise(earlier.busy_s, s.busy_s) / seconds)},
-                     {"batches_per_s", rise(earlier.batches, s.batches) / seconds}});
+                     {"busy", nullptr},
+                     {"batches_per_s", nullptr}});
+    const auto it = all.slots.find(id);
+    if (it == all.slots.end()) continue;
+    slots.back()["busy"] = std::min(1.0, it->second.seconds / seconds);
+    slots.back()["batches_per_s"] = it->second.batches / seconds;
   }
   return doc;
 }
@@ -173,8 +234,8 @@ std::string top_table(const ordered_json& doc) {
   line("");
   line("{:<6} {:<20} {:<16} {:>7} {:>10}", "slot", "node", "state", "busy", "batches/s");
   for (const auto& s : doc["slots"])
-    line("{:<6} {:<20} {:<16} {:>6.1f}% {:>10.1f}", s["slot"].get<uint32_t>(), s["node"].get<std::string>(),
-         s["state"].get<std::string>(), 100 * s["busy"].get<double>(), s["batches_per_s"].get<double>());
+    line("{:<6} {:<20} {:<16} {:>7} {:>10}", s["slot"].get<uint32_t>(), s["node"].get<std::string>(),
+         s["state"].get<std::string>(), number(s["busy"], 100, "%"), number(s["batches_per_s"]));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,41 +10,46 @@
 
 namespace troupe {
 
-/// Counters since the start of their actors, at one time.
+/// What the nodes told at one time. Counters are since the start of their actors and kept by node, because
+/// each node begins again from 0 on its own, or may be missing from a sample.
 struct top_sample {
+  struct batches {
+    double count = 0, rows = 0;
+  };
+  struct busy {
+    double seconds = 0, batches = 0;
+  };
   struct node {
     std::string name;
     std::string error;  ///< why it did not answer; empty: it did
+    uint64_t life = 0;
     bool ready = false;
     double in_flight = 0;
+    std::map<std::string, batches> of_models;
+    std::map<uint32_t, busy> of_slots;
+    std::optional<ledger_report> books;       ///< of a gateway that told them
+    std::optional<latency_report> latencies;  ///< likewise
   };
   struct model {
-    uint64_t accepted = 0, finished = 0, in_time = 0;
-    std::map<std::string, uint64_t> dropped, failed;  ///< by reason
-    std::map<duration, uint64_t> latencies;
-    double slots = 0, queued_rows = 0, batches = 0, batched_rows = 0;
+    double slots = 0, queued_rows = 0;
   };
   struct slot {
     std::string node;
     std::string state;
-    double busy_s = 0;
-    double batches = 0;
   };
   time_point at{};
   std::vector<node> nodes;
   std::map<std::string, model> models;
   std::map<uint32_t, slot> slots;
 
-  /// A node's answer to "status".
+  /// A node's answer to "status"; the new last node.
   void add_status(const nlohmann::json& status);
-  /// A gateway's books.
-  void add(const ledger_report& books);
-  void add(const latency_report& latencies);
   void add(const arbiter_state& arbiter, const std::vector<std::string>& node_names);
 };
 
 /// {"interval_s", "nodes": [...], "models": [...], "slots": [...]}: rates over the time between the samples.
-/// A counter that went back belongs to a new life and counts from 0.
+/// Only nodes that told their counters in both samples, in the same life, are in a rate; where there is none,
+/// it is null.
 nlohmann::ordered_json top_document(const top_sample& before, const top_sample& now);
 
 /// The document as a page for people.
