@@ -6,6 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -76,9 +77,10 @@ void screen::show(const std::string& page) {
 
 bool screen::wait(duration d) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
-  const auto ms = static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::clamp<duration>(d, 0s, 24h)).count();
   if (interrupted != 0) return false;
-  const int ready = poll(&input, full_ ? 1 : 0, ms);
+  const int ready = poll(&input, full_ ? 1 : 0, static_cast<int>(ms));
   if (interrupted != 0) return false;
   if (ready > 0) {
     char key = 0;

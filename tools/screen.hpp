@@ -19,7 +19,8 @@ class screen {
   bool full() const { return full_; }
   /// Replaces the page; lines are cut at the width of the terminal.
   void show(const std::string& page);
-  /// False if the user wants to leave: `q`, or SIGINT or SIGTERM.
+  /// Until `d` is over; a time that has passed is over at once. False if the user wants to leave: `q`, or
+  /// SIGINT or SIGTERM.
   bool wait(duration d);
 
  private:

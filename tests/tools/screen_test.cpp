@@ -1,0 +1,22 @@
+#include "tools/screen.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+using namespace troupe;
+
+TEST_CASE("screen: waits as long as told, and not at all for a time that has passed") {
+  screen terminal(false);
+  const machine_clock time;
+  const auto began = time.now();
+  CHECK(terminal.wait(20ms));
+  CHECK(time.now() - began >= 20ms);
+  CHECK(terminal.wait(-1ms));  // for poll, a negative time would be for ever
+  CHECK(terminal.wait(-5s));
+}
+
+TEST_CASE("screen: a signal ends the waiting, also one that came before it") {
+  screen terminal(false);
+  raise(SIGTERM);
+  CHECK_FALSE(terminal.wait(10s));
+}
