@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/actor_name.hpp"
+#include "actors/console_order.hpp"
 #include "messages/command_schema.hpp"
 #include "messages/near.hpp"
 #include "messages/obey.hpp"
-#include "messages/parse_json.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -107,29 +107,13 @@ void console::to_deployer(const command& c, uint64_t number) {
   }
 }
 
-std::variant<console::order, std::string> console::read_order(const command& c) const {
-  const auto j = parse_json(c.argument);
-  const auto text = [&](const char* key) {
-    return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
-  };
-  order out{{}, text("actor"), {0, text("type"), {}}};
-  if (out.actor.empty() || out.what.verb.empty())
-    return c.verb + R"(: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
-  if (j.contains("fields")) out.what.argument = text_of(j["fields"]);
-  const auto to = parse_actor_name(out.actor, facts_.cluster, [&](std::string_view model) {
+void console::give_order(const command& c, uint64_t number, bool from_console) {
+  auto read = read_order(c, facts_.cluster, [&](std::string_view model) {
     const auto e = facts_.models.find(model);
     return e ? std::optional(e->model) : std::nullopt;
   });
-  if (const auto* problem = std::get_if<std::string>(&to)) return *problem;
-  out.to = std::get<address>(to);
-  if (auto problem = problem_with(out.to.kind, out.what); !problem.empty()) return problem;
-  return out;
-}
-
-void console::give_order(const command& c, uint64_t number, bool from_console) {
-  auto read = read_order(c);
   if (const auto* problem = std::get_if<std::string>(&read)) return answer(number, false, *problem);
-  auto& [to, actor, what] = std::get<order>(read);
+  auto& [to, actor, what] = std::get<console_order>(read);
   find(number)->actor = actor;
   if (to.node != facts_.self) {
     if (from_console) return answer(number, false, "that actor is on yet another node");

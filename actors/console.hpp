@@ -70,11 +70,6 @@ class console {
     std::string verb, actor;
     duration limit = patience;  ///< zero: the answer comes in its own time
   };
-  struct order {  ///< what "ask" and "tell" say
-    address to;
-    std::string actor;
-    command what;
-  };
 
   caf::result<command_reply> on_command(const command& c);
   void on_frame(const control_frame& f);
@@ -84,7 +79,6 @@ class console {
   void begin(const command& c, requester who);
   void to_deployer(const command& c, uint64_t number);
   void give_order(const command& c, uint64_t number, bool from_console);
-  std::variant<order, std::string> read_order(const command& c) const;
   void answer(uint64_t number, bool ok, std::string body);
   void query(uint64_t number);
   open* find(uint64_t number);

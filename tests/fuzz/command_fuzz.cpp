@@ -1,12 +1,15 @@
 // Whatever a command says, an actor answers it: with JSON, or with a sentence; and what the check before it
-// is sent refuses, the actor refuses. Input: a byte that chooses the actor, the command's name, a newline,
-// its fields.
+// is sent refuses, the actor refuses. Input: a byte that chooses the actor, then the command's name, a
+// newline and its fields. The same text is also read as an actor's name, and as what a console is asked to
+// have done; if that is an order, its actor gets it.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "actors/actor_name.hpp"
+#include "actors/console_order.hpp"
+#include "actors/gateway.hpp"
+#include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "messages/command_schema.hpp"
@@ -25,16 +28,54 @@ struct nowhere final : outbox {
 
 constexpr time_point now{1h};
 
+constexpr address a_queue{node_id{0}, {1}, role::model_queue, 0};
+constexpr address a_gateway{node_id{0}, {1}, role::gateway, 0};
+
+request some_request(uint64_t id) {
+  request r;
+  r.id = request_id{id};
+  r.gateway = a_gateway;
+  r.arrival = now;
+  r.deadline = now + 20ms;
+  return r;
+}
+
+slot_ready slot_three() {
+  return {slot_id{3}, {node_id{1}, {1}, role::gpu_worker, 3}, {{model_id{0}, 1ms, 5ms, 8, 0, 1, {}}}};
+}
+
+/// Tensors without bytes need none.
+struct no_memory final : memory_port {
+  std::optional<offer> take(uint64_t) override { return {}; }
+  void give_back(const region_ref&) override {}
+  std::vector<std::byte> pull_buffer(const region_ref&) const override { return {}; }
+  void pull(const region_ref&, std::span<std::byte>, const address&, uint64_t) override {}
+  std::optional<std::span<const std::byte>> verify(const region_ref&,
+                                                   std::span<const std::byte>) const override {
+    return {};
+  }
+};
+
+struct no_client final : client_port {
+  void answer(request_id, const outcome&) override {}
+};
+
+/// Its batch never ends.
+struct busy_device final : device {
+  loaded_model load(model_id, const model_source&) override { return {}; }
+  void unload(model_id) override {}
+  void start(batch_work, time_point) override {}
+  bool poll(time_point, batch_outcome&) override { return false; }
+  time_point poll_at() const override { return never; }
+};
+
 template <class Shell>
 struct actor_under_test {
   template <class... Args>
-  explicit actor_under_test(role kind, Args&&... args)
-      : actor(address{node_id{0}, {1}, kind, 0}, out, std::forward<Args>(args)...) {
-    tell(slot_ready{
-        slot_id{3}, {node_id{1}, {1}, role::gpu_worker, 3}, {{model_id{0}, 1ms, 5ms, 8, 0, 1, {}}}});
-  }
-  void tell(shell_message m) {
-    envelope e{{}, actor.self(), std::move(m)};
+  explicit actor_under_test(const address& self, Args&&... args)
+      : actor(self, out, std::forward<Args>(args)...) {}
+  void tell(shell_message m, const address& from = {}) {
+    envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
     actor.on_time(now);
   }
@@ -55,24 +96,50 @@ void try_queue(const command& c) {
   o.batching = "deferred";
   o.shedding = "window";
   o.parameters.slo = 20ms;
-  actor_under_test<model_queue> queue(role::model_queue, o,
-                                      make_batching("deferred", "window", o.parameters));
-  request r;
-  r.id = request_id{1};
-  r.arrival = now;
-  r.deadline = now + 20ms;
-  queue.tell(submit{{r}});
+  actor_under_test<model_queue> queue(a_queue, o, make_batching("deferred", "window", o.parameters));
+  queue.tell(slot_three());
+  queue.tell(submit{{some_request(1)}});
   queue.order(c);
-  r.id = request_id{2};
-  queue.tell(submit{{r}});
+  queue.tell(submit{{some_request(2)}});
   queue.order(c);
 }
 
 void try_arbiter(const command& c) {
-  actor_under_test<rank_arbiter> arbiter(role::rank_arbiter, make_matchmaking("lowest_id"));
+  actor_under_test<rank_arbiter> arbiter(address{node_id{0}, {1}, role::rank_arbiter, 0},
+                                         make_matchmaking("lowest_id"));
+  arbiter.tell(slot_three());
   arbiter.order(c);
   arbiter.tell(candidate{model_id{0}, 1, 1, now, now + 10ms, {}});
   arbiter.order(c);
+}
+
+void try_gateway(const command& c) {
+  no_memory memory;
+  no_client clients;
+  gateway::options o;
+  o.models = {"m"};
+  actor_under_test<gateway> door(a_gateway, o, memory, clients);
+  door.tell(node_up{node_id{0}, {1}});
+  for (uint64_t id : {1, 2, 3}) door.tell(client_request{some_request(id)});
+  door.order(c);
+  door.tell(completion{{1}, 2, {{request_id{1}, 1, failure::none, {}, {}}}},
+            {node_id{1}, {1}, role::gpu_worker, 3});
+  door.tell(drops{{{request_id{2}, 1, drop_reason::late}}}, a_queue);
+  door.order(c);
+}
+
+void try_worker(const command& c) {
+  no_memory memory;
+  busy_device slow;
+  actor_under_test<gpu_worker> worker(address{node_id{1}, {1}, role::gpu_worker, 3},
+                                      gpu_worker::options{slot_id{3}}, slow, memory);
+  worker.tell(slot_three());
+  worker.tell(node_up{node_id{0}, {1}});
+  worker.order(c);
+  for (uint64_t batch : {1, 2})
+    worker.tell(batch_order{{batch}, {1}, {}, {3}, a_queue, now, now, now + 1s, {some_request(batch)}},
+                a_queue);
+  worker.order(c);
 }
 
 }  // namespace
@@ -83,12 +150,28 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const auto line = text.find('\n');
   const command c{5, std::string(text.substr(0, line)),
                   line == std::string_view::npos ? std::string() : std::string(text.substr(line + 1))};
-  bytes[0] % 2 == 0 ? try_queue(c) : try_arbiter(c);
+  constexpr std::pair<role, void (*)(const command&)> actors[] = {{role::model_queue, try_queue},
+                                                                  {role::rank_arbiter, try_arbiter},
+                                                                  {role::gateway, try_gateway},
+                                                                  {role::gpu_worker, try_worker}};
+  actors[bytes[0] % std::size(actors)].second(c);
   for (size_t kind = 0; kind < role_count; ++kind) problem_with(static_cast<role>(kind), c);
 
   cluster_spec cluster;
   cluster.nodes.resize(2);
   cluster.nodes[0].name = "head";
-  parse_actor_name(text, cluster, [](std::string_view) { return model_id{1}; });
+  cluster.nodes[0].roles = {node_role::scheduler, node_role::gateway};
+  const model_finder models = [](std::string_view) { return model_id{1}; };
+  parse_actor_name(text, cluster, models);
+
+  const auto read = read_order({5, "ask", std::string(text)}, cluster, models);
+  if (const auto* problem = std::get_if<std::string>(&read)) {
+    require(!problem->empty());
+    return 0;
+  }
+  const auto& order = std::get<console_order>(read);
+  require(problem_with(order.to.kind, order.what).empty());
+  for (const auto& [kind, give] : actors)
+    if (kind == order.to.kind) give(order.what);
   return 0;
 }

@@ -1,0 +1,26 @@
+#include "actors/console_order.hpp"
+
+#include "messages/command_schema.hpp"
+#include "messages/obey.hpp"
+#include "messages/parse_json.hpp"
+
+namespace troupe {
+
+std::variant<console_order, std::string> read_order(const command& c, const cluster_spec& cluster,
+                                                    const model_finder& models) {
+  const auto j = parse_json(c.argument);
+  const auto text = [&](const char* key) {
+    return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
+  };
+  console_order out{{}, text("actor"), {0, text("type"), {}}};
+  if (out.actor.empty() || out.what.verb.empty())
+    return c.verb + R"(: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
+  if (j.contains("fields")) out.what.argument = text_of(j["fields"]);
+  const auto to = parse_actor_name(out.actor, cluster, models);
+  if (const auto* problem = std::get_if<std::string>(&to)) return *problem;
+  out.to = std::get<address>(to);
+  if (auto problem = problem_with(out.to.kind, out.what); !problem.empty()) return problem;
+  return out;
+}
+
+}  // namespace troupe

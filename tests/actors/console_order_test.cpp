@@ -1,0 +1,49 @@
+#include "actors/console_order.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+std::variant<console_order, std::string> read(const std::string& argument) {
+  cluster_spec cluster;
+  cluster.nodes.resize(1);
+  cluster.nodes[0].name = "head";
+  cluster.nodes[0].roles = {node_role::scheduler, node_role::gateway};
+  return read_order({7, "ask", argument}, cluster, [](std::string_view model) {
+    return model == "mlp" ? std::optional(model_id{3}) : std::nullopt;
+  });
+}
+
+std::string problem(const std::string& argument) {
+  const auto r = read(argument);
+  return std::holds_alternative<std::string>(r) ? std::get<std::string>(r) : "";
+}
+
+}  // namespace
+
+TEST_CASE("console order: names an actor and a command that it takes") {
+  const auto r = read(R"({"actor": "model_queue/mlp", "type": "set_slo", "fields": {"slo": 5}})");
+  REQUIRE(std::holds_alternative<console_order>(r));
+  const auto& o = std::get<console_order>(r);
+  CHECK(o.to == address{node_id{0}, {}, role::model_queue, 3});
+  CHECK(o.actor == "model_queue/mlp");
+  CHECK(o.what.verb == "set_slo");
+  CHECK(o.what.argument == R"({"slo":5})");
+  CHECK(problem(R"({"actor": "gateway", "type": "get_state"})").empty());
+}
+
+TEST_CASE("console order: what is no order is said in one sentence") {
+  const std::string form = R"(ask: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
+  for (const char* text : {"", "nonsense", "[]", "3", "{}", R"({"actor": 1, "type": "get_state"})",
+                           R"({"actor": "gateway"})", R"({"actor": "", "type": "get_state"})"})
+    CHECK(problem(text) == form);
+  CHECK(problem(std::string(100'000, '[')) == form);
+  CHECK(problem(R"({"actor": "gatway", "type": "get_state"})").find("did you mean 'gateway'?") !=
+        std::string::npos);
+  CHECK(problem(R"({"actor": "gateway", "type": "dance"})").find("takes no 'dance'") != std::string::npos);
+  CHECK(problem(R"({"actor": "gateway", "type": "list_requests", "fields": {"limit": "x"}})")
+            .find("list_requests.limit") != std::string::npos);
+  CHECK_FALSE(problem(R"({"actor": "gateway", "type": "get_state", "fields": [1]})").empty());
+}
