@@ -133,11 +133,12 @@ def cut_connections(pid, others):
 
 
 class Process:
-    """A `troupe` process whose lines are read as they come, and which does not outlive its test."""
+    """A `troupe` process whose lines are read as they come, and which does not outlive its test. `command` starts it
+    in another way."""
 
-    def __init__(self, *arguments, env=None):
+    def __init__(self, *arguments, env=None, command=None):
         self.arguments = arguments
-        self.child = subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        self.child = subprocess.Popen([*(command or [PROGRAM]), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True, env={**os.environ, **(env or {})})
         self.lines = {"stdout": [], "stderr": []}
         self.news = threading.Condition()
