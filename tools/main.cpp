@@ -212,7 +212,7 @@ void add_model_commands(CLI::App& app, job& chosen) {
   infer->add_option("--model-file", i->model_file, "ONNX file")->required();
   infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
   infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();
-  infer->add_option("--device", i->device, "cpu or cuda")->capture_default_str();
+  infer->add_option("--device", i->device, "Where it runs: cpu, the only one today")->capture_default_str();
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
 
