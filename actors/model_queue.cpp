@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "actors/planted_bug.hpp"
 
@@ -155,7 +156,7 @@ bool model_queue::at_home(const grant& g) const {
 
 void model_queue::on_grant(const grant& g, time_point now) {
   if (g.alone) return on_grant_alone(g, now);
-  told_ = unknown;
+  const auto promised = std::max(std::exchange(told_, unknown).exec_at, g.free_at);
   if (!at_home(g)) {
     // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
     send(options_.arbiter,
@@ -172,7 +173,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   policy_->take_batch(batch_);
 
   batch_order o;
-  o.exec_at = window.exec_at;
+  o.exec_at = std::min(promised, window.exec_at);  // a grant that comes late does not move the plan
   o.start_by = window.latest + options_.margin;
   o.requests.reserve(batch_.size());
   running_batch running;
@@ -184,11 +185,11 @@ void model_queue::on_grant(const grant& g, time_point now) {
   batched_rows_ += window.rows;
   last_batch_rows_ = window.rows;
   door_.served(now, window.rows);
-  order(g, std::move(o), std::move(running), policy_->latency()(window.rows), now);
+  order(g, std::move(o), std::move(running), window.exec_at + policy_->latency()(window.rows), now);
 }
 
-/// Sends the order that answers a grant.
-void model_queue::order(const grant& g, batch_order o, running_batch running, duration takes,
+/// Sends the order that answers a grant; its slot is free again at `free_at`.
+void model_queue::order(const grant& g, batch_order o, running_batch running, time_point free_at,
                         time_point now) {
   o.batch = batch_id{next_batch_++};
   o.reign = options_.reign;
@@ -197,8 +198,7 @@ void model_queue::order(const grant& g, batch_order o, running_batch running, du
   o.queue = self_;
   o.ordered_at = now;
   running.worker = g.worker;
-  send(options_.arbiter,
-       occupied{options_.model, g.sequence, g.slot, o.batch, o.exec_at + takes, running.alone});
+  send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, o.batch, free_at, running.alone});
   running_[o.batch] = std::move(running);
   ++batches_;
   send(g.worker, std::move(o));

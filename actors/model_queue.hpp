@@ -79,7 +79,7 @@ class model_queue final : public shell {
   void start_over(incarnation life);
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
-  void order(const grant& g, batch_order o, running_batch running, duration takes, time_point now);
+  void order(const grant& g, batch_order o, running_batch running, time_point free_at, time_point now);
   bool at_home(const grant& g) const;
   void on_done(const batch_done& d, time_point now);
   void on_slot(const slot_ready& s);

@@ -23,7 +23,7 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
   o.start_by = latest_start(r);
   o.requests = {r};
   batched_rows_ += r.rows;
-  order(g, std::move(o), {{}, {handle}, true}, policy_->latency()(r.rows), now);
+  order(g, std::move(o), {{}, {handle}, true}, now + policy_->latency()(r.rows), now);
 }
 
 /// A worker died with this batch.

@@ -55,7 +55,7 @@ struct batch_order {
   slot_id slot;
   address queue;                  ///< who ordered it
   time_point ordered_at = never;  ///< when
-  time_point exec_at = never;     ///< when it is planned to start
+  time_point exec_at = never;     ///< when it was planned to start; past if the grant came late
   time_point start_by = never;    ///< refuse it if it cannot have started by then
   std::vector<request> requests;
   TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, ordered_at, exec_at, start_by, requests)

@@ -25,6 +25,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t pool_bytes = 8u << 20;
+constexpr int window = 4;  // pulls under way at a time, on both sides of the comparison
 constexpr node_id near_node{0}, far_node{1};
 
 double median(std::vector<double> values) {
@@ -57,10 +58,9 @@ void pin(int which) {
 class listener final : public fabric_events {
  public:
   std::function<void()> on_any_frame;
-  std::promise<std::string> lost;
 
   void on_frame(std::span<const std::byte>) override { on_any_frame(); }
-  void on_lost(node_id, incarnation, std::string why) override { lost.set_value(std::move(why)); }
+  void on_lost(node_id, incarnation, std::string) override {}
   void on_turn_end() override {}
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}
@@ -93,6 +93,7 @@ class near_side {
  public:
   explicit near_side(int fd) : fabric_(make_ucx_fabric(options_of(near_node), clock_)) {
     events_.on_any_frame = [] {};
+    target_ = fabric_->allocate(memory_kind::host, pool_bytes);
     fabric_->start(events_);
     const std::string address = hear(fd);
     tell(fd, fabric_->address());
@@ -122,13 +123,11 @@ class near_side {
     return median(std::move(took));
   }
 
-  /// GB/s of pulls of `bytes` each, a few at a time: the median over groups of pulls.
+  /// GB/s of pulls of `bytes` each, all to the same place, as ucx_perftest does: the median over groups of
+  /// pulls.
   double pull_bandwidth(size_t bytes, int groups) {
-    constexpr int group = 8, at_a_time = 4;
-    // One target for all, on a page of its own, as ucx_perftest has.
-    std::vector<std::byte> room(bytes + 8192);
-    const auto page = (reinterpret_cast<uintptr_t>(room.data()) + 4095) & ~uintptr_t{4095};
-    const std::span into(reinterpret_cast<std::byte*>(page), bytes);
+    constexpr int group = 8;
+    const auto into = target_.bytes.first(bytes);
     std::promise<void> done;
     bool failed = false;
     int asked = 0, ended = 0;
@@ -148,7 +147,7 @@ class near_side {
     };
     fabric_->post([&] {
       began = clock_.now();
-      for (int i = 0; i < at_a_time; ++i) pull();
+      for (int i = 0; i < window; ++i) pull();
     });
     wait(done.get_future());
     if (failed) throw std::runtime_error("a pull failed");
@@ -163,6 +162,7 @@ class near_side {
   machine_clock clock_;
   listener events_;
   std::unique_ptr<fabric> fabric_;
+  registered_memory target_;
 };
 
 // ---- ucx_perftest ----
@@ -179,11 +179,11 @@ std::optional<double> median_of(const std::string& output) {
   return out;
 }
 
-/// Microseconds for one operation.
-double perftest(const std::string& test, size_t bytes, int rounds) {
+/// Microseconds for one operation, with so many under way at a time; 0: as the test is by itself.
+double perftest(const std::string& test, size_t bytes, int rounds, int outstanding) {
   const std::vector<std::string> words = {
-      "ucx_perftest", "-t", test, "-s", std::to_string(bytes),      "-n", std::to_string(rounds),
-      "-e",           "-f", "-v", "-p", std::to_string(free_port())};
+      "ucx_perftest", "-t", test, "-s", std::to_string(bytes),       "-n", std::to_string(rounds),
+      "-e",           "-f", "-v", "-p", std::to_string(free_port()), "-O", std::to_string(outstanding)};
   pin(1);
   const child_process server(words, true);
   pin(0);
@@ -223,12 +223,14 @@ std::vector<row> measure(const bench_fabric_options& options) {
   std::vector<row> rows;
   rows.push_back(compare(
       options, "active message, 64 B, one way", "us", [&] { return here.latency(20'000); },
-      [] { return perftest("ucp_am_lat", 64, 20'000); }));
+      [] { return perftest("ucp_am_lat", 64, 20'000, 0); }));
   for (const auto& [name, bytes, rounds] :
        {std::tuple{"pull, 256 KiB", size_t{256} << 10, 250}, {"pull, 4 MiB", size_t{4} << 20, 20}}) {
     rows.push_back(compare(
         options, name, "GB/s", [&, b = bytes, r = rounds] { return here.pull_bandwidth(b, r); },
-        [b = bytes, r = rounds] { return static_cast<double>(b) / perftest("ucp_get", b, r * 8) / 1e3; }));
+        [b = bytes, r = rounds] {
+          return static_cast<double>(b) / perftest("ucp_get", b, r * 8, window) / 1e3;
+        }));
   }
   rows.push_back({"actor to actor, one way, idle", "us", actors.idle, 0});
   rows.push_back({"actor to actor, back to back", "us", actors.back_to_back, 0});

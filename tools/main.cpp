@@ -276,8 +276,7 @@ void add_benches(CLI::App& app, job& chosen) {
   serve->callback([e, &chosen] { chosen = [e] { return bench_serve(*e); }; });
 
   auto v = std::make_shared<bench_simulate_options>();
-  auto* virtually =
-      command(*bench, "simulate", "Simulated requests per second of wall time", "troupe bench simulate");
+  auto* virtually = command(*bench, "simulate", "Simulated requests per CPU second", "troupe bench simulate");
   virtually->add_flag("--json", v->json, "Print one JSON document");
   virtually->callback([v, &chosen] { chosen = [v] { return bench_simulate(*v); }; });
 

@@ -168,8 +168,10 @@ class world {
       : office_(self) {
     std::promise<schedule_trial> done;
     result_ = done.get_future();
-    auto outside = std::make_unique<shell_group>(office_);
-    auto scheduler = std::make_unique<shell_group>(office_);
+    if (times != nullptr) timed_office_.emplace(office_, *times);
+    carrier& beyond = timed_office_ ? static_cast<carrier&>(*timed_office_) : office_;
+    auto outside = std::make_unique<shell_group>(beyond);
+    auto scheduler = std::make_unique<shell_group>(beyond);
     const auto add = [times]<class Shell>(shell_group& group, stage s, address name, auto&&... args) {
       if (times == nullptr)
         group.add<Shell>(name, std::forward<decltype(args)>(args)...);
@@ -250,6 +252,7 @@ class world {
   std::vector<std::unique_ptr<emulated_device>> devices_;
   std::future<schedule_trial> result_;
   post_office office_;
+  std::optional<timed_carrier> timed_office_;
 };
 
 }  // namespace

@@ -8,13 +8,22 @@
 #include <utility>
 
 #include "actors/shell.hpp"
+#include "actors/shell_group.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
 
 namespace troupe {
 
-enum class stage : uint8_t { clients, model_queue, batching, rank_arbiter, matchmaking, gpu_worker };
-inline constexpr size_t stage_count = 6;
+enum class stage : uint8_t {
+  clients,
+  model_queue,
+  batching,
+  rank_arbiter,
+  matchmaking,
+  gpu_worker,
+  handover
+};
+inline constexpr size_t stage_count = 7;
 
 /// Adds up, without counting anything twice: a stage that calls another one stands still meanwhile. A stage
 /// belongs to one thread at a time; read the sums when the threads are done.
@@ -79,6 +88,20 @@ class timed_shell final : public shell {
   stage_clock& times_;
   const stage stage_;
   Shell inner_;
+};
+
+/// What hands the messages of a turn over to the hosts of their receivers, and wakes those.
+class timed_carrier final : public carrier {
+ public:
+  timed_carrier(carrier& inner, stage_clock& times) : inner_(inner), times_(times) {}
+  void carry(std::span<envelope> messages) override {
+    const stage_clock::scope counted(times_, stage::handover);
+    inner_.carry(messages);
+  }
+
+ private:
+  carrier& inner_;
+  stage_clock& times_;
 };
 
 /// A batching policy whose time is counted, but for what merely looks something up.

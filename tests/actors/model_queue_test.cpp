@@ -114,6 +114,21 @@ TEST_CASE("model_queue: a worker may start later than planned by the margin") {
   CHECK(lenient.out.one<batch_order>().start_by == at(6.5));
 }
 
+TEST_CASE("model_queue: a grant that comes late does not move the plan, so that lateness shows") {
+  queue_stage q;
+  q.arrive(1);
+  q.now = at(5.5);
+  SUBCASE("because a timer was late") {
+    q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(3)}, the_arbiter);
+    CHECK(q.out.one<batch_order>().exec_at == at(5));
+  }
+  SUBCASE("but the slot was not free before") {
+    q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(5.4)}, the_arbiter);
+    CHECK(q.out.one<batch_order>().exec_at == at(5.4));
+  }
+  CHECK(q.out.one<occupied>().free_at == at(11.5));
+}
+
 TEST_CASE("model_queue: a request that arrives between candidate and grant is in the batch") {
   queue_stage q;
   q.arrive(1);

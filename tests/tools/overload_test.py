@@ -103,7 +103,7 @@ class Overload(ClusterTest):
                     self.assertGreaterEqual(int(retry_after), 1)
             # They are told at the door, not when their time has run out.
             self.assertGreater(seen["drop_reasons"].get("queue_full", 0), (0.98 if FULL else 0.5) * dropped)
-            self.assertGreater(seen["goodput_rps"], 0.5 * peak)  # 0.95 on a quiet machine
+            self.assertGreater(seen["goodput_rps"], (0.95 if FULL else 0.5) * peak)
             if FULL:
                 self.assertLess(quantile(refused, 0.99), 10)
             self.assertLess(grew, 64)
