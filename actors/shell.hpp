@@ -72,6 +72,8 @@ template <class... Fs>
 struct overloaded : Fs... {
   using Fs::operator()...;
 };
+template <class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;  // clang needs it, up to 16
 
 /// `handle(message)` if there is such an overload; other messages are ignored (they are not of this actor's
 /// protocol).

@@ -72,7 +72,8 @@ void model::check_inputs() const {
 void model::drop_unused() {
   std::set<std::string, std::less<>> needed(graph_.outputs.begin(), graph_.outputs.end());
   std::vector<node> kept;
-  for (auto& n : std::views::reverse(graph_.nodes)) {
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    auto& n = graph_.nodes[i];
     if (std::ranges::none_of(n.outputs, [&](const auto& name) { return needed.contains(name); })) continue;
     needed.insert(n.inputs.begin(), n.inputs.end());
     kept.push_back(std::move(n));
