@@ -22,6 +22,25 @@ group_report report_of(const shell_group& group, std::vector<actor_figures> figu
   return r;
 }
 
+/// Does what a host does for its shells. False if that threw, and `broken` was told: shells throw a
+/// `breakdown`, what concerns the whole group may throw anything.
+template <class Work>
+bool survives(const on_broken& broken, Work&& work) {
+  std::string why = "an exception of an unknown type";
+  try {
+    work();
+    return true;
+  } catch (const breakdown& b) {
+    if (broken) broken(b.what());
+    return false;
+  } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {
+  }
+  if (broken) broken(breakdown("a host", "what concerns all its actors", why).what());
+  return false;
+}
+
 class threaded_host final : public caf::blocking_actor {
  public:
   threaded_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const machine_clock& time,
@@ -39,15 +58,13 @@ class threaded_host final : public caf::blocking_actor {
       wait();
       inbox.clear();
       parcels_ = 0;
-      try {
+      const bool well = survives(broken_, [&] {
         while (has_next_message()) take(*dequeue(), inbox);
         const auto now = clock_.now();
         pace_.begin(now);
         group_->turn(inbox, now);
-      } catch (const breakdown& b) {
-        if (broken_) broken_(b.what());
-        break;
-      }
+      });
+      if (!well) break;
     }
     group_.reset();
   }
@@ -151,14 +168,16 @@ class scheduled_host final : public caf::event_based_actor {
               turn();
             },
             [this](const regrouping& r) {
-              if (!inbox_.empty()) turn_now(clock_.now());
+              if (!inbox_.empty() && !turn_now(clock_.now())) return;
               outside_a_turn([&] { r.change(*group_, clock_.now()); });
             },
             [this](const report_query& q) {
-              auto figures = group_->figures(inbox_);
+              std::vector<actor_figures> figures;
+              if (!well([&] { figures = group_->figures(inbox_); })) return;
               for (auto& row : figures) row.host_pending = mailbox().size();
-              if (!inbox_.empty()) turn_now(clock_.now());  // a report knows all that was delivered
-              q.reply(report_of(*group_, std::move(figures)));
+              // A report knows all that was delivered.
+              if (!inbox_.empty() && !turn_now(clock_.now())) return;
+              well([&] { q.reply(report_of(*group_, std::move(figures))); });
             },
             [this](const command_query& q) {
               outside_a_turn([&] { q.reply(group_->obey(q.to, q.what, clock_.now())); });
@@ -169,13 +188,14 @@ class scheduled_host final : public caf::event_based_actor {
 
  private:
   template <class Work>
+  bool well(Work&& work) {
+    if (survives(broken_, work)) return true;
+    quit(caf::sec::runtime_error);
+    return false;
+  }
+  template <class Work>
   void outside_a_turn(Work&& work) {
-    try {
-      work();
-    } catch (const breakdown& b) {
-      if (broken_) broken_(b.what());
-      return quit(caf::sec::runtime_error);
-    }
+    if (!well(work)) return;
     if (const auto due = group_->next_wakeup(); due < armed_) wake_at(due);
   }
   void turn() {
@@ -186,16 +206,13 @@ class scheduled_host final : public caf::event_based_actor {
     }
     turn_now(now);
   }
-  void turn_now(time_point now) {
+  /// False if it ends with it.
+  bool turn_now(time_point now) {
     pace_.begin(now);
-    try {
-      group_->turn(inbox_, now);
-    } catch (const breakdown& b) {
-      if (broken_) broken_(b.what());
-      return quit(caf::sec::runtime_error);
-    }
+    if (!well([&] { group_->turn(inbox_, now); })) return false;
     inbox_.clear();
     if (const auto due = group_->next_wakeup(); due != armed_) wake_at(due);
+    return true;
   }
   void wake_at(time_point due) {
     armed_ = due;

@@ -1,6 +1,6 @@
 // Hosts run shell groups as CAF actors: in reality one that owns its thread and waits exactly, in simulation
 // a scheduled one. Both take `delivery`, `regrouping`, `report_query` and `command_query`; `exit` ends them.
-// If a shell throws, they call `broken` and end.
+// If a shell throws, or whatever else they do for the group, they call `broken` and end.
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>

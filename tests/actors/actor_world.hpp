@@ -25,12 +25,14 @@ class actor_world {
   caf::actor_system system_;
 };
 
-/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms. A `release` makes it throw.
+/// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms. A `release` makes it throw,
+/// and `no_report` a report.
 class probe final : public shell {
  public:
   struct log {
     std::atomic<int> heard{0}, alive{0};
     std::atomic<int64_t> woke_late_by_ns{-1};
+    std::atomic<bool> no_report{false};
   };
   probe(address self, outbox& out, log& l) : shell(self, out), log_(l) { ++log_.alive; }
   ~probe() override { --log_.alive; }
@@ -46,6 +48,7 @@ class probe final : public shell {
   }
   time_point next_wakeup() const override { return wake_at_; }
   void report(std::vector<metric>& out) const override {
+    if (log_.no_report) throw std::runtime_error("no report");
     out.push_back(
         {"heard", {{"probe", std::to_string(self_.index)}}, 1.0 * log_.heard, metric::kind::counter});
   }

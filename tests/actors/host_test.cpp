@@ -84,6 +84,22 @@ TEST_CASE("threaded_host: a shell that throws ends it, with the actor, the messa
   CHECK(eventually([&] { return h.log.alive == 0; }));
 }
 
+TEST_CASE("threaded_host: what throws for the group as a whole ends it just so, with the reason") {
+  hosted_probe changed;
+  caf::anon_send(changed.host,
+                 regrouping{[](shell_group&, time_point) { throw std::runtime_error("no queue for it"); }});
+  CHECK(changed.broken.get_future().get() ==
+        "a host broke over what concerns all its actors: no queue for it");
+  CHECK(eventually([&] { return changed.log.alive == 0; }));
+  hosted_probe odd;
+  caf::anon_send(odd.host, regrouping{[](shell_group&, time_point) { throw 7; }});
+  CHECK(odd.broken.get_future().get().ends_with("an exception of an unknown type"));
+  hosted_probe asked;
+  asked.log.no_report = true;
+  caf::anon_send(asked.host, report_query{[](const group_report&) {}});
+  CHECK(asked.broken.get_future().get().ends_with("no report"));
+}
+
 TEST_CASE("threaded_host: sleeps while nothing is due") {
   hosted_probe h;
   h.tell(cancel{{1000000}});
@@ -123,5 +139,33 @@ TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
   caf::scoped_actor self{world.system()};
   caf::anon_send_exit(host, caf::exit_reason::kill);
   self->wait_for(host);
+  CHECK(log.alive == 0);
+}
+
+TEST_CASE("scheduled_host: what throws ends it, whether it was for a shell or for the group as a whole") {
+  nowhere beyond;
+  machine_clock time;
+  probe::log log;
+  actor_world world;
+  const auto why = [&](caf::message m) {
+    std::promise<std::string> broken;
+    auto group = std::make_unique<shell_group>(beyond);
+    group->add<probe>(the_probe, log);
+    const auto host = spawn_scheduled_host(
+        world.system(), std::move(group), time, 0us, [](const caf::actor&, time_point) {},
+        [&](std::string reason) { broken.set_value(std::move(reason)); });
+    caf::anon_send(host, std::move(m));
+    caf::scoped_actor self{world.system()};
+    self->wait_for(host);
+    return broken.get_future().get();
+  };
+  delivery d;
+  d.messages.push_back({{}, the_probe, release{}});
+  CHECK(why(caf::make_message(std::move(d))) == "model_queue 0 broke over release: no idea");
+  CHECK(why(caf::make_message(regrouping{[](shell_group&, time_point) {
+          throw std::runtime_error("no queue for it");
+        }})) == "a host broke over what concerns all its actors: no queue for it");
+  log.no_report = true;
+  CHECK(why(caf::make_message(report_query{[](const group_report&) {}})).ends_with("no report"));
   CHECK(log.alive == 0);
 }
