@@ -195,6 +195,7 @@ request_id cast::next_request_id() {
 
 void cast::stop() {
   if (std::exchange(stopped_, true)) return;
+  office_.stop();
   lane_.stop();
   for (const auto& host : office_.hosts()) caf::anon_send_exit(host, caf::exit_reason::kill);
   caf::anon_send_exit(node_, caf::exit_reason::kill);

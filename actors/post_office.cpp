@@ -67,6 +67,7 @@ void post_office::tell_all(const shell_message& message) {
 }
 
 void post_office::tell_with_turn(const address& to, shell_message message) {
+  if (stopped_) return;
   if (const auto host = host_of(to); host != nobody)
     turn_[host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
 }

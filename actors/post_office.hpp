@@ -1,6 +1,7 @@
 // post_office: one per node. Carries messages between the shell groups of the node and, over the data lane,
 // to other nodes; hands what arrives there to the right host, as one delivery a host and turn.
 #pragma once
+#include <atomic>
 #include <caf/actor.hpp>
 #include <span>
 #include <string>
@@ -28,12 +29,16 @@ class post_office final : public carrier, public data_lane_events {
   void tell(const address& to, shell_message message);
   /// From any thread: to all hosts; for events that concern every shell.
   void tell_all(const shell_message& message);
-  /// On the fabric's thread: like `tell`, but travels with what this turn delivers.
+  /// On the fabric's thread: like `tell`, but travels with what this turn delivers. On any once it was
+  /// stopped.
   void tell_with_turn(const address& to, shell_message message);
 
   /// From any thread: lets a shell of this node do what `what` says; `reply` is called once, on its host's
   /// thread. False, and no call, if there is no such shell.
   bool ask(const address& to, command what, std::function<void(command_reply)> reply);
+
+  /// Before the fabric stops: what that then ends, on whichever thread, is told to nobody any more.
+  void stop() { stopped_ = true; }
 
   const node_protocol& node_actor() const { return node_; }
   const deployer_protocol& deployer_actor() const { return deployer_; }
@@ -63,6 +68,7 @@ class post_office final : public carrier, public data_lane_events {
   std::vector<uint32_t> queue_hosts_;
   std::vector<std::vector<uint32_t>> host_by_name_{role_count};  ///< role → index → host
   std::vector<parcel> turn_;                                     ///< by host; the fabric's thread only
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace troupe
