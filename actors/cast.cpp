@@ -6,6 +6,7 @@
 #include "actors/actor_of.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
+#include "actors/queue_policy.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "plugins/extension.hpp"
 
@@ -19,22 +20,6 @@ std::vector<catalog::entry> entries_of(const cluster_spec& cluster) {
     out.push_back({model_id{i}, m.name, m.slo, m.max_batch, {}, 0});
   }
   return out;
-}
-
-batching_parameters parameters_of(const cluster_spec& cluster, const model_spec& m) {
-  batching_parameters p;
-  p.latency = m.latency;
-  p.network = cluster.policy.network;
-  p.slo = m.slo;
-  // The margin counts twice: a worker may start so late (model_queue), and before that the scheduler may wake
-  // so late. Without the second a batch of cheap rows, planned α before its latest start, is dropped by its
-  // own timer.
-  p.response = cluster.policy.response + cluster.policy.margin;
-  p.margin = cluster.policy.margin;
-  p.max_rows = m.max_batch;
-  p.settings = cluster.policy.batching_settings;
-  p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
-  return p;
 }
 
 data_lane::options lane_options(const cluster_spec& cluster, node_id self, const cast::world& w) {
@@ -165,7 +150,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.shedding = cluster_.policy.shedding;
   o.parameters = parameters_of(cluster_, m);
   return std::make_unique<model_queue>(address{self_, lane_.life(), role::model_queue, line.model.value}, out,
-                                       o, make_batching(o.batching, o.shedding, o.parameters));
+                                       o, make_policy(cluster_, m));
 }
 
 /// A queue serves until its model is undeployed: what retires still has requests in it.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/planted_bug.hpp"
+#include "actors/queue_policy.hpp"
 
 namespace troupe {
 namespace {
@@ -81,6 +82,11 @@ void deployer::carry_out(const deploy& c, answer reply) {
   if (!decides()) return pass_on(scheduler_, c, std::move(reply));
   auto read = around_.read_model(c.definition);
   if (!read.problem.empty()) return reply(refusal_of(read.problem));
+  try {
+    make_policy(around_.cluster, read.definition);  // or the queue's thread would find out
+  } catch (const std::runtime_error& e) {
+    return reply(refusal_of(e.what()));
+  }
   const auto bring = [this, m = std::move(read.definition)] {
     auto still = still_leaving(m.name);
     return still.empty() ? book_.deploy(m) : deployment_book::decision{nullptr, false, still};

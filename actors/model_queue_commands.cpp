@@ -31,7 +31,12 @@ command_reply model_queue::on_command(const command& c, time_point now) {
                       throw command_refused("set_batching.target_share: must be above 0 and at most 1");
                     auto parameters = options_.parameters;
                     parameters.target_share = s.target_share;
-                    auto policy = make_batching(s.batching, s.shedding, parameters);
+                    std::unique_ptr<batching_policy> policy;
+                    try {
+                      policy = make_batching(s.batching, s.shedding, parameters);
+                    } catch (const std::exception& e) {  // a plug-in's
+                      throw command_refused("set_batching: '" + s.batching + "' cannot be made: " + e.what());
+                    }
                     if (!policy)
                       throw command_refused("set_batching: there is no policy '" + s.batching +
                                             "' with shedding '" + s.shedding + "'");

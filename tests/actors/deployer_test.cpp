@@ -8,6 +8,7 @@
 
 #include "actors/actor_of.hpp"
 #include "actors/system_config.hpp"
+#include "policies/batching.hpp"
 
 using namespace troupe;
 
@@ -16,8 +17,9 @@ namespace {
 constexpr node_id head{0}, left{1}, right{2};
 
 /// A scheduler that is the gateway too, and two workers with a slot each.
-cluster_spec a_cluster() {
+cluster_spec a_cluster(const std::string& batching) {
   cluster_spec c;
+  c.policy.batching = batching;
   c.limits.node_timeout = 1s;
   for (const char* name : {"head", "left", "right"}) c.nodes.emplace_back().name = name;
   c.nodes[head.value].roles = {node_role::scheduler, node_role::gateway};
@@ -37,7 +39,8 @@ class deployers final : control_lane {
     std::function<void(load_outcome)> told;
   };
 
-  explicit deployers(bool everybody = true) {
+  explicit deployers(bool everybody = true, const std::string& batching = "eager")
+      : cluster_(a_cluster(batching)) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       nodes_[i].door = system_.spawn(node_actor, &nodes_[i]);
       begin(node_id{i}, {1});
@@ -172,13 +175,14 @@ class deployers final : control_lane {
     time_point now() const override { return {}; }
   };
 
-  const cluster_spec cluster_ = a_cluster();
+  const cluster_spec cluster_;
   const frozen_clock time_;
   stepped_config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =
       dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
   std::array<member, 3> nodes_;
+  int wake_ups_ = 0;  ///< that were asked for: no test lets time pass
 };
 
 }  // namespace
@@ -213,6 +217,18 @@ TEST_CASE("deployer: a worker that cannot load a model is named") {
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
   CHECK((*reply)->detail == "node 'left' cannot load model 'resnet': out of memory");
+}
+
+TEST_CASE("deployer: a model for which a plug-in makes no policy is refused, and nothing else happens") {
+  batchings().add("for nobody", [](const batching_parameters&, shedding) -> std::unique_ptr<batching_policy> {
+    throw std::runtime_error("not today");
+  });
+  deployers all(true, "for nobody");
+  const auto reply = all.ask(left, deploy{0, "resnet", 10s});
+  REQUIRE(*reply);
+  CHECK_FALSE((*reply)->ok);
+  CHECK((*reply)->detail == "model 'resnet' cannot have the batching policy 'for nobody': not today");
+  CHECK(all.loads(left) == 0);
 }
 
 TEST_CASE("deployer: of two deployments of one name the second waits for the first, or is refused") {

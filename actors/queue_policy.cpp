@@ -1,0 +1,38 @@
+#include "actors/queue_policy.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace troupe {
+
+batching_parameters parameters_of(const cluster_spec& cluster, const model_spec& model) {
+  batching_parameters p;
+  p.latency = model.latency;
+  p.network = cluster.policy.network;
+  p.slo = model.slo;
+  // The margin counts twice: a worker may start so late (model_queue), and before that the scheduler may wake
+  // so late. Without the second a batch of cheap rows, planned α before its latest start, is dropped by its
+  // own timer.
+  p.response = cluster.policy.response + cluster.policy.margin;
+  p.margin = cluster.policy.margin;
+  p.max_rows = model.max_batch;
+  p.settings = cluster.policy.batching_settings;
+  p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
+  return p;
+}
+
+std::unique_ptr<batching_policy> make_policy(const cluster_spec& cluster, const model_spec& model) {
+  const auto& chosen = cluster.policy;
+  auto why = std::string("it made none");
+  try {
+    if (auto made = make_batching(chosen.batching, chosen.shedding, parameters_of(cluster, model))) return made;
+  } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {
+    why = "an exception of an unknown type";
+  }
+  throw std::runtime_error("model '" + model.name + "' cannot have the batching policy '" + chosen.batching +
+                           "': " + why);
+}
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+#include "actors/queue_policy.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "policies/eager.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// As a plug-in brings it: nothing for models of more than eight rows, and nothing good for those of none.
+std::unique_ptr<batching_policy> small_only(const batching_parameters& p, shedding rule) {
+  if (p.max_rows == 0) throw std::runtime_error("a batch has rows");
+  return p.max_rows > 8 ? nullptr : std::make_unique<eager>(p, rule);
+}
+
+}  // namespace
+
+TEST_CASE("queue_policy: what a plug-in will not make for a model is said with the model and the reason") {
+  batchings().add("small only", small_only);
+  cluster_spec cluster;
+  cluster.policy.batching = "small only";
+  model_spec m;
+  m.name = "resnet";
+  m.max_batch = 8;
+  CHECK(make_policy(cluster, m) != nullptr);
+  m.max_batch = 9;
+  CHECK_THROWS_WITH(make_policy(cluster, m),
+                    "model 'resnet' cannot have the batching policy 'small only': it made none");
+  m.max_batch = 0;
+  CHECK_THROWS_WITH(make_policy(cluster, m),
+                    "model 'resnet' cannot have the batching policy 'small only': a batch has rows");
+}
