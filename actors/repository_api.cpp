@@ -22,9 +22,16 @@ http_response response_to(const change_reply& r) {
 template <class Change>
 void ask(const repository_api::parts& parts, Change c, std::function<bool()> seen, http_reply reply) {
   auto shared = std::make_shared<http_reply>(std::move(reply));
+  const auto patience = parts.patience + parts.decided_within + 10s;
   parts.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts.deployments,
-                      patience = parts.patience](caf::event_based_actor* self) {
-    self->request(to, patience + 10s, c)
+                      patience](caf::event_based_actor* self) {
+    // A deployer that ends answers nobody any more; without this the process would wait for the rest.
+    self->set_down_handler([self, shared](const caf::down_msg&) {
+      shared->send(http_error_response(503, "this node is ending"));
+      self->quit();
+    });
+    self->monitor(to);
+    self->request(to, patience, c)
         .then(
             [self, shared, seen](change_reply r) {
               if (!r.ok || !r.complete || seen()) return shared->send(response_to(r));

@@ -25,7 +25,8 @@ class repository_api {
     /// `json`: the keys of a [[model]] table, for the model of this name. From any thread, several at once.
     std::function<reading(const std::string& name, const std::string& json)> read_config;
     std::function<bool(const std::string& name)> served;  ///< by a worker, as far as this gateway knows
-    duration patience = 50s;                              ///< for a change to be done everywhere
+    duration decided_within{};  ///< by a scheduler that has just started: three node timeouts
+    duration patience = 50s;    ///< for a change to be done everywhere
   };
   explicit repository_api(parts p) : parts_(std::move(p)) {}
 

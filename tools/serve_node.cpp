@@ -296,7 +296,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           [&](const std::string& name) {
             const auto model = players.models().find(name);
             return model && model->slots > 0;
-          }});
+          },
+          3 * cluster.limits.node_timeout});
       repository->add_to(api->routes());
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();

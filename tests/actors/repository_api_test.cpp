@@ -1,6 +1,7 @@
 #include "actors/repository_api.hpp"
 
 #include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -62,6 +63,56 @@ struct slow_repository {
   http_router router;
 };
 
+/// A repository whose deployer takes its time: for ever, but for what the test lets pass.
+struct slow_deployer {
+  slow_deployer()
+      : deployments(system.spawn([this](deployer_protocol::pointer self) { return behavior(self); })),
+        api({system, deployments, {}, [](const std::string&) { return false; }, 30s, 50s}) {
+    api.add_to(router);
+  }
+  ~slow_deployer() {
+    caf::anon_send_exit(deployments, caf::exit_reason::kill);
+    scheduler().run();
+  }
+  deployer_protocol::behavior_type behavior(deployer_protocol::pointer self) {
+    const auto keep = [this, self](const auto&) {
+      promises.push_back(self->make_response_promise<change_reply>());
+      return promises.back();
+    };
+    return {[](const introduction&) {},
+            [](const control_frame&) {},
+            [](const peer_change&) {},
+            [](const reborn&) {},
+            [](const load_outcome&) {},
+            [](const model_idle&) {},
+            [](const report_query&) {},
+            [](wake_atom) {},
+            [keep](const deploy& c) { return keep(c); },
+            [keep](const redeploy& c) { return keep(c); },
+            [keep](const undeploy& c) { return keep(c); },
+            [keep](const drain_node& c) { return keep(c); }};
+  }
+  std::shared_ptr<kept_answer> load() {
+    auto answer = std::make_shared<kept_answer>();
+    http_request r;
+    r.method = "POST";
+    r.path = "/v2/repository/models/m/load";
+    router.handle(std::move(r), http_reply(answer));
+    scheduler().run();
+    return answer;
+  }
+  caf::scheduler::test_coordinator& scheduler() {
+    return dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  }
+
+  stepped_config config;
+  caf::actor_system system{config};
+  std::vector<caf::typed_response_promise<change_reply>> promises;
+  deployer_protocol deployments;
+  repository_api api;
+  http_router router;
+};
+
 constexpr const char* definition = R"({"parameters": {"config": "X"}})";
 
 }  // namespace
@@ -95,4 +146,27 @@ TEST_CASE("repository: a body that is no load is answered at once") {
   const auto large = r.load(std::string(4'000'000, '['));
   REQUIRE(large->done);
   CHECK(large->status == 413);
+}
+
+TEST_CASE("repository: who waits for a change when the node ends is told at once") {
+  slow_deployer r;
+  const auto waiting = r.load();
+  CHECK_FALSE(waiting->done);
+  caf::anon_send_exit(r.deployments, caf::exit_reason::kill);
+  r.scheduler().run();
+  REQUIRE(waiting->done);
+  CHECK(waiting->status == 503);
+  CHECK(waiting->body == R"({"error":"this node is ending"})");
+}
+
+TEST_CASE("repository: a change may take its own time and that in which a new scheduler decides nothing") {
+  slow_deployer r;
+  const auto waiting = r.load();
+  r.scheduler().advance_time(85s);
+  r.scheduler().run();
+  CHECK_FALSE(waiting->done);
+  r.scheduler().advance_time(10s);
+  r.scheduler().run();
+  REQUIRE(waiting->done);
+  CHECK(waiting->status == 503);
 }
