@@ -126,8 +126,12 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   }
   const handle self{self_};
   const bool wait = c.verb == "ask";
+  // Who does not wait for the answer keeps his place, too, until the actor has taken the command: nothing
+  // else bounds how many wait for it.
   const auto reply = [self, number, wait](command_reply r) {
-    if (wait) caf::anon_send(self, std::move(r), number);
+    const bool taken = r.ok || !r.body.empty();
+    if (!wait && taken) r = {r.token, true, "{}"};
+    caf::anon_send(self, std::move(r), number);
   };
   if (to.kind == role::console) {
     const auto r = obey(console_commands{}, what, [&](const get_state&) {
@@ -135,13 +139,14 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
     });
     return answer(number, r.ok, r.body);
   }
-  if (to.kind == role::deployer)
-    to_deployer(what, number);
-  else if (const auto other = facts_.others.find(to.kind); other != facts_.others.end())
+  if (to.kind == role::deployer) {
+    to_deployer(what, number);  // which bounds what it keeps
+    if (!wait) answer(number, true, "{}");
+  } else if (const auto other = facts_.others.find(to.kind); other != facts_.others.end()) {
     other->second({to, std::move(what), reply});
-  else if (!facts_.office.ask(to, std::move(what), reply))
-    return query(number);  // to say which actors there are
-  if (!wait) answer(number, true, "{}");
+  } else if (!facts_.office.ask(to, std::move(what), reply)) {
+    query(number);  // to say which actors there are
+  }
 }
 
 void console::query(uint64_t number) {
@@ -173,6 +178,11 @@ void console::answer(uint64_t number, bool ok, std::string body) {
     facts_.control.send({me(), std::get<address>(it->who), caf::make_message(std::move(r))});
   ++answered_;
   open_.erase(it);
+}
+
+void console::forget() {
+  while (!open_.empty())
+    answer(open_.front().number, false, "the console broke over a command and forgot this one; try again");
 }
 
 console::open* console::find(uint64_t number) {

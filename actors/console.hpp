@@ -59,7 +59,7 @@ class console {
   console(handle::pointer self, facts f);
   handle::behavior_type make_behavior();
   /// After an exception: those who asked are told that there is no answer.
-  void forget() { open_.clear(); }
+  void forget();
 
  private:
   using requester = std::variant<caf::typed_response_promise<command_reply>, address>;

@@ -1,6 +1,7 @@
 #include "actors/console.hpp"
 
 #include <caf/all.hpp>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "actors/actor_of.hpp"
@@ -31,6 +32,57 @@ cluster_spec two_nodes() {
   }
   return c;
 }
+
+/// A console over one probe, for tests that ask several things at once.
+struct console_stage {
+  console_stage() {
+    auto group = std::make_unique<shell_group>(office);
+    group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
+    const auto names = group->names();
+    office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+    figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
+    desk = spawn<console>(world.system(), console::facts{cluster,
+                                                         node_id{0},
+                                                         [] { return first_life; },
+                                                         [this] {
+                                                           if (broken) throw std::runtime_error("no idea");
+                                                           return true;
+                                                         },
+                                                         models,
+                                                         figures,
+                                                         {},
+                                                         office,
+                                                         lane,
+                                                         {}});
+  }
+  ~console_stage() {
+    for (const auto& a :
+         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), office.hosts()[0]}) {
+      caf::anon_send_exit(a, caf::exit_reason::kill);
+      self->wait_for(a);
+    }
+  }
+  auto ask(command c) { return self->request(desk, std::chrono::seconds(10), std::move(c)); }
+  template <class Pending>
+  static command_reply reply_to(Pending& asked) {
+    command_reply reply;
+    asked.receive([&](command_reply& r) { reply = std::move(r); },
+                  [](const caf::error&) { FAIL("no reply"); });
+    return reply;
+  }
+
+  actor_world world;
+  machine_clock time;
+  const cluster_spec cluster = two_nodes();
+  kept_frames lane;
+  post_office office{node_id{0}};
+  probe::log log;
+  catalog models{{{model_id{0}, "resnet", 10ms, 1, {}, 0}}};
+  std::atomic<bool> broken{false};
+  caf::scoped_actor self{world.system()};
+  metrics_protocol figures;
+  console_protocol desk;
+};
 
 }  // namespace
 
@@ -144,4 +196,34 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   self->wait_for(office.hosts()[0]);
   self->wait_for(figures);
   self->wait_for(desk);
+}
+
+TEST_CASE("console: when it throws, everybody who asked is told that there is no answer, and it goes on") {
+  console_stage s;
+  s.broken = true;
+  auto elsewhere = s.ask({1, "ask", R"({"actor": "node@right", "type": "get_state"})"});
+  auto status = s.ask({2, "status", {}});
+  for (auto* asked : {&elsewhere, &status}) {
+    const auto r = console_stage::reply_to(*asked);
+    CHECK_FALSE(r.ok);
+    CHECK(r.body == "the console broke over a command and forgot this one; try again");
+  }
+  s.broken = false;
+  auto again = s.ask({3, "status", {}});
+  CHECK(console_stage::reply_to(again).ok);
+}
+
+TEST_CASE("console: commands that nobody waits for have a bound, too, until their actor has taken them") {
+  console_stage s;
+  std::promise<void> go;
+  caf::anon_send(s.office.hosts()[0], regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
+  const auto tell = [&] {
+    return s.ask({1, "tell", R"({"actor": "model_queue/0@left", "type": "pause_batching"})"});
+  };
+  std::vector<decltype(tell())> told;
+  for (size_t i = 0; i < console::most_open; ++i) told.push_back(tell());
+  auto beyond = tell();
+  CHECK(console_stage::reply_to(beyond).body == "too many commands are under way at this node; try again");
+  go.set_value();
+  for (auto& t : told) CHECK(console_stage::reply_to(t).ok);
 }
