@@ -23,9 +23,14 @@ constexpr double hour_ms = 3.6e6;
 
 class model_reader {
  public:
+  /// With `weights`, the fingerprint of each file is its meaning: for the hash of a cluster.
   model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems,
-               const std::filesystem::path& below = {})
-      : policy_(cluster.policy), directory_(directory), below_(below), problems_(problems) {
+               bool weights, const std::filesystem::path& below = {})
+      : policy_(cluster.policy),
+        directory_(directory),
+        below_(below),
+        problems_(problems),
+        weights_(weights) {
     for (const auto& n : cluster.nodes) {
       for (const auto& d : n.devices) {
         if (d.kind != device_kind::emulated) {
@@ -62,7 +67,7 @@ class model_reader {
     if (source.empty()) return;
     m.path = absolute_path(directory_ / source);
     if (!may_read(m.path)) return s.refuse("source", outside(m.path));
-    const auto content = fingerprint_of(m.path);
+    const auto content = weights_ ? fingerprint_of(m.path) : text_file{{}, reading_problem(m.path)};
     if (!content.error.empty()) s.refuse("source", fmt::format("{} {}", m.path, content.error));
     auto& record = s.recorded("source");
     record.value = m.path;
@@ -170,6 +175,7 @@ class model_reader {
   const std::filesystem::path& directory_;
   const std::filesystem::path below_;  ///< empty: any file may be read
   reader& problems_;
+  const bool weights_;
   bool real_ = false;        ///< some device is not emulated
   std::string emulated_on_;  ///< a node with an emulated device
   std::map<std::string, profile_reading> profiles_;
@@ -183,7 +189,7 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
   if (sections.empty() && !root.has("model")) {
     root.refuse("model", "is missing; describe each model to serve in a [[model]] section");
   }
-  model_reader models{cluster, directory, root.owner()};
+  model_reader models{cluster, directory, root.owner(), true};
   std::map<std::string, uint32_t> lines;
   std::vector<model_spec> out;
   for (auto* s : sections) {
@@ -200,14 +206,14 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
 }
 
 model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory) {
-  return model_reader{cluster, directory, s.owner()}.read(s);
+  return model_reader{cluster, directory, s.owner(), false}.read(s);
 }
 
 model_reading read_model_text(std::string_view text, const std::string& file, const cluster_spec& cluster,
                               const std::filesystem::path& directory, const std::filesystem::path& below) {
   reader in{text, file};
   model_reading out;
-  out.spec = model_reader{cluster, directory, in, below}.read(in.root());
+  out.spec = model_reader{cluster, directory, in, false, below}.read(in.root());
   out.problems = in.finish();
   out.effective = in.effective();
   return out;

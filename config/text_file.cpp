@@ -44,6 +44,15 @@ text_file read_text_file(const std::filesystem::path& file, pipes may_be) {
   return out;
 }
 
+std::string reading_problem(const std::filesystem::path& file) {
+  bool begun = false;
+  const auto error = read_pieces(file, pipes::refused, [&](std::string_view) -> std::string {
+    begun = true;
+    return "stop";
+  });
+  return begun ? "" : error;
+}
+
 text_file fingerprint_of(const std::filesystem::path& file) {
   fingerprint print;
   text_file out;

@@ -16,6 +16,10 @@ enum class pipes { allowed, refused };
 /// The whole file. Directories, devices and files beyond 64 MiB are refused.
 text_file read_text_file(const std::filesystem::path& file, pipes may_be = pipes::allowed);
 
+/// Why such a file cannot be read, or nothing. Reads no more than its beginning: weights may be large. No
+/// pipes.
+std::string reading_problem(const std::filesystem::path& file);
+
 /// The fingerprint of a file's bytes in `content`, read piece by piece: weights may be large. No pipes.
 text_file fingerprint_of(const std::filesystem::path& file);
 

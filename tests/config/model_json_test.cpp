@@ -1,3 +1,7 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 #include "tests/config/cluster_text.hpp"
@@ -18,6 +22,16 @@ std::string refusal(std::string_view json) {
 model_reading read_json(std::string_view json) {
   const auto c = read(good_cluster);
   return read_model_text(model_text_of_json(json, "given"), "request", c.spec, ".");
+}
+
+/// What this process has read of files so far.
+long bytes_read() {
+  std::ifstream io("/proc/self/io");
+  std::string key;
+  long value = 0;
+  io >> key >> value;
+  REQUIRE(key == "rchar:");
+  return value;
 }
 
 }  // namespace
@@ -71,4 +85,18 @@ TEST_CASE("values that a model cannot have are problems of the definition") {
             .find("max_batch: must be") != std::string::npos);
   CHECK(said(R"({"slo": 20, "slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}})")
             .find("unknown key 'slo'") != std::string::npos);
+}
+
+TEST_CASE("weights of a definition are looked at, not read: a running node waits for it") {
+  const auto weights =
+      std::filesystem::temp_directory_path() / ("troupe_weights_" + std::to_string(getpid()));
+  std::ofstream(weights) << "weights";
+  std::filesystem::resize_file(weights, 64 << 20);
+  const auto json =
+      R"({"slo_ms": 20, "profile": {"alpha_ms": 1, "beta_ms": 5}, "source": ")" + weights.string() + R"("})";
+  const auto before = bytes_read();
+  CHECK(read_json(json).spec.path == weights);
+  CHECK(bytes_read() - before < 1 << 20);
+  std::filesystem::remove(weights);
+  CHECK(listed(read_json(json).problems).find("cannot be read: No such file") != std::string::npos);
 }
