@@ -52,7 +52,10 @@ deployer::handle::behavior_type deployer::make_behavior() {
           [this](const load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
           [this](const report_query& q) { q.reply(report()); },
-          [this](wake_atom) { review(); },
+          [this](wake_atom) {
+            armed_ = never;
+            review();
+          },
           [this](const deploy& c) { return on_command(c); },
           [this](const redeploy& c) { return on_command(c); },
           [this](const undeploy& c) { return on_command(c); },
@@ -365,6 +368,10 @@ group_report deployer::report() const {
   return r;
 }
 
-void deployer::wake_at(time_point t) { around_.wake(caf::actor_cast<caf::actor>(self_), t); }
+void deployer::wake_at(time_point t) {
+  if (t >= armed_) return;
+  armed_ = t;
+  around_.wake(caf::actor_cast<caf::actor>(self_), t);
+}
 
 }  // namespace troupe

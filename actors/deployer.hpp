@@ -124,7 +124,8 @@ class deployer {
   std::vector<held> held_;
   std::vector<waiter> waiters_;
   std::map<uint64_t, passed_on> passed_on_;
-  uint64_t next_token_ = 0;  ///< begins with the life: those of an earlier process are lower
+  time_point armed_ = never;  ///< it will be woken then at the latest
+  uint64_t next_token_ = 0;   ///< begins with the life: those of an earlier process are lower
   bool reviewing_ = false, again_ = false;
   uint64_t frames_ = 0;  ///< from other nodes so far
 };

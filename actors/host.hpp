@@ -26,8 +26,8 @@ inline constexpr host_timing usual_timing{50us, 30us, 100us};
 caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
                                const machine_clock& time, const host_timing& timing, on_broken broken);
 
-/// Calls the given actor with `wake_atom` at a time of its node's clock; a later call replaces an earlier
-/// one.
+/// Calls the given actor with `wake_atom` at a time of its node's clock. A later call may or may not replace
+/// an earlier one: who calls often remembers what it has asked for.
 using wake_service = std::function<void(const caf::actor&, time_point)>;
 
 /// Sees each message before its shell does.

@@ -118,6 +118,7 @@ class deployers final : control_lane {
                           line.revision,
                           {node, nodes_[node.value].life, kind, node == head ? 0 : node.value - 1}});
   }
+  int wake_ups() const { return wake_ups_; }
   size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
   /// What the worker's slot last said that it has.
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
@@ -127,7 +128,8 @@ class deployers final : control_lane {
     auto& n = nodes_[node.value];
     n.life = life;
     n.deployments = spawn<deployer>(
-        system_, deployer::surroundings{cluster_, node, time_, *this, n, read, wake_up, [] {},
+        system_, deployer::surroundings{cluster_, node, time_, *this, n, read,
+                                        [this](const caf::actor&, time_point) { ++wake_ups_; }, [] {},
                                         [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
     caf::anon_send(n.deployments, introduction{n.door, life});
   }
@@ -163,7 +165,6 @@ class deployers final : control_lane {
     m.max_batch = text == m.name ? 1 : 64;
     return {m, {}};
   }
-  static void wake_up(const caf::actor&, time_point) {}  // no test lets time pass
   /// What is for an earlier life of a node is discarded, as its node actor does.
   void send(control_frame frame) override {
     const auto life = frame.to.life;
@@ -199,6 +200,18 @@ TEST_CASE("deployer: a deployment ends once every worker has the model") {
   CHECK((*reply)->complete);
   CHECK((*reply)->detail == "model 'resnet' is ready on every worker");
   CHECK(all.models_on(left) == 1);
+}
+
+TEST_CASE("deployer: asks once to be woken, however often it looks at what somebody waits for") {
+  deployers all;
+  const auto before = all.wake_ups();
+  const auto reply = all.ask(head, deploy{0, "resnet", 10s});
+  all.part(left, right);
+  all.meet(left, right);
+  all.part(head, right);
+  all.meet(head, right);
+  CHECK_FALSE(*reply);
+  CHECK(all.wake_ups() == before + 1);
 }
 
 TEST_CASE("deployer: a worker that leaves during a deployment is not waited for") {
