@@ -83,6 +83,10 @@ void device_rack::loop() {
 
 void device_rack::run(const job& j) {
   for (auto& [slot, device] : devices_) {
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
     load_outcome out{slot, j.line.model, j.line.revision, {}, {}};
     try {
       out.loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));

@@ -24,7 +24,7 @@ class device_rack final : public model_loader {
   device& at(slot_id slot) { return *devices_.at(slot); }
   void load(const deployment& line, std::function<void(load_outcome)> told) override;
 
-  /// Waits for the load that is under way; nothing is told afterwards.
+  /// Waits for the device that is being loaded, if one is; nothing is told afterwards.
   void stop_loading();
   /// Waits for batches that run, and ends the devices.
   void clear() { devices_.clear(); }

@@ -41,7 +41,7 @@ struct node_config final : threaded_config {
 /// What the main thread waits for; said by signals, actors and loaders.
 class events {
  public:
-  enum class kind { ready, stop, drained, refused, broken, exception, new_keys };
+  enum class kind { ready, stop, drained, refused, unusable, threw, new_keys };
   void say(kind k, std::string text = {}) {
     std::lock_guard lock(mutex_);
     queue_.push_back({k, std::move(text)});
@@ -208,7 +208,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   device_rack rack(cluster, self, time, [&](slot_id slot) {
     office->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
   });
-  const on_broken broken = [&](std::string why) { said.say(events::kind::exception, std::move(why)); };
+  const on_broken broken = [&](std::string why) { said.say(events::kind::threw, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
     door = std::make_unique<control_door>(system, control_certificates(cluster, me.name, me.host), time,
@@ -245,7 +245,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     broken,
                     [&](const std::string& text) { return read_model(text, cluster); },
                     [&] { said.say(events::kind::stop); },
-                    [&](std::string why) { said.say(events::kind::broken, std::move(why)); }};
+                    [&](std::string why) { said.say(events::kind::unusable, std::move(why)); }};
   cast players(cluster, self, world);
   office = &players.office();
   std::atomic<const http_server*> listening{nullptr};
@@ -319,12 +319,12 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           if (api) take_new_keys(cluster, *api);
           break;
         case events::kind::drained: over = true; break;
-        case events::kind::exception:
+        case events::kind::threw:
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
           spdlog::shutdown();
           std::_Exit(exit_broken);  // what is left of it touches nothing more; its peers see it end
         case events::kind::refused:
-        case events::kind::broken:
+        case events::kind::unusable:
           fmt::print(stderr, "troupe: {}\n", text);
           exit_code = 1;
           over = true;

@@ -1,0 +1,30 @@
+#include "tools/device_rack.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+
+using namespace troupe;
+
+TEST_CASE("device_rack: who ends it waits for the device that is being loaded, not for all of them") {
+  constexpr int devices = 64;
+  cluster_spec cluster;
+  for (int i = 0; i < devices; ++i) cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::emulated});
+  const machine_clock time;
+  device_rack rack(cluster, node_id{0}, time, [](slot_id) {});
+  deployment line{1, model_id{0}, deployment_state::deployed, {}};
+  line.definition.name = "m";
+  line.definition.latency = {1ms, 1ms};
+  line.definition.input_bytes = line.definition.output_bytes = 8;
+  std::atomic<int> loaded{0};
+  std::promise<void> begun;
+  rack.load(line, [&](const load_outcome& o) {
+    CHECK(o.problem.empty());
+    if (++loaded == 1) begun.set_value();
+    std::this_thread::sleep_for(20ms);
+  });
+  begun.get_future().wait();
+  rack.stop_loading();
+  CHECK(loaded < devices);
+}
