@@ -9,6 +9,7 @@
 #include "actors/actor_name.hpp"
 #include "actors/console_order.hpp"
 #include "messages/command_schema.hpp"
+#include "messages/json_text.hpp"
 #include "messages/near.hpp"
 #include "messages/obey.hpp"
 #include "messages/version.hpp"
@@ -94,7 +95,7 @@ void console::to_deployer(const command& c, uint64_t number) {
   const auto pass_on = [&]<class Change>(std::type_identity<Change>) {
     if (c.verb != Change::type_name) return;
     self_->request(facts_.deployments, caf::infinite, message_of<Change>(c))
-        .then([this, number](const change_reply& r) { answer(number, true, text_of(to_json(r))); },
+        .then([this, number](const change_reply& r) { answer(number, true, json_text(to_json(r))); },
               [this, number](const caf::error&) { answer(number, false, "the node is ending"); });
   };
   try {
@@ -159,8 +160,8 @@ void console::query(uint64_t number) {
 void console::on_report(const group_report& r, uint64_t number) {
   const auto* o = find(number);
   if (o == nullptr) return;
-  if (o->verb == "status") return answer(number, true, text_of(status_of(r)));
-  if (o->verb == "actors") return answer(number, true, text_of(actors_of(r)));
+  if (o->verb == "status") return answer(number, true, json_text(status_of(r)));
+  if (o->verb == "actors") return answer(number, true, json_text(actors_of(r)));
   answer(number, false, no_such_actor(o->actor, r));
 }
 

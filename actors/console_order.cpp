@@ -1,7 +1,7 @@
 #include "actors/console_order.hpp"
 
 #include "messages/command_schema.hpp"
-#include "messages/obey.hpp"
+#include "messages/json_text.hpp"
 #include "messages/parse_json.hpp"
 
 namespace troupe {
@@ -15,7 +15,7 @@ std::variant<console_order, std::string> read_order(const command& c, const clus
   console_order out{{}, text("actor"), {0, text("type"), {}}};
   if (out.actor.empty() || out.what.verb.empty())
     return c.verb + R"(: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
-  if (j.contains("fields")) out.what.argument = text_of(j["fields"]);
+  if (j.contains("fields")) out.what.argument = json_text(j["fields"]);
   const auto to = parse_actor_name(out.actor, cluster, models);
   if (const auto* problem = std::get_if<std::string>(&to)) return *problem;
   out.to = std::get<address>(to);

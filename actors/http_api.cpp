@@ -5,80 +5,11 @@
 
 #include "actors/kserve_documents.hpp"
 #include "actors/request_timing.hpp"
+#include "messages/json_text.hpp"
 #include "messages/version.hpp"
 #include "transport/kserve_repository.hpp"
 
 namespace troupe {
-namespace {
-
-/// What a drop or failure says to an HTTP client. 429 and 503 invite to come again, 504 does not.
-http_response refusal_response(const outcome& how) {
-  unsigned status = 500;
-  std::string reason, text;
-  if (how.kind == outcome::fate::dropped) {
-    reason = to_string(how.reason);
-    switch (how.reason) {
-      case drop_reason::late:
-        status = 503, text = "it could not have been answered by its deadline any more";
-        break;
-      case drop_reason::shed: status = 503, text = "it was shed so that others meet their deadlines"; break;
-      case drop_reason::queue_full: status = 429, text = "too many requests wait already"; break;
-      case drop_reason::no_capacity: status = 503, text = "no worker serves the model at the moment"; break;
-      case drop_reason::undeployed: status = 404, text = "the model is served no more"; break;
-      case drop_reason::quota: status = 429, text = "its tenant has reached its limit"; break;
-      case drop_reason::draining: status = 503, text = "the server is shutting down"; break;
-      default: status = 499, text = "cancelled";
-    }
-    text = "request dropped: " + text;
-  } else {
-    reason = to_string(how.error);
-    const bool its_own = how.error == failure::device_error || how.error == failure::poison;
-    status = how.error == failure::timeout ? 504 : its_own ? 500 : 503;
-    text = how.error == failure::poison
-               ? "two workers were lost with it, the second while it ran alone; do not send it again"
-           : how.detail.empty() ? reason
-                                : std::string(how.detail);
-    text = "request failed: " + text;
-  }
-  http_response r;
-  r.status = status;
-  if (status == 429 || status == 503)
-    r.headers.add("Retry-After", std::to_string(std::max<int64_t>(1, (how.retry_after + 1s - 1ns) / 1s)));
-  r.body = nlohmann::json{{"error", text}, {"reason", reason}}.dump();
-  return r;
-}
-
-}  // namespace
-
-void http_clients::expect(request_id id, waiting w) {
-  auto& s = of(id);
-  std::lock_guard lock(s.mutex);
-  s.open.emplace(id, std::move(w));
-  ++waiting_now_;
-}
-
-void http_clients::answer(request_id id, const outcome& how) {
-  auto& s = of(id);
-  std::unique_lock lock(s.mutex);
-  auto node = s.open.extract(id);
-  lock.unlock();
-  if (node.empty()) return;
-  --waiting_now_;
-  auto& w = node.mapped();
-  statistics_.answered(w.model->model, w.asked.rows, how);
-  if (how.kind != outcome::fate::finished) return w.reply.send(refusal_response(how));
-  auto answer = format_infer({w.model->name, "1"}, w.asked, w.model->signature, how.output, how.batch_rows);
-  if (!answer) return w.reply.send(http_error_response(answer.error().status, answer.error().message));
-  http_response r;
-  r.body = std::move(answer->body);
-  if (answer->json_bytes) {
-    r.content_type = "application/octet-stream";
-    r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
-  }
-  if (w.timed && how.completed_at != never)
-    r.headers.add("Server-Timing", to_header(request_timing_of(how, w.parsed_at, time_.now())));
-  w.reply.send(std::move(r));
-}
 
 http_api::http_api(parts p) : parts_(std::move(p)), authorisation_(parts_.cluster) {
   router_.set_guard(&authorisation_);
@@ -223,7 +154,7 @@ void http_api::model_ready(const path_parameters& path, http_reply reply) const 
   if (model->slots == 0)
     return reply.send(http_error_response(503, "model '" + model->name + "' has no worker at the moment"));
   http_response r;
-  r.body = nlohmann::json{{"name", model->name}, {"ready", true}}.dump();
+  r.body = json_text(nlohmann::json{{"name", model->name}, {"ready", true}});
   reply.send(std::move(r));
 }
 
@@ -233,7 +164,7 @@ void http_api::list(uint32_t tenant, http_reply reply) const {
     if (authorisation_.may_see(tenant, m->name))
       models.push_back({{"name", m->name}, {"ready", m->slots > 0}});
   http_response r;
-  r.body = nlohmann::json{{"models", std::move(models)}}.dump();
+  r.body = json_text(nlohmann::json{{"models", std::move(models)}});
   reply.send(std::move(r));
 }
 

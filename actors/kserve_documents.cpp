@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "messages/json_text.hpp"
+
 namespace troupe {
 namespace {
 
@@ -46,16 +48,15 @@ json by_batch_size(const model_statistics& m) {
 
 std::string format_model_config(const catalog::entry& m) {
   const auto slo = nlohmann::json(to_ms(m.slo)).dump();
-  return json{{"name", m.name},
-              {"platform", "troupe_onnx"},
-              {"backend", "troupe"},
-              {"version_policy", {{"latest", {{"num_versions", 1}}}}},
-              {"max_batch_size", m.max_batch},
-              {"input", tensors(m.signature.inputs)},
-              {"output", tensors(m.signature.outputs)},
-              {"dynamic_batching", json::object()},
-              {"parameters", {{"slo_ms", {{"string_value", slo}}}}}}
-      .dump();
+  return json_text(json{{"name", m.name},
+                        {"platform", "troupe_onnx"},
+                        {"backend", "troupe"},
+                        {"version_policy", {{"latest", {{"num_versions", 1}}}}},
+                        {"max_batch_size", m.max_batch},
+                        {"input", tensors(m.signature.inputs)},
+                        {"output", tensors(m.signature.outputs)},
+                        {"dynamic_batching", json::object()},
+                        {"parameters", {{"slo_ms", {{"string_value", slo}}}}}});
 }
 
 std::string format_repository_index(const std::vector<catalog::view>& models, bool ready_only) {
@@ -70,7 +71,7 @@ std::string format_repository_index(const std::vector<catalog::view>& models, bo
                                      : "LOADING"},
                     {"reason", ready || !seen ? "" : "no worker has it at the moment"}});
   }
-  return list.dump();
+  return json_text(list);
 }
 
 std::string format_statistics(const std::vector<std::pair<std::string, model_statistics>>& models,
@@ -86,7 +87,7 @@ std::string format_statistics(const std::vector<std::pair<std::string, model_sta
                     {"inference_stats", counted(m)},
                     {"batch_stats", by_batch_size(m)}});
   }
-  return json{{"model_stats", std::move(list)}}.dump();
+  return json_text(json{{"model_stats", std::move(list)}});
 }
 
 }  // namespace troupe

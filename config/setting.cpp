@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/problem.hpp"
+#include "messages/json_text.hpp"
 
 namespace troupe {
 
@@ -83,9 +84,7 @@ std::string to_toml(const setting_table& root) {
   return out;
 }
 
-std::string to_json(const setting_table& root) {
-  return json_of(root).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
+std::string to_json(const setting_table& root) { return json_text(json_of(root), 2) + '\n'; }
 
 std::string meaning(const setting_table& root) {
   std::string out;

@@ -11,8 +11,4 @@ nlohmann::json fields_of(const command& c) {
   return fields;
 }
 
-std::string text_of(const nlohmann::json& reply) {
-  return reply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace troupe

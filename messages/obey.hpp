@@ -7,6 +7,7 @@
 
 #include "messages/commands.hpp"
 #include "messages/json.hpp"
+#include "messages/json_text.hpp"
 #include "messages/membership.hpp"
 
 namespace troupe {
@@ -27,9 +28,6 @@ C message_of(const command& c) {
     if (fields.is_object() && !fields.contains("token")) fields["token"] = uint64_t{0};
   return from_json<C>(fields);
 }
-
-/// Text of a reply, whatever bytes are in its strings.
-std::string text_of(const nlohmann::json& reply);
 
 /// "takes no 'x'; it takes: a, b".
 template <class... Es>
@@ -58,7 +56,7 @@ command_reply obey(type_list<Es...> protocol, const command& c, Handle&& handle)
   [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
     if (c.verb != E::command::type_name) return false;
     const typename E::reply reply = handle(message_of<typename E::command>(c));
-    out.body = text_of(to_json(reply));
+    out.body = json_text(to_json(reply));
     out.ok = true;
     return true;
   };

@@ -11,6 +11,7 @@
 #include "config/setting.hpp"
 #include "config/text_file.hpp"
 #include "messages/json.hpp"
+#include "messages/json_text.hpp"
 #include "tools/control_client.hpp"
 
 namespace troupe {
@@ -22,10 +23,9 @@ duration as_duration(double seconds) { return from_ms(seconds * 1e3); }
 
 int tell(bool good, bool complete, uint64_t revision, const std::string& detail, bool json) {
   if (json)
-    fmt::print(
-        "{}\n",
-        nlohmann::json{{"ok", good}, {"complete", complete}, {"revision", revision}, {"detail", detail}}
-            .dump());
+    fmt::print("{}\n",
+               json_text(nlohmann::json{
+                   {"ok", good}, {"complete", complete}, {"revision", revision}, {"detail", detail}}));
   else
     fmt::print(good ? stdout : stderr, "troupe: {}\n", detail);
   return good ? done : failed;

@@ -7,6 +7,7 @@
 
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
+#include "messages/json_text.hpp"
 #include "tools/control_certificates.hpp"
 
 namespace troupe {
@@ -30,7 +31,7 @@ nlohmann::ordered_json problems_json(const std::vector<problem>& problems) {
 }
 
 void print(const nlohmann::ordered_json& document, std::ostream& out) {
-  out << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  out << json_text(document, 2) << '\n';
 }
 
 int refuse(const std::string& path, const std::vector<problem>& problems, bool json, std::ostream& out,

@@ -13,6 +13,7 @@
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
+#include "messages/json_text.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -88,7 +89,7 @@ int infer_file(const infer_file_options& options) {
                                           {"inputs", tensors_json(signature.inputs)},
                                           {"outputs", tensors_json(signature.outputs)},
                                           {"milliseconds", to_ms(took)}};
-    fmt::print("{}\n", document.dump(2));
+    fmt::print("{}\n", json_text(document, 2));
   } else {
     fmt::print("{}: {} rows in {:.3f} ms, {} bytes to {}\n", options.model_file, rows, to_ms(took),
                output.size(), options.output);

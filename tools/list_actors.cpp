@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
 #include "tools/screen.hpp"
 
@@ -92,7 +93,7 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
     auto now = take_sample(consoles, nodes, time);
     const auto doc = document(cluster, before, now);
     if (options.json)
-      fmt::print("{}\n", doc.dump(options.watch ? -1 : 2));
+      fmt::print("{}\n", json_text(doc, options.watch ? -1 : 2));
     else
       terminal.show(table(doc));
     std::fflush(stdout);

@@ -8,6 +8,7 @@
 
 #include "config/cluster_file.hpp"
 #include "config/workload_file.hpp"
+#include "messages/json_text.hpp"
 #include "tools/sim/world.hpp"
 #include "tools/trace_document.hpp"
 
@@ -86,7 +87,7 @@ void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64
     broken.push_back({{"at_s", to_seconds(v.at)}, {"invariant", v.check}, {"what", v.what}});
   document["ledger_balanced"] = r.ledger_balanced;
   document["trace_hash"] = fmt::format("{:016x}", r.trace_hash);
-  std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  std::cout << json_text(document, 2) << '\n';
 }
 
 void print_table(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
 
 namespace troupe {
@@ -113,7 +114,7 @@ int status(const cluster_spec& cluster, const status_options& options) {
     doc = document(consoles, cluster);
   }
   if (options.json)
-    fmt::print("{}\n", doc.dump(2));
+    fmt::print("{}\n", json_text(doc, 2));
   else
     print_table(cluster, doc);
   return as_wanted() ? 0 : 1;

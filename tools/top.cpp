@@ -7,6 +7,7 @@
 
 #include "actors/actor_name.hpp"
 #include "messages/json.hpp"
+#include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
 #include "tools/screen.hpp"
 #include "tools/top_page.hpp"
@@ -60,7 +61,7 @@ int top(const cluster_spec& cluster, const top_options& options) {
     if (!terminal.wait(options.interval)) return 0;
     auto now = take_sample(consoles, cluster, time);
     const auto doc = top_document(before, now);
-    terminal.show(options.json ? doc.dump(once ? 2 : -1) + "\n" : top_table(doc));
+    terminal.show(options.json ? json_text(doc, once ? 2 : -1) + "\n" : top_table(doc));
     if (once) {
       for (const auto& n : now.nodes)
         if (n.error.empty()) return 0;

@@ -1,7 +1,8 @@
 #include "transport/http_message.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "messages/json_text.hpp"
 
 namespace troupe {
 namespace {
@@ -38,10 +39,7 @@ std::string_view http_reason(unsigned status) {
   }
 }
 
-std::string json_quote(std::string_view text) {
-  using nlohmann::json;
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string json_quote(std::string_view text) { return json_text(nlohmann::json(text)); }
 
 http_response http_error_response(unsigned status, std::string_view message) {
   return {.status = status, .headers = {}, .body = "{\"error\":" + json_quote(message) + "}"};

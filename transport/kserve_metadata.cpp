@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "messages/json_text.hpp"
 #include "transport/http_message.hpp"
 #include "transport/kserve_v2.hpp"
 
@@ -45,7 +46,7 @@ std::string format_model_metadata(const model_identity& model, std::string_view 
          {"outputs", describe(signature.outputs)}};
   if (limits.slo_ms > 0) j["parameters"]["slo_ms"] = limits.slo_ms;
   if (limits.max_rows > 0) j["parameters"]["max_rows"] = limits.max_rows;
-  return j.dump();
+  return json_text(j);
 }
 
 http_result<model_metadata> parse_model_metadata(std::string_view body) {

@@ -24,6 +24,12 @@ TEST_CASE("a configuration has the types and shapes of one row") {
       R"("parameters":{"slo_ms":{"string_value":"50.0"}}})");
 }
 
+TEST_CASE("names that are not UTF-8, as ONNX allows them, are told as well as JSON can") {
+  auto strange = model(1);
+  strange.signature.inputs[0].name = "x\xff";
+  CHECK(format_model_config(strange).find(R"("input":[{"name":"x�",)") != std::string::npos);
+}
+
 TEST_CASE("the index tells which models can be asked now, and why others cannot") {
   auto loading = model(0);
   loading.signature = {};

@@ -356,6 +356,13 @@ TEST_CASE("metadata names the model's tensors with -1 for the rows") {
       R"(["binary_tensor_data","classification","model_configuration","model_repository","parameters","statistics"]})");
 }
 
+TEST_CASE("metadata tells names that are not UTF-8, as ONNX allows them, as well as JSON can") {
+  auto strange = one_input(data_type::fp32, {3});
+  strange.inputs[0].name = "x\xff";
+  const auto text = format_model_metadata({"m"}, "onnx", strange);
+  CHECK(text.find(R"("inputs":[{"name":"x�",)") != std::string::npos);
+}
+
 TEST_CASE("a client reads the metadata and writes requests that fit it") {
   const auto s = one_input(data_type::fp32, {3, 4});
   const auto m =

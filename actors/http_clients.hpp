@@ -1,0 +1,54 @@
+// The requests of a gateway's HTTP clients between their parsing and their answer: the gateway's way back to
+// HTTP.
+#pragma once
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "actors/catalog.hpp"
+#include "actors/gateway.hpp"
+#include "actors/inference_statistics.hpp"
+#include "transport/http_message.hpp"
+#include "transport/kserve_v2.hpp"
+
+namespace troupe {
+
+/// What a drop or failure says to an HTTP client. 429 and 503 invite to come again, 504 does not.
+http_response refusal_response(const outcome& how);
+
+/// Which requests wait for an answer, and how each is written: the gateway's way back to HTTP.
+class http_clients final : public client_port {
+ public:
+  struct waiting {
+    http_reply reply;
+    catalog::view model;
+    infer_request asked;  ///< its views of the body are not used any more
+    time_point parsed_at = never;
+    bool timed = false;  ///< it asked for a Server-Timing header (request_timing.hpp)
+  };
+  explicit http_clients(const clock& time) : time_(time) {}
+  void expect(request_id id, waiting w);
+  void answer(request_id id, const outcome& how) override;
+  void executed(model_id model, uint32_t rows, const batch_times& times) override {
+    statistics_.executed(model, rows, times);
+  }
+
+  /// Requests that wait: parsed, and not answered.
+  size_t waiting_now() const { return waiting_now_.load(std::memory_order_relaxed); }
+  const inference_statistics& statistics() const { return statistics_; }
+
+ private:
+  /// HTTP threads and the gateway meet here: spread the locks.
+  struct shard {
+    std::mutex mutex;
+    std::unordered_map<request_id, waiting> open;
+  };
+  shard& of(request_id id) { return shards_[id.value % shards_.size()]; }
+  const clock& time_;
+  std::array<shard, 16> shards_;
+  std::atomic<size_t> waiting_now_{0};
+  inference_statistics statistics_;
+};
+
+}  // namespace troupe
