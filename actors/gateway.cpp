@@ -256,7 +256,8 @@ void gateway::settle(flight& f, outcome how, time_point now) {
       break;
     case outcome::fate::failed: ledger_.fail(model, how.error); break;
   }
-  clients_.answer(f.asked.id, how);
+  const bool finished = how.kind == outcome::fate::finished;  // else a pull may still write there
+  clients_.answer(f.asked.id, how, finished ? std::move(f.pulled) : std::vector<std::byte>{});
   if (traced_) [[unlikely]]
     trace(f, how, now);
 }

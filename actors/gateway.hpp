@@ -26,7 +26,7 @@ struct outcome {
   fate kind = fate::finished;
   drop_reason reason = drop_reason::none;  ///< of a drop
   failure error = failure::none;           ///< of a failure
-  std::span<const std::byte> output;       ///< valid during the call only
+  std::span<const std::byte> output;       ///< lies in what was pulled
   uint32_t batch_rows = 0;                 ///< of the batch that it ran in
   duration latency{};                      ///< from its arrival
   std::string_view detail{};               ///< of a device_error; valid during the call only
@@ -41,8 +41,9 @@ struct outcome {
 class client_port {
  public:
   virtual ~client_port() = default;
-  /// Exactly once for each `client_request`, on the gateway's thread.
-  virtual void answer(request_id id, const outcome& how) = 0;
+  /// Exactly once for each `client_request`, on the gateway's thread, whose time is the scheduler's: what
+  /// takes long belongs elsewhere. `pulled` holds `how.output`; moved from there, it stays valid.
+  virtual void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) = 0;
   /// A batch of `rows` rows ran that had requests of this gateway; before their answers, on the same thread.
   virtual void executed(model_id, uint32_t /*rows*/, const batch_times&) {}
 };

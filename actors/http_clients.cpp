@@ -50,7 +50,36 @@ void http_clients::expect(request_id id, waiting w) {
   ++waiting_now_;
 }
 
-void http_clients::answer(request_id id, const outcome& how) {
+/// Has taken its request out of the table.
+class http_clients::result_writer final : public response_writer {
+ public:
+  result_writer(table::node_type of, const outcome& how, std::vector<std::byte> pulled, const clock& time)
+      : of_(std::move(of)), how_(how), pulled_(std::move(pulled)), time_(time) {}
+
+  http_response write() override {
+    const auto& w = of_.mapped();
+    auto answer =
+        format_infer({w.model->name, "1"}, w.asked, w.model->signature, how_.output, how_.batch_rows);
+    if (!answer) return http_error_response(answer.error().status, answer.error().message);
+    http_response r;
+    r.body = std::move(answer->body);
+    if (answer->json_bytes) {
+      r.content_type = "application/octet-stream";
+      r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
+    }
+    if (w.timed && how_.completed_at != never)
+      r.headers.add("Server-Timing", to_header(request_timing_of(how_, w.parsed_at, time_.now())));
+    return r;
+  }
+
+ private:
+  table::node_type of_;
+  const outcome how_;
+  std::vector<std::byte> pulled_;  // how_.output lies there
+  const clock& time_;
+};
+
+void http_clients::answer(request_id id, const outcome& how, std::vector<std::byte> pulled) {
   auto& s = of(id);
   std::unique_lock lock(s.mutex);
   auto node = s.open.extract(id);
@@ -60,17 +89,8 @@ void http_clients::answer(request_id id, const outcome& how) {
   auto& w = node.mapped();
   statistics_.answered(w.model->model, w.asked.rows, how);
   if (how.kind != outcome::fate::finished) return w.reply.send(refusal_response(how));
-  auto answer = format_infer({w.model->name, "1"}, w.asked, w.model->signature, how.output, how.batch_rows);
-  if (!answer) return w.reply.send(http_error_response(answer.error().status, answer.error().message));
-  http_response r;
-  r.body = std::move(answer->body);
-  if (answer->json_bytes) {
-    r.content_type = "application/octet-stream";
-    r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
-  }
-  if (w.timed && how.completed_at != never)
-    r.headers.add("Server-Timing", to_header(request_timing_of(how, w.parsed_at, time_.now())));
-  w.reply.send(std::move(r));
+  auto reply = std::move(w.reply);
+  reply.send(std::make_unique<result_writer>(std::move(node), how, std::move(pulled), time_));
 }
 
 }  // namespace troupe

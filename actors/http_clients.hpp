@@ -29,7 +29,8 @@ class http_clients final : public client_port {
   };
   explicit http_clients(const clock& time) : time_(time) {}
   void expect(request_id id, waiting w);
-  void answer(request_id id, const outcome& how) override;
+  /// Counts it and hands it on: its body is written by the thread of its connection.
+  void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) override;
   void executed(model_id model, uint32_t rows, const batch_times& times) override {
     statistics_.executed(model, rows, times);
   }
@@ -40,10 +41,12 @@ class http_clients final : public client_port {
 
  private:
   /// HTTP threads and the gateway meet here: spread the locks.
+  using table = std::unordered_map<request_id, waiting>;
   struct shard {
     std::mutex mutex;
-    std::unordered_map<request_id, waiting> open;
+    table open;
   };
+  class result_writer;
   shard& of(request_id id) { return shards_[id.value % shards_.size()]; }
   const clock& time_;
   std::array<shard, 16> shards_;

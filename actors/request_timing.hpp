@@ -24,7 +24,7 @@ enum class request_stage : uint8_t {
   execute,   ///< the batch runs
   complete,  ///< back to the gateway
   outputs,   ///< the output is pulled
-  format     ///< the answer's body is written
+  format     ///< the answer reaches its connection's thread and its body is written
 };
 inline constexpr size_t request_stage_count = 10;
 std::string_view to_string(request_stage s);

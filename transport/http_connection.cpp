@@ -25,13 +25,10 @@ constexpr duration linger_timeout = 2s;
 class pending_reply final : public http_exchange {
  public:
   void respond(http_response response) override {
-    std::function<void()> unused;  // destroyed outside the lock: it may hold anything
-    std::lock_guard lock(mutex_);
-    if (settled_) return;
-    settled_ = true;
-    response_ = std::move(response);
-    unused.swap(cancel_);
-    if (waiting_) waiting_->wake_from_anywhere();
+    settle([&] { response_ = std::move(response); });
+  }
+  void respond_with(std::unique_ptr<response_writer> writer) override {
+    settle([&] { writer_ = std::move(writer); });
   }
 
   void on_cancel(std::function<void()> call) override {
@@ -64,19 +61,35 @@ class pending_reply final : public http_exchange {
     {
       std::lock_guard lock(mutex_);
       waiting_ = nullptr;
-      if (response_) return std::exchange(response_, {});
-      settled_ = cancelled_ = true;
-      cancel.swap(cancel_);
+      if (!settled_) {
+        settled_ = cancelled_ = true;
+        cancel.swap(cancel_);
+      }
     }
     if (cancel) cancel();
-    return {};
+    if (writer_) return written_by(*std::exchange(writer_, {}));
+    return std::exchange(response_, {});
   }
 
  private:
+  template <class Keep>
+  void settle(Keep keep) {
+    std::function<void()> unused;  // destroyed outside the lock: it may hold anything
+    std::lock_guard lock(mutex_);
+    if (settled_) return;
+    settled_ = true;
+    keep();
+    unused.swap(cancel_);
+    // Under the lock: the connection waits for it in finish(), so that it and its loop are there until this
+    // returns.
+    if (waiting_) waiting_->wake_from_anywhere();
+  }
+
   std::mutex mutex_;
   bool settled_ = false;
   bool cancelled_ = false;
-  std::optional<http_response> response_;
+  std::optional<http_response> response_;  // or
+  std::unique_ptr<response_writer> writer_;
   std::function<void()> cancel_;
   http_connection* waiting_ = nullptr;  // alive while set
 };

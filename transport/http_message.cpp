@@ -45,6 +45,14 @@ http_response http_error_response(unsigned status, std::string_view message) {
   return {.status = status, .headers = {}, .body = "{\"error\":" + json_quote(message) + "}"};
 }
 
+http_response written_by(response_writer& writer) {
+  try {
+    return writer.write();
+  } catch (...) {  // out of memory, mostly
+    return http_error_response(500, "the server could not write the answer");
+  }
+}
+
 http_reply::~http_reply() {
   if (exchange_)
     exchange_->respond(http_error_response(500, "the server lost the request without answering"));
@@ -52,6 +60,10 @@ http_reply::~http_reply() {
 
 void http_reply::send(http_response response) {
   if (auto exchange = std::move(exchange_)) exchange->respond(std::move(response));
+}
+
+void http_reply::send(std::unique_ptr<response_writer> writer) {
+  if (auto exchange = std::move(exchange_)) exchange->respond_with(std::move(writer));
 }
 
 void http_reply::on_cancel(std::function<void()> call) {

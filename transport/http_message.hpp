@@ -53,12 +53,26 @@ http_response http_error_response(unsigned status, std::string_view message);
 /// A string as JSON, in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 
+/// An answer whose body is still to be written. That takes milliseconds if it is large: the time of the
+/// connection's thread, not of the sender's.
+class response_writer {
+ public:
+  virtual ~response_writer() = default;
+  /// Once, on any thread.
+  virtual http_response write() = 0;
+};
+
+/// What it writes; 500 if it throws.
+http_response written_by(response_writer& writer);
+
 /// The server's side of an `http_reply`; whoever answers requests behind other fronts (tests, simulation)
 /// implements it too. Thread-safe.
 class http_exchange {
  public:
   virtual ~http_exchange() = default;
   virtual void respond(http_response response) = 0;
+  /// The server has it written on the thread of the connection, others at once.
+  virtual void respond_with(std::unique_ptr<response_writer> writer) { respond(written_by(*writer)); }
   virtual void on_cancel(std::function<void()> call) = 0;
 };
 
@@ -76,6 +90,7 @@ class http_reply {
 
   /// Answers. A second answer, or one after the client went away, changes nothing.
   void send(http_response response);
+  void send(std::unique_ptr<response_writer> writer);
   /// `call` runs once if the client goes away (or the server gives up) before the answer: on a server thread,
   /// or at once in the caller's if that has happened already. It must not block.
   void on_cancel(std::function<void()> call);

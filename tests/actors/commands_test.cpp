@@ -107,7 +107,9 @@ struct worker_stage : worker_parts, command_stage<gpu_worker> {
 };
 
 struct gateway_parts : client_port {
-  void answer(request_id id, const outcome& how) override { fates[id.value] = how.reason; }
+  void answer(request_id id, const outcome& how, std::vector<std::byte>) override {
+    fates[id.value] = how.reason;
+  }
   std::map<uint64_t, drop_reason> fates;
   scripted_memory memory{gateway_node};
 };

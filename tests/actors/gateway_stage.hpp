@@ -15,8 +15,11 @@ struct kept_outcome : outcome {
 };
 
 struct gateway_parts : client_port {
-  void answer(request_id id, const outcome& how) override {
+  void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) override {
     CHECK(answers.emplace(id, how).second);  // once
+    const auto* begin = pulled.data();
+    if (!how.output.empty())
+      CHECK((how.output.data() >= begin && how.output.data() + how.output.size() <= begin + pulled.size()));
   }
   std::map<request_id, kept_outcome> answers;
   scripted_memory memory{gateway_node};

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -68,6 +70,39 @@ TEST_CASE("a reply may come from another thread") {
   for (int i = 0; i < 32; ++i)
     CHECK(clients[static_cast<size_t>(i)].receive().body == "/" + std::to_string(i));
   answers.join();
+}
+
+TEST_CASE("an answer that is still to be written is written by the server, whoever sends it") {
+  struct writer final : response_writer {
+    http_response write() override {
+      at.set_value(std::this_thread::get_id());
+      if (fails) throw std::bad_alloc();
+      return {.headers = {}, .body = "written"};
+    }
+    std::promise<std::thread::id> at;
+    bool fails = false;
+  };
+  struct keeper final : http_handler {
+    void handle(http_request, http_reply reply) override {
+      kept.set_value({std::this_thread::get_id(), std::make_shared<http_reply>(std::move(reply))});
+    }
+    std::promise<std::pair<std::thread::id, std::shared_ptr<http_reply>>> kept;
+  } stage;
+  http_server server({}, stage);
+  client c(server.port());
+  for (const bool fails : {false, true}) {
+    stage.kept = {};
+    c.get("/");
+    const auto [server_thread, reply] = stage.kept.get_future().get();
+    auto w = std::make_unique<writer>();
+    w->fails = fails;
+    auto written_at = w->at.get_future();
+    reply->send(std::move(w));
+    CHECK(written_at.get() == server_thread);
+    const auto a = c.receive();
+    CHECK(a.status == (fails ? 500 : 200));
+    CHECK(a.body == (fails ? R"({"error":"the server could not write the answer"})" : "written"));
+  }
 }
 
 TEST_CASE("a reply that is never sent answers 500") {

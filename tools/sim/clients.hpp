@@ -65,7 +65,9 @@ class clients {
  private:
   struct port_of_node final : client_port {
     port_of_node(clients& c, node_id n) : all(c), node(n) {}
-    void answer(request_id id, const outcome& how) override { all.on_answer(node, id, how); }
+    void answer(request_id id, const outcome& how, std::vector<std::byte>) override {
+      all.on_answer(node, id, how);
+    }
     clients& all;
     const node_id node;
   };
