@@ -43,10 +43,8 @@ void http_api::add_models() {
 
 void http_api::add_health() {
   const auto say = [](http_reply& reply, bool good) {
-    http_response r;
-    r.status = good ? 200 : 503;
-    r.body = good ? R"({"status":"ok"})" : R"({"error":"not ready"})";
-    reply.send(std::move(r));
+    if (!good) return reply.send(http_error_response(503, "not ready"));
+    reply.send({.headers = {}, .body = R"({"status":"ok"})"});
   };
   router_.add("GET", "/v2", [](auto, auto&, http_reply reply) {
     reply.send({.headers = {}, .body = format_server_metadata(version)});

@@ -1,9 +1,6 @@
 #include "actors/http_clients.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "actors/request_timing.hpp"
-#include "messages/json_text.hpp"
 
 namespace troupe {
 
@@ -35,12 +32,7 @@ http_response refusal_response(const outcome& how) {
                                 : std::string(how.detail);
     text = "request failed: " + text;
   }
-  http_response r;
-  r.status = status;
-  if (status == 429 || status == 503)
-    r.headers.add("Retry-After", std::to_string(std::max<int64_t>(1, (how.retry_after + 1s - 1ns) / 1s)));
-  r.body = json_text(nlohmann::json{{"error", text}, {"reason", reason}});
-  return r;
+  return http_error_response(status, text, how.retry_after, reason);
 }
 
 void http_clients::expect(request_id id, waiting w) {

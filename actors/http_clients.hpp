@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-/// What a drop or failure says to an HTTP client. 429 and 503 invite to come again, 504 does not.
+/// What a drop or failure says to an HTTP client.
 http_response refusal_response(const outcome& how);
 
 /// Which requests wait for an answer, and how each is written: the gateway's way back to HTTP.

@@ -70,11 +70,8 @@ void repository_api::load(const http_request& request, const std::string& model,
   // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
   auto seen = [&served = parts_.served, model] { return served(model); };
   if (!asked->config) return ask(parts_, redeploy{0, model, parts_.patience}, seen, std::move(reply));
-  if (readers_.use_count() > most_readers) {
-    auto busy = http_error_response(503, "other definitions are being read; try again");
-    busy.headers.add("Retry-After", "1");
-    return reply.send(std::move(busy));
-  }
+  if (readers_.use_count() > most_readers)
+    return reply.send(http_error_response(503, "other definitions are being read; try again"));
   // It names files, and weights are large: nothing that the thread of the connections could wait for.
   auto shared = std::make_shared<http_reply>(std::move(reply));
   parts_.system.spawn<caf::detached>([parts = parts_, model, config = std::move(*asked->config), seen, shared,

@@ -24,6 +24,8 @@ std::string_view http_reason(unsigned status) {
   switch (status) {
     case 200: return "OK";
     case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
@@ -31,6 +33,7 @@ std::string_view http_reason(unsigned status) {
     case 415: return "Unsupported Media Type";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
+    case 499: return "Client Closed Request";  // nginx's
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
@@ -41,8 +44,14 @@ std::string_view http_reason(unsigned status) {
 
 std::string json_quote(std::string_view text) { return json_text(nlohmann::json(text)); }
 
-http_response http_error_response(unsigned status, std::string_view message) {
-  return {.status = status, .headers = {}, .body = "{\"error\":" + json_quote(message) + "}"};
+http_response http_error_response(unsigned status, std::string_view message, duration retry_after,
+                                  std::string_view reason) {
+  http_response r{.status = status, .headers = {}, .body = "{\"error\":" + json_quote(message)};
+  if (!reason.empty()) r.body += ",\"reason\":" + json_quote(reason);
+  r.body += '}';
+  if (status == 429 || status == 503)
+    r.headers.add("Retry-After", std::to_string(std::max<int64_t>(1, (retry_after + 1s - 1ns) / 1s)));
+  return r;
 }
 
 http_response written_by(response_writer& writer) {

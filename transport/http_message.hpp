@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/time.hpp"
+
 namespace troupe {
 
 /// Header fields in their order of arrival. Names compare without case; few, so lookup is a scan.
@@ -47,8 +49,10 @@ struct http_response {
 /// "Not Found" for 404; "Unknown" for a status that has no name here.
 std::string_view http_reason(unsigned status);
 
-/// {"error": message}: every refusal of the HTTP face has this shape.
-http_response http_error_response(unsigned status, std::string_view message);
+/// {"error": message}: every refusal of the HTTP face has this shape; with "reason", unless it is empty. 429
+/// and 503 invite to come again after `retry_after`, told in whole seconds, one at least.
+http_response http_error_response(unsigned status, std::string_view message, duration retry_after = 1s,
+                                  std::string_view reason = {});
 
 /// A string as JSON, in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);

@@ -177,7 +177,6 @@ http_received http_request_reader::take() {
 void http_request_reader::refuse(const http_error& why) {
   stage_ = stage::refused;
   refusal_ = http_error_response(why.status, why.message);
-  if (why.status == 503) refusal_.headers.add("Retry-After", "1");
   parser_.reset();  // and its memory
 }
 

@@ -135,7 +135,6 @@ void http_server::state::welcome(io_thread& loop, tcp::socket socket) {
   }
   auto refusal = http_error_response(
       503, fmt::format("all {} connections are taken; try again later", shared.options.max_connections));
-  refusal.headers.add("Retry-After", "1");
   net::co_spawn(loop.context, http_connection::refuse(std::move(connection), std::move(refusal)),
                 net::detached);
 }

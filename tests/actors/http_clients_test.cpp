@@ -91,6 +91,27 @@ TEST_CASE("http_clients: the time until the body is written belongs to the timin
   CHECK((*timing)[request_stage::format] == 4ms);
 }
 
+TEST_CASE("http_clients: whatever the fate, its status has a name and its reason is told") {
+  outcome how;
+  const auto check = [&](std::string_view reason) {
+    const auto r = refusal_response(how);
+    CAPTURE(r.body);
+    CHECK(http_reason(r.status) != "Unknown");
+    CHECK(r.body.ends_with("\"reason\":\"" + std::string(reason) + "\"}"));
+    CHECK(r.headers.find("Retry-After").has_value() == (r.status == 429 || r.status == 503));
+  };
+  how.kind = outcome::fate::dropped;
+  for (size_t i = 1; i < drop_reason_count; ++i) {
+    how.reason = static_cast<drop_reason>(i);
+    check(to_string(how.reason));
+  }
+  how.kind = outcome::fate::failed;
+  for (size_t i = 1; i < failure_count; ++i) {
+    how.error = static_cast<failure>(i);
+    check(to_string(how.error));
+  }
+}
+
 TEST_CASE("http_clients: what a worker says of a failure reaches the client, also if it is not UTF-8") {
   front f;
   const auto client = f.ask(1);

@@ -312,6 +312,14 @@ max_batch = 16
     def get(self, path):
         return self._ask("GET", path)
 
+    def retry_after(self, path):
+        """(status, Retry-After) of a GET."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.headers["Retry-After"]
+
     def post(self, path, body):
         return self._ask("POST", path, body)
 

@@ -81,6 +81,7 @@ class Deploy(ClusterTest):
             for word in ("node 'worker'", "odd.onnx", "Tonh"):
                 self.assertIn(word, reply["detail"])
             self.assertEqual(c.infer("odd", mlp.body(1))[0], 503)
+            self.assertEqual(c.retry_after("/v2/models/odd"), (503, "1"))
             self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
             self.assertTrue(c.status()["ready"])
             troupe(c, "undeploy", "odd", *WAIT)

@@ -68,7 +68,8 @@ class Faults(ClusterTest):
                 os.kill(up.wait_node("worker"), signal.SIGKILL)
                 up.wait_error(f"starting it again in {0.2 * 2 ** (n - 1):.1f} s" if n < 6 else "stays down")
             self.assertEqual(c.get("/v2/health/live")[0], 200)
-            self.assertEqual(c.get("/v2/health/ready")[0], 503)
+            for path in ("/v2/health/ready", "/health", "/v2/models/mlp/ready"):
+                self.assertEqual(c.retry_after(path), (503, "1"), path)
             self.assertEqual(up.terminate(), 1)
 
     def test_a_node_that_cannot_be_started_just_now_is_tried_again_and_the_others_go_on(self):

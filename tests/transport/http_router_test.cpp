@@ -78,6 +78,24 @@ TEST_CASE("error bodies are JSON whatever the message") {
         "{\"error\":\"a \\\"quote\\\"\\n\xEF\xBF\xBD\"}");
 }
 
+TEST_CASE("429 and 503 always say when to come again, in whole seconds; nothing else does") {
+  const auto retry_after = [](const http_response& r) {
+    return std::string(r.headers.find("Retry-After").value_or("-"));
+  };
+  CHECK(retry_after(http_error_response(503, "busy")) == "1");
+  CHECK(retry_after(http_error_response(429, "too many", 0s)) == "1");
+  CHECK(retry_after(http_error_response(429, "too many", 2001ms)) == "3");
+  CHECK(retry_after(http_error_response(504, "late", 2s)) == "-");
+  CHECK(http_error_response(429, "too many", 1s, "quota").body == R"({"error":"too many","reason":"quota"})");
+}
+
+TEST_CASE("every status that is documented has a name") {
+  for (unsigned status : {200, 400, 401, 403, 404, 405, 408, 413, 415, 429, 431, 499, 500, 501, 503, 504}) {
+    CAPTURE(status);
+    CHECK(http_reason(status) != "Unknown");
+  }
+}
+
 TEST_CASE("a guard sees the route that was found and its values, and what it answers goes no further") {
   struct : http_guard {
     std::optional<http_response> refusal(std::string_view pattern, const path_parameters& path,
