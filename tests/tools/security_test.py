@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Keys, tenants and certificates of real clusters, and what strangers get who have none."""
+import concurrent.futures
 import contextlib
 import gzip
 import http.client
@@ -18,7 +19,7 @@ from pathlib import Path
 import cluster
 from cluster import PATIENCE, Cluster, ClusterTest, Fixture
 
-ADMIN, SEARCH, ADS = ("admin-key-0123456789", "search-key-0123456789", "ads-key-0123456789")
+ADMIN, SEARCH, ADS, NARROW = (f"{name}-key-0123456789" for name in ("admin", "search", "ads", "narrow"))
 KEYS = f"""
 [admin]
 key = "{ADMIN}"
@@ -33,7 +34,7 @@ rate_rps = 0.5
 burst = 3
 [[tenant]]
 name = "narrow"
-key = "narrow-key-0123456789"
+key = "{NARROW}"
 concurrency = 1
 """
 
@@ -141,6 +142,22 @@ class Keys(ClusterTest):
                 self.assertIn("quota", late[-1][2])
                 time.sleep(wait)
                 self.assertEqual(ask(c, "POST", infer, body, ADS)[0], 200)
+
+            with self.subTest("a concurrency is kept to, as long as the first request is not answered"):
+                worker = up.pid_of("worker")
+                os.kill(worker, signal.SIGSTOP)
+                with concurrent.futures.ThreadPoolExecutor(1) as other:
+                    try:
+                        first = other.submit(ask, c, "POST", infer, body, NARROW)
+                        in_flight = 'troupe_tenant_requests_in_flight{tenant="narrow"} 1\n'
+                        self.assertTrue(eventually(lambda: in_flight in ask(c, "GET", "/metrics", None, ADMIN)[2]))
+                        status, headers, text = ask(c, "POST", infer, body, NARROW)
+                        self.assertEqual((status, headers.get("Retry-After")), (429, "1"), text)
+                        self.assertEqual(json.loads(text)["reason"], "quota")
+                    finally:
+                        os.kill(worker, signal.SIGCONT)
+                    self.assertEqual(first.result()[0], 200)
+                self.assertEqual(ask(c, "POST", infer, body, NARROW)[0], 200)
 
             with self.subTest("tenants are counted, and the books balance"):
                 text = ask(c, "GET", "/metrics", None, ADMIN)[2]
