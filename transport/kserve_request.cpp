@@ -118,8 +118,8 @@ given_input read_input(json_reader& in, size_t index) {
       x.data = in.skip_array();
     } else if (key == "parameters") {
       keys.once(x.has_parameters, key);
-      const parameter_reader parameters(in, where);
-      parameter_reader(in, where).read([&](const std::string& parameter, std::string_view value) {
+      parameter_reader parameters(in, where);
+      parameters.read([&](const std::string& parameter, std::string_view value) {
         if (parameter == "binary_data_size")
           x.binary_size = parameters.number<uint64_t>(parameter, value, "bytes");
       });
@@ -262,20 +262,19 @@ class request_reader {
       refuse("output {} is unknown; the model gives {}", shortened(name), names_of(signature_.outputs));
     for (const auto& earlier : request_.outputs)
       if (earlier.output == *output) refuse("output {} occurs twice", json_quote(name));
-    check_classes(signature_.outputs[*output], classes);
-    request_.outputs.push_back({*output, binary.value_or(false), classes});
+    request_.outputs.push_back(
+        {*output, binary.value_or(false), classes_of(signature_.outputs[*output], classes)});
     if (!binary) undecided_.push_back(request_.outputs.size() - 1);
   }
 
-  static void check_classes(const tensor_spec& t, uint32_t classes) {
-    if (classes == 0) return;
-    if (classes > elements(t))
-      refuse("output {}: {} classes asked for, but a row has {} values", json_quote(t.name), classes,
-             elements(t));
+  /// No more than a row has values, as Triton does it.
+  static uint32_t classes_of(const tensor_spec& t, uint32_t asked) {
+    if (asked == 0) return 0;
     if (t.type == data_type::boolean || t.type == data_type::bytes || t.type == data_type::fp16 ||
         t.type == data_type::bf16)
       refuse("output {}: its values are {}, which cannot be classified", json_quote(t.name),
              to_string(t.type));
+    return static_cast<uint32_t>(std::min<int64_t>(asked, elements(t)));
   }
 
   void finish_outputs(bool binary_unless_said) {

@@ -38,8 +38,8 @@ struct infer_request {
   struct wanted {
     uint32_t output = 0;  ///< index into signature.outputs
     bool binary = false;
-    uint32_t classes =
-        0;  ///< not 0: the so many largest values of a row, as "value:index" (kserve_classes.hpp)
+    /// Not 0: so many of a row's values, the largest, as "value:index" (kserve_classes.hpp).
+    uint32_t classes = 0;
     bool operator==(const wanted&) const = default;
   };
 

@@ -161,6 +161,13 @@ class TritonClient(unittest.TestCase):
                 self.assertEqual(int(index), int(np.argmax(best)))
                 self.assertAlmostEqual(float(value), float(best.max()), places=3)
 
+    def test_more_classes_than_there_are(self):
+        tensor, values, _ = self.golden(self.mlp)
+        tensor.set_data_from_numpy(values)
+        wanted = triton.InferRequestedOutput(self.mlp.output_name, class_count=1000)
+        got = self.client.infer("mlp", [tensor], outputs=[wanted]).as_numpy(self.mlp.output_name)
+        self.assertEqual(got.shape, (self.mlp.rows, self.mlp.output_shape[1]))
+
     def test_statistics_count_what_was_asked(self):
         def stats():
             (one,) = self.client.get_inference_statistics("encoder")["model_stats"]

@@ -235,6 +235,20 @@ TEST_CASE("an output can be told as its largest values, the largest first") {
   }
 }
 
+TEST_CASE("more largest values than a row has are all that it has") {
+  const auto s = one(data_type::fp32, {2});
+  const auto o =
+      take(R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1,2],"parameters":{"binary_data_size":8}}],)"
+           R"("outputs":[{"name":"x","parameters":{"classification":5}}]})",
+           bytes_of<float>({1, 5}), s);
+  REQUIRE(o.error == "");
+  const auto r = format_infer({"m"}, o.request, s, std::as_bytes(std::span(o.bytes)), 0);
+  REQUIRE(r);
+  const auto y = json::parse(r->body)["outputs"][0];
+  CHECK(y["shape"] == json{1, 2});
+  CHECK(y["data"] == json{"5.000000:1", "1.000000:0"});
+}
+
 TEST_CASE("random tensors of every type survive request and response in binary") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 300; ++round) {
