@@ -122,9 +122,20 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     f.times = c.times;
     f.completed_at = now;
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
-    if (r.error != failure::none || r.output.size > options_.max_output_bytes) {
+    if (r.error != failure::none) {
       auto failed = flights_.take(r.id);
       settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
+             now);
+      continue;
+    }
+    if (r.output.size > options_.max_output_bytes) {
+      auto failed = flights_.take(r.id);
+      give_up_output(worker, r.output);
+      const auto detail =
+          "the outputs take " + std::to_string(r.output.size) +
+          " bytes, more than limits.pool_mb = " + std::to_string(options_.max_output_bytes >> 20);
+      settle(failed,
+             {outcome::fate::failed, drop_reason::none, failure::device_error, {}, c.batch_rows, {}, detail},
              now);
       continue;
     }

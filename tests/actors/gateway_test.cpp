@@ -106,6 +106,18 @@ TEST_CASE("gateway: an output without bytes finishes its request at once") {
   g.check_clean();
 }
 
+TEST_CASE("gateway: an output larger than may be pulled is a failure, and its worker gets the memory back") {
+  auto o = gateway_stage::options(100);
+  o.max_output_bytes = 7;
+  gateway_stage g(o);
+  g.arrive(1);
+  g.complete(1);
+  CHECK(g.memory.pulls.empty());
+  CHECK(g.fate(1).kind == outcome::fate::failed);
+  CHECK(g.fate(1).error == failure::device_error);
+  g.check_clean();
+}
+
 TEST_CASE("gateway: an output that is gone when it is pulled is a failure") {
   gateway_stage g;
   g.arrive(1);
