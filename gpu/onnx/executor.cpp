@@ -18,6 +18,24 @@ struct executor::entry {
   std::unique_ptr<plan> ready;
 };
 
+namespace {
+
+/// Shapes are inferred for every batch size anew, and an output may be as long as some batches and not as
+/// others (the first three rows of any); outputs are handed out row by row, so each plan must prove it.
+void check_outputs(const model& m, const plan& p, int64_t rows) {
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    const auto& promised = m.signature().outputs[i];
+    const auto& given = p.outputs[i];
+    if (given.type == promised.type && given.dims == joined(std::span{&rows, 1}, promised.shape)) continue;
+    throw model_error(fmt::format(
+        "{}: output '{}' has shape {} for a batch of {}: its leading dimension must be the batch, "
+        "and the others the same for every batch",
+        m.program().file, promised.name, to_string(given.dims), rows));
+  }
+}
+
+}  // namespace
+
 void use_operator_threads(int n) { omp_set_num_threads(n); }
 
 std::shared_ptr<weights> load_weights(const model& m) {
@@ -38,6 +56,7 @@ plan& executor::plan_for(uint32_t rows) {
     plans_.splice(plans_.begin(), plans_, found);
   } else {
     auto fresh = make_plan(*model_, *weights_, rows);
+    check_outputs(*model_, *fresh, rows);
     if (plans_.size() == max_plans_) plans_.pop_back();
     plans_.push_front({rows, std::move(fresh)});
   }

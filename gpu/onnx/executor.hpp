@@ -40,7 +40,8 @@ class executor {
   executor(executor&&) noexcept;
   executor& operator=(executor&&) noexcept;
 
-  /// Makes the plan for a batch size if there is none.
+  /// Makes the plan for a batch size if there is none. Throws `model_error`: one that the model cannot run
+  /// at, or at which an output does not have the shape of the signature. So does whatever needs a plan.
   void warm(uint32_t rows);
 
   /// Runs the parts as one batch; their rows add up to `rows`. Sizes of inputs and outputs must be those of

@@ -8,6 +8,7 @@
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/weights.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;
 using namespace troupe::onnx;
@@ -115,6 +116,32 @@ TEST_CASE("plans beyond the limit are forgotten, least recently used first, and 
     CHECK(relative_l2(run_rows(e, f, rows), f.output_rows(rows)) < 1e-4);
     CHECK(e.plans() <= 2);
   }
+}
+
+TEST_CASE("a batch size at which an output does not have the batch's rows, or other columns, is refused") {
+  // y = x[0:end] along an axis
+  const auto sliced = [](const std::string& axis, const std::string& end) {
+    return std::make_shared<const model>(
+        make_graph({8},
+                   {{"s", "Shape", {"x"}, {"dims"}, {}},
+                    {"g", "Gather", {"dims", "zero"}, {"rows"}, {}},
+                    {"c", "Slice", {"x", "zero", end, axis}, {"y"}, {}}},
+                   {"y"}, {{"zero", ints({1}, {0})}, {"one", ints({1}, {1})}, {"three", ints({1}, {3})}}));
+  };
+  const auto first_rows = sliced("zero", "three"), as_wide_as_long = sliced("one", "rows");
+  executor e(first_rows, load_weights(*first_rows)), f(as_wide_as_long, load_weights(*as_wide_as_long));
+  for (const uint32_t rows : {1U, 2U, 3U}) e.warm(rows);
+  const std::vector<float> in(8 * 64, 1);
+  std::vector<float> out(8 * 64);
+  const batch_part part{64, std::as_bytes(std::span{in}), std::as_writable_bytes(std::span{out})};
+  CHECK_THROWS_WITH_AS(
+      e.run(64, {&part, 1}),
+      "test: output 'y' has shape [3, 8] for a batch of 64: its leading dimension must be the "
+      "batch, and the others the same for every batch",
+      model_error);
+  CHECK_THROWS_AS(e.warm(4), model_error);
+  f.warm(3);
+  CHECK_THROWS_AS(f.warm(2), model_error);
 }
 
 TEST_CASE("a batch whose sizes are wrong, or an index that is out of range, is refused with a message") {
