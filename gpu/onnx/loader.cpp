@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <set>
 
 #include "onnx.pb.h"
@@ -19,9 +18,7 @@ std::string describe(const node& n) {
   return fmt::format("node '{}' ({})", name, n.op);
 }
 
-namespace {
-
-std::optional<data_type> type_of(int onnx_type) {
+std::optional<data_type> type_numbered(int64_t onnx_type) {
   switch (onnx_type) {
     case proto::TensorProto::FLOAT: return data_type::fp32;
     case proto::TensorProto::DOUBLE: return data_type::fp64;
@@ -39,6 +36,8 @@ std::optional<data_type> type_of(int onnx_type) {
     default: return std::nullopt;
   }
 }
+
+namespace {
 
 class reader {
  public:
@@ -94,7 +93,7 @@ class reader {
     const auto where = fmt::format("input '{}'", info.name());
     if (!info.type().has_tensor_type()) fail(where + " is not a tensor");
     const auto& tensor_type = info.type().tensor_type();
-    const auto type = type_of(tensor_type.elem_type());
+    const auto type = type_numbered(tensor_type.elem_type());
     if (!type)
       fail(fmt::format("{} has element type {}, which is not supported", where, tensor_type.elem_type()));
     if (!tensor_type.has_shape()) fail(where + " has no shape: export the model with input shapes");
@@ -174,7 +173,7 @@ class reader {
     if (t.data_location() == proto::TensorProto::EXTERNAL || t.external_data_size() > 0) {
       fail(where + " keeps its data in another file: save the model with its weights inside");
     }
-    const auto type = type_of(t.data_type());
+    const auto type = type_numbered(t.data_type());
     if (!type) fail(fmt::format("{} has element type {}, which is not supported", where, t.data_type()));
     shape dims(t.dims().begin(), t.dims().end());
     const int64_t count = element_count(dims);

@@ -1,6 +1,7 @@
 // Reads ONNX files (protobuf) into plain graphs.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,6 +12,9 @@ namespace troupe::onnx {
 
 inline constexpr int64_t oldest_opset = 11;
 inline constexpr int64_t newest_opset = 17;
+
+/// The type that TensorProto.DataType numbers so, if tensors of it are known here.
+std::optional<data_type> type_numbered(int64_t onnx_type);
 
 /// Reads a file. Constant nodes become constants. Throws `model_error` for whatever is not a sound graph of a
 /// known opset with its weights inside; never anything else, whatever the bytes.

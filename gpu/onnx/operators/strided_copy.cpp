@@ -34,6 +34,7 @@ void strided_copy::operator()(const std::byte* in, std::byte* out) const {
   if (empty_) return;
   switch (unit_) {
     case 1: return run<1>(in, out);
+    case 2: return run<2>(in, out);
     case 4: return run<4>(in, out);
     case 8: return run<8>(in, out);
     default: return run<0>(in, out);

@@ -65,7 +65,8 @@ std::vector<activation> activation_of(plan_builder& b) {
   }
   if (op == "Clip") {
     const float low = clip_limit(b, 1, std::numeric_limits<float>::lowest());
-    return {{algorithm::eltwise_clip, low, clip_limit(b, 2, std::numeric_limits<float>::max())}};
+    const float high = clip_limit(b, 2, std::numeric_limits<float>::max());
+    return {{algorithm::eltwise_clip, std::min(low, high), high}};  // the upper one wins
   }
   return {};
 }

@@ -134,7 +134,8 @@ TEST_CASE("Clip has both limits, either or none") {
   CHECK(values(run("Clip", {x, low, high})) == clipped(-1, 2));
   CHECK(values(run("Clip", {x, low})) == clipped(-1, 100));
   CHECK(values(run("Clip", {x})) == values(x));
-  CHECK_THROWS_AS(run("Clip", {x, x}, {}, 2), model_error);  // limits that change with the input
+  CHECK(values(run("Clip", {x, high, low})) == clipped(-1, -1));  // the upper limit wins
+  CHECK_THROWS_AS(run("Clip", {x, x}, {}, 2), model_error);       // limits that change with the input
 }
 
 TEST_CASE("Softmax normalises along its axis, before opset 13 over all dimensions from it on") {
@@ -346,6 +347,38 @@ TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
   CHECK(int_values(fold("Cast", {flags}, to(7))) == std::vector<int64_t>{0, 1, 1});
   CHECK(values(run("Cast", {ints({2, 1}, {5, 6})}, to(1))) == std::vector<float>{5, 6});
   CHECK_THROWS_AS(fold("Cast", {x}, to(8)), model_error);
+}
+
+TEST_CASE("Cast takes every type to every other, and small numbers come back as they were") {
+  const std::vector<int64_t> numbers{2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16, 1};  // of all types but STRING
+  for (const int64_t first : numbers) {
+    for (const int64_t second : numbers) {
+      CAPTURE(first);
+      CAPTURE(second);
+      auto t = ints({4}, {0, 1, 1, 0});
+      for (const int64_t type : {first, second, int64_t{7}}) t = fold("Cast", {t}, {{"to", type}});
+      CHECK(int_values(t) == std::vector<int64_t>{0, 1, 1, 0});
+    }
+  }
+}
+
+TEST_CASE("what Cast makes of numbers that an integer type does not hold") {
+  const auto through = [](const tensor& x, std::initializer_list<int64_t> types) {
+    auto t = x;
+    for (const int64_t type : types) t = fold("Cast", {t}, {{"to", type}});
+    return int_values(t);
+  };
+  const auto x = floats({4}, {300.7F, -300.7F, 70000, -70000});
+  const std::initializer_list<int64_t> by_uint8{2, 7}, by_int8{3, 7}, by_uint16{4, 7}, by_int16{5, 7};
+  CHECK(through(x, by_uint8) == std::vector<int64_t>{255, 0, 255, 0});
+  CHECK(through(x, by_int8) == std::vector<int64_t>{127, -128, 127, -128});
+  CHECK(through(x, by_uint16) == std::vector<int64_t>{300, 0, 65535, 0});
+  CHECK(through(x, by_int16) == std::vector<int64_t>{300, -300, 32767, -32768});
+  CHECK(through(ints({3}, {300, -1, 65537}), by_uint8) == std::vector<int64_t>{44, 255, 1});  // lowest bits
+  CHECK(through(x, {10, 5, 7}) == std::vector<int64_t>{300, -300, 32767, -32768});  // FP16: infinities
+  const auto any =
+      make_tensor(data_type::boolean, {3}, std::array{std::byte{0}, std::byte{1}, std::byte{60}});
+  CHECK(through(any, {7}) == std::vector<int64_t>{0, 1, 1});  // as a client may send it
 }
 
 TEST_CASE("what the engine does not do is refused with the node, the operator and what to do") {
