@@ -9,10 +9,10 @@
 
 namespace troupe::onnx {
 
-/// The five nodes, last one last, if they are all that reads the value `x`; otherwise none. `readers`: which
-/// nodes read a value, null for an output of the graph.
+/// The five nodes, last one last, if they are all that reads the value `x` of `rank` dimensions and keep its
+/// shape; otherwise none. `readers`: which nodes read a value, null for an output of the graph.
 std::vector<const node*> find_gelu(
     const graph& g, const std::map<std::string, std::vector<const node*>, std::less<>>& readers,
-    const std::string& x);
+    const std::string& x, size_t rank);
 
 }  // namespace troupe::onnx

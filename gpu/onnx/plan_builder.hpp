@@ -81,7 +81,8 @@ class plan_builder {
   /// called.
   std::optional<value> residual(const shape& dims);
   void take_residual();
-  void take_activation(dnnl::post_ops& ops);  ///< one of activation.hpp or a GELU, if there is one
+  /// One of activation.hpp or a GELU, if there is one; output 0 has `rank` dimensions.
+  void take_activation(dnnl::post_ops& ops, size_t rank);
 
   // For operators: outputs and steps.
   const value& output(size_t i, data_type type, shape dims);                    ///< row-major

@@ -23,7 +23,7 @@ void plan_builder::take(const node* n) {
   output_name_ = n->outputs.front();
 }
 
-void plan_builder::take_activation(dnnl::post_ops& ops) {
+void plan_builder::take_activation(dnnl::post_ops& ops, size_t rank) {
   if (!readers_) return;
   if (const auto* next = sole_reader()) {
     const auto* here = node_;
@@ -32,7 +32,7 @@ void plan_builder::take_activation(dnnl::post_ops& ops) {
     node_ = here;
     for (const auto& f : functions) ops.append_eltwise(1.0F, f.algorithm, f.alpha, f.beta);
     if (!functions.empty()) take(next);
-  } else if (const auto gelu = find_gelu(graph_, *readers_, output_name_); !gelu.empty()) {
+  } else if (const auto gelu = find_gelu(graph_, *readers_, output_name_, rank); !gelu.empty()) {
     ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
     for (const auto* n : gelu) take(n);
   }

@@ -134,7 +134,7 @@ void build_in_layout(plan_builder& b, const value& left, const value& right, dnn
   const auto other = b.in_layout(right, layout);
   auto attributes = plan_builder::attributes();
   dnnl::post_ops behind;
-  b.take_activation(behind);
+  b.take_activation(behind, left.dims.size());
   attributes.set_post_ops(behind);
   const dnnl::binary::primitive_desc pd({algorithm, layout, layout, layout}, attributes, cpu_engine());
   const auto& out = b.output(0, left.dims, layout);

@@ -50,7 +50,7 @@ void build_conv(plan_builder& b) {
     out_layout = residual->layout;
     b.take_residual();
   }
-  b.take_activation(behind);
+  b.take_activation(behind, out_dims.size());
   const auto pd = describe(out_layout, behind);
   const auto source = b.in_layout(x, pd.src_desc());
   const address weights = b.packed(w, plain_layout(weight_dims), pd.weights_desc());

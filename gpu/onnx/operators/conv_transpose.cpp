@@ -48,7 +48,7 @@ void build_conv_transpose(plan_builder& b) {
   const auto given = weights_view(w.dims, groups);
   auto attributes = plan_builder::attributes();
   dnnl::post_ops behind;
-  b.take_activation(behind);
+  b.take_activation(behind, out_dims.size());
   attributes.set_post_ops(behind);
   const auto bias_layout = bias ? plain_layout(bias->dims) : dnnl::memory::desc{};
   const dnnl::deconvolution_forward::desc d(

@@ -46,7 +46,7 @@ void emit_product(plan_builder& b, const product& p, address left, const value& 
     behind.append_sum();
     b.take_residual();
   }
-  if (p.fuse) b.take_activation(behind);
+  if (p.fuse) b.take_activation(behind, p.out_dims.size());
   attributes.set_post_ops(behind);
   const auto d = bias ? dnnl::matmul::desc(p.left, right_layout, bias_layout, p.out)
                       : dnnl::matmul::desc(p.left, right_layout, p.out);

@@ -151,13 +151,37 @@ TEST_CASE("a GELU in five nodes is fused, but not with one more reader inside, o
                       {"one", floats({}, {1})},
                       {"half", floats({}, {half})}});
       const auto m = std::make_shared<const model>(std::move(g));
-      CHECK(find_gelu(m->program(), m->readers(), "a").empty() == (watched || half != 0.5F));
+      CHECK(find_gelu(m->program(), m->readers(), "a", 2).empty() == (watched || half != 0.5F));
       executor e(m, load_weights(*m));
       const auto out = e.run({0, m->layers().size()}, {x});
       auto expected = reference(x, w, {3, 6});
       for (auto& v : expected) v = half * v * (1 + std::erf(v / 1.41421356F));
       CHECK(difference(values(out.at(0)), expected) < 1e-5);
     }
+  }
+}
+
+TEST_CASE("a GELU is not fused if its constants, and so its result, have more dimensions than the product") {
+  std::mt19937 random(28);
+  const auto w = random_floats(random, {8, 6}, -2, 2), x = random_floats(random, {3, 8}, -2, 2);
+  for (const shape& dims : {shape{}, shape{1}, shape{1, 1}, shape{1, 1, 1}}) {
+    const bool grows = dims.size() == 3;
+    std::vector<node> nodes{{"a", "MatMul", {"x", "w"}, {"a"}, {}}, {"d", "Div", {"a", "root"}, {"d"}, {}},
+                            {"e", "Erf", {"d"}, {"e"}, {}},         {"p", "Add", {"e", "one"}, {"p"}, {}},
+                            {"m", "Mul", {"a", "p"}, {"m"}, {}},    {"h", "Mul", {"m", "half"}, {"h"}, {}}};
+    if (grows) nodes.push_back({"t", "Transpose", {"h"}, {"y"}, {{"perm", shape{1, 0, 2}}}});
+    const auto m = std::make_shared<const model>(make_graph({8}, nodes, {grows ? "y" : "h"},
+                                                            {{"w", w},
+                                                             {"root", floats(dims, {1.41421356F})},
+                                                             {"one", floats(dims, {1})},
+                                                             {"half", floats(dims, {0.5F})}}));
+    CHECK(find_gelu(m->program(), m->readers(), "a", 2).empty() == grows);
+    executor e(m, load_weights(*m));
+    const auto out = e.run({0, m->layers().size()}, {x}).at(0);
+    CHECK(out.dims == (grows ? shape{3, 1, 6} : shape{3, 6}));
+    auto expected = reference(x, w, {3, 6});
+    for (auto& v : expected) v = 0.5F * v * (1 + std::erf(v / 1.41421356F));
+    CHECK(difference(values(out), expected) < 1e-5);
   }
 }
 
