@@ -126,6 +126,11 @@ void model::infer_signature() {
                       "the batch",
                       graph_.file, graph_.outputs[i], to_string(dims), rows));
     }
+    if (element_count(dims) == 0) {
+      throw model_error(
+          fmt::format("{}: output '{}' has shape {} for a batch of {}: it would always be empty", graph_.file,
+                      graph_.outputs[i], to_string(dims), rows));
+    }
     signature_.outputs.push_back({graph_.outputs[i], type, {dims.begin() + 1, dims.end()}});
   }
 }

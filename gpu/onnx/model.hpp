@@ -19,7 +19,7 @@ class model {
   /// Checks that every operator is known, evaluates what is constant, drops what no output needs, fuses
   /// (without it results are the same up to rounding), cuts layers, and tries a plan. Throws `model_error`:
   /// an operator, shape or attribute that this engine cannot run, an input without a dynamic leading (batch)
-  /// dimension, an output that does not keep it at the one batch size that is tried.
+  /// dimension, an output that does not keep it at the one batch size that is tried, or is empty.
   explicit model(graph g, fusion f = fusion::on);
   model(const model&) = delete;
   model& operator=(const model&) = delete;

@@ -28,6 +28,7 @@ dnnl::memory::desc row_major(const shape& dims) {
 }  // namespace
 
 void port::read(std::byte* out) const {
+  if (bytes() == 0) return;
   if (!layout) {
     std::memcpy(out, *data, bytes());
   } else {
@@ -36,6 +37,7 @@ void port::read(std::byte* out) const {
 }
 
 void port::write(const std::byte* in) const {
+  if (bytes() == 0) return;
   if (!layout) {
     std::memcpy(*data, in, bytes());
   } else {

@@ -22,6 +22,7 @@ void build_gather(plan_builder& b) {
 
   const auto slice = static_cast<size_t>(inner) * size_of(data.type);
   const auto& out = b.output(0, data.type, out_dims);
+  if (out.elements() == 0) return;
   const auto where = describe(b.current());
   b.emit([from = data.data, picks = indices.data, to = out.data, outer, bound, slice, where,
           wide = indices.type == data_type::int64, count = indices.elements()] {

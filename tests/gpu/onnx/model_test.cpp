@@ -62,6 +62,14 @@ TEST_CASE("an output that does not keep the batch is refused") {
   CHECK(contains(error_of(flat), "output 'y' has shape [12]"));
 }
 
+TEST_CASE("an output that has no elements is refused") {
+  const auto nothing = make_graph({4},
+                                  {{"c", "Cast", {"x"}, {"n"}, {{"to", int64_t{7}}}},
+                                   {"s", "Slice", {"n", "four", "four", "one"}, {"y"}, {}}},
+                                  {"y"}, {{"four", ints({1}, {4})}, {"one", ints({1}, {1})}});
+  CHECK(error_of(nothing) == "test: output 'y' has shape [3, 0] for a batch of 3: it would always be empty");
+}
+
 TEST_CASE("messages name the node: missing inputs, wrong attributes, second outputs") {
   CHECK(error_of(make_graph({4}, {{"a", "Add", {"x"}, {"y"}, {}}}, {"y"})) ==
         "test: node 'a' (Add) has 1 inputs");
