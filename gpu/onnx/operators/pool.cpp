@@ -95,10 +95,12 @@ void build_pool(plan_builder& b) {
   if (b.integer("count_include_pad", 0) == 0) {
     return emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
   }
-  const auto pads = b.integers("pads").value_or(shape(2 * input.size(), 0));
-  if (b.integer("ceil_mode", 0) == 0 || b.text("auto_pad", "NOTSET") != "NOTSET") {
+  const auto mode = b.text("auto_pad", "NOTSET");
+  if (b.integer("ceil_mode", 0) == 0 || mode.starts_with("SAME")) {
     return emit_pool(b, x, dnnl::algorithm::pooling_avg_include_padding, w);
   }
+  const shape none(2 * input.size(), 0);
+  const auto pads = mode == "VALID" ? none : b.integers("pads").value_or(none);
   emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
   emit_divisor_correction(b, input, w, pads);
 }

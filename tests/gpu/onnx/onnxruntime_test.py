@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random models must give what onnxruntime gives, fused and not, at once and layer by layer.
+"""Random models must give what onnxruntime gives, fused and not, at once and layer by layer. Every operator is drawn
+with every opset from 11 to 17 that has it.
 
     onnxruntime_test.py MODEL_RUNNER [--seed N] [--seconds N] [--only NAME] [--case N]
 
@@ -18,8 +19,10 @@ from onnx import printer
 
 import random_models
 
-DTYPES = {"FP32": np.float32, "FP64": np.float64, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bool_}
-MOST_ERROR = 2e-5  # relative, in the L2 norm
+DTYPES = {"BOOL": np.bool_, "UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np.uint32, "UINT64": np.uint64,
+          "INT8": np.int8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FP16": np.float16,
+          "FP32": np.float32, "FP64": np.float64}
+MOST_ERROR = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm
 
 
 class Runner:
@@ -66,13 +69,14 @@ def difference(got, expected):
     """What is wrong with an output, or nothing."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
-    if got.dtype != np.float32:
+    if got.dtype not in MOST_ERROR:
         return None if np.array_equal(got, expected) else "other values"
+    most = MOST_ERROR[got.dtype]
     got, expected = got.astype(np.float64), expected.astype(np.float64)
     if not np.isfinite(expected).all():
         return None if np.array_equal(np.isfinite(got), np.isfinite(expected)) else "not finite elsewhere"
     error = np.linalg.norm(got - expected) / max(np.linalg.norm(expected), 1e-3 * np.sqrt(expected.size))
-    return None if error <= MOST_ERROR else f"a relative error of {error:.2g}"
+    return None if error <= most else f"a relative error of {error:.2g}"
 
 
 def check(runner, m):
@@ -98,14 +102,20 @@ def text_of(proto):
     return printer.to_text(proto)
 
 
-def make(seed, case, only):
-    rng = np.random.default_rng([seed, case])
-    makers = {**random_models.OPERATORS, **random_models.NETWORKS}
-    names = [*random_models.OPERATORS, *list(random_models.NETWORKS) * 10]
-    name = only or names[case % len(names)]
-    m = random_models.Model(rng)
-    makers[name](m)
-    return name, m
+MAKERS = {**random_models.OPERATORS, **random_models.NETWORKS}
+
+
+def round_of(only):
+    """What is drawn, again and again: every operator with every opset that has it, and the networks more often."""
+    names = [only] if only else [*random_models.OPERATORS, *list(random_models.NETWORKS) * 10]
+    return [(name, opset) for name in names for opset in random_models.opsets_of(name)]
+
+
+def make(seed, case, kinds):
+    name, opset = kinds[case % len(kinds)]
+    m = random_models.Model(np.random.default_rng([seed, case]), opset)
+    MAKERS[name](m)
+    return name, opset, m
 
 
 def main():
@@ -119,34 +129,36 @@ def main():
     options = parser.parse_args()
 
     runner = Runner(options.runner)
+    kinds = round_of(options.only)
     end = time.monotonic() + options.seconds
-    done, unsound, failures = Counter(), Counter(), 0
-    case = options.case or 0
+    compared, unsound, failures = Counter(), Counter(), 0
+    case = first = options.case or 0
     while True:
-        name, m = make(options.seed, case, options.only)
+        name, opset, m = make(options.seed, case, kinds)
         try:
             wrong = check(runner, m)
+            compared[name, opset] += 1
         except Exception as e:  # onnxruntime's share no base class
             if not type(e).__module__.startswith("onnxruntime"):
                 raise
             unsound[name] += 1
-            wrong = f"too many models are not sound: {e}" if unsound[name] > 5 + done[name] / 10 else None
-        done[name] += 1
+            seen = sum(n for (other, _), n in compared.items() if other == name)
+            wrong = f"too many models are not sound: {e}" if unsound[name] > 5 + seen / 10 else None
         if wrong:
             failures += 1
             again = f"--seed {options.seed} --case {case}" + (f" --only {options.only}" if options.only else "")
-            print(f"{name}: {wrong}\n  again: {sys.argv[0]} {options.runner} {again}\n"
+            print(f"{name}, opset {opset}: {wrong}\n  again: {sys.argv[0]} {options.runner} {again}\n"
                   f"{text_of(m.proto())}", flush=True)
             if options.save:
                 open(options.save, "wb").write(m.proto().SerializeToString())
         case += 1
-        if options.case is not None or time.monotonic() > end or failures == 5:
+        in_time = time.monotonic() < end or case - first < len(kinds)
+        if options.case is not None or not in_time or failures == 5:
             break
-    total = sum(done.values())
-    print(f"seed {options.seed}: {total} models, {sum(unsound.values())} not sound, {failures} failures")
-    missing = [n for n in random_models.OPERATORS if not done[n]] if not options.only and options.case is None else []
+    missing = sorted(set(kinds) - set(compared)) if options.case is None else []
+    print(f"seed {options.seed}: {case - first} models, {sum(unsound.values())} not sound, {failures} failures")
     if missing:
-        print("not tried: " + ", ".join(missing))
+        print("not compared: " + ", ".join(f"{name} at opset {opset}" for name, opset in missing))
     return 1 if failures or missing else 0
 
 

@@ -1,8 +1,8 @@
 """Operators that work number by number."""
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
-from .model import BOOL, FLOAT, INT32, INT64, number
+from .model import BOOL, DOUBLE, FLOAT, HALF, INT32, INT64, TYPES, number
 
 
 def unary(op, low=-4.0, high=4.0, **attributes):
@@ -13,15 +13,18 @@ def unary(op, low=-4.0, high=4.0, **attributes):
 
 
 def hard_swish(m):
-    m.opset = max(m.opset, 14)
     m.output(m.node("HardSwish", [m.input(m.dims(1, 3), low=-5, high=5)]))
 
 
 def clip(m):
     x = m.input(m.dims(0, 3))
-    low = m.constant(np.float32(-m.rng.random())) if m.maybe() else ""
-    high = m.constant(np.float32(m.rng.random())) if m.maybe() else ""
-    m.output(m.node("Clip", [x, low, high][:3 if high else 2 if low else 1]))
+    low, high = -m.rng.random(), m.rng.random()
+    if m.maybe(0.1):
+        low, high = high, low
+    low = m.constant(np.float32(low)) if m.maybe() else ""
+    high = m.constant(np.float32(high)) if m.maybe() else ""
+    given = 3 if high else 2 if low else 1
+    m.output(m.node("Clip", [x, low, high][:m.pick(given, 3)]))
 
 
 def operands(m, low, high, dtype=FLOAT):
@@ -35,29 +38,44 @@ def operands(m, low, high, dtype=FLOAT):
     return x, m.constant(m.numbers(other, dtype, low, high))
 
 
-def binary(op, low=-2.0, high=2.0, kinds=(FLOAT, INT64, INT32)):
+def binary(op):
     def make(m):
-        # integers only where no division by zero can be drawn
-        dtype = m.one_of(*kinds) if op != "Div" else FLOAT
-        pair = list(operands(m, low, high, dtype))
+        dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32)
+        pair = list(operands(m, -2, 2, dtype))
         if m.maybe(0.3) and pair[1] in m.values:
             pair.reverse()
         m.output(m.node(op, pair))
     return make
 
 
+def divide(m):
+    """No division by zero, but of and by negative numbers."""
+    dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32)
+    low, high = m.one_of((-9, -2), (2, 9)) if m.maybe() else (1, 2)
+    dims = m.dims(0, 3)
+    x = m.input(dims, dtype, -20, 20)
+    other = [d if m.maybe(0.7) else 1 for d in dims]
+    y = m.input(other, dtype, low, high) if m.maybe() else m.constant(
+        m.numbers(other[m.pick(0, len(other)):], dtype, low, high))
+    m.output(m.node("Div", [x, y]))
+
+
 def power(m):
-    m.opset = max(m.opset, 12)
-    x = m.input(m.dims(0, 3), low=0.3, high=2)
-    exponent = m.one_of(m.constant(np.float32(m.rng.uniform(-2, 3))), m.constant(np.int64(m.pick(-2, 3))),
-                        m.weights([1]))
-    m.output(m.node("Pow", [x, exponent]))
+    """The exponent may be of another type since opset 12. Of integers none that would make fractions."""
+    mixed = m.opset >= 12
+    dtype = m.one_of(FLOAT, FLOAT, DOUBLE, *((INT32, INT64) if mixed else ()))
+    whole = dtype in (INT32, INT64)
+    exponent = m.one_of(FLOAT, DOUBLE, INT32, INT64) if mixed else dtype
+    dims = m.dims(0, 3)
+    x = m.input(dims, dtype, -4 if whole else 0.3, 4 if whole else 2)
+    numbers = m.numbers(m.one_of([], [1], dims), INT64 if whole else exponent, 0 if whole else -2, 3)
+    m.output(m.node("Pow", [x, m.constant(numbers, exponent)]))
 
 
 def where(m):
     dims = m.dims(0, 3)
     part = lambda: [d if m.maybe(0.7) else 1 for d in dims]
-    dtype = m.one_of(FLOAT, FLOAT, INT64)
+    dtype = m.one_of(FLOAT, FLOAT, DOUBLE, INT64, INT32, np.uint8)  # those that onnxruntime has, of what ONNX has
     condition = m.input(dims, BOOL)
     tail = lambda d: d[m.pick(0, len(d)):]
     y = m.input(part(), dtype) if m.maybe() else m.constant(m.numbers(tail(part()), dtype))
@@ -67,9 +85,7 @@ def where(m):
 
 def compare(op):
     def make(m):
-        if op.endswith("OrEqual"):
-            m.opset = max(m.opset, 12)
-        dtype = m.one_of(FLOAT, INT64, INT32, *([BOOL] if op == "Equal" else []))
+        dtype = m.one_of(FLOAT, DOUBLE, INT64, INT32, *([BOOL] if op == "Equal" else []))
         m.output(m.node(op, operands(m, -1, 1, dtype)))
     return make
 
@@ -79,12 +95,20 @@ def not_(m):
 
 
 def cast(m):
-    source, target = m.one_of(FLOAT, INT64, INT32, BOOL), m.one_of(FLOAT, INT64, INT32, BOOL)
-    m.output(m.node("Cast", [m.input(m.dims(0, 3), source)], to=helper.np_dtype_to_tensor_dtype(np.dtype(target))))
+    """Any type to any other; BF16, which numpy does not have, on the way. Of what fits: the rest is undefined."""
+    source, target = m.one_of(*TYPES), m.one_of(*TYPES)
+    unsigned = any(np.issubdtype(t, np.unsignedinteger) for t in (source, target))
+    size = m.one_of(3, 100)
+    x = m.input(m.dims(0, 3), source, 0 if unsigned else -size, size)
+    if source in (FLOAT, DOUBLE) and target == HALF and m.maybe():
+        m.values[x] = m.values[x] * source(10.0) ** m.rng.integers(-9, 4)  # subnormal, and infinite
+    if m.opset >= 13 and m.maybe(0.2):
+        x = m.node("Cast", [x], to=TensorProto.BFLOAT16)
+    m.output(m.node("Cast", [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(target))))
 
 
 ELEMENTWISE = {
-    "Add": binary("Add"), "Sub": binary("Sub"), "Mul": binary("Mul"), "Div": binary("Div", 0.5, 2), "Pow": power,
+    "Add": binary("Add"), "Sub": binary("Sub"), "Mul": binary("Mul"), "Div": divide, "Pow": power,
     "Relu": unary("Relu"), "LeakyRelu": unary("LeakyRelu", alpha=number(0, 0.5)), "Sigmoid": unary("Sigmoid"),
     "HardSigmoid": unary("HardSigmoid", alpha=number(0.1, 0.5), beta=number(0.2, 0.7)), "HardSwish": hard_swish,
     "Tanh": unary("Tanh"), "Sqrt": unary("Sqrt", 0.1), "Exp": unary("Exp"), "Erf": unary("Erf"), "Clip": clip,

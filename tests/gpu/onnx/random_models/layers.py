@@ -4,7 +4,7 @@ import numpy as np
 from .model import number
 
 
-def window(m, rank, dilated=True):
+def window(m, rank, dilated=True, pool=False):
     """Attributes of a convolution or pool and a spatial size that they fit."""
     kernel = [m.pick(1, 4) for _ in range(rank)]
     strides = [m.pick(1, 3) for _ in range(rank)]
@@ -15,8 +15,8 @@ def window(m, rank, dilated=True):
     if any(d > 1 for d in dilations):
         a["dilations"] = dilations
     mode = m.one_of("NOTSET", "NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-    if mode.startswith("SAME") and (max(dilations) > 1 or any(k < s for k, s in zip(kernel, strides))):
-        mode = "VALID"  # onnxruntime refuses it or has a reading of its own
+    if mode.startswith("SAME") and (max(dilations) > 1 or pool and any(k < s for k, s in zip(kernel, strides))):
+        mode = "VALID"  # onnxruntime forgets the dilation in pools, and refuses the others
     if mode != "NOTSET":
         a["auto_pad"] = mode
     elif m.maybe(0.8):
@@ -61,10 +61,10 @@ def conv_transpose(m):
     if m.maybe(0.3) and any(s > 1 for s in strides):
         a["output_padding"] = [m.pick(0, s - 1) for s in strides]
     full = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(size, strides, a["kernel_shape"], dilations)]
-    if "auto_pad" not in a and m.maybe(0.2):
+    if m.maybe(0.2):
         a.pop("pads", None)
+        full = [f + extra for f, extra in zip(full, a.get("output_padding", [0] * rank))]
         a["output_shape"] = [f - m.pick(0, min(2, f - 1)) for f in full]
-        a.pop("output_padding", None)
     inputs = [m.input([channels, *size]), m.weights([channels, features // groups, *a["kernel_shape"]])]
     if m.maybe():
         inputs.append(m.weights([features]))
@@ -73,16 +73,16 @@ def conv_transpose(m):
 
 def max_pool(m):
     rank = m.one_of(1, 2, 2, 2, 3)
-    a, size = window(m, rank)
-    if m.maybe(0.4) and "auto_pad" not in a:
+    a, size = window(m, rank, pool=True)
+    if m.maybe(0.4):
         a["ceil_mode"] = 1
     m.output(m.node("MaxPool", [m.input([m.one_of(1, 3, 16), *size])], **a))
 
 
 def average_pool(m):
     rank = m.one_of(1, 2, 2, 2, 3)
-    a, size = window(m, rank, dilated=False)
-    if m.maybe(0.4) and "auto_pad" not in a:
+    a, size = window(m, rank, dilated=False, pool=True)
+    if m.maybe(0.4):
         a["ceil_mode"] = 1
     if m.maybe():
         a["count_include_pad"] = 1
@@ -128,7 +128,6 @@ def batch_normalization(m):
 
 
 def layer_normalization(m):
-    m.opset = 17
     dims = m.dims(1, 3, 20)
     axis = m.pick(1, len(dims))
     over = dims[axis - 1:]

@@ -2,7 +2,9 @@
 import numpy as np
 from onnx import helper, numpy_helper
 
-FLOAT, INT64, INT32, BOOL = np.float32, np.int64, np.int32, np.bool_
+FLOAT, DOUBLE, HALF, INT64, INT32, BOOL = np.float32, np.float64, np.float16, np.int64, np.int32, np.bool_
+TYPES = (BOOL, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, INT32, INT64, HALF, FLOAT, DOUBLE)
+OLDEST_OPSET, NEWEST_OPSET = 11, 17
 
 
 def number(low, high):
@@ -13,9 +15,8 @@ def number(low, high):
 class Model:
     """A graph in the making. Inputs have a batch dimension in front; its size is `rows`."""
 
-    def __init__(self, rng, opset=None):
-        self.rng = rng
-        self.opset = opset or int(rng.integers(11, 18))
+    def __init__(self, rng, opset):
+        self.rng, self.opset = rng, opset
         self.rows = int(rng.choice([1, 2, 3, 5, 8]))
         self.nodes, self.inputs, self.constants, self.outputs, self.values = [], [], [], [], {}
 
@@ -35,8 +36,9 @@ class Model:
     def numbers(self, dims, dtype=FLOAT, low=-2.0, high=2.0):
         if dtype == BOOL:
             return self.rng.random(dims) < 0.5
-        if dtype in (INT64, INT32):
-            return self.rng.integers(int(low), int(high) + 1, dims).astype(dtype)
+        if np.issubdtype(dtype, np.integer):
+            least = max(int(low), np.iinfo(dtype).min)
+            return self.rng.integers(least, int(high) + 1, dims).astype(dtype)
         return self.rng.uniform(low, high, dims).astype(dtype)
 
     # parts
@@ -53,6 +55,10 @@ class Model:
         value = np.asarray(value, dtype=dtype)
         self.constants.append(numpy_helper.from_array(value, name))
         return name
+
+    def scalar(self, value):
+        """In as many dimensions as it likes, one of them included that makes what it is added to one longer."""
+        return self.constant(np.full(self.one_of([], [], [1], [1, 1], [1, 1, 1]), value, FLOAT))
 
     def ints(self, values):
         return self.constant(values, INT64)

@@ -33,7 +33,10 @@ def network(m):
         if m.maybe(0.5):
             y = m.node("BatchNormalization", [y, *m.statistics(f)])
         elif m.maybe(0.3):
-            y = m.node(m.one_of("Mul", "Add"), [y, m.weights([f, 1, 1])])
+            dims = m.one_of([f, 1, 1], [f, 1, 1], [1, f, 1, 1], [], [1], [1, 1, 1], [1, 1, f, 1, 1])
+            y = m.node(m.one_of("Mul", "Add"), [y, m.weights(dims)])
+            if len(dims) > 4:
+                y = m.node("Reshape", [y, m.ints([-1, f, size, size])])
         return y, f
 
     for _ in range(m.pick(3, 9)):
@@ -85,7 +88,7 @@ def network(m):
 
 
 def gelu(m, x):
-    root, one, half = (m.constant(np.float32(v)) for v in (np.sqrt(2), 1, 0.5))
+    root, one, half = (m.scalar(v) for v in (np.sqrt(2), 1, 0.5))
     erf = m.node("Erf", [m.node("Div", [x, root])])
     return m.node("Mul", [m.node("Mul", [x, m.node("Add", [erf, one])]), half])
 
@@ -98,8 +101,11 @@ def transformer(m):
     def product(x, inner, outer):
         y = m.node("MatMul", [x, m.weights([inner, outer], -0.4, 0.4)])
         if m.maybe(0.7):
-            bias = m.weights([outer])
+            dims = m.one_of([outer], [outer], [outer], [1, 1, outer], [1, 1, 1, outer])
+            bias = m.weights(dims)
             y = m.node("Add", [y, bias] if m.maybe() else [bias, y])
+            if len(dims) > 3:
+                y = m.node("Reshape", [y, m.ints([-1, length, outer])])
         return y
 
     for _ in range(m.pick(2, 6)):
@@ -148,7 +154,10 @@ def transformer(m):
         m.output(m.one_of(*names[1:]))
     if m.maybe(0.4):
         pooled = m.node("ReduceMean", [names[-1]], axes=[1], keepdims=0)
-        m.output(m.node("Gemm", [pooled, m.weights([width, 5]), m.weights([5])]))
+        y = m.node("Gemm", [pooled, m.weights([width, 5]), m.weights([5])])
+        if m.maybe():  # of two dimensions, but of three with such constants
+            y = m.node("Reshape", [gelu(m, y), m.ints([-1, 5])])
+        m.output(y)
 
 
 NETWORKS = {"network": network, "transformer": transformer}

@@ -2,11 +2,11 @@
 import numpy as np
 from onnx import numpy_helper
 
-from .model import BOOL, FLOAT, INT32, INT64, number
+from .model import FLOAT, INT32, INT64, TYPES, number
 
 
 def some_type(m):
-    return m.one_of(FLOAT, FLOAT, INT64, INT32, BOOL)
+    return m.one_of(FLOAT, FLOAT, *TYPES)
 
 
 def axes_of(m, op, x, axes):
@@ -18,6 +18,9 @@ def axes_of(m, op, x, axes):
 def squeeze(m):
     dims = m.dims(1, 3)
     dims.insert(m.pick(0, len(dims)), 1)
+    if m.maybe(0.2):
+        m.rows = max(m.rows, 2)  # what is 1 is gone
+        return m.output(m.node("Squeeze", [m.input(dims, some_type(m))]))
     axes = [i + 1 for i, d in enumerate(dims) if d == 1]
     axes = [int(a) for a in m.rng.permutation(axes)[:m.pick(1, len(axes))]]
     axes = [a - len(dims) - 1 if m.maybe(0.3) else a for a in axes]
@@ -46,6 +49,8 @@ def reshape(m):
 
 def transpose(m):
     dims = m.dims(1, 4)
+    if m.maybe(0.2):  # reversed, and back
+        return m.output(m.node("Transpose", [m.node("Transpose", [m.input(dims, some_type(m))])]))
     m.output(m.node("Transpose", [m.input(dims, some_type(m))],
                     perm=[0, *(int(p) for p in 1 + m.rng.permutation(len(dims)))]))
 
@@ -67,7 +72,7 @@ def gather(m):
     d = dims[axis - 1]
     if m.maybe(0.3):  # rows of a table
         table = m.weights([7, *m.dims(0, 1)])
-        return m.output(m.node("Gather", [table, m.input(m.dims(0, 2), INT64, 0, 6)]))
+        return m.output(m.node("Gather", [table, m.input(m.dims(0, 2), m.one_of(INT64, INT32), -7, 6)]))
     indices = m.constant(m.numbers(m.dims(0, 2), m.one_of(INT64, INT32), -d, d - 1))
     return m.output(m.node("Gather", [m.input(dims, some_type(m)), indices], axis=m.one_of(axis, axis - len(dims) - 1)))
 
@@ -75,20 +80,33 @@ def gather(m):
 def slice_(m):
     dims = m.dims(1, 4)
     axes = [int(a) for a in 1 + m.rng.permutation(len(dims))[:m.pick(1, len(dims))]]
+    stepping = m.maybe(0.7)  # else without steps
+    named = m.maybe(0.7)  # else without axes: all up to one, the batch included
+    if not named:
+        axes = list(range(1, 1 + len(axes)))
     starts, ends, steps = [], [], []
     for a in axes:
         d = dims[a - 1]
         first, last = sorted((m.pick(0, d - 1), m.pick(0, d - 1)))
         step = m.pick(1, 3)
         end = m.one_of(last + 1, last + 1, last + 1 - d if last + 1 < d else 2**63 - 1)
-        if m.maybe(0.4):  # backwards
+        if not stepping:
+            step = 1
+        elif m.maybe(0.4):  # backwards
             first, end, step = last, m.one_of(first - 1 if first > 0 else -2**63, -2**63), -step
             end = end if end < 0 or m.maybe() else end - d
         starts.append(first - d if m.maybe(0.3) else first)
         ends.append(end)
         steps.append(step)
+    if not named:
+        axes, starts, ends, steps = [0, *axes], [0, *starts], [2**63 - 1, *ends], [1, *steps]
     axes = [a - len(dims) - 1 if m.maybe(0.3) else a for a in axes]
-    m.output(m.node("Slice", [m.input(dims, some_type(m)), *map(m.ints, (starts, ends, axes, steps))]))
+    inputs = [m.input(dims, some_type(m)), m.ints(starts), m.ints(ends)]
+    if named or stepping:
+        inputs.append(m.ints(axes) if named else "")
+    if stepping:
+        inputs.append(m.ints(steps))
+    m.output(m.node("Slice", inputs))
 
 
 def split(m):
@@ -110,7 +128,7 @@ def split(m):
 def pad(m):
     dims = m.dims(1, 4)
     mode = m.one_of("constant", "constant", "edge", "reflect", None)
-    dtype = m.one_of(FLOAT, FLOAT, INT64)
+    dtype = m.one_of(FLOAT, FLOAT, INT64, INT32, np.uint8)
     most = [d - 1 if mode == "reflect" else 3 for d in dims]
     least = [0 if mode in ("edge", "reflect") else -((d - 1) // 2) for d in dims]
     side = lambda: [0, *(m.pick(low, high) for low, high in zip(least, most))]
@@ -141,12 +159,26 @@ def dropout(m):
     if m.opset < 12:
         return m.output(m.node("Dropout", inputs, ratio=number(0, 0.9)(m)))
     if m.maybe():
-        inputs.append(m.constant(np.float32(0.3)))
-        if m.maybe():
+        inputs.append(m.constant(np.float32(0.3)) if m.maybe(0.7) else "")
+        if not inputs[1] or m.maybe():
             inputs.append(m.constant(np.bool_(False)))
     if m.maybe(0.3):
         return m.output(*m.node("Dropout", inputs, 2))
     return m.output(m.node("Dropout", inputs))
+
+
+def shape(m):
+    """Of one input, added to another."""
+    dims = m.dims(1, 3)
+    a, count = {}, len(dims) + 1
+    if m.opset >= 15 and m.maybe(0.7):
+        start, end = sorted(int(i) for i in m.rng.permutation(count + 1)[:2])
+        a = {"start": m.one_of(start, start - count) if start < count else start, "end": end}
+        if m.maybe(0.3) and end < count:
+            a["end"] = end - count
+        count = end - start
+    known = m.node("Shape", [m.input(dims, some_type(m))], **a)
+    m.output(m.node("Add", [m.input([count], INT64), known]))
 
 
 def identity(m):
@@ -156,5 +188,5 @@ def identity(m):
 SHAPES = {
     "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Flatten": flatten, "Reshape": reshape, "Transpose": transpose,
     "Concat": concat, "Gather": gather, "Slice": slice_, "Split": split, "Pad": pad, "Expand": expand,
-    "ConstantOfShape": constant_of_shape, "Dropout": dropout, "Identity": identity,
+    "ConstantOfShape": constant_of_shape, "Dropout": dropout, "Identity": identity, "Shape": shape,
 }
