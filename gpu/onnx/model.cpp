@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/loader.hpp"
@@ -72,11 +71,10 @@ void model::check_inputs() const {
 void model::drop_unused() {
   std::set<std::string, std::less<>> needed(graph_.outputs.begin(), graph_.outputs.end());
   std::vector<node> kept;
-  for (size_t i = graph_.nodes.size(); i-- > 0;) {
-    auto& n = graph_.nodes[i];
-    if (std::ranges::none_of(n.outputs, [&](const auto& name) { return needed.contains(name); })) continue;
-    needed.insert(n.inputs.begin(), n.inputs.end());
-    kept.push_back(std::move(n));
+  for (auto n = graph_.nodes.rbegin(); n != graph_.nodes.rend(); ++n) {
+    if (std::ranges::none_of(n->outputs, [&](const auto& name) { return needed.contains(name); })) continue;
+    needed.insert(n->inputs.begin(), n->inputs.end());
+    kept.push_back(std::move(*n));
   }
   std::ranges::reverse(kept);
   graph_.nodes = std::move(kept);

@@ -96,6 +96,9 @@ def global_pool(op):
 def matmul(m):
     inner = m.one_of(1, 3, 8, 17, 33)
     rank = m.pick(0, 2)
+    if m.maybe(0.2):  # from the left
+        x = m.input([*m.dims(0, 1), inner, m.pick(1, 5)])
+        return m.output(m.node("MatMul", [m.weights(m.one_of([inner], [3, inner], [1, 3, inner])), x]))
     left = [*[m.pick(1, 4) for _ in range(rank)], inner]
     x = m.input(left)
     columns = m.one_of(1, 5, 16, 30)
@@ -118,6 +121,9 @@ def gemm(m):
     inputs = [m.input([inner]), m.weights([columns, inner] if turned else [inner, columns])]
     if m.maybe(0.7):
         inputs.append(m.weights(m.one_of([columns], [1, columns], [1], [], [1, 1])))
+    if m.maybe(0.2):
+        inputs[0] = m.node("Transpose", [inputs[0]])
+        a["transA"] = 1
     m.output(m.node("Gemm", inputs, **a))
 
 
@@ -144,6 +150,9 @@ def softmax(m):
 
 def reduce_mean(m):
     dims = m.dims(1, 4)
+    if m.maybe(0.2):  # over everything, the batch included
+        x = m.input(dims)
+        return m.output(m.node("Sub", [x, m.node("ReduceMean", [x], keepdims=m.one_of(0, 1, None))]))
     axes = [int(a) for a in m.rng.permutation(np.arange(1, len(dims) + 1))[:m.pick(1, len(dims))]]
     axes = [a - len(dims) - 1 if m.maybe(0.3) else a for a in axes]
     m.output(m.node("ReduceMean", [m.input(dims)], axes=axes, keepdims=m.one_of(0, 1, None)))

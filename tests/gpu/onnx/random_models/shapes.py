@@ -130,7 +130,7 @@ def pad(m):
     mode = m.one_of("constant", "constant", "edge", "reflect", None)
     dtype = m.one_of(FLOAT, FLOAT, INT64, INT32, np.uint8)
     most = [d - 1 if mode == "reflect" else 3 for d in dims]
-    least = [0 if mode in ("edge", "reflect") else -((d - 1) // 2) for d in dims]
+    least = [-((d - 1) // 2) for d in dims]
     side = lambda: [0, *(m.pick(low, high) for low, high in zip(least, most))]
     pads = side() + side()
     inputs = [m.input(dims, dtype), m.ints(pads)]
@@ -142,7 +142,8 @@ def pad(m):
 def expand(m):
     dims = [d if m.maybe() else 1 for d in m.dims(1, 3)]
     wanted = [m.pick(1, 5) if d == 1 else m.one_of(1, d) for d in dims]
-    m.output(m.node("Expand", [m.input(dims, some_type(m)), m.ints([1, *wanted])]))
+    wanted = [1, *wanted][m.pick(0, len(wanted)):]
+    m.output(m.node("Expand", [m.input(dims, some_type(m)), m.ints(wanted)]))
 
 
 def constant_of_shape(m):
