@@ -25,7 +25,8 @@ std::unique_ptr<batching_policy> make_policy(const cluster_spec& cluster, const 
   const auto& chosen = cluster.policy;
   auto why = std::string("it made none");
   try {
-    if (auto made = make_batching(chosen.batching, chosen.shedding, parameters_of(cluster, model))) return made;
+    if (auto made = make_batching(chosen.batching, chosen.shedding, parameters_of(cluster, model)))
+      return made;
   } catch (const std::exception& e) {
     why = e.what();
   } catch (...) {

@@ -8,7 +8,8 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("post_office: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
+TEST_CASE(
+    "post_office: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
   constexpr address worker{node_id{0}, {1}, role::gpu_worker, 0};
   actor_world world;
   machine_clock time;

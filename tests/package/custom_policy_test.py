@@ -4,7 +4,6 @@
     tests/package/custom_policy_test.py BUILD-FOLDER [test names]
 """
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +14,9 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-import cluster  # noqa: E402
-from cluster import PATIENCE, ROOT, Process, free_ports  # noqa: E402
+import processes  # noqa: E402
+from fixtures import ROOT  # noqa: E402
+from processes import PATIENCE, Process, free_ports  # noqa: E402
 
 BUILD = Path()
 
@@ -34,7 +34,7 @@ class CustomPolicy(unittest.TestCase):
         folder = Path(cls.temporary.name)
         run("cmake", "--install", BUILD, "--prefix", folder / "troupe")
         cls.troupe = folder / "troupe/bin/troupe"
-        cluster.PROGRAM = str(cls.troupe)
+        processes.PROGRAM = str(cls.troupe)
         cls.example = folder / "example"
         shutil.copytree(ROOT / "examples/custom_policy", cls.example, ignore=shutil.ignore_patterns("build"))
         run("cmake", "-S", cls.example, "-B", cls.example / "build", "-G", "Ninja",

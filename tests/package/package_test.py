@@ -3,6 +3,8 @@
 
     tests/package/package_test.py BUILD-FOLDER [test names]
 """
+import array
+import collections
 import os
 import re
 import shutil
@@ -10,13 +12,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-import cluster  # noqa: E402
-from cluster import PATIENCE, Cluster, Fixture, Process, descendants, free_ports  # noqa: E402
+import processes  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from fixtures import Fixture, relative_l2  # noqa: E402
+from processes import PATIENCE, Process, descendants, free_ports  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path()
@@ -96,7 +101,7 @@ class Bundle(Folder):
         (cls.archive,) = (cls.folder / "made").glob("*.tar.gz")
         run("tar", "xf", cls.archive, "-C", cls.folder)
         (cls.root,) = cls.folder.glob("troupe-*")
-        cluster.PROGRAM = str(cls.root / "bin/troupe")
+        processes.PROGRAM = str(cls.root / "bin/troupe")
 
     def test_it_is_small(self):
         self.assertLessEqual(self.archive.stat().st_size / 2**20, MOST_MIB)
@@ -147,8 +152,8 @@ class Bundle(Folder):
             run(*troupe, "infer", "--model-file", "/site/models/mlp.onnx", "--input", "/site/models/mlp.in.bin",
                 "--output", "/out.bin")
             mlp = Fixture("mlp", bare / "site/models")
-            output = cluster.array.array("f", (bare / "out.bin").read_bytes())
-            self.assertLessEqual(cluster.relative_l2(output, mlp.output), 1e-4)
+            output = array.array("f", (bare / "out.bin").read_bytes())
+            self.assertLessEqual(relative_l2(output, mlp.output), 1e-4)
         for transports in ({}, {"UCX_TLS": "posix,cma,self"}, {"UCX_TLS": "tcp,self"}):
             with self.subTest("up", **transports):
                 file, http_port = self.quickstart()
@@ -195,7 +200,7 @@ class Bundle(Folder):
         """Until it is answered in time: the quickstart's deadline is short for a busy machine."""
         door = Cluster.__new__(Cluster)
         door.http_port = port
-        door.told, door.lock = cluster.collections.Counter(), cluster.threading.Lock()
+        door.told, door.lock = collections.Counter(), threading.Lock()
         end = time.monotonic() + PATIENCE
         while True:
             code, answer = door.infer(fixture.name, fixture.body(1))

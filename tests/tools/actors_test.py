@@ -8,11 +8,14 @@ import unittest
 from pathlib import Path
 
 import cluster
-from cluster import PATIENCE, Cluster, ClusterTest, Fixture
+import processes
+from cluster import Cluster, ClusterTest
+from fixtures import ROOT, Fixture
+from processes import PATIENCE
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=2 * PATIENCE)
+    done = subprocess.run([processes.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=2 * PATIENCE)
     assert done.returncode == code, f"troupe {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stderr if code else done.stdout
 
@@ -133,13 +136,13 @@ class Scripts(ClusterTest):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "cluster.toml")
             file.write_text(EMULATED.format(control=control, http=http))
-            with subprocess.Popen([cluster.PROGRAM, "up", file], stdout=subprocess.DEVNULL) as up:
+            with subprocess.Popen([processes.PROGRAM, "up", file], stdout=subprocess.DEVNULL) as up:
                 try:
                     run("status", file, "--wait", "ready", PATIENCE)
-                    script = cluster.ROOT / "examples/scripts/goodput_by_slots"
+                    script = ROOT / "examples/scripts/goodput_by_slots"
                     done = subprocess.run([script, file, f"http://127.0.0.1:{http}", "50", "1"], capture_output=True,
                                           text=True, timeout=2 * PATIENCE, env={"PATH": "/usr/bin:/bin",
-                                                                               "TROUPE": cluster.PROGRAM})
+                                                                               "TROUPE": processes.PROGRAM})
                     self.assertEqual(done.returncode, 0, done.stderr)
                     header, *lines = done.stdout.splitlines()
                     self.assertEqual(header.split(",")[:3], ["slots", "offered_rps", "goodput_rps"])
@@ -160,7 +163,7 @@ class WithoutCluster(unittest.TestCase):
         self.assertIn("did you mean", run("ask", "--schema", "model_quue", code=2))
 
     def test_a_simulation_writes_the_same_kind_of_trace(self):
-        folder = cluster.ROOT / "examples/quickstart"
+        folder = ROOT / "examples/quickstart"
         plain = json.loads(run("simulate", folder / "cluster.toml", "--workload", folder / "workload.toml", "--json"))
         with tempfile.TemporaryDirectory() as scratch:
             out = Path(scratch, "trace.json")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every command explains itself, prints one JSON document if asked, and does what it says."""
+import array
 import json
 import subprocess
 import tempfile
@@ -7,14 +8,17 @@ import unittest
 from pathlib import Path
 
 import cluster
-from cluster import ALL_FIXTURES, FIXTURES, PATIENCE, ROOT, Cluster, ClusterTest, Fixture
+import processes
+from cluster import Cluster, ClusterTest
+from fixtures import ALL_FIXTURES, FIXTURES, ROOT, Fixture, relative_l2
+from processes import PATIENCE
 
 QUICKSTART = ROOT / "examples/quickstart"
 EMULATED = ROOT / "examples/emulated"
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=5 * PATIENCE)
+    done = subprocess.run([processes.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=5 * PATIENCE)
     assert done.returncode == code, f"troupe {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -69,8 +73,8 @@ class WithoutCluster(unittest.TestCase):
                 document = json.loads(run("infer", "--model-file", fixture.path, "--input",
                                           FIXTURES / f"{fixture.name}.in.bin", "--output", out, "--json"))
                 self.assertEqual(document["rows"], fixture.rows)
-                got = cluster.array.array("f", out.read_bytes())
-                self.assertLessEqual(cluster.relative_l2(got, fixture.output), 1e-4)
+                got = array.array("f", out.read_bytes())
+                self.assertLessEqual(relative_l2(got, fixture.output), 1e-4)
 
     def test_profile_fits_a_line(self):
         document = json.loads(run("profile", "--model-file", Fixture("mlp").path, "--max-batch", 4, "--json"))

@@ -8,14 +8,18 @@ import time
 from pathlib import Path
 
 import cluster
-from cluster import FIXTURES, PATIENCE, Cluster, ClusterTest, Fixture, Load
+import processes
+from clients import Load
+from cluster import Cluster, ClusterTest
+from fixtures import FIXTURES, Fixture
+from processes import PATIENCE
 
 WAIT = ("--wait", str(PATIENCE))
 
 
 def troupe(c, command, *arguments, code=0):
     """The JSON document of `troupe COMMAND CLUSTER ... --json`."""
-    done = subprocess.run([cluster.PROGRAM, command, str(c.file), *map(str, arguments), "--json"],
+    done = subprocess.run([processes.PROGRAM, command, str(c.file), *map(str, arguments), "--json"],
                           capture_output=True, text=True, timeout=2 * PATIENCE)
     assert done.returncode == code, f"troupe {command} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
     return json.loads(done.stdout) if code != 2 else done.stderr

@@ -10,7 +10,8 @@ using namespace troupe;
 TEST_CASE("device_rack: who ends it waits for the device that is being loaded, not for all of them") {
   constexpr int devices = 64;
   cluster_spec cluster;
-  for (int i = 0; i < devices; ++i) cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::emulated});
+  for (int i = 0; i < devices; ++i)
+    cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::emulated});
   const machine_clock time;
   device_rack rack(cluster, node_id{0}, time, [](slot_id) {});
   deployment line{1, model_id{0}, deployment_state::deployed, {}};

@@ -3,7 +3,10 @@
 import time
 
 import cluster
-from cluster import PATIENCE, Cluster, ClusterTest, Fixture, Load
+from clients import Load
+from cluster import Cluster, ClusterTest
+from fixtures import Fixture
+from processes import PATIENCE
 
 
 class Drain(ClusterTest):

@@ -1,20 +1,15 @@
 #!/usr/bin/env python3
 """What is wrong gets one clear message and the right exit code; a cluster that is up stays up."""
-import http.client
 import json
 import socket
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import cluster
-from cluster import PATIENCE, Cluster, ClusterTest, Fixture
-
-
-def run(*arguments):
-    done = subprocess.run([cluster.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
-    return done.returncode, done.stdout, done.stderr
+from cluster import Cluster, ClusterTest
+from fixtures import FIXTURES, Fixture
+from processes import PATIENCE, run
 
 
 class BadInput(unittest.TestCase):
@@ -81,8 +76,8 @@ class Starting(ClusterTest):
     def test_a_model_with_an_operator_that_is_not_known(self):
         with Cluster() as c:
             model = Path(c.folder.name, "odd.onnx")
-            model.write_bytes(cluster.FIXTURES.joinpath("mlp.onnx").read_bytes().replace(b"Tanh", b"Tonh"))
-            c.file.write_text(c.file.read_text().replace(str(cluster.FIXTURES / "mlp.onnx"), str(model)))
+            model.write_bytes(FIXTURES.joinpath("mlp.onnx").read_bytes().replace(b"Tanh", b"Tonh"))
+            c.file.write_text(c.file.read_text().replace(str(FIXTURES / "mlp.onnx"), str(model)))
             message = self.fails_to_start(c)
             self.assertIn("odd.onnx", message)
             self.assertIn("Tonh", message)

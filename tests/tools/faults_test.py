@@ -8,11 +8,14 @@ import signal
 import subprocess
 import threading
 import time
-import unittest
 from pathlib import Path
 
 import cluster
-from cluster import Cluster, ClusterTest, Fixture, Load
+import processes
+from clients import Load
+from cluster import Cluster, ClusterTest
+from fixtures import Fixture
+from processes import PATIENCE, cut_connections
 
 # What a request may take at most: its deadline, then the gateway's patience; the rest is for a busy machine.
 SLO_S, TIMEOUT_S, MACHINE_S = 2, 1, 20
@@ -57,7 +60,7 @@ class Faults(ClusterTest):
             self.assert_books_balance(c)
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.metric_of("worker", "troupe_node_restarts_total"), 1)
-            cast = subprocess.run([cluster.PROGRAM, "actors", c.file, "--node", "worker", "--json"], capture_output=True)
+            cast = subprocess.run([processes.PROGRAM, "actors", c.file, "--node", "worker", "--json"], capture_output=True)
             worker = json.loads(cast.stdout)["nodes"][0]
             self.assertEqual((worker["restarts"], worker["last_error"]), (1, "was killed by SIGKILL"))
 
@@ -148,7 +151,7 @@ class Faults(ClusterTest):
             doomed = Load(c, fixtures, clients=16, port=c.door_ports["door"])
             with Load(c, fixtures, clients=4) as load, doomed:
                 doomed.wait_finished(50)
-                end = time.monotonic() + cluster.PATIENCE
+                end = time.monotonic() + PATIENCE
                 while c.metric("troupe_queue_requests") < 8:
                     self.assertLess(time.monotonic(), end, "the clients never wait all at once")
                     time.sleep(0.01)
@@ -164,7 +167,7 @@ class Faults(ClusterTest):
             self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
             self.wait_metric(c, "troupe_requests_in_flight", 0)
             up.wait_node("door")  # `up` has started it again
-            end = time.monotonic() + cluster.PATIENCE
+            end = time.monotonic() + PATIENCE
             while (code := self.ask(c, fixtures[0], c.door_ports["door"])) != 200:
                 self.assertLess(time.monotonic(), end, code)
                 time.sleep(0.1)
@@ -181,7 +184,7 @@ class Faults(ClusterTest):
             for t in asking:
                 t.start()
             for t in asking:
-                t.join(cluster.PATIENCE)
+                t.join(PATIENCE)
             self.assertEqual(len(answers), 15)
             for text, status, answer in answers:
                 if text == "poison":
@@ -214,7 +217,7 @@ class Faults(ClusterTest):
             return str(e)
 
     def wait_metric(self, c, name, value):
-        end = time.monotonic() + cluster.PATIENCE
+        end = time.monotonic() + PATIENCE
         while (now := c.metric(name)) != value:
             self.assertLess(time.monotonic(), end, f"{name} stays at {now}")
             time.sleep(0.05)
@@ -227,7 +230,7 @@ class Faults(ClusterTest):
                 downs = up.output().count("event=node_down")
                 births = up.output().count("event=reborn")
                 pids = {up.pid_of(n) for n in names}
-                if not cluster.cut_connections(up.pid_of(name), pids - {up.pid_of(name)}):
+                if not cut_connections(up.pid_of(name), pids - {up.pid_of(name)}):
                     self.skipTest("the kernel does not let us cut connections")
                 end = time.monotonic() + HEAL_S + MACHINE_S
                 ready_since = None  # healed: ready, and still so a second later

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every model gives its golden outputs, over HTTP and across two processes."""
 import cluster
-from cluster import ALL_FIXTURES, Cluster, ClusterTest, Fixture
+from cluster import Cluster, ClusterTest
+from fixtures import ALL_FIXTURES, Fixture
 
 
 class Golden(ClusterTest):

@@ -12,11 +12,13 @@ import sys
 import tempfile
 import threading
 import time
-import unittest
 from pathlib import Path
 
 import cluster
-from cluster import Cluster, ClusterTest, Fixture
+import processes
+from cluster import Cluster, ClusterTest
+from fixtures import Fixture
+from processes import PATIENCE
 
 # Every connection sends, gets its answer, and pauses: RATE requests a second of all connections together.
 SCRIPT = """
@@ -55,7 +57,7 @@ def load(c, connections, rate, seconds):
         try:
             done = subprocess.run(["wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s",
                                    "--timeout", "30s", "--script", str(script), f"{c.url}/v2/models/mlp/infer"],
-                                  capture_output=True, text=True, timeout=seconds + cluster.PATIENCE)
+                                  capture_output=True, text=True, timeout=seconds + PATIENCE)
         finally:
             over.set()
             watcher.join()
@@ -78,7 +80,7 @@ class HttpLoad(ClusterTest):
             self.assertEqual({e: seen[e] for e in ERRORS}, dict.fromkeys(ERRORS, 0))
             self.assertGreater(seen["requests"], 0)
             self.assertGreaterEqual(connections, 1000)
-            end = time.monotonic() + cluster.PATIENCE
+            end = time.monotonic() + PATIENCE
             while c.metric("troupe_requests_in_flight") > 0 and time.monotonic() < end:
                 time.sleep(0.05)
             self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
@@ -95,7 +97,7 @@ def main():
     options.add_argument("--slo-ms", type=int, default=10000)
     o = options.parse_args()
     raise_file_limit()
-    cluster.PROGRAM = o.program
+    processes.PROGRAM = o.program
     with Cluster(slo_ms=o.slo_ms) as c:
         up = c.start()
         seen, connections = load(c, o.connections, o.rate, o.seconds)

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import cluster
-from cluster import Cluster, ClusterTest, quantile, resident_mb
+import processes
+from clients import quantile
+from cluster import Cluster, ClusterTest
+from processes import resident_mb
 
 # One emulated device: a batch of 16 takes 40 ms, so that 400 requests a second are all that it can do, and the load
 # generator can offer five times that on the same cores.
@@ -38,7 +40,7 @@ def overloaded():
 
 
 def load(c, rate, seconds):
-    done = subprocess.run([cluster.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(seconds), "--json"],
+    done = subprocess.run([processes.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(seconds), "--json"],
                           capture_output=True, text=True, timeout=10 * seconds + 60)
     return json.loads(done.stdout)["total"]
 

@@ -9,9 +9,12 @@ import statistics
 import sys
 from pathlib import Path
 
-import cluster
-from cluster import Cluster, Fixture
-from security_test import ADS, certify
+import processes
+from certificates_test import certify
+from cluster import Cluster
+from fixtures import Fixture
+from processes import PATIENCE
+from tenants_test import ADS
 
 ROUNDS = 10
 
@@ -25,7 +28,7 @@ def cpu_seconds(pids):
 class Side:
     def __init__(self, c, up, key):
         self.pids = [up.pid_of("head"), up.pid_of("worker")]
-        self.connection = http.client.HTTPConnection("127.0.0.1", c.http_port, timeout=cluster.PATIENCE)
+        self.connection = http.client.HTTPConnection("127.0.0.1", c.http_port, timeout=PATIENCE)
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.costs = []
 
@@ -41,10 +44,10 @@ class Side:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", nargs="?", default=cluster.PROGRAM)
+    parser.add_argument("program", nargs="?", default=processes.PROGRAM)
     parser.add_argument("--requests", type=int, default=2000, help="of each cluster")
     options = parser.parse_args()
-    cluster.PROGRAM = options.program
+    processes.PROGRAM = options.program
     body = Fixture("mlp").body(1)
     with Cluster() as plain, Cluster() as guarded:
         guarded.file.write_text(guarded.file.read_text() + f'[[tenant]]\nname = "ads"\nkey = "{ADS}"\nrate_rps = 1e6\n')

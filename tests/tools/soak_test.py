@@ -26,8 +26,10 @@ import sys
 import threading
 import time
 
-import cluster
-from cluster import Cluster, Fixture, resident_mb
+import processes
+from cluster import Cluster
+from fixtures import Fixture
+from processes import PATIENCE, cut_connections, resident_mb
 
 SLO_S, TIMEOUT_S, NODE_TIMEOUT_S = 4, 1, 1.5
 MACHINE_S = 30  # what a busy machine may add before we call it a hang
@@ -162,7 +164,7 @@ class Soak:
             self.down[node][-1][1] = self.now()
 
     def wait_door(self, node):
-        end = time.monotonic() + cluster.PATIENCE
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 with contextlib.closing(self.connect(node)) as connection:
@@ -181,7 +183,7 @@ class Soak:
     def cut(self, node, pid):
         """Breaks the TCP connections between this node and the others, where the kernel can; else freezes shortly."""
         others = {self.up.pid_of(n) for n in NODES} - {pid, self.up.child.pid}
-        if not cluster.cut_connections(pid, others):
+        if not cut_connections(pid, others):
             self.faults["cut"] -= 1
             self.faults["freeze"] += 1
             self.freeze(node, pid, 0.3)
@@ -295,13 +297,13 @@ class Soak:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", nargs="?", default=cluster.PROGRAM)
+    parser.add_argument("program", nargs="?", default=processes.PROGRAM)
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--pause", type=float, default=0.15, help="seconds between the requests of a client, on average")
     options = parser.parse_args()
-    cluster.PROGRAM = options.program
+    processes.PROGRAM = options.program
     sys.exit(Soak(options).run())
 
 

@@ -3,10 +3,11 @@
 import ipaddress
 import re
 import subprocess
-import unittest
 
 import cluster
-from cluster import PATIENCE, Cluster, ClusterTest, Fixture
+from cluster import Cluster, ClusterTest
+from fixtures import Fixture
+from processes import PATIENCE
 
 LOOPBACK = {"127.0.0.1", "::1"}
 

@@ -15,7 +15,9 @@ from onnx import TensorProto, helper
 from tritonclient.utils import InferenceServerException
 
 import cluster
-from cluster import Cluster, Fixture
+from cluster import Cluster
+from fixtures import Fixture, relative_l2
+from processes import PATIENCE
 
 
 def write_sums(path):
@@ -42,8 +44,8 @@ class TritonClient(unittest.TestCase):
             file.write(f'[[model]]\nname = "sums"\nsource = "{model}"\nslo_ms = 10000\nmax_batch = 16\n')
         cls.cluster.start()
         cls.address = f"127.0.0.1:{cls.cluster.http_port}"
-        cls.client = triton.InferenceServerClient(cls.address, concurrency=4, network_timeout=cluster.PATIENCE,
-                                                  connection_timeout=cluster.PATIENCE)
+        cls.client = triton.InferenceServerClient(cls.address, concurrency=4, network_timeout=PATIENCE,
+                                                  connection_timeout=PATIENCE)
         cls.addClassCleanup(cls.client.close)
         cls.mlp, cls.encoder = Fixture("mlp"), Fixture("encoder")
 
@@ -56,7 +58,7 @@ class TritonClient(unittest.TestCase):
 
     def assert_close(self, got, expected):
         self.assertEqual(got.shape, expected.shape)
-        self.assertLessEqual(cluster.relative_l2(got.ravel().tolist(), expected.ravel().tolist()), 1e-4)
+        self.assertLessEqual(relative_l2(got.ravel().tolist(), expected.ravel().tolist()), 1e-4)
 
     def sums(self, binary=True, rows=3):
         a = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
@@ -259,7 +261,7 @@ class TritonClient(unittest.TestCase):
         body, head = triton.InferenceServerClient.generate_request_body(inputs)
 
         def post(path, data, headers):
-            connection = http.client.HTTPConnection(self.address, timeout=cluster.PATIENCE)
+            connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
             connection.request("POST", path, data, headers)
             response = connection.getresponse()
             data = response.read()
@@ -290,8 +292,8 @@ class Repository(unittest.TestCase):
                 file.write(f'[models]\ndirectory = "models"\n[admin]\nkey = "{admin}"\n'
                            f'[[tenant]]\nname = "t"\nkey = "{tenant}"\n')
             c.start()
-            client = triton.InferenceServerClient(f"127.0.0.1:{c.http_port}", network_timeout=cluster.PATIENCE,
-                                                  connection_timeout=cluster.PATIENCE)
+            client = triton.InferenceServerClient(f"127.0.0.1:{c.http_port}", network_timeout=PATIENCE,
+                                                  connection_timeout=PATIENCE)
             self.addCleanup(client.close)
 
             def by(key):
@@ -314,7 +316,7 @@ class Repository(unittest.TestCase):
             tensor = triton.InferInput("input", values.shape, "FP32")
             tensor.set_data_from_numpy(values)
             got = client.infer("mlp", [tensor], headers=by(tenant)).as_numpy("output").ravel().tolist()
-            self.assertLessEqual(cluster.relative_l2(got, list(fixture.output)), 1e-4)
+            self.assertLessEqual(relative_l2(got, list(fixture.output)), 1e-4)
             client.load_model("sums", headers=by(admin), config='{"source": "sums.onnx", "slo_ms": 10000, "max_batch": 8}')
             self.assertEqual(states(), dict.fromkeys(("mlp", "encoder", "sums"), "READY"))
             self.assertEqual(client.get_model_config("sums", headers=by(tenant))["max_batch_size"], 8)
@@ -339,7 +341,7 @@ class AsyncioClient(unittest.IsolatedAsyncioTestCase):
                     result = await client.infer("mlp", [tensor], request_compression_algorithm=coding,
                                                 response_compression_algorithm=coding)
                     got = result.as_numpy("output").ravel().tolist()
-                    self.assertLessEqual(cluster.relative_l2(got, expected.tolist()), 1e-4)
+                    self.assertLessEqual(relative_l2(got, expected.tolist()), 1e-4)
 
 
 if __name__ == "__main__":

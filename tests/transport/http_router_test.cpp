@@ -78,7 +78,7 @@ TEST_CASE("error bodies are JSON whatever the message") {
         "{\"error\":\"a \\\"quote\\\"\\n\xEF\xBF\xBD\"}");
 }
 
-TEST_CASE("429 and 503 always say when to come again, in whole seconds; nothing else does") {
+TEST_CASE("429 and 503 always say when to come again, in whole seconds, and nothing else does") {
   const auto retry_after = [](const http_response& r) {
     return std::string(r.headers.find("Retry-After").value_or("-"));
   };

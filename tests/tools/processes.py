@@ -1,0 +1,173 @@
+"""Processes of the program under test, which TROUPE_PROGRAM names: started, watched, and gone in the end."""
+import collections
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+PROGRAM = os.environ.get("TROUPE_PROGRAM", str(Path(__file__).resolve().parents[2] / "build/dev/troupe"))
+PATIENCE = 120  # seconds for what should take less than one: the machine may be very busy
+
+
+def run(*arguments, **environment):
+    """(exit code, standard output, standard error) of a `troupe` command."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
+                          env={**os.environ, **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+_ports_given = set()
+
+
+def free_ports(n):
+    """Ports that nobody listens on now; a test that runs at the same time would have to be unlucky."""
+    sockets = []
+    while len(sockets) < n:
+        s = socket.socket()
+        s.bind(("127.0.0.1", 0))
+        if s.getsockname()[1] in _ports_given:
+            s.close()
+            continue
+        sockets.append(s)
+    ports = [s.getsockname()[1] for s in sockets]
+    _ports_given.update(ports)
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def resident_mb(pid):
+    """Memory of a process in use, in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def descendants(pid):
+    """The living processes that `pid` started, and theirs."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, task.read_text().split()):
+                found += [child] + descendants(child)
+    return found
+
+
+def cut_connections(pid, others):
+    """Resets established TCP connections between these processes; False if the kernel does not let us."""
+    try:
+        listed = subprocess.run(["ss", "-Htnp", "state", "established"], capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return False
+    ends = collections.defaultdict(set)  # (local, peer) -> pids
+    for line in listed.splitlines():
+        found = re.search(r"(\S+:\d+)\s+(\S+:\d+).*", line)
+        if found:
+            ends[found[1], found[2]] |= {int(p) for p in re.findall(r"pid=(\d+)", line)}
+    done = False
+    for (local, peer), pids in ends.items():
+        if pid in pids and ends.get((peer, local), set()) & others:
+            host, port = local.rsplit(":", 1)
+            peer_host, peer_port = peer.rsplit(":", 1)
+            killed = subprocess.run(["ss", "-HKtn", "src", host, "sport", f"= :{port}", "dst", peer_host, "dport",
+                                     f"= :{peer_port}"], capture_output=True, text=True)
+            done = done or (killed.returncode == 0 and bool(killed.stdout.strip()))
+    return done
+
+
+class Process:
+    """A `troupe` process whose lines are read as they come, and which does not outlive its test. `command` starts it
+    in another way."""
+
+    def __init__(self, *arguments, env=None, command=None):
+        self.arguments = arguments
+        self.child = subprocess.Popen([*(command or [PROGRAM]), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, env={**os.environ, **(env or {})})
+        self.lines = {"stdout": [], "stderr": []}
+        self.news = threading.Condition()
+        self.readers = [threading.Thread(target=self._read, args=(name, stream), daemon=True)
+                        for name, stream in (("stdout", self.child.stdout), ("stderr", self.child.stderr))]
+        for reader in self.readers:
+            reader.start()
+
+    def _read(self, name, stream):
+        for line in stream:
+            with self.news:
+                self.lines[name].append(line.rstrip("\n"))
+                self.news.notify_all()
+        with self.news:
+            self.news.notify_all()
+
+    def output(self):
+        return "\n".join(self.lines["stdout"] + self.lines["stderr"])
+
+    def wait_error(self, text):
+        """Until a line of standard error contains the text."""
+        end = time.monotonic() + PATIENCE
+        while not any(text in line for line in self.lines["stderr"]):
+            if time.monotonic() > end:
+                raise AssertionError(f"troupe {' '.join(self.arguments)}: never said '{text}':\n{self.output()}")
+            time.sleep(0.02)
+
+    def wait_node(self, node):
+        """The process of a node, once there is one besides this."""
+        end = time.monotonic() + PATIENCE
+        while (pid := self.pid_of(node)) == self.child.pid:
+            assert time.monotonic() < end, f"node {node} has no process"
+            time.sleep(0.02)
+        return pid
+
+    def wait_line(self, pattern):
+        """The first line of standard output that matches."""
+        end = time.monotonic() + PATIENCE
+        with self.news:
+            while True:
+                for line in self.lines["stdout"]:
+                    if re.search(pattern, line):
+                        return line
+                over = self.child.poll() is not None and not any(r.is_alive() for r in self.readers)
+                if over or time.monotonic() > end:
+                    raise AssertionError(f"troupe {' '.join(self.arguments)}: no line '{pattern}'"
+                                         f"{', it has ended' if over else ''}:\n{self.output()}")
+                self.news.wait(0.1)
+
+    def pid_of(self, node):
+        """The process of a node: this one, or a child of it."""
+        for pid in descendants(self.child.pid):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if b"--node" in words and words[words.index(b"--node") + 1] == node.encode():
+                    return pid
+        return self.child.pid
+
+    def wait(self):
+        code = self.child.wait(PATIENCE)
+        for reader in self.readers:
+            reader.join(PATIENCE)
+        return code
+
+    def terminate(self):
+        """SIGTERM, and the exit code that comes of it."""
+        self.child.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self):
+        for pid in [self.child.pid, *descendants(self.child.pid)]:
+            for s in (signal.SIGCONT, signal.SIGKILL):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, s)
+        self.wait()
+        for stream in (self.child.stdout, self.child.stderr):
+            stream.close()
