@@ -57,7 +57,7 @@ struct no_memory final : memory_port {
 };
 
 struct no_client final : client_port {
-  void answer(request_id, const outcome&) override {}
+  void answer(request_id, const outcome&, std::vector<std::byte>) override {}
 };
 
 /// Its batch never ends.
