@@ -87,12 +87,14 @@ void build_pad(plan_builder& b) {
   shape dims;
   std::vector<std::vector<int64_t>> maps;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t after = pads[rank + i], most = mode == "reflect" ? x.dims[i] - 1 : largest;
+    const int64_t after = pads[rank + i];
+    const int64_t left = x.dims[i] + std::min<int64_t>(0, before[i]) + std::min<int64_t>(0, after);
+    const int64_t most = mode == "reflect" ? left - 1 : largest;  // what is cut off reflects nothing
     if (std::max(before[i], after) > std::max<int64_t>(most, 0) || std::min(before[i], after) < -x.dims[i]) {
       b.fail(fmt::format("cannot pad {} by {} in mode {}", to_string(x.dims), to_string(pads), mode));
     }
     dims.push_back(x.dims[i] + before[i] + after);
-    if (dims[i] < 0 || (x.dims[i] == 0 && mode != "constant")) b.fail("nothing would be left");
+    if (dims[i] < 0 || (left <= 0 && mode != "constant")) b.fail("nothing would be left");
     maps.push_back(mode == "constant" ? std::vector<int64_t>{}
                                       : shown(x.dims[i], dims[i], before[i], mode == "reflect"));
   }

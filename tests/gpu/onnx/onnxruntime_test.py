@@ -153,10 +153,11 @@ def main():
             if options.save:
                 open(options.save, "wb").write(m.proto().SerializeToString())
         case += 1
-        in_time = time.monotonic() < end or case - first < len(kinds)
-        if options.case is not None or not in_time or failures == 5:
+        missing = sorted(set(kinds) - set(compared)) if options.case is None else []
+        # one round in any case, and two more for what was not sound
+        least = len(kinds) * (3 if missing else 1)
+        if options.case is not None or failures == 5 or (time.monotonic() > end and case - first >= least):
             break
-    missing = sorted(set(kinds) - set(compared)) if options.case is None else []
     print(f"seed {options.seed}: {case - first} models, {sum(unsound.values())} not sound, {failures} failures")
     if missing:
         print("not compared: " + ", ".join(f"{name} at opset {opset}" for name, opset in missing))

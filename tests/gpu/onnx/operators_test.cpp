@@ -405,6 +405,10 @@ TEST_CASE("what the engine does not do is refused with the node, the operator an
   CHECK(error("Pad", {x, ints({2}, {0, 1})}) == "test: node 't' (Pad): [3, 4] has 2 pads, but needs 4");
   CHECK(error("Pad", {x, ints({4}, {0, 4, 0, 0})}, {{"mode", std::string{"reflect"}}}) ==
         "test: node 't' (Pad): cannot pad [3, 4] by [0, 4, 0, 0] in mode reflect");
+  CHECK(error("Pad", {x, ints({4}, {0, -2, 0, 2})}, {{"mode", std::string{"reflect"}}}) ==
+        "test: node 't' (Pad): cannot pad [3, 4] by [0, -2, 0, 2] in mode reflect");
+  CHECK(error("Pad", {x, ints({4}, {0, -4, 0, 2})}, {{"mode", std::string{"edge"}}}) ==
+        "test: node 't' (Pad): nothing would be left");
   CHECK(error("Slice", {x, ints({1}, {0}), ints({1}, {9}), ints({1}, {1}), ints({1}, {0})}) ==
         "test: node 't' (Slice): has a step of 0");
   CHECK(error("Slice", {x, ints({1}, {0}), ints({2}, {9, 9})}) ==

@@ -132,8 +132,11 @@ def pad(m):
     most = [d - 1 if mode == "reflect" else 3 for d in dims]
     least = [-((d - 1) // 2) for d in dims]
     side = lambda: [0, *(m.pick(low, high) for low, high in zip(least, most))]
-    pads = side() + side()
-    inputs = [m.input(dims, dtype), m.ints(pads)]
+    before, after = side(), side()
+    if mode == "reflect":  # no more than is left
+        most = [1, *dims] + np.minimum(before, 0) + np.minimum(after, 0) - 1
+        before, after = np.minimum(before, most), np.minimum(after, most)
+    inputs = [m.input(dims, dtype), m.ints([*before, *after])]
     if mode in ("constant", None) and m.maybe():
         inputs.append(m.constant(m.numbers([], dtype)))
     m.output(m.node("Pad", inputs, mode=mode))
