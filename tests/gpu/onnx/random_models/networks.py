@@ -1,6 +1,12 @@
 """Small graphs as networks have them."""
 import numpy as np
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
+
+
+def reshaped(m, x, dims):
+    """To [batch, *dims], times the number of dimensions that it had: no fusion may change it."""
+    rank = m.node("Cast", [m.node("Shape", [m.node("Shape", [x])])], to=TensorProto.FLOAT)
+    return m.node("Mul", [m.node("Reshape", [x, m.ints([-1, *dims])]), rank])
 
 
 def activation(m, x):
@@ -36,7 +42,7 @@ def network(m):
             dims = m.one_of([f, 1, 1], [f, 1, 1], [1, f, 1, 1], [], [1], [1, 1, 1], [1, 1, f, 1, 1])
             y = m.node(m.one_of("Mul", "Add"), [y, m.weights(dims)])
             if len(dims) > 4:
-                y = m.node("Reshape", [y, m.ints([-1, f, size, size])])
+                y = reshaped(m, y, [f, size, size])
         return y, f
 
     for _ in range(m.pick(3, 9)):
@@ -105,7 +111,7 @@ def transformer(m):
             bias = m.weights(dims)
             y = m.node("Add", [y, bias] if m.maybe() else [bias, y])
             if len(dims) > 3:
-                y = m.node("Reshape", [y, m.ints([-1, length, outer])])
+                y = reshaped(m, y, [length, outer])
         return y
 
     for _ in range(m.pick(2, 6)):
@@ -156,7 +162,7 @@ def transformer(m):
         pooled = m.node("ReduceMean", [names[-1]], axes=[1], keepdims=0)
         y = m.node("Gemm", [pooled, m.weights([width, 5]), m.weights([5])])
         if m.maybe():  # of two dimensions, but of three with such constants
-            y = m.node("Reshape", [gelu(m, y), m.ints([-1, 5])])
+            y = reshaped(m, gelu(m, y), [5])
         m.output(y)
 
 
