@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -27,7 +28,7 @@ constexpr size_t failure_messages = 8;
 struct target {
   std::string name, path;
   model_metadata metadata;
-  std::vector<std::string> bodies;  // taken in turn
+  std::vector<written_body> bodies;  // taken in turn
   size_t next_body = 0;
   duration slo = duration::max();
   load_counts counts;
@@ -83,11 +84,22 @@ void put(std::vector<std::byte>& out, T value) {
   std::memcpy(out.data() + at, &value, sizeof value);
 }
 
+/// Of a number that is 0 or of 0.001 to 1, positive or negative; the rest of its digits is cut off.
+uint16_t half_bits(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  if (x == 0) return 0;
+  return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 |
+                               (bits >> 13 & 0x3ff));
+}
+
 void put_random(std::vector<std::byte>& out, data_type type, random_stream& random) {
   const double uniform = std::round(random.uniform() * 2000 - 1000) / 1000;  // short as text
   const auto whole = random.below(int64_range);
   switch (type) {
     case data_type::boolean: return put(out, static_cast<uint8_t>(whole % 2));
+    case data_type::fp16: return put(out, half_bits(static_cast<float>(uniform)));
+    case data_type::bf16:
+      return put(out, static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(uniform)) >> 16));
     case data_type::fp32: return put(out, static_cast<float>(uniform));
     case data_type::fp64: return put(out, uniform);
     default:  // any integer: little-endian, so the low bytes come first
@@ -121,7 +133,7 @@ std::vector<std::byte> file_input(const std::vector<char>& file, const model_sig
   return bytes;
 }
 
-std::vector<std::string> make_bodies(const load_options& o, const target& t, uint64_t index) {
+std::vector<written_body> make_bodies(const load_options& o, const target& t, uint64_t index) {
   const auto& s = t.metadata.signature;
   std::vector<char> file;
   if (!o.input.empty()) {
@@ -133,7 +145,7 @@ std::vector<std::string> make_bodies(const load_options& o, const target& t, uin
                                    o.input, file.size(), t.name, row));
   }
   random_stream random(o.seed, "inputs", index);
-  std::vector<std::string> bodies;
+  std::vector<written_body> bodies;
   for (size_t i = 0; i < distinct_inputs; ++i) {
     const auto input =
         file.empty() ? random_input(s, o.rows, random) : file_input(file, s, o.rows, i * o.rows);
@@ -200,12 +212,14 @@ void count(target& t, const http_outcome& outcome, duration latency) {
 }
 
 http_request next_request(target& t) {
-  auto& body = t.bodies[t.next_body++ % t.bodies.size()];
-  return {.method = "POST",
-          .path = t.path,
-          .query = {},
-          .headers = {{"Content-Type", "application/json"}},
-          .body = body};
+  const auto& [body, json_bytes] = t.bodies[t.next_body++ % t.bodies.size()];
+  http_request request{.method = "POST",
+                       .path = t.path,
+                       .query = {},
+                       .headers = {{"Content-Type", "application/json"}},
+                       .body = body};
+  if (json_bytes) request.headers.add("Inference-Header-Content-Length", std::to_string(*json_bytes));
+  return request;
 }
 
 }  // namespace

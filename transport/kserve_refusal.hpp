@@ -35,8 +35,12 @@ inline std::string shortened(std::string_view text) {
 }
 
 /// `fix`: how to do without.
+inline bool has_json_form(const tensor_spec& t) {
+  return t.type != data_type::fp16 && t.type != data_type::bf16;
+}
+
 inline void check_json_form(std::string_view what, const tensor_spec& t, std::string_view fix) {
-  if (t.type == data_type::fp16 || t.type == data_type::bf16)
+  if (!has_json_form(t))
     refuse("{} {} is {}, which has no JSON form; {}", what, json_quote(t.name), to_string(t.type), fix);
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -60,14 +61,14 @@ bool complete(const std::vector<std::span<const std::byte>>& parts, size_t bytes
 
 }  // namespace
 
-http_result<infer_response> format_infer(const model_identity& model, const infer_request& request,
-                                         const model_signature& signature, std::span<const std::byte> outputs,
-                                         uint32_t batch_rows) {
+http_result<written_body> format_infer(const model_identity& model, const infer_request& request,
+                                       const model_signature& signature, std::span<const std::byte> outputs,
+                                       uint32_t batch_rows) {
   const auto values = shared_out(outputs, signature.outputs, request.rows);
   if (!complete(values, outputs.size(), signature.outputs, request.rows))
     return http_error{500, "the outputs of the model have the wrong size"};
   try {
-    infer_response response;
+    written_body response;
     auto& out = response.body;
     std::string behind;
     out.reserve(256 + outputs.size() * 3);
@@ -104,23 +105,33 @@ http_result<infer_response> format_infer(const model_identity& model, const infe
   }
 }
 
-http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
-                                              std::span<const std::byte> inputs,
-                                              std::optional<double> slo_ms) {
+http_result<written_body> format_infer_request(const model_signature& signature, uint32_t rows,
+                                               std::span<const std::byte> inputs,
+                                               std::optional<double> slo_ms) {
   const auto values = shared_out(inputs, signature.inputs, rows);
   if (!complete(values, inputs.size(), signature.inputs, rows))
     return http_error{400, "the inputs have the wrong size"};
   try {
-    std::string out = "{";
-    if (slo_ms) fmt::format_to(std::back_inserter(out), R"("parameters":{{"slo_ms":{}}},)", *slo_ms);
+    written_body request;
+    auto& out = request.body;
+    std::string parameters, behind;
+    if (slo_ms) parameters = fmt::format(R"("slo_ms":{})", *slo_ms);
+    if (!std::ranges::all_of(signature.outputs, has_json_form))
+      parameters += std::string(parameters.empty() ? "" : ",") + R"("binary_data_output":true)";
+    out = "{";
+    if (!parameters.empty()) out += R"("parameters":{)" + parameters + "},";
     out += "\"inputs\":[";
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
       if (i > 0) out += ',';
-      check_json_form("input", signature.inputs[i], "send it as binary data");
-      append_tensor(out, signature.inputs[i], rows, values[i]);
+      if (has_json_form(signature.inputs[i]))
+        append_tensor(out, signature.inputs[i], rows, values[i]);
+      else
+        append_binary(out, behind, signature.inputs[i], rows, values[i]);
     }
     out += "]}";
-    return out;
+    if (!std::ranges::all_of(signature.inputs, has_json_form)) request.json_bytes = out.size();
+    out += behind;
+    return request;
   } catch (http_error& e) {
     return std::move(e);
   }

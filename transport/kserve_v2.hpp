@@ -71,7 +71,8 @@ struct model_identity {
   std::string version = "1";
 };
 
-struct infer_response {
+/// A body as it is written.
+struct written_body {
   std::string body;
   std::optional<size_t> json_bytes;  ///< if binary data follow: for Inference-Header-Content-Length
 };
@@ -80,14 +81,15 @@ struct infer_response {
 /// with all its rows. JSON floats are written in the fewest digits that read back as the same value. NaN and
 /// infinities have no JSON form: a model that gives one gets a 500. `batch_rows`, if not 0, is told as
 /// parameters.batch_rows: how many rows were executed together.
-http_result<infer_response> format_infer(const model_identity& model, const infer_request& request,
-                                         const model_signature& signature, std::span<const std::byte> outputs,
-                                         uint32_t batch_rows);
+http_result<written_body> format_infer(const model_identity& model, const infer_request& request,
+                                       const model_signature& signature, std::span<const std::byte> outputs,
+                                       uint32_t batch_rows);
 
-/// A request as a client writes it, in JSON and for all outputs; `inputs` as write_inputs would make them.
-http_result<std::string> format_infer_request(const model_signature& signature, uint32_t rows,
-                                              std::span<const std::byte> inputs,
-                                              std::optional<double> slo_ms = {});
+/// A request as a client writes it, for all outputs; `inputs` as write_inputs would make them. In JSON, but
+/// what has no JSON form goes, and is asked for, as binary data.
+http_result<written_body> format_infer_request(const model_signature& signature, uint32_t rows,
+                                               std::span<const std::byte> inputs,
+                                               std::optional<double> slo_ms = {});
 
 /// What GET /v2/models/{model} tells besides names and shapes (as "parameters").
 struct model_limits {

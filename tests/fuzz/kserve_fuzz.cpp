@@ -37,7 +37,7 @@ bool may_overflow(std::string_view body) {
 }  // namespace
 
 /// The response as a request for the same model: its outputs as inputs, binary as binary.
-infer_body as_request(const infer_response& response, std::string& memory) {
+infer_body as_request(const written_body& response, std::string& memory) {
   memory = response.body;
   const auto json = memory.substr(0, response.json_bytes.value_or(memory.size()));
   const auto at = json.rfind(",\"outputs\":[");

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +23,17 @@ namespace {
 const model_signature token_model{.inputs = {{"ids", data_type::int64, {4}}, {"scale", data_type::fp32, {}}},
                                   .outputs = {{"y", data_type::fp32, {1}}}};
 
-/// Serves two models: "good" answers batches of 3, "busy" drops every second request.
+const model_signature half_model{.inputs = {{"x", data_type::fp16, {2}}, {"b", data_type::bf16, {}}},
+                                 .outputs = {{"y", data_type::fp16, {1}}}};
+
+float value_of_half(uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const auto size = std::ldexp(1024.0F + static_cast<float>(bits & 0x3ff), exponent - 25);
+  return bits == 0 ? 0 : (bits & 0x8000) != 0 ? -size : size;
+}
+
+/// Serves two models: "good" answers batches of 3, "busy" drops every second request; and one that it does
+/// not list, "half".
 class cluster {
  public:
   cluster() : server_({}, router_) {
@@ -30,8 +42,9 @@ class cluster {
     });
     router_.add("GET", "/v2/models/{model}", [](http_request, const path_parameters& p, http_reply reply) {
       if (p["model"] == "absent") return reply.send(http_error_response(404, "no such model"));
-      reply.send({.headers = {},
-                  .body = format_model_metadata({p["model"]}, "test", token_model, {.slo_ms = 60'000})});
+      reply.send(
+          {.headers = {},
+           .body = format_model_metadata({p["model"]}, "test", signature(p["model"]), {.slo_ms = 60'000})});
     });
     router_.add("POST", "/v2/models/{model}/infer",
                 [this](http_request r, const path_parameters& p, http_reply reply) {
@@ -45,18 +58,24 @@ class cluster {
   std::atomic<int> invalid{0};
 
  private:
+  static const model_signature& signature(std::string_view model) {
+    return model == "half" ? half_model : token_model;
+  }
   void infer(http_request r, const std::string& model, http_reply reply) {
     {
       std::lock_guard lock(mutex);
       bodies.insert(r.body);
     }
-    const auto request = parse_infer({r.body, {}}, token_model, 8);
+    const auto& s = signature(model);
+    const auto body = split_infer_body(r.body, r.headers.find("Inference-Header-Content-Length"));
+    const auto request = parse_infer(body ? *body : infer_body{}, s, 8);
     if (!request) {
       ++invalid;
       return reply.send(http_error_response(request.error().status, request.error().message));
     }
     std::vector<std::byte> input(request->input_bytes);
-    if (write_inputs(*request, token_model, input)) ++invalid;
+    if (write_inputs(*request, s, input)) ++invalid;
+    if (model == "half") return answer_half(*request, input, std::move(reply));
     for (size_t i = 0; i < request->rows * 4; ++i) {
       int64_t id;
       std::memcpy(&id, input.data() + i * 8, 8);
@@ -67,6 +86,20 @@ class cluster {
           {.status = 503, .headers = {{"Retry-After", "1"}}, .body = R"({"error":"x","reason":"late"})"});
     const std::vector<std::byte> output(request->rows * 4);
     reply.send({.headers = {}, .body = format_infer({model}, *request, token_model, output, 3)->body});
+  }
+
+  void answer_half(const infer_request& request, const std::vector<std::byte>& input, http_reply reply) {
+    for (size_t i = 0; i < request.rows * 3; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, input.data() + i * 2, 2);
+      const auto x = i < request.rows * 2 ? value_of_half(bits) : std::bit_cast<float>(uint32_t{bits} << 16);
+      if (!(std::abs(x) <= 1) || (x != 0 && std::abs(x) < 0.0009F)) ++invalid;
+    }
+    const std::vector<std::byte> output(request.rows * 2);
+    auto written = format_infer({"half"}, request, half_model, output, 3);
+    if (!written || !written->json_bytes) return reply.send(http_error_response(500, "no binary answer"));
+    reply.send({.headers = {{"Inference-Header-Content-Length", std::to_string(*written->json_bytes)}},
+                .body = std::move(written->body)});
   }
 
   std::atomic<int> busy_{0};
@@ -116,6 +149,20 @@ TEST_CASE("the same seed sends the same inputs") {
   const auto second = measure_load(o);
   CHECK(first.models[0].counts.sent == second.models[0].counts.sent);
   CHECK(a.bodies == b.bodies);
+}
+
+TEST_CASE("what has no JSON form is sent and asked for as binary data") {
+  cluster c;
+  auto o = options(c);
+  o.models = {"half"};
+  o.rows = 3;
+  const auto report = measure_load(o);
+  const auto& half = report.models.at(0).counts;
+  CHECK(half.sent > 40);
+  CHECK(half.finished == half.sent);
+  CHECK(half.batch_rows == 3 * half.finished);
+  CHECK(c.invalid == 0);
+  CHECK(c.bodies.size() > 1);
 }
 
 TEST_CASE("inputs from a file are sent row by row") {

@@ -63,6 +63,33 @@ std::string x_head(std::string_view type, std::string_view shape, size_t size) {
       .dump();
 }
 
+TEST_CASE("a client's request has what has no JSON form behind the JSON, and asks for it so") {
+  const model_signature s{.inputs = {{"a", data_type::fp16, {2}}, {"n", data_type::int32, {}}},
+                          .outputs = {{"y", data_type::bf16, {1}}, {"z", data_type::fp32, {1}}}};
+  const auto inputs = bytes_of<uint16_t>({0x3c00, 0xbc00, 0x7e00, 0x0001}) + bytes_of<int32_t>({5, -6});
+  const auto written = format_infer_request(s, 2, std::as_bytes(std::span(inputs)), 7.5);
+  REQUIRE(written);
+  REQUIRE(written->json_bytes);
+  const auto body = split_infer_body(written->body, std::to_string(*written->json_bytes));
+  REQUIRE(body);
+  CHECK(
+      body->json ==
+      R"({"parameters":{"slo_ms":7.5,"binary_data_output":true},"inputs":[{"name":"a","datatype":"FP16","shape":[2,2],)"
+      R"("parameters":{"binary_data_size":8}},{"name":"n","datatype":"INT32","shape":[2],"data":[5,-6]}]})");
+  const auto o = take(body->json, body->binary, s);
+  CHECK(o.error.empty());
+  CHECK(o.bytes == inputs);
+  CHECK(o.request.outputs == std::vector<infer_request::wanted>{{0, true}, {1, true}});
+
+  const auto only_output = format_infer_request({.inputs = {s.inputs[1]}, .outputs = s.outputs}, 1,
+                                                std::as_bytes(std::span(inputs)).last(4));
+  REQUIRE(only_output);
+  CHECK_FALSE(only_output->json_bytes);
+  CHECK(
+      only_output->body ==
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"n","datatype":"INT32","shape":[1],"data":[-6]}]})");
+}
+
 TEST_CASE("a body is split where the header says that its JSON ends") {
   CHECK(split_infer_body("{}abc", "2")->json == "{}");
   CHECK(split_infer_body("{}abc", "2")->binary == "abc");

@@ -377,9 +377,10 @@ TEST_CASE("a client reads the metadata and writes requests that fit it") {
   const std::vector<float> x{1, 2, 3, 4, 5, 6};
   const auto body = format_infer_request(fp32_by_3, 2, std::as_bytes(std::span(x)), 7.5);
   CHECK(
-      *body ==
+      body->body ==
       R"({"parameters":{"slo_ms":7.5},"inputs":[{"name":"x","datatype":"FP32","shape":[2,3],"data":[1,2,3,4,5,6]}]})");
-  const auto o = take(*body);
+  CHECK_FALSE(body->json_bytes);
+  const auto o = take(body->body);
   CHECK(o.request.patience == 7500us);
   CHECK(values<float>(o) == x);
 }
