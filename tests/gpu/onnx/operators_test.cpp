@@ -335,50 +335,15 @@ TEST_CASE("Shape gives the dimensions, or those from start to end") {
   CHECK(fold("Shape", {x}, {{"start", int64_t{2}}, {"end", int64_t{1}}}).dims == shape{0});
 }
 
-TEST_CASE("Cast converts, saturating integers, and NaN becomes 0") {
-  const auto to = [](int64_t type) { return attributes{{"to", type}}; };
-  const auto x = floats({5}, {1.9F, -1.9F, 1e30F, -1e30F, std::nanf("")});
-  CHECK(int_values(fold("Cast", {x}, to(7))) == std::vector<int64_t>{1, -1,
-                                                                     std::numeric_limits<int64_t>::max(),
-                                                                     std::numeric_limits<int64_t>::min(), 0});
-  CHECK(values(fold("Cast", {ints({3}, {1, -2, 3})}, to(1))) == std::vector<float>{1, -2, 3});
-  const auto flags = fold("Cast", {ints({3}, {0, -2, 3})}, to(9));
-  CHECK(flags.type == data_type::boolean);
-  CHECK(int_values(fold("Cast", {flags}, to(7))) == std::vector<int64_t>{0, 1, 1});
-  CHECK(values(run("Cast", {ints({2, 1}, {5, 6})}, to(1))) == std::vector<float>{5, 6});
-  CHECK_THROWS_AS(fold("Cast", {x}, to(8)), model_error);
-}
-
-TEST_CASE("Cast takes every type to every other, and small numbers come back as they were") {
-  const std::vector<int64_t> numbers{2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16, 1};  // of all types but STRING
-  for (const int64_t first : numbers) {
-    for (const int64_t second : numbers) {
-      CAPTURE(first);
-      CAPTURE(second);
-      auto t = ints({4}, {0, 1, 1, 0});
-      for (const int64_t type : {first, second, int64_t{7}}) t = fold("Cast", {t}, {{"to", type}});
-      CHECK(int_values(t) == std::vector<int64_t>{0, 1, 1, 0});
-    }
-  }
-}
-
-TEST_CASE("what Cast makes of numbers that an integer type does not hold") {
-  const auto through = [](const tensor& x, std::initializer_list<int64_t> types) {
-    auto t = x;
-    for (const int64_t type : types) t = fold("Cast", {t}, {{"to", type}});
-    return int_values(t);
-  };
-  const auto x = floats({4}, {300.7F, -300.7F, 70000, -70000});
-  const std::initializer_list<int64_t> by_uint8{2, 7}, by_int8{3, 7}, by_uint16{4, 7}, by_int16{5, 7};
-  CHECK(through(x, by_uint8) == std::vector<int64_t>{255, 0, 255, 0});
-  CHECK(through(x, by_int8) == std::vector<int64_t>{127, -128, 127, -128});
-  CHECK(through(x, by_uint16) == std::vector<int64_t>{300, 0, 65535, 0});
-  CHECK(through(x, by_int16) == std::vector<int64_t>{300, -300, 32767, -32768});
-  CHECK(through(ints({3}, {300, -1, 65537}), by_uint8) == std::vector<int64_t>{44, 255, 1});  // lowest bits
-  CHECK(through(x, {10, 5, 7}) == std::vector<int64_t>{300, -300, 32767, -32768});  // FP16: infinities
-  const auto any =
-      make_tensor(data_type::boolean, {3}, std::array{std::byte{0}, std::byte{1}, std::byte{60}});
-  CHECK(through(any, {7}) == std::vector<int64_t>{0, 1, 1});  // as a client may send it
+TEST_CASE("Where picks elements of any type, BOOL included") {
+  const auto flags = [](std::array<std::byte, 4> v) { return make_tensor(data_type::boolean, {4}, v); };
+  const std::byte no{0}, yes{1};
+  const auto which = flags({yes, no, no, yes});
+  CHECK(int_values(fold("Where", {which, ints({4}, {1, 2, 3, 4}), ints({}, {-1})})) ==
+        std::vector<int64_t>{1, -1, -1, 4});
+  const auto picked = fold("Where", {which, flags({yes, yes, no, no}), flags({no, yes, no, yes})});
+  CHECK(picked.type == data_type::boolean);
+  CHECK(std::ranges::equal(picked.as<std::byte>(), std::array{yes, yes, no, no}));
 }
 
 TEST_CASE("what the engine does not do is refused with the node, the operator and what to do") {
