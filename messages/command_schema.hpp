@@ -9,10 +9,8 @@
 
 namespace troupe {
 
-/// The protocol of a kind of actor:
-/// {"command": {"about", "fields": [field...], "reply": [field...]}}, a field being {"name", "type", "unit"?,
-/// "values"?, "fields"?, "of"?}. Empty for kinds that take no commands, and for extensions: their plug-ins
-/// know.
+/// The protocol of a kind of actor as `schema_of` tells it (protocol_schema.hpp). Empty for kinds that take
+/// no commands, and for extensions: their plug-ins know.
 nlohmann::ordered_json command_schema(role kind);
 
 /// Nothing if an actor of this kind takes such a command, else what is wrong with it: the path of a field

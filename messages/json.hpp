@@ -1,5 +1,6 @@
 // Any message ↔ JSON, generic over its fields: for commands, logs and tests. Keys are the field names; ids
-// are numbers, times and durations nanoseconds, enums their names, bytes hexadecimal text.
+// are numbers, times and durations nanoseconds, enums their names, bytes hexadecimal text. All of it in
+// headers, as obey.hpp and what that includes: plug-ins use it.
 #pragma once
 #include <charconv>
 #include <limits>
@@ -24,8 +25,27 @@ T from_json(const nlohmann::json& j, const std::string& at = T::type_name);
 
 namespace detail {
 
-std::string hex(const std::vector<uint8_t>& data);
-std::vector<uint8_t> unhex(const std::string& text, const std::string& at);
+inline std::string hex(const std::vector<uint8_t>& data) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * data.size());
+  for (auto b : data) {
+    out += digits[b >> 4];
+    out += digits[b & 15];
+  }
+  return out;
+}
+
+inline std::vector<uint8_t> unhex(const std::string& text, const std::string& at) {
+  std::vector<uint8_t> out(text.size() / 2);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const char* p = text.data() + 2 * i;
+    if (const auto r = std::from_chars(p, p + 2, out[i], 16); r.ptr != p + 2)
+      throw json_error(at + ": not hexadecimal");
+  }
+  if (text.size() % 2 != 0) throw json_error(at + ": an odd number of hexadecimal digits");
+  return out;
+}
 
 template <class T>
 inline constexpr bool is_std_vector = false;

@@ -9,6 +9,7 @@
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "messages/membership.hpp"
+#include "messages/parse_json.hpp"
 
 namespace troupe {
 
@@ -18,7 +19,12 @@ struct command_refused : std::runtime_error {
 };
 
 /// `c.argument`: the fields as a JSON object; empty: none. Throws json_error.
-nlohmann::json fields_of(const command& c);
+inline nlohmann::json fields_of(const command& c) {
+  if (c.argument.empty()) return nlohmann::json::object();
+  auto fields = parse_json(c.argument);
+  if (fields.is_discarded()) throw json_error(c.verb + ": its fields are not JSON, or nested too deeply");
+  return fields;
+}
 
 /// A `token` that is not given is 0: it is the reply's business. Throws json_error.
 template <class C>
@@ -46,6 +52,20 @@ void check_command(type_list<Es...> protocol, const command& c) {
     return true;
   };
   if (!(one(std::type_identity<Es>{}) || ...)) throw command_refused(unknown_command(protocol, c.verb));
+}
+
+/// Nothing if `c` is of this protocol, else what is wrong with it: the path of a field and what it must be,
+/// or which commands there are.
+template <class... Es>
+std::string problem_with(type_list<Es...> protocol, const command& c) {
+  try {
+    check_command(protocol, c);
+    return {};
+  } catch (const json_error& e) {
+    return e.what();
+  } catch (const command_refused& e) {
+    return e.what();
+  }
 }
 
 /// Does what `c` says, if it is of this protocol: `handle(message)` gives the reply that the protocol
