@@ -21,6 +21,7 @@ class shell_group;
 /// To a host: messages for its shells.
 struct delivery {
   parcel messages;
+  std::shared_ptr<const void> place = nullptr;  ///< what they take of the host's backlog, if that is bounded
 };
 
 struct group_report {

@@ -1,5 +1,7 @@
 #include "actors/post_office.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <caf/all.hpp>
 
@@ -17,12 +19,25 @@ delivery take_out(parcel& p) {
   return d;
 }
 
+/// Roughly what it takes while it waits.
+size_t bytes_of(const envelope& e) {
+  const auto held =
+      overloaded{[](const plugin_message& m) { return m.body.size(); },
+                 [](const command& c) { return c.argument.size(); },
+                 [](const command_reply& r) { return r.body.size(); }, [](const auto&) { return size_t{0}; }};
+  return sizeof e + std::visit(held, e.body);
+}
+
 }  // namespace
 
 void post_office::add_host(caf::actor host, std::span<const address> actors) {
   const auto position = static_cast<uint32_t>(hosts_.size());
   hosts_.push_back(std::move(host));
   turn_.resize(hosts_.size());
+  const bool guests = !actors.empty() && std::all_of(actors.begin(), actors.end(), [](const address& a) {
+    return a.kind == role::extension;
+  });
+  backlogs_.push_back(guests ? std::make_shared<backlog>(most_waiting) : nullptr);
   for (const auto& a : actors) {
     auto& row = host_by_name_[static_cast<size_t>(a.kind)];
     if (row.size() <= a.index) row.resize(a.index + 1, nobody);
@@ -41,6 +56,31 @@ uint32_t post_office::host_of(const address& to) const {
     return queue_hosts_[to.index % queue_hosts_.size()];
   const auto& row = host_by_name_[static_cast<size_t>(to.kind)];
   return to.index < row.size() ? row[to.index] : nobody;
+}
+
+/// Empties `messages`.
+void post_office::hand_over(size_t host, parcel& messages) {
+  const auto& waiting = backlogs_[host];
+  size_t bytes = 0;
+  if (waiting)
+    std::erase_if(messages, [&](const envelope& e) {
+      if (e.to.kind != role::extension) return false;
+      const auto cost = bytes_of(e);
+      if (waiting->add(cost)) {
+        bytes += cost;
+        return false;
+      }
+      if (dropped_.fetch_add(1, std::memory_order_relaxed) == 0)
+        spdlog::warn(
+            "event=extension_behind node={} actor={} reason=\"{} MiB wait for it; what comes beyond "
+            "that is dropped and counted\"",
+            self_.value, e.to.index, most_waiting >> 20);
+      return true;
+    });
+  if (messages.empty()) return;
+  auto d = take_out(messages);
+  if (waiting) d.place = hold(waiting, bytes);
+  caf::anon_send(hosts_[host], std::move(d));
 }
 
 void post_office::tell(const address& to, shell_message message) {
@@ -92,8 +132,7 @@ void post_office::carry(std::span<envelope> messages) {
         e.body);
   }
   for (size_t i = 0; i < hosts_.size(); ++i) {
-    if (parcels[i].empty()) continue;
-    caf::anon_send(hosts_[i], take_out(parcels[i]));
+    if (!parcels[i].empty()) hand_over(i, parcels[i]);
   }
 }
 
@@ -105,8 +144,7 @@ void post_office::deliver(std::vector<inbound>& messages) {
 
 void post_office::on_turn_end() {
   for (size_t i = 0; i < turn_.size(); ++i) {
-    if (turn_[i].empty()) continue;
-    caf::anon_send(hosts_[i], take_out(turn_[i]));
+    if (!turn_[i].empty()) hand_over(i, turn_[i]);
   }
 }
 

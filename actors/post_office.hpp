@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/backlog.hpp"
 #include "actors/caf_types.hpp"
 #include "actors/shell_group.hpp"
 #include "transport/data_lane.hpp"
@@ -16,6 +17,10 @@ namespace troupe {
 class post_office final : public carrier, public data_lane_events {
  public:
   explicit post_office(node_id self) : self_(self) {}
+
+  /// Bytes that may wait for a host of actors of plug-ins, which nothing else bounds. What other actors send
+  /// beyond that is dropped.
+  static constexpr size_t most_waiting = 64 << 20;
 
   // Wiring, before anything runs.
   void set_lane(data_lane& lane) { lane_ = &lane; }
@@ -43,6 +48,8 @@ class post_office final : public carrier, public data_lane_events {
   const node_protocol& node_actor() const { return node_; }
   const deployer_protocol& deployer_actor() const { return deployer_; }
   const std::vector<caf::actor>& hosts() const { return hosts_; }
+  /// Messages to actors of plug-ins that were dropped.
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   /// Requires queue hosts.
   const caf::actor& queue_host(model_id model) const {
     return hosts_[queue_hosts_[model.value % queue_hosts_.size()]];
@@ -59,16 +66,19 @@ class post_office final : public carrier, public data_lane_events {
  private:
   static constexpr uint32_t nobody = ~0u;
   uint32_t host_of(const address& to) const;
+  void hand_over(size_t host, parcel& messages);
 
   const node_id self_;
   data_lane* lane_ = nullptr;
   node_protocol node_;
   deployer_protocol deployer_;
   std::vector<caf::actor> hosts_;
+  std::vector<std::shared_ptr<backlog>> backlogs_;  ///< by host; null: what it is sent has a bound already
   std::vector<uint32_t> queue_hosts_;
   std::vector<std::vector<uint32_t>> host_by_name_{role_count};  ///< role → index → host
   std::vector<parcel> turn_;                                     ///< by host; the fabric's thread only
   std::atomic<bool> stopped_{false};
+  std::atomic<uint64_t> dropped_{0};
 };
 
 }  // namespace troupe

@@ -252,6 +252,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   std::unique_ptr<http_api> api;
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
+    out.push_back({"troupe_extension_messages_dropped_total",
+                   {},
+                   static_cast<double>(players.office().dropped()),
+                   metric::kind::counter});
     out.push_back(
         {"troupe_node_restarts_total", {}, static_cast<double>(options.restarts), metric::kind::counter});
     out.push_back({"troupe_exceptions_survived_total",

@@ -1,6 +1,7 @@
 #include "actors/post_office.hpp"
 
 #include <caf/all.hpp>
+#include <future>
 #include <thread>
 
 #include "tests/actors/actor_world.hpp"
@@ -34,4 +35,42 @@ TEST_CASE(
   caf::scoped_actor self{world.system()};
   self->wait_for(host);
   CHECK(log.heard == 1);
+}
+
+TEST_CASE(
+    "post_office: what waits for a slow actor of a plug-in has a bound, in which events of its node do not "
+    "count") {
+  constexpr address guest{node_id{0}, {1}, role::extension, 0};
+  constexpr size_t large = 1 << 20;
+  actor_world world;
+  machine_clock time;
+  post_office office(node_id{0});
+  probe::log log;
+  auto group = std::make_unique<shell_group>(office);
+  group->add<probe>(guest, log);
+  const auto host = spawn_threaded_host(world.system(), std::move(group), time, {}, {});
+  office.add_host(host, std::vector{guest});
+  const auto send = [&](size_t messages) {
+    for (size_t i = 0; i < messages; ++i) {
+      std::vector<envelope> one{{guest, guest, plugin_message{256, std::vector<uint8_t>(large)}}};
+      office.carry(one);
+    }
+  };
+  std::promise<void> go;
+  caf::anon_send(host, regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
+  send(100);
+  office.tell_all(node_up{});
+  const auto most = post_office::most_waiting / large;
+  CHECK(office.dropped() >= 100 - most);
+  CHECK(office.dropped() <= 102 - most);
+  const auto accepted = static_cast<int>(100 - office.dropped());
+  go.set_value();
+  CHECK(eventually([&] { return log.heard == accepted + 1; }));
+  const auto before = office.dropped();
+  send(10);
+  CHECK(eventually([&] { return log.heard == accepted + 11; }));
+  CHECK(office.dropped() == before);
+  caf::anon_send_exit(host, caf::exit_reason::kill);
+  caf::scoped_actor self{world.system()};
+  self->wait_for(host);
 }
