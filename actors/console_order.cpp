@@ -1,6 +1,6 @@
 #include "actors/console_order.hpp"
 
-#include "messages/command_schema.hpp"
+#include "actors/command_check.hpp"
 #include "messages/json_text.hpp"
 #include "messages/parse_json.hpp"
 
@@ -19,7 +19,7 @@ std::variant<console_order, std::string> read_order(const command& c, const clus
   const auto to = parse_actor_name(out.actor, cluster, models);
   if (const auto* problem = std::get_if<std::string>(&to)) return *problem;
   out.to = std::get<address>(to);
-  if (auto problem = problem_with(out.to.kind, out.what); !problem.empty()) return problem;
+  if (auto problem = problem_with(cluster, out.to, out.what); !problem.empty()) return problem;
   return out;
 }
 

@@ -19,7 +19,7 @@ install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trou
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
   PATTERN command_schema.hpp EXCLUDE)
 foreach(header actors/events.hpp actors/shell.hpp plugins/descriptor.hpp plugins/extension.hpp plugins/plugin.hpp
-    transport/fabric.hpp)
+    plugins/protocol.hpp transport/fabric.hpp)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder})
 endforeach()

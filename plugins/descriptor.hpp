@@ -12,7 +12,7 @@ namespace troupe {
 
 /// Of plugin.hpp and all that it includes, between releases too: counted up when a change there breaks
 /// plug-ins.
-inline constexpr uint32_t plugin_abi = 1;
+inline constexpr uint32_t plugin_abi = 2;
 
 #define TROUPE_TEXT_(x) #x
 #define TROUPE_TEXT(x) TROUPE_TEXT_(x)

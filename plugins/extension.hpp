@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "actors/shell.hpp"
 #include "messages/cluster.hpp"
@@ -19,10 +20,27 @@ struct extension_parts {
 };
 using extension_factory = std::function<std::unique_ptr<shell>(const extension_parts&)>;
 
-/// The kinds of actors that plug-ins brought, by "PLUG-IN/KIND".
-registry<extension_factory>& extensions();
+/// What a kind of actors can be asked; protocol.hpp makes it of a list of commands.
+struct extension_protocol {
+  std::string schema = "{}";                                   ///< as in messages/protocol_schema.hpp
+  std::function<std::string(const command&)> check = nullptr;  ///< what is wrong; null: it takes no commands
 
-/// The actor at this position of the cluster file; `self` is its address.
+  /// Nothing if `c` is one of them.
+  std::string problem_with(const command& c) const { return check ? check(c) : "takes no commands"; }
+};
+
+struct extension_kind {
+  extension_factory make;
+  extension_protocol takes;
+};
+/// The kinds of actors that plug-ins brought, by "PLUG-IN/KIND".
+registry<extension_kind>& extensions();
+
+/// That of the actor at this position of the cluster file; null if there is none.
+const extension_kind* kind_of_extension(const cluster_spec& cluster, uint32_t index);
+
+/// The actor at this position of the cluster file, behind its guard (extension_guard.hpp); `self` is its
+/// address.
 std::unique_ptr<shell> make_extension(const cluster_spec& cluster, const address& self, outbox& out);
 
 }  // namespace troupe

@@ -56,10 +56,10 @@ class candidate_plugin final : public plugin_host {
     info_.matchmakings.emplace_back(name);
     matchmakings_.push_back(std::move(make));
   }
-  void actor(std::string_view kind, extension_factory make) override {
+  void actor(std::string_view kind, extension_factory make, extension_protocol takes) override {
     must_be_free(kind, false, info_.actors, "kind of actor");
     info_.actors.emplace_back(kind);
-    actors_.push_back(std::move(make));
+    actors_.push_back({std::move(make), std::move(takes)});
   }
 
   loaded_plugin accept() {
@@ -91,7 +91,7 @@ class candidate_plugin final : public plugin_host {
   loaded_plugin info_;
   std::vector<batching_factory> batchings_;
   std::vector<matchmaking_factory> matchmakings_;
-  std::vector<extension_factory> actors_;
+  std::vector<extension_kind> actors_;
 };
 
 plugin_descriptor descriptor_of(const std::string& library) {

@@ -38,8 +38,9 @@ class plugin_host {
   /// For `matchmaking` of [policy].
   virtual void matchmaking(std::string_view name, matchmaking_factory make) = 0;
   /// For `kind` of an [[actor]] with `plugin` being this one. What it does depends on its messages and the
-  /// time that it is told, on nothing else: else simulations do not repeat.
-  virtual void actor(std::string_view kind, extension_factory make) = 0;
+  /// time that it is told, on nothing else: else simulations do not repeat. `takes`: what it can be asked
+  /// (protocol.hpp).
+  virtual void actor(std::string_view kind, extension_factory make, extension_protocol takes = {}) = 0;
 
  protected:
   ~plugin_host() = default;

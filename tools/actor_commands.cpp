@@ -53,7 +53,7 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
            : command(app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
                      "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
   sub->add_option("file", a->file,
-                  wait ? "Cluster file (with --schema: a kind of actor, or nothing)" : "Cluster file");
+                  wait ? "Cluster file (with --schema: a kind of actor, or nothing, too)" : "Cluster file");
   sub->add_option("actor", a->ask.actor, "KIND/INDEX@NODE, as `troupe actors` lists them");
   sub->add_option("type", a->ask.type, "The command, or all of it: '{\"TYPE\": {fields}}'");
   sub->add_option("fields", a->ask.fields, "Its fields, a JSON object");
@@ -64,12 +64,16 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
                     "Ask again until FIELD OP VALUE is true of the answer, for so many SECONDS (60) at most")
         ->expected(1, 2)
         ->type_name("CONDITION [SECONDS]");
-  if (wait) sub->add_flag("--schema", a->schema, "Print the commands that actors take");
+  if (wait)
+    sub->add_flag("--schema", a->schema, "Print the commands that actors take, or that this one does");
   sub->callback([a, &chosen] {
     if (!a->schema && (a->file.empty() || a->ask.actor.empty() || a->ask.type.empty()))
       throw CLI::RequiredError("file, actor and type: --help shows an example");
     chosen = [a] {
-      if (a->schema) return print_schema(a->file, a->ask.json);
+      if (a->schema && a->ask.actor.empty()) return print_schema(a->file, a->ask.json);
+      if (a->schema)
+        return with_cluster(
+            a->file, [&](const cluster_spec& c) { return print_schema(c, a->ask.actor, a->ask.json); });
       return with_cluster(a->file, [&](const cluster_spec& c) { return ask_actor(c, a->ask); });
     };
   });

@@ -6,8 +6,10 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <variant>
 
 #include "actors/actor_name.hpp"
+#include "actors/command_check.hpp"
 #include "messages/command_schema.hpp"
 #include "messages/near.hpp"
 #include "tools/console_client.hpp"
@@ -62,6 +64,34 @@ patience read_patience(const std::vector<std::string>& words) {
   return out;
 }
 
+/// A model that was deployed later is not in the file: its node knows it.
+std::variant<address, std::string> actor_called(const std::string& name, const cluster_spec& cluster) {
+  return parse_actor_name(name, cluster, [&](std::string_view model) -> std::optional<model_id> {
+    for (uint32_t i = 0; i < cluster.models.size(); ++i)
+      if (cluster.models[i].name == model) return model_id{i};
+    return model_id{};
+  });
+}
+
+/// `all`: by name or kind of actor.
+int print_commands(const ordered_json& all, bool as_json) {
+  if (as_json) {
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  for (const auto& [name, commands] : all.items()) {
+    fmt::print("{}\n", name);
+    for (const auto& [type, c] : commands.items()) {
+      fmt::print("  {}: {}\n", type, c["about"].get<std::string>());
+      print_fields(c["fields"], "    ");
+      if (c["reply"].empty()) continue;
+      fmt::print("    answers\n");
+      print_fields(c["reply"], "      ");
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int ask_actor(const cluster_spec& cluster, const ask_options& o) {
@@ -76,15 +106,10 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   }
   if (fields.is_discarded()) return bad_usage("the fields are not JSON: " + o.fields);
 
-  // A model that was deployed later is not in the file: its node knows it.
-  const auto to = parse_actor_name(o.actor, cluster, [&](std::string_view name) -> std::optional<model_id> {
-    for (uint32_t i = 0; i < cluster.models.size(); ++i)
-      if (cluster.models[i].name == name) return model_id{i};
-    return model_id{};
-  });
+  const auto to = actor_called(o.actor, cluster);
   if (const auto* problem = std::get_if<std::string>(&to)) return bad_usage(*problem);
-  const auto kind = std::get<address>(to).kind;
-  if (const auto problem = problem_with(kind, {0, type, fields.dump()}); !problem.empty())
+  const command asked{0, type, fields.dump()};
+  if (const auto problem = problem_with(cluster, std::get<address>(to), asked); !problem.empty())
     return bad_usage(problem);
 
   console_client consoles(cluster);
@@ -132,21 +157,15 @@ int print_schema(const std::string& kind, bool as_json) {
     if (kind.empty() || kind == kinds.back()) all[std::string(kinds.back())] = command_schema(r);
   }
   if (all.empty()) return bad_usage("there are no actors of the kind '" + kind + "'" + hint(kind, kinds));
-  if (as_json) {
-    fmt::print("{}\n", all.dump(2));
-    return 0;
-  }
-  for (const auto& [name, commands] : all.items()) {
-    fmt::print("{}\n", name);
-    for (const auto& [type, c] : commands.items()) {
-      fmt::print("  {}: {}\n", type, c["about"].get<std::string>());
-      print_fields(c["fields"], "    ");
-      if (c["reply"].empty()) continue;
-      fmt::print("    answers\n");
-      print_fields(c["reply"], "      ");
-    }
-  }
-  return 0;
+  return print_commands(all, as_json);
+}
+
+int print_schema(const cluster_spec& cluster, const std::string& actor, bool as_json) {
+  const auto to = actor_called(actor, cluster);
+  if (const auto* problem = std::get_if<std::string>(&to)) return bad_usage(*problem);
+  auto all = ordered_json::object();
+  all[actor] = command_schema(cluster, std::get<address>(to));
+  return print_commands(all, as_json);
 }
 
 }  // namespace troupe

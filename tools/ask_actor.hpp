@@ -25,5 +25,7 @@ int ask_actor(const cluster_spec& cluster, const ask_options& options);
 
 /// `troupe ask --schema`: the commands of a kind of actor, or of all, for people or as JSON. Returns 0 or 2.
 int print_schema(const std::string& kind, bool json);
+/// The same for one actor, which may be of a plug-in.
+int print_schema(const cluster_spec& cluster, const std::string& actor, bool json);
 
 }  // namespace troupe

@@ -5,17 +5,35 @@
 #include <string>
 
 #include "plugins/plugin.hpp"
+#include "plugins/protocol.hpp"
 #include "policies/eager.hpp"
 
 using namespace troupe;
 
 namespace {
 
+struct add {
+  static constexpr const char* about = "counts as so many messages";
+  uint32_t messages = 0;
+  TROUPE_MESSAGE(add, messages)
+};
+struct heard {
+  uint64_t messages = 0;
+  TROUPE_MESSAGE(heard, messages)
+};
+using listener_commands = type_list<exchange<add, heard>>;
+
 /// Says of itself how often it was told something.
 class listener final : public shell {
  public:
   explicit listener(const extension_parts& parts) : shell(parts.self, parts.out) {}
-  void on(envelope&, time_point) override { ++heard_; }
+  void on(envelope& e, time_point) override {
+    ++heard_;
+    if (const auto* r = std::get_if<reborn>(&e.body)) self_.life = r->life;
+  }
+  command_reply on_command(const command& c, time_point) override {
+    return obey(listener_commands{}, c, [&](const add& a) { return heard{heard_ += a.messages}; });
+  }
   void on_time(time_point) override {}
   time_point next_wakeup() const override { return never; }
   void report(std::vector<metric>& out) const override {
@@ -50,5 +68,7 @@ TROUPE_PLUGIN("example", "2.1", host) {
     static_cast<void>(s.integer("share"));  // it is a number: the mistake of a plug-in
     return std::unique_ptr<matchmaking_policy>();
   });
-  host.actor("listener", [](const extension_parts& parts) { return std::make_unique<listener>(parts); });
+  host.actor(
+      "listener", [](const extension_parts& parts) { return std::make_unique<listener>(parts); },
+      protocol_of(listener_commands{}));
 }

@@ -95,7 +95,9 @@ TEST_CASE("a good plug-in is loaded once and brings what it says") {
   CHECK(std::get<plugin_parameter::number>(p.parameters[1].kind).fallback == 0.25);
   CHECK(batchings().find("example") != nullptr);
   CHECK(matchmakings().find("example") != nullptr);
-  CHECK(extensions().find("example/listener") != nullptr);
+  const auto* listener = extensions().find("example/listener");
+  REQUIRE(listener != nullptr);
+  CHECK(listener->takes.schema.find(R"("name":"messages","type":"integer")") != std::string::npos);
   CHECK(&load_plugin(TROUPE_EXAMPLE_PLUGIN) == &p);
 
   const scratch_folder in;

@@ -1,0 +1,34 @@
+// Stands before an actor of a plug-in: lets through only what is meant for it.
+#pragma once
+#include <memory>
+
+#include "plugins/extension.hpp"
+
+namespace troupe {
+
+/// Does as the actor does that it holds, except: plug-in messages whose type is not one of its plug-in's are
+/// counted and dropped, and commands that are not of its protocol are refused.
+class extension_guard final : public shell {
+ public:
+  /// `takes` outlives it.
+  extension_guard(std::unique_ptr<shell> guarded, outbox& out, uint32_t first_type,
+                  const extension_protocol& takes);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override { return guarded_->next_wakeup(); }
+  void end(time_point now) override { guarded_->end(now); }
+  void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override { return guarded_->state(); }
+  size_t unfinished() const override { return guarded_->unfinished(); }
+  void busy_with(std::vector<node_id>& out) const override { guarded_->busy_with(out); }
+
+ private:
+  const std::unique_ptr<shell> guarded_;
+  const uint32_t first_type_;
+  const extension_protocol& takes_;
+  uint64_t foreign_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+// What an actor of a plug-in can be asked: a list of commands, as those of Troupe's own actors are
+// (messages/commands.hpp).
+//
+//   using tally_commands = type_list<exchange<get_savings, savings>>;
+//   host.actor("tally", make, protocol_of(tally_commands{}));
+//
+// The actor answers them in `on_command`, with `obey` (messages/obey.hpp). Needs nlohmann_json.
+#pragma once
+#include "messages/obey.hpp"
+#include "messages/protocol_schema.hpp"
+#include "plugins/extension.hpp"
+
+namespace troupe {
+
+template <class... Es>
+extension_protocol protocol_of(type_list<Es...> commands) {
+  return {schema_of(commands).dump(), [commands](const command& c) { return problem_with(commands, c); }};
+}
+
+}  // namespace troupe
