@@ -3,7 +3,9 @@
 
 #include "patient.hpp"
 #include "plugins/plugin.hpp"
+#include "plugins/protocol.hpp"
 #include "saver.hpp"
+#include "tally.hpp"
 #include "warmest.hpp"
 
 using namespace troupe;
@@ -17,4 +19,7 @@ TROUPE_PLUGIN("patience", "1.0", host) {
   host.integer("idle_slots", 1, 64, 2);
   host.integer("look_every_ms", 10, 60000, 200);
   host.actor("saver", [](const extension_parts& parts) { return std::make_unique<patience::saver>(parts); });
+  host.actor(
+      "tally", [](const extension_parts& parts) { return std::make_unique<patience::tally>(parts); },
+      protocol_of(patience::tally_commands{}));
 }

@@ -1,6 +1,7 @@
 #include "saver.hpp"
 
 #include "messages/json.hpp"
+#include "tally.hpp"
 
 namespace patience {
 
@@ -9,8 +10,14 @@ using namespace troupe;
 saver::saver(const extension_parts& parts)
     : shell(parts.self, parts.out),
       arbiter_(on_node(scheduler_of(parts.cluster), role::rank_arbiter)),
+      spared_type_(parts.first_type + slots_spared),
       idle_slots_(static_cast<size_t>(parts.settings.integer("idle_slots"))),
-      look_every_(std::chrono::milliseconds(parts.settings.integer("look_every_ms"))) {}
+      look_every_(std::chrono::milliseconds(parts.settings.integer("look_every_ms"))) {
+  const auto& actors = parts.cluster.actors;
+  for (uint32_t i = 0; i < actors.size(); ++i)
+    if (actors[i].plugin == actors[self_.index].plugin && actors[i].kind == "tally")
+      tallies_.push_back(on_node(actors[i].node, role::extension, i));
+}
 
 void saver::on(envelope& e, time_point) {
   dispatch(e.body, overloaded{[&](command_reply& r) {
@@ -39,6 +46,7 @@ void saver::on_state(const arbiter_state& state) {
   } else if (idle.empty() && !out_.empty()) {
     tell(put_slot_back::type_name, out_.back());
   }
+  for (const auto& t : tallies_) send(t, plugin_message{spared_type_, std::vector<uint8_t>(out_.size())});
 }
 
 /// Token 0: nobody waits for the answer.

@@ -8,9 +8,10 @@
 namespace patience {
 
 /// An actor that spares GPUs: asks the arbiter every `look_every_ms` how its slots are, takes one out of
-/// service while more than `idle_slots` are idle, and puts one back when none is. It sends the commands that
-/// `troupe ask` sends, knows neither threads nor a clock, and runs in simulations as it is. It belongs on the
-/// scheduler's node: what it took out, it knows as long as the arbiter, which is as long as the process.
+/// service while more than `idle_slots` are idle, and puts one back when none is; and tells every tally
+/// (tally.hpp) how many are out. It sends the commands that `troupe ask` sends, knows neither threads nor a
+/// clock, and runs in simulations as it is. It belongs on the scheduler's node: what it took out, it knows as
+/// long as the arbiter, which is as long as the process.
 class saver final : public troupe::shell {
  public:
   explicit saver(const troupe::extension_parts& parts);
@@ -26,6 +27,8 @@ class saver final : public troupe::shell {
   void tell(const char* command, troupe::slot_id slot);
 
   const troupe::address arbiter_;
+  const uint32_t spared_type_;
+  std::vector<troupe::address> tallies_;
   const size_t idle_slots_;
   const troupe::duration look_every_;
   troupe::time_point next_look_ = troupe::long_ago;

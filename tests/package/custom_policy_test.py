@@ -104,6 +104,7 @@ class CustomPolicy(unittest.TestCase):
             while states().count("out_of_service") < 2 and time.monotonic() < end:
                 time.sleep(0.1)
             self.assertEqual(states().count("out_of_service"), 2)
+            self.check_tally(file)
             load = subprocess.Popen([self.troupe, "load", f"http://127.0.0.1:{ports['8082']}", "--rate", "400",
                                      "--duration", "6"], stdout=subprocess.DEVNULL)
             while states().count("out_of_service") == 2 and load.poll() is None:
@@ -113,6 +114,19 @@ class CustomPolicy(unittest.TestCase):
             self.assertEqual(up.terminate(), 0, up.output())
         finally:
             up.kill()
+
+    def check_tally(self, file):
+        """What the saver on one node tells the tally on the other, and what that can be asked."""
+        ask = (self.troupe, "ask", file, "extension/1")
+        run(*ask, "get_savings", "--wait", "slots == 2", PATIENCE)
+        run(*ask, "get_savings", "--wait", "slot_time > 0", PATIENCE)
+        schema = json.loads(run(*ask, "--schema", "--json"))["extension/1"]
+        self.assertEqual([f["name"] for f in schema["get_savings"]["reply"]], ["slots", "slot_time"])
+        self.assertEqual(schema["get_savings"]["reply"][1]["unit"], "ns")
+        self.assertIn("get_savings: what was spared so far", run(*ask, "--schema"))
+        self.assertIn("get_savings.slot: unknown field", run(*ask, "get_savings", '{"slot": 1}', code=2))
+        self.assertIn("takes no 'get_saving'; it takes: get_savings", run(*ask, "get_saving", code=2))
+        self.assertIn("takes no commands", run(self.troupe, "ask", file, "extension/0", "get_state", code=2))
 
     def test_it_serves_requests(self):
         ports = dict(zip(("7721", "7722", "8082"), map(str, free_ports(3))))

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "messages/commands.hpp"
+#include "plugins/extension.hpp"
+
+namespace patience {
+
+/// How many slots the saver has out of service: a message of this plug-in's own, from it to every tally. Its
+/// type is `extension_parts::first_type` plus this; its body is one byte for every slot.
+inline constexpr uint32_t slots_spared = 0;
+
+// What a tally can be asked, as `troupe ask FILE extension/1 --schema` shows it.
+struct get_savings {
+  static constexpr const char* about = "what was spared so far";
+  TROUPE_MESSAGE(get_savings)
+};
+struct savings {
+  uint32_t slots = 0;            ///< out of service now
+  troupe::duration slot_time{};  ///< of all slots together, since the node began
+  TROUPE_MESSAGE(savings, slots, slot_time)
+};
+using tally_commands = troupe::type_list<troupe::exchange<get_savings, savings>>;
+
+/// An actor that keeps account of what the saver spares, on any node. The saver says again and again how it
+/// is, so a message that is lost costs nothing but a moment's precision.
+class tally final : public troupe::shell {
+ public:
+  explicit tally(const troupe::extension_parts& parts)
+      : shell(parts.self, parts.out), spared_type_(parts.first_type + slots_spared) {}
+
+  void on(troupe::envelope& e, troupe::time_point now) override;
+  void on_time(troupe::time_point) override {}
+  troupe::time_point next_wakeup() const override { return troupe::never; }
+  troupe::command_reply on_command(const troupe::command& c, troupe::time_point now) override;
+  void report(std::vector<troupe::metric>&) const override {}
+  std::string_view state() const override { return "counting"; }
+
+ private:
+  void count(troupe::time_point now);
+
+  const uint32_t spared_type_;
+  savings so_far_;
+  troupe::time_point counted_ = troupe::never;
+};
+
+}  // namespace patience
