@@ -5,6 +5,7 @@
 #include "config/sections.hpp"
 #include "config/security.hpp"
 #include "config/text_file.hpp"
+#include "messages/host_port.hpp"
 #include "policies/api_key.hpp"
 
 namespace troupe {
@@ -130,10 +131,10 @@ void check_listening(const std::vector<section*>& sections, const std::vector<no
         cluster.tenants.empty())
       s.refuse(
           s.has("http_listen") ? "http_listen" : address,
-          fmt::format("whoever reaches http://{}:{} could load models and read metrics at node '{}'; give "
+          fmt::format("whoever reaches http://{} could load models and read metrics at node '{}'; give "
                       "keys with [admin] and [[tenant]], set http_listen = \"127.0.0.1\", or set [security] "
                       "insecure = true if nobody else can reach that network",
-                      n.http_listen, n.http_port, n.name));
+                      host_port(n.http_listen, n.http_port), n.name));
   }
 }
 
@@ -172,9 +173,9 @@ std::vector<std::string> security_warnings(const cluster_spec& cluster, std::opt
           n.name));
     if (n.has(node_role::gateway) && !is_loopback(n.http_listen) && cluster.tenants.empty())
       out.push_back(
-          fmt::format("node '{}': whoever reaches http://{}:{} can use its models; give each user a key "
+          fmt::format("node '{}': whoever reaches http://{} can use its models; give each user a key "
                       "with [[tenant]]",
-                      n.name, n.http_listen, n.http_port));
+                      n.name, host_port(n.http_listen, n.http_port)));
   }
   return out;
 }

@@ -22,6 +22,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "messages/host_port.hpp"
+
 namespace troupe {
 
 namespace net = boost::asio;
@@ -54,8 +56,8 @@ std::string bytes_of(const http_request& r, const http_client_options& o) {
   std::string bytes;
   bytes.reserve(256 + r.body.size());
   auto out = std::back_inserter(bytes);
-  fmt::format_to(out, "{} {}{}{} HTTP/1.1\r\nHost: {}:{}\r\n", r.method, r.path, r.query.empty() ? "" : "?",
-                 r.query, o.host, o.port);
+  fmt::format_to(out, "{} {}{}{} HTTP/1.1\r\nHost: {}\r\n", r.method, r.path, r.query.empty() ? "" : "?",
+                 r.query, host_port(o.host, o.port));
   for (const auto& [name, value] : r.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   if (r.method != "GET" && r.method != "HEAD") fmt::format_to(out, "Content-Length: {}\r\n", r.body.size());
   bytes += "\r\n";
@@ -109,9 +111,7 @@ struct http_client::state {
     } else if (busy.size() < options.max_connections && !closing) {
       c = std::make_shared<connection>(context);
     } else {
-      done({.error = fmt::format("all {} connections are busy", options.max_connections),
-            .refused_here = true,
-            .response = {}});
+      done({.error = fmt::format("all {} connections are busy", options.max_connections), .response = {}});
       return;
     }
     c->deadline = steady::now() + options.timeout;
@@ -189,7 +189,7 @@ struct http_client::state {
 
   std::string failure(const connection& c, std::string_view what, const error_code& ec) const {
     const auto why = c.expired ? (closing ? "the client was closed" : "timed out") : ec.message();
-    return fmt::format("{} ({}:{}): {}", what, options.host, options.port, why);
+    return fmt::format("{} ({}): {}", what, host_port(options.host, options.port), why);
   }
 
   net::awaitable<void> sweep() {

@@ -18,7 +18,7 @@ struct http_url {
   uint16_t port = 80;
   std::string path;  ///< with its leading '/', or empty
 };
-/// "http://HOST[:PORT][/PATH]", the scheme optional; nothing if it is none.
+/// "http://HOST[:PORT][/PATH]", the scheme optional, an IPv6 address in brackets; nothing if it is none.
 std::optional<http_url> parse_http_url(std::string_view url);
 
 struct http_client_options {
@@ -30,8 +30,7 @@ struct http_client_options {
 
 /// How a request ended: with a response, or without one.
 struct http_outcome {
-  std::string error;          ///< why there is no response; empty if there is one
-  bool refused_here = false;  ///< it was not sent: all connections were busy
+  std::string error;  ///< why there is no response; empty if there is one
   http_response response;
   bool answered() const { return error.empty(); }
 };

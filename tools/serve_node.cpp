@@ -25,6 +25,7 @@
 #include "actors/system_config.hpp"
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
+#include "messages/host_port.hpp"
 #include "tools/control_certificates.hpp"
 #include "tools/device_rack.hpp"
 #include "tools/http_options.hpp"
@@ -165,7 +166,7 @@ void add_lane_metrics(const data_lane& lane, const fabric& carrier, const slot_p
 
 /// `http_port` 0: this node takes no requests.
 void print_ready(const node_spec& me, uint16_t http_port, bool json) {
-  const auto where = http_port == 0 ? me.name : fmt::format("http://{}:{}", me.host, http_port);
+  const auto where = http_port == 0 ? me.name : "http://" + host_port(me.host, http_port);
   if (json)
     fmt::print("{}\n", nlohmann::json{{"ready", true}, {http_port == 0 ? "node" : "url", where}}.dump());
   else

@@ -13,6 +13,7 @@
 #include <future>
 #include <thread>
 
+#include "messages/host_port.hpp"
 #include "transport/http_connection.hpp"
 
 namespace troupe {
@@ -31,7 +32,7 @@ namespace {
     fix = "the host must be an address of this machine, such as 127.0.0.1, 0.0.0.0 or ::";
   const auto setting = o.port_setting.empty() ? "" : " (" + o.port_setting + ")";
   throw http_listen_error(
-      fmt::format("cannot listen on {}:{}{}: {}; {}", o.host, o.port, setting, ec.message(), fix));
+      fmt::format("cannot listen on {}{}: {}; {}", host_port(o.host, o.port), setting, ec.message(), fix));
 }
 
 struct io_thread : http_loop {

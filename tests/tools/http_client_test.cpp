@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "messages/host_port.hpp"
 #include "transport/http_server.hpp"
 
 namespace troupe {
@@ -23,7 +25,8 @@ class echo final : public http_handler {
     }
     reply.send({.status = request.path == "/teapot" ? 418u : 200u,
                 .content_type = "text/plain",
-                .headers = {{"X-Query", request.query}},
+                .headers = {{"X-Query", request.query},
+                            {"X-Host", std::string(request.headers.find("Host").value_or(""))}},
                 .body = request.method + " " + request.body});
   }
 
@@ -54,6 +57,20 @@ TEST_CASE("a client sends and receives, over one connection as long as one is en
   CHECK(server.connections() == 1);
 }
 
+TEST_CASE("a client names an IPv6 host in brackets") {
+  echo handler;
+  std::optional<http_server> server;
+  try {
+    server.emplace(http_server_options{.host = "::1"}, handler);
+  } catch (const http_listen_error&) {
+    return;  // this machine has no IPv6
+  }
+  http_client client({.host = "::1", .port = server->port()});
+  const auto o = client.fetch(post("/", ""));
+  REQUIRE(o.answered());
+  CHECK(o.response.headers.find("X-Host") == "[::1]:" + std::to_string(server->port()));
+}
+
 TEST_CASE("many requests are in flight, up to the bound") {
   echo handler;
   http_server server({}, handler);
@@ -62,7 +79,7 @@ TEST_CASE("many requests are in flight, up to the bound") {
     http_client client({.host = "127.0.0.1", .port = server.port(), .max_connections = 10});
     for (int i = 0; i < 12; ++i)
       client.send(post("/keep", ""), [&](http_outcome o) {
-        refused += o.refused_here && o.error == "all 10 connections are busy";
+        refused += o.error == "all 10 connections are busy";
         ++ended;
       });
     while (server.connections() < 10 || refused < 2) std::this_thread::sleep_for(1ms);
@@ -101,7 +118,14 @@ TEST_CASE("URLs") {
   CHECK(parse_http_url("host")->port == 80);
   CHECK(parse_http_url("http://[::1]:81")->host == "::1");
   CHECK(parse_http_url("http://[::1]:81")->port == 81);
-  for (auto bad : {"", "http://", "http://:80", "host:", "host:x", "host:0", "host:70000", "https://host:1"})
+  for (const auto* host : {"::1", "127.0.0.1", "gpu-7.example"}) {
+    const auto back = parse_http_url("http://" + host_port(host, 8080) + "/v2");
+    REQUIRE(back);
+    CHECK(back->host == host);
+    CHECK(back->port == 8080);
+  }
+  for (auto bad : {"", "http://", "http://::1:8080", "http://:80", "host:", "host:x", "host:0", "host:70000",
+                   "https://host:1"})
     CHECK_FALSE_MESSAGE(parse_http_url(bad), bad);
 }
 
