@@ -59,8 +59,6 @@ class node {
   node(handle::pointer self, surroundings s);
   handle::behavior_type make_behavior();
 
-  bool ready() const { return ready_; }
-
  private:
   enum class stage { unknown, meeting, up };
   struct peer {

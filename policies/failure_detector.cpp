@@ -10,7 +10,6 @@ bool failure_detector::heard(node_id peer, incarnation life, time_point at) {
   if (life > p.life) {
     if (p.alive) end(peer, p);
     p = {life, true, at};
-    wake_at_ = std::min(wake_at_, at + timeout_);
   }
   p.heard_at = std::max(p.heard_at, at);
   return true;
@@ -27,25 +26,15 @@ void failure_detector::lost(node_id peer, incarnation life) {
 }
 
 void failure_detector::advance(time_point now) {
-  wake_at_ = never;
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     auto& p = peers_[i];
-    if (!p.alive) continue;
-    if (now >= p.heard_at + timeout_)
-      end(node_id{i}, p);
-    else
-      wake_at_ = std::min(wake_at_, p.heard_at + timeout_);
+    if (p.alive && now >= p.heard_at + timeout_) end(node_id{i}, p);
   }
 }
 
 void failure_detector::take_deaths(std::vector<death>& out) {
   out.insert(out.end(), deaths_.begin(), deaths_.end());
   deaths_.clear();
-}
-
-std::optional<incarnation> failure_detector::alive(node_id peer) const {
-  if (peer.value >= peers_.size() || !peers_[peer.value].alive) return {};
-  return peers_[peer.value].life;
 }
 
 failure_detector::peer_state& failure_detector::state_of(node_id peer) {

@@ -1,6 +1,5 @@
 // Who is dead.
 #pragma once
-#include <optional>
 #include <vector>
 
 #include "messages/ids.hpp"
@@ -27,8 +26,6 @@ class failure_detector {
   void lost(node_id peer, incarnation life);
   /// Ends the lives that have been silent for too long.
   void advance(time_point now);
-  /// When to call `advance` next, no later than the next death by silence; `never` if nobody lives.
-  time_point wake_at() const { return wake_at_; }
 
   /// Moves out the deaths since the last call, in the order in which they were found.
   void take_deaths(std::vector<death>& out);
@@ -36,8 +33,6 @@ class failure_detector {
   incarnation latest(node_id peer) const {
     return peer.value < peers_.size() ? peers_[peer.value].life : incarnation{};
   }
-  /// The life that `peer` lives; none if it is dead or unknown.
-  std::optional<incarnation> alive(node_id peer) const;
 
  private:
   struct peer_state {
@@ -52,8 +47,6 @@ class failure_detector {
   duration timeout_;
   std::vector<peer_state> peers_;
   std::vector<death> deaths_;
-  // Signs of life only move deaths back, so this stays a lower bound between calls of `advance`.
-  time_point wake_at_ = never;
 };
 
 }  // namespace troupe

@@ -34,10 +34,4 @@ duration clock_offset::error(time_point now) const {
   return best_->bound + duration{std::llround(drift_ * static_cast<double>(age.count()))};
 }
 
-time_point clock_offset::to_ours(time_point t, time_point now) const {
-  if (!best_ || t == never || t == long_ago) return t;
-  if (!plausible(t)) return t > time_point{} ? never : long_ago;
-  return t - best_->offset - error(now);
-}
-
 }  // namespace troupe

@@ -31,9 +31,9 @@ class clock_offset {
   /// How wrong `offset` can be at `now`; the largest duration while unknown.
   duration error(time_point now) const;
 
-  /// The earliest that the peer's time `t` can be on our clock: a deadline so converted is never later than
-  /// meant. `never` and `long_ago` stay what they are, as does every `t` while the offset is unknown.
-  time_point to_ours(time_point t, time_point now) const;
+  /// What, added to a peer's time (shift_times.hpp), gives the earliest that it can be on our clock: a
+  /// deadline so converted is never later than meant. 0 while unknown.
+  duration shift(time_point now) const { return best_ ? -best_->offset - error(now) : duration{}; }
 
  private:
   struct estimate {

@@ -144,10 +144,8 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
     return;
   }
   const auto now = clock_.now();
-  // A peer's time t is t − offset here; less the error, so that no deadline grows on its way.
-  const auto shift = synchronised(p) ? -p.offset.offset() - p.offset.error(now) : duration{};
   try {
-    auto message = decoders[header->type](bytes.subspan(sizeof(frame_header)), shift);
+    auto message = decoders[header->type](bytes.subspan(sizeof(frame_header)), p.offset.shift(now));
     p.last_heard.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     stats_.received.fetch_add(1, std::memory_order_relaxed);
     if (const auto* asked = std::get_if<ping>(&message))

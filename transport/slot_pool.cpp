@@ -105,12 +105,6 @@ void slot_pool::renew(incarnation life) {
   life_ = life;
 }
 
-std::span<std::byte> slot_pool::payload(const region_ref& region) const {
-  std::lock_guard lock(mutex_);
-  if (!is_live(region)) return {};
-  return memory_.bytes.subspan(region.offset + sizeof(slot_words), region.size);
-}
-
 uint64_t slot_pool::in_use() const {
   std::lock_guard lock(mutex_);
   return in_use_;

@@ -41,9 +41,6 @@ class slot_pool {
   /// back.
   void renew(incarnation life);
 
-  /// The payload of a slot in use; empty if the region is stale.
-  std::span<std::byte> payload(const region_ref& region) const;
-
   uint64_t capacity() const { return capacity_; }
   uint64_t in_use() const;  ///< bytes, with the words and the alignment
   size_t slots() const;     ///< in use

@@ -38,10 +38,6 @@ void weights::load_layer(size_t i, blob bytes) {
   s.ready = true;
 }
 
-size_t weights::layers_ready() const {
-  return static_cast<size_t>(std::ranges::count_if(layers_, [](const state& s) { return s.ready.load(); }));
-}
-
 bool weights::ready(size_t first, size_t last) const {
   return std::all_of(layers_.begin() + static_cast<ptrdiff_t>(first),
                      layers_.begin() + static_cast<ptrdiff_t>(last),

@@ -31,7 +31,6 @@ class weights {
   /// Makes a layer ready: checks the blob against the layer's size and hash, then packs what plans asked for.
   /// Throws `model_error` if it is another blob. Loading a layer again changes nothing.
   void load_layer(size_t i, blob bytes);
-  size_t layers_ready() const;                  ///< how many are loaded
   bool ready(size_t first, size_t last) const;  ///< all of [first, last)
 
   /// For plans, before or after the layer is loaded. The address holds null until it is.

@@ -47,6 +47,9 @@ TEST_CASE("shifting moves every time in a message, at any depth, but not never a
   CHECK(order.start_by == never);
   CHECK(order.requests[1].deadline == time_point{5s});
   CHECK(order.requests[1].arrival == long_ago);
+  order.exec_at = long_ago + 1ns;  // no clock's time: it stays, and nothing overflows
+  shift_times(order, -2s);
+  CHECK(order.exec_at == long_ago + 1ns);
   CHECK(has_times<submit>);
   CHECK(has_times<completion>);
   CHECK_FALSE(has_times<release>);

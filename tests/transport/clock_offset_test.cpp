@@ -20,7 +20,7 @@ TEST_CASE("nothing is known before the first heartbeat") {
   const clock_offset c;
   CHECK_FALSE(c.known());
   CHECK(c.error(time_point{}) == duration::max());
-  CHECK(c.to_ours(time_point{5ms}, time_point{}) == time_point{5ms});
+  CHECK(c.shift(time_point{}) == duration{});
 }
 
 TEST_CASE("an even round trip gives the offset exactly, ahead or behind") {
@@ -57,16 +57,12 @@ TEST_CASE("a sample that contradicts the best one replaces it: a clock was stepp
   CHECK(c.offset() == 4h);
 }
 
-TEST_CASE("a converted deadline is never later than it was meant, and the ends of time stay") {
+TEST_CASE("a converted deadline is never later than it was meant") {
   clock_offset c;
   c.add(beat(10s, 3h, 300us, 20us));
   const time_point ours{20s};
-  CHECK(c.to_ours(ours + 3h, time_point{11s}) <= ours);
-  CHECK(c.to_ours(ours + 3h, time_point{11s}) > ours - 1ms);
-  CHECK(c.to_ours(never, time_point{11s}) == never);
-  CHECK(c.to_ours(long_ago, time_point{11s}) == long_ago);
-  CHECK(c.to_ours(never - 1ns, time_point{11s}) == never);
-  CHECK(c.to_ours(long_ago + 1ns, time_point{11s}) == long_ago);
+  CHECK(ours + 3h + c.shift(time_point{11s}) <= ours);
+  CHECK(ours + 3h + c.shift(time_point{11s}) > ours - 1ms);
 }
 
 TEST_CASE("impossible samples are ignored") {
