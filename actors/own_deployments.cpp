@@ -43,10 +43,9 @@ own_deployments::step own_deployments::loaded(const load_outcome& o, const deplo
   if (line.revision == o.revision) {
     auto& pending = pending_[o.model];
     if (o.loaded)
-      slot.models[o.model] = {
-          line.definition,
-          {o.model, o.loaded->latency.alpha, o.loaded->latency.beta, line.definition.max_batch,
-           o.loaded->memory_bytes, o.loaded->layers, o.loaded->signature}};
+      slot.models[o.model] = {line.definition,
+                              {o.model, o.loaded->latency.alpha, o.loaded->latency.beta,
+                               line.definition.max_batch, o.loaded->signature}};
     else
       pending.problem = o.problem;
     pending.slots.erase(o.slot);

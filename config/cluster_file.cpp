@@ -14,11 +14,9 @@ namespace {
 std::vector<slot_spec> slots_of(const std::vector<node_spec>& nodes) {
   std::vector<slot_spec> slots;
   for (uint32_t n = 0; n < nodes.size(); ++n) {
-    uint32_t device = 0;
     for (const auto& group : nodes[n].devices) {
       for (uint32_t i = 0; i < group.count; ++i) {
         slots.push_back({.node = node_id{n},
-                         .device = device++,
                          .kind = group.kind,
                          .memory_bytes = group.memory_bytes,
                          .jitter = group.jitter,

@@ -173,8 +173,6 @@ std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& n
     link_spec l;
     for (const auto i : s->choices("nodes", names, true)) l.nodes.emplace_back(names[i]);
     l.gbit_per_s = s->number("gbit_per_s", "a number of Gbit/s", 0.001, 100'000);
-    l.leaf = s->text("leaf", "");
-    l.domain = s->text("domain", "");
     links.push_back(std::move(l));
   }
   return links;

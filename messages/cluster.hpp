@@ -48,12 +48,10 @@ struct node_spec {
   }
 };
 
-/// Full duplex. `domain`: nodes of one scale-up domain share their links.
+/// Full duplex.
 struct link_spec {
   std::vector<std::string> nodes;
   double gbit_per_s = 0;
-  std::string leaf;
-  std::string domain;
 };
 
 struct policy_spec {
@@ -113,9 +111,7 @@ struct security_spec {
 
 struct slot_spec {
   node_id node;
-  uint32_t device = 0;  ///< index in the node's devices, groups counted out
   device_kind kind = device_kind::cpu;
-  double compute_share = 1;
   uint64_t memory_bytes = 0;
   double jitter = 0;
   uint32_t threads = 1;

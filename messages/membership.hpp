@@ -64,10 +64,8 @@ struct model_ready {
   duration alpha{};
   duration beta{};
   uint32_t max_batch = 1;
-  uint64_t memory_bytes = 0;
-  uint32_t layers = 0;
   model_signature signature;
-  TROUPE_MESSAGE(model_ready, model, alpha, beta, max_batch, memory_bytes, layers, signature)
+  TROUPE_MESSAGE(model_ready, model, alpha, beta, max_batch, signature)
   bool operator==(const model_ready&) const = default;
 };
 

@@ -75,8 +75,8 @@ struct Rejection {
 struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
 struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
 struct ModelReady {
-  model @0 :UInt32; alpha @1 :Int64; beta @2 :Int64; maxBatch @3 :UInt32; memoryBytes @4 :UInt64;
-  layers @5 :UInt32; signature @6 :ModelSignature;
+  model @0 :UInt32; alpha @1 :Int64; beta @2 :Int64; maxBatch @3 :UInt32;
+  signature @4 :ModelSignature;
 }
 struct SlotReady { slot @0 :UInt32; worker @1 :Address; models @2 :List(ModelReady); }
 struct Goodbye { node @0 :UInt32; life @1 :UInt64; }

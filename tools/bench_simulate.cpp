@@ -30,7 +30,7 @@ cluster_spec big_cluster() {
   for (uint32_t i = 1; i < 9; ++i) {
     c.nodes[i].name = fmt::format("worker{}", i);
     c.nodes[i].roles = {node_role::worker};
-    for (uint32_t k = 0; k < 8; ++k) c.slots.push_back({node_id{i}, k, device_kind::emulated, 1, 0, 0, 1});
+    for (uint32_t k = 0; k < 8; ++k) c.slots.push_back({.node = node_id{i}, .kind = device_kind::emulated});
   }
   for (int i = 0; i < 10; ++i) {
     model_spec m;

@@ -188,7 +188,7 @@ class world {
     source.latency = latency;
     slot_ready ready;
     for (uint32_t m = 0; m < o.models; ++m)
-      ready.models.push_back({model_id{m}, latency.alpha, latency.beta, 1024, 0, 0, source.signature});
+      ready.models.push_back({model_id{m}, latency.alpha, latency.beta, 1024, source.signature});
     for (uint32_t i = 0; i < o.gpus; ++i) {
       devices_.push_back(std::make_unique<emulated_device>());
       for (uint32_t m = 0; m < o.models; ++m) devices_[i]->load(model_id{m}, source);

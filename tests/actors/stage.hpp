@@ -28,7 +28,7 @@ constexpr address worker_of(uint32_t slot, uint64_t life = 12) {
 inline slot_ready ready(uint32_t slot, uint64_t life = 12, int64_t input = 4, int64_t output = 8,
                         latency_model latency = {1ms, 5ms}) {
   const model_signature s{{{"in", data_type::uint8, {input}}}, {{"out", data_type::uint8, {output}}}};
-  return {slot_id{slot}, worker_of(slot, life), {{model_id{0}, latency.alpha, latency.beta, 64, 0, 1, s}}};
+  return {slot_id{slot}, worker_of(slot, life), {{model_id{0}, latency.alpha, latency.beta, 64, s}}};
 }
 
 class recorder final : public outbox {

@@ -112,12 +112,9 @@ count = 2
   const auto& slots = cluster.spec.slots;
   REQUIRE(slots.size() == 5);
   CHECK(slots[1].node == node_id{1});
-  CHECK(slots[1].device == 1);
   CHECK(slots[2].node == node_id{2});
-  CHECK(slots[2].device == 0);
   CHECK(slots[2].memory_bytes == 3u << 29);
   CHECK(slots[2].jitter == 0.1);
-  CHECK(slots[4].device == 2);
   CHECK(slots[4].jitter == 0);
 }
 

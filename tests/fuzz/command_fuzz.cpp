@@ -41,7 +41,7 @@ request some_request(uint64_t id) {
 }
 
 slot_ready slot_three() {
-  return {slot_id{3}, {node_id{1}, {1}, role::gpu_worker, 3}, {{model_id{0}, 1ms, 5ms, 8, 0, 1, {}}}};
+  return {slot_id{3}, {node_id{1}, {1}, role::gpu_worker, 3}, {{model_id{0}, 1ms, 5ms, 8, {}}}};
 }
 
 /// Tensors without bytes need none.

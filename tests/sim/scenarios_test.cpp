@@ -100,7 +100,7 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
     spare.name = "spare";
     spare.roles = {node_role::worker};
     for (uint32_t i = 0; i < 2; ++i)
-      s.cluster.slots.push_back({node_id{4}, i, device_kind::emulated, 1, 0, 0, 1});
+      s.cluster.slots.push_back({.node = node_id{4}, .kind = device_kind::emulated});
     for (auto& m : s.workload.models) m.slo = 2s;
     for (const auto at : {300ms, 1000ms}) s.with({fault_kind::poison, at, {}, door, door});
     s.run(seed);

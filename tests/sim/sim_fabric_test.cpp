@@ -31,7 +31,7 @@ cluster_spec two_nodes(double gbit_per_s) {
   c.nodes.resize(2);
   c.nodes[0].name = "a";
   c.nodes[1].name = "b";
-  c.links.push_back({{"a", "b"}, gbit_per_s, "", ""});
+  c.links.push_back({{"a", "b"}, gbit_per_s});
   return c;
 }
 

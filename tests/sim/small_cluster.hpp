@@ -39,7 +39,7 @@ inline cluster_spec small_cluster() {
   model("slow", 100ms, {2ms, 10ms});
   model("rare", 60ms, {1ms, 5ms});
   for (uint32_t i = 0; i < 4; ++i)
-    c.slots.push_back({node_id{2 + i / 2}, i % 2, device_kind::emulated, 1, 0, 0, 1});
+    c.slots.push_back({.node = node_id{2 + i / 2}, .kind = device_kind::emulated});
   c.policy.network = {200us, 10us};
   c.policy.response = 1ms;
   c.limits.pool_bytes = 1 << 20;
