@@ -159,9 +159,10 @@ TEST_CASE("HTTP that is open to the network without any key is refused unless it
   const auto far = changed(good_cluster, "8080", "8080\nhttp_listen = \"::\"");
   const auto refused = read(far);
   REQUIRE(refused.problems.size() == 1);
-  CHECK(to_string(refused.problems[0])
-            .find("cluster.toml:11:15: node.http_listen: whoever reaches http://[::]:8080 could load models") ==
-        0);
+  CHECK(
+      to_string(refused.problems[0])
+          .find("cluster.toml:11:15: node.http_listen: whoever reaches http://[::]:8080 could load models") ==
+      0);
   CHECK(refused.problems[0].text.find("[admin] and [[tenant]]") != std::string::npos);
 
   CHECK(read(far + "[[tenant]]\nname = \"t\"\nkey = \"0123456789abcdef\"\n").ok());
