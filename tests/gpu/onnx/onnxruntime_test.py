@@ -22,7 +22,7 @@ import random_models
 DTYPES = {"BOOL": np.bool_, "UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np.uint32, "UINT64": np.uint64,
           "INT8": np.int8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FP16": np.float16,
           "FP32": np.float32, "FP64": np.float64}
-MOST_ERROR = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm
+MOST_ERROR = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm, after a dozen layers
 
 
 class Runner:
