@@ -12,7 +12,7 @@ import processes
 from clients import Load
 from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES, Fixture
-from processes import PATIENCE
+from processes import PATIENCE, eventually
 
 WAIT = ("--wait", str(PATIENCE))
 
@@ -149,6 +149,8 @@ class Drain(ClusterTest):
                         self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
                         back = c.start("--node", "worker")
                         self.assertIsNone(back.child.poll())
+                        # It is ready as soon as it has told its slot: the scheduler may yet have to hear of it.
+                        self.assertTrue(eventually(lambda: c.metric("troupe_queue_slots") == 2))
                 load.wait_finished(50)
             self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
             self.assertTrue(all(right for *_, right in load.results))
