@@ -6,7 +6,9 @@ import subprocess
 import unittest
 
 import cluster
-from cluster import PATIENCE, Cluster, ClusterTest
+import processes
+from cluster import Cluster, ClusterTest
+from processes import PATIENCE
 
 
 def has_ipv6():
@@ -29,7 +31,7 @@ class Ipv6(ClusterTest):
             up = c.start()
             url = up.wait_line("ready").split()[-1]
             self.assertEqual(url, f"http://[::1]:{c.http_port}")
-            load = subprocess.run([cluster.PROGRAM, "load", url, "--rate", "20", "--duration", "1", "--json"],
+            load = subprocess.run([processes.PROGRAM, "load", url, "--rate", "20", "--duration", "1", "--json"],
                                   capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(load.returncode, 0, load.stderr)
             total = json.loads(load.stdout)["total"]
