@@ -123,11 +123,14 @@ class near_side {
     return median(std::move(took));
   }
 
-  /// GB/s of pulls of `bytes` each, all to the same place, as ucx_perftest does: the median over groups of
-  /// pulls.
+  /// GB/s of pulls of `bytes` each, all from and to the same place, as ucx_perftest does: the median over
+  /// groups of pulls.
   double pull_bandwidth(size_t bytes, int groups) {
     constexpr int group = 8;
-    const auto into = target_.bytes.first(bytes);
+    // Another place every time: which physical pages they have decides what the caches hold, and ucx_perftest
+    // gets others with every run.
+    const size_t place = pulled_++ % 8 * (pool_bytes / 16);
+    const auto into = target_.bytes.subspan(place, bytes);
     std::promise<void> done;
     bool failed = false;
     int asked = 0, ended = 0;
@@ -135,7 +138,7 @@ class near_side {
     time_point began;
     std::function<void()> pull = [&] {
       ++asked;
-      fabric_->pull(far_node, 0, into, [&](pull_status s) {
+      fabric_->pull(far_node, place, into, [&](pull_status s) {
         failed = failed || s != pull_status::ok;
         if (++ended % group == 0) {
           const time_point now = clock_.now();
@@ -163,6 +166,7 @@ class near_side {
   listener events_;
   std::unique_ptr<fabric> fabric_;
   registered_memory target_;
+  size_t pulled_ = 0;
 };
 
 // ---- ucx_perftest ----
