@@ -205,9 +205,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   caf::actor_system system(config);
   std::atomic<bool> ready{false}, draining{false};
   http_clients clients(time);
-  post_office* office = nullptr;
+  std::atomic<post_office*> office{nullptr};  // set before any device is told to start a batch
   device_rack rack(cluster, self, time, [&](slot_id slot) {
-    office->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
+    office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
   });
   const on_broken broken = [&](std::string why) { said.say(events::kind::threw, std::move(why)); };
   std::unique_ptr<control_door> door;
