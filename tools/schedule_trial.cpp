@@ -12,6 +12,7 @@
 #include "actors/gpu_worker.hpp"
 #include "actors/host.hpp"
 #include "actors/model_queue.hpp"
+#include "actors/no_memory.hpp"
 #include "actors/post_office.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
@@ -146,19 +147,6 @@ class open_loop final : public shell {
   time_point start_ = never, from_ = never, until_ = never, next_turn_ = never;
   std::optional<cpu_used> began_;
   schedule_trial result_;
-};
-
-/// Requests without bytes need none.
-class no_memory final : public memory_port {
- public:
-  std::optional<offer> take(uint64_t) override { return {}; }
-  void give_back(const region_ref&) override {}
-  std::vector<std::byte> pull_buffer(const region_ref&) const override { return {}; }
-  void pull(const region_ref&, std::span<std::byte>, const address&, uint64_t) override {}
-  std::optional<std::span<const std::byte>> verify(const region_ref&,
-                                                   std::span<const std::byte>) const override {
-    return {};
-  }
 };
 
 /// A cluster in one process: one thread has the scheduler, another the clients and the GPUs.

@@ -11,6 +11,7 @@
 #include "actors/gateway.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
+#include "actors/no_memory.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "messages/command_schema.hpp"
 
@@ -43,18 +44,6 @@ request some_request(uint64_t id) {
 slot_ready slot_three() {
   return {slot_id{3}, {node_id{1}, {1}, role::gpu_worker, 3}, {{model_id{0}, 1ms, 5ms, 8, {}}}};
 }
-
-/// Tensors without bytes need none.
-struct no_memory final : memory_port {
-  std::optional<offer> take(uint64_t) override { return {}; }
-  void give_back(const region_ref&) override {}
-  std::vector<std::byte> pull_buffer(const region_ref&) const override { return {}; }
-  void pull(const region_ref&, std::span<std::byte>, const address&, uint64_t) override {}
-  std::optional<std::span<const std::byte>> verify(const region_ref&,
-                                                   std::span<const std::byte>) const override {
-    return {};
-  }
-};
 
 struct no_client final : client_port {
   void answer(request_id, const outcome&, std::vector<std::byte>) override {}

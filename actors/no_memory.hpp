@@ -1,0 +1,20 @@
+// For tensors without bytes: what schedules is measured and fuzzed without a lane.
+#pragma once
+#include "actors/memory_port.hpp"
+
+namespace troupe {
+
+/// Has no slot to give, and pulls nothing.
+class no_memory final : public memory_port {
+ public:
+  std::optional<offer> take(uint64_t) override { return {}; }
+  void give_back(const region_ref&) override {}
+  std::vector<std::byte> pull_buffer(const region_ref&) const override { return {}; }
+  void pull(const region_ref&, std::span<std::byte>, const address&, uint64_t) override {}
+  std::optional<std::span<const std::byte>> verify(const region_ref&,
+                                                   std::span<const std::byte>) const override {
+    return {};
+  }
+};
+
+}  // namespace troupe
