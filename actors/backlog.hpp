@@ -1,4 +1,4 @@
-// What waits for a host whose actors may be slow: bounded in bytes.
+// What waits for somebody who may be slow: bounded, in bytes or in heads.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -11,23 +11,23 @@ class backlog {
   explicit backlog(size_t most) : most_(most) {}
 
   /// False, and nothing counts as waiting, if it would be too much. From any thread.
-  bool add(size_t bytes) {
-    if (waiting_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_) return true;
-    remove(bytes);
+  bool add(size_t amount) {
+    if (waiting_.fetch_add(amount, std::memory_order_relaxed) + amount <= most_) return true;
+    remove(amount);
     return false;
   }
-  void remove(size_t bytes) { waiting_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void remove(size_t amount) { waiting_.fetch_sub(amount, std::memory_order_relaxed); }
 
  private:
   const size_t most_;
   std::atomic<size_t> waiting_{0};
 };
 
-/// `bytes` of `from` wait until the last copy of this is gone.
-inline std::shared_ptr<const void> hold(std::shared_ptr<backlog> from, size_t bytes) {
+/// `amount` of `from`, which was added, waits until the last copy of this is gone.
+inline std::shared_ptr<const void> hold(std::shared_ptr<backlog> from, size_t amount) {
   const auto* nothing = from.get();
   return {static_cast<const void*>(nothing),
-          [from = std::move(from), bytes](const void*) { from->remove(bytes); }};
+          [from = std::move(from), amount](const void*) { from->remove(amount); }};
 }
 
 }  // namespace troupe

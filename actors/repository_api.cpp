@@ -8,8 +8,6 @@
 namespace troupe {
 namespace {
 
-constexpr long most_readers = 16;  // definitions that are being read: a thread each
-
 http_response response_to(const change_reply& r) {
   if (!r.ok) return http_error_response(400, r.detail);
   if (!r.complete) return http_error_response(504, r.detail + "; it goes on");
@@ -70,12 +68,12 @@ void repository_api::load(const http_request& request, const std::string& model,
   // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
   auto seen = [&served = parts_.served, model] { return served(model); };
   if (!asked->config) return ask(parts_, redeploy{0, model, parts_.patience}, seen, std::move(reply));
-  if (readers_.use_count() > most_readers)
+  if (!readers_->add(1))
     return reply.send(http_error_response(503, "other definitions are being read; try again"));
   // It names files, and weights are large: nothing that the thread of the connections could wait for.
   auto shared = std::make_shared<http_reply>(std::move(reply));
   parts_.system.spawn<caf::detached>([parts = parts_, model, config = std::move(*asked->config), seen, shared,
-                                      place = readers_](caf::event_based_actor*) {
+                                      place = hold(readers_, 1)](caf::event_based_actor*) {
     auto read = parts.read_config(model, config);
     if (!read.problem.empty())
       return shared->send(http_error_response(400, "parameters.config: " + read.problem));

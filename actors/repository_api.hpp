@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/backlog.hpp"
 #include "actors/caf_types.hpp"
 #include "transport/http_router.hpp"
 
@@ -38,7 +39,8 @@ class repository_api {
   void unload(const std::string& model, http_reply reply);
 
   parts parts_;
-  const std::shared_ptr<int> readers_ = std::make_shared<int>();  // shared with those who read a definition
+  static constexpr size_t most_readers = 16;  // of definitions: a thread each
+  const std::shared_ptr<backlog> readers_ = std::make_shared<backlog>(most_readers);
 };
 
 }  // namespace troupe
