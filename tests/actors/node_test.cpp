@@ -8,6 +8,7 @@
 #include "actors/actor_of.hpp"
 #include "actors/system_config.hpp"
 #include "messages/version.hpp"
+#include "tests/actors/scripted_deployer.hpp"
 #include "transport/inproc_fabric.hpp"
 
 using namespace troupe;
@@ -99,18 +100,8 @@ class gateway_node final : control_lane {
     }};
   });
   deployer_protocol deployments_ = system_.spawn([this](deployer_protocol::pointer) {
-    return deployer_protocol::behavior_type{[](const introduction&) {},
-                                            [this](const control_frame&) { ++for_the_deployer; },
-                                            [](const peer_change&) {},
-                                            [](const reborn&) {},
-                                            [](const load_outcome&) {},
-                                            [](const model_idle&) {},
-                                            [](const report_query&) {},
-                                            [](wake_atom) {},
-                                            [](const deploy&) { return change_reply{}; },
-                                            [](const redeploy&) { return change_reply{}; },
-                                            [](const undeploy&) { return change_reply{}; },
-                                            [](const drain_node&) { return change_reply{}; }};
+    return test::scripted_deployer([this](const control_frame&) { ++for_the_deployer; },
+                                   [](const auto&) { return change_reply{}; });
   });
   node_protocol node_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/actors/actor_world.hpp"
+#include "tests/actors/scripted_deployer.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -79,18 +80,7 @@ struct slow_deployer {
       promises.push_back(self->make_response_promise<change_reply>());
       return promises.back();
     };
-    return {[](const introduction&) {},
-            [](const control_frame&) {},
-            [](const peer_change&) {},
-            [](const reborn&) {},
-            [](const load_outcome&) {},
-            [](const model_idle&) {},
-            [](const report_query&) {},
-            [](wake_atom) {},
-            [keep](const deploy& c) { return keep(c); },
-            [keep](const redeploy& c) { return keep(c); },
-            [keep](const undeploy& c) { return keep(c); },
-            [keep](const drain_node& c) { return keep(c); }};
+    return scripted_deployer([](const control_frame&) {}, keep);
   }
   std::shared_ptr<kept_answer> load() {
     auto answer = std::make_shared<kept_answer>();

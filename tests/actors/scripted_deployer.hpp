@@ -1,0 +1,27 @@
+// A deployer that takes whatever its node tells it.
+#pragma once
+#include <caf/typed_behavior.hpp>
+
+#include "actors/caf_types.hpp"
+
+namespace troupe::test {
+
+/// `frame` gets what other nodes' deployers say; `change` what this one is to do, and gives the answer, or a
+/// promise of it.
+template <class Frame, class Change>
+deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
+  return {[](const introduction&) {},
+          [frame](const control_frame& f) { frame(f); },
+          [](const peer_change&) {},
+          [](const reborn&) {},
+          [](const load_outcome&) {},
+          [](const model_idle&) {},
+          [](const report_query&) {},
+          [](wake_atom) {},
+          [change](const deploy& c) { return change(c); },
+          [change](const redeploy& c) { return change(c); },
+          [change](const undeploy& c) { return change(c); },
+          [change](const drain_node& c) { return change(c); }};
+}
+
+}  // namespace troupe::test
