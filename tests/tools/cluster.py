@@ -117,11 +117,8 @@ max_batch = 16
 
     def retry_after(self, path):
         """(status, Retry-After) of a GET."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=PATIENCE)
-        with contextlib.closing(connection):
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.headers["Retry-After"]
+        status, headers, _ = self.ask("GET", path)
+        return status, headers.get("Retry-After")
 
     def post(self, path, body):
         """(status, text)"""
