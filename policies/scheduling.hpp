@@ -1,0 +1,20 @@
+// A whole scheduler by one name: which batching, shedding and matchmaking policies go together.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+struct scheduling {
+  std::string batching = "deferred", shedding = "window", matchmaking = "lowest_id";
+  bool operator==(const scheduling&) const = default;
+};
+
+/// "deferred", "eager", "timeout(K)" (batching.hpp says what K may be), and the systems that the Symphony
+/// paper compares with: "clockwork", "nexus", "shepherd". None: there is no such scheduler.
+std::optional<scheduling> scheduling_named(std::string_view name);
+std::span<const std::string_view> scheduling_names();
+
+}  // namespace troupe
