@@ -163,6 +163,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
          occupied{options_.model, g.sequence, g.slot, {}, std::max(g.free_at, now + 100us)});
     return;
   }
+  policy_->set_load(g.load);
   policy_->update(now, g.free_at);
   const auto window = policy_->window();
   if (window.rows == 0 || paused_) {
@@ -335,7 +336,8 @@ void model_queue::tell_candidate() {
   if (w == told_) return;
   told_ = w;
   send(options_.arbiter,
-       candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest, options_.network(w.rows)});
+       candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
+                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need()});
 }
 
 }  // namespace troupe

@@ -27,10 +27,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
                     return acknowledged{};
                   },
                   [&](const set_batching& s) {
-                    if (!(s.target_share > 0 && s.target_share <= 1))
-                      throw command_refused("set_batching.target_share: must be above 0 and at most 1");
                     auto parameters = options_.parameters;
-                    parameters.target_share = s.target_share;
                     std::unique_ptr<batching_policy> policy;
                     try {
                       policy = make_batching(s.batching, s.shedding, parameters);
@@ -104,7 +101,7 @@ queue_state model_queue::describe(time_point now) const {
   s.slo = planned_slo_ == duration{} ? p.slo : std::min(p.slo, planned_slo_);
   s.response = p.response;
   s.margin = options_.margin;
-  s.target_share = p.target_share;
+  s.need = policy_->need();
   s.max_rows = p.max_rows;
   s.alpha = policy_->latency().alpha;
   s.beta = policy_->latency().beta;

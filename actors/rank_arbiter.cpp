@@ -28,6 +28,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                          slots_.clear();
                          queues_.clear();
                          suspects_.clear();
+                         loads_ = {};
                          quarantine_.reset();
                        },
                    });
@@ -48,6 +49,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c) {
   q.exec_at = c.exec_at;
   q.latest = c.latest;
   policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
+  loads_.set(c.model, c.need);
 }
 
 void rank_arbiter::on_time(time_point now) {
@@ -60,8 +62,14 @@ void rank_arbiter::on_time(time_point now) {
     auto& s = slots_[m.slot];
     s.promised = true;
     q.granted = s.worker;
-    send(q.owner, grant{m.model, q.sequence, m.slot, *q.granted, m.free_at});
+    send(q.owner,
+         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(slots_in_service())});
   }
+}
+
+size_t rank_arbiter::slots_in_service() const {
+  const auto known = [&](slot_id id) { return slots_.contains(id); };
+  return slots_.size() - static_cast<size_t>(std::count_if(out_.begin(), out_.end(), known));
 }
 
 void rank_arbiter::on_suspect(const address& from, const candidate& c) {
@@ -236,6 +244,7 @@ void rank_arbiter::forget_slots(node_id node, incarnation life) {
 /// A grant that it has not answered will not be answered any more.
 void rank_arbiter::forget_queue(model_id model, time_point now) {
   policy_->remove_model(model, now);
+  loads_.remove(model);
   const auto q = queues_.find(model);
   if (q == queues_.end()) return;
   for (auto& [id, s] : slots_)

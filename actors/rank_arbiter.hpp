@@ -17,6 +17,7 @@
 
 #include "actors/shell.hpp"
 #include "messages/commands.hpp"
+#include "policies/load_book.hpp"
 #include "policies/matchmaking.hpp"
 
 namespace troupe {
@@ -87,8 +88,10 @@ class rank_arbiter final : public shell {
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
   void set_service(slot_id id, bool in, time_point now);
+  size_t slots_in_service() const;
 
   std::unique_ptr<matchmaking_policy> policy_;
+  load_book loads_;
   std::unordered_map<slot_id, slot> slots_;
   std::unordered_map<model_id, queue> queues_;
   std::vector<suspect> suspects_;  ///< at most one a model, first come first served

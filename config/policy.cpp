@@ -18,6 +18,28 @@ std::string pick(section& s, std::string_view key, std::span<const std::string_v
   return std::string{known[s.choice(key, known, static_cast<size_t>(found - known.begin()))]};
 }
 
+/// A policy's name, or one with an argument.
+std::string pick_batching(section& s, const std::string& fallback) {
+  if (s.peek("batching").find('(') == std::string::npos)
+    return pick(s, "batching", batchings().names(), fallback);
+  const auto name = s.text("batching");
+  if (make_batching(name, "timeout", {}) == nullptr)
+    s.refuse("batching", fmt::format("there is no '{}'; a time-out is written timeout(30%) (of the SLO), "
+                                     "timeout(12.5ms) or timeout(800us)",
+                                     name));
+  return name;
+}
+
+std::string pick_matchmaking(section& s, const std::string& fallback) {
+  const auto name = pick(s, "matchmaking", matchmakings().names(), fallback);
+  if (name == "shepherd" || name == "nexus")
+    s.refuse(
+        "matchmaking",
+        fmt::format("'{}' {}: only the laboratory runs it (troupe goodput, troupe experiment)", name,
+                    name == "nexus" ? "wants models placed before it starts" : "stops batches that run"));
+  return name;
+}
+
 using brought_names = std::vector<std::string> loaded_plugin::*;
 
 /// The plug-in of this cluster that brought the policy; null for one of Troupe's own.
@@ -48,9 +70,9 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
   auto& s = root.table_or_empty("policy");
   policy_spec p;
   if (plugins.complete) {
-    p.batching = pick(s, "batching", batchings().names(), p.batching);
+    p.batching = pick_batching(s, p.batching);
     p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
-    p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
+    p.matchmaking = pick_matchmaking(s, p.matchmaking);
   } else {
     // A library is missing, and with it names that would only seem to be wrong.
     for (const auto* key : {"batching", "shedding", "matchmaking"}) s.unused(key);

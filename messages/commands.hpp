@@ -237,13 +237,13 @@ struct queue_state {
   duration slo{};
   duration response{};
   duration margin{};
-  double target_share = 0;
+  double need = 0;  ///< slots that its present rate keeps busy; 0: unknown
   uint32_t max_rows = 0;
   duration alpha{};
   duration beta{};
   TROUPE_MESSAGE(queue_state, model, state, queued_requests, queued_rows, running_batches, slots,
                  head_deadline_in, candidate_rows, candidate_exec_in, candidate_latest_in, batching, shedding,
-                 slo, response, margin, target_share, max_rows, alpha, beta)
+                 slo, response, margin, need, max_rows, alpha, beta)
 };
 
 struct pause_batching {
@@ -265,8 +265,7 @@ struct set_batching {
   static constexpr const char* about = "go on with this batching policy; what is queued stays queued";
   std::string batching;
   std::string shedding;
-  double target_share = 0.8;  ///< of the staggered schedule's batch, protected by window shedding; 0 to 1
-  TROUPE_MESSAGE(set_batching, batching, shedding, target_share)
+  TROUPE_MESSAGE(set_batching, batching, shedding)
 };
 
 using model_queue_commands =

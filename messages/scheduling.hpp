@@ -18,7 +18,8 @@ struct candidate {
   duration delay{};              ///< from a grant to the inputs being on the device
   bool alone = false;  ///< a request that may kill its worker: nothing else may run there meanwhile. A model
                        ///< has one such candidate besides its ordinary one.
-  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone)
+  double need = 0;     ///< slots that the model's present rate keeps busy; 0: unknown
+  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone, need)
   bool operator==(const candidate&) const = default;
 };
 
@@ -30,7 +31,8 @@ struct grant {
   address worker;
   time_point free_at = never;
   bool alone = false;  ///< as in the candidate
-  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone)
+  double load = 1;     ///< what all models need, over the slots that there are
+  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone, load)
   bool operator==(const grant&) const = default;
 };
 

@@ -45,10 +45,11 @@ struct Release { regions @0 :List(RegionRef); }
 
 struct Candidate {
   model @0 :UInt32; sequence @1 :UInt64; rows @2 :UInt32; execAt @3 :Int64; latest @4 :Int64; delay @5 :Int64;
-  alone @6 :Bool;
+  alone @6 :Bool; need @7 :Float64;
 }
 struct Grant {
   model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; worker @3 :Address; freeAt @4 :Int64; alone @5 :Bool;
+  load @6 :Float64;
 }
 struct Occupied {
   model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64; alone @5 :Bool;

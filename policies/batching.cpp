@@ -2,15 +2,23 @@
 
 #include <array>
 
+#include "policies/clockwork.hpp"
 #include "policies/deferred.hpp"
 #include "policies/eager.hpp"
+#include "policies/nexus.hpp"
+#include "policies/timeout.hpp"
 
 namespace troupe {
 namespace {
 
 template <class Policy>
 std::unique_ptr<batching_policy> make(const batching_parameters& p, shedding rule) {
-  return std::make_unique<Policy>(p, rule);
+  return p.argument.empty() ? std::make_unique<Policy>(p, rule) : nullptr;
+}
+
+std::unique_ptr<batching_policy> make_timeout(const batching_parameters& p, shedding rule) {
+  const auto wait = timeout::wait_of(p.argument, p.slo);
+  return wait ? std::make_unique<timeout>(p, rule, *wait) : nullptr;
 }
 
 constexpr std::array<std::string_view, 2> rule_names{"timeout", "window"};  // as in `shedding`
@@ -18,15 +26,25 @@ constexpr std::array<std::string_view, 2> rule_names{"timeout", "window"};  // a
 }  // namespace
 
 registry<batching_factory>& batchings() {
-  static registry<batching_factory> known{{"deferred", make<deferred>}, {"eager", make<eager>}};
+  static registry<batching_factory> known{{"deferred", make<deferred>},
+                                          {"eager", make<eager>},
+                                          {"timeout", make_timeout},
+                                          {"clockwork", make<clockwork>},
+                                          {"nexus", make<nexus>}};
   return known;
 }
 
 std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
                                                const batching_parameters& p) {
+  auto parameters = p;
+  if (const auto open = batching.find('('); open != batching.npos && batching.ends_with(')')) {
+    parameters.argument = batching.substr(open + 1, batching.size() - open - 2);
+    if (parameters.argument.empty()) return nullptr;
+    batching = batching.substr(0, open);
+  }
   const auto* factory = batchings().find(batching);
   for (size_t i = 0; i < rule_names.size(); ++i)
-    if (factory != nullptr && rule_names[i] == rule) return (*factory)(p, static_cast<shedding>(i));
+    if (factory != nullptr && rule_names[i] == rule) return (*factory)(parameters, static_cast<shedding>(i));
   return nullptr;
 }
 

@@ -38,17 +38,15 @@ struct batching_parameters {
   duration margin{};         ///< kept free before a deadline for timer jitter
   uint32_t max_rows = 1024;  ///< a batch
   uint32_t slots = 1;        ///< upper bound on the slots that the model can use at once
-  /// Window shedding protects this share of the target size of the staggered schedule, which assumes even
-  /// arrivals. With Poisson arrivals 0.8 serves 3–4 % more than 1 within the SLO.
-  double target_share = 0.8;
+  std::string argument;      ///< what stands in parentheses behind the policy's name: "timeout(30%)"
   plugin_settings settings;  ///< of the plug-in that the policy is from
 };
 
 /// Which requests at the head of a queue are given up for those behind them.
 enum class shedding : uint16_t {
   timeout,  ///< those that not even a batch of their own would finish in time
-  window    ///< also those that would be late in a batch of the target size (batch_target.hpp), or in a
-            ///< smaller one if no more of the queue than that can still run together
+  window    ///< also those that would be late in a batch that keeps up with the arrivals (batch_target.hpp),
+            ///< or in a smaller one if no more of the queue than that can still run together
 };
 
 /// The batch that a model could run next. `rows == 0`: none.
@@ -88,14 +86,24 @@ class batching_policy {
   virtual const latency_model& latency() const = 0;
   virtual void set_latency(const latency_model& latency) = 0;
   virtual void set_slots(uint32_t slots) = 0;
+
+  /// How long before a slot is free the policy wants to be granted it, if not just for the network.
+  virtual duration lead() const { return {}; }
+
+  /// How many slots the model's present rate keeps busy with batches as large as its SLO allows; 0: unknown.
+  virtual double need() const { return 0; }
+  /// What all models together need, over the slots that there are (load_book.hpp).
+  virtual void set_load(double) {}
 };
 
 using batching_factory =
     std::function<std::unique_ptr<batching_policy>(const batching_parameters&, shedding)>;
-/// "deferred", "eager", and those of plug-ins.
+/// "deferred", "eager", "timeout", "clockwork", "nexus", and those of plug-ins. A factory gives null for an
+/// argument that it does not take.
 registry<batching_factory>& batchings();
 
-/// By name: `batching` is one of `batchings()`, `rule` "timeout" or "window". An unknown name gives null.
+/// By name: `batching` is one of `batchings()`, with or without an argument in parentheses, `rule` "timeout"
+/// or "window". An unknown name or argument gives null.
 std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
                                                const batching_parameters& p);
 std::span<const std::string_view> shedding_names();

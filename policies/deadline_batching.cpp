@@ -1,9 +1,9 @@
 #include "policies/deadline_batching.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "policies/batch_target.hpp"
 #include "policies/time_math.hpp"
 
 namespace troupe {
@@ -33,7 +33,9 @@ void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leav
 }
 
 void deadline_batching::update(time_point now, time_point slot_free_at) {
-  const opportunity o{now, slot_free_at};
+  const auto network = parameters_.network.control;
+  const opportunity o{now, slot_free_at,
+                      slot_free_at == long_ago ? std::max(lead() - network, duration{}) : duration{}};
   shed_heads(o);
   gather(o);
 }
@@ -60,21 +62,21 @@ void deadline_batching::set_slots(uint32_t slots) {
 }
 
 time_point deadline_batching::earliest_start(uint32_t rows, const opportunity& o) const {
-  return std::max(o.now + parameters_.network(rows), o.slot_free_at);
+  return std::max(o.now + o.ahead + parameters_.network(rows), o.slot_free_at);
 }
 
 bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const {
   return earliest_start(batch_rows, o) + parameters_.latency(batch_rows) + parameters_.response <= t.deadline;
 }
 
-uint32_t deadline_batching::rows_to_protect(time_point now) {
+uint32_t deadline_batching::protected_rows(time_point now) {
   if (rule_ == shedding::timeout) return 1;
   if (now >= target_until_) {
-    target_ = std::max(1u, static_cast<uint32_t>(parameters_.target_share *
-                                                 staggered_target(parameters_, arrivals_.rate(now))));
+    target_ = staggered_target(parameters_, arrivals_.rate(now));
+    if (target_.need > 0) worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
     target_until_ = arrivals_.valid_until();
   }
-  return target_;
+  return static_cast<uint32_t>(std::lround(rows_to_protect()));
 }
 
 /// Rows of the longest run of requests up to the end of the queue that could all be one batch. A later run is
@@ -93,9 +95,10 @@ uint32_t deadline_batching::rows_that_run_together(const opportunity& o) const {
 }
 
 void deadline_batching::shed_heads(const opportunity& o) {
-  uint32_t protect = rows_to_protect(o.now);
+  if (queue_.empty()) return;  // the rate meter begins with the first arrival
+  uint32_t protect = protected_rows(o.now);
   const auto in_time = [&](const ticket& head) { return meets(head, std::max(protect, head.rows), o); };
-  if (queue_.empty() || in_time(queue_[0])) return;
+  if (in_time(queue_[0])) return;
   if (protect > 1) protect = std::min(protect, rows_that_run_together(o));
 
   size_t shed = 0;
@@ -111,7 +114,7 @@ uint32_t deadline_batching::largest_batch(time_point finish_by, const opportunit
   const auto& [control, data] = parameters_.network;
   const uint32_t bound = std::min(parameters_.max_rows, queue_.rows());
   const uint32_t sent_now =
-      rows_within(saturating_difference(finish_by, o.now), alpha + data, beta + control, bound);
+      rows_within(saturating_difference(finish_by, o.now + o.ahead), alpha + data, beta + control, bound);
   return rows_within(saturating_difference(finish_by, o.slot_free_at), alpha, beta, sent_now);
 }
 
@@ -120,18 +123,20 @@ void deadline_batching::gather(const opportunity& o) {
   if (queue_.empty()) return;
   gathered batch{};
   batch.finish_by = saturating_subtract(queue_[0].deadline, parameters_.response);
-  const size_t count = queue_.count_within(largest_batch(batch.finish_by, o));
+  const uint32_t fits = largest_batch(batch.finish_by, o);
+  // A request that is larger than the policy's batches has one of its own.
+  const size_t count = queue_.count_within(std::min(fits, std::max(batch_of(fits), queue_[0].rows)));
   if (count == 0) return;
   batch.rows = queue_.rows_before(count);
   batch.next_rows = count < queue_.size() ? queue_[count].rows : 1;
-  batch.earliest = earliest_start(batch.rows, o);
+  batch.earliest = earliest_start(batch.rows, {o.now, o.slot_free_at, {}});
 
   window_requests_ = count;
   window_.rows = batch.rows;
   window_.exec_at = exec_at(batch);
   window_.latest = saturating_subtract(batch.finish_by, parameters_.latency(batch.rows));
   // The first moment when the batch, sent then, would be late.
-  wake_at_ = saturating_subtract(window_.latest, parameters_.network(batch.rows) - duration{1});
+  wake_at_ = saturating_subtract(window_.latest, o.ahead + parameters_.network(batch.rows) - duration{1});
 }
 
 void deadline_batching::close_window() {

@@ -1,6 +1,9 @@
 // What batching policies over a deadline queue share: the queue, shedding, and the largest batch that meets
 // its deadline. What is left to a policy is when that batch should start.
 #pragma once
+#include <limits>
+
+#include "policies/batch_target.hpp"
 #include "policies/deadline_queue.hpp"
 #include "policies/rate_meter.hpp"
 
@@ -25,6 +28,8 @@ class deadline_batching : public batching_policy {
   const latency_model& latency() const final { return parameters_.latency; }
   void set_latency(const latency_model& latency) final;
   void set_slots(uint32_t slots) final;
+  double need() const final { return target_.need; }
+  void set_load(double load) final { load_ = load; }
 
  protected:
   struct gathered {
@@ -35,18 +40,29 @@ class deadline_batching : public batching_policy {
   };
   /// When the batch should start, from `earliest` to `finish_by - ℓ(rows)`.
   virtual time_point exec_at(const gathered& batch) const = 0;
+  /// Window shedding gives heads up for the sake of a batch of so many rows.
+  virtual double rows_to_protect() const {
+    return std::min(rows_that_keep_up(parameters_.latency, target_, load_), worth_waiting_for_);
+  }
+  /// The largest batch that the policy makes of so many rows.
+  virtual uint32_t batch_of(uint32_t rows) const { return rows; }
 
   const batching_parameters& parameters() const { return parameters_; }
+  /// Batches of so many rows take a twentieth more of a slot's time a row than those of the staggered
+  /// schedule: with arrivals at random the time of a free slot is worth more than that. Infinite when nothing
+  /// but what is late is shed, as in Algorithm 1.
+  double rows_worth_waiting_for() const { return worth_waiting_for_; }
 
  private:
   /// When and where a batch could start, for the duration of one update.
   struct opportunity {
     time_point now, slot_free_at;
+    duration ahead;  ///< how long before its start a slot will be granted, besides the network's delay
   };
 
   time_point earliest_start(uint32_t rows, const opportunity& o) const;
   bool meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const;
-  uint32_t rows_to_protect(time_point now);
+  uint32_t protected_rows(time_point now);
   uint32_t rows_that_run_together(const opportunity& o) const;
   uint32_t largest_batch(time_point finish_by, const opportunity& o) const;
   void shed_heads(const opportunity& o);
@@ -58,8 +74,10 @@ class deadline_batching : public batching_policy {
   deadline_queue queue_;
   std::vector<dropped_ticket> dropped_;
   rate_meter arrivals_;  // rows
-  uint32_t target_ = 1;
+  batch_target target_;
   time_point target_until_ = long_ago;
+  double load_ = 1;
+  double worth_waiting_for_ = std::numeric_limits<double>::infinity();
 
   batch_window window_;
   size_t window_requests_ = 0;

@@ -8,6 +8,7 @@ namespace troupe {
 
 time_point deferred::exec_at(const gathered& batch) const {
   const auto& p = parameters();
+  if (batch.rows >= rows_worth_waiting_for()) return batch.earliest;
   const uint64_t larger = uint64_t{batch.rows} + batch.next_rows;
   if (larger > p.max_rows) return batch.earliest;
   const auto frontrun =

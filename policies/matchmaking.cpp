@@ -1,5 +1,7 @@
 #include "policies/matchmaking.hpp"
 
+#include "policies/nexus_matchmaking.hpp"
+#include "policies/shepherd.hpp"
 #include "policies/timer_matchmaking.hpp"
 
 namespace troupe {
@@ -26,7 +28,9 @@ std::unique_ptr<matchmaking_policy> make(const plugin_settings&) {
 
 registry<matchmaking_factory>& matchmakings() {
   static registry<matchmaking_factory> known{{"lowest_id", make<lowest_id>},
-                                             {"earliest_free", make<earliest_free>}};
+                                             {"earliest_free", make<earliest_free>},
+                                             {"shepherd", make<shepherd>},
+                                             {"nexus", make<nexus_matchmaking>}};
   return known;
 }
 

@@ -17,7 +17,8 @@ namespace troupe {
 struct match {
   model_id model;
   slot_id slot;
-  time_point free_at;  ///< of the slot
+  time_point free_at;     ///< of the slot
+  bool preempts = false;  ///< what the slot runs now is to be stopped; its requests go back to their queue
 };
 
 /// Candidates of models on one side, slots with the time they become free on the other. A model has at most
@@ -52,7 +53,8 @@ class matchmaking_policy {
 
 using matchmaking_factory = std::function<std::unique_ptr<matchmaking_policy>(const plugin_settings&)>;
 /// "lowest_id": among free slots the lowest id, so that high ids stay idle at low load (paper §3.2);
-/// "earliest_free": the slot that became free first (as in Symphony's code); and those of plug-ins.
+/// "earliest_free": the slot that became free first (as in Symphony's code); "shepherd" and "nexus": those of
+/// the systems that the paper compares with; and those of plug-ins.
 registry<matchmaking_factory>& matchmakings();
 
 /// By name; an unknown one gives null. `settings` are those of the plug-in that it is from.

@@ -168,15 +168,14 @@ TEST_CASE("model_queue commands: another policy takes over what is queued") {
   q.arrive(1);
   q.arrive(2);
   q.out.forget();
-  CHECK(q.order("set_batching", R"({"batching": "eager", "shedding": "timeout", "target_share": 0.5})").ok);
+  CHECK(q.order("set_batching", R"({"batching": "eager", "shedding": "timeout"})").ok);
   const auto c = q.out.one<candidate>();
   CHECK(c.rows == 2);
   CHECK(c.exec_at == q.now);  // eager starts at once
   const auto s = q.ask<queue_state>("get_state");
   CHECK(s.batching == "eager");
-  CHECK(s.target_share == 0.5);
   CHECK(s.candidate_rows == 2);
-  CHECK(q.order("set_batching", R"({"batching": "lazy", "shedding": "timeout", "target_share": 0.5})").body ==
+  CHECK(q.order("set_batching", R"({"batching": "lazy", "shedding": "timeout"})").body ==
         "set_batching: there is no policy 'lazy' with shedding 'timeout'");
   q.grant_slot();
   CHECK(q.out.one<batch_order>().requests.size() == 2);

@@ -49,7 +49,7 @@ TEST_CASE("a value of the wrong type or out of range is named with its place and
       {"= 20", "= -5", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not -5"},
       {"= 20", R"(= "20ms")", R"(20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20ms")"},
       {"= 20", "= 2026-01-01", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not 2026-01-01"},
-      {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", not "defered"; did you mean 'deferred'?)"},
+      {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", not "defered"; did you mean 'deferred'?)"},
       {R"("emulated")", "7", R"(16:8: node.device.kind: must be one of "cpu", "emulated", "cuda", not 7)"},
       {"count = 2", "jitter = 2", "17:10: node.device.jitter: must be a fraction in 0..1, not 2"},
       {R"("head")", R"("a head")", R"(7:8: node.name: must be a name of up to 64 letters, digits, '_', '-' and '.', not "a head")"},
@@ -174,8 +174,9 @@ TEST_CASE("all problems are reported at once, in the order of the file") {
   text = changed(text, "7701", "-1");
   text = changed(text, "count = 2", "coutn = 2");
   text = changed(text, "slo_ms = 20", "slo_ms = \"20\"");
-  CHECK(listed(read(text).problems) ==
-        R"(cluster.toml:3:12: policy.batching: must be one of "deferred", "eager", not "later"
+  CHECK(
+      listed(read(text).problems) ==
+      R"(cluster.toml:3:12: policy.batching: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", not "later"
 cluster.toml:9:16: node.control_port: must be an integer in 1..65535, not -1
 cluster.toml:17:1: node.device: unknown key 'coutn'; did you mean 'count'?
 cluster.toml:20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20"

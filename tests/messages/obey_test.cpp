@@ -51,7 +51,7 @@ TEST_CASE("obey: what is wrong with a command is said with its place, and nothin
   CHECK(problem("set_slo", R"({"slo": 1, "slow": 2})") == "set_slo.slow: unknown field");
   CHECK(problem("set_slo", "[]") == "set_slo: must be an object");
   CHECK(problem("set_slo", "{") == "set_slo: its fields are not JSON, or nested too deeply");
-  CHECK(problem("set_batching", R"({"batching": "eager", "shedding": 3, "target_share": 1})") ==
+  CHECK(problem("set_batching", R"({"batching": "eager", "shedding": 3})") ==
         "set_batching.shedding: must be text");
   CHECK(problem("pause_batching", "") == "not now");
   CHECK(problem("stop", "") ==

@@ -67,7 +67,7 @@ class CustomPolicy(unittest.TestCase):
         said = run(self.troupe, "check", self.variant(("fraction = 0.5", "fraction = 2")), code=2)
         self.assertIn("plugins.patience.fraction: must be a share of the slack in 0..1, not 2", said)
         said = run(self.troupe, "check", self.variant(('"patient"', '"impatient"')), code=2)
-        self.assertIn('one of "deferred", "eager", "patient", not "impatient"; did you mean \'patient\'?', said)
+        self.assertIn('one of "deferred", "eager", "timeout", "clockwork", "nexus", "patient", not "impatient"; did you mean \'patient\'?', said)
 
     def test_a_plug_in_of_another_version_is_refused_by_name_of_both(self):
         library = self.example / "build/libpatience.so"

@@ -182,7 +182,6 @@ TEST_CASE("timeout shedding drops a head only if even a batch of its own would b
 TEST_CASE("window shedding gives up a head for a batch of the target size") {
   auto p = paper();
   p.slots = 1000;
-  p.target_share = 1;
   eager policy(p, shedding::window);
   // 2 rows a ms: b / rate + ℓ(b) ≤ 12 ms gives a target of 4.
   for (uint64_t id = 1; id <= 100; ++id) {
@@ -225,7 +224,6 @@ TEST_CASE("window shedding protects no more than what can still run together") {
   auto p = paper();
   p.max_rows = 8;
   p.slo = 1s;  // so that the target is 8
-  p.target_share = 1;
   eager policy(p, shedding::window);
   policy.add(due(7.5, 1), ms(0));  // alone, or with one more
   policy.add(due(8.5, 2), ms(0));  // among three

@@ -1,0 +1,25 @@
+// Clockwork's batching (Gujarati et al., OSDI 2020, §4.4 and §5.3), a baseline of the Symphony paper.
+#pragma once
+#include <algorithm>
+#include <bit>
+
+#include "policies/deadline_batching.hpp"
+
+namespace troupe {
+
+/// Eager, a few milliseconds ahead: when a slot has less than `schedule_ahead` of work left, the candidate
+/// that must start first gets it. Batches have the sizes that Clockwork compiles models for: 1, 2, 4, 8, 16.
+class clockwork final : public deadline_batching {
+ public:
+  static constexpr duration schedule_ahead = 5ms;
+  static constexpr uint32_t largest = 16;
+
+  using deadline_batching::deadline_batching;
+  duration lead() const override { return schedule_ahead; }
+
+ private:
+  time_point exec_at(const gathered& batch) const override { return batch.earliest; }
+  uint32_t batch_of(uint32_t rows) const override { return std::bit_floor(std::min(rows, largest)); }
+};
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "policies/scheduling.hpp"
+
+#include <array>
+#include <utility>
+
+#include "policies/batching.hpp"
+
+namespace troupe {
+namespace {
+
+/// What each is in the paper that describes it. Eager batching sheds what cannot be in time and nothing else,
+/// as the systems do that batch eagerly.
+const std::array<std::pair<std::string_view, scheduling>, 6> known{{
+    {"deferred", {"deferred", "window", "lowest_id"}},
+    {"eager", {"eager", "timeout", "lowest_id"}},
+    {"timeout", {"timeout", "window", "lowest_id"}},
+    {"clockwork", {"clockwork", "timeout", "earliest_free"}},
+    {"nexus", {"nexus", "window", "nexus"}},
+    {"shepherd", {"eager", "timeout", "shepherd"}},
+}};
+constexpr std::array<std::string_view, 6> names{"deferred",  "eager", "timeout",
+                                                "clockwork", "nexus", "shepherd"};
+
+}  // namespace
+
+std::optional<scheduling> scheduling_named(std::string_view name) {
+  for (const auto& [known_name, s] : known) {
+    if (name == known_name) return s;
+    // With an argument: the batching policy's.
+    if (!name.starts_with(known_name) || name.substr(known_name.size(), 1) != "(") continue;
+    auto with = s;
+    with.batching = name;
+    if (make_batching(with.batching, with.shedding, {})) return with;
+  }
+  return {};
+}
+
+std::span<const std::string_view> scheduling_names() { return names; }
+
+}  // namespace troupe

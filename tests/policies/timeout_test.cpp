@@ -1,0 +1,61 @@
+#include "policies/timeout.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+const time_point start{};
+
+batching_parameters some() {
+  batching_parameters p;
+  p.latency = {1ms, 5ms};
+  p.slo = 20ms;
+  p.max_rows = 4;
+  return p;
+}
+
+/// When a policy of that name wants to start after so many requests have come at the start.
+duration start_of(std::string_view name, uint32_t requests, batching_parameters p = some()) {
+  const auto policy = make_batching(name, "timeout", p);
+  REQUIRE(policy != nullptr);
+  for (uint32_t i = 0; i < requests; ++i) policy->add({start + p.slo, request_id{i}}, start);
+  policy->update(start, long_ago);
+  return policy->window().exec_at - start;
+}
+
+}  // namespace
+
+TEST_CASE("a time-out is a share of the SLO or a time") {
+  CHECK(timeout::wait_of("30%", 20ms) == 6ms);
+  CHECK(timeout::wait_of("12.5ms", 20ms) == 12500us);
+  CHECK(timeout::wait_of("800us", 20ms) == 800us);
+  CHECK(timeout::wait_of("", 20ms) == 10ms);
+  for (const auto* bad : {"30", "%", "-1ms", "1 ms", "1s", "1e9ms", "nan%", "ms"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(timeout::wait_of(bad, 20ms));
+  }
+}
+
+TEST_CASE("a batch starts when its earliest request has waited for the time-out") {
+  CHECK(start_of("timeout(8ms)", 1) == 8ms);
+  CHECK(start_of("timeout(0ms)", 1) == start_of("eager", 1));
+  CHECK(start_of("timeout", 1) == 10ms);
+}
+
+TEST_CASE("but not later than it must, and at once when it is full") {
+  CHECK(start_of("timeout(90%)", 2) == 13ms);  // 20 ms - ℓ(2)
+  auto with_margin = some();
+  with_margin.margin = 1ms;
+  with_margin.response = 2ms;
+  CHECK(start_of("timeout(90%)", 2, with_margin) == 10ms);
+  CHECK(start_of("timeout(8ms)", 4) == 0ms);
+}
+
+TEST_CASE("an argument that makes no sense, or that no policy asked for, makes no policy") {
+  CHECK(make_batching("timeout(soon)", "timeout", some()) == nullptr);
+  CHECK(make_batching("timeout()", "timeout", some()) == nullptr);
+  CHECK(make_batching("timeout(5ms", "timeout", some()) == nullptr);
+  CHECK(make_batching("eager(5ms)", "timeout", some()) == nullptr);
+}
