@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::string_view prefix = "sim:";
 
-/// What arrives within so long after something else is handed over in the same turn of the progress loop.
-constexpr duration turn_length = 5us;
-
 /// The process that an address names; 0 if it is none.
 uint64_t process_at(std::string_view address) {
   uint64_t process = 0;
@@ -177,7 +174,7 @@ class sim_fabric final : public fabric, private sim_port {
     if (events_ == nullptr) return;
     job();
     if (std::exchange(in_turn_, true)) return;
-    timeline_.at(timeline_.now() + turn_length, sim_event::job, self_, [this] { end_turn(); });
+    timeline_.at(timeline_.now() + network_.turn(), sim_event::job, self_, [this] { end_turn(); });
   }
   void end_turn() {
     in_turn_ = false;

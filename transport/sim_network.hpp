@@ -57,9 +57,12 @@ class sim_network {
     duration data_latency = 15us, data_jitter = 10us;
     duration control_latency = 80us, control_jitter = 200us;
     duration burst = 400us;  ///< one packet in 512 takes up to this longer
+    duration turn = 5us;     ///< what reaches a fabric within so long is handed over together
   };
 
   sim_network(sim_timeline& timeline, const cluster_spec& cluster, const options& o);
+
+  duration turn() const { return options_.turn; }
 
   void attach(node_id node, sim_lane lane, sim_port* port);  ///< null: nobody
   /// The process on `node` has died: nothing reaches it any more, a suffix of what it sent is lost. Its peers

@@ -42,7 +42,7 @@ process::process(node_id self, uint64_t number, const world& w)
                   .spawn_host =
                       [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
                         return spawn_scheduled_host(
-                            world_.system, std::move(group), world_.clock, usual_timing.interval, waker,
+                            world_.system, std::move(group), world_.clock, world_.turn_interval, waker,
                             std::move(broken), [this](const envelope& e) { world_.delivered(self_, e); });
                       },
                   .host_per_shell = w.host_per_shell,

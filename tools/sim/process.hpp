@@ -31,6 +31,7 @@ class process final : private control_lane, private sim_port, private model_load
     std::function<deployer::model_reading(const std::string&)> read_model;
     uint64_t seed = 1;
     bool host_per_shell = true;
+    duration turn_interval{};  ///< as in `host_timing`
   };
 
   /// Its node has begun a process on the time line. `number` is nobody else's.

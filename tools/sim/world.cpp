@@ -7,6 +7,8 @@
 namespace troupe::sim {
 namespace {
 
+constexpr sim_network::options no_time{1e9, {}, {}, {}, {}, {}, {}};
+
 cluster_spec adjusted(cluster_spec cluster, const workload_spec& workload) {
   for (const auto& load : workload.models) {
     if (load.model.value >= cluster.models.size()) continue;  // to be deployed
@@ -35,7 +37,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
       system(config),
       scheduler(dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler())),
       time(o.seed, cluster.nodes.size()),
-      network(time, cluster, {}),
+      network(time, cluster, o.instant ? no_time : sim_network::options{}),
       interleaving(o.seed, "interleaving"),
       chance(o.seed, "world"),
       checks(time.truth(), workload),
@@ -71,7 +73,7 @@ world::state::~state() {
 void world::state::settle() {
   auto& jobs = scheduler.jobs;
   while (!jobs.empty()) {
-    if (jobs.size() > 1) std::swap(jobs.front(), jobs[interleaving.below(jobs.size())]);
+    if (jobs.size() > 1 && !options.in_order) std::swap(jobs.front(), jobs[interleaving.below(jobs.size())]);
     scheduler.run_once();
   }
 }
@@ -146,6 +148,7 @@ world_result world::run() {
   auto& r = s.result;
   r.models = s.asking.books();
   r.total = s.asking.total();
+  r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;
   r.trace_hash = s.tracing.hash();
   r.events = s.time.steps();

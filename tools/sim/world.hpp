@@ -23,6 +23,8 @@ struct world_options {
   bool host_per_shell = true;
   duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
   bool record = false;           ///< keep what requests and batches go through; nothing else changes
+  bool instant = false;          ///< messages, pulls and turns take no time
+  bool in_order = false;         ///< ready actors run first come first served, not as the seed chooses
 };
 
 /// What the devices did for one model, after the warm-up.
@@ -35,8 +37,9 @@ struct world_result {
   std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
   std::vector<model_books> models;  ///< requests offered after the warm-up
   std::vector<device_books> devices;
-  model_books total;    ///< all requests
-  duration measured{};  ///< from the end of the warm-up to the end of the workload
+  model_books total;      ///< all requests
+  duration load_began{};  ///< true time of the workload's beginning
+  duration measured{};    ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
   uint64_t events = 0;    ///< of the time line
   uint64_t messages = 0;  ///< delivered to shells

@@ -1,0 +1,104 @@
+#include "tools/lab/trial_books.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::lab {
+
+trial_books::trial_books(const trial& t)
+    : trial_(t), from_(time_point{} + t.warm_up), until_(time_point{} + t.length) {
+  result_.models.resize(t.models.size());
+  result_.busy.resize(t.slots);
+  result_.measured = t.length - t.warm_up;
+}
+
+void trial_books::arrived(uint32_t model, time_point at) {
+  ++result_.requests;
+  if (measured(at)) ++result_.models[model].offered;
+}
+
+void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_point until,
+                          std::span<const ticket> batch) {
+  result_.busy[slot] += within(from, until);
+  if (measured(from)) {
+    if (batch.size() >= result_.batches.size()) result_.batches.resize(batch.size() + 1);
+    ++result_.batches[batch.size()];
+  }
+  const auto slo = trial_.models[model].slo;
+  auto& m = result_.models[model];
+  for (const auto& t : batch) {
+    const auto arrival = t.deadline - slo;
+    if (!is_good(model, t, until)) continue;
+    ++m.good;
+    result_.queueing.add(from - arrival);
+  }
+}
+
+void trial_books::stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
+                          std::span<const ticket> batch) {
+  ++result_.preempted;
+  result_.busy[slot] -= within(from, until) - within(from, at);
+  if (measured(from)) --result_.batches[batch.size()];
+  for (const auto& t : batch)
+    if (is_good(model, t, until)) --result_.models[model].good;
+}
+
+bool trial_books::is_good(uint32_t model, const ticket& t, time_point until) const {
+  return measured(t.deadline - trial_.models[model].slo) && until + trial_.response <= t.deadline;
+}
+
+duration trial_books::within(time_point from, time_point until) const {
+  return std::max(duration{}, std::min(until, until_) - std::max(from, from_));
+}
+
+load_curve::load_curve(const std::vector<load_change>& changes, uint32_t model) : pieces_{{{}, {}, 1}} {
+  for (const auto& c : changes) {
+    const auto& last = pieces_.back();
+    const auto drawn = static_cast<double>((c.at - last.at).count()) * last.scale;
+    pieces_.push_back({c.at, last.drawn + duration{static_cast<int64_t>(drawn)}, c.scale[model]});
+  }
+}
+
+duration load_curve::time_of(duration drawn) {
+  while (current_ + 1 < pieces_.size() && pieces_[current_ + 1].drawn <= drawn) ++current_;
+  const auto& p = pieces_[current_];
+  const double rest = static_cast<double>((drawn - p.drawn).count()) / p.scale;
+  return p.scale > 0 && rest < 1e18 ? p.at + duration{static_cast<int64_t>(rest)} : duration::max();
+}
+
+double trial_result::bad_rate() const {
+  model_result all;
+  for (const auto& m : models) {
+    all.offered += m.offered;
+    all.good += m.good;
+  }
+  return all.bad_rate();
+}
+
+double trial_result::worst_bad_rate() const {
+  double worst = 0;
+  for (const auto& m : models) worst = std::max(worst, m.bad_rate());
+  return worst;
+}
+
+double trial_result::goodput() const {
+  uint64_t good = 0;
+  for (const auto& m : models) good += m.good;
+  return static_cast<double>(good) / to_seconds(measured);
+}
+
+double trial_result::mean_batch() const {
+  uint64_t count = 0, rows = 0;
+  for (size_t n = 0; n < batches.size(); ++n) {
+    count += batches[n];
+    rows += n * batches[n];
+  }
+  return count == 0 ? 0 : static_cast<double>(rows) / static_cast<double>(count);
+}
+
+double trial_result::busy_share() const {
+  const auto sum = std::accumulate(busy.begin(), busy.end(), duration{});
+  return to_seconds(sum) / (to_seconds(measured) * static_cast<double>(busy.size()));
+}
+
+}  // namespace troupe::lab

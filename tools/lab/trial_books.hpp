@@ -1,0 +1,49 @@
+// What a trial counts while it runs.
+#pragma once
+#include <span>
+
+#include "policies/batching.hpp"
+#include "tools/lab/trial.hpp"
+
+namespace troupe::lab {
+
+class trial_books {
+ public:
+  explicit trial_books(const trial& t);
+
+  void arrived(uint32_t model, time_point at);
+  void started(uint32_t model, uint32_t slot, time_point from, time_point until,
+               std::span<const ticket> batch);
+  /// A batch that has started was stopped: its requests are not served yet, and its time was in vain.
+  void stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
+               std::span<const ticket> batch);
+  trial_result close() { return std::move(result_); }
+
+ private:
+  bool measured(time_point t) const { return t >= from_ && t < until_; }
+  duration within(time_point from, time_point until) const;
+  bool is_good(uint32_t model, const ticket& t, time_point until) const;
+
+  const trial& trial_;
+  const time_point from_, until_;
+  trial_result result_;
+};
+
+/// Arrivals are drawn at a constant rate; a model's load changes stretch and squeeze their time.
+class load_curve {
+ public:
+  load_curve(const std::vector<load_change>& changes, uint32_t model);
+  /// When it happens what would happen at `drawn` if the load never changed. `drawn` must not decrease.
+  /// `duration::max()`: never.
+  duration time_of(duration drawn);
+
+ private:
+  struct piece {
+    duration at, drawn;  ///< where it begins, in both times
+    double scale;
+  };
+  std::vector<piece> pieces_;
+  size_t current_ = 0;
+};
+
+}  // namespace troupe::lab
