@@ -26,3 +26,12 @@ target_link_libraries(troupe_caf INTERFACE ${CAF_IO} ${CAF_CORE} Threads::Thread
 add_library(troupe_toml INTERFACE)
 target_link_libraries(troupe_toml INTERFACE tomlplusplus::tomlplusplus)
 target_compile_definitions(troupe_toml INTERFACE TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1)
+
+# CBC's .pc file names libraries that only its static ones need.
+find_path(CBC_INCLUDE CbcModel.hpp PATH_SUFFIXES coin REQUIRED)
+add_library(troupe_cbc INTERFACE)
+target_include_directories(troupe_cbc SYSTEM INTERFACE ${CBC_INCLUDE})
+foreach(part Cbc Cgl OsiClp Clp Osi CoinUtils)
+  find_library(CBC_${part} ${part} REQUIRED)
+  target_link_libraries(troupe_cbc INTERFACE ${CBC_${part}})
+endforeach()
