@@ -13,6 +13,7 @@
 #include "messages/version.hpp"
 #include "tools/bench_fabric.hpp"
 #include "tools/bench_infer.hpp"
+#include "tools/bench_partition.hpp"
 #include "tools/bench_schedule.hpp"
 #include "tools/bench_serve.hpp"
 #include "tools/bench_simulate.hpp"
@@ -249,6 +250,29 @@ void add_benches(CLI::App& app, job& chosen) {
   fabric->add_option("--repetitions", f->repetitions, "Medians of this many")->capture_default_str();
   fabric->add_flag("--json", f->json, "Print one JSON document");
   fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
+
+  auto p = std::make_shared<bench_partition_options>();
+  auto* partition = command(
+      *bench, "partition", "Models into sub-clusters, the search against random search (Symphony's Fig. 16)",
+      "troupe bench partition --zoo examples/profiles/parameters.csv --configurations 20");
+  partition->add_option("--zoo", p->zoo, "CSV file: model,million_parameters")->required();
+  partition->add_option("--models", p->study.models, "Models")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  partition->add_option("--parts", p->study.parts, "Sub-clusters")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  partition->add_option("--configurations", p->study.configurations, "Random choices of models and rates")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  partition->add_option("--steps", p->study.steps, "Moves and swaps the search may look at")
+      ->capture_default_str();
+  partition->add_option("--random-tries", p->study.random_tries, "Partitions that random search tries")
+      ->capture_default_str();
+  partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
+  auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
+  partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
+  partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
 
   auto s = std::make_shared<bench_schedule_options>();
   auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
