@@ -147,17 +147,16 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
                                        caf::reacts_to<drain_atom>>;    // finish and leave
 
 /// What a deployer (deployer.hpp) takes.
-using deployer_protocol =
-    caf::typed_actor<caf::reacts_to<introduction>,
-                     caf::reacts_to<control_frame>,                        // from another node's deployer
-                     caf::reacts_to<peer_change>, caf::reacts_to<reborn>,  // from the node actor
-                     caf::reacts_to<load_outcome>,                         // from the loader
-                     caf::reacts_to<model_idle>,                           // from a shell
-                     caf::reacts_to<report_query>,                         // from the metrics
-                     caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
-                     caf::replies_to<redeploy>::with<change_reply>,
-                     caf::replies_to<undeploy>::with<change_reply>,
-                     caf::replies_to<drain_node>::with<change_reply>>;
+using deployer_protocol = caf::typed_actor<
+    caf::reacts_to<introduction>,
+    caf::reacts_to<control_frame>,                        // from another node's deployer
+    caf::reacts_to<peer_change>, caf::reacts_to<reborn>,  // from the node actor
+    caf::reacts_to<load_outcome>,                         // from the loader
+    caf::reacts_to<model_idle>,                           // from a shell
+    caf::reacts_to<report_query>,                         // from the metrics
+    caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
+    caf::replies_to<redeploy>::with<change_reply>, caf::replies_to<undeploy>::with<change_reply>,
+    caf::replies_to<move_model>::with<change_reply>, caf::replies_to<drain_node>::with<change_reply>>;
 
 struct introduction {
   node_protocol node;

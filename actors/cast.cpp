@@ -6,6 +6,7 @@
 #include "actors/actor_of.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
+#include "actors/placer.hpp"
 #include "actors/queue_policy.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "plugins/extension.hpp"
@@ -95,12 +96,15 @@ void cast::spawn_shells(const world& w) {
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }
   if (me.has(node_role::scheduler)) {
-    thread(0).add<rank_arbiter>(
-        name(role::rank_arbiter, 0),
-        make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings));
+    for (uint32_t d = 0; d < domain_count(cluster_); ++d)
+      thread(d).add<rank_arbiter>(
+          name(role::rank_arbiter, d),
+          make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings),
+          rank_arbiter::domain{domain_name(cluster_, d), slot_domains(cluster_)});
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
       auto& group = thread(i);
-      group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, cluster_.models[i]}, group));
+      const auto& m = cluster_.models[i];
+      group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, m, m.domain}, group));
       queues_[model_id{i}] = cluster_.models[i];
       if (w.host_per_shell) with_queues.push_back(&group);
     }
@@ -111,10 +115,12 @@ void cast::spawn_shells(const world& w) {
     for (uint32_t i = 0; i < cluster_.slots.size(); ++i) {
       if (cluster_.slots[i].node != self_) continue;
       auto& group = shared != nullptr ? *shared : fresh();
-      group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}},
+      group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}, me.domain},
                             w.device_of(slot_id{i}), memory_);
     }
   }
+  if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
+    fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
   shell_group* guests = nullptr;
   for (uint32_t i = 0; i < cluster_.actors.size(); ++i) {
@@ -139,12 +145,16 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   model_queue::options o;
   o.model = line.model;
   o.name = m.name;
-  o.arbiter = {self_, {}, role::rank_arbiter, 0};
+  o.arbiter = {self_, {}, role::rank_arbiter, line.domain};
   o.reign = epoch{lane_.life().value};
   o.network = cluster_.policy.network;
   o.max_queued_rows = cluster_.limits.queue_rows;
   o.margin = cluster_.policy.margin;
   o.first_batch = (line.revision << 32) + 1;
+  o.slot_domains = slot_domains(cluster_);
+  for (const auto& d : cluster_.domains) o.domain_names.push_back(d.name);
+  if (line.wanted == deployment_state::deployed) o.leaving = line.leaving;
+  o.revision = line.revision;
   o.latency_given = m.latency != latency_model{};
   o.batching = cluster_.policy.batching;
   o.shedding = cluster_.policy.shedding;

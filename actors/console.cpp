@@ -26,6 +26,7 @@ duration wait_of(const command& c) {
   read(std::type_identity<deploy>{});
   read(std::type_identity<redeploy>{});
   read(std::type_identity<undeploy>{});
+  read(std::type_identity<move_model>{});
   return std::clamp<duration>(wait, duration{}, 24h);
 }
 
@@ -83,8 +84,9 @@ void console::begin(const command& c, requester who) {
   else if (command_schema(role::deployer).contains(c.verb))
     to_deployer(c, number);
   else
-    return refuse("unknown command '" + c.verb +
-                  "'; this node knows: status, actors, ask, tell, deploy, redeploy, undeploy, drain_node");
+    return refuse(
+        "unknown command '" + c.verb +
+        "'; this node knows: status, actors, ask, tell, deploy, redeploy, undeploy, move_model, drain_node");
   if (const auto* o = find(number); o != nullptr && o->limit > duration{})
     self_->delayed_send(self_, o->limit, wake_atom_v, number);
 }
@@ -102,6 +104,7 @@ void console::to_deployer(const command& c, uint64_t number) {
     pass_on(std::type_identity<deploy>{});
     pass_on(std::type_identity<redeploy>{});
     pass_on(std::type_identity<undeploy>{});
+    pass_on(std::type_identity<move_model>{});
     pass_on(std::type_identity<drain_node>{});
   } catch (const json_error& e) {
     answer(number, false, e.what());

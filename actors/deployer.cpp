@@ -16,9 +16,9 @@ constexpr size_t most_held = 256;
 
 change_reply refusal_of(std::string why) { return {0, false, false, 0, std::move(why)}; }
 
-std::set<node_id> workers_of(const cluster_spec& cluster) {
-  std::set<node_id> out;
-  for (const auto& slot : cluster.slots) out.insert(slot.node);
+std::map<node_id, uint32_t> workers_of(const cluster_spec& cluster) {
+  std::map<node_id, uint32_t> out;
+  for (const auto& slot : cluster.slots) out[slot.node] = cluster.nodes[slot.node.value].domain;
   return out;
 }
 
@@ -59,6 +59,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
           [this](const deploy& c) { return on_command(c); },
           [this](const redeploy& c) { return on_command(c); },
           [this](const undeploy& c) { return on_command(c); },
+          [this](const move_model& c) { return on_command(c); },
           [this](const drain_node& c) { return on_command(c); }};
 }
 
@@ -111,6 +112,15 @@ void deployer::carry_out(const undeploy& c, answer reply) {
   decide([this, model = c.name] { return book_.undeploy(model); }, c.wait, std::move(reply));
 }
 
+void deployer::carry_out(const move_model& c, answer reply) {
+  if (!decides()) return pass_on(scheduler_, c, std::move(reply));
+  uint32_t to = 0;
+  while (to < around_.cluster.domains.size() && around_.cluster.domains[to].name != c.domain) ++to;
+  if (to >= around_.cluster.domains.size())
+    return reply(refusal_of("the cluster has no domain '" + c.domain + "'"));
+  decide([this, model = c.name, to] { return book_.move(model, to); }, c.wait, std::move(reply));
+}
+
 /// What is being let go must be gone before it comes back: its id may be the same.
 std::string deployer::still_leaving(const std::string& model) const {
   const auto* known = book_.find(model);
@@ -155,6 +165,7 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
   if (d.line == nullptr) return reply(refusal_of(d.why));
   const auto model = d.line->model;
   const auto wanted = d.line->wanted;
+  const auto domain = d.line->joining;
   if (d.changed) publish(deployment{*d.line});
   auto so_far = progress_of(book_.at(model));
   if (wait <= duration{} || so_far.complete || !so_far.ok) return reply(std::move(so_far));
@@ -162,7 +173,7 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
     so_far.detail += "; too many commands wait for the end of theirs already";
     return reply(std::move(so_far));
   }
-  waiters_.push_back({model, wanted, around_.time.now() + wait, reply});
+  waiters_.push_back({model, wanted, around_.time.now() + wait, domain, reply});
   review();
 }
 
@@ -183,6 +194,8 @@ change_reply deployer::progress_of(const deployment& line) const {
                node_name(*missing) + "'";
   } else if (!progress_.complete(line)) {
     r.detail = model + " waits for a worker: none is up";
+  } else if (line.wanted == deployment_state::deployed && line.moves()) {
+    r.detail = model + " is being moved";
   } else {
     r.complete = true;
     r.detail =
@@ -219,7 +232,8 @@ void deployer::on_frame(const control_frame& f) {
                 waiting.reply(r);
               },
               [&](const deploy& c) { command(c); }, [&](const redeploy& c) { command(c); },
-              [&](const undeploy& c) { command(c); }, [&](const drain_node& c) { command(c); }});
+              [&](const undeploy& c) { command(c); }, [&](const move_model& c) { command(c); },
+              [&](const drain_node& c) { command(c); }});
 }
 
 void deployer::on_peer(const peer_change& p) {
@@ -265,13 +279,17 @@ void deployer::on_reborn(incarnation life) {
 void deployer::publish(const deployment& line) {
   spdlog::info("event=deployment revision={} model={} name={} wanted={}", line.revision, line.model.value,
                line.definition.name, to_string(line.wanted));
+  const auto named = [&](uint32_t d) { return d == no_domain ? "none" : domain_name(around_.cluster, d); };
+  if (line.moves())
+    spdlog::info("event=move model={} domain={} joining={} leaving={}", line.definition.name,
+                 named(line.domain), named(line.joining), named(line.leaving));
   for (const auto& [peer, life] : peers_) send(peer, deployment_log{{line}});
   apply(line);
 }
 
 /// Begins this node's part. What is still being loaded is let go when it is loaded.
 void deployer::apply(const deployment& line) {
-  if (line.wanted == deployment_state::undeployed && own_.loading(line.model)) return;
+  if (!own_.wants(line) && own_.loading(line.model)) return;
   const auto next = own_.begin(line);
   tell_slots(next.changed);
   caf::anon_send(node_, deployment_log{{line}});
@@ -289,7 +307,7 @@ void deployer::on_loaded(const load_outcome& o) {
   const auto next = own_.loaded(o, line);
   tell_slots(next.changed);
   if (next.done) part_done(*next.done);
-  if (line.wanted == deployment_state::undeployed && !own_.loading(o.model)) apply(line);
+  if (!own_.wants(line) && !own_.loading(o.model)) apply(line);
 }
 
 void deployer::on_idle(const model_idle& i) {
@@ -319,20 +337,35 @@ void deployer::review() {
     const bool may_decide = decides() && ready_to_decide();
     if (may_decide)
       for (const auto& h : std::exchange(held_, {})) decide_now(h.what, h.wait, h.reply);
-    std::vector<model_id> gone;
-    bool retiring = false;
+    std::vector<model_id> gone, moving;
+    bool retiring = false;  // or moving
     for (const auto& [id, line] : book_.lines()) {
+      if (line.wanted == deployment_state::deployed && line.moves() && decides()) {
+        retiring = true;
+        if (may_decide) moving.push_back(id);
+      }
       if (line.wanted != deployment_state::retiring || !decides()) continue;
       retiring = true;
       if (may_decide && progress_.complete(line)) gone.push_back(id);
     }
     for (const auto id : gone) publish(deployment{book_.retired(id)});
+    for (const auto id : moving) move_on(book_.at(id));
     if (may_decide)
       answer_waiters();
     else if (decides() && (retiring || !held_.empty() || !waiters_.empty()))
       wake_at(decide_at_);
   } while (again_);
   reviewing_ = false;
+}
+
+/// The next step of a move, if every node has done its part of this one.
+void deployer::move_on(const deployment& line) {
+  if (progress_.complete(line)) return publish(deployment{book_.moved_on(line.model)});
+  const auto problem = progress_.problem(line);
+  if (line.joining == no_domain || !problem) return;
+  spdlog::error("event=move_failed model={} domain={} node={} reason=\"{}\"", line.definition.name,
+                domain_name(around_.cluster, line.joining), node_name(problem->node), problem->what);
+  publish(deployment{book_.stay(line.model)});
 }
 
 void deployer::answer_waiters() {
@@ -347,6 +380,11 @@ void deployer::answer_waiters() {
       so_far.ok = so_far.complete = false;
       so_far.detail = "model '" + line.definition.name + "' was " +
                       (wants_it ? "undeployed" : "deployed again") + " meanwhile";
+    }
+    if (so_far.ok && w.domain != no_domain && !line.moves() && line.domain != w.domain) {
+      so_far.ok = so_far.complete = false;
+      so_far.detail = "model '" + line.definition.name + "' stays where it was; the log of node '" +
+                      node_name(scheduler_) + "' says why";
     }
     if (so_far.ok && !so_far.complete && now < w.until) {
       next = std::min(next, w.until);

@@ -61,6 +61,7 @@ class deployer {
     model_id model;
     deployment_state wanted;
     time_point until;
+    uint32_t domain = no_domain;  ///< to which it is to be moved
     answer reply;
   };
   /// A command that another node's deployer is to answer.
@@ -80,6 +81,7 @@ class deployer {
   void carry_out(const deploy& c, answer reply);
   void carry_out(const redeploy& c, answer reply);
   void carry_out(const undeploy& c, answer reply);
+  void carry_out(const move_model& c, answer reply);
   void carry_out(const drain_node& c, answer reply);
   template <class Command>
   void pass_on(node_id to, Command c, answer reply);
@@ -101,6 +103,7 @@ class deployer {
   void tell_slots(const std::vector<slot_id>& slots);
   void part_done(const deployment_part& part);
   void review();
+  void move_on(const deployment& line);
   void answer_waiters();
   void wake_at(time_point t);
   group_report report() const;

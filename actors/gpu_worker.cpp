@@ -38,9 +38,10 @@ void gpu_worker::on_slot(const slot_ready& s) {
   }
 }
 
-/// Nobody waits for an undeployed model: what was ordered and does not run yet never will.
+/// Nobody waits for an undeployed model, nor, here, for one that has moved to another domain: what was
+/// ordered and does not run yet never will.
 void gpu_worker::on_change(const deployment& line, time_point now) {
-  if (line.wanted != deployment_state::undeployed) {  // it came back before it was let go
+  if (line.held_in(options_.domain)) {  // it came back before it was let go
     std::erase_if(leaving_, [&](const model_idle& i) { return i.model == line.model; });
     return;
   }
@@ -253,7 +254,7 @@ void gpu_worker::refuse(const batch_order& o, refusal why, time_point now) {
 
 void gpu_worker::tell_done(const batch_order& o, const batch_done& d) {
   send(o.queue, d);
-  send({o.queue.node, o.queue.life, role::rank_arbiter, 0}, d);
+  send({o.queue.node, o.queue.life, role::rank_arbiter, options_.domain}, d);
 }
 
 void gpu_worker::release_outputs(const job& j) {

@@ -23,6 +23,7 @@ class gpu_worker final : public shell {
  public:
   struct options {
     slot_id slot;
+    uint32_t domain = 0;    ///< scheduling domain
     size_t max_orders = 4;  ///< running and waiting; the arbiter keeps to two
   };
 

@@ -16,7 +16,11 @@ constexpr batch_window nothing{};
 }  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
-    : shell(self, out), options_(o), policy_(std::move(policy)), next_batch_(o.first_batch) {}
+    : shell(self, out), options_(o), policy_(std::move(policy)), next_batch_(o.first_batch) {
+  if (o.leaving == no_domain) return;
+  leaves_ = model_idle{o.model, o.revision, self};
+  left_domain_ = o.leaving;
+}
 
 void model_queue::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
@@ -24,7 +28,12 @@ void model_queue::on(envelope& e, time_point now) {
                          for (auto& r : s.requests) take(r, now);
                        },
                        [&](cancel& c) { cancelled_.push_back(c.id); },
-                       [&](grant& g) { on_grant(g, now); },
+                       [&](grant& g) {
+                         if (e.from.kind == role::rank_arbiter && e.from.index != domain())
+                           return decline(e.from, g);
+                         on_grant(g, now);
+                       },
+                       [&](model_change& c) { on_change(c.line); },
                        [&](batch_done& d) { on_done(d, now); },
                        [&](slot_ready& s) { on_slot(s); },
                        [&](slot_service& s) {
@@ -56,7 +65,7 @@ void model_queue::take(const request& r, time_point now) {
 
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
-  if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
+  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity);
   if (policy_->queued_rows() + r.rows > rows_that_may_wait(r, now)) {
     door_.lost(now, r.rows);
     return give_up(handle, drop_reason::queue_full);
@@ -68,7 +77,7 @@ uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
   const auto batch = last_batch_rows_;
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  const auto slots = static_cast<uint32_t>(homes_.size());
+  const auto slots = homes_here_;
   return std::min(options_.max_queued_rows, door_.bound(now, patience, batch, slots));
 }
 
@@ -117,6 +126,7 @@ void model_queue::on_time(time_point now) {
   tell_candidate();
   tell_suspect(now);
   send_drops(now);
+  tell_left();
 }
 
 time_point model_queue::next_wakeup() const {
@@ -144,6 +154,7 @@ void model_queue::start_over(incarnation life) {
   suspect_told_ = false;
   free_handles_.clear();
   homes_.clear();
+  homes_here_ = 0;
   running_.clear();
   pending_drops_.clear();
   told_ = unknown;
@@ -256,13 +267,17 @@ void model_queue::forget_homes(node_id node, incarnation life) {
 
 /// Measured latencies differ between slots: plan with the slowest.
 void model_queue::fit_to_homes() {
-  if (homes_.empty()) return;
-  const auto in_service = std::count_if(homes_.begin(), homes_.end(),
-                                        [&](const auto& h) { return !out_of_service_.contains(h.first); });
+  const auto here = [&](const auto& h) { return domain_of(h.first) == domain(); };
+  homes_here_ = static_cast<uint32_t>(std::count_if(homes_.begin(), homes_.end(), here));
+  if (homes_here_ == 0) return;
+  const auto in_service = std::count_if(homes_.begin(), homes_.end(), [&](const auto& h) {
+    return here(h) && !out_of_service_.contains(h.first);
+  });
   policy_->set_slots(std::max<uint32_t>(1, static_cast<uint32_t>(in_service)));
   if (options_.latency_given) return;
   latency_model slowest;
   for (const auto& [slot, h] : homes_) {
+    if (domain_of(slot) != domain()) continue;
     slowest.alpha = std::max(slowest.alpha, h.latency.alpha);
     slowest.beta = std::max(slowest.beta, h.latency.beta);
   }
@@ -324,7 +339,7 @@ void model_queue::send_drops(time_point now) {
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
     door_.lost(now, d.request.rows);
-    give_up(d.request.handle, homes_.empty() ? drop_reason::no_capacity : d.reason);
+    give_up(d.request.handle, homes_here_ == 0 ? drop_reason::no_capacity : d.reason);
   }
   if (!planted(bug::lose_drops))
     for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
@@ -338,6 +353,41 @@ void model_queue::tell_candidate() {
   send(options_.arbiter,
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
                  std::max(options_.network(w.rows), policy_->lead()), false, policy_->need()});
+}
+
+/// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
+void model_queue::go_over_to(uint32_t domain) {
+  send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
+  if (suspect_told_)
+    send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, never, {}, true});
+  options_.arbiter.index = domain;
+  told_ = unknown;
+  suspect_told_ = false;
+  out_of_service_.clear();  // the new arbiter says which of its slots are
+  door_ = {};
+  fit_to_homes();
+}
+
+void model_queue::on_change(const deployment& line) {
+  if (line.model != options_.model || line.wanted == deployment_state::undeployed) return;
+  if (line.domain != domain()) go_over_to(line.domain);
+  leaves_.reset();
+  if (line.leaving == no_domain || line.wanted != deployment_state::deployed) return;
+  leaves_ = model_idle{line.model, line.revision, self_};
+  left_domain_ = line.leaving;
+}
+
+/// Once nothing of it runs in the domain that it leaves.
+void model_queue::tell_left() {
+  if (!leaves_) return;
+  for (const auto& [id, batch] : running_)
+    if (domain_of(slot_id{batch.worker.index}) == left_domain_) return;
+  send(on_node(self_.node, role::deployer), *std::exchange(leaves_, {}));
+}
+
+/// A grant of the arbiter of an earlier domain: nothing new is to run there.
+void model_queue::decline(const address& arbiter, const grant& g) {
+  send(arbiter, occupied{g.model, g.sequence, g.slot, {}, g.free_at, g.alone});
 }
 
 }  // namespace troupe

@@ -5,10 +5,15 @@
 // one at a time, on a worker that the arbiter keeps free of everything else meanwhile. So if both died as
 // processes do that crash, the request did it, and fails as `poison`; if one of them was lost otherwise, it
 // fails as `worker_lost`. It kills no third worker, and its neighbours only wait.
+//
+// A model that moves to another scheduling domain keeps its queue: the queue takes its candidate back from
+// the old arbiter, declines what that one may still grant, says when nothing of it runs in the old domain any
+// more, and goes on with the arbiter of the new one.
 #pragma once
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +40,11 @@ class model_queue final : public shell {
     uint32_t max_attempts = 3;
     uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell
+    /// Scheduling domains: that of the model is the arbiter's index.
+    std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
+    std::vector<std::string> domain_names;  ///< empty: there is one for all
+    uint32_t leaving = no_domain;           ///< of the line it began with
+    uint64_t revision = 0;                  ///< likewise
     /// What the policy was made of, to make another when told to.
     std::string batching, shedding;
     batching_parameters parameters;
@@ -63,12 +73,24 @@ class model_queue final : public shell {
     std::vector<uint32_t> handles;
     bool alone = false;  ///< a suspect
   };
-  struct home {  ///< a slot that has the model
+  struct home {  ///< a slot that has the model; maybe of a domain that it joins or leaves
     node_id node;
     incarnation life;
     latency_model latency;
   };
 
+  uint32_t domain_of(slot_id slot) const {
+    return slot.value < options_.slot_domains.size() ? options_.slot_domains[slot.value] : 0;
+  }
+  /// The model's own domain.
+  uint32_t domain() const { return options_.arbiter.index; }
+  std::string domain_name() const {
+    return domain() < options_.domain_names.size() ? options_.domain_names[domain()] : std::string{};
+  }
+  void on_change(const deployment& line);
+  void go_over_to(uint32_t domain);
+  void tell_left();
+  void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
@@ -113,10 +135,14 @@ class model_queue final : public shell {
   time_point tell_suspect_at_ = long_ago;
   std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
+  uint32_t homes_here_ = 0;           ///< of these, in the model's own domain
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
   std::vector<request_id> cancelled_;                     ///< in this turn
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
+
+  std::optional<model_idle> leaves_;  ///< to be told once nothing runs in the domain that it leaves
+  uint32_t left_domain_ = no_domain;
 
   bool paused_ = false;
   duration planned_slo_{};  ///< zero: the requests' own

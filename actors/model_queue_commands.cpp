@@ -47,7 +47,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
 }
 
 std::string_view model_queue::state() const {
-  return paused_ ? "paused" : homes_.empty() ? "no slots" : "serving";
+  return paused_ ? "paused" : homes_here_ == 0 ? "no slots" : "serving";
 }
 
 /// By handle.
@@ -83,7 +83,7 @@ queue_state model_queue::describe(time_point now) const {
   s.queued_requests = policy_->queued_requests();
   s.queued_rows = policy_->queued_rows();
   s.running_batches = running_.size();
-  for (const auto& [id, h] : homes_) s.slots += !out_of_service_.contains(id);
+  for (const auto& [id, h] : homes_) s.slots += domain_of(id) == domain() && !out_of_service_.contains(id);
   const auto running = running_requests();
   auto head = never;
   for (uint32_t handle = 0; handle < requests_.size(); ++handle)
@@ -105,6 +105,8 @@ queue_state model_queue::describe(time_point now) const {
   s.max_rows = p.max_rows;
   s.alpha = policy_->latency().alpha;
   s.beta = policy_->latency().beta;
+  s.domain = domain_name();
+  s.received = received_;
   return s;
 }
 
@@ -130,7 +132,9 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_queue_requests", static_cast<double>(policy_->queued_requests()), gauge);
   add("troupe_queue_rows", policy_->queued_rows(), gauge);
   add("troupe_queue_running_batches", static_cast<double>(running_.size()), gauge);
-  add("troupe_queue_slots", static_cast<double>(homes_.size()), gauge);
+  add("troupe_queue_slots", homes_here_, gauge);
+  if (!options_.domain_names.empty())
+    add("troupe_queue_domain", 1, gauge, {{"domain", domain_name()}});  // by its label
   add("troupe_queue_received_total", static_cast<double>(received_), counter);
   add("troupe_batches_total", static_cast<double>(batches_), counter);
   add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);

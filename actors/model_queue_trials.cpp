@@ -46,7 +46,7 @@ void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed,
 }
 
 void model_queue::wait_for_trial(uint32_t handle) {
-  if (homes_.empty()) return give_up(handle, drop_reason::no_capacity);
+  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity);
   const auto earlier = [&](uint32_t a, uint32_t b) {
     return std::pair(latest_start(requests_[a]), requests_[a].id) <
            std::pair(latest_start(requests_[b]), requests_[b].id);
@@ -60,7 +60,7 @@ time_point model_queue::latest_start(const request& r) const {
 
 void model_queue::give_up_late_suspects(time_point now) {
   while (!suspects_.empty() && latest_start(requests_[suspects_.front()]) < now) {
-    give_up(suspects_.front(), homes_.empty() ? drop_reason::no_capacity : drop_reason::late);
+    give_up(suspects_.front(), homes_here_ == 0 ? drop_reason::no_capacity : drop_reason::late);
     suspects_.erase(suspects_.begin());
   }
 }

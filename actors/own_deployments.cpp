@@ -5,19 +5,23 @@
 namespace troupe {
 
 own_deployments::own_deployments(const cluster_spec& cluster, node_id self)
-    : has_gateway_(cluster.nodes[self.value].has(node_role::gateway)) {
+    : has_gateway_(cluster.nodes[self.value].has(node_role::gateway)),
+      has_scheduler_(cluster.nodes[self.value].has(node_role::scheduler)),
+      domain_(cluster.nodes[self.value].domain) {
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].node == self) slots_[slot_id{i}];
 }
 
 own_deployments::step own_deployments::begin(const deployment& line) {
   step next;
-  auto& pending = pending_[line.model] = {line.revision, {}, false, {}};
+  auto& pending = pending_[line.model] = {line.revision, {}, false, false, {}};
+  const bool stays = line.wanted == deployment_state::deployed && has(line);  // only its domain has changed
   if (line.wanted == deployment_state::retiring)
     pending.gateway = has_gateway_;
-  else
+  else if (!stays)
     for (const auto& [slot, s] : slots_) pending.slots.insert(slot);
-  if (line.wanted == deployment_state::deployed && !slots_.empty()) {
+  if (line.wanted == deployment_state::deployed) pending.queue = has_scheduler_ && line.leaving != no_domain;
+  if (line.wanted == deployment_state::deployed && wants(line) && !stays && !slots_.empty()) {
     next.load = true;
     loading_[line.model] += slots_.size();
     for (auto& [slot, s] : slots_) {
@@ -28,11 +32,19 @@ own_deployments::step own_deployments::begin(const deployment& line) {
       next.changed.push_back(slot);
     }
   }
-  if (line.wanted == deployment_state::undeployed)
+  if (line.wanted != deployment_state::retiring && !wants(line))
     for (auto& [slot, s] : slots_)
       if (s.models.erase(line.model) > 0) next.changed.push_back(slot);
   next.done = done_if_over(line.model);
   return next;
+}
+
+/// Every slot does, or is let alone: nothing is to be loaded.
+bool own_deployments::has(const deployment& line) const {
+  return wants(line) && std::all_of(slots_.begin(), slots_.end(), [&](const auto& s) {
+           const auto had = s.second.models.find(line.model);
+           return had != s.second.models.end() && had->second.definition == line.definition;
+         });
 }
 
 own_deployments::step own_deployments::loaded(const load_outcome& o, const deployment& line) {
@@ -62,6 +74,8 @@ std::optional<deployment_part> own_deployments::idle(const model_idle& i) {
   if (pending.revision != i.revision || pending.over()) return {};
   if (i.who.kind == role::gateway)
     pending.gateway = false;
+  else if (i.who.kind == role::model_queue)
+    pending.queue = false;
   else
     pending.slots.erase(slot_id{i.who.index});
   return done_if_over(i.model);

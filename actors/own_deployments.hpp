@@ -31,6 +31,8 @@ class own_deployments {
   /// An actor of this node needs the model no more; the part, if that ends it.
   std::optional<deployment_part> idle(const model_idle& i);
 
+  /// This node's slots, if it has any, are to have the model.
+  bool wants(const deployment& line) const { return line.held_in(domain_); }
   bool loading(model_id model) const;
   bool loading() const;
   std::vector<model_ready> models_of(slot_id slot) const;
@@ -51,13 +53,17 @@ class own_deployments {
     uint64_t revision = 0;
     std::set<slot_id> slots;
     bool gateway = false;
+    bool queue = false;
     std::string problem;
-    bool over() const { return slots.empty() && !gateway; }
+    bool over() const { return slots.empty() && !gateway && !queue; }
   };
 
   std::optional<deployment_part> done_if_over(model_id model);
 
-  const bool has_gateway_;
+  bool has(const deployment& line) const;
+
+  const bool has_gateway_, has_scheduler_;
+  const uint32_t domain_;
   std::map<slot_id, slot_state> slots_;
   std::map<model_id, size_t> loading_;  ///< slots that have not answered
   std::map<model_id, pending_part> pending_;

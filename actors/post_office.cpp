@@ -120,6 +120,10 @@ void post_office::carry(std::span<envelope> messages) {
       caf::anon_send(deployer_, *idle);
       continue;
     }
+    if (e.to.kind == role::deployer) {
+      if (const auto* m = std::get_if<move_model>(&e.body)) caf::anon_send(deployer_, *m);
+      continue;
+    }
     if (e.to.node == self_) {
       if (const auto host = host_of(e.to); host != nobody) parcels[host].push_back(std::move(e));
       continue;

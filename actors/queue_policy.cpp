@@ -17,7 +17,9 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   p.margin = cluster.policy.margin;
   p.max_rows = model.max_batch;
   p.settings = cluster.policy.batching_settings;
-  p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(cluster.slots.size()));
+  const auto domains = slot_domains(cluster);
+  const auto slots = std::count(domains.begin(), domains.end(), model.domain);
+  p.slots = std::max<uint32_t>(1, static_cast<uint32_t>(slots));
   return p;
 }
 

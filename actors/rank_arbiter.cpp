@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy)
-    : shell(self, out), policy_(std::move(policy)) {}
+rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, domain of)
+    : shell(self, out), domain_(std::move(of)), policy_(std::move(policy)) {}
 
 void rank_arbiter::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
@@ -204,6 +204,8 @@ void rank_arbiter::on_done(const batch_done& d) {
 }
 
 void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
+  const auto& domains = domain_.of_slots;
+  if (!domains.empty() && (r.slot.value >= domains.size() || domains[r.slot.value] != self_.index)) return;
   std::vector<model_id> models;
   for (const auto& m : r.models) models.push_back(m.model);
   if (const auto it = slots_.find(r.slot); it != slots_.end()) {
@@ -261,18 +263,20 @@ void rank_arbiter::forget_queues(node_id node, incarnation life, time_point now)
 }
 
 void rank_arbiter::report(std::vector<metric>& out) const {
+  const auto add = [&](const char* name, double value, metric::kind kind,
+                       std::vector<std::pair<std::string, std::string>> labels = {}) {
+    if (!domain_.name.empty()) labels.emplace_back("domain", domain_.name);
+    out.push_back({name, std::move(labels), value, kind});
+  };
   using enum metric::kind;
-  out.push_back({"troupe_slots", {}, static_cast<double>(slots_.size()), gauge});
-  out.push_back({"troupe_grants_total", {}, static_cast<double>(grants_), counter});
-  out.push_back({"troupe_orders_refused_total", {}, static_cast<double>(refused_), counter});
+  add("troupe_slots", static_cast<double>(slots_.size()), gauge);
+  add("troupe_grants_total", static_cast<double>(grants_), counter);
+  add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
   std::vector<std::pair<slot_id, const slot*>> ordered;
   for (const auto& [id, s] : slots_) ordered.emplace_back(id, &s);
   std::sort(ordered.begin(), ordered.end());
   for (const auto& [id, s] : ordered)
-    out.push_back({"troupe_slot_busy_seconds_total",
-                   {{"slot", std::to_string(id.value)}},
-                   to_seconds(s->busy),
-                   counter});
+    add("troupe_slot_busy_seconds_total", to_seconds(s->busy), counter, {{"slot", std::to_string(id.value)}});
 }
 
 }  // namespace troupe

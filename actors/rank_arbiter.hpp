@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -24,7 +25,13 @@ namespace troupe {
 
 class rank_arbiter final : public shell {
  public:
-  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy);
+  /// The slots that it hands out: those of its scheduling domain, whose number is the index of its address.
+  struct domain {
+    std::string name;                ///< for metrics; empty: there is only one
+    std::vector<uint32_t> of_slots;  ///< the domain of each slot; empty: all are in this one
+  };
+
+  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, domain of = {});
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -90,6 +97,7 @@ class rank_arbiter final : public shell {
   void set_service(slot_id id, bool in, time_point now);
   size_t slots_in_service() const;
 
+  const domain domain_;
   std::unique_ptr<matchmaking_policy> policy_;
   load_book loads_;
   std::unordered_map<slot_id, slot> slots_;

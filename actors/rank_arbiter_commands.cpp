@@ -41,6 +41,7 @@ void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
 
 arbiter_state rank_arbiter::describe(time_point now) const {
   arbiter_state out;
+  out.domain = domain_.name;
   out.grants = grants_;
   out.refused = refused_;
   for (const auto& [id, s] : slots_) {

@@ -60,6 +60,21 @@ void read_changes(section& root, const cluster_spec& cluster, const std::filesys
     if (const auto m = s->choice("name", known)) e.model.name = models[*m];
     out.changes.push_back(e);
   }
+  std::vector<std::string_view> domains;
+  for (const auto& d : cluster.domains) domains.push_back(d.name);
+  for (auto* s : root.tables("migrate")) {
+    change_event e;
+    e.what = change_event::kind::move;
+    e.at = read_time(*s, out.length);
+    if (const auto m = s->choice("name", known)) e.model.name = models[*m];
+    if (domains.empty()) {
+      s->refuse("the cluster has no [[domain]] to move a model to");
+      s->unused("domain");
+    } else if (const auto d = s->choice("domain", domains)) {
+      e.domain = domains[*d];
+    }
+    out.changes.push_back(e);
+  }
   std::vector<std::string_view> nodes;
   for (const auto& n : cluster.nodes) nodes.push_back(n.name);
   for (auto* s : root.tables("drain")) {

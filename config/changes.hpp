@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Reads [[deploy]], [[undeploy]] and [[drain]] into `out.changes`; the loads of deployed models go to the
-/// end of `out.models`.
+/// Reads [[deploy]], [[undeploy]], [[migrate]] and [[drain]] into `out.changes`; the loads of deployed models
+/// go to the end of `out.models`.
 void read_changes(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
                   workload_spec& out);
 

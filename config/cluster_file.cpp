@@ -52,7 +52,11 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.limits = read_limits(root);
   spec.security = read_security(root, directory);
   spec.tenants = read_tenants(root, directory, spec.security);
+  const auto domains = read_domains(root);
+  spec.domains = domains.domains;
   spec.nodes = read_nodes(root, spec);
+  check_domains(domains, spec.nodes);
+  spec.placer = read_placer(root, spec.domains);
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);

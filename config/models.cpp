@@ -27,6 +27,7 @@ class model_reader {
   model_reader(const cluster_spec& cluster, const std::filesystem::path& directory, reader& problems,
                bool weights, const std::filesystem::path& below = {})
       : policy_(cluster.policy),
+        domains_(cluster.domains),
         directory_(directory),
         below_(below),
         problems_(problems),
@@ -56,6 +57,10 @@ class model_reader {
     m.max_batch = static_cast<uint32_t>(s.integer("max_batch", 1, 65536, 64));
     read_shapes(s, m);
     m.weight = s.number("weight", "a number", 0, 1e9, 1);
+    m.domain = read_domain_of(s, domains_);
+    constexpr double mb = 1 << 20;
+    m.memory_bytes = static_cast<uint64_t>(s.number("memory_mb", "MiB", 0, 1e8, 0) * mb);
+    m.batch_bytes = static_cast<uint64_t>(s.number("batch_memory_mb", "MiB", 0, 1e8, 0) * mb);
     if (slo_is_right) check_slo(s, m);
     return m;
   }
@@ -172,6 +177,7 @@ class model_reader {
   }
 
   const policy_spec& policy_;
+  const std::vector<domain_spec>& domains_;
   const std::filesystem::path& directory_;
   const std::filesystem::path below_;  ///< empty: any file may be read
   reader& problems_;

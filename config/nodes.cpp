@@ -48,7 +48,7 @@ std::optional<device_spec> read_device(section& s) {
   return d;
 }
 
-node_spec read_node(section& s) {
+node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   node_spec n;
   n.name = s.name("name");
   n.host = s.text("host", "127.0.0.1", "a host's name or address");
@@ -65,6 +65,10 @@ node_spec read_node(section& s) {
                               : "only a gateway listens for HTTP; add the role \"gateway\" or remove "
                                 "the port");
   }
+  if (n.has(node_role::worker))
+    n.domain = read_domain_of(s, domains);
+  else
+    s.unused("domain", n.roles.empty() ? "" : "only a worker belongs to a domain; remove the key");
   n.data_port = static_cast<uint16_t>(s.integer("data_port", 0, 65535, 0));
   n.data_interface = s.text("data_interface", "");
   const auto devices = s.tables("device");
@@ -157,7 +161,7 @@ std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster) {
   std::vector<node_spec> nodes;
   collisions taken;
   for (auto* s : sections) {
-    nodes.push_back(read_node(*s));
+    nodes.push_back(read_node(*s, cluster.domains));
     taken.add(*s, nodes.back());
   }
   require_roles(root, sections, nodes);

@@ -34,8 +34,21 @@ std::vector<tenant_spec> read_tenants(section& root, const std::filesystem::path
 void check_listening(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
                      const cluster_spec& cluster);
 
-/// Also refuses a cluster without exactly one scheduler, a gateway and a device. Needs the cluster's security
-/// and tenants.
+/// [[domain]].
+struct domain_reading {
+  std::vector<domain_spec> domains;
+  std::vector<section*> sections;  ///< of these
+};
+domain_reading read_domains(section& root);
+/// [placer].
+placer_spec read_placer(section& root, const std::vector<domain_spec>& domains);
+/// Refuses domains without a worker.
+void check_domains(const domain_reading& read, const std::vector<node_spec>& nodes);
+/// `domain` of a worker or a model: required where there are domains, a problem where there are none.
+uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains);
+
+/// Also refuses a cluster without exactly one scheduler, a gateway and a device. Needs the cluster's
+/// security, tenants and domains.
 std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster);
 
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);

@@ -30,6 +30,12 @@ struct device_spec {
   uint32_t threads = 1;  ///< cpu: threads a batch
 };
 
+/// A sub-cluster with an arbiter of its own: its devices have all of its models, and no others.
+struct domain_spec {
+  std::string name;
+  double most_rate_rps = 0;  ///< that its models may be asked together, for the placer; 0: any
+};
+
 struct node_spec {
   std::string name;
   std::string host = "127.0.0.1";  ///< as others reach it
@@ -40,6 +46,7 @@ struct node_spec {
   uint16_t data_port = 0;      ///< 0: the transport chooses
   std::string data_interface;  ///< network device for the data lane; empty: loopback or UCX's choice
   std::vector<node_role> roles;
+  uint32_t domain = 0;  ///< of its devices; workers only
   std::vector<device_spec> devices;
   bool has(node_role r) const {
     for (auto x : roles)
@@ -109,6 +116,15 @@ struct security_spec {
   std::optional<api_key_spec> admin;
 };
 
+/// What moves models between scheduling domains.
+struct placer_spec {
+  duration epoch{};            ///< zero: nothing does
+  uint32_t most_moves = 8;     ///< an epoch
+  double least_gain = 0.05;    ///< of the objective, for any move at all
+  double memory_weight = 1;    ///< of imbalance in memory against imbalance in rate
+  uint64_t steps = 2'000'000;  ///< of the search
+};
+
 struct slot_spec {
   node_id node;
   device_kind kind = device_kind::cpu;
@@ -123,11 +139,13 @@ struct cluster_spec {
   std::string directory;        ///< of the file: what its relative paths are relative to
   std::string model_directory;  ///< absolute; models that clients load are below it; empty: none may be
   std::vector<plugin_spec> plugins;
+  std::vector<domain_spec> domains;  ///< none: one for all
   std::vector<node_spec> nodes;
   std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
   std::vector<model_spec> models;
   policy_spec policy;
+  placer_spec placer;
   limit_spec limits;
   security_spec security;
   std::vector<tenant_spec> tenants;  ///< none: whoever reaches a gateway may use it
@@ -137,6 +155,20 @@ struct cluster_spec {
 /// Nobody outside of this host can reach what listens there.
 inline bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+inline uint32_t domain_count(const cluster_spec& cluster) {
+  return cluster.domains.empty() ? 1 : static_cast<uint32_t>(cluster.domains.size());
+}
+/// Empty where there is one for all.
+inline std::string domain_name(const cluster_spec& cluster, uint32_t domain) {
+  return domain < cluster.domains.size() ? cluster.domains[domain].name : std::string{};
+}
+/// By slot.
+inline std::vector<uint32_t> slot_domains(const cluster_spec& cluster) {
+  std::vector<uint32_t> out;
+  for (const auto& s : cluster.slots) out.push_back(cluster.nodes[s.node.value].domain);
+  return out;
 }
 
 /// Where the (only) scheduler is.

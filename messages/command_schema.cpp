@@ -18,6 +18,7 @@ auto with_protocol(role kind, Use&& use) {
     case role::deployer: return use(deployer_commands{});
     case role::console: return use(console_commands{});
     case role::metrics: return use(metrics_commands{});
+    case role::placer: return use(placer_commands{});
     case role::extension: break;  // its plug-in knows (plugins/extension.hpp)
   }
   return use(type_list<>{});

@@ -241,9 +241,11 @@ struct queue_state {
   uint32_t max_rows = 0;
   duration alpha{};
   duration beta{};
+  std::string domain;     ///< empty where there is one for all
+  uint64_t received = 0;  ///< requests, since the queue began
   TROUPE_MESSAGE(queue_state, model, state, queued_requests, queued_rows, running_batches, slots,
                  head_deadline_in, candidate_rows, candidate_exec_in, candidate_latest_in, batching, shedding,
-                 slo, response, margin, need, max_rows, alpha, beta)
+                 slo, response, margin, need, max_rows, alpha, beta, domain, received)
 };
 
 struct pause_batching {
@@ -293,11 +295,12 @@ struct candidate_state {
   TROUPE_MESSAGE(candidate_state, model, rows, exec_in, latest_in, granted)
 };
 struct arbiter_state {
+  std::string domain;  ///< empty where there is one for all
   uint64_t grants = 0;
   uint64_t refused = 0;
   std::vector<slot_state> slots;
   std::vector<candidate_state> candidates;
-  TROUPE_MESSAGE(arbiter_state, grants, refused, slots, candidates)
+  TROUPE_MESSAGE(arbiter_state, domain, grants, refused, slots, candidates)
 };
 struct take_slot_out {
   static constexpr const char* about = "grant this slot no more; what it has ends as usual";
@@ -350,7 +353,22 @@ using gpu_worker_commands =
 // Of a deployer: messages/deployment.hpp has them.
 
 using deployer_commands = type_list<exchange<deploy, change_reply>, exchange<redeploy, change_reply>,
-                                    exchange<undeploy, change_reply>, exchange<drain_node, change_reply>>;
+                                    exchange<undeploy, change_reply>, exchange<move_model, change_reply>,
+                                    exchange<drain_node, change_reply>>;
+
+// Of a placer.
+
+struct placer_state {
+  uint64_t epochs = 0;          ///< in which it looked for a better partition
+  uint64_t moves = 0;           ///< of models, that it began
+  uint32_t planned = 0;         ///< moves that wait for the one before them
+  std::string moving;           ///< the model that moves now; empty: none
+  double rate_imbalance = 0;    ///< (max - min) / average over the domains, when it looked last
+  double memory_imbalance = 0;  ///< likewise
+  std::string problem;          ///< why it found no partition then
+  TROUPE_MESSAGE(placer_state, epochs, moves, planned, moving, rate_imbalance, memory_imbalance, problem)
+};
+using placer_commands = type_list<exchange<get_state, placer_state>>;
 
 // Of a console.
 

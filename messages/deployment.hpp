@@ -19,14 +19,30 @@ enum class deployment_state : uint16_t {
 inline constexpr size_t deployment_state_count = 3;
 std::string_view to_string(deployment_state s);
 
+inline constexpr uint32_t no_domain = ~uint32_t{0};
+
 /// The newest line of the log about a model. Ids are dense and never given to another definition.
+///
+/// A model moves to another scheduling domain in three lines: first the devices of the new domain load it
+/// (`joining`); then the queue goes over to the arbiter of the new domain, and what runs in the old one ends
+/// (`leaving`); then the devices of the old domain let it go.
 struct deployment {
   uint64_t revision = 0;  ///< of the log with this change; 0: as the cluster file says
   model_id model;
   deployment_state wanted = deployment_state::deployed;
   model_spec definition;
-  TROUPE_MESSAGE(deployment, revision, model, wanted, definition)
+  uint32_t domain = 0;  ///< whose arbiter its queue talks to
+  uint32_t joining = no_domain;
+  uint32_t leaving = no_domain;
+  TROUPE_MESSAGE(deployment, revision, model, wanted, definition, domain, joining, leaving)
   bool operator==(const deployment&) const = default;
+
+  bool moves() const { return joining != no_domain || leaving != no_domain; }
+  /// The devices of that domain are to have the model.
+  bool held_in(uint32_t which) const {
+    return wanted != deployment_state::undeployed &&
+           (which == domain || which == joining || which == leaving);
+  }
 };
 
 /// deployer → deployer, control lane: what I know of these models. Of two lines about a model the one with
@@ -79,6 +95,16 @@ struct undeploy {
   duration wait{};
   TROUPE_MESSAGE(undeploy, token, name, wait)
   bool operator==(const undeploy&) const = default;
+};
+
+/// To any deployer: serve this model on the devices of another scheduling domain. No request is lost.
+struct move_model {
+  uint64_t token = 0;
+  std::string name;
+  std::string domain;
+  duration wait{};
+  TROUPE_MESSAGE(move_model, token, name, domain, wait)
+  bool operator==(const move_model&) const = default;
 };
 
 /// To any deployer: this node takes nothing new, finishes what it has, leaves the cluster, and its process

@@ -31,15 +31,17 @@ enum class role : uint16_t {
   console,
   metrics,
   deployer,
-  extension
+  extension,
+  placer
 };
-inline constexpr size_t role_count = 9;
+inline constexpr size_t role_count = 10;
 std::string_view to_string(role r);
 bool parse_role(std::string_view name, role& out);
 
 /// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle.
-/// `index`: extension its position among the [[actor]]s of the cluster file; gateway, rank_arbiter, node,
-/// console, metrics, deployer 0; model_queue its model_id; gpu_worker its slot_id.
+/// `index`: extension its position among the [[actor]]s of the cluster file; gateway, node, console,
+/// metrics, deployer, placer 0; rank_arbiter its scheduling domain; model_queue its model_id; gpu_worker its
+/// slot_id.
 struct address {
   node_id node;
   incarnation life;  ///< 0 = whichever lives; replies carry the life that asked

@@ -26,9 +26,13 @@ struct model_spec {
   uint32_t max_batch = 64;   ///< rows
   uint32_t input_bytes = 0;  ///< a row, for emulated models without a file
   uint32_t output_bytes = 0;
-  double weight = 1;  ///< share of the load when a workload names none
+  double weight = 1;          ///< share of the load when a workload names none
+  uint32_t domain = 0;        ///< of the cluster file's, where it is served at first
+  uint64_t memory_bytes = 0;  ///< of its parameters on a device, for the placer; 0: not known
+  uint64_t batch_bytes = 0;   ///< likewise of its largest batch while it runs
 
-  TROUPE_MESSAGE(model_spec, name, path, slo, origin, latency, max_batch, input_bytes, output_bytes, weight)
+  TROUPE_MESSAGE(model_spec, name, path, slo, origin, latency, max_batch, input_bytes, output_bytes, weight,
+                 domain, memory_bytes, batch_bytes)
   bool operator==(const model_spec&) const = default;
 };
 

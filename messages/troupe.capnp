@@ -5,7 +5,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; extension @8; }
+enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; extension @8; placer @9; }
 enum MemoryKind { host @0; pinned @1; device @2; }
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
 enum Failure {
@@ -88,14 +88,19 @@ struct LatencyModel { alpha @0 :Int64; beta @1 :Int64; }
 struct ModelSpec {
   name @0 :Text; path @1 :Text; slo @2 :Int64; origin @3 :ProfileOrigin; latency @4 :LatencyModel;
   maxBatch @5 :UInt32; inputBytes @6 :UInt32; outputBytes @7 :UInt32; weight @8 :Float64;
+  domain @9 :UInt32; memoryBytes @10 :UInt64; batchBytes @11 :UInt64;
 }
-struct Deployment { revision @0 :UInt64; model @1 :UInt32; wanted @2 :DeploymentState; definition @3 :ModelSpec; }
+struct Deployment {
+  revision @0 :UInt64; model @1 :UInt32; wanted @2 :DeploymentState; definition @3 :ModelSpec;
+  domain @4 :UInt32; joining @5 :UInt32; leaving @6 :UInt32;
+}
 struct DeploymentLog { models @0 :List(Deployment); }
 struct DeploymentPart { model @0 :UInt32; revision @1 :UInt64; problem @2 :Text; }
 struct DeploymentReport { parts @0 :List(DeploymentPart); }
 struct Deploy { token @0 :UInt64; definition @1 :Text; wait @2 :Int64; }
 struct Redeploy { token @0 :UInt64; name @1 :Text; wait @2 :Int64; }
 struct Undeploy { token @0 :UInt64; name @1 :Text; wait @2 :Int64; }
+struct MoveModel { token @0 :UInt64; name @1 :Text; domain @2 :Text; wait @3 :Int64; }
 struct DrainNode { token @0 :UInt64; node @1 :Text; }
 struct ChangeReply {
   token @0 :UInt64; ok @1 :Bool; complete @2 :Bool; revision @3 :UInt64; detail @4 :Text;

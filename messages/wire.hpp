@@ -37,6 +37,7 @@ namespace troupe {
   X(deploy, Deploy)                      \
   X(redeploy, Redeploy)                  \
   X(undeploy, Undeploy)                  \
+  X(move_model, MoveModel)               \
   X(drain_node, DrainNode)               \
   X(change_reply, ChangeReply)           \
   X(farewell, Farewell)                  \

@@ -82,12 +82,13 @@ struct clock_spec {
 /// What an operator does meanwhile; repeated until the cluster accepts it, and each only after the one
 /// before.
 struct change_event {
-  enum class kind : uint16_t { deploy, redeploy, undeploy, drain };
+  enum class kind : uint16_t { deploy, redeploy, undeploy, drain, move };
   kind what = kind::deploy;
   duration at{};
   model_spec model;       ///< deploy; else only its name
   node_id node;           ///< drain
   duration back_after{};  ///< drain: its process is started again so long after it ended; zero: never
+  std::string domain{};   ///< move: to which
 };
 
 struct workload_spec {

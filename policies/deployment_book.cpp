@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace troupe {
 
 deployment_book::deployment_book(const std::vector<model_spec>& of_the_file, size_t most) : most_(most) {
   for (uint32_t i = 0; i < of_the_file.size(); ++i)
-    lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i]};
+    lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i], of_the_file[i].domain};
 }
 
 const deployment* deployment_book::find(std::string_view name) const {
@@ -35,13 +36,14 @@ deployment_book::decision deployment_book::deploy(const model_spec& definition) 
     }
   }
   for (const auto& [id, line] : lines_)
-    if (line.definition == definition) return write({0, id, deployment_state::deployed, definition});
+    if (line.definition == definition)
+      return write({0, id, deployment_state::deployed, definition, line.domain});
   if (lines_.size() >= most_)
     return {nullptr, false,
             "the log holds " + std::to_string(lines_.size()) + " models, those undeployed included; raise " +
                 "models in the [limits] of the cluster file"};
   const auto next = lines_.empty() ? 0 : lines_.rbegin()->first.value + 1;
-  return write({0, model_id{next}, deployment_state::deployed, definition});
+  return write({0, model_id{next}, deployment_state::deployed, definition, definition.domain});
 }
 
 deployment_book::decision deployment_book::redeploy(std::string_view name) {
@@ -60,10 +62,41 @@ deployment_book::decision deployment_book::undeploy(std::string_view name) {
   return write(std::move(line));
 }
 
+deployment_book::decision deployment_book::move(std::string_view name, uint32_t domain) {
+  const auto* known = find(name);
+  const auto quoted = "model '" + std::string(name) + "'";
+  if (known == nullptr || known->wanted != deployment_state::deployed)
+    return {nullptr, false, "no model '" + std::string(name) + "' is deployed"};
+  if (known->joining == domain || (known->domain == domain && known->joining == no_domain))
+    return {known, false, {}};
+  if (known->moves()) return {nullptr, false, quoted + " is still being moved; try again"};
+  auto line = *known;
+  line.joining = domain;
+  return write(std::move(line));
+}
+
+const deployment& deployment_book::moved_on(model_id model) {
+  auto line = lines_.at(model);
+  assert(line.moves());
+  if (line.joining != no_domain)
+    line.leaving = std::exchange(line.domain, std::exchange(line.joining, no_domain));
+  else
+    line.leaving = no_domain;
+  return *write(std::move(line)).line;
+}
+
+const deployment& deployment_book::stay(model_id model) {
+  auto line = lines_.at(model);
+  assert(line.joining != no_domain);
+  line.joining = no_domain;
+  return *write(std::move(line)).line;
+}
+
 const deployment& deployment_book::retired(model_id model) {
   auto line = lines_.at(model);
   assert(line.wanted == deployment_state::retiring);
   line.wanted = deployment_state::undeployed;
+  line.joining = line.leaving = no_domain;
   return *write(std::move(line)).line;
 }
 

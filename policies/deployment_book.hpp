@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Only the scheduler's node calls `deploy`, `redeploy`, `undeploy` and `retired`; all nodes `merge`. A model
+/// Only the scheduler's node calls what decides: `deploy` to `stay`; all nodes `merge`. A model
 /// that comes back with the definition that it had keeps its id, every other one gets the next; so ids, and
 /// what is kept by id, grow with the different definitions only, and `most` bounds them.
 class deployment_book {
@@ -25,8 +25,14 @@ class deployment_book {
   decision deploy(const model_spec& definition);
   decision redeploy(std::string_view name);
   decision undeploy(std::string_view name);
+  /// To another scheduling domain. Requires: there is one of that number.
+  decision move(std::string_view name, uint32_t domain);
   /// Nobody waits for a retiring model any more. Requires: it is retiring.
   const deployment& retired(model_id model);
+  /// The next step of a move, since every node has done its part of this one. Requires: it moves.
+  const deployment& moved_on(model_id model);
+  /// The new domain cannot have the model after all. Requires: it is joining one.
+  const deployment& stay(model_id model);
 
   /// What another node knows: of two lines about a model that with the higher revision counts; equal
   /// revisions, unlike content: the scheduler's. The models whose lines changed, by id.

@@ -33,7 +33,11 @@ std::optional<node_id> deployment_progress::missing(const deployment& line) cons
 }
 
 bool deployment_progress::complete(const deployment& line) const {
-  const auto has_it = [&](const auto& n) { return n.second.is_up && workers_.contains(n.first); };
+  const auto where = line.joining == no_domain ? line.domain : line.joining;
+  const auto has_it = [&](const auto& n) {
+    const auto worker = workers_.find(n.first);
+    return n.second.is_up && worker != workers_.end() && worker->second == where;
+  };
   return !missing(line) &&
          (line.wanted != deployment_state::deployed || std::any_of(nodes_.begin(), nodes_.end(), has_it));
 }

@@ -2,7 +2,6 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "messages/deployment.hpp"
@@ -10,11 +9,11 @@
 namespace troupe {
 
 /// A line of the log is complete once every node that is up has done its part of it. The dead are not waited
-/// for: what they had is over. What is to be deployed needs a worker that has it, too.
+/// for: what they had is over. What is to be deployed, or to be moved, needs a worker that has it there, too.
 class deployment_progress {
  public:
-  /// `workers`: the nodes with slots.
-  explicit deployment_progress(std::set<node_id> workers) : workers_(std::move(workers)) {}
+  /// `workers`: the nodes with slots, and their scheduling domains.
+  explicit deployment_progress(std::map<node_id, uint32_t> workers) : workers_(std::move(workers)) {}
 
   void up(node_id node, incarnation life);
   /// This life is over. A later one that is up already stays so.
@@ -40,7 +39,7 @@ class deployment_progress {
     bool is_up = false;
     std::map<model_id, deployment_part> parts;
   };
-  std::set<node_id> workers_;
+  std::map<node_id, uint32_t> workers_;
   std::map<node_id, member> nodes_;
 };
 

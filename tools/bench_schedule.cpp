@@ -102,6 +102,7 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
   if (o.json) {
     nlohmann::ordered_json doc{{"models", o.models},
                                {"gpus", o.gpus},
+                               {"domains", o.domains},
                                {"requests_per_s", per_second},
                                {"requests_per_cpu_s", per_cpu_second},
                                {"bad_rate", f.best.bad_rate()},
@@ -139,6 +140,8 @@ int bench_schedule(const bench_schedule_options& o) {
   };
   if (o.models == 0 || o.models > 65535 || o.gpus == 0)
     return complain("needs 1-65535 models and 1 GPU or more");
+  if (o.domains == 0 || o.domains > o.models || o.domains > o.gpus)
+    return complain("needs a model and a GPU for each of the --domains");
   if (o.alpha_ms <= 0 || o.beta_ms < 0)
     return complain("--alpha-ms must be positive, --beta-ms not negative");
   if (o.rate < 0) return complain("--rate must not be negative");

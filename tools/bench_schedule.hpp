@@ -9,6 +9,7 @@ namespace troupe {
 struct bench_schedule_options {
   uint32_t models = 10;
   uint32_t gpus = 1024;
+  uint32_t domains = 1;  ///< each with an arbiter and a thread of its own, its share of models and GPUs
   double slo_ms = 100;
   double alpha_ms = 1.082;
   double beta_ms = 5.204;

@@ -76,6 +76,12 @@ int undeploy_model(const cluster_spec& cluster, const std::string& model, const 
   return change(cluster, undeploy{1, model, wait}, wait, options);
 }
 
+int migrate_model(const cluster_spec& cluster, const std::string& model, const std::string& domain,
+                  const change_options& options) {
+  const auto wait = as_duration(options.wait_s);
+  return change(cluster, move_model{1, model, domain, wait}, wait, options);
+}
+
 int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options) {
   const node_spec* found = nullptr;
   for (const auto& n : cluster.nodes)

@@ -1,4 +1,4 @@
-// `troupe deploy`, `undeploy` and `drain`: what a running cluster serves, and on which nodes.
+// `troupe deploy`, `undeploy`, `migrate` and `drain`: what a running cluster serves, and on which nodes.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,6 +23,9 @@ struct model_options {
 /// JSON document.
 int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options);
 int undeploy_model(const cluster_spec& cluster, const std::string& model, const change_options& options);
+/// To another scheduling domain.
+int migrate_model(const cluster_spec& cluster, const std::string& model, const std::string& domain,
+                  const change_options& options);
 int drain_one(const cluster_spec& cluster, const std::string& node, const change_options& options);
 
 }  // namespace troupe

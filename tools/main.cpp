@@ -112,7 +112,7 @@ void add_certs(CLI::App& app, job& chosen) {
 
 void add_changes(CLI::App& app, job& chosen) {
   struct arguments {
-    std::string file, name;
+    std::string file, name, domain;
     model_options model;
     change_options how;
   };
@@ -140,6 +140,7 @@ void add_changes(CLI::App& app, job& chosen) {
   key("--name", "name", true, "Of the model, part of its URL");
   key("--source", "source", true, "ONNX file");
   key("--slo-ms", "slo_ms", false, "Latency objective");
+  key("--domain", "domain", true, "Where it is served, if the cluster has scheduling domains");
   key("--max-batch", "max_batch", false, "The largest batch, in rows");
   key("--profile", "profile", false, "'{ alpha_ms = 1, beta_ms = 5 }'; measured by default");
   key("--input-bytes", "input_bytes", false, "A row, for emulated models without a source");
@@ -157,6 +158,19 @@ void add_changes(CLI::App& app, job& chosen) {
   undeploy->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& c) { return undeploy_model(c, a->name, a->how); });
+    };
+  });
+
+  auto* migrate =
+      command(app, "migrate", "Serve a model on the devices of another scheduling domain; no request is lost",
+              "troupe migrate cluster.toml mlp2 right --wait");
+  common(*migrate);
+  migrate->add_option("model", a->name, "Its name")->required();
+  migrate->add_option("domain", a->domain, "Name of a [[domain]]")->required();
+  migrate->callback([a, &chosen] {
+    chosen = [a] {
+      return with_cluster(
+          a->file, [&](const cluster_spec& c) { return migrate_model(c, a->name, a->domain, a->how); });
     };
   });
 
@@ -279,6 +293,11 @@ void add_benches(CLI::App& app, job& chosen) {
                            "troupe bench schedule --models 10 --gpus 1024");
   schedule->add_option("--models", s->models, "Models")->capture_default_str();
   schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->capture_default_str();
+  schedule
+      ->add_option("--domains", s->domains,
+                   "Scheduling domains, each with an arbiter and a thread of its own")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")->capture_default_str();
   schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
   schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();

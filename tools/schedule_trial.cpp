@@ -159,7 +159,10 @@ class world {
     if (times != nullptr) timed_office_.emplace(office_, *times);
     carrier& beyond = timed_office_ ? static_cast<carrier&>(*timed_office_) : office_;
     auto outside = std::make_unique<shell_group>(beyond);
-    auto scheduler = std::make_unique<shell_group>(beyond);
+    std::vector<std::unique_ptr<shell_group>> schedulers;  // a thread for each domain
+    for (uint32_t d = 0; d < o.domains; ++d) schedulers.push_back(std::make_unique<shell_group>(beyond));
+    std::vector<uint32_t> slot_domains;
+    for (uint32_t i = 0; i < o.gpus; ++i) slot_domains.push_back(i % o.domains);
     const auto add = [times]<class Shell>(shell_group& group, stage s, address name, auto&&... args) {
       if (times == nullptr)
         group.add<Shell>(name, std::forward<decltype(args)>(args)...);
@@ -181,23 +184,28 @@ class world {
       devices_.push_back(std::make_unique<emulated_device>());
       for (uint32_t m = 0; m < o.models; ++m) devices_[i]->load(model_id{m}, source);
       add.template operator()<gpu_worker>(*outside, stage::gpu_worker, named(role::gpu_worker, i),
-                                          gpu_worker::options{slot_id{i}}, *devices_[i], memory_);
+                                          gpu_worker::options{slot_id{i}, slot_domains[i]}, *devices_[i],
+                                          memory_);
     }
 
-    auto matchmaking = make_matchmaking("lowest_id");
-    if (times) matchmaking = std::make_unique<timed_matchmaking>(std::move(matchmaking), *times);
-    add.template operator()<rank_arbiter>(*scheduler, stage::rank_arbiter, named(role::rank_arbiter),
-                                          std::move(matchmaking));
+    for (uint32_t d = 0; d < o.domains; ++d) {
+      auto matchmaking = make_matchmaking("lowest_id");
+      if (times) matchmaking = std::make_unique<timed_matchmaking>(std::move(matchmaking), *times);
+      const rank_arbiter::domain domain{{}, o.domains > 1 ? slot_domains : std::vector<uint32_t>{}};
+      add.template operator()<rank_arbiter>(*schedulers[d], stage::rank_arbiter, named(role::rank_arbiter, d),
+                                            std::move(matchmaking), domain);
+    }
     batching_parameters p;
     p.latency = latency;
     p.network = {hop, {}};
     p.slo = from_ms(o.slo_ms);
     p.response = response + margin;
-    p.slots = o.gpus;
+    p.slots = o.gpus / o.domains;
     for (uint32_t m = 0; m < o.models; ++m) {
       model_queue::options q;
       q.model = model_id{m};
-      q.arbiter = named(role::rank_arbiter);
+      q.arbiter = named(role::rank_arbiter, m % o.domains);
+      q.slot_domains = slot_domains;
       q.reign = epoch{1};
       q.network = p.network;
       q.margin = margin;
@@ -205,13 +213,14 @@ class world {
       q.latency_given = true;
       auto batching = make_batching(o.batching, "window", p);
       if (times) batching = std::make_unique<timed_batching>(std::move(batching), *times);
-      add.template operator()<model_queue>(*scheduler, stage::model_queue, named(role::model_queue, m), q,
-                                           std::move(batching));
+      add.template operator()<model_queue>(*schedulers[m % o.domains], stage::model_queue,
+                                           named(role::model_queue, m), q, std::move(batching));
     }
 
-    for (auto* group : {&outside, &scheduler}) {
-      const auto actors = (*group)->names();
-      office_.add_host(spawn_threaded_host(system, std::move(*group), clock_, timing, {}), actors);
+    schedulers.insert(schedulers.begin(), std::move(outside));
+    for (auto& group : schedulers) {
+      const auto actors = group->names();
+      office_.add_host(spawn_threaded_host(system, std::move(group), clock_, timing, {}), actors);
     }
     for (uint32_t i = 0; i < o.gpus; ++i) {
       ready.slot = slot_id{i};

@@ -26,6 +26,15 @@ double value_of(const nlohmann::json& node, const std::string& name,
   return sum;
 }
 
+/// Where the model's queue says that it is served, after a gap; empty where there is one domain for all.
+std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, const std::string& model) {
+  for (const auto& d : cluster.domains)
+    for (const auto& n : doc["nodes"])
+      if (value_of(n, "troupe_queue_domain", {{"model", model}, {"domain", d.name}}) > 0)
+        return "  " + d.name;
+  return {};
+}
+
 void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
   fmt::print("{:<16} {:<8} {:>10} {:>7}  {}\n", "node", "state", "in flight", "slots", "actors");
   for (const auto& n : doc["nodes"]) {
@@ -37,8 +46,9 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
-  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
-             "finished", "dropped", "failed", "queued", "mean batch");
+  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}{}\n", "model", "slots", "accepted",
+             "finished", "dropped", "failed", "queued", "mean batch",
+             cluster.domains.empty() ? "" : "  domain");
   std::vector<std::string> models;
   for (const auto& m : cluster.models) models.push_back(m.name);
   for (const auto& n : doc["nodes"])
@@ -58,8 +68,8 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
       batches += value_of(n, "troupe_batches_total", {{"model", m}});
       rows += value_of(n, "troupe_batched_rows_total", {{"model", m}});
     }
-    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}\n", m, slots, accepted, finished,
-               dropped, failed, queued, batches > 0 ? rows / batches : 0.0);
+    fmt::print("{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11.1f}{}\n", m, slots, accepted, finished,
+               dropped, failed, queued, batches > 0 ? rows / batches : 0.0, domain_of(doc, cluster, m));
   }
 }
 

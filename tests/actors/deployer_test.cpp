@@ -17,7 +17,8 @@ namespace {
 constexpr node_id head{0}, left{1}, right{2};
 
 /// A scheduler that is the gateway too, and two workers with a slot each.
-cluster_spec a_cluster(const std::string& batching) {
+/// `apart`: the workers are in two domains.
+cluster_spec a_cluster(const std::string& batching, bool apart) {
   cluster_spec c;
   c.policy.batching = batching;
   c.limits.node_timeout = 1s;
@@ -27,20 +28,24 @@ cluster_spec a_cluster(const std::string& batching) {
     c.nodes[worker.value].roles = {node_role::worker};
     c.slots.push_back({worker});
   }
+  if (apart) {
+    c.domains = {{"west", 0}, {"east", 0}};
+    c.nodes[right.value].domain = 1;
+  }
   return c;
 }
 
 /// The deployers of a cluster that can reach each other at once; their node actors and devices are the
 /// test's.
-class deployers final : control_lane {
+class deployers : control_lane {
  public:
   struct loading {
     deployment line;
     std::function<void(load_outcome)> told;
   };
 
-  explicit deployers(bool everybody = true, const std::string& batching = "eager")
-      : cluster_(a_cluster(batching)) {
+  explicit deployers(bool everybody = true, const std::string& batching = "eager", bool apart = false)
+      : cluster_(a_cluster(batching, apart)) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       nodes_[i].door = system_.spawn(node_actor, &nodes_[i]);
       begin(node_id{i}, {1});
@@ -371,4 +376,81 @@ TEST_CASE("deployer: a change that is carried out is no refusal, however many wa
   CHECK((*one_more)->revision == 2);
   CHECK((*one_more)->detail ==
         "model 'vgg' is being loaded by node 'left'; too many commands wait for the end of theirs already");
+}
+
+namespace {
+
+/// "resnet" is served in the west, by the worker on the left.
+struct apart final : deployers {
+  apart() : deployers(true, "eager", true) {
+    ask(head, deploy{0, "resnet", {}});
+    end_load(left);
+    idle(right);  // it has no such model
+  }
+  /// Nothing of the model runs in the domain that it leaves.
+  void queue_left() {
+    const auto line = told(head);
+    tell(head, model_idle{line.model, line.revision, {head, {1}, role::model_queue, line.model.value}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("deployer: a model moves to another domain: loaded there, then its queue, then let go here") {
+  apart all;
+  CHECK(all.models_on(left) == 1);
+  CHECK(all.loads(right) == 0);
+  const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
+  CHECK(all.told(left).joining == 1);
+  CHECK(all.told(left).domain == 0);
+  all.end_load(right);
+  CHECK(all.models_on(left) == 1);
+  CHECK(all.models_on(right) == 1);
+  CHECK(all.told(head).domain == 1);
+  CHECK(all.told(head).leaving == 0);
+  CHECK_FALSE(*reply);
+  all.queue_left();
+  CHECK_FALSE(all.told(head).moves());
+  CHECK(all.models_on(left) == 0);
+  CHECK_FALSE(*reply);
+  all.idle(left);
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+  const auto again = all.ask(head, move_model{0, "resnet", "east", 10s});
+  REQUIRE(*again);
+  CHECK((*again)->complete);
+}
+
+TEST_CASE("deployer: a model that the new domain cannot load stays where it was") {
+  apart all;
+  const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
+  all.end_load(right, "out of memory");
+  CHECK(all.told(head).domain == 0);
+  CHECK_FALSE(all.told(head).moves());
+  CHECK(all.models_on(left) == 1);
+  REQUIRE(*reply);
+  CHECK_FALSE((*reply)->ok);
+  CHECK((*reply)->detail == "model 'resnet' stays where it was; the log of node 'head' says why");
+}
+
+TEST_CASE("deployer: moves that cannot be are refused in one sentence") {
+  apart all;
+  const auto nowhere = all.ask(left, move_model{0, "resnet", "north", {}});
+  REQUIRE(*nowhere);
+  CHECK((*nowhere)->detail == "the cluster has no domain 'north'");
+  const auto nothing = all.ask(head, move_model{0, "vgg", "east", {}});
+  REQUIRE(*nothing);
+  CHECK((*nothing)->detail == "no model 'vgg' is deployed");
+}
+
+TEST_CASE("deployer: a model that is undeployed while it moves is let go everywhere") {
+  apart all;
+  all.ask(head, move_model{0, "resnet", "east", {}});
+  all.end_load(right);
+  all.queue_left();
+  all.ask(head, undeploy{0, "resnet", {}});
+  all.idle(head);
+  CHECK(all.told(head).wanted == deployment_state::undeployed);
+  CHECK(all.models_on(left) == 0);
+  CHECK(all.models_on(right) == 0);
 }

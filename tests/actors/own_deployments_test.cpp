@@ -113,13 +113,76 @@ TEST_CASE("own_deployments: a model that comes to mean something else is not off
   own_deployments own(a_cluster(), work);
   own.begin(line(3));
   for (const auto slot : {first, second}) own.loaded(loaded(slot, 3), line(3));
-  auto same = line(4);
-  CHECK(own.begin(same).changed.empty());
-  for (const auto slot : {first, second}) own.loaded(loaded(slot, 4), same);
+  const auto same = own.begin(line(4));
+  CHECK(same.changed.empty());
+  CHECK_FALSE(same.load);  // it has it
+  CHECK(same.done == deployment_part{model, 4, ""});
   auto other = line(5);
   other.definition.max_batch = 8;
   CHECK(own.begin(other).changed == std::vector{first, second});
   CHECK(own.models_of(first).empty());
   own.loaded(loaded(first, 5), other);
   CHECK(own.models_of(first).at(0).max_batch == 8);
+}
+
+namespace {
+
+/// Two domains with a worker each, and the scheduler.
+cluster_spec two_domains() {
+  cluster_spec c;
+  c.domains.resize(2);
+  c.nodes.resize(3);
+  c.nodes[0].roles = {node_role::scheduler};
+  for (uint32_t i : {1, 2}) {
+    c.nodes[i].roles = {node_role::worker};
+    c.nodes[i].domain = i - 1;
+    c.slots.push_back({node_id{i}});
+  }
+  return c;
+}
+
+deployment at(uint64_t revision, uint32_t domain, uint32_t joining = no_domain,
+              uint32_t leaving = no_domain) {
+  return {revision, model, deployment_state::deployed, {}, domain, joining, leaving};
+}
+
+}  // namespace
+
+TEST_CASE("own_deployments: a worker loads the models of its own domain only") {
+  own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2});
+  CHECK(old_home.begin(at(0, 0)).load);
+  const auto elsewhere = new_home.begin(at(0, 0));
+  CHECK_FALSE(elsewhere.load);
+  CHECK_FALSE(elsewhere.done);  // until its worker has said that it has none
+  CHECK(new_home.idle({model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
+}
+
+TEST_CASE(
+    "own_deployments: a move loads at the new domain, waits for the queue, and lets go at the old one") {
+  own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2}),
+      scheduler(two_domains(), node_id{0});
+  old_home.begin(at(0, 0));
+  old_home.loaded(loaded(slot_id{0}, 0), at(0, 0));
+  new_home.begin(at(0, 0));
+  CHECK(scheduler.begin(at(0, 0)).done);
+
+  CHECK(old_home.begin(at(1, 0, 1)).done);
+  CHECK(scheduler.begin(at(1, 0, 1)).done);
+  CHECK(new_home.begin(at(1, 0, 1)).load);
+  CHECK(new_home.loaded(loaded(slot_id{1}, 1), at(1, 0, 1)).done);
+
+  CHECK(old_home.begin(at(2, 1, no_domain, 0)).done);
+  CHECK(old_home.models_of(slot_id{0}).size() == 1);
+  const auto stays = new_home.begin(at(2, 1, no_domain, 0));
+  CHECK(stays.done);
+  CHECK_FALSE(stays.load);
+  CHECK_FALSE(scheduler.begin(at(2, 1, no_domain, 0)).done);
+  CHECK(scheduler.idle({model, 2, {node_id{0}, {1}, role::model_queue, 0}}));
+
+  const auto gone = old_home.begin(at(3, 1));
+  CHECK(gone.changed == std::vector{slot_id{0}});
+  CHECK_FALSE(gone.done);
+  CHECK(old_home.models_of(slot_id{0}).empty());
+  CHECK(new_home.begin(at(3, 1)).done);
+  CHECK(scheduler.begin(at(3, 1)).done);
 }

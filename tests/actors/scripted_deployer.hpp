@@ -21,6 +21,7 @@ deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
           [change](const deploy& c) { return change(c); },
           [change](const redeploy& c) { return change(c); },
           [change](const undeploy& c) { return change(c); },
+          [change](const move_model& c) { return change(c); },
           [change](const drain_node& c) { return change(c); }};
 }
 

@@ -94,3 +94,40 @@ TEST_CASE("the higher revision counts, and of equal ones the scheduler's") {
   CHECK(one.merge(other.changes(), false).size() == 1);
   CHECK(one.at(model_id{2}).wanted == deployment_state::retiring);
 }
+
+TEST_CASE("a model moves to another domain in three lines") {
+  auto book = book_of_two();
+  const auto begun = book.move("a", 1);
+  REQUIRE(begun.changed);
+  CHECK(begun.line->domain == 0);
+  CHECK(begun.line->held_in(0));
+  CHECK(begun.line->held_in(1));
+  CHECK_FALSE(begun.line->held_in(2));
+  CHECK_FALSE(book.move("a", 1).changed);
+  CHECK(book.move("a", 2).why == "model 'a' is still being moved; try again");
+  const auto over = book.moved_on(model_id{0});
+  CHECK(over.domain == 1);
+  CHECK(over.leaving == 0);
+  CHECK(over.held_in(0));
+  const auto done = book.moved_on(model_id{0});
+  CHECK_FALSE(done.moves());
+  CHECK_FALSE(done.held_in(0));
+  CHECK(done.revision == 3);
+  CHECK_FALSE(book.move("a", 1).changed);
+}
+
+TEST_CASE("a move that cannot be done leaves the model where it was, one that was moved comes back there") {
+  auto book = book_of_two();
+  book.move("a", 1);
+  const auto stays = book.stay(model_id{0});
+  CHECK(stays.domain == 0);
+  CHECK_FALSE(stays.held_in(1));
+  book.move("a", 1);
+  book.moved_on(model_id{0});
+  book.undeploy("a");
+  const auto gone = book.retired(model_id{0});
+  CHECK_FALSE(gone.moves());
+  CHECK_FALSE(gone.held_in(0));
+  CHECK(book.move("a", 0).why == "no model 'a' is deployed");
+  CHECK(book.redeploy("a").line->domain == 1);
+}

@@ -5,9 +5,9 @@
 using namespace troupe;
 
 namespace {
-const deployment line{3, model_id{1}, deployment_state::deployed, {}};
+const deployment line{3, model_id{1}, deployment_state::deployed, {}, 0};
 constexpr node_id left{0}, right{1}, door{2};
-const std::set<node_id> workers{left, right};
+const std::map<node_id, uint32_t> workers{{left, 0}, {right, 0}};
 }  // namespace
 
 TEST_CASE("a line is complete once every node that is up has done its part of this very revision") {
@@ -69,4 +69,16 @@ TEST_CASE("what no worker has is not deployed, though nobody is waited for, but 
   CHECK(p.complete(gone));
   p.forget_all();
   CHECK_FALSE(p.complete(line));
+}
+
+TEST_CASE("a move waits for a worker of the new domain") {
+  deployment_progress p({{left, 0}, {right, 1}});
+  auto moving = line;
+  moving.joining = 1;
+  p.up(left, {1});
+  p.done(left, {1}, {model_id{1}, 3, ""});
+  CHECK_FALSE(p.complete(moving));
+  p.up(right, {1});
+  p.done(right, {1}, {model_id{1}, 3, ""});
+  CHECK(p.complete(moving));
 }

@@ -35,6 +35,7 @@ void administrator::work() {
     case change_event::kind::deploy: return tell(to, deploy{1, c.model.name, {}});
     case change_event::kind::redeploy: return tell(to, redeploy{1, c.model.name, {}});
     case change_event::kind::undeploy: return tell(to, undeploy{1, c.model.name, {}});
+    case change_event::kind::move: return tell(to, move_model{1, c.model.name, c.domain, {}});
     case change_event::kind::drain: return tell(to, drain_node{1, around_.cluster.nodes[c.node.value].name});
   }
 }

@@ -1,0 +1,64 @@
+// placer: every epoch it asks the model queues how much they are asked, looks for a better partition of the
+// models over the scheduling domains (policies/partition_search.hpp, Symphony §4.4), and moves models there
+// one after the other, so that only one at a time takes memory in two domains. The deployer does the moving.
+//
+// It plans from what it measured over an epoch, so not in the first one, and not while a model still moves.
+#pragma once
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "actors/shell.hpp"
+#include "messages/cluster.hpp"
+#include "messages/commands.hpp"
+#include "policies/partition.hpp"
+
+namespace troupe {
+
+class placer final : public shell {
+ public:
+  /// `cluster` has domains, and outlives it.
+  placer(address self, outbox& out, const cluster_spec& cluster);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override { return next_epoch_; }
+  void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+
+ private:
+  /// What a queue has received so far.
+  struct sample {
+    uint64_t received = 0;
+    time_point at = never;
+  };
+  struct move {
+    model_id model;
+    uint32_t to = 0;
+  };
+
+  void on_answer(const command_reply& r, time_point now);
+  void begin_epoch(time_point now);
+  void plan();
+  void go_on();
+  bool is_served(model_id model) const;
+  placer_state describe() const;
+
+  const cluster_spec& cluster_;
+  partition_problem problem_;  ///< its parts; the models are filled in every epoch
+  std::map<model_id, deployment> lines_;
+  std::map<model_id, sample> samples_;
+  std::map<model_id, double> rates_;    ///< requests a second, over the last epoch
+  std::map<uint64_t, model_id> asked_;  ///< queues that have not answered, by token
+  bool complete_ = false;               ///< all have answered
+  uint64_t next_token_ = 1;
+  std::deque<move> planned_;
+  std::optional<move> moving_;
+  time_point next_epoch_ = long_ago;  ///< the first turn sets it
+  uint64_t epochs_ = 0, moves_ = 0;
+  partition_quality quality_;  ///< of the assignment when it looked last
+  std::string problem_text_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,142 @@
+// Scheduling domains: what an arbiter hands out, and a queue that goes over to another arbiter.
+#include "actors/model_queue.hpp"
+#include "actors/rank_arbiter.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr address arbiter_of(uint32_t domain) { return {scheduler_node, {10}, role::rank_arbiter, domain}; }
+
+/// Slots 0 and 1 are in the domains 0 and 1; the model is in domain 0.
+struct moving_queue : stage<model_queue> {
+  moving_queue() : stage(the_queue, options(), make_batching("deferred", "timeout", parameters())) {
+    tell(ready(0));
+    out.forget();
+  }
+  static model_queue::options options() {
+    model_queue::options o;
+    o.name = "m";
+    o.arbiter = arbiter_of(0);
+    o.reign = epoch{10};
+    o.latency_given = true;
+    o.slot_domains = {0, 1};
+    o.domain_names = {"left", "right"};
+    return o;
+  }
+  static batching_parameters parameters() {
+    batching_parameters p;
+    p.latency = {1ms, 5ms};
+    p.slo = 12ms;
+    return p;
+  }
+  void arrive(uint64_t id) {
+    request r;
+    r.id = request_id{id};
+    r.gateway = the_gateway;
+    r.arrival = now;
+    r.deadline = now + 12ms;
+    tell(submit{{r}}, the_gateway);
+  }
+  void change(uint64_t revision, uint32_t domain, uint32_t joining, uint32_t leaving) {
+    tell(model_change{{revision, model_id{0}, deployment_state::deployed, {}, domain, joining, leaving}});
+  }
+  void grant_by(uint32_t domain) {
+    tell(grant{model_id{0}, 1, slot_id{domain}, worker_of(domain), now}, arbiter_of(domain));
+  }
+  void end(const batch_order& o) {
+    tell(batch_done{o.batch, o.model, o.slot, refusal::none, 1, now, now, {}}, worker_of(o.slot.value));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
+  const rank_arbiter::domain right{"right", {0, 1}};
+  stage<rank_arbiter> a(arbiter_of(1), make_matchmaking("lowest_id"), right);
+  a.tell(ready(0));
+  CHECK(a.figure("troupe_slots") == 0);
+  a.tell(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
+  CHECK(a.out.take<grant>().empty());
+  a.tell(ready(1));
+  CHECK(a.figure("troupe_slots") == 1);
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+}
+
+TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
+  moving_queue q;
+  q.tell(ready(1));
+  CHECK(q.figure("troupe_queue_slots") == 1);
+  q.change(1, 0, 1, no_domain);
+  CHECK(q.out.silent());
+  q.arrive(1);
+  CHECK(q.out.take_addressed<candidate>().at(0).first.index == 0);
+}
+
+TEST_CASE("model_queue: a queue that goes over takes its candidate back and offers it to the new arbiter") {
+  moving_queue q;
+  q.tell(ready(1));
+  q.arrive(1);
+  q.out.forget();
+  q.change(2, 1, no_domain, 0);
+  const auto said = q.out.take_addressed<candidate>();
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].first.index == 0);
+  CHECK(said[0].second.rows == 0);
+  CHECK(said[1].first.index == 1);
+  CHECK(said[1].second.rows == 1);
+  CHECK(said[1].second.sequence > said[0].second.sequence);
+  CHECK(q.out.one<model_idle>().revision == 2);  // nothing runs in the old domain
+  q.grant_by(1);
+  CHECK(q.out.one<batch_order>().slot == slot_id{1});
+}
+
+TEST_CASE(
+    "model_queue: what the old arbiter grants late is declined, and the request waits for the new one") {
+  moving_queue q;
+  q.tell(ready(1));
+  q.arrive(1);
+  q.change(2, 1, no_domain, 0);
+  q.out.forget();
+  q.grant_by(0);
+  const auto answers = q.out.take_addressed<occupied>();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].first == arbiter_of(0));
+  CHECK(answers[0].second.batch == batch_id{});
+  CHECK(q.out.take<batch_order>().empty());
+  q.grant_by(1);
+  CHECK(q.out.one<batch_order>().requests.size() == 1);
+}
+
+TEST_CASE("model_queue: the old domain is left when nothing of the model runs there any more") {
+  moving_queue q;
+  q.tell(ready(1));
+  q.arrive(1);
+  q.grant_by(0);
+  const auto first = q.out.one<batch_order>();
+  q.arrive(2);
+  q.change(2, 1, no_domain, 0);
+  CHECK(q.out.take<model_idle>().empty());
+  q.grant_by(1);
+  const auto second = q.out.one<batch_order>();
+  q.end(second);
+  CHECK(q.out.take<model_idle>().empty());
+  q.end(first);
+  const auto idle = q.out.one<model_idle>();
+  CHECK(idle.revision == 2);
+  CHECK(idle.who.kind == role::model_queue);
+  q.change(3, 1, no_domain, no_domain);
+  CHECK(q.out.take<model_idle>().empty());
+}
+
+TEST_CASE("model_queue: a queue that begins in the middle of a move says that it has left") {
+  auto o = moving_queue::options();
+  o.arbiter = arbiter_of(1);
+  o.leaving = 0;
+  o.revision = 7;
+  stage<model_queue> q(the_queue, o, make_batching("deferred", "timeout", moving_queue::parameters()));
+  q.tell(ready(1));
+  CHECK(q.out.one<model_idle>().revision == 7);
+}

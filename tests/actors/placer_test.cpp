@@ -1,0 +1,137 @@
+#include "actors/placer.hpp"
+
+#include "messages/json.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr address the_placer{scheduler_node, {10}, role::placer, 0};
+
+/// Four models, all in the first of two domains with a slot each.
+cluster_spec a_cluster() {
+  cluster_spec c;
+  c.domains = {{"left", 0}, {"right", 0}};
+  c.nodes.resize(3);
+  for (uint32_t i : {1, 2}) {
+    c.nodes[i].roles = {node_role::worker};
+    c.nodes[i].domain = i - 1;
+    c.slots.push_back({.node = node_id{i}, .memory_bytes = 1 << 20});
+  }
+  c.placer.epoch = 10s;
+  c.placer.steps = 10'000;
+  return c;
+}
+
+struct placer_stage {
+  explicit placer_stage(cluster_spec c = a_cluster()) : cluster(std::move(c)), world(the_placer, cluster) {
+    for (uint32_t i = 0; i < 4; ++i) change(i, 0);
+    world.run_until(at(0));
+  }
+  void change(uint32_t model, uint32_t domain, uint32_t joining = no_domain) {
+    model_spec m;
+    m.name = "m" + std::to_string(model);
+    m.memory_bytes = 1000;
+    world.tell(model_change{{1, model_id{model}, deployment_state::deployed, m, domain, joining, no_domain}});
+  }
+  /// Lets an epoch pass in which each model is asked so often.
+  void epoch(std::vector<uint64_t> requests) {
+    world.run_until(world.now + 10s);
+    for (const auto& [to, c] : world.out.take_addressed<command>()) {
+      REQUIRE(to.kind == role::model_queue);
+      received[to.index] += requests[to.index];
+      queue_state s;
+      s.received = received[to.index];
+      world.tell(command_reply{c.token, true, to_json(s).dump()});
+    }
+  }
+  placer_state state() {
+    const auto r = world.actor.on_command({1, get_state::type_name, {}}, world.now);
+    REQUIRE(r.ok);
+    return from_json<placer_state>(nlohmann::json::parse(r.body));
+  }
+  cluster_spec cluster;
+  stage<placer> world;
+  std::array<uint64_t, 4> received{};
+};
+
+}  // namespace
+
+TEST_CASE("placer: measures for an epoch, then moves one model after the other") {
+  placer_stage p;
+  p.epoch({0, 0, 0, 0});
+  CHECK(p.world.out.take<move_model>().empty());  // nothing was measured
+  p.epoch({10, 20, 30, 40});
+  const auto first = p.world.out.take_addressed<move_model>();
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].first == address{scheduler_node, {}, role::deployer, 0});
+  CHECK(first[0].second.domain == "right");
+  CHECK(p.state().rate_imbalance == doctest::Approx(2));
+  CHECK(p.state().planned == 1);
+  const auto model = static_cast<uint32_t>(first[0].second.name.back() - '0');
+  p.change(model, 0, 1);
+  CHECK(p.world.out.take<move_model>().empty());  // the first is still under way
+  p.change(model, 1);
+  CHECK(p.world.out.one<move_model>().name != first[0].second.name);
+  CHECK(p.state().moves == 2);
+}
+
+TEST_CASE("placer: moves at most so many models an epoch") {
+  auto c = a_cluster();
+  c.placer.most_moves = 1;
+  placer_stage p(c);
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.world.out.take<move_model>().size() == 1);
+  CHECK(p.state().planned == 0);
+}
+
+TEST_CASE("placer: leaves alone what is balanced, and what would gain too little") {
+  placer_stage p;
+  for (uint32_t i : {0, 3}) p.change(i, 1);
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.state().epochs == 1);
+  p.epoch({100, 200, 300, 406});  // the same but for a little
+  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.state().epochs == 2);
+}
+
+TEST_CASE("placer: plans nothing while a model moves, and a refused move is planned anew") {
+  placer_stage p;
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
+  const auto first = p.world.out.one<move_model>();
+  const auto model = static_cast<uint32_t>(first.name.back() - '0');
+  p.change(model, 0, 1);
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 1);
+  p.change(model, 0);  // it could not be moved
+  CHECK(p.world.out.take<move_model>().empty());
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 2);
+  CHECK(p.world.out.take<move_model>().size() == 1);
+}
+
+TEST_CASE("placer: says why it finds nothing") {
+  auto c = a_cluster();
+  for (auto& s : c.slots) s.memory_bytes = 500;
+  placer_stage p(c);
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
+}
+
+TEST_CASE("placer: a queue that does not answer delays the plan, no more") {
+  placer_stage p;
+  p.epoch({0, 0, 0, 0});
+  p.world.run_until(p.world.now + 10s);
+  p.world.out.forget();  // nobody answers
+  CHECK(p.state().epochs == 0);
+  p.epoch({10, 20, 30, 40});
+  CHECK(p.state().epochs == 1);
+}

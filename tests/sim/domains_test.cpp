@@ -1,0 +1,136 @@
+// Scheduling domains: two workers apart, models that move between them, and the placer that moves them.
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+using change = change_event::kind;
+constexpr node_id head{0}, left{2}, right{3};
+constexpr size_t quick = 0, slow = 1, rare = 2;
+
+/// "quick" and "rare" are served by the worker of the domain "west", "slow" by that of "east".
+struct scenario {
+  cluster_spec cluster = apart();
+  workload_spec workload = small_workload(cluster);
+
+  static cluster_spec apart() {
+    auto c = small_cluster();
+    c.domains = {{"west", 0}, {"east", 0}};
+    c.nodes[right.value].domain = 1;
+    c.models[slow].domain = 1;
+    return c;
+  }
+  scenario& move(duration at, size_t model, const char* to) {
+    change_event e;
+    e.what = change::move;
+    e.at = at;
+    e.model.name = cluster.models[model].name;
+    e.domain = to;
+    workload.changes.push_back(e);
+    return *this;
+  }
+  /// For good.
+  scenario& drain(duration at, node_id node) {
+    workload.changes.push_back({change::drain, at, {}, node, {}, {}});
+    return *this;
+  }
+  world_result run(uint64_t seed, double hang_up = 0) {
+    auto r = sim::run(cluster, workload, {.seed = seed, .hang_up = hang_up});
+    const auto why = told(r, seed);
+    CHECK_MESSAGE(r.violations.empty(), why);
+    return r;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("domains: a model is served by the workers of its domain, and by no others") {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    scenario s;
+    s.workload.warmup = 1200ms;  // counted is what comes after
+    const auto r = s.drain(1s, left).run(seed);
+    CHECK(r.models[quick].of(fate::finished) == 0);
+    CHECK(r.models[rare].of(fate::finished) == 0);
+    CHECK(r.models[slow].of(fate::finished) > 50);
+  }
+}
+
+TEST_CASE("domains: a model that moves is served all the time, then by its new domain alone") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    scenario s;
+    const auto r = s.move(500ms, quick, "east").drain(1200ms, left).run(seed);
+    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    CHECK(r.models[quick].of(fate::finished) > r.models[quick].offered * 97 / 100);
+    CHECK(r.models[rare].of(fate::dropped) > 0);  // it stayed in the west
+  }
+}
+
+TEST_CASE("domains: models that go back and forth lose no request") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    scenario s;
+    s.move(200ms, quick, "east")
+        .move(300ms, slow, "west")
+        .move(500ms, rare, "east")
+        .move(700ms, quick, "west");
+    s.move(duration{800'000'000 + seed * 1'000'000}, slow, "east").move(1100ms, rare, "west");
+    const auto r = s.run(seed, seed % 2 == 0 ? 0.02 : 0);
+    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    if (seed % 2 == 1) CHECK(r.total.of(fate::finished) > r.total.offered * 95 / 100);
+  }
+}
+
+TEST_CASE("domains: a move goes on after the scheduler was restarted in the middle of it") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    scenario s;
+    const auto at = 500ms + seed * 2ms;
+    s.workload.faults.push_back({fault_kind::restart, at, 50ms, head, head});
+    s.workload.warmup = 2300ms;
+    s.workload.length = 3s;
+    const auto r = s.move(500ms, quick, "east").drain(2200ms, left).run(seed);
+    CHECK(r.models[quick].of(fate::finished) > r.models[quick].offered * 9 / 10);
+  }
+}
+
+TEST_CASE("domains: whatever goes wrong while models move, all invariants hold") {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
+    scenario s;
+    s.workload.random_faults.count = 3;
+    for (size_t k = 0; k < fault_kind_count; ++k)
+      s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    s.move(duration{200'000'000 + seed * 5'000'000}, quick, "east").move(900ms, slow, "west");
+    s.move(1200ms, quick, "west").run(seed, 0.02);
+  }
+}
+
+TEST_CASE("placer: models that crowd one domain are spread over both, and none of their requests is lost") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    scenario s;
+    s.cluster.models[slow].domain = 0;
+    s.cluster.placer.epoch = 300ms;
+    s.cluster.placer.steps = 2'000;
+    s.workload.length = 3s;
+    s.workload.warmup = 2s;
+    const auto r = s.drain(1800ms, left).run(seed);
+    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    // After the west has gone, what was moved is served on: either "quick" or the two others.
+    const auto served = [&](size_t m) { return r.models[m].of(fate::finished) > r.models[m].offered / 2; };
+    CHECK(served(quick) != served(slow));
+    CHECK(served(slow) == served(rare));
+  }
+}
+
+TEST_CASE("placer: whatever goes wrong while it moves models, all invariants hold") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    scenario s;
+    s.cluster.models[slow].domain = 0;
+    s.cluster.placer.epoch = 200ms;
+    s.cluster.placer.steps = 2'000;
+    s.cluster.placer.least_gain = 0.01;
+    s.workload.random_faults.count = 3;
+    for (size_t k = 0; k < fault_kind_count; ++k)
+      s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    s.run(seed, 0.02);
+  }
+}
