@@ -1,0 +1,77 @@
+// How many GPUs a cluster should have more or fewer (Symphony §3.5). Needs a scheduler with a flat top: below
+// its peak GPUs idle in proportion to the load that is missing, above it requests end badly in proportion to
+// the load that is too much.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "messages/time.hpp"
+
+namespace troupe {
+
+struct autoscale_parameters {
+  double bad_rate = 0.01;  ///< tolerated
+  double reserve = 0.1;    ///< idle GPUs that are no reason to give any up, of the busy ones
+  uint32_t least = 1, most = ~0u;
+};
+
+/// What happened since the previous sample.
+struct load_sample {
+  uint32_t gpus = 0;           ///< in service, at its end
+  duration busy{};             ///< of all GPUs together
+  uint64_t good = 0, bad = 0;  ///< requests that ended in time; that did not
+};
+
+struct scale_advice {
+  int32_t gpus = 0;     ///< so many more, or fewer if negative
+  double bad_rate = 0;  ///< r, of the last two samples
+  double idle = 0;      ///< f, a fraction of the GPUs, in the busiest sample of the window
+};
+
+/// Takes a sample each `window / samples`. N is the number of GPUs.
+///
+/// More: N·r/(1 − r) at bad rate r, up to a whole GPU, once both of the last two samples are above the
+/// tolerated rate. That is a fifth of the window: users suffer meanwhile, and two samples tell overload from
+/// one unlucky burst.
+///
+/// Fewer: N·f at idle fraction f, less the reserve, down to a whole GPU, where f is that of the busiest
+/// sample of a whole window whose bad rate is tolerated: giving up late costs little, and what the load
+/// reached a moment ago it may reach again.
+///
+/// When N changes, both begin anew: earlier samples are about another cluster. A number of GPUs that was too
+/// few for a load is not advised again unless the load is a tenth lower, so that advice which is followed
+/// does not swing to and fro.
+class autoscale_advice {
+ public:
+  static constexpr uint32_t samples = 10;  ///< in a window
+
+  explicit autoscale_advice(const autoscale_parameters& p) : parameters_(p) {}
+
+  /// The first call only begins the first sample.
+  const scale_advice& add(time_point now, const load_sample& s);
+  const scale_advice& advice() const { return advice_; }
+
+ private:
+  struct sample {
+    double busy = 0;  ///< GPUs
+    uint64_t good = 0, bad = 0;
+  };
+
+  double bad_rate_of(size_t last) const;
+  int32_t more() const;
+  int32_t fewer() const;
+  double peak() const;
+  void begin_anew(uint32_t gpus);
+
+  const autoscale_parameters parameters_;
+  std::optional<time_point> last_;
+  uint32_t gpus_ = 0;
+  std::vector<sample> window_;         ///< the oldest first
+  std::optional<double> given_up_at_;  ///< busy GPUs when N fell, until that has proved right
+  std::optional<uint32_t> too_few_;    ///< GPUs
+  double too_few_at_ = 0;              ///< for so many busy ones
+  scale_advice advice_;
+};
+
+}  // namespace troupe
