@@ -28,6 +28,10 @@ struct ticket {
 struct dropped_ticket {
   ticket request;
   drop_reason reason;
+  /// The batch by which the policy judged it, for `troupe why`: so many rows (0: it does not say) could have
+  /// started and ended then, what is kept free for the answer included; that was after the deadline.
+  uint32_t batch_rows = 0;
+  time_point start = never, end = never;
 };
 
 struct batching_parameters {

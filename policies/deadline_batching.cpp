@@ -104,7 +104,11 @@ void deadline_batching::shed_heads(const opportunity& o) {
   size_t shed = 0;
   for (; shed < queue_.size() && !in_time(queue_[shed]); ++shed) {
     const ticket& head = queue_[shed];
-    dropped_.push_back({head, meets(head, head.rows, o) ? drop_reason::shed : drop_reason::late});
+    const bool late = !meets(head, head.rows, o);
+    const uint32_t rows = late ? head.rows : std::max(protect, head.rows);
+    const auto start = earliest_start(rows, o);
+    dropped_.push_back({head, late ? drop_reason::late : drop_reason::shed, rows, start,
+                        start + parameters_.latency(rows) + parameters_.response});
   }
   queue_.pop_front(shed);
 }

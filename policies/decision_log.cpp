@@ -1,0 +1,53 @@
+#include "policies/decision_log.hpp"
+
+namespace troupe {
+
+void decision_log::end(batch_id id, fate how, refusal why, time_point started_at, time_point finished_at) {
+  const auto at = place_of(id);
+  if (!at) return;
+  auto& b = batches_[*at];
+  b.how = how;
+  b.why = why;
+  b.started_at = started_at;
+  b.finished_at = finished_at;
+}
+
+std::vector<decision_log::granted_request> decision_log::grants_of(request_id id) const {
+  std::vector<granted_request> out;
+  for (size_t i = 0; i < granted_.size(); ++i)
+    if (granted_[i].what.id == id) out.push_back(granted_[i]);
+  return out;
+}
+
+std::optional<decision_log::dropped_request> decision_log::drop_of(request_id id) const {
+  for (size_t i = dropped_.size(); i-- > 0;)
+    if (dropped_[i].what.id == id) return dropped_[i];
+  return {};
+}
+
+std::optional<size_t> decision_log::place_of(batch_id id) const {
+  if (batches_.size() == 0 || id < batches_[0].id) return {};
+  const auto place = static_cast<size_t>(id.value - batches_[0].id.value);
+  if (place >= batches_.size()) return {};
+  return place;
+}
+
+const decision_log::granted_batch* decision_log::batch(batch_id id) const {
+  const auto at = place_of(id);
+  return at ? &batches_[*at] : nullptr;
+}
+
+std::vector<decision_log::offer> decision_log::offers(time_point from, time_point until) const {
+  std::vector<offer> out;
+  for (size_t i = 0; i < offers_.size() && offers_[i].at < until; ++i) {
+    if (offers_[i].at < from) out.clear();  // an earlier one stood no more
+    out.push_back(offers_[i]);
+  }
+  return out;
+}
+
+time_point decision_log::offers_since() const {
+  return offers_.size() < offers_.capacity() || offers_.size() == 0 ? long_ago : offers_[0].at;
+}
+
+}  // namespace troupe
