@@ -100,7 +100,7 @@ void cast::spawn_shells(const world& w) {
       thread(d).add<rank_arbiter>(
           name(role::rank_arbiter, d),
           make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings),
-          rank_arbiter::domain{domain_name(cluster_, d), slot_domains(cluster_)});
+          rank_arbiter::options{{domain_name(cluster_, d), slot_domains(cluster_)}, cluster_.policy.decision_log});
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
       auto& group = thread(i);
       const auto& m = cluster_.models[i];
@@ -156,6 +156,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   if (line.wanted == deployment_state::deployed) o.leaving = line.leaving;
   o.revision = line.revision;
   o.latency_given = m.latency != latency_model{};
+  o.decision_log = cluster_.policy.decision_log;
   o.batching = cluster_.policy.batching;
   o.shedding = cluster_.policy.shedding;
   o.parameters = parameters_of(cluster_, m);

@@ -54,6 +54,7 @@ class http_clients::result_writer final : public response_writer {
         format_infer({w.model->name, "1"}, w.asked, w.model->signature, how_.output, how_.batch_rows);
     if (!answer) return http_error_response(answer.error().status, answer.error().message);
     http_response r;
+    r.headers.add(request_id_header, std::to_string(of_.key().value));
     r.body = std::move(answer->body);
     if (answer->json_bytes) {
       r.content_type = "application/octet-stream";
@@ -80,7 +81,11 @@ void http_clients::answer(request_id id, const outcome& how, std::vector<std::by
   --waiting_now_;
   auto& w = node.mapped();
   statistics_.answered(w.model->model, w.asked.rows, how);
-  if (how.kind != outcome::fate::finished) return w.reply.send(refusal_response(how));
+  if (how.kind != outcome::fate::finished) {
+    auto refusal = refusal_response(how);
+    refusal.headers.add(request_id_header, std::to_string(id.value));
+    return w.reply.send(std::move(refusal));
+  }
   auto reply = std::move(w.reply);
   reply.send(std::make_unique<result_writer>(std::move(node), how, std::move(pulled), time_));
 }

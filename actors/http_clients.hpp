@@ -14,6 +14,9 @@
 
 namespace troupe {
 
+/// By what a request goes in `troupe why`: a header of every answer to one that was given an id.
+inline constexpr const char* request_id_header = "Troupe-Request-Id";
+
 /// What a drop or failure says to an HTTP client.
 http_response refusal_response(const outcome& how);
 

@@ -16,7 +16,11 @@ constexpr batch_window nothing{};
 }  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
-    : shell(self, out), options_(o), policy_(std::move(policy)), next_batch_(o.first_batch) {
+    : shell(self, out),
+      options_(o),
+      policy_(std::move(policy)),
+      log_(o.decision_log),
+      next_batch_(o.first_batch) {
   if (o.leaving == no_domain) return;
   leaves_ = model_idle{o.model, o.revision, self};
   left_domain_ = o.leaving;
@@ -60,15 +64,19 @@ void model_queue::take(const request& r, time_point now) {
     requests_[handle] = r;
     suspicion_[handle] = suspicion::none;
   }
+  if (log_.on()) {
+    if (handle >= found_.size()) found_.resize(requests_.size());
+    found_[handle] = {now, policy_->queued_rows()};
+  }
   queue_up(handle, now);
 }
 
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
-  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity);
-  if (policy_->queued_rows() + r.rows > rows_that_may_wait(r, now)) {
+  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+  if (const auto bound = rows_that_may_wait(r, now); policy_->queued_rows() + r.rows > bound) {
     door_.lost(now, r.rows);
-    return give_up(handle, drop_reason::queue_full);
+    return give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, bound}, now);
   }
   policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
 }
@@ -86,7 +94,8 @@ void model_queue::release(uint32_t handle) {
   free_handles_.push_back(handle);
 }
 
-void model_queue::give_up(uint32_t handle, drop_reason why) {
+void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
+  if (log_.on()) log_.drop(known(handle), now, why, g);
   drop(requests_[handle], why);
   release(handle);
 }
@@ -108,22 +117,23 @@ std::vector<uint32_t> model_queue::take_out(const std::function<bool(const reque
 
 /// All of a turn at once: clients that hang up do so by the thousand. A request that runs already goes on:
 /// its answer says so.
-void model_queue::give_up_cancelled() {
+void model_queue::give_up_cancelled(time_point now) {
   if (cancelled_.empty()) return;
   if (planted(bug::throw_up)) throw std::logic_error("planted");
   std::sort(cancelled_.begin(), cancelled_.end());
   const auto cancelled = [&](const request& r) {
     return std::binary_search(cancelled_.begin(), cancelled_.end(), r.id);
   };
-  for (const auto handle : take_out(cancelled)) give_up(handle, drop_reason::cancelled);
+  for (const auto handle : take_out(cancelled))
+    give_up(handle, drop_reason::cancelled, {drop_rule::cancelled}, now);
   cancelled_.clear();
 }
 
 void model_queue::on_time(time_point now) {
-  give_up_cancelled();
+  give_up_cancelled(now);
   policy_->update(now, long_ago);
   give_up_late_suspects(now);
-  tell_candidate();
+  tell_candidate(now);
   tell_suspect(now);
   send_drops(now);
   tell_left();
@@ -138,7 +148,7 @@ time_point model_queue::next_wakeup() const {
 /// Nobody runs what waits; what a worker has goes on, and it answers the gateway.
 void model_queue::end(time_point now) {
   for (const auto handle : take_out([](const request&) { return true; }))
-    give_up(handle, drop_reason::no_capacity);
+    give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
   send_drops(now);
 }
 
@@ -150,6 +160,7 @@ void model_queue::start_over(incarnation life) {
   policy_->take_dropped(dropped_);
   requests_.clear();
   suspicion_.clear();
+  found_.clear();
   cancelled_.clear();
   suspect_told_ = false;
   free_handles_.clear();
@@ -193,11 +204,14 @@ void model_queue::on_grant(const grant& g, time_point now) {
   for (const auto& t : batch_) {
     o.requests.push_back(requests_[t.handle]);
     running.handles.push_back(t.handle);
+    if (log_.on()) log_.grant(known(t.handle), batch_id{next_batch_});
   }
   batched_rows_ += window.rows;
   last_batch_rows_ = window.rows;
   door_.served(now, window.rows);
-  order(g, std::move(o), std::move(running), window.exec_at + policy_->latency()(window.rows), now);
+  const auto end = window.exec_at + policy_->latency()(window.rows);
+  if (log_.on()) log_batch(g, o, window.rows, end, now);
+  order(g, std::move(o), std::move(running), end, now);
 }
 
 /// Sends the order that answers a grant; its slot is free again at `free_at`.
@@ -221,6 +235,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   if (it == running_.end()) return;
   const auto batch = std::move(it->second);
   running_.erase(it);
+  if (log_.on()) log_end(d, now);
   fail_stale(batch, d);
   if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
   for (const auto handle : batch.handles) {
@@ -233,7 +248,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
       continue;
     }
     door_.lost(now, r.rows);
-    give_up(handle, drop_reason::late);
+    give_up(handle, drop_reason::late, {drop_rule::not_started}, now);
   }
 }
 
@@ -307,9 +322,9 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
     }
     ++resubmitted_;
     if (++r.attempt > options_.max_attempts)
-      give_up(handle, drop_reason::no_capacity);
+      give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
     else if (suspicion_[handle] != suspicion::none)
-      wait_for_trial(handle);
+      wait_for_trial(handle, now);
     else
       queue_up(handle, now);
   }
@@ -339,17 +354,21 @@ void model_queue::send_drops(time_point now) {
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
     door_.lost(now, d.request.rows);
-    give_up(d.request.handle, homes_here_ == 0 ? drop_reason::no_capacity : d.reason);
+    if (homes_here_ == 0)
+      give_up(d.request.handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+    else
+      give_up(d.request.handle, d.reason, {drop_rule::batching, d.batch_rows, d.start, d.end}, now);
   }
   if (!planted(bug::lose_drops))
     for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
   pending_drops_.clear();
 }
 
-void model_queue::tell_candidate() {
+void model_queue::tell_candidate(time_point now) {
   const auto& w = paused_ ? nothing : policy_->window();
   if (w == told_) return;
   told_ = w;
+  if (log_.on()) log_.offered(now, sequence_ + 1, w);
   send(options_.arbiter,
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
                  std::max(options_.network(w.rows), policy_->lead()), false, policy_->need()});

@@ -22,6 +22,7 @@
 #include "messages/commands.hpp"
 #include "policies/admission.hpp"
 #include "policies/batching.hpp"
+#include "policies/decision_log.hpp"
 
 namespace troupe {
 
@@ -45,6 +46,7 @@ class model_queue final : public shell {
     std::vector<std::string> domain_names;  ///< empty: there is one for all
     uint32_t leaving = no_domain;           ///< of the line it began with
     uint64_t revision = 0;                  ///< likewise
+    uint32_t decision_log = 0;   ///< remembers the decisions about so many requests
     /// What the policy was made of, to make another when told to.
     std::string batching, shedding;
     batching_parameters parameters;
@@ -95,9 +97,9 @@ class model_queue final : public shell {
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
   void release(uint32_t handle);
-  void give_up(uint32_t handle, drop_reason why);
+  void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
   std::vector<uint32_t> take_out(const std::function<bool(const request&)>& leaves);
-  void give_up_cancelled();
+  void give_up_cancelled(time_point now);
   void start_over(incarnation life);
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
@@ -111,17 +113,23 @@ class model_queue final : public shell {
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
   void suspect(batch_id id, const running_batch& batch, bool crashed, time_point now);
-  void wait_for_trial(uint32_t handle);
+  void wait_for_trial(uint32_t handle, time_point now);
   time_point latest_start(const request& r) const;
   void give_up_late_suspects(time_point now);
   void forget_gateway(node_id node, incarnation life);
   void drop(const request& r, drop_reason why);
   void send_drops(time_point now);
-  void tell_candidate();
+  void tell_candidate(time_point now);
   void tell_suspect(time_point now);
 
   queue_state describe(time_point now) const;
   open_requests list(const list_requests& asked, time_point now) const;
+  // What it remembers of its decisions (model_queue_decisions.cpp).
+  decision_log::known_request known(uint32_t handle) const;
+  void log_batch(const grant& g, const batch_order& o, uint32_t rows, time_point end, time_point now);
+  void log_end(const batch_done& d, time_point now);
+  request_story explain(request_id id) const;
+  batch_decision told(const decision_log::granted_request& g) const;
   void set_policy(std::unique_ptr<batching_policy> policy, time_point now);
   std::vector<bool> running_requests() const;
   time_point planned_deadline(const request& r) const;
@@ -130,7 +138,12 @@ class model_queue final : public shell {
   std::unique_ptr<batching_policy> policy_;
   std::vector<request> requests_;     ///< queued and running, by ticket handle; id 0: unused or lost
   std::vector<suspicion> suspicion_;  ///< by ticket handle
-  std::vector<uint32_t> suspects_;    ///< those that wait for their trial, by their latest start
+  struct found {
+    time_point taken_at = never;  ///< it came while nothing was remembered
+    uint32_t rows_ahead = 0;
+  };
+  std::vector<found> found_;        ///< by ticket handle, while the log is on
+  std::vector<uint32_t> suspects_;  ///< those that wait for their trial, by their latest start
   bool suspect_told_ = false;
   time_point tell_suspect_at_ = long_ago;
   std::vector<uint32_t> free_handles_;
@@ -147,6 +160,7 @@ class model_queue final : public shell {
   bool paused_ = false;
   duration planned_slo_{};  ///< zero: the requests' own
 
+  decision_log log_;
   batch_window told_;
   admission door_;
   uint32_t last_batch_rows_ = 1;

@@ -43,6 +43,15 @@ command_reply model_queue::on_command(const command& c, time_point now) {
                     set_policy(std::move(policy), now);
                     return acknowledged{};
                   },
+                  [&](const explain_request& e) { return explain(e.id); },
+                  [&](const set_decision_log& s) {
+                    if (s.requests > largest_decision_log)
+                      throw command_refused("set_decision_log.requests: must be at most " +
+                                            std::to_string(largest_decision_log));
+                    log_ = decision_log(s.requests);
+                    found_.clear();
+                    return acknowledged{};
+                  },
               });
 }
 

@@ -23,11 +23,19 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
   o.start_by = latest_start(r);
   o.requests = {r};
   batched_rows_ += r.rows;
-  order(g, std::move(o), {{}, {handle}, true}, now + policy_->latency()(r.rows), now);
+  const auto end = now + policy_->latency()(r.rows);
+  if (log_.on()) {
+    log_.grant(known(handle), batch_id{next_batch_});
+    log_batch(g, o, r.rows, end, now);
+  }
+  order(g, std::move(o), {{}, {handle}, true}, end, now);
 }
 
 /// A worker died with this batch.
 void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed, time_point now) {
+  if (log_.on())
+    log_.end(id, crashed ? decision_log::fate::worker_crashed : decision_log::fate::worker_lost,
+             refusal::none, never, now);
   if (!batch.alone) {
     for (const auto handle : batch.handles)
       if (!planted(bug::trust_everybody))
@@ -45,8 +53,8 @@ void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed,
   release(handle);
 }
 
-void model_queue::wait_for_trial(uint32_t handle) {
-  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity);
+void model_queue::wait_for_trial(uint32_t handle, time_point now) {
+  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
   const auto earlier = [&](uint32_t a, uint32_t b) {
     return std::pair(latest_start(requests_[a]), requests_[a].id) <
            std::pair(latest_start(requests_[b]), requests_[b].id);
@@ -60,7 +68,10 @@ time_point model_queue::latest_start(const request& r) const {
 
 void model_queue::give_up_late_suspects(time_point now) {
   while (!suspects_.empty() && latest_start(requests_[suspects_.front()]) < now) {
-    give_up(suspects_.front(), homes_here_ == 0 ? drop_reason::no_capacity : drop_reason::late);
+    if (homes_here_ == 0)
+      give_up(suspects_.front(), drop_reason::no_capacity, {drop_rule::no_worker}, now);
+    else
+      give_up(suspects_.front(), drop_reason::late, {drop_rule::trial_too_late}, now);
     suspects_.erase(suspects_.begin());
   }
 }

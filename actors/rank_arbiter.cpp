@@ -6,12 +6,15 @@
 
 namespace troupe {
 
-rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, domain of)
-    : shell(self, out), domain_(std::move(of)), policy_(std::move(policy)) {}
+rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy,
+                           const options& o)
+    : shell(self, out), domain_(o.of), policy_(std::move(policy)) {
+  set_log(o.decision_log);
+}
 
 void rank_arbiter::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
-                       [&](candidate& c) { on_candidate(e.from, c); },
+                       [&](candidate& c) { on_candidate(e.from, c, now); },
                        [&](occupied& o) { on_occupied(o); },
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
@@ -34,7 +37,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                    });
 }
 
-void rank_arbiter::on_candidate(const address& from, const candidate& c) {
+void rank_arbiter::on_candidate(const address& from, const candidate& c, time_point now) {
   if (from.node == self_.node && from.life < self_.life) return;  // of a queue that must yet be reborn
   if (retired_.contains(c.model)) return;                         // of a queue that is about to end
   if (c.alone) return on_suspect(from, c);
@@ -48,6 +51,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c) {
   q.rows = c.rows;
   q.exec_at = c.exec_at;
   q.latest = c.latest;
+  if (log_.on()) log_.offered(now, c.model, c.sequence, {c.rows, c.exec_at, c.latest});
   policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
   loads_.set(c.model, c.need);
 }
@@ -62,6 +66,7 @@ void rank_arbiter::on_time(time_point now) {
     auto& s = slots_[m.slot];
     s.promised = true;
     q.granted = s.worker;
+    if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at);
     send(q.owner,
          grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(slots_in_service())});
   }

@@ -18,6 +18,7 @@
 
 #include "actors/shell.hpp"
 #include "messages/commands.hpp"
+#include "policies/grant_log.hpp"
 #include "policies/load_book.hpp"
 #include "policies/matchmaking.hpp"
 
@@ -30,8 +31,14 @@ class rank_arbiter final : public shell {
     std::string name;                ///< for metrics; empty: there is only one
     std::vector<uint32_t> of_slots;  ///< the domain of each slot; empty: all are in this one
   };
+  struct options {
+    domain of;
+    uint32_t decision_log = 0;  ///< remembers the decisions about so many requests
+  };
 
-  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, domain of = {});
+  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, const options& o);
+  rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy)
+      : rank_arbiter(self, out, std::move(policy), options{}) {}
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -85,7 +92,7 @@ class rank_arbiter final : public shell {
   void begin_quarantine();
   void end_quarantine(time_point now);
   void try_suspects(time_point now);
-  void on_candidate(const address& from, const candidate& c);
+  void on_candidate(const address& from, const candidate& c, time_point now);
   void on_occupied(const occupied& o);
   void on_done(const batch_done& d);
   void on_slot(const slot_ready& s, time_point now);
@@ -94,6 +101,8 @@ class rank_arbiter final : public shell {
   void forget_queue(model_id model, time_point now);
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
+  grant_story explain(const explain_grant& asked) const;
+  void set_log(uint32_t requests);
   void set_service(slot_id id, bool in, time_point now);
   size_t slots_in_service() const;
 
@@ -107,6 +116,7 @@ class rank_arbiter final : public shell {
   std::set<model_id> retired_;  // undeployed: their queues end
   std::set<slot_id> out_;       ///< of service, also in later lives of their workers
   std::vector<match> matches_;  // reused
+  grant_log log_;
   uint64_t grants_ = 0, refused_ = 0;
 };
 

@@ -22,6 +22,14 @@ command_reply rank_arbiter::on_command(const command& c, time_point now) {
                     set_service(p.slot, true, now);
                     return acknowledged{};
                   },
+                  [&](const explain_grant& e) { return explain(e); },
+                  [&](const set_decision_log& s) {
+                    if (s.requests > largest_decision_log)
+                      throw command_refused("set_decision_log.requests: must be at most " +
+                                            std::to_string(largest_decision_log));
+                    set_log(s.requests);
+                    return acknowledged{};
+                  },
               });
 }
 
@@ -37,6 +45,29 @@ void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
     policy_->set_models(id, s.models);
   }
   for (const auto& [model, q] : queues_) send(q.owner, slot_service{id, in});
+}
+
+/// Many models share it, and each request may change a candidate.
+void rank_arbiter::set_log(uint32_t requests) { log_ = grant_log(size_t{16} * requests); }
+
+grant_story rank_arbiter::explain(const explain_grant& asked) const {
+  grant_story out;
+  const auto d = log_.find(asked.model, asked.sequence);
+  if (!d) return out;
+  out.known = true;
+  out.at = d->at;
+  out.slot = d->slot;
+  out.free_at = d->free_at;
+  if (d->chosen) {
+    out.since = d->chosen->since;
+    out.rows = d->chosen->window.rows;
+    out.exec_at = d->chosen->window.exec_at;
+    out.latest = d->chosen->window.latest;
+  }
+  for (const auto& r : d->rivals)
+    out.rivals.push_back({r.model, r.since, r.window.rows, r.window.exec_at, r.window.latest});
+  if (out.rivals.size() > longest_list) out.rivals.resize(longest_list);
+  return out;
 }
 
 arbiter_state rank_arbiter::describe(time_point now) const {

@@ -68,8 +68,9 @@ struct policy_spec {
   plugin_settings batching_settings;     ///< of the plug-in that the policy is from
   plugin_settings matchmaking_settings;  ///< likewise
   network_delay network{};
-  duration response{};  ///< kept free between the end of a batch and the deadline
-  duration margin{};    ///< for timer jitter
+  duration response{};           ///< kept free between the end of a batch and the deadline
+  duration margin{};             ///< for timer jitter
+  uint32_t decision_log = 4096;  ///< requests of a model whose decisions are remembered; 0: none
 };
 
 struct limit_spec {

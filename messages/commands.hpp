@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/decisions.hpp"
 #include "messages/deployment.hpp"
 #include "messages/request.hpp"
 
@@ -273,7 +274,8 @@ struct set_batching {
 using model_queue_commands =
     type_list<exchange<get_state, queue_state>, exchange<list_requests, open_requests>,
               exchange<pause_batching, acknowledged>, exchange<resume_batching, acknowledged>,
-              exchange<set_slo, acknowledged>, exchange<set_batching, acknowledged>>;
+              exchange<set_slo, acknowledged>, exchange<set_batching, acknowledged>,
+              exchange<explain_request, request_story>, exchange<set_decision_log, acknowledged>>;
 
 // Of the arbiter.
 
@@ -315,7 +317,8 @@ struct put_slot_back {
 
 using rank_arbiter_commands =
     type_list<exchange<get_state, arbiter_state>, exchange<take_slot_out, acknowledged>,
-              exchange<put_slot_back, acknowledged>>;
+              exchange<put_slot_back, acknowledged>, exchange<explain_grant, grant_story>,
+              exchange<set_decision_log, acknowledged>>;
 
 // Of a worker.
 

@@ -7,6 +7,7 @@
 #include "tools/command_line.hpp"
 #include "tools/list_actors.hpp"
 #include "tools/top.hpp"
+#include "tools/why.hpp"
 
 namespace troupe {
 namespace {
@@ -125,6 +126,24 @@ void add_trace(CLI::App& app, job& chosen) {
   });
 }
 
+void add_why(CLI::App& app, job& chosen) {
+  struct arguments {
+    std::string file;
+    why_options why;
+  };
+  auto a = std::make_shared<arguments>();
+  auto* sub = command(app, "why", "Tell what was decided about a request, by which rules and numbers",
+                      "troupe why examples/quickstart/cluster.toml 281479271677953");
+  sub->add_option("file", a->file, "Cluster file")->required();
+  sub->add_option("request", a->why.request, "Its id: the header Troupe-Request-Id of its answer")
+      ->required();
+  sub->add_option("--model", a->why.model, "Ask only the queue of this model");
+  sub->add_flag("--json", a->why.json, "Print one JSON document");
+  sub->callback([a, &chosen] {
+    chosen = [a] { return with_cluster(a->file, [&](const cluster_spec& c) { return why(c, a->why); }); };
+  });
+}
+
 }  // namespace
 
 void add_actor_commands(CLI::App& app, job& chosen) {
@@ -133,6 +152,7 @@ void add_actor_commands(CLI::App& app, job& chosen) {
   add_ask(app, chosen, false);
   add_top(app, chosen);
   add_trace(app, chosen);
+  add_why(app, chosen);
 }
 
 }  // namespace troupe

@@ -15,7 +15,8 @@ struct bench_schedule_options {
   double beta_ms = 5.204;
   std::string batching = "deferred";
   uint64_t seed = 1;
-  double rate = 0;  ///< requests a second; 0: search the highest
+  uint32_t decision_log = 0;  ///< requests a model whose decisions are remembered
+  double rate = 0;            ///< requests a second; 0: search the highest
   bool json = false;
 };
 

@@ -248,6 +248,7 @@ void add_simulate(CLI::App& app, job& chosen) {
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
   sub->add_option("--seed", s->seed, "Instead of the workload's");
+  sub->add_option("--why", s->why, "Print what was decided about the request with this id instead");
   sub->add_option("--trace", s->trace_file, "Write what requests and batches went through, for Perfetto");
   sub->add_flag("--json", s->json, "Print one JSON document");
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });
@@ -302,6 +303,9 @@ void add_benches(CLI::App& app, job& chosen) {
   schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
   schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();
   schedule->add_option("--batching", s->batching, "Batching policy")->capture_default_str();
+  schedule
+      ->add_option("--decision-log", s->decision_log, "Remember the decisions about so many requests a model")
+      ->capture_default_str();
   schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most");
   schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
   schedule->add_flag("--json", s->json, "Print one JSON document");

@@ -191,9 +191,10 @@ class world {
     for (uint32_t d = 0; d < o.domains; ++d) {
       auto matchmaking = make_matchmaking("lowest_id");
       if (times) matchmaking = std::make_unique<timed_matchmaking>(std::move(matchmaking), *times);
-      const rank_arbiter::domain domain{{}, o.domains > 1 ? slot_domains : std::vector<uint32_t>{}};
+      const rank_arbiter::options options{{{}, o.domains > 1 ? slot_domains : std::vector<uint32_t>{}},
+                                          o.decision_log};
       add.template operator()<rank_arbiter>(*schedulers[d], stage::rank_arbiter, named(role::rank_arbiter, d),
-                                            std::move(matchmaking), domain);
+                                            std::move(matchmaking), options);
     }
     batching_parameters p;
     p.latency = latency;
@@ -211,6 +212,7 @@ class world {
       q.margin = margin;
       q.max_queued_rows = 1u << 20;
       q.latency_given = true;
+      q.decision_log = o.decision_log;
       auto batching = make_batching(o.batching, "window", p);
       if (times) batching = std::make_unique<timed_batching>(std::move(batching), *times);
       add.template operator()<model_queue>(*schedulers[m % o.domains], stage::model_queue,

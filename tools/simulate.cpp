@@ -9,6 +9,7 @@
 #include "config/cluster_file.hpp"
 #include "config/workload_file.hpp"
 #include "messages/json_text.hpp"
+#include "tools/decision_story.hpp"
 #include "tools/sim/world.hpp"
 #include "tools/trace_document.hpp"
 
@@ -46,6 +47,7 @@ struct row {
   std::string name;
   uint64_t offered, finished, dropped, failed, refused, lost_with_gateway;
   double goodput_rps, p50_ms, p99_ms, mean_batch, gpu_busy;
+  uint64_t first_dropped;  ///< its id; 0: none was
 };
 
 row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
@@ -64,7 +66,8 @@ row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
           to_ms(m.latency.quantile(0.5)),
           to_ms(m.latency.quantile(0.99)),
           d.batches == 0 ? 0 : static_cast<double>(d.rows) / static_cast<double>(d.batches),
-          to_seconds(d.busy) / (seconds * static_cast<double>(cluster.slots.size()))};
+          to_seconds(d.busy) / (seconds * static_cast<double>(cluster.slots.size())),
+          m.first_dropped.value};
 }
 
 void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {
@@ -76,7 +79,7 @@ void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64
         {"offered", x.offered},         {"finished", x.finished}, {"dropped", x.dropped},
         {"failed", x.failed},           {"refused", x.refused},   {"lost_with_gateway", x.lost_with_gateway},
         {"goodput_rps", x.goodput_rps}, {"p50_ms", x.p50_ms},     {"p99_ms", x.p99_ms},
-        {"mean_batch", x.mean_batch},   {"gpu_busy", x.gpu_busy}};
+        {"mean_batch", x.mean_batch},   {"gpu_busy", x.gpu_busy}, {"first_dropped", x.first_dropped}};
   auto& faults = document["faults"] = nlohmann::ordered_json::object();
   for (size_t k = 0; k < fault_kind_count; ++k)
     if (r.faults[k] > 0)
@@ -97,6 +100,10 @@ void print_table(const std::vector<row>& rows, const sim::world_result& r, uint6
     fmt::print("{:<20} {:>9} {:>9} {:>8} {:>7} {:>9.1f} {:>9.2f} {:>9.2f} {:>7.1f} {:>6.1f}%\n", x.name,
                x.offered, x.finished, x.dropped, x.failed + x.refused + x.lost_with_gateway, x.goodput_rps,
                x.p50_ms, x.p99_ms, x.mean_batch, x.gpu_busy * 100);
+  for (const auto& x : rows)
+    if (x.first_dropped != 0)
+      fmt::print("{}: the first that was dropped is {}; --why {} tells how that came\n", x.name,
+                 x.first_dropped, x.first_dropped);
   for (size_t k = 0; k < fault_kind_count; ++k)
     if (r.faults[k] > 0)
       fmt::print("{} {}: hit {} requests in flight\n", r.faults[k], to_string(static_cast<fault_kind>(k)),
@@ -116,16 +123,25 @@ int simulate(const simulate_options& options) {
 
   spdlog::set_level(spdlog::level::off);  // nodes report the faults that the workload injects
   const auto seed = options.seed.value_or(workload.spec.seed);
-  sim::world world(cluster.spec, workload.spec, {.seed = seed, .record = !options.trace_file.empty()});
+  sim::world world(cluster.spec, workload.spec,
+                   {.seed = seed, .why = request_id{options.why}, .record = !options.trace_file.empty()});
   const auto result = world.run();
 
   std::vector<row> rows;
   for (size_t i = 0; i < result.models.size(); ++i) rows.push_back(row_of(cluster.spec, result, i));
   if (!options.trace_file.empty()) write_trace(options.trace_file, cluster.spec, result.records);
-  options.json ? print_json(rows, result, seed) : print_table(rows, result, seed);
+  if (options.why == 0) {
+    options.json ? print_json(rows, result, seed) : print_table(rows, result, seed);
+  } else if (result.story) {
+    const auto document = story_document(*result.story, cluster.spec);
+    std::cout << (options.json ? json_text(document, 2) + "\n" : story_text(document));
+  } else {
+    std::cerr << fmt::format("no queue had request {}, or its scheduler has died since\n", options.why);
+  }
   for (const auto& v : result.violations)
     std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);
-  return result.violations.empty() ? done : failed;
+  const bool told = options.why == 0 || result.story;
+  return result.violations.empty() && told ? done : failed;
 }
 
 }  // namespace troupe

@@ -66,6 +66,7 @@ TEST_CASE("http_clients: the gateway hands the output on, and the connection's t
   CHECK(r.status == 200);
   CHECK(r.body.find(R"("data":[1,2.5,-3])") != std::string::npos);
   CHECK_FALSE(r.headers.find("Server-Timing"));
+  CHECK(r.headers.find("Troupe-Request-Id") == "1");
 }
 
 TEST_CASE("http_clients: what has no JSON form, or not the size that it should have, is a 500") {
@@ -122,6 +123,7 @@ TEST_CASE("http_clients: what a worker says of a failure reaches the client, als
   f.clients.answer(request_id{1}, how, {});
   REQUIRE(client->response);
   CHECK(client->response->status == 500);
+  CHECK(client->response->headers.find("Troupe-Request-Id") == "1");
   CHECK(client->response->body ==
         "{\"error\":\"request failed: Gather 'n\xEF\xBF\xBD': index 9 is out of range\","
         "\"reason\":\"device_error\"}");

@@ -1,5 +1,8 @@
 #include "actors/rank_arbiter.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "messages/json.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;
@@ -425,4 +428,34 @@ TEST_CASE("rank_arbiter: an undeployed model gives its slot back and is granted 
   CHECK(a.out.silent());
   a.offer(1, 0, 100);
   CHECK(a.out.one<grant>().model == model_id{1});
+}
+
+TEST_CASE("rank_arbiter: a grant can be explained by its candidate and the rivals that stood beside it") {
+  arbiter_stage a;
+  const auto explain = [&](uint64_t sequence) {
+    const auto r =
+        a.actor.on_command({1, "explain_grant", to_json(explain_grant{model_id{0}, sequence}).dump()}, a.now);
+    REQUIRE_MESSAGE(r.ok, r.body);
+    return from_json<grant_story>(nlohmann::json::parse(r.body));
+  };
+  a.offer(0, 3, 8);  // nothing is remembered yet
+  CHECK(a.actor.on_command({1, "set_decision_log", R"({"requests": 8})"}, a.now).ok);
+  a.run_until(at(1));
+  a.offer(0, 4, 8, {}, 3);
+  a.offer(1, 9, 12, {}, 5);
+  a.run_until(at(4));
+  const auto g = a.out.one<grant>();
+  CHECK_FALSE(explain(1).known);
+  const auto story = explain(g.sequence);
+  CHECK(story.known);
+  CHECK(story.at == at(4));
+  CHECK(story.slot == slot_id{0});
+  CHECK(story.since == at(1));
+  CHECK(story.rows == 3);
+  CHECK(story.exec_at == at(4));
+  CHECK(story.latest == at(8));
+  REQUIRE(story.rivals.size() == 1);
+  CHECK(story.rivals[0].model == model_id{1});
+  CHECK(story.rivals[0].rows == 5);
+  CHECK(story.rivals[0].latest == at(12));
 }

@@ -73,6 +73,7 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.policy.network == network_delay{200us, 20us});
   CHECK(c.policy.response == 1ms);
   CHECK(c.policy.margin == 500us);
+  CHECK(c.policy.decision_log == 4096);
   CHECK(c.limits.queue_rows == 100);
   CHECK(c.limits.requests_in_flight == 65536);
   CHECK(c.limits.pool_bytes == 256 << 20);

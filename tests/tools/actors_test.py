@@ -78,6 +78,18 @@ class Actors(ClusterTest):
             client.join(PATIENCE)
             self.assertEqual(answers[0][0], 499)
             run("ask", c.file, "model_queue/mlp", "resume_batching")
+
+            # Every answer names its request, and the cluster remembers why it came to that.
+            status, headers, _ = c.ask("POST", "/v2/models/mlp/infer", fixture.body())
+            self.assertEqual(status, 200)
+            story = json.loads(run("why", c.file, headers["Troupe-Request-Id"], "--json"))
+            self.assertEqual((story["model"], story["state"]), ("mlp", "finished"))
+            self.assertEqual([e["event"] for e in story["events"] if e["event"] != "candidate"],
+                             ["arrived", "queued", "granted", "ordered", "started", "done"])
+            self.assertIn("is dropped as cancelled: its client went away",
+                          run("why", c.file, held["requests"][0]["id"], "--model", "mlp"))
+            self.assertIn("no queue remembers request 77", run("why", c.file, 77, code=1))
+            self.assertIn("'nonsense' is no request id", run("why", c.file, "nonsense", code=2))
             books = json.loads(run("ask", c.file, "gateway", "get_ledger"))
             self.assertEqual(books["models"][0]["dropped"], [{"reason": "cancelled", "count": 1}])
 

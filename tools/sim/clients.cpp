@@ -184,6 +184,7 @@ void clients::end(client_request_record& r, fate how) {
   if (r.accepted) around_.faults.request_ended(r, now);
   const auto count = [&](model_books& b) {
     ++b.fates[static_cast<size_t>(how)];
+    if (how == fate::dropped && b.first_dropped == request_id{}) b.first_dropped = r.id;
     if (how != fate::finished) return;
     const auto took = now - r.offered_at;
     b.latency.add(took);

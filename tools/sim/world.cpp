@@ -27,6 +27,12 @@ std::vector<model_spec> all_models(const cluster_spec& cluster, const workload_s
   return out;
 }
 
+/// Whoever is asked for at the end remembers it all: to ask meanwhile would make actors take turns.
+cluster_spec remembering(cluster_spec cluster, const world_options& o) {
+  if (o.why != request_id{}) cluster.policy.decision_log = largest_decision_log;
+  return cluster;
+}
+
 }  // namespace
 
 world::state::state(cluster_spec c, workload_spec w, const world_options& o)
@@ -135,7 +141,7 @@ void world::state::check_end() {
 }
 
 world::world(cluster_spec cluster, workload_spec workload, const world_options& o)
-    : state_(std::make_unique<state>(std::move(cluster), std::move(workload), o)) {}
+    : state_(std::make_unique<state>(remembering(std::move(cluster), o), std::move(workload), o)) {}
 
 world::~world() = default;
 
@@ -144,6 +150,7 @@ world_result world::run() {
   s.start_cluster();
   s.play();
   s.drain();
+  s.ask_why();
   s.check_end();
   auto& r = s.result;
   r.models = s.asking.books();

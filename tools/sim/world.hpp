@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "messages/cluster.hpp"
+#include "messages/decisions.hpp"
 #include "messages/workload.hpp"
 #include "tools/sim/books.hpp"
 #include "tools/sim/faults.hpp"
@@ -22,6 +23,7 @@ struct world_options {
   /// do.
   bool host_per_shell = true;
   duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
+  request_id why{};              ///< ask for the decisions about this one; nothing else changes
   bool record = false;           ///< keep what requests and batches go through; nothing else changes
   bool instant = false;          ///< messages, pulls and turns take no time
   bool in_order = false;         ///< ready actors run first come first served, not as the seed chooses
@@ -45,9 +47,10 @@ struct world_result {
   uint64_t messages = 0;  ///< delivered to shells
   bool ledger_balanced = true;
   std::vector<violation> violations;
-  fault_counts faults{};  ///< injected
-  fault_counts hits{};    ///< requests in flight that they hit
-  trace_records records;  ///< if recorded, in true time
+  fault_counts faults{};                ///< injected
+  fault_counts hits{};                  ///< requests in flight that they hit
+  trace_records records;                ///< if recorded, in true time
+  std::optional<decision_story> story;  ///< of `world_options::why`, if a queue remembered it
 };
 
 class world {

@@ -68,6 +68,9 @@ struct world::state final : device_watch {
   void check_ledger(node_id id);
   void check_ledgers();
   void record();
+  void ask_why();
+  /// What a shell of the scheduler's node answers; not `ok` if there is none.
+  command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
   const world_options options;
   const workload_spec workload;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <caf/send.hpp>
 
+#include "tools/decision_story.hpp"
 #include "tools/sim/world_state.hpp"
 
 namespace troupe::sim {
@@ -62,6 +63,29 @@ void world::state::check_ledger(node_id id) {
 
 void world::state::check_ledgers() {
   for (uint32_t i = 0; i < nodes.size(); ++i) check_ledger(node_id{i});
+}
+
+command_reply world::state::ask(const address& to, const std::string& type, const std::string& fields) {
+  command_reply out;
+  auto* actors = cast_of(to.node);
+  if (actors == nullptr || time.frozen(to.node)) return out;
+  actors->office().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
+  settle();
+  return out;
+}
+
+void world::state::ask_why() {
+  if (options.why == request_id{}) return;
+  const auto scheduler_node = scheduler_of(cluster);
+  if (cast_of(scheduler_node) == nullptr) return;
+  std::vector<address> queues;
+  for (const auto& m : cast_of(scheduler_node)->models().all())
+    queues.push_back({scheduler_node, {}, role::model_queue, m->model.value});
+  size_t remembering = 0;
+  result.story = find_story(
+      options.why, queues,
+      [this](const auto& to, const auto& type, const auto& fields) { return ask(to, type, fields.dump()); },
+      remembering);
 }
 
 void world::state::record() {

@@ -1,0 +1,144 @@
+// What a model queue and an arbiter tell of the decisions that they made, for `troupe why` (tools/why.hpp
+// puts it into words). Part of commands.hpp.
+//
+// Times are of the clock of the actor's node, `never` where something has not happened.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/message.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// Most requests about which an actor remembers its decisions.
+inline constexpr uint32_t largest_decision_log = 1 << 20;
+
+struct set_decision_log {
+  static constexpr const char* about =
+      "remember the decisions about so many requests from now on (what was remembered is forgotten); 0: none";
+  uint32_t requests = 4096;
+  TROUPE_MESSAGE(set_decision_log, requests)
+};
+
+// Of a model queue.
+
+struct explain_request {
+  static constexpr const char* about = "what was decided about a request, and by which numbers";
+  request_id id;
+  TROUPE_MESSAGE(explain_request, id)
+};
+
+/// The batch that the queue told the arbiter it could run next; `rows == 0`: none.
+struct candidate_decision {
+  time_point at = never;
+  uint64_t sequence = 0;
+  uint32_t rows = 0;
+  time_point exec_at = never;  ///< when it wanted to start
+  time_point latest = never;   ///< when it must have started
+  TROUPE_MESSAGE(candidate_decision, at, sequence, rows, exec_at, latest)
+};
+
+/// A batch with the request, made for a slot that was granted.
+struct batch_decision {
+  uint32_t attempt = 0;
+  bool known = false;  ///< false: it is forgotten, and what follows is not said
+  batch_id batch;
+  uint64_t sequence = 0;  ///< of the candidate that the grant answered
+  slot_id slot;
+  time_point granted_at = never;
+  time_point free_at = never;  ///< of the slot
+  uint32_t rows = 0;
+  uint32_t requests = 0;
+  bool alone = false;  ///< it may have killed a worker: nothing else ran there meanwhile
+  time_point exec_at = never;
+  time_point start_by = never;
+  time_point planned_end = never;
+  std::string end;  ///< running, done, refused, worker_lost or worker_crashed
+  std::string why;  ///< it was refused
+  time_point started_at = never;
+  time_point finished_at = never;  ///< not done: when the queue heard of it
+  TROUPE_MESSAGE(batch_decision, attempt, known, batch, sequence, slot, granted_at, free_at, rows, requests,
+                 alone, exec_at, start_by, planned_end, end, why, started_at, finished_at)
+};
+
+struct drop_decision {
+  time_point at = never;
+  std::string reason;
+  std::string rule;           ///< no_worker, queue_bound, batching, cancelled, attempts, not_started or
+                              ///< trial_too_late
+  uint32_t rows = 0;          ///< queue_bound: that might wait; batching: of the batch that was too late
+  time_point start = never;   ///< of that batch, at the earliest
+  time_point finish = never;  ///< likewise, with what is kept free for the answer
+  TROUPE_MESSAGE(drop_decision, at, reason, rule, rows, start, finish)
+};
+
+struct request_story {
+  bool known = false;         ///< false: it never came here, or is forgotten
+  uint32_t decision_log = 0;  ///< how many requests are remembered; 0: none
+  std::string state;          ///< waiting, running, finished, dropped or lost
+  request_id id;
+  model_id model;
+  std::string model_name;
+  std::string batching;  ///< as it is now, as what follows
+  std::string shedding;
+  duration alpha{};
+  duration beta{};
+  duration response{};
+  address arbiter;
+  uint32_t rows = 0;
+  time_point arrival = never;
+  time_point deadline = never;
+  time_point taken_at = never;  ///< by the queue
+  uint32_t rows_ahead = 0;      ///< queued when it came
+  std::vector<candidate_decision> candidates;
+  bool candidates_forgotten = false;  ///< those before the first
+  std::vector<batch_decision> batches;
+  std::vector<drop_decision> drops;  ///< one at most
+  TROUPE_MESSAGE(request_story, known, decision_log, state, id, model, model_name, batching, shedding, alpha,
+                 beta, response, arbiter, rows, arrival, deadline, taken_at, rows_ahead, candidates,
+                 candidates_forgotten, batches, drops)
+};
+
+// Of the arbiter.
+
+struct explain_grant {
+  static constexpr const char* about =
+      "what a grant chose from: the candidate with this sequence of this model, and its rivals";
+  model_id model;
+  uint64_t sequence = 0;
+  TROUPE_MESSAGE(explain_grant, model, sequence)
+};
+
+/// A candidate that stood when a slot was granted to another.
+struct rival {
+  model_id model;
+  time_point since = never;
+  uint32_t rows = 0;
+  time_point exec_at = never;
+  time_point latest = never;
+  TROUPE_MESSAGE(rival, model, since, rows, exec_at, latest)
+};
+
+struct grant_story {
+  bool known = false;
+  time_point at = never;
+  slot_id slot;
+  time_point free_at = never;  ///< of the slot
+  time_point since = never;    ///< its candidate stood
+  uint32_t rows = 0;
+  time_point exec_at = never;
+  time_point latest = never;
+  std::vector<rival> rivals;  ///< the most urgent first
+  TROUPE_MESSAGE(grant_story, known, at, slot, free_at, since, rows, exec_at, latest, rivals)
+};
+
+/// All that a cluster remembers of its decisions about one request.
+struct decision_story {
+  request_story request;
+  std::vector<grant_story> grants;  ///< of its batches, in their order
+};
+
+}  // namespace troupe

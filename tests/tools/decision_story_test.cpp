@@ -1,0 +1,139 @@
+#include "tools/decision_story.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+constexpr time_point at(double ms) { return time_point{1h} + from_ms(ms); }  // of the request's arrival
+
+cluster_spec two_models() {
+  cluster_spec c;
+  for (const char* name : {"mlp", "bert"}) c.models.emplace_back().name = name;
+  return c;
+}
+
+request_story request_of(const char* state) {
+  request_story r;
+  r.known = true;
+  r.state = state;
+  r.id = request_id{7};
+  r.model_name = "mlp";
+  r.batching = "deferred";
+  r.shedding = "window";
+  r.response = 1ms;
+  r.rows = 2;
+  r.arrival = at(0);
+  r.taken_at = at(0.1);
+  r.deadline = at(12);
+  r.rows_ahead = 1;
+  return r;
+}
+
+std::string text_of(const decision_story& s) { return story_text(story_document(s, two_models())); }
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a story tells a request's way in times from its arrival") {
+  decision_story s{request_of("finished"), {}};
+  s.request.candidates = {{at(-1), 1, 1, at(3), at(4)}, {at(0.1), 2, 3, at(2), at(3.5)}};
+  batch_decision b;
+  b.attempt = 1;
+  b.known = true;
+  b.batch = batch_id{9};
+  b.slot = slot_id{3};
+  b.granted_at = at(2.1);
+  b.free_at = at(1);
+  b.rows = 3;
+  b.requests = 2;
+  b.exec_at = at(2.3);
+  b.start_by = at(3.5);
+  b.planned_end = at(10.3);
+  b.end = "done";
+  b.started_at = at(2.4);
+  b.finished_at = at(10.4);
+  s.request.batches = {b};
+  s.grants = {
+      {true, at(2), slot_id{3}, at(1), at(0.1), 3, at(2), at(3.5), {{model_id{1}, at(1), 5, at(2), at(6)}}}};
+  const auto document = story_document(s, two_models());
+  std::vector<std::string> events;
+  for (const auto& e : document["events"]) events.push_back(e["event"]);
+  CHECK(events == std::vector<std::string>{"candidate", "arrived", "queued", "candidate", "granted",
+                                           "ordered", "started", "done"});
+  CHECK(document["events"][0]["at_ms"] == doctest::Approx(-1));
+  const auto text = story_text(document);
+  CAPTURE(text);
+  CHECK(has(text, "request 7 of model 'mlp' was finished; deadline 12.00 ms after its arrival"));
+  CHECK(has(text, "    0.00 ms  arrives: 2 rows, to be answered within 12.00 ms\n"));
+  CHECK(has(text, "is in the queue of 'mlp', where 1 row waits already"));
+  CHECK(has(text, "offers a batch of 3 rows: to start at 2.00 ms, at 3.50 ms at the latest"));
+  CHECK(has(text,
+            "grants slot 3 to the candidate of 3 rows that stands since 0.10 ms; 1 other stands: 'bert' (5 "
+            "rows, from 2.00 ms to 6.00 ms)"));
+  CHECK(has(text, "batch 9 for slot 3, free at 2.10 ms: 3 rows in 2 requests, to start at 2.30 ms"));
+  CHECK(has(text, "batch 9 is done, 1.60 ms before the deadline"));
+}
+
+TEST_CASE("a story tells by which rule a request was dropped, with the numbers") {
+  const auto told = [](const drop_decision& d) {
+    decision_story s{request_of("dropped"), {}};
+    s.request.drops = {d};
+    return text_of(s);
+  };
+  CHECK(has(
+      told({at(6.1), "late", "batching", 2, at(6.3), at(14.3)}),
+      "is dropped as late: even alone it needs 8.20 ms (ℓ(2) = 7.00 ms, 0.20 ms until it could start, 1.00 "
+      "ms for the answer), 5.90 ms are left"));
+  CHECK(has(
+      told({at(1), "shed", "batching", 11, at(1), at(18)}),
+      "is dropped as shed: the batch of 11 rows that 'window' keeps possible needs 17.00 ms (ℓ(11) = 16.00 "
+      "ms, "));
+  CHECK(has(told({at(1), "shed", "batching", 0, never, never}), "so decided the batching policy 'deferred'"));
+  CHECK(has(told({at(1), "queue_full", "queue_bound", 1, never, never}), "1 row waits, and 1 row may"));
+  CHECK(has(told({at(1), "no_capacity", "no_worker", 0, never, never}), "no living worker has the model"));
+}
+
+TEST_CASE("of many candidates in a row people are told the first and the last, programs all") {
+  decision_story s{request_of("waiting"), {}};
+  for (uint32_t i = 1; i <= 20; ++i) s.request.candidates.push_back({at(i), i, i, at(i + 1), at(i + 2)});
+  const auto document = story_document(s, two_models());
+  CHECK(document["events"].size() == 22);
+  const auto text = story_text(document);
+  CAPTURE(text);
+  CHECK(has(text, "of 2 rows"));
+  CHECK_FALSE(has(text, "batch of 3 rows"));
+  CHECK(has(text, "15 more candidates"));
+  CHECK_FALSE(has(text, "batch of 17 rows"));
+  CHECK(has(text, "batch of 18 rows"));
+}
+
+TEST_CASE("a story is found with the queue that has it, and its grants with that queue's arbiter") {
+  const address first{node_id{0}, {}, role::model_queue, 0}, second{node_id{0}, {}, role::model_queue, 1};
+  const address arbiter{node_id{0}, {4}, role::rank_arbiter, 0};
+  std::vector<std::string> asked;
+  const asker ask = [&](const address& to, const std::string& type, const nlohmann::json&) {
+    asked.push_back(type);
+    grant_story g;
+    g.known = true;
+    if (to == arbiter) return command_reply{0, true, to_json(g).dump()};
+    request_story r;
+    r.decision_log = 5;
+    r.known = to == second;
+    r.arbiter = arbiter;
+    r.batches.resize(2);
+    r.batches[1].known = true;
+    return command_reply{0, true, to_json(r).dump()};
+  };
+  size_t remembering = 0;
+  const auto s = find_story(request_id{7}, std::vector{first, second}, ask, remembering);
+  REQUIRE(s);
+  CHECK(remembering == 2);
+  CHECK(asked == std::vector<std::string>{"explain_request", "explain_request", "explain_grant"});
+  REQUIRE(s->grants.size() == 2);
+  CHECK_FALSE(s->grants[0].known);  // nobody knows which one to ask for
+  CHECK(s->grants[1].known);
+  CHECK_FALSE(find_story(request_id{7}, std::vector{first}, ask, remembering));
+}

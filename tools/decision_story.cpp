@@ -1,0 +1,222 @@
+#include "tools/decision_story.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string count(uint64_t n, const char* what, const char* ending = "s") {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : ending);
+}
+
+std::string ms(duration d) { return fmt::format("{:.2f} ms", to_ms(d)); }
+
+class telling {
+ public:
+  telling(const decision_story& s, const cluster_spec& cluster)
+      : story_(s), request_(s.request), cluster_(cluster) {}
+
+  ordered_json document() {
+    const auto& r = request_;
+    add(r.arrival, "arrived",
+        fmt::format("arrives: {}, to be answered within {}", count(r.rows, "row"),
+                    ms(r.deadline - r.arrival)),
+        {{"rows", r.rows}});
+    add(r.taken_at, "queued", fmt::format("is in the queue of '{}', where {} already", r.model_name, ahead()),
+        {{"rows_ahead", r.rows_ahead}});
+    for (const auto& c : r.candidates) tell(c);
+    for (size_t i = 0; i < r.batches.size(); ++i) tell(r.batches[i], story_.grants[i]);
+    for (const auto& d : r.drops) tell(d);
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const event& a, const event& b) { return a.at < b.at; });
+    ordered_json out{{"request", r.id.value},
+                     {"model", r.model_name},
+                     {"state", r.state},
+                     {"rows", r.rows},
+                     {"deadline_ms", since(r.deadline)},
+                     {"batching", r.batching},
+                     {"shedding", r.shedding},
+                     {"candidates_forgotten", r.candidates_forgotten}};
+    if (!r.drops.empty()) out["reason"] = r.drops[0].reason;
+    out["events"] = ordered_json::array();
+    for (auto& e : events_) out["events"].push_back(std::move(e.told));
+    return out;
+  }
+
+ private:
+  struct event {
+    time_point at;
+    ordered_json told;
+  };
+
+  double since(time_point t) const { return to_ms(t - request_.arrival); }
+  std::string when(time_point t) const { return ms(t - request_.arrival); }
+  std::string ahead() const {
+    return count(request_.rows_ahead, "row") + (request_.rows_ahead == 1 ? " waits" : " wait");
+  }
+  std::string name_of(model_id m) const {
+    return m.value < cluster_.models.size() ? "'" + cluster_.models[m.value].name + "'"
+                                            : fmt::format("model {}", m.value);
+  }
+
+  void add(time_point at, const char* what, std::string text, const ordered_json& more = {}) {
+    ordered_json told{{"at_ms", since(at)}, {"event", what}, {"text", std::move(text)}};
+    told.update(more);
+    events_.push_back({at, std::move(told)});
+  }
+
+  void tell(const candidate_decision& c) {
+    const ordered_json numbers{{"sequence", c.sequence}, {"batch_rows", c.rows}};
+    if (c.rows == 0) return add(c.at, "candidate", "the queue has nothing to run", numbers);
+    add(c.at, "candidate",
+        fmt::format("the queue offers a batch of {}: to start at {}, at {} at the latest",
+                    count(c.rows, "row"), when(c.exec_at), when(c.latest)),
+        numbers);
+  }
+
+  void tell(const batch_decision& b, const grant_story& g) {
+    const auto again = b.attempt > 1 ? fmt::format("attempt {}: ", b.attempt) : "";
+    if (!b.known)
+      return add(
+          request_.deadline, "ordered",
+          fmt::format("{}it was in batch {}, of which nothing more is remembered", again, b.batch.value),
+          {{"batch", b.batch.value}});
+    if (g.known) tell(g, b.slot);
+    add(b.granted_at, "ordered",
+        fmt::format(
+            "{}batch {} for slot {}, free at {}: {} in {}{}, to start at {}, at {} at the latest, and "
+            "to end at {}",
+            again, b.batch.value, b.slot.value, when(std::max(b.free_at, b.granted_at)), count(b.rows, "row"),
+            count(b.requests, "request"), b.alone ? ", alone, as it may have killed a worker" : "",
+            when(b.exec_at), when(b.start_by), when(b.planned_end)),
+        {{"batch", b.batch.value},
+         {"slot", b.slot.value},
+         {"batch_rows", b.rows},
+         {"requests", b.requests},
+         {"attempt", b.attempt},
+         {"alone", b.alone},
+         {"start_ms", since(b.exec_at)},
+         {"start_by_ms", since(b.start_by)},
+         {"end_ms", since(b.planned_end)}});
+    const ordered_json of{{"batch", b.batch.value}};
+    if (b.end == "done") {
+      add(b.started_at, "started", fmt::format("batch {} starts on slot {}", b.batch.value, b.slot.value),
+          of);
+      const auto left = request_.deadline - b.finished_at;
+      add(b.finished_at, "done",
+          fmt::format("batch {} is done, {} {} the deadline", b.batch.value,
+                      ms(left < duration{} ? -left : left), left < duration{} ? "after" : "before"),
+          of);
+    } else if (b.end == "refused") {
+      add(b.finished_at, "refused", fmt::format("the worker refuses batch {}: {}", b.batch.value, b.why), of);
+    } else if (b.end != "running") {
+      add(b.finished_at, "lost",
+          fmt::format("the worker {} with batch {}", b.end == "worker_crashed" ? "crashes" : "is lost",
+                      b.batch.value),
+          of);
+    }
+  }
+
+  void tell(const grant_story& g, slot_id slot) {
+    auto text = fmt::format("the arbiter grants slot {}", slot.value);
+    if (g.since != never)
+      text +=
+          fmt::format(" to the candidate of {} that stands since {}", count(g.rows, "row"), when(g.since));
+    if (g.rivals.empty()) {
+      text += "; no other stands";
+    } else {
+      text += fmt::format("; {} {}: ", count(g.rivals.size(), "other"),
+                          g.rivals.size() == 1 ? "stands" : "stand");
+      for (size_t i = 0; i < std::min<size_t>(3, g.rivals.size()); ++i)
+        text +=
+            fmt::format("{}{} ({}, from {} to {})", i > 0 ? ", " : "", name_of(g.rivals[i].model),
+                        count(g.rivals[i].rows, "row"), when(g.rivals[i].exec_at), when(g.rivals[i].latest));
+      if (g.rivals.size() > 3) text += ", ...";
+    }
+    ordered_json numbers{{"slot", slot.value}, {"rivals", ordered_json::array()}};
+    for (const auto& r : g.rivals)
+      numbers["rivals"].push_back({{"model", r.model.value},
+                                   {"batch_rows", r.rows},
+                                   {"start_ms", since(r.exec_at)},
+                                   {"start_by_ms", since(r.latest)}});
+    add(g.at, "granted", std::move(text), numbers);
+  }
+
+  void tell(const drop_decision& d) {
+    ordered_json numbers{{"reason", d.reason}, {"rule", d.rule}};
+    if (d.rule == "queue_bound") numbers["may_wait"] = d.rows;
+    if (d.rule == "batching" && d.rows > 0) {
+      numbers["batch_rows"] = d.rows;
+      numbers["needs_ms"] = to_ms(d.finish - d.at);
+      numbers["left_ms"] = to_ms(request_.deadline - d.at);
+    }
+    add(d.at, "dropped", fmt::format("is dropped as {}: {}", d.reason, why(d)), numbers);
+  }
+
+  std::string why(const drop_decision& d) const {
+    const auto& r = request_;
+    if (d.rule == "no_worker") return "no living worker has the model";
+    if (d.rule == "cancelled") return "its client went away";
+    if (d.rule == "attempts") return "too many workers refused it";
+    if (d.rule == "not_started") return "the worker could not start its batch in time";
+    if (d.rule == "trial_too_late")
+      return "it had to run alone, as it may have killed a worker, and was too late";
+    if (d.rule == "queue_bound")
+      return fmt::format("{}, and {} may (limits.queue_rows; in overload what the model can serve in time)",
+                         ahead(), count(d.rows, "row"));
+    if (d.rows == 0) return fmt::format("so decided the batching policy '{}'", r.batching);
+    const auto numbers =
+        fmt::format("needs {} (ℓ({}) = {}, {} until it could start, {} for the answer), {} are left",
+                    ms(d.finish - d.at), d.rows, ms(d.finish - r.response - d.start), ms(d.start - d.at),
+                    ms(r.response), ms(r.deadline - d.at));
+    return d.reason == "shed" ? fmt::format("the batch of {} that '{}' keeps possible {}",
+                                            count(d.rows, "row"), r.shedding, numbers)
+                              : "even alone it " + numbers;
+  }
+
+  const decision_story& story_;
+  const request_story& request_;
+  const cluster_spec& cluster_;
+  std::vector<event> events_;
+};
+
+constexpr size_t told_first = 2, told_last = 3;  // of candidates in a row
+
+}  // namespace
+
+ordered_json story_document(const decision_story& story, const cluster_spec& cluster) {
+  return telling(story, cluster).document();
+}
+
+std::string story_text(const ordered_json& document) {
+  const auto state = document["state"].get<std::string>();
+  auto out = fmt::format("request {} of model '{}' {} {}; deadline {:.2f} ms after its arrival; {}, {}\n\n",
+                         document["request"].get<uint64_t>(), document["model"].get<std::string>(),
+                         state == "finished" || state == "dropped" || state == "lost" ? "was" : "is", state,
+                         document["deadline_ms"].get<double>(), document["batching"].get<std::string>(),
+                         document["shedding"].get<std::string>());
+  if (document["candidates_forgotten"].get<bool>()) out += "            earlier candidates are forgotten\n";
+  const auto& events = document["events"];
+  const auto is_candidate = [&](size_t i) { return events[i]["event"] == "candidate"; };
+  for (size_t i = 0; i < events.size();) {
+    size_t end = i + 1;
+    while (is_candidate(i) && end < events.size() && is_candidate(end)) ++end;
+    for (size_t k = i; k < end; ++k) {
+      if (k == i + told_first && end - k > told_last + 1) {
+        const auto skipped = end - k - told_last;
+        out += fmt::format("            {} more candidates\n", skipped);
+        k += skipped;
+      }
+      out += fmt::format("{:>8.2f} ms  {}\n", events[k]["at_ms"].get<double>(),
+                         events[k]["text"].get<std::string>());
+    }
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace troupe

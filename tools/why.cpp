@@ -1,0 +1,82 @@
+#include "tools/why.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <vector>
+
+#include "actors/actor_name.hpp"
+#include "messages/json_text.hpp"
+#include "tools/console_client.hpp"
+#include "tools/decision_story.hpp"
+
+namespace troupe {
+namespace {
+
+/// 0 is nobody's.
+request_id id_of(const std::string& text) {
+  request_id out;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), out.value);
+  return wrong == std::errc{} && end == text.data() + text.size() ? out : request_id{};
+}
+
+struct living {
+  std::vector<address> queues;
+  std::vector<std::string> silent;  ///< nodes that do not answer
+};
+
+/// The model queues of the cluster, those of models that were deployed later among them.
+living queues_of(console_client& consoles, const cluster_spec& cluster, const std::string& model) {
+  living out;
+  for (uint32_t n = 0; n < cluster.nodes.size(); ++n) {
+    if (!cluster.nodes[n].has(node_role::scheduler)) continue;
+    const auto answer = consoles.query(node_id{n}, "actors");
+    if (answer.contains("error")) out.silent.push_back(cluster.nodes[n].name);
+    for (const auto& a : answer.value("actors", nlohmann::json::array()))
+      if (a["kind"] == "model_queue" && (model.empty() || a.value("model", "") == model))
+        out.queues.push_back({node_id{n}, {}, role::model_queue, a["index"].get<uint32_t>()});
+  }
+  return out;
+}
+
+int fail(int code, const std::string& what) {
+  fmt::print(stderr, "troupe: {}\n", what);
+  return code;
+}
+
+}  // namespace
+
+int why(const cluster_spec& cluster, const why_options& o) {
+  const auto id = id_of(o.request);
+  if (id == request_id{})
+    return fail(2,
+                fmt::format("'{}' is no request id: take the number in the header Troupe-Request-Id of its "
+                            "answer, or an id of `troupe trace`",
+                            o.request));
+  console_client consoles(cluster);
+  const auto found = queues_of(consoles, cluster, o.model);
+  const auto silent =
+      found.silent.empty() ? "" : fmt::format(" (no answer from {})", fmt::join(found.silent, ", "));
+  if (found.queues.empty())
+    return fail(1, o.model.empty() ? "no model queue answers" + silent
+                                   : fmt::format("there is no queue of a model '{}'{}", o.model, silent));
+  const asker ask = [&](const address& to, const std::string& type, const nlohmann::json& fields) {
+    return consoles.order(to.node, "ask", actor_name(cluster, to), type, fields);
+  };
+  size_t remembering = 0;
+  const auto story = find_story(id, found.queues, ask, remembering);
+  if (!story && remembering == 0)
+    return fail(1,
+                "no queue remembers what it decides: policy.decision_log is 0; `troupe tell FILE "
+                "model_queue/MODEL set_decision_log '{\"requests\": 4096}'` switches it on");
+  if (!story)
+    return fail(1,
+                fmt::format("no queue remembers request {}{}: it is forgotten (policy.decision_log says how "
+                            "many are remembered), or was turned away before it reached one",
+                            id.value, silent));
+  const auto document = story_document(*story, cluster);
+  fmt::print("{}", o.json ? json_text(document, 2) + "\n" : story_text(document));
+  return 0;
+}
+
+}  // namespace troupe
