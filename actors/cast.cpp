@@ -28,6 +28,16 @@ data_lane::options lane_options(const cluster_spec& cluster, node_id self, const
   return {self, life, w.secret_of(life), cluster.nodes.size(), cluster.limits.heartbeat};
 }
 
+rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t domain) {
+  rank_arbiter::options o;
+  o.of = {domain_name(cluster, domain), slot_domains(cluster)};
+  o.decision_log = cluster.policy.decision_log;
+  if (cluster.autoscale.mode != autoscale_mode::off) o.autoscale = cluster.autoscale;
+  for (uint32_t i = 0; i < cluster.slots.size(); ++i)
+    if (cluster.slots[i].kind == device_kind::emulated) o.scalable.insert(slot_id{i});
+  return o;
+}
+
 }  // namespace
 
 cast::cast(const cluster_spec& cluster, node_id self, world w)
@@ -100,7 +110,7 @@ void cast::spawn_shells(const world& w) {
       thread(d).add<rank_arbiter>(
           name(role::rank_arbiter, d),
           make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings),
-          rank_arbiter::options{{domain_name(cluster_, d), slot_domains(cluster_)}, cluster_.policy.decision_log});
+          arbiter_options(cluster_, d));
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
       auto& group = thread(i);
       const auto& m = cluster_.models[i];
@@ -157,6 +167,8 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.revision = line.revision;
   o.latency_given = m.latency != latency_model{};
   o.decision_log = cluster_.policy.decision_log;
+  if (cluster_.autoscale.mode != autoscale_mode::off)
+    o.load_report = cluster_.autoscale.window / (2 * autoscale_advice::samples);
   o.batching = cluster_.policy.batching;
   o.shedding = cluster_.policy.shedding;
   o.parameters = parameters_of(cluster_, m);

@@ -78,6 +78,13 @@ struct slot_service {
   bool in = true;
 };
 
+/// model queue → arbiter, on their own node: what became of requests since it said so last, for the advice on
+/// how many GPUs the load needs.
+struct queue_load {
+  uint64_t good = 0;  ///< ran in time
+  uint64_t bad = 0;   ///< ran late, or were dropped for want of time or room
+};
+
 namespace detail {
 template <class Variant, class... More>
 struct extend;
@@ -89,7 +96,7 @@ struct extend<std::variant<Ts...>, More...> {
 
 using shell_message =
     detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
-                   client_request, client_gone, model_change, model_idle, slot_service>::type;
+                   client_request, client_gone, model_change, model_idle, slot_service, queue_load>::type;
 
 struct envelope {
   address from;

@@ -137,12 +137,14 @@ void model_queue::on_time(time_point now) {
   tell_suspect(now);
   send_drops(now);
   tell_left();
+  tell_load(now);
 }
 
 time_point model_queue::next_wakeup() const {
   const auto late = suspects_.empty() ? never : latest_start(requests_[suspects_.front()]) + 1ns;
   const auto tell = suspects_.empty() || suspect_told_ ? never : tell_suspect_at_;
-  return std::min({policy_->wake_at(), late, tell});
+  const auto load = load_.good + load_.bad == 0 || options_.load_report == duration{} ? never : tell_load_at_;
+  return std::min({policy_->wake_at(), late, tell, load});
 }
 
 /// Nobody runs what waits; what a worker has goes on, and it answers the gateway.
@@ -244,6 +246,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
     // end.
     const auto& r = requests_[handle];
     if (d.refused != refusal::late || r.id == request_id{}) {
+      ++(d.finished_at <= r.deadline ? load_.good : load_.bad);
       release(handle);
       continue;
     }
@@ -343,6 +346,8 @@ void model_queue::forget_gateway(node_id node, incarnation life) {
 
 void model_queue::drop(const request& r, drop_reason why) {
   ++drops_[static_cast<size_t>(why)];
+  load_.bad += why == drop_reason::late || why == drop_reason::shed || why == drop_reason::queue_full ||
+               why == drop_reason::no_capacity;
   auto it = std::find_if(pending_drops_.begin(), pending_drops_.end(),
                          [&](const auto& p) { return p.first == r.gateway; });
   if (it == pending_drops_.end()) it = pending_drops_.insert(it, {r.gateway, {}});
@@ -362,6 +367,12 @@ void model_queue::send_drops(time_point now) {
   if (!planted(bug::lose_drops))
     for (auto& [gateway, list] : pending_drops_) send(gateway, std::move(list));
   pending_drops_.clear();
+}
+
+void model_queue::tell_load(time_point now) {
+  if (options_.load_report == duration{} || load_.good + load_.bad == 0 || now < tell_load_at_) return;
+  tell_load_at_ = now + options_.load_report;
+  send(options_.arbiter, std::exchange(load_, {}));
 }
 
 void model_queue::tell_candidate(time_point now) {

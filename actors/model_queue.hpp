@@ -47,6 +47,7 @@ class model_queue final : public shell {
     uint32_t leaving = no_domain;           ///< of the line it began with
     uint64_t revision = 0;                  ///< likewise
     uint32_t decision_log = 0;   ///< remembers the decisions about so many requests
+    duration load_report{};      ///< tells the arbiter so often how requests end; zero: never
     /// What the policy was made of, to make another when told to.
     std::string batching, shedding;
     batching_parameters parameters;
@@ -121,6 +122,7 @@ class model_queue final : public shell {
   void send_drops(time_point now);
   void tell_candidate(time_point now);
   void tell_suspect(time_point now);
+  void tell_load(time_point now);
 
   queue_state describe(time_point now) const;
   open_requests list(const list_requests& asked, time_point now) const;
@@ -156,6 +158,8 @@ class model_queue final : public shell {
 
   std::optional<model_idle> leaves_;  ///< to be told once nothing runs in the domain that it leaves
   uint32_t left_domain_ = no_domain;
+  queue_load load_;  ///< not told yet
+  time_point tell_load_at_ = long_ago;
 
   bool paused_ = false;
   duration planned_slo_{};  ///< zero: the requests' own

@@ -8,8 +8,17 @@ namespace troupe {
 
 rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy,
                            const options& o)
-    : shell(self, out), domain_(o.of), policy_(std::move(policy)) {
+    : shell(self, out),
+      domain_(o.of),
+      policy_(std::move(policy)),
+      autoscale_(o.autoscale),
+      scalable_(o.scalable) {
   set_log(o.decision_log);
+  if (!autoscale_) return;
+  const auto most = autoscale_->most_gpus == 0 ? ~0u : autoscale_->most_gpus;
+  advisor_.emplace(
+      autoscale_parameters{autoscale_->bad_rate, autoscale_->reserve, autoscale_->least_gpus, most});
+  next_sample_ = time_point{};
 }
 
 void rank_arbiter::on(envelope& e, time_point now) {
@@ -19,6 +28,10 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
                        [&](model_change& c) { on_change(c.line, now); },
+                       [&](queue_load& l) {
+                         load_.good += l.good;
+                         load_.bad += l.bad;
+                       },
                        [&](node_down& d) {
                          forget_slots(d.node, d.life);
                          forget_queues(d.node, d.life, now);
@@ -57,6 +70,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
 }
 
 void rank_arbiter::on_time(time_point now) {
+  if (now >= next_sample_) take_sample(now);
   try_suspects(now);
   matches_.clear();
   policy_->poll(now, matches_);
@@ -68,13 +82,8 @@ void rank_arbiter::on_time(time_point now) {
     q.granted = s.worker;
     if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at);
     send(q.owner,
-         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(slots_in_service())});
+         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service())});
   }
-}
-
-size_t rank_arbiter::slots_in_service() const {
-  const auto known = [&](slot_id id) { return slots_.contains(id); };
-  return slots_.size() - static_cast<size_t>(std::count_if(out_.begin(), out_.end(), known));
 }
 
 void rank_arbiter::on_suspect(const address& from, const candidate& c) {
@@ -194,10 +203,12 @@ void rank_arbiter::on_done(const batch_done& d) {
   const auto planned = done->free_at;
   s.orders.erase(done);
   if (quarantine_ && quarantine_->runs == d.model && quarantine_->slot == d.slot) quarantine_->runs.reset();
-  if (d.refused != refusal::none)
+  if (d.refused != refusal::none) {
     ++refused_;
-  else
+  } else {
     s.busy += d.finished_at - d.started_at;
+    load_.busy += d.finished_at - d.started_at;
+  }
   if (s.orders.empty()) {
     policy_->set_free_at(d.slot, d.finished_at);
   } else {
@@ -277,6 +288,13 @@ void rank_arbiter::report(std::vector<metric>& out) const {
   add("troupe_slots", static_cast<double>(slots_.size()), gauge);
   add("troupe_grants_total", static_cast<double>(grants_), counter);
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
+  if (advisor_) {
+    const auto& a = advisor_->advice();
+    add("troupe_slots_in_service", static_cast<double>(in_service()), gauge);
+    add("troupe_autoscale_advice", static_cast<double>(a.gpus), gauge);
+    add("troupe_autoscale_bad_rate", a.bad_rate, gauge);
+    add("troupe_autoscale_idle_fraction", a.idle, gauge);
+  }
   std::vector<std::pair<slot_id, const slot*>> ordered;
   for (const auto& [id, s] : slots_) ordered.emplace_back(id, &s);
   std::sort(ordered.begin(), ordered.end());

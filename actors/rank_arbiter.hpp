@@ -9,6 +9,7 @@
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "actors/shell.hpp"
+#include "messages/cluster.hpp"
 #include "messages/commands.hpp"
+#include "policies/autoscale_advice.hpp"
 #include "policies/grant_log.hpp"
 #include "policies/load_book.hpp"
 #include "policies/matchmaking.hpp"
@@ -33,7 +36,9 @@ class rank_arbiter final : public shell {
   };
   struct options {
     domain of;
-    uint32_t decision_log = 0;  ///< remembers the decisions about so many requests
+    uint32_t decision_log = 0;                  ///< remembers the decisions about so many requests
+    std::optional<autoscale_spec> autoscale{};  ///< none: no advice
+    std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
   };
 
   rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, const options& o);
@@ -42,7 +47,7 @@ class rank_arbiter final : public shell {
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
-  time_point next_wakeup() const override { return policy_->wake_at(); }
+  time_point next_wakeup() const override { return std::min(policy_->wake_at(), next_sample_); }
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
 
@@ -101,10 +106,13 @@ class rank_arbiter final : public shell {
   void forget_queue(model_id model, time_point now);
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
+  void take_sample(time_point now);
+  void apply_advice(time_point now);
+  bool spares(slot_id id, const slot& s) const;
+  uint32_t in_service() const;
   grant_story explain(const explain_grant& asked) const;
   void set_log(uint32_t requests);
   void set_service(slot_id id, bool in, time_point now);
-  size_t slots_in_service() const;
 
   const domain domain_;
   std::unique_ptr<matchmaking_policy> policy_;
@@ -117,6 +125,14 @@ class rank_arbiter final : public shell {
   std::set<slot_id> out_;       ///< of service, also in later lives of their workers
   std::vector<match> matches_;  // reused
   grant_log log_;
+
+  // The advice on how many slots the load needs (rank_arbiter_scale.cpp).
+  const std::optional<autoscale_spec> autoscale_;
+  const std::set<slot_id> scalable_;
+  std::optional<autoscale_advice> advisor_;
+  load_sample load_;  ///< since the last sample
+  time_point next_sample_ = never;
+  std::set<slot_id> scaled_out_;  ///< of `out_`: by the advice
   uint64_t grants_ = 0, refused_ = 0;
 };
 

@@ -13,12 +13,14 @@ command_reply rank_arbiter::on_command(const command& c, time_point now) {
                   [&](const take_slot_out& t) {
                     if (!slots_.contains(t.slot))
                       throw command_refused("take_slot_out.slot: no such slot is up");
+                    scaled_out_.erase(t.slot);  // whoever says so says when it comes back
                     set_service(t.slot, false, now);
                     return acknowledged{};
                   },
                   [&](const put_slot_back& p) {
                     if (!out_.contains(p.slot))
                       throw command_refused("put_slot_back.slot: this slot is not out of service");
+                    scaled_out_.erase(p.slot);
                     set_service(p.slot, true, now);
                     return acknowledged{};
                   },
@@ -96,6 +98,10 @@ arbiter_state rank_arbiter::describe(time_point now) const {
     }
     line.granted = q.granted.has_value();
     out.candidates.push_back(line);
+  }
+  if (advisor_) {
+    const auto& a = advisor_->advice();
+    out.autoscale = {true, in_service(), a.gpus, a.bad_rate, a.idle};
   }
   std::sort(out.candidates.begin(), out.candidates.end(),
             [](const auto& a, const auto& b) { return a.model < b.model; });

@@ -57,6 +57,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.nodes = read_nodes(root, spec);
   check_domains(domains, spec.nodes);
   spec.placer = read_placer(root, spec.domains);
+  spec.autoscale = read_autoscale(root, spec.nodes);
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
   spec.models = read_models(root, spec, directory);

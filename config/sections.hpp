@@ -51,6 +51,9 @@ uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains);
 /// security, tenants and domains.
 std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster);
 
+/// Needs the cluster's nodes.
+autoscale_spec read_autoscale(section& root, const std::vector<node_spec>& nodes);
+
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes);
 
 /// One [[model]], also of other files. Paths are relative to `directory`.

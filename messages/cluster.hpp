@@ -73,6 +73,22 @@ struct policy_spec {
   uint32_t decision_log = 4096;  ///< requests of a model whose decisions are remembered; 0: none
 };
 
+/// Advice on how many GPUs the load needs, and what is done with it.
+enum class autoscale_mode : uint16_t {
+  off,
+  advise,  ///< in status and metrics
+  apply    ///< also by taking emulated devices out of service and putting them back
+};
+
+struct autoscale_spec {
+  autoscale_mode mode = autoscale_mode::advise;
+  duration window = 10s;   ///< GPUs are given up for the largest load of it
+  double bad_rate = 0.01;  ///< of requests; above it GPUs are asked for
+  double reserve = 0.1;    ///< kept beyond the busy ones, of these
+  uint32_t least_gpus = 1;
+  uint32_t most_gpus = 0;  ///< 0: any
+};
+
 struct limit_spec {
   uint32_t models = 1024;               ///< that the log of deployments may hold
   uint32_t queue_rows = 8192;           ///< a model; beyond: 429
@@ -147,6 +163,7 @@ struct cluster_spec {
   std::vector<model_spec> models;
   policy_spec policy;
   placer_spec placer;
+  autoscale_spec autoscale;
   limit_spec limits;
   security_spec security;
   std::vector<tenant_spec> tenants;  ///< none: whoever reaches a gateway may use it

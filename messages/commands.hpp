@@ -296,13 +296,23 @@ struct candidate_state {
   bool granted = false;  ///< it has a slot and has not said yet what it does with it
   TROUPE_MESSAGE(candidate_state, model, rows, exec_in, latest_in, granted)
 };
+/// How many GPUs the load of late would need.
+struct autoscale_state {
+  bool on = false;
+  uint32_t gpus = 0;    ///< in service
+  int32_t advice = 0;   ///< so many more, or fewer if negative
+  double bad_rate = 0;  ///< of requests, of late
+  double idle = 0;      ///< fraction of the GPUs, when the load was largest
+  TROUPE_MESSAGE(autoscale_state, on, gpus, advice, bad_rate, idle)
+};
 struct arbiter_state {
   std::string domain;  ///< empty where there is one for all
   uint64_t grants = 0;
   uint64_t refused = 0;
   std::vector<slot_state> slots;
   std::vector<candidate_state> candidates;
-  TROUPE_MESSAGE(arbiter_state, domain, grants, refused, slots, candidates)
+  autoscale_state autoscale{};
+  TROUPE_MESSAGE(arbiter_state, domain, grants, refused, slots, candidates, autoscale)
 };
 struct take_slot_out {
   static constexpr const char* about = "grant this slot no more; what it has ends as usual";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,11 @@ bool latencies_known(const simulate_options& options, const cluster_spec& cluste
         options.workload_file, m.name);
   }
   return known;
+}
+
+std::string in_words(int32_t advice) {
+  if (advice == 0) return "that is what the load needs";
+  return fmt::format("the load needs {} {}", std::abs(advice), advice > 0 ? "more" : "fewer");
 }
 
 /// The figures of one model.
@@ -88,6 +94,8 @@ void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64
   auto& broken = document["violations"] = nlohmann::ordered_json::array();
   for (const auto& v : r.violations)
     broken.push_back({{"at_s", to_seconds(v.at)}, {"invariant", v.check}, {"what", v.what}});
+  if (!r.scale.empty())
+    document["autoscale"] = {{"gpus", r.scale.back().gpus}, {"advice", r.scale.back().advice}};
   document["ledger_balanced"] = r.ledger_balanced;
   document["trace_hash"] = fmt::format("{:016x}", r.trace_hash);
   std::cout << json_text(document, 2) << '\n';
@@ -108,6 +116,8 @@ void print_table(const std::vector<row>& rows, const sim::world_result& r, uint6
     if (r.faults[k] > 0)
       fmt::print("{} {}: hit {} requests in flight\n", r.faults[k], to_string(static_cast<fault_kind>(k)),
                  r.hits[k]);
+  if (!r.scale.empty())
+    fmt::print("GPUs in service at the end: {}; {}\n", r.scale.back().gpus, in_words(r.scale.back().advice));
   fmt::print("seed {}, trace {:016x}, ledger {}\n", seed, r.trace_hash,
              r.ledger_balanced ? "balanced" : "NOT BALANCED");
 }

@@ -1,6 +1,6 @@
 #include "tools/status.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,6 +26,7 @@ double value_of(const nlohmann::json& node, const std::string& name,
   return sum;
 }
 
+<<<<<<< HEAD
 /// Where the model's queue says that it is served, after a gap; empty where there is one domain for all.
 std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, const std::string& model) {
   for (const auto& d : cluster.domains)
@@ -33,6 +34,12 @@ std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, co
       if (value_of(n, "troupe_queue_domain", {{"model", model}, {"domain", d.name}}) > 0)
         return "  " + d.name;
   return {};
+=======
+bool tells(const nlohmann::json& node, const std::string& name) {
+  for (const auto& m : node.value("metrics", nlohmann::json::array()))
+    if (m["name"] == name) return true;
+  return false;
+>>>>>>> f879a69 (autoscale: the arbiter advises on how many slots the load needs, and follows with emulated devices if told to)
 }
 
 void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
@@ -46,9 +53,23 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
+<<<<<<< HEAD
   fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}{}\n", "model", "slots", "accepted",
              "finished", "dropped", "failed", "queued", "mean batch",
              cluster.domains.empty() ? "" : "  domain");
+=======
+  if (const auto& a = doc["autoscale"]; !a.is_null()) {
+    const auto gpus = a["advice"].get<int>();
+    fmt::print("\nGPUs in service: {}; {:.2f} % of requests bad, {:.0f} % idle; advice: {} ({})\n",
+               a["gpus"].get<int>(), 100 * a["bad_rate"].get<double>(), 100 * a["idle"].get<double>(),
+               gpus == 0  ? "no change"
+               : gpus > 0 ? fmt::format("{} more", gpus)
+                          : fmt::format("{} fewer", -gpus),
+               a["applied"].get<bool>() ? "applied" : "not applied");
+  }
+  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
+             "finished", "dropped", "failed", "queued", "mean batch");
+>>>>>>> f879a69 (autoscale: the arbiter advises on how many slots the load needs, and follows with emulated devices if told to)
   std::vector<std::string> models;
   for (const auto& m : cluster.models) models.push_back(m.name);
   for (const auto& n : doc["nodes"])
@@ -77,6 +98,28 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
 
 namespace {
 
+/// Null if nobody advises. Several arbiters advise on slots of their own.
+nlohmann::json autoscale_of(const cluster_spec& cluster, const nlohmann::json& nodes) {
+  int gpus = 0, advice = 0;
+  double bad_rate = 0, idle = 0;  // the worst; by GPUs
+  bool any = false;
+  for (const auto& n : nodes) {
+    if (cluster.autoscale.mode == autoscale_mode::off || !tells(n, "troupe_autoscale_advice")) continue;
+    any = true;
+    const auto here = value_of(n, "troupe_slots_in_service", {});
+    gpus += static_cast<int>(here);
+    advice += static_cast<int>(value_of(n, "troupe_autoscale_advice", {}));
+    bad_rate = std::max(bad_rate, value_of(n, "troupe_autoscale_bad_rate", {}));
+    idle += here * value_of(n, "troupe_autoscale_idle_fraction", {});
+  }
+  if (!any) return nullptr;
+  return {{"gpus", gpus},
+          {"advice", advice},
+          {"bad_rate", bad_rate},
+          {"idle", gpus > 0 ? idle / gpus : 0},
+          {"applied", cluster.autoscale.mode == autoscale_mode::apply}};
+}
+
 nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
   nlohmann::json doc;
   doc["cluster"] = cluster.name;
@@ -88,6 +131,7 @@ nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
     doc["nodes"].push_back(std::move(answer));
   }
   doc["ready"] = good;
+  doc["autoscale"] = autoscale_of(cluster, doc["nodes"]);
   return doc;
 }
 

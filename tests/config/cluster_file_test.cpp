@@ -74,6 +74,12 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.policy.response == 1ms);
   CHECK(c.policy.margin == 500us);
   CHECK(c.policy.decision_log == 4096);
+  CHECK(c.autoscale.mode == autoscale_mode::advise);
+  CHECK(c.autoscale.window == 10s);
+  CHECK(c.autoscale.bad_rate == 0.01);
+  CHECK(c.autoscale.reserve == 0.1);
+  CHECK(c.autoscale.least_gpus == 1);
+  CHECK(c.autoscale.most_gpus == 0);
   CHECK(c.limits.queue_rows == 100);
   CHECK(c.limits.requests_in_flight == 65536);
   CHECK(c.limits.pool_bytes == 256 << 20);
@@ -92,6 +98,26 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.models[0].latency == latency_model{1ms, 5ms});
   CHECK(c.models[0].origin == profile_origin::given);
   CHECK(c.models[0].weight == 1);
+}
+
+TEST_CASE("advice on the number of GPUs is applied as the file says") {
+  const auto cluster = read(changed(good_cluster, "", R"(
+[autoscale]
+mode = "apply"
+window_s = 30
+bad_rate = 0.02
+reserve = 0.2
+least_gpus = 2
+most_gpus = 64
+)"));
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& a = cluster.spec.autoscale;
+  CHECK(a.mode == autoscale_mode::apply);
+  CHECK(a.window == 30s);
+  CHECK(a.bad_rate == 0.02);
+  CHECK(a.reserve == 0.2);
+  CHECK(a.least_gpus == 2);
+  CHECK(a.most_gpus == 64);
 }
 
 TEST_CASE("every device is a slot, numbered through the nodes in the order of the file") {

@@ -54,6 +54,7 @@ class trace {
   void add_event(const model_idle& e) { (add(e.model), add(e.revision)); }
   void add_event(const node_up& e) { (add(e.node), add(e.life)); }
   void add_event(const slot_service& e) { (add(e.slot), add(e.in)); }
+  void add_event(const queue_load& e) { (add(e.good), add(e.bad)); }
   void add_event(const node_down& e) { (add(e.node), add(e.life)); }
   void add_event(const node_leaving& e) { (add(e.node), add(e.life)); }
   void add_event(const reborn& e) { add(e.life); }

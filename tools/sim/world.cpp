@@ -115,6 +115,7 @@ void world::state::play() {
     record();
     run_until(std::min(time.now() + 100ms, measured_until));
     check_ledgers();
+    watch_scale();
   }
 }
 

@@ -35,6 +35,13 @@ struct device_books {
   duration busy{};
 };
 
+/// What the arbiter advised at a time of the workload.
+struct scale_point {
+  duration at{};
+  uint32_t gpus = 0;  ///< in service
+  int32_t advice = 0;
+};
+
 struct world_result {
   std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
   std::vector<model_books> models;  ///< requests offered after the warm-up
@@ -50,6 +57,7 @@ struct world_result {
   fault_counts faults{};                ///< injected
   fault_counts hits{};                  ///< requests in flight that they hit
   trace_records records;                ///< if recorded, in true time
+  std::vector<scale_point> scale;       ///< ten a second; none if the cluster wants no advice
   std::optional<decision_story> story;  ///< of `world_options::why`, if a queue remembered it
 };
 

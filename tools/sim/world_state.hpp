@@ -69,6 +69,7 @@ struct world::state final : device_watch {
   void check_ledgers();
   void record();
   void ask_why();
+  void watch_scale();
   /// What a shell of the scheduler's node answers; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 

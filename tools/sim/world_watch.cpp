@@ -88,6 +88,14 @@ void world::state::ask_why() {
       remembering);
 }
 
+void world::state::watch_scale() {
+  if (cluster.autoscale.mode == autoscale_mode::off) return;
+  const auto told = ask({scheduler_of(cluster), {}, role::rank_arbiter, 0}, "get_state", {});
+  if (!told.ok) return;
+  const auto s = from_json<arbiter_state>(nlohmann::json::parse(told.body)).autoscale;
+  result.scale.push_back({time.now() - (measured_from - workload.warmup), s.gpus, s.advice});
+}
+
 void world::state::record() {
   if (!options.record) return;
   for (uint32_t i = 0; i < nodes.size(); ++i) {

@@ -1,0 +1,50 @@
+// The arbiter's advice on how many slots the load needs (policies/autoscale_advice.hpp), and how it follows
+// it.
+#include <algorithm>
+#include <vector>
+
+#include "actors/rank_arbiter.hpp"
+
+namespace troupe {
+
+uint32_t rank_arbiter::in_service() const {
+  return static_cast<uint32_t>(
+      std::count_if(slots_.begin(), slots_.end(), [&](const auto& s) { return !out_.contains(s.first); }));
+}
+
+void rank_arbiter::take_sample(time_point now) {
+  next_sample_ = now + autoscale_->window / autoscale_advice::samples;
+  load_.gpus = in_service();
+  advisor_->add(now, std::exchange(load_, {}));
+  if (autoscale_->mode == autoscale_mode::apply) apply_advice(now);
+}
+
+/// The lowest slots first in, the highest first out: those are idle first, as the lowest free one is granted
+/// first. A slot that is out is granted no more; what it has ends as usual.
+void rank_arbiter::apply_advice(time_point now) {
+  auto wanted = advisor_->advice().gpus;
+  for (; wanted > 0 && !scaled_out_.empty(); --wanted) {
+    const auto lowest = *scaled_out_.begin();
+    scaled_out_.erase(scaled_out_.begin());
+    set_service(lowest, true, now);
+  }
+  for (auto id = scalable_.rbegin(); wanted < 0 && id != scalable_.rend(); ++id) {
+    const auto s = slots_.find(*id);
+    if (s == slots_.end() || out_.contains(*id) || !spares(*id, s->second)) continue;
+    set_service(*id, false, now);
+    scaled_out_.insert(*id);
+    ++wanted;
+  }
+}
+
+/// Every model of the slot has another one.
+bool rank_arbiter::spares(slot_id id, const slot& s) const {
+  return std::ranges::all_of(s.models, [&](model_id m) {
+    return std::ranges::any_of(slots_, [&](const auto& other) {
+      return other.first != id && !out_.contains(other.first) &&
+             std::ranges::find(other.second.models, m) != other.second.models.end();
+    });
+  });
+}
+
+}  // namespace troupe
