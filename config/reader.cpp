@@ -195,6 +195,24 @@ std::vector<std::string> section::texts(std::string_view key) {
   return keep(key, out);
 }
 
+std::vector<double> section::numbers(std::string_view key, std::string_view unit, double least, double most) {
+  note(key);
+  std::vector<double> out;
+  if (!has(key)) return out;
+  const auto* given = from_->table->get(key)->as_array();
+  bool good = given != nullptr;
+  for (size_t i = 0; good && i < given->size(); ++i) {
+    const auto x = given->get(i)->value<double>();
+    good = x && std::isfinite(*x) && *x >= least && *x <= most;
+    if (good) out.push_back(*x);
+  }
+  if (!good) {
+    must_be(key, fmt::format("an array of {} in {}..{}", unit, least, most));
+    out.clear();
+  }
+  return keep(key, out);
+}
+
 std::string section::name(std::string_view key, std::optional<std::string> fallback) {
   note(key);
   if (!has(key) && fallback) return keep(key, *fallback);

@@ -39,6 +39,8 @@ class section {
   bool flag(std::string_view key, bool fallback);
   /// An array of texts, none of them empty; empty if it is absent.
   std::vector<std::string> texts(std::string_view key);
+  /// An array of finite numbers in [least, most]; empty if it is absent.
+  std::vector<double> numbers(std::string_view key, std::string_view unit, double least, double most);
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
   /// The index of one of `choices`. `expected` is for the messages, the choices if empty.

@@ -1,6 +1,7 @@
 #include "config/setting.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -21,16 +22,18 @@ overloaded(Fs...) -> overloaded<Fs...>;
 
 /// Shortest text that reads back to the same number: 50 for 50.0, so that both mean the same.
 std::string literal(const setting_value& value) {
-  return std::visit(overloaded{[](bool x) { return std::string(x ? "true" : "false"); },
-                               [](int64_t x) { return fmt::format("{}", x); },
-                               [](double x) { return fmt::format("{}", x); },
-                               [](const std::string& x) { return in_quotes(x); },
-                               [](const std::vector<std::string>& xs) {
-                                 std::string out = "[";
-                                 for (const auto& x : xs) out += (out.size() > 1 ? ", " : "") + in_quotes(x);
-                                 return out + "]";
-                               }},
-                    value);
+  return std::visit(
+      overloaded{[](bool x) { return std::string(x ? "true" : "false"); },
+                 [](int64_t x) { return fmt::format("{}", x); },
+                 [](double x) { return fmt::format("{}", x); },
+                 [](const std::string& x) { return in_quotes(x); },
+                 [](const std::vector<std::string>& xs) {
+                   std::string out = "[";
+                   for (const auto& x : xs) out += (out.size() > 1 ? ", " : "") + in_quotes(x);
+                   return out + "]";
+                 },
+                 [](const std::vector<double>& xs) { return fmt::format("[{}]", fmt::join(xs, ", ")); }},
+      value);
 }
 
 void write_toml(const setting_table& table, const std::string& path, std::string& out) {

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-using setting_value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
+using setting_value =
+    std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
 struct setting {
   std::string key;

@@ -362,6 +362,7 @@ int main(int argc, char** argv) {
   add_model_commands(app, chosen);
   add_simulate(app, chosen);
   add_benches(app, chosen);
+  add_lab_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& e) {

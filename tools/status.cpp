@@ -26,7 +26,6 @@ double value_of(const nlohmann::json& node, const std::string& name,
   return sum;
 }
 
-<<<<<<< HEAD
 /// Where the model's queue says that it is served, after a gap; empty where there is one domain for all.
 std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, const std::string& model) {
   for (const auto& d : cluster.domains)
@@ -34,12 +33,12 @@ std::string domain_of(const nlohmann::json& doc, const cluster_spec& cluster, co
       if (value_of(n, "troupe_queue_domain", {{"model", model}, {"domain", d.name}}) > 0)
         return "  " + d.name;
   return {};
-=======
+}
+
 bool tells(const nlohmann::json& node, const std::string& name) {
   for (const auto& m : node.value("metrics", nlohmann::json::array()))
     if (m["name"] == name) return true;
   return false;
->>>>>>> f879a69 (autoscale: the arbiter advises on how many slots the load needs, and follows with emulated devices if told to)
 }
 
 void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
@@ -53,11 +52,6 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
-<<<<<<< HEAD
-  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}{}\n", "model", "slots", "accepted",
-             "finished", "dropped", "failed", "queued", "mean batch",
-             cluster.domains.empty() ? "" : "  domain");
-=======
   if (const auto& a = doc["autoscale"]; !a.is_null()) {
     const auto gpus = a["advice"].get<int>();
     fmt::print("\nGPUs in service: {}; {:.2f} % of requests bad, {:.0f} % idle; advice: {} ({})\n",
@@ -67,9 +61,9 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                           : fmt::format("{} fewer", -gpus),
                a["applied"].get<bool>() ? "applied" : "not applied");
   }
-  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}\n", "model", "slots", "accepted",
-             "finished", "dropped", "failed", "queued", "mean batch");
->>>>>>> f879a69 (autoscale: the arbiter advises on how many slots the load needs, and follows with emulated devices if told to)
+  fmt::print("\n{:<20} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8} {:>11}{}\n", "model", "slots", "accepted",
+             "finished", "dropped", "failed", "queued", "mean batch",
+             cluster.domains.empty() ? "" : "  domain");
   std::vector<std::string> models;
   for (const auto& m : cluster.models) models.push_back(m.name);
   for (const auto& n : doc["nodes"])

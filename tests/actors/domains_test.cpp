@@ -54,7 +54,7 @@ struct moving_queue : stage<model_queue> {
 }  // namespace
 
 TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
-  const rank_arbiter::domain right{"right", {0, 1}};
+  const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
   stage<rank_arbiter> a(arbiter_of(1), make_matchmaking("lowest_id"), right);
   a.tell(ready(0));
   CHECK(a.figure("troupe_slots") == 0);

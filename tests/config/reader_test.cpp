@@ -42,6 +42,18 @@ TEST_CASE("reading goes on after a problem with a harmless value") {
         "f:2:5: c: must be one of \"red\", \"green\", not \"blue\"\n");
 }
 
+TEST_CASE("arrays of numbers are read whole or not at all") {
+  reader in{"a = [1, 2.5]\nb = [1, 'x']\nc = [1, 200]\nd = 3", "f.toml"};
+  auto& root = in.root();
+  CHECK(root.numbers("a", "milliseconds", 0, 100) == std::vector<double>{1, 2.5});
+  for (const auto* key : {"b", "c", "d", "absent"}) CHECK(root.numbers(key, "milliseconds", 0, 100).empty());
+  const auto problems = in.finish();
+  REQUIRE(problems.size() == 3);
+  CHECK(to_string(problems[0]) == "f.toml:2:5: b: must be an array of milliseconds in 0..100, not an array");
+  CHECK(to_string(problems[2]) == "f.toml:4:5: d: must be an array of milliseconds in 0..100, not 3");
+  CHECK(to_toml(in.effective()).find("a = [1, 2.5]") != std::string::npos);
+}
+
 TEST_CASE("subtables are read alike however they are written") {
   for (const auto* text : {"a = { b = { n = 3 } }", "[a.b]\nn = 3", "a.b.n = 3", "[a]\n[a.b]\nn = 3"}) {
     CAPTURE(text);

@@ -1,0 +1,53 @@
+#include "tools/lab/sample_statistics.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "policies/random.hpp"
+
+using namespace troupe;
+
+TEST_CASE("the interval around a mean is Student's") {
+  // tables: t(0.975, 1) = 12.706, t(0.975, 7) = 2.365, t(0.975, 30) = 2.042
+  CHECK(lab::ci95(std::vector<double>{1, 3}) ==
+        doctest::Approx(12.706 * std::sqrt(2.0) / std::sqrt(2.0)).epsilon(1e-4));
+  const std::vector<double> eight{2, 4, 4, 4, 5, 5, 7, 9};
+  CHECK(lab::mean(eight) == 5);
+  CHECK(lab::ci95(eight) == doctest::Approx(2.3646 * std::sqrt(32.0 / 7 / 8)).epsilon(1e-4));
+  std::vector<double> many;
+  for (int i = 0; i < 31; ++i) many.push_back(i % 2);
+  const double deviation = std::sqrt((16 * std::pow(15.0 / 31, 2) + 15 * std::pow(16.0 / 31, 2)) / 30);
+  CHECK(lab::ci95(many) == doctest::Approx(2.0423 * deviation / std::sqrt(31.0)).epsilon(1e-4));
+}
+
+TEST_CASE("nothing is said of too few samples") {
+  CHECK(lab::mean({}) == 0);
+  CHECK(lab::ci95({}) == 0);
+  CHECK(lab::ci95(std::vector<double>{7}) == 0);
+  CHECK(lab::quantile({}, 0.5) == 0);
+}
+
+TEST_CASE("95 of 100 intervals contain the true mean") {
+  random_stream random{1, "intervals"};
+  int inside = 0;
+  constexpr int trials = 4000;
+  for (int i = 0; i < trials; ++i) {
+    std::vector<double> samples;
+    for (int k = 0; k < 6; ++k) {
+      double x = -6;
+      for (int j = 0; j < 12; ++j) x += random.uniform();
+      samples.push_back(10 + x);
+    }
+    if (std::abs(lab::mean(samples) - 10) <= lab::ci95(samples)) ++inside;
+  }
+  CHECK(inside > 0.935 * trials);
+  CHECK(inside < 0.965 * trials);
+}
+
+TEST_CASE("a quantile is one of the samples") {
+  CHECK(lab::quantile({3, 1, 2, 4}, 0.5) == 2);
+  CHECK(lab::quantile({3, 1, 2, 4}, 0.51) == 3);
+  CHECK(lab::quantile({3, 1, 2, 4}, 0) == 1);
+  CHECK(lab::quantile({3, 1, 2, 4}, 1) == 4);
+}

@@ -1,0 +1,47 @@
+// The laboratory's subcommands: goodput, experiment.
+#include <CLI/CLI.hpp>
+#include <iterator>
+
+#include "tools/command_line.hpp"
+#include "tools/goodput.hpp"
+
+namespace troupe {
+namespace {
+
+void add_goodput(CLI::App& app, job& chosen) {
+  auto o = std::make_shared<goodput_options>();
+  auto* sub = command(app, "goodput", "Search the highest rate that a scheduler serves, in virtual time",
+                      "troupe goodput examples/experiments/table2-resnet50.toml --policy deferred --seeds 8");
+  sub->add_option("scenario", o->file, "Scenario file")->required();
+  sub->add_option("--policy", o->policy, "deferred, eager, timeout(K), clockwork, nexus or shepherd")
+      ->capture_default_str();
+  sub->add_option("--batching", o->batching, "Instead of the policy's");
+  sub->add_option("--shedding", o->shedding, "Instead of the policy's");
+  sub->add_option("--matchmaking", o->matchmaking, "Instead of the policy's");
+  sub->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
+      ->check(CLI::IsMember({"direct", "actors"}))
+      ->capture_default_str();
+  sub->add_option("--criterion", o->criterion, "Whose bad rate counts: worst (model) or average")
+      ->check(CLI::IsMember({"worst", "average"}));
+  sub->add_option("--bad", o->most_bad, "The fraction of requests that may end badly")
+      ->check(CLI::Range(0.0, 0.5));
+  sub->add_option("--seeds", o->seeds, "How many")->check(CLI::Range(1, 10'000));
+  sub->add_option("--first-seed", o->first_seed, "Seeds count up from this one");
+  auto* duration = sub->add_option("--duration", o->duration_s, "Measured seconds of a run, about")
+                       ->check(CLI::Range(0.1, 1e6));
+  sub->add_option("--requests", o->requests, "Measured requests of a run")
+      ->check(CLI::Range(100, 1'000'000'000))
+      ->excludes(duration);
+  sub->add_option("--precision", o->precision, "Of the rate, as a fraction")->check(CLI::Range(1e-5, 0.5));
+  sub->add_option("--rate", o->rate, "Only this many requests a second, instead of searching")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores");
+  sub->add_flag("--json", o->json, "Print one JSON document");
+  sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
+}
+
+}  // namespace
+
+void add_lab_commands(CLI::App& app, job& chosen) { add_goodput(app, chosen); }
+
+}  // namespace troupe
