@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "tools/command_line.hpp"
+#include "tools/experiment.hpp"
 #include "tools/goodput.hpp"
 
 namespace troupe {
@@ -40,8 +41,52 @@ void add_goodput(CLI::App& app, job& chosen) {
   sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
 }
 
+void add_experiment(CLI::App& app, job& chosen) {
+  auto o = std::make_shared<experiment_options>();
+  auto* sub = command(app, "experiment", "Run what papers and docs measure again, from files that say how",
+                      "troupe experiment run figure6a");
+  sub->require_subcommand(1);
+  const auto folder = [o](CLI::App& to) {
+    to.add_option("--folder", o->folder, "Where experiments are; by default examples/experiments");
+    to.add_flag("--json", o->json, "Print one JSON document");
+  };
+  const auto names = [o](CLI::App& to) {
+    to.add_option("name", o->names, "Experiments, or files");
+    to.add_flag("--all", o->all, "All experiments of the folder");
+    to.add_option("--output", o->output, "Folder of the results")->capture_default_str();
+  };
+
+  auto* list = command(*sub, "list", "The experiments that there are", "troupe experiment list");
+  folder(*list);
+  list->callback([o, &chosen] { chosen = [o] { return list_experiments(*o); }; });
+
+  auto* run = command(*sub, "run", "Run experiments: CSV, JSON, a plot, and the paper's claims checked",
+                      "troupe experiment run table2 figure6a --output results");
+  folder(*run);
+  names(*run);
+  run->add_flag("--quick", o->quick, "Fewer points, requests and seeds: only the direction of the results");
+  run->add_flag("--full", o->full, "All workloads, also where an experiment takes a sample of them");
+  run->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
+      ->check(CLI::IsMember({"direct", "actors"}))
+      ->capture_default_str();
+  run->add_option("--requests", o->requests, "Measured requests of a run")
+      ->check(CLI::Range(100, 1'000'000'000));
+  run->add_option("--seeds", o->seeds, "Of each point")->check(CLI::Range(1, 10'000));
+  run->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores");
+  run->add_flag("--no-plot", o->no_plot, "Draw nothing");
+  run->callback([o, &chosen] { chosen = [o] { return run_experiments(*o); }; });
+
+  auto* plot = command(*sub, "plot", "Draw results again", "troupe experiment plot table2 --output results");
+  folder(*plot);
+  names(*plot);
+  plot->callback([o, &chosen] { chosen = [o] { return plot_experiments(*o); }; });
+}
+
 }  // namespace
 
-void add_lab_commands(CLI::App& app, job& chosen) { add_goodput(app, chosen); }
+void add_lab_commands(CLI::App& app, job& chosen) {
+  add_goodput(app, chosen);
+  add_experiment(app, chosen);
+}
 
 }  // namespace troupe

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""`troupe goodput` and `troupe experiment`, as users run them; the direction of every result of the Symphony paper."""
+import csv
+import json
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import cluster
+import processes
+from processes import run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/experiments"
+FIGURES = ["figure1", "figure2", "figure5", "figure6a", "figure6b", "figure7", "figure9", "figure10", "figure11",
+           "figure12", "figure13", "figure14", "figure15", "table2"]
+
+
+class Goodput(unittest.TestCase):
+    def goodput(self, scenario, *options):
+        code, out, err = run("goodput", EXAMPLES / f"{scenario}.toml", "--json", *options)
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def test_deferred_serves_what_the_paper_measured_and_more_than_eager(self):
+        for scenario, paper in (("table2-resnet50", 5264), ("table2-inceptionresnetv2", 926)):
+            with self.subTest(scenario):
+                few = ("--requests", 50000, "--seeds", 2, "--first-seed", 100)
+                deferred = self.goodput(scenario, "--policy", "deferred", *few)
+                eager = self.goodput(scenario, "--policy", "eager", *few)
+                self.assertGreater(deferred["goodput_rps"], paper)
+                self.assertGreater(deferred["goodput_rps"], 1.05 * eager["goodput_rps"])
+                self.assertLessEqual(deferred["bad_rate"], 0.01)
+                self.assertGreater(deferred["mean_batch"], eager["mean_batch"])
+                self.assertLess(deferred["gpu_busy"], 1)
+                self.assertEqual(deferred["seeds"], 2)
+                self.assertGreater(deferred["ci95"], 0)
+                self.assertEqual([x["seed"] for x in deferred["per_seed"]], [100, 101])
+
+    def test_the_same_seeds_give_the_same_figures_on_any_number_of_cores(self):
+        few = ("--requests", 20000, "--seeds", 3)
+        self.assertEqual(self.goodput("table2-resnet50", *few, "--jobs", 1),
+                         self.goodput("table2-resnet50", *few, "--jobs", 3))
+
+    def test_both_engines_find_the_same(self):
+        few = ("--requests", 5000, "--seeds", 1, "--precision", 0.01)
+        direct, actors = (self.goodput("table2-resnet50", *few, "--engine", e) for e in ("direct", "actors"))
+        self.assertEqual(direct["goodput_rps"], actors["goodput_rps"])
+
+    def test_bad_input_is_named_with_its_place(self):
+        def refused(*arguments):
+            code, out, err = run(*arguments)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertLess(len(err.splitlines()), 3, err)
+            return err
+
+        scenario = EXAMPLES / "table2-resnet50.toml"
+        self.assertIn("did you mean 'eager'?", refused("goodput", scenario, "--policy", "eagr"))
+        self.assertIn("/nowhere.toml", refused("goodput", "/nowhere.toml"))
+        with tempfile.TemporaryDirectory() as folder:
+            bad = Path(folder, "bad.toml")
+            bad.write_text(scenario.read_text().replace("slo_ms = 25", "slo_ms = 6"))
+            line = 1 + scenario.read_text().split("slo_ms")[0].count("\n")
+            self.assertIn(f"{bad}:{line}:10: model.slo_ms: ", refused("goodput", bad))
+            bad.write_text(scenario.read_text().replace("gpus", "gpuz"))
+            self.assertIn(f"{bad}:6:1: unknown key 'gpuz'; did you mean 'gpus'?", refused("goodput", bad))
+            bad.write_text((EXAMPLES / "figure6a.toml").read_text().replace('"eager"]', '"egaer"]'))
+            self.assertRegex(refused("experiment", "run", bad), rf"{bad}:\d+:12: experiment.policies: unknown policy")
+        self.assertIn("did you mean 'figure6a'?", refused("experiment", "run", "figure6", "--folder", EXAMPLES))
+
+
+class Experiments(unittest.TestCase):
+    def test_all_are_listed(self):
+        code, out, err = run("experiment", "list", "--folder", EXAMPLES, "--json")
+        self.assertEqual(code, 0, err)
+        listed = [x["name"] for x in json.loads(out)["experiments"]]
+        self.assertLessEqual(set(FIGURES), set(listed))
+
+    def test_a_quick_run_of_every_experiment_keeps_the_direction_of_the_paper(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([processes.PROGRAM, "experiment", "run", *FIGURES, "--quick", "--folder", EXAMPLES,
+                                   "--output", folder], capture_output=True, text=True, timeout=900)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for name in FIGURES:
+                document = json.loads(Path(folder, f"{name}.json").read_text())
+                self.assertTrue(document["points"], name)
+                for claim in document["claims"]:
+                    self.assertTrue(claim["holds"] or not claim["checked"], claim)
+                with Path(folder, f"{name}.csv").open() as lines:
+                    self.assertEqual(len(list(csv.DictReader(lines))), len(document["points"]))
+                if shutil.which("gnuplot"):
+                    self.assertTrue(Path(folder, f"{name}.png").read_bytes().startswith(b"\x89PNG"), name)
+                    self.assertIn("</svg>", Path(folder, f"{name}.svg").read_text())
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
+    def test_results_are_drawn_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("figure5", "--folder", EXAMPLES, "--output", folder)
+            self.assertEqual(run("experiment", "plot", *options)[0], 1)
+            self.assertEqual(run("experiment", "run", *options, "--no-plot")[0], 0)
+            self.assertFalse(Path(folder, "figure5.png").exists())
+            self.assertEqual(run("experiment", "plot", *options)[0], 0)
+            self.assertTrue(Path(folder, "figure5.png").exists())
+
+
+if __name__ == "__main__":
+    cluster.main()

@@ -1,0 +1,138 @@
+#include "tools/lab/experiment_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+using namespace troupe;
+using namespace troupe::lab;
+
+namespace {
+
+const std::string small = R"(gpus = 4
+[[model]]
+name = "m"
+alpha_ms = 1
+beta_ms = 5
+slo_ms = 25
+[experiment]
+title = "small"
+policies = ["deferred", "eager"]
+)";
+
+std::string problems_of(const std::string& text) {
+  std::string out;
+  for (const auto& p : read_experiment_text(text, "e.toml").problems) {
+    if (!out.empty()) out += '\n';
+    out += to_string(p).substr(std::string_view{"e.toml:"}.size());
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("an experiment varies parameters over cases, and says what the paper claims") {
+  const auto r = read_experiment_text(small + R"([[axis]]
+parameter = "slo_ms"
+values = [20, 30, 40]
+quick = [20]
+[[case]]
+name = "equal"
+[[case]]
+name = "zipf"
+popularity = { zipf = 0.9 }
+values = { slo_ms = [50] }
+quick = false
+[[claim]]
+text = "ahead"
+of = { policy = "deferred", slo_ms = 20 }
+over = { policy = "eager" }
+at_least = 1
+points = 0.9
+[[paper]]
+policy = "deferred"
+case = "equal"
+metric = "mean_batch"
+value = 14
+[plot]
+x = "slo_ms"
+)",
+                                      "folder/e.toml");
+  for (const auto& p : r.problems) FAIL_CHECK(to_string(p));
+  const auto& e = r.spec;
+  CHECK(e.name == "e");
+  CHECK(e.axes.at(0).values == std::vector<double>{20, 30, 40});
+  CHECK(e.axes.at(0).quick == std::vector<double>{20});
+  REQUIRE(e.cases.size() == 2);
+  CHECK(e.cases[0].base.gpus == 4);
+  CHECK(e.cases[1].base.zipf == 0.9);
+  CHECK(e.cases[1].base.models.size() == 1);
+  CHECK(e.cases[1].values.at("slo_ms") == std::vector<double>{50});
+  CHECK_FALSE(e.cases[1].quick);
+  REQUIRE(e.claims.size() == 1);
+  CHECK(e.claims[0].metric == "goodput_rps");
+  CHECK(e.claims[0].of.at.at("slo_ms") == 20);
+  CHECK(e.claims[0].over->policy == "eager");
+  CHECK(e.claims[0].points == 0.9);
+  CHECK(e.paper.at(0).value == 14);
+  CHECK(e.plot->x == "slo_ms");
+  CHECK(e.plot->y == std::vector<std::string>{"goodput_rps"});
+}
+
+TEST_CASE("every problem of an experiment file is told with its place") {
+  CHECK(problems_of(small) == "");
+  CHECK(problems_of(small + "[[axis]]\nparameter = 'slo'\nvalues = [1]\n") ==
+        "11:13: axis.parameter: must be one of \"gpus\", \"gpus_per_model\", \"copies\", \"slo_ms\", "
+        "\"alpha_ms\", "
+        "\"beta_ms\", \"zipf\", \"gamma_shape\", \"network_us\", \"data_us\", ..., not \"slo\"; did you mean "
+        "'slo_ms'?");
+  CHECK(problems_of(small + "[[axis]]\nparameter = 'gpus'\nvalues = [0]\n") ==
+        "12:10: axis.values: must be an array of GPUs in 1..1048576, not an array");
+  CHECK(problems_of(small + "[[axis]]\nparameter = 'slo_ms'\nvalues = [20, 5]\n") ==
+        "12:10: axis.values: with slo_ms = 5: model 'm' takes 6 ms for a single request, its SLO is 5 ms: no "
+        "request can "
+        "ever meet it; raise the SLO");
+  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nof = { policy = 'nexus' }\nat_least = 1\n") ==
+        "12:17: claim.of.policy: must be one of \"deferred\", \"eager\", not \"nexus\"");
+  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\n") ==
+        "10:1: claim.at_least: is missing; give at_least, at_most or both");
+  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 1\nof = { slo_ms = 3 }\n") ==
+        "13:8: claim.of: unknown key 'slo_ms'; known: policy, case");
+  CHECK(problems_of("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 25\n") ==
+        "1:1: experiment: is missing; this is a scenario, for troupe goodput");
+}
+
+TEST_CASE("a policy that nobody knows is told with its place") {
+  auto text = small;
+  text.replace(text.find("eager"), 5, "eagre");
+  CHECK(problems_of(text).starts_with(
+      "9:12: experiment.policies: unknown policy 'eagre' (did you mean 'eager'?); there are "));
+}
+
+TEST_CASE("a measure gets what it needs") {
+  auto text = small;
+  text += "measure = \"fewest_gpus\"\n";
+  CHECK(problems_of(text) ==
+        "1:1: rate_rps: is missing; the measure fewest_gpus needs one, here or as an axis");
+  CHECK(problems_of(text + "[[axis]]\nparameter = 'rate_rps'\nvalues = [5]\n") == "");
+  CHECK(problems_of(text + "keeps = 'batches'\n").find("only the measures goodput and load keep curves") !=
+        std::string::npos);
+}
+
+TEST_CASE("every experiment among the examples is right, and says what it reproduces") {
+  size_t experiments = 0;
+  const auto folder = std::filesystem::path{TROUPE_EXAMPLES} / "experiments";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with("figure") && name != "table2.toml") continue;
+    CAPTURE(name);
+    const auto r = read_experiment(entry.path());
+    for (const auto& p : r.problems) FAIL_CHECK(to_string(p));
+    CHECK(r.spec.reproduces.starts_with("Symphony, "));
+    CHECK_FALSE(r.spec.says.empty());
+    CHECK_FALSE(r.spec.claims.empty());
+    CHECK(r.spec.plot);
+    ++experiments;
+  }
+  CHECK(experiments >= 14);
+}

@@ -1,0 +1,152 @@
+#include "tools/lab/experiment_runner.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/tools/lab/fake_engine.hpp"
+#include "tools/lab/experiment_file.hpp"
+#include "tools/lab/results_file.hpp"
+
+using namespace troupe;
+using namespace troupe::lab;
+
+namespace {
+
+const std::string head = R"(gpus = 4
+search = { requests = 20000, seeds = 2 }
+[[model]]
+name = "m"
+alpha_ms = 1
+beta_ms = 5
+slo_ms = 25
+[experiment]
+title = "small"
+policies = ["deferred", "eager"]
+relative_to = "deferred"
+)";
+
+experiment read(const std::string& text) {
+  const auto r = read_experiment_text(text, "e.toml");
+  for (const auto& p : r.problems) FAIL(to_string(p));
+  return r.spec;
+}
+
+results run(const experiment& e, run_options options = {}) {
+  options.run = &run_fake;
+  options.threads = 2;
+  return run_experiment(e, options);
+}
+
+const std::string gpus_axis = "[[axis]]\nparameter = 'gpus'\nvalues = [2, 4, 8]\nquick = [2]\n";
+
+}  // namespace
+
+TEST_CASE("an experiment has a point for every value and policy") {
+  const auto r = run(read(head + gpus_axis));
+  REQUIRE(r.points.size() == 6);
+  CHECK(r.points[0].policy == "deferred");
+  CHECK(r.points[0].at.at(0) == 2);
+  CHECK(r.points[5].policy == "eager");
+  CHECK(r.points[5].at.at(0) == 8);
+  CHECK(r.points[5].metrics.at("goodput_rps") == doctest::Approx(8 * 80 / 0.99).epsilon(0.005));
+  CHECK(r.points[5].metrics.at("relative") == doctest::Approx(0.8).epsilon(0.005));
+  CHECK(r.points[5].metrics.at("median_batch") == 4);
+  CHECK(r.points[0].metrics.at("ci95") > 0);
+}
+
+TEST_CASE("a quick run takes the quick values and one seed") {
+  const auto r = run(read(head + gpus_axis), {.quick = true});
+  REQUIRE(r.points.size() == 2);
+  CHECK(r.points[0].metrics.at("ci95") == 0);
+}
+
+TEST_CASE("a sample is the same again, and full runs take all") {
+  const auto e = read(head + "sample = 4\n" + gpus_axis +
+                      "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 2, 3, 4, 5, 6]\n");
+  const auto a = run(e), b = run(e);
+  CHECK(points_csv(a) == points_csv(b));
+  CHECK(a.points.size() == 8);
+  CHECK(run(e, {.full = true}).points.size() == 36);
+}
+
+TEST_CASE("a case may leave an axis out, and the fewest GPUs are found") {
+  const auto e = read(head + R"(measure = "fewest_gpus"
+[[axis]]
+parameter = "rate_rps"
+values = [1000, 2000]
+[[case]]
+name = "all"
+[[case]]
+name = "one"
+rate_rps = 4000
+values = { rate_rps = [] }
+)");
+  const auto r = run(e);
+  REQUIRE(r.points.size() == 6);
+  CHECK(r.points[0].metrics.at("gpus") == 10);  // 1000 requests, 1 % of them may be lost
+  CHECK(r.points[3].metrics.at("gpus") == 25);  // eager, 2000
+  CHECK_FALSE(r.points[4].at.at(0).has_value());
+  CHECK(r.points[4].metrics.at("gpus") == doctest::Approx(39.5).epsilon(0.02));
+}
+
+TEST_CASE("claims compare points that differ in what they name") {
+  const auto e = read(head + gpus_axis + R"([[claim]]
+text = "a quarter more"
+of = { policy = "deferred" }
+over = { policy = "eager" }
+at_least = 1.2
+at_most = 1.3
+[[claim]]
+text = "half more"
+of = { policy = "deferred" }
+over = { policy = "eager" }
+at_least = 1.5
+quick = false
+[[claim]]
+text = "four times the GPUs"
+of = { gpus = 8 }
+over = { gpus = 2 }
+at_least = 3.9
+at_most = 4.1
+[[claim]]
+text = "many"
+of = { policy = "deferred" }
+at_least = 300
+points = 0.6
+[[paper]]
+policy = "eager"
+gpus = 2
+value = 160
+)");
+  const auto r = run(e);
+  REQUIRE(r.claims.size() == 4);
+  CHECK(r.claims[0].points == 3);
+  CHECK(r.claims[0].holds);
+  CHECK(r.claims[0].median == doctest::Approx(1.25).epsilon(0.01));
+  CHECK_FALSE(r.claims[1].holds);
+  CHECK(r.claims[2].points == 2);
+  CHECK(r.claims[2].holds);
+  CHECK(r.claims[3].kept == doctest::Approx(2.0 / 3));
+  CHECK(r.claims[3].holds);
+  CHECK_FALSE(r.all_claims_hold());
+  CHECK(r.points[1].paper.at("goodput_rps") == 160);
+
+  const auto quick = run(e, {.quick = true});
+  CHECK_FALSE(quick.claims[1].checked);
+  CHECK_FALSE(quick.claims[2].holds);  // about no point at all
+}
+
+TEST_CASE("results read back from their JSON") {
+  const auto e =
+      read(head + "keeps = 'queueing'\n" + gpus_axis + "[[paper]]\npolicy = 'eager'\nvalue = 160\n");
+  const auto r = run(e);
+  const auto again = results_of_json(to_json(r), e);
+  CHECK(points_csv(again) == points_csv(r));
+  CHECK(tables_csv(again) == tables_csv(r));
+  CHECK(
+      tables_csv(r).starts_with("case,gpus,policy,table,queueing_ms,requests_up_to\n,2,deferred,queueing,"));
+  CHECK(points_csv(r).starts_with("case,gpus,policy,bad_rate,ci95,goodput_rps,paper_goodput_rps,"));
+  CHECK_THROWS_WITH(results_of_json("{", e), "is not JSON");
+  CHECK_THROWS_WITH(results_of_json(to_json(r), read(head)),
+                    "is of an experiment with other axes; run it again");
+  CHECK_THROWS(results_of_json("{\"axes\": [\"gpus\"]}", e));
+}

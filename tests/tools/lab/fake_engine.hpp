@@ -1,0 +1,28 @@
+// An engine for tests: what a cluster serves is a formula, so that everybody knows what must come out.
+#pragma once
+#include <algorithm>
+
+#include "tools/lab/trial.hpp"
+
+namespace troupe::lab {
+
+/// A GPU serves 100 requests a second, eager batching only 80. What comes beyond is lost. The seed moves both
+/// by a percent at most.
+inline trial_result run_fake(const trial& t, trial_watch*) {
+  const double each = t.how.batching == "eager" ? 80 : 100;
+  const double capacity = each * t.slots * (1 + 0.002 * static_cast<double>(t.seed % 5));
+  const double good = std::min(1.0, capacity / t.rate);
+  trial_result r;
+  r.measured = t.length - t.warm_up;
+  const double requests = t.rate * to_seconds(r.measured);
+  for (size_t i = 0; i < t.models.size(); ++i) {
+    const auto offered = static_cast<uint64_t>(requests / static_cast<double>(t.models.size()));
+    r.models.push_back({offered, static_cast<uint64_t>(good * static_cast<double>(offered))});
+  }
+  r.batches = {0, 0, 0, 0, 10};  // all of four rows
+  r.busy.assign(t.slots, r.measured / 2);
+  r.queueing.add(3ms);
+  return r;
+}
+
+}  // namespace troupe::lab

@@ -1,0 +1,38 @@
+// `troupe experiment`: the experiments of the Symphony paper, and others that are written down as files.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct experiment_options {
+  std::vector<std::string> names;  ///< of files in the folder, or paths
+  std::string folder;              ///< empty: examples/experiments, here or where Troupe is installed
+  std::string output = "experiment-results";
+  bool all = false;
+  bool quick = false;
+  bool full = false;
+  std::string engine = "direct";
+  std::optional<uint64_t> requests;
+  std::optional<uint32_t> seeds;
+  uint32_t jobs = 0;  ///< 0: as many as there are cores
+  bool no_plot = false;
+  bool json = false;
+};
+
+/// Prints the experiments of the folder, or {experiments: [{name, title, reproduces, measure, policies,
+/// claims}]}. Returns 0, or 2 if a file is not right.
+int list_experiments(const experiment_options& options);
+
+/// Runs experiments one after the other, writes their results (lab/results_file.hpp) and draws them, and
+/// prints the points and how the claims fare, or {experiments: [{experiment, seconds, files, claims, holds,
+/// points}]}. Returns 0, 1 if a claim does not hold or a file cannot be written, 2 if a name or a file is not
+/// right.
+int run_experiments(const experiment_options& options);
+
+/// Draws results that were written before. Returns 0, 1 if it cannot, 2 as above.
+int plot_experiments(const experiment_options& options);
+
+}  // namespace troupe

@@ -1,0 +1,110 @@
+// An experiment as data: scenarios, what is varied in them, what is measured, what the paper says of it, and
+// how it is drawn. experiment_file.hpp reads one, experiment_runner.hpp runs it.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/lab/scenario.hpp"
+
+namespace troupe::lab {
+
+enum class measure : uint16_t {
+  goodput,      ///< the highest rate that is served, and what that run is like
+  load,         ///< what comes of a given rate
+  fewest_gpus,  ///< that serve a given rate
+  timeline,     ///< a changing load, step by step
+  trace         ///< every batch of a short run
+};
+inline constexpr std::string_view measure_names[]{"goodput", "load", "fewest_gpus", "timeline", "trace"};
+/// What a measure is about: the metric that claims and figures mean unless they name one.
+std::string_view main_metric(measure m);
+/// Every metric that a point of the measure has.
+std::vector<std::string_view> metrics_of(measure m);
+
+/// What is kept of a run besides its figures.
+enum class curve : uint16_t { none, batches, queueing };
+inline constexpr std::string_view curve_names[]{"none", "batches", "queueing"};
+
+struct axis {
+  std::string parameter;  ///< parameter.hpp
+  std::vector<double> values;
+  std::vector<double> quick;  ///< instead of `values` in a quick run
+};
+
+struct experiment_case {
+  std::string name;
+  scenario base;
+  std::map<std::string, std::vector<double>> values;  ///< instead of the axis's; empty: the axis is left out
+  bool quick = true;                                  ///< part of a quick run
+};
+
+/// Which points are meant: those where everything that is given is so.
+struct selector {
+  std::optional<std::string> policy, case_name;
+  std::map<std::string, double> at;  ///< by parameter
+};
+
+/// A sentence of the paper about its figure, as a bound that our figures must keep.
+struct claim {
+  std::string text;
+  std::string metric;
+  selector of;
+  std::optional<selector> over;  ///< the ratio to these points is meant; what it leaves open is as in `of`
+  std::optional<double> at_least, at_most;
+  double points = 1;    ///< the share of the points that must keep it
+  bool quick = true;    ///< also holds, and is checked, in quick runs
+  std::string paper;    ///< what the paper says, in its words: "2.0-2.4x"
+  std::string because;  ///< why ours differs, if it does
+};
+
+struct paper_value {
+  selector of;
+  std::string metric;
+  double value = 0;
+};
+
+struct plot_spec {
+  enum class kind : uint16_t {
+    lines,     ///< a metric over an axis
+    bars,      ///< a metric, a group of bars a case
+    curves,    ///< the curves of runs
+    sorted,    ///< a metric of all points in descending order
+    timeline,  ///< the columns of a timeline, one below the other
+    batches    ///< every batch as a box on its GPU
+  };
+  kind what = kind::lines;
+  std::string x;               ///< lines: the parameter
+  std::vector<std::string> y;  ///< metrics, one row of panels each
+  std::string lines;           ///< "policy", or the parameter of which every value has a line
+  std::string x_label, y_label;
+  std::vector<std::string> policies;  ///< empty: all
+  bool log_x = false;
+};
+inline constexpr std::string_view plot_kinds[]{"lines", "bars", "curves", "sorted", "timeline", "batches"};
+
+struct experiment {
+  std::string name;  ///< of its file
+  std::string title;
+  std::string reproduces;  ///< "Symphony, Figure 6a"
+  std::string says;        ///< what the paper claims
+  std::string differs;     ///< by how much ours differs, and why
+  measure what = measure::goodput;
+  curve keeps = curve::none;
+  std::vector<std::string> policies;
+  std::optional<std::string> relative_to;  ///< a policy: metric `relative` is the main metric over its
+  std::vector<experiment_case> cases;
+  std::vector<axis> axes;
+  uint32_t sample = 0;  ///< so many combinations, chosen by `sample_seed`; 0: all
+  uint32_t quick_sample = 0;
+  uint64_t sample_seed = 1;
+  std::optional<uint64_t> quick_requests;
+  uint32_t quick_seeds = 1;
+  std::vector<claim> claims;
+  std::vector<paper_value> paper;
+  std::optional<plot_spec> plot;
+};
+
+}  // namespace troupe::lab

@@ -1,0 +1,263 @@
+#include "tools/lab/experiment_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "config/reader.hpp"
+#include "config/text_file.hpp"
+#include "tools/lab/parameter.hpp"
+#include "tools/lab/policy_choice.hpp"
+#include "tools/lab/scenario_file.hpp"
+
+namespace troupe::lab {
+
+namespace {
+
+constexpr double huge = std::numeric_limits<double>::max();
+
+class experiment_reader {
+ public:
+  experiment_reader(reader& in, const std::filesystem::path& file)
+      : root_(in.root()), directory_(file.parent_path()) {
+    out_.name = file.stem().string();
+  }
+
+  experiment read() {
+    const auto base = read_scenario_keys(root_, directory_, {});
+    if (auto* s = root_.table("experiment")) {
+      read_head(*s);
+    } else {
+      root_.refuse("experiment", "is missing; this is a scenario, for troupe goodput");
+    }
+    read_axes();
+    read_cases(base);
+    for (auto* s : root_.tables("claim")) read_claim(*s);
+    for (auto* s : root_.tables("paper")) read_paper(*s);
+    if (auto* s = root_.table("plot")) read_plot(*s);
+    return std::move(out_);
+  }
+
+ private:
+  void read_head(section& s) {
+    out_.title = s.text("title");
+    out_.reproduces = s.text("reproduces", "");
+    out_.says = s.text("says", "");
+    out_.differs = s.text("differs", "");
+    out_.what = static_cast<measure>(s.choice("measure", measure_names, 0));
+    out_.keeps = static_cast<curve>(s.choice("keeps", curve_names, 0));
+    if (out_.keeps != curve::none && out_.what != measure::goodput && out_.what != measure::load)
+      s.refuse("keeps", "only the measures goodput and load keep curves");
+    out_.policies = s.texts("policies");
+    if (out_.policies.empty()) out_.policies = {"deferred"};
+    for (const auto& p : out_.policies)
+      if (p != "timeout" && !scheduling_named(p)) s.refuse("policies", unknown_policy(p));
+    if (s.has("relative_to")) {
+      out_.relative_to = known_policy(s, "relative_to");
+    } else {
+      s.unused("relative_to");
+    }
+    out_.sample = static_cast<uint32_t>(s.integer("sample", 0, 1'000'000, 0));
+    out_.sample_seed = static_cast<uint64_t>(s.integer("sample_seed", 0, INT64_MAX, 1));
+    auto& quick = s.table_or_empty("quick");
+    if (quick.has("requests")) {
+      out_.quick_requests = static_cast<uint64_t>(quick.integer("requests", 100, 1'000'000'000));
+    } else {
+      quick.unused("requests");
+    }
+    out_.quick_seeds = static_cast<uint32_t>(quick.integer("seeds", 1, 10'000, 1));
+    out_.quick_sample = static_cast<uint32_t>(quick.integer("sample", 0, 1'000'000, out_.sample));
+  }
+
+  std::string known_policy(section& s, std::string_view key) {
+    std::vector<std::string_view> known(out_.policies.begin(), out_.policies.end());
+    const auto i = s.choice(key, known);
+    return i ? out_.policies[*i] : std::string{};
+  }
+
+  void read_axes() {
+    std::vector<std::string_view> names;
+    for (const auto& p : parameters()) names.push_back(p.name);
+    for (auto* s : root_.tables("axis")) {
+      axis a;
+      const auto chosen = s->choice("parameter", names);
+      const auto* p = chosen ? &parameters()[*chosen] : nullptr;
+      if (p != nullptr) a.parameter = p->name;
+      a.values = numbers(*s, "values", p);
+      a.quick = numbers(*s, "quick", p);
+      if (a.quick.empty()) a.quick = a.values;
+      if (p != nullptr && a.values.empty() && !s->has("values"))
+        s->refuse("values", "is missing; it must be an array of numbers");
+      if (std::any_of(out_.axes.begin(), out_.axes.end(),
+                      [&](const auto& other) { return other.parameter == a.parameter; }))
+        s->refuse("parameter", "is varied already; remove one of the two");
+      out_.axes.push_back(a);
+      axis_tables_.push_back(s);
+    }
+  }
+
+  static std::vector<double> numbers(section& s, std::string_view key, const parameter* p) {
+    return p == nullptr ? s.numbers(key, "numbers", -huge, huge) : s.numbers(key, p->unit, p->least, p->most);
+  }
+
+  void read_cases(const scenario& base) {
+    for (auto* s : root_.tables("case")) {
+      experiment_case c;
+      c.name = s->text("name");
+      c.quick = s->flag("quick", true);
+      if (auto* values = s->table("values")) {
+        for (const auto& a : out_.axes)
+          if (const auto* p = parameter_named(a.parameter); p != nullptr && values->has(p->name))
+            c.values[a.parameter] = numbers(*values, p->name, p);
+      }
+      c.base = read_case_keys(*s, directory_, base);
+      if (c.base.models.empty() && !s->has("model"))
+        s->refuse("model", "is missing; write [[case.model]], or [[model]] for all cases");
+      check_points(*s, c);
+      out_.cases.push_back(std::move(c));
+    }
+    if (!out_.cases.empty()) return;
+    if (base.models.empty()) {
+      root_.refuse("model", "is missing; write [[model]], or a [[case]] with models");
+    } else {
+      out_.cases.push_back({"", base, {}, true});
+      check_points(root_, out_.cases.back());
+    }
+  }
+
+  /// Whether every value of every axis leaves a scenario that can be served, and that says what its measure
+  /// needs.
+  void check_points(section& s, const experiment_case& c) {
+    bool rate = c.base.rate_rps.has_value();
+    for (size_t i = 0; i < out_.axes.size(); ++i) {
+      const auto& a = out_.axes[i];
+      const auto* p = parameter_named(a.parameter);
+      if (p == nullptr) continue;
+      rate = rate || a.parameter == "rate_rps";
+      const auto own = c.values.find(a.parameter);
+      for (const double x : own == c.values.end() ? a.values : own->second) {
+        auto point = c.base;
+        p->set(point, x);
+        if (const auto why = impossible(point); !why.empty() && impossible(c.base).empty()) {
+          auto& where = own == c.values.end() ? *axis_tables_[i] : s;
+          where.refuse("values", fmt::format("with {} = {}: {}", a.parameter, x, why));
+          break;
+        }
+      }
+    }
+    const bool needs = out_.what != measure::goodput;
+    if (needs && !rate)
+      s.refuse("rate_rps", fmt::format("is missing; the measure {} needs one, here or as an axis",
+                                       measure_names[static_cast<size_t>(out_.what)]));
+    if (out_.what == measure::timeline && !c.base.load)
+      s.refuse("changing_load", "is missing; the measure timeline needs it");
+  }
+
+  selector read_selector(section& s) {
+    selector out;
+    if (s.has("policy")) {
+      out.policy = known_policy(s, "policy");
+    } else {
+      s.unused("policy");
+    }
+    if (s.has("case")) {
+      std::vector<std::string_view> names;
+      for (const auto& c : out_.cases) names.push_back(c.name);
+      if (const auto i = s.choice("case", names)) out.case_name = out_.cases[*i].name;
+    } else {
+      s.unused("case");
+    }
+    for (const auto& a : out_.axes)
+      if (!a.parameter.empty() && s.has(a.parameter))
+        out.at[a.parameter] = s.number(a.parameter, "a number", -huge, huge);
+    return out;
+  }
+
+  std::string read_metric(section& s) {
+    auto names = metrics_of(out_.what);
+    if (out_.relative_to) names.push_back("relative");
+    const auto main = std::find(names.begin(), names.end(), main_metric(out_.what)) - names.begin();
+    return std::string{names[s.choice("metric", names, static_cast<size_t>(main))]};
+  }
+
+  void read_claim(section& s) {
+    claim c;
+    c.text = s.text("text");
+    c.metric = read_metric(s);
+    if (auto* of = s.table("of")) c.of = read_selector(*of);
+    if (auto* over = s.table("over")) c.over = read_selector(*over);
+    for (const auto& [key, bound] : {std::pair{"at_least", &c.at_least}, std::pair{"at_most", &c.at_most}}) {
+      if (s.has(key)) {
+        *bound = s.number(key, "a number", -huge, huge);
+      } else {
+        s.unused(key);
+      }
+    }
+    if (!c.at_least && !c.at_most) s.refuse("at_least", "is missing; give at_least, at_most or both");
+    c.points = s.number("points", "a fraction", 0, 1, 1.0);
+    c.quick = s.flag("quick", true);
+    c.paper = s.text("paper", "");
+    c.because = s.text("because", "");
+    out_.claims.push_back(std::move(c));
+  }
+
+  void read_paper(section& s) {
+    paper_value p;
+    p.of = read_selector(s);
+    p.metric = read_metric(s);
+    p.value = s.number("value", "a number", -huge, huge);
+    out_.paper.push_back(std::move(p));
+  }
+
+  void read_plot(section& s) {
+    plot_spec p;
+    p.what = static_cast<plot_spec::kind>(s.choice("kind", plot_kinds, 0));
+    auto metrics = metrics_of(out_.what);
+    if (out_.relative_to) metrics.push_back("relative");
+    std::vector<std::string_view> axes;
+    for (const auto& a : out_.axes) axes.push_back(a.parameter);
+    if (p.what == plot_spec::kind::lines) {
+      if (const auto i = s.choice("x", axes)) p.x = axes[*i];
+    } else {
+      s.unused("x", "only lines have one");
+    }
+    if (s.has("y")) {
+      for (const auto i : s.choices("y", metrics, false)) p.y.emplace_back(metrics[i]);
+    } else {
+      s.unused("y");
+    }
+    if (p.y.empty()) p.y.emplace_back(main_metric(out_.what));
+    axes.push_back("policy");
+    p.lines = axes[s.choice("lines", axes, axes.size() - 1)];
+    p.x_label = s.text("x_label", "");
+    p.y_label = s.text("y_label", "");
+    p.log_x = s.flag("log_x", false);
+    std::vector<std::string_view> known(out_.policies.begin(), out_.policies.end());
+    for (const auto i : s.choices("policies", known, false)) p.policies.emplace_back(known[i]);
+    out_.plot = std::move(p);
+  }
+
+  section& root_;
+  const std::filesystem::path directory_;
+  std::vector<section*> axis_tables_;
+  experiment out_;
+};
+
+}  // namespace
+
+experiment_reading read_experiment(const std::filesystem::path& file) {
+  const auto text = read_text_file(file);
+  if (!text.error.empty()) return {{}, {about_file(file.string(), text.error)}};
+  return read_experiment_text(text.content, file.string());
+}
+
+experiment_reading read_experiment_text(std::string_view text, const std::string& file) {
+  reader in{text, file};
+  experiment_reading out;
+  out.spec = experiment_reader{in, file}.read();
+  out.problems = in.finish();
+  return out;
+}
+
+}  // namespace troupe::lab

@@ -1,0 +1,90 @@
+#include "tools/lab/results.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/lab/sample_statistics.hpp"
+
+namespace troupe::lab {
+
+namespace {
+
+std::optional<size_t> axis_index(const experiment& e, const std::string& parameter) {
+  for (size_t i = 0; i < e.axes.size(); ++i)
+    if (e.axes[i].parameter == parameter) return i;
+  return {};
+}
+
+/// The point that a ratio is taken to: like `p` but for what the selector says.
+const point* partner(const selector& over, const experiment& e, const std::vector<point>& points,
+                     const point& p) {
+  for (const auto& q : points) {
+    bool same =
+        q.policy == over.policy.value_or(p.policy) && q.case_name == over.case_name.value_or(p.case_name);
+    for (size_t i = 0; same && i < e.axes.size(); ++i) {
+      const auto given = over.at.find(e.axes[i].parameter);
+      same = given == over.at.end() ? q.at[i] == p.at[i] : q.at[i] == given->second;
+    }
+    if (same) return &q;
+  }
+  return nullptr;
+}
+
+std::vector<double> values_of(const claim& c, const experiment& e, const std::vector<point>& points) {
+  std::vector<double> out;
+  for (const auto& p : points) {
+    if (!matches(c.of, e, p)) continue;
+    const auto value = p.metrics.find(c.metric);
+    if (value == p.metrics.end()) continue;
+    if (!c.over) {
+      out.push_back(value->second);
+      continue;
+    }
+    const auto* q = partner(*c.over, e, points, p);
+    if (q == nullptr || q == &p) continue;
+    const auto base = q->metrics.find(c.metric);
+    if (base == q->metrics.end() || (base->second == 0 && value->second == 0)) continue;
+    out.push_back(value->second / base->second);  // by 0: infinite, more than any bound
+  }
+  return out;
+}
+
+}  // namespace
+
+bool matches(const selector& s, const experiment& e, const point& p) {
+  if (s.policy && *s.policy != p.policy) return false;
+  if (s.case_name && *s.case_name != p.case_name) return false;
+  return std::all_of(s.at.begin(), s.at.end(), [&](const auto& given) {
+    const auto i = axis_index(e, given.first);
+    return i && p.at[*i] == given.second;
+  });
+}
+
+std::vector<claim_result> judge(const experiment& e, const std::vector<point>& points, bool quick) {
+  std::vector<claim_result> out;
+  for (const auto& c : e.claims) {
+    claim_result r;
+    r.what = c;
+    r.checked = !quick || c.quick;
+    const auto values = values_of(c, e, points);
+    r.points = values.size();
+    if (!values.empty()) {
+      r.least = quantile(values, 0);
+      r.median = quantile(values, 0.5);
+      r.most = quantile(values, 1);
+      const auto kept = std::count_if(values.begin(), values.end(), [&](double x) {
+        return x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL);
+      });
+      r.kept = static_cast<double>(kept) / static_cast<double>(values.size());
+      r.holds = r.kept >= c.points;
+    }
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+bool results::all_claims_hold() const {
+  return std::all_of(claims.begin(), claims.end(), [](const auto& c) { return c.holds || !c.checked; });
+}
+
+}  // namespace troupe::lab

@@ -1,0 +1,28 @@
+// The results of an experiment as files: JSON, which holds everything, and CSV for other tools.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "tools/lab/results.hpp"
+
+namespace troupe::lab {
+
+/// {experiment, title, reproduces, quick, seconds, axes, points: [{case, at: {parameter: value}, policy,
+/// metrics, paper, tables: [{name, columns, rows}]}], claims: [...]}.
+std::string to_json(const results& r);
+
+/// The points of such a document; its experiment is `e`, whose axes it must have. Throws std::runtime_error
+/// with what is wrong.
+results results_of_json(const std::string& json, const experiment& e);
+
+/// One line a point: case, axes, policy, metrics, and beside each that the paper prints, paper_<metric>.
+std::string points_csv(const results& r);
+/// One line a row of a point's tables: case, axes, policy, table, columns. Empty if there are none. Tables of
+/// different columns have each their own header.
+std::string tables_csv(const results& r);
+
+/// Writes NAME.json, NAME.csv and, if there are tables, NAME-runs.csv. Throws std::runtime_error.
+void write_results(const results& r, const std::filesystem::path& folder);
+void write_file(const std::filesystem::path& file, const std::string& content);
+
+}  // namespace troupe::lab

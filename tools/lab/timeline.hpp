@@ -1,0 +1,38 @@
+// A run in equal steps: what was served and lost in each, how many GPUs worked, and what to tell an
+// autoscaler (Symphony §3.5, Fig. 15).
+#pragma once
+#include <vector>
+
+#include "tools/lab/results.hpp"
+#include "tools/lab/trial.hpp"
+
+namespace troupe::lab {
+
+class timeline final : public trial_watch {
+ public:
+  timeline(const trial& t, duration step);
+
+  void on_batch(const batch& b) override;
+  void on_loss(const loss& l) override;
+
+  /// Of all models: time_s, offered_rps, goodput_rps, gpus_used, gpus_busy, advice_gpus, bad_rate; then one
+  /// table a model: time_s, goodput_rps, lost_rps.
+  std::vector<table> tables(const trial& t) const;
+  /// The bad rate of those steps in which `busy` of the GPUs, at most, worked all the time.
+  double bad_rate_where_busy_below(double busy) const;
+
+ private:
+  struct step_books {
+    std::vector<uint64_t> served, lost;  // by model
+    std::vector<bool> used;              // by slot
+    duration busy{};
+  };
+  size_t step_of(duration at) const;
+  double busy_of(const step_books& s) const;
+
+  duration step_;
+  uint32_t slots_;
+  std::vector<step_books> steps_;
+};
+
+}  // namespace troupe::lab
