@@ -84,7 +84,12 @@ std::string claim_text(const lab::claim_result& c) {
   if (c.what.points < 1)
     out += fmt::format(" at {:.0f} % of them (kept at {:.1f} %)", 100 * c.what.points, 100 * c.kept);
   if (!c.what.paper.empty()) out += fmt::format("; the paper: {}", c.what.paper);
-  return out + '\n';
+  out += '\n';
+  constexpr size_t most = 12;
+  for (size_t i = 0; i < c.exceptions.size() && i < most; ++i)
+    out += fmt::format("      not at {}\n", c.exceptions[i]);
+  if (c.exceptions.size() > most) out += fmt::format("      ... at {} in all\n", c.exceptions.size());
+  return out;
 }
 
 }  // namespace

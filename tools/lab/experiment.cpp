@@ -9,6 +9,7 @@ std::string_view main_metric(measure m) {
     case measure::fewest_gpus: return "gpus";
     case measure::timeline: return "bad_rate";
     case measure::trace: return "dropped";
+    case measure::scheduler: return "scheduled_rps";
   }
   return {};
 }
@@ -24,6 +25,7 @@ std::vector<std::string_view> metrics_of(measure m) {
     case measure::fewest_gpus: return {"gpus", "ci95", "bad_rate", "mean_batch", "gpu_busy"};
     case measure::timeline: return {"bad_rate", "goodput_rps", "mean_batch", "gpu_busy", "quiet_bad_rate"};
     case measure::trace: return {"dropped", "served", "mean_batch", "least_batch_at_end"};
+    case measure::scheduler: return {"scheduled_rps", "per_cpu_second", "bad_rate", "mean_batch"};
   }
   return {};
 }

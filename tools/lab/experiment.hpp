@@ -16,9 +16,11 @@ enum class measure : uint16_t {
   load,         ///< what comes of a given rate
   fewest_gpus,  ///< that serve a given rate
   timeline,     ///< a changing load, step by step
-  trace         ///< every batch of a short run
+  trace,        ///< every batch of a short run
+  scheduler     ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
 };
-inline constexpr std::string_view measure_names[]{"goodput", "load", "fewest_gpus", "timeline", "trace"};
+inline constexpr std::string_view measure_names[]{"goodput",  "load",  "fewest_gpus",
+                                                  "timeline", "trace", "scheduler"};
 /// What a measure is about: the metric that claims and figures mean unless they name one.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.

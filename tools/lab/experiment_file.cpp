@@ -146,7 +146,7 @@ class experiment_reader {
         }
       }
     }
-    const bool needs = out_.what != measure::goodput;
+    const bool needs = out_.what != measure::goodput && out_.what != measure::scheduler;
     if (needs && !rate)
       s.refuse("rate_rps", fmt::format("is missing; the measure {} needs one, here or as an axis",
                                        measure_names[static_cast<size_t>(out_.what)]));

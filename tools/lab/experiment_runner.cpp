@@ -127,7 +127,8 @@ results run_experiment(const experiment& e, const run_options& options) {
 
   std::mutex mutex;
   size_t done = 0;
-  for_each_parallel(pieces.size(), options.threads, [&](size_t i) {
+  const auto threads = e.what == measure::scheduler ? 1 : options.threads;  // it needs the machine for itself
+  for_each_parallel(pieces.size(), threads, [&](size_t i) {
     const auto& [index, seed] = pieces[i];
     const auto& p = planned[index];
     const auto how = scheduling_of(p.where, p.what.policy);

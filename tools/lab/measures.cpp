@@ -5,6 +5,7 @@
 
 #include "tools/lab/goodput_search.hpp"
 #include "tools/lab/sample_statistics.hpp"
+#include "tools/lab/scheduler_bench.hpp"
 #include "tools/lab/timeline.hpp"
 
 namespace troupe::lab {
@@ -139,6 +140,7 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
     case measure::fewest_gpus: return fewest_gpus(s, how, run, seed);
     case measure::timeline: return run_timeline(s, how, run, seed);
     case measure::trace: return run_trace(s, how, run, seed);
+    case measure::scheduler: return measure_scheduler(s, how);
   }
   return {};
 }
@@ -150,6 +152,12 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
     return std::pair{mean(xs), ci95(xs)};
   };
   auto& m = out.metrics;
+  if (e.what == measure::scheduler) {  // there is no run to look into
+    m["scheduled_rps"] = average([](const auto& x) { return x.value; }).first;
+    for (const auto& [name, _] : samples.front().metrics)
+      m[name] = average([&, &key = name](const auto& x) { return x.metrics.at(key); }).first;
+    return;
+  }
   std::tie(m[std::string{main_metric(e.what)}], m["ci95"]) = average([](const auto& x) { return x.value; });
   if (e.what != measure::timeline)
     m["bad_rate"] = average([&](const auto& x) { return bad_rate(x.at, s.search.whose); }).first;

@@ -24,6 +24,8 @@ std::string words(std::string_view metric) {
       {"goodput_rps", "goodput (requests/s)"},
       {"gpu_busy", "GPUs busy (fraction)"},
       {"bad_rate", "bad rate"},
+      {"scheduled_rps", "requests/s through the scheduler"},
+      {"cores", "cores"},
       {"mean_batch", "mean batch size"},
       {"median_batch", "median batch size"},
       {"gpus", "GPUs"},

@@ -1,5 +1,7 @@
 #include "tools/lab/results.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -30,22 +32,36 @@ const point* partner(const selector& over, const experiment& e, const std::vecto
   return nullptr;
 }
 
-std::vector<double> values_of(const claim& c, const experiment& e, const std::vector<point>& points) {
-  std::vector<double> out;
+struct judged {
+  const point* what;
+  double value;
+};
+
+std::vector<judged> values_of(const claim& c, const experiment& e, const std::vector<point>& points) {
+  std::vector<judged> out;
   for (const auto& p : points) {
     if (!matches(c.of, e, p)) continue;
     const auto value = p.metrics.find(c.metric);
     if (value == p.metrics.end()) continue;
     if (!c.over) {
-      out.push_back(value->second);
+      out.push_back({&p, value->second});
       continue;
     }
     const auto* q = partner(*c.over, e, points, p);
     if (q == nullptr || q == &p) continue;
     const auto base = q->metrics.find(c.metric);
     if (base == q->metrics.end() || (base->second == 0 && value->second == 0)) continue;
-    out.push_back(value->second / base->second);  // by 0: infinite, more than any bound
+    out.push_back({&p, value->second / base->second});  // by 0: infinite, more than any bound
   }
+  return out;
+}
+
+std::string name_of(const point& p, const experiment& e) {
+  std::string out = p.case_name;
+  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
+  for (size_t i = 0; i < e.axes.size(); ++i)
+    if (p.at[i]) add(fmt::format("{} {}", e.axes[i].parameter, *p.at[i]));
+  add(p.policy);
   return out;
 }
 
@@ -66,15 +82,20 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
     claim_result r;
     r.what = c;
     r.checked = !quick || c.quick;
-    const auto values = values_of(c, e, points);
+    std::vector<double> values;
+    size_t kept = 0;
+    for (const auto& [p, x] : values_of(c, e, points)) {
+      values.push_back(x);
+      if (x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL))
+        ++kept;
+      else
+        r.exceptions.push_back(fmt::format("{}: {:.3g}", name_of(*p, e), x));
+    }
     r.points = values.size();
     if (!values.empty()) {
       r.least = quantile(values, 0);
       r.median = quantile(values, 0.5);
       r.most = quantile(values, 1);
-      const auto kept = std::count_if(values.begin(), values.end(), [&](double x) {
-        return x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL);
-      });
       r.kept = static_cast<double>(kept) / static_cast<double>(values.size());
       r.holds = r.kept >= c.points;
     }

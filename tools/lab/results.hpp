@@ -32,6 +32,7 @@ struct claim_result {
   double kept = 0;                         ///< by this share of them
   bool checked = true;                     ///< false: not in a quick run
   bool holds = false;
+  std::vector<std::string> exceptions;  ///< the points that do not keep it, each with its value
 };
 
 struct results {

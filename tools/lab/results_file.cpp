@@ -54,6 +54,7 @@ json json_of(const claim_result& c) {
   out["kept"] = c.kept;
   out["checked"] = c.checked;
   out["holds"] = c.holds;
+  out["exceptions"] = c.exceptions;
   return out;
 }
 

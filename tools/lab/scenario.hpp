@@ -67,6 +67,7 @@ struct scenario {
   std::optional<double> timeout_percent;  ///< what the policy "timeout" waits for, of the SLO
   std::optional<changing_load> load;
   std::optional<silence> pause;
+  uint32_t cores = 0;  ///< of this machine, where real time counts; 0: all
   search_effort search;
 
   uint32_t model_count() const;

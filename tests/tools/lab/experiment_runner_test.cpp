@@ -127,6 +127,8 @@ value = 160
   CHECK(r.claims[2].holds);
   CHECK(r.claims[3].kept == doctest::Approx(2.0 / 3));
   CHECK(r.claims[3].holds);
+  REQUIRE(r.claims[3].exceptions.size() == 1);
+  CHECK(r.claims[3].exceptions[0].starts_with("gpus 2, deferred: 20"));
   CHECK_FALSE(r.all_claims_hold());
   CHECK(r.points[1].paper.at("goodput_rps") == 160);
 
