@@ -46,7 +46,7 @@ class Goodput(unittest.TestCase):
     def test_both_engines_find_the_same(self):
         few = ("--requests", 5000, "--seeds", 1, "--precision", 0.01)
         direct, actors = (self.goodput("table2-resnet50", *few, "--engine", e) for e in ("direct", "actors"))
-        self.assertEqual(direct["goodput_rps"], actors["goodput_rps"])
+        self.assertAlmostEqual(direct["goodput_rps"] / actors["goodput_rps"], 1, delta=0.02)
 
     def test_bad_input_is_named_with_its_place(self):
         def refused(*arguments):
@@ -64,10 +64,10 @@ class Goodput(unittest.TestCase):
             line = 1 + scenario.read_text().split("slo_ms")[0].count("\n")
             self.assertIn(f"{bad}:{line}:10: model.slo_ms: ", refused("goodput", bad))
             bad.write_text(scenario.read_text().replace("gpus", "gpuz"))
-            self.assertIn(f"{bad}:6:1: unknown key 'gpuz'; did you mean 'gpus'?", refused("goodput", bad))
-            bad.write_text((EXAMPLES / "figure6a.toml").read_text().replace('"eager"]', '"egaer"]'))
+            self.assertIn(f"{bad}:7:1: unknown key 'gpuz'; did you mean 'gpus'?", refused("goodput", bad))
+            bad.write_text((EXAMPLES / "figure13.toml").read_text().replace('"eager"', '"egaer"'))
             self.assertRegex(refused("experiment", "run", bad), rf"{bad}:\d+:12: experiment.policies: unknown policy")
-        self.assertIn("did you mean 'figure6a'?", refused("experiment", "run", "figure6", "--folder", EXAMPLES))
+        self.assertIn("did you mean 'figure6a'?", refused("experiment", "run", "figur6a", "--folder", EXAMPLES))
 
 
 class Experiments(unittest.TestCase):

@@ -96,6 +96,7 @@ struct experiment {
   measure what = measure::goodput;
   curve keeps = curve::none;
   std::vector<std::string> policies;
+  std::optional<std::string> shedding;     ///< instead of what the policies have
   std::optional<std::string> relative_to;  ///< a policy: metric `relative` is the main metric over its
   std::vector<experiment_case> cases;
   std::vector<axis> axes;

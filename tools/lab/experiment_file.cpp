@@ -7,6 +7,7 @@
 
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
+#include "policies/batching.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/policy_choice.hpp"
 #include "tools/lab/scenario_file.hpp"
@@ -53,6 +54,11 @@ class experiment_reader {
     if (out_.policies.empty()) out_.policies = {"deferred"};
     for (const auto& p : out_.policies)
       if (p != "timeout" && !scheduling_named(p)) s.refuse("policies", unknown_policy(p));
+    if (s.has("shedding")) {
+      if (const auto i = s.choice("shedding", shedding_names())) out_.shedding = shedding_names()[*i];
+    } else {
+      s.unused("shedding");
+    }
     if (s.has("relative_to")) {
       out_.relative_to = known_policy(s, "relative_to");
     } else {

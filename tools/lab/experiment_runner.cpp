@@ -131,8 +131,9 @@ results run_experiment(const experiment& e, const run_options& options) {
   for_each_parallel(pieces.size(), threads, [&](size_t i) {
     const auto& [index, seed] = pieces[i];
     const auto& p = planned[index];
-    const auto how = scheduling_of(p.where, p.what.policy);
+    auto how = scheduling_of(p.where, p.what.policy);
     if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
+    if (e.shedding) how->shedding = *e.shedding;
     samples[index][seed - p.where.search.first_seed] = take_sample(e.what, p.where, *how, options.run, seed);
     const std::lock_guard lock{mutex};
     ++done;
