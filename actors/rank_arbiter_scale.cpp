@@ -8,8 +8,8 @@
 namespace troupe {
 
 uint32_t rank_arbiter::in_service() const {
-  return static_cast<uint32_t>(
-      std::count_if(slots_.begin(), slots_.end(), [&](const auto& s) { return !out_.contains(s.first); }));
+  const auto out = std::count_if(out_.begin(), out_.end(), [&](slot_id id) { return slots_.contains(id); });
+  return static_cast<uint32_t>(slots_.size()) - static_cast<uint32_t>(out);
 }
 
 void rank_arbiter::take_sample(time_point now) {
