@@ -46,8 +46,8 @@ class model_queue final : public shell {
     std::vector<std::string> domain_names;  ///< empty: there is one for all
     uint32_t leaving = no_domain;           ///< of the line it began with
     uint64_t revision = 0;                  ///< likewise
-    uint32_t decision_log = 0;   ///< remembers the decisions about so many requests
-    duration load_report{};      ///< tells the arbiter so often how requests end; zero: never
+    uint32_t decision_log = 0;              ///< remembers the decisions about so many requests
+    duration load_report{};                 ///< tells the arbiter so often how requests end; zero: never
     /// What the policy was made of, to make another when told to.
     std::string batching, shedding;
     batching_parameters parameters;
