@@ -23,6 +23,8 @@ command_reply ask(const std::string& type, const std::string& fields, set_slo* h
       return {};
     }
     acknowledged operator()(const set_batching&) const { return {}; }
+    request_story operator()(const explain_request&) const { return {}; }
+    acknowledged operator()(const set_decision_log&) const { return {}; }
   };
   return obey(model_queue_commands{}, command{7, type, fields}, handler{heard});
 }
@@ -56,7 +58,7 @@ TEST_CASE("obey: what is wrong with a command is said with its place, and nothin
   CHECK(problem("pause_batching", "") == "not now");
   CHECK(problem("stop", "") ==
         "takes no 'stop'; it takes: get_state, list_requests, pause_batching, resume_batching, set_slo, "
-        "set_batching");
+        "set_batching, explain_request, set_decision_log");
   CHECK(heard.slo == 1ms);
 }
 

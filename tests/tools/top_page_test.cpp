@@ -31,7 +31,7 @@ top_sample sample(double seconds, uint64_t finished, duration latency) {
   s.nodes.back().books =
       ledger_report{{{"m", finished + 10, finished, finished, {{"late", finished / 2}}, {}}}};
   s.nodes.back().latencies = latency_report{{{"m", {{10ms, 5}, {latency, finished}}}}};
-  s.add(arbiter_state{1, 0, {{slot_id{0}, node_id{0}, "busy", 1, {}, {}}}, {}}, {"head"});
+  s.add(arbiter_state{{}, 1, 0, {{slot_id{0}, node_id{0}, "busy", 1, {}, {}}}, {}, {}}, {"head"});
   return s;
 }
 
