@@ -39,8 +39,8 @@ TEST_CASE("parameters are checked like every other key") {
 
 TEST_CASE("names of plug-ins are listed among those that a policy can have") {
   CHECK(problems_of(changed(with_plugin(), "\"deferred\"", "\"exampl\"")) ==
-        "cluster.toml:5:12: policy.batching: must be one of \"deferred\", \"eager\", \"example\", not "
-        "\"exampl\"; did you mean 'example'?\n");
+        "cluster.toml:5:12: policy.batching: must be one of \"deferred\", \"eager\", \"timeout\", "
+        "\"clockwork\", \"nexus\", \"example\", not \"exampl\"; did you mean 'example'?\n");
 }
 
 TEST_CASE("a policy that cannot be made is a problem of the file") {
