@@ -66,7 +66,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
   q.latest = c.latest;
   if (log_.on()) log_.offered(now, c.model, c.sequence, {c.rows, c.exec_at, c.latest});
   policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
-  loads_.set(c.model, c.need);
+  loads_.set(c.model, c.need, now);
 }
 
 void rank_arbiter::on_time(time_point now) {
@@ -82,7 +82,7 @@ void rank_arbiter::on_time(time_point now) {
     q.granted = s.worker;
     if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at);
     send(q.owner,
-         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service())});
+         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service(), now)});
   }
 }
 

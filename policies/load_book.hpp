@@ -1,34 +1,54 @@
 // How much the models of a scheduling domain need of its slots, all together.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "messages/ids.hpp"
+#include "messages/time.hpp"
 
 namespace troupe {
 
-/// O(1) an update. The sum of what came and went in any order is exact to a millionth of a slot.
+/// A model that has not said what it needs for as long as rates are measured over (rate_meter.hpp) is silent
+/// and needs nothing. O(1) an update; once a second O(models). The sum of what came and went in any order is
+/// exact to a millionth of a slot.
 class load_book {
  public:
+  static constexpr duration memory = 5s;
+
   /// `need`: slots (batching_policy::need).
-  void set(model_id m, double need) {
+  void set(model_id m, double need, time_point now) {
     if (m.value >= needs_.size()) needs_.resize(m.value + 1);
     const auto micro = static_cast<int64_t>(need * 1e6);
-    sum_ += micro - needs_[m.value];
-    needs_[m.value] = micro;
+    auto& known = needs_[m.value];
+    sum_ += micro - known.micro;
+    known = {micro, now};
   }
   void remove(model_id m) {
-    if (m.value < needs_.size()) set(m, 0);
+    if (m.value < needs_.size()) set(m, 0, long_ago);
   }
 
   /// Over 1: the slots cannot serve all even with the largest batches.
-  double load(size_t slots) const {
+  double load(size_t slots, time_point now) {
+    if (now >= forget_at_) forget_silent(now);
     return static_cast<double>(sum_) / (1e6 * static_cast<double>(slots == 0 ? 1 : slots));
   }
 
  private:
-  std::vector<int64_t> needs_;  // in millionths of a slot, by model
+  struct entry {
+    int64_t micro = 0;  ///< millionths of a slot
+    time_point said = long_ago;
+  };
+
+  void forget_silent(time_point now) {
+    forget_at_ = now + 1s;
+    for (auto& e : needs_)
+      if (e.micro != 0 && e.said + memory < now) sum_ -= std::exchange(e.micro, 0);
+  }
+
+  std::vector<entry> needs_;  // by model
   int64_t sum_ = 0;
+  time_point forget_at_ = long_ago;
 };
 
 }  // namespace troupe

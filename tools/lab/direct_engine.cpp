@@ -172,7 +172,7 @@ class direct_engine {
     if (const auto& w = q.policy->window(); w != q.told) {
       q.told = w;
       arbiter_->set_candidate(model_id{i}, w, std::max(q.parameters.network(w.rows), q.policy->lead()));
-      loads_.set(model_id{i}, q.policy->need());
+      loads_.set(model_id{i}, q.policy->need(), now_);
     }
     wakes_.set(i, q.policy->wake_at());
     dropped_.clear();
@@ -197,7 +197,7 @@ class direct_engine {
     auto& s = slots_[g.slot.value];
     if (g.preempts) preempt(g.slot.value);
     const auto promised = std::max(std::exchange(q.told, unknown).exec_at, g.free_at);
-    q.policy->set_load(loads_.load(trial_.slots));
+    q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();
     auto free_at = g.free_at;
