@@ -27,6 +27,7 @@ limit_spec read_limits(section& root) {
   l.request_timeout = s.milliseconds("request_timeout_ms", 1, hour_ms, 1000);
   l.heartbeat = s.milliseconds("heartbeat_ms", 1, 60'000, 100);
   l.node_timeout = s.milliseconds("node_timeout_ms", 2, hour_ms, 3000);
+  l.takeover = s.milliseconds("takeover_ms", 1, hour_ms, std::min(300.0, to_ms(l.node_timeout)));
   l.drain_timeout = s.milliseconds("drain_timeout_ms", 0, hour_ms, 10'000);
   l.http_threads = static_cast<uint32_t>(s.integer("http_threads", 1, 256, 1));
   l.scheduler_threads = static_cast<uint32_t>(s.integer("scheduler_threads", 1, 256, 1));
@@ -37,6 +38,13 @@ limit_spec read_limits(section& root) {
         fmt::format("{} is less than two heartbeats of {} ms: one late heartbeat would be a death; give at "
                     "least {}",
                     to_ms(l.node_timeout), to_ms(l.heartbeat), to_ms(2 * l.heartbeat)));
+  }
+  if (l.takeover > l.node_timeout) {
+    s.refuse(
+        "takeover_ms",
+        fmt::format("{} is more than node_timeout_ms = {}, after which a standby takes over anyway; give "
+                    "at most that",
+                    to_ms(l.takeover), to_ms(l.node_timeout)));
   }
   if (l.body_bytes > l.pool_bytes) {
     s.refuse(

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> role_names{"gateway", "scheduler", "worker"};
+constexpr std::array<std::string_view, 4> role_names{"gateway", "scheduler", "worker", "standby"};
 constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
 
 #ifdef TROUPE_CUDA
@@ -143,10 +143,14 @@ void require_roles(section& root, const std::vector<section*>& sections,
   const node_spec* scheduler = nullptr;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].has(node_role::scheduler)) continue;
+    if (nodes[i].has(node_role::standby))
+      sections[i]->refuse("roles",
+                          "the scheduler cannot stand by for itself; give the role \"standby\" to another "
+                          "node, best on another host");
     if (scheduler) {
       sections[i]->refuse("roles",
                           fmt::format("a cluster has one scheduler and node '{}' is it already; remove "
-                                      "the role \"scheduler\" here",
+                                      "the role \"scheduler\" here, or make it \"standby\"",
                                       scheduler->name));
     } else {
       scheduler = &nodes[i];

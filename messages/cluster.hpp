@@ -17,7 +17,8 @@
 
 namespace troupe {
 
-enum class node_role : uint16_t { gateway, scheduler, worker };
+/// A standby is a spare scheduler: it takes the office when the one that holds it dies.
+enum class node_role : uint16_t { gateway, scheduler, worker, standby };
 
 enum class device_kind : uint16_t { cpu, emulated, cuda };
 
@@ -53,6 +54,8 @@ struct node_spec {
       if (x == r) return true;
     return false;
   }
+  /// It may hold the office of the scheduler.
+  bool schedules() const { return has(node_role::scheduler) || has(node_role::standby); }
 };
 
 /// Full duplex.
@@ -104,6 +107,7 @@ struct limit_spec {
   duration request_timeout{};      ///< after the deadline, before the gateway gives up
   duration heartbeat{};
   duration node_timeout{};  ///< silence after which a node is dead
+  duration takeover{};      ///< silence of the scheduler after which a standby takes over, at the least
   duration drain_timeout{};
   uint32_t http_threads = 1;
   uint32_t scheduler_threads = 1;
@@ -189,11 +193,23 @@ inline std::vector<uint32_t> slot_domains(const cluster_spec& cluster) {
   return out;
 }
 
-/// Where the (only) scheduler is.
+/// The node with the role. Where standbys are, another may hold the office (`tenure`).
 inline node_id scheduler_of(const cluster_spec& cluster) {
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
     if (cluster.nodes[i].has(node_role::scheduler)) return node_id{i};
   return {};
 }
+
+/// Who may hold the office of the scheduler, in the order in which they take it: the scheduler, then the
+/// standbys in the order of the file.
+inline std::vector<node_id> line_of_succession(const cluster_spec& cluster) {
+  std::vector<node_id> line;
+  for (const auto r : {node_role::scheduler, node_role::standby})
+    for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+      if (cluster.nodes[i].has(r)) line.push_back(node_id{i});
+  return line;
+}
+
+inline bool has_standby(const cluster_spec& cluster) { return line_of_succession(cluster).size() > 1; }
 
 }  // namespace troupe

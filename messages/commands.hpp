@@ -64,7 +64,10 @@ struct node_state {
   bool draining = false;
   time_point now{};  ///< of the node's clock
   std::vector<peer_state> peers;
-  TROUPE_MESSAGE(node_state, node, life, ready, draining, now, peers)
+  std::string scheduler;   ///< who holds the office, or the last who did
+  epoch reign;             ///< its epoch; 0 in a cluster without standbys
+  uint32_t takeovers = 0;  ///< that this process has heard of
+  TROUPE_MESSAGE(node_state, node, life, ready, draining, now, peers, scheduler, reign, takeovers)
 };
 
 using node_commands = type_list<exchange<get_state, node_state>>;

@@ -10,7 +10,20 @@
 
 namespace troupe {
 
-/// Both ways over the control lane, when nodes meet and every second after.
+/// Who holds the office of the scheduler, in a cluster with standbys. A fact that every node passes on and
+/// never goes back from: of two tenures the later one counts.
+struct tenure {
+  epoch reign;        ///< in all orders of the tenure; 0: nobody has held it yet
+  node_id scheduler;  ///< who holds it
+  incarnation life;   ///< in that life only
+  bool later_than(const tenure& t) const {
+    return reign > t.reign || (reign == t.reign && scheduler == t.scheduler && life > t.life);
+  }
+  TROUPE_MESSAGE(tenure, reign, scheduler, life)
+  bool operator==(const tenure&) const = default;
+};
+
+/// Both ways over the control lane, when nodes meet, every second after, and when the office changes hands.
 struct hello {
   node_id node;
   incarnation life;
@@ -18,7 +31,8 @@ struct hello {
   std::string version;                ///< of the program; must be equal
   std::vector<uint8_t> data_address;  ///< for fabric::connect
   uint64_t secret = 0;                ///< of this life; to be in every data-lane frame that is sent to it
-  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address, secret)
+  tenure office{};                    ///< the latest that the sender has heard of
+  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address, secret, office)
   bool operator==(const hello&) const = default;
 };
 

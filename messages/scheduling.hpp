@@ -83,4 +83,18 @@ struct batch_done {
   bool operator==(const batch_done&) const = default;
 };
 
+/// gpu_worker → the rank_arbiter of a new scheduler, and from there to the queue of the model: the slot
+/// refuses orders of earlier epochs from now on, and of those that it has taken only this batch still runs.
+/// Nothing is granted before all slots have said so.
+struct handover {
+  slot_id slot;
+  address worker;
+  epoch reign;                    ///< of the new scheduler
+  batch_id batch;                 ///< that still runs; 0: none
+  model_id model;                 ///< its model
+  std::vector<request> requests;  ///< its requests
+  TROUPE_MESSAGE(handover, slot, worker, reign, batch, model, requests)
+  bool operator==(const handover&) const = default;
+};
+
 }  // namespace troupe

@@ -63,13 +63,18 @@ struct BatchDone {
   startedAt @5 :Int64; finishedAt @6 :Int64; stale @7 :List(UInt64);
 }
 
+struct Handover {
+  slot @0 :UInt32; worker @1 :Address; reign @2 :UInt64; batch @3 :UInt64; model @4 :UInt32; requests @5 :List(Request);
+}
+
 struct Ping { sentAt @0 :Int64; synchronised @1 :Bool; }
 struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; synchronised @3 :Bool; }
 
 struct Hello {
   node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
-  secret @5 :UInt64;
+  secret @5 :UInt64; office @6 :Tenure;
 }
+struct Tenure { reign @0 :UInt64; scheduler @1 :UInt32; life @2 :UInt64; }
 struct Rejection {
   node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;
 }

@@ -41,7 +41,8 @@ namespace troupe {
   X(drain_node, DrainNode)               \
   X(change_reply, ChangeReply)           \
   X(farewell, Farewell)                  \
-  X(plugin_message, PluginMessage)
+  X(plugin_message, PluginMessage)       \
+  X(handover, Handover)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
 #define TROUPE_WIRE_PARTS(X)         \
@@ -57,7 +58,8 @@ namespace troupe {
   X(latency_model, LatencyModel)     \
   X(model_spec, ModelSpec)           \
   X(deployment, Deployment)          \
-  X(deployment_part, DeploymentPart)
+  X(deployment_part, DeploymentPart) \
+  X(tenure, Tenure)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
 #define TROUPE_WIRE_ENUMS(X) \

@@ -93,6 +93,7 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.limits.request_timeout == 1s);
   CHECK(c.limits.heartbeat == 100ms);
   CHECK(c.limits.node_timeout == 3s);
+  CHECK(c.limits.takeover == 300ms);
   CHECK(c.limits.drain_timeout == 10s);
   CHECK(c.models[0].max_batch == 64);
   CHECK(c.models[0].latency == latency_model{1ms, 5ms});
@@ -118,6 +119,27 @@ most_gpus = 64
   CHECK(a.reserve == 0.2);
   CHECK(a.least_gpus == 2);
   CHECK(a.most_gpus == 64);
+}
+
+TEST_CASE("the line of succession is the scheduler, then the standbys in the order of the file") {
+  const auto cluster = read(changed(good_cluster, "[[node]]", R"([[node]]
+name = "spare"
+roles = ["standby"]
+control_port = 7801
+[[node]]
+name = "last"
+roles = ["standby", "worker"]
+control_port = 7802
+[[node.device]]
+kind = "emulated"
+[[node]])"));
+  REQUIRE(listed(cluster.problems) == "");
+  const auto& c = cluster.spec;
+  std::vector<std::string> line;
+  for (const auto n : line_of_succession(c)) line.push_back(c.nodes[n.value].name);
+  CHECK(line == std::vector<std::string>{"head", "spare", "last"});
+  CHECK(has_standby(c));
+  CHECK_FALSE(has_standby(read(good_cluster).spec));
 }
 
 TEST_CASE("every device is a slot, numbered through the nodes in the order of the file") {

@@ -1,0 +1,101 @@
+// Who holds the office of the scheduler, and when a standby takes it (Symphony §6: hot spares).
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "messages/membership.hpp"
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// One a node. The office is vacant when the life that holds it is over or leaves, and is taken to be vacant
+/// when nothing was heard of it for longer than `allowed_silence`. Then the first of the line that lives
+/// takes it, at once; the others each wait `takeover` for every one that is before them and lives.
+///
+/// That is for who has seen the holder in this tenure. Who has just begun a life knows nothing, and who hears
+/// of a holder that it cannot reach may be the only one: it waits `node_timeout` once, and once more for each
+/// place in the line. The first case ends earlier when it has met all others of the line, the second when it
+/// meets the holder, or a later life of it. So two that cannot reach each other do not take the office from
+/// each other again and again.
+///
+/// To be wrong is safe: the epochs of two nodes are never equal, workers obey the highest, and who hears of a
+/// later tenure than its own has lost the office.
+class succession {
+ public:
+  struct options {
+    node_id self;
+    std::vector<node_id> line;  ///< who may hold the office, the first first
+    size_t nodes = 1;           ///< of the cluster
+    duration takeover = 300ms;  ///< the least silence that counts as an end
+    duration node_timeout = 3s;
+  };
+
+  explicit succession(options o);
+
+  /// This node begins a life. What is known of the office stays.
+  void begin(incarnation life, time_point now);
+  void up(node_id node, incarnation life);
+  void leaving(node_id node, incarnation life);
+  void down(node_id node, incarnation life);
+  /// This node leaves: it takes no office any more.
+  void drain() { draining_ = true; }
+
+  /// Hears of a tenure. False: it is not later than what is known.
+  bool learn(const tenure& t, time_point now);
+  const tenure& known() const { return known_; }
+  /// How often a later tenure followed an earlier one.
+  uint32_t takeovers() const { return takeovers_; }
+
+  /// This life of this node holds it.
+  bool holds() const;
+  /// The life that holds it is up and does not leave.
+  bool held() const;
+  /// This node may take it some day, and somebody else holds it.
+  bool watches() const { return in_line() && held() && !holds(); }
+
+  /// To be asked at every `beat` and after every change. `heard`: when this node last heard of the holder.
+  /// Returns the tenure that this node begins now, which it must also `learn`.
+  std::optional<tenure> decide(time_point now, time_point heard);
+
+  /// How often the holder should be asked for a sign of life.
+  duration beat() const { return options_.takeover / 10; }
+  /// `takeover`, or four times the longest recent pause between two signs of life if that is more; at most
+  /// `node_timeout`. So a machine that is busy for long is not taken for a dead one. Twice as long for each
+  /// tenure that began soon after the one before.
+  duration allowed_silence() const;
+
+ private:
+  struct peer {
+    incarnation life;
+    bool leaving = false;
+  };
+
+  bool in_line() const;
+  bool lives(node_id n) const;
+  bool silent(time_point now, time_point heard);
+  bool must_wait(time_point now) const;
+  epoch next_epoch() const;
+
+  const options options_;
+  tenure known_;
+  uint32_t takeovers_ = 0;
+  incarnation life_;
+  bool draining_ = false;
+  std::map<node_id, peer> peers_;  ///< that are up
+  std::set<node_id> met_;          ///< in this life
+  time_point begun_ = never;
+  time_point learned_ = never;  ///< of this tenure
+  int hurried_ = 0;             ///< tenures, one soon after the other, until this one
+  bool saw_holder_ = false;     ///< in this life, and in this tenure
+  time_point vacant_since_ = never;
+
+  bool watching_ = false;        ///< the holder was up when `decide` was called last
+  time_point asked_ = never;     ///< when that was
+  time_point awake_ = long_ago;  ///< since then it has been called in time
+  time_point heard_ = long_ago;  ///< of the holder
+  duration pause_{};             ///< the longest between two signs of life; what is long ago counts less
+};
+
+}  // namespace troupe

@@ -1,0 +1,274 @@
+#include "policies/succession.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+constexpr node_id head{0}, worker{1}, second{2}, third{3};
+
+time_point at(duration d) { return time_point{1h + d}; }
+
+/// One node of a cluster whose scheduler is `head`, with two standbys. Its life is 7, that of others 10 more
+/// than their place.
+struct watcher : succession {
+  explicit watcher(node_id self) : succession({self, {head, second, third}, 4, 300ms, 3s}) {
+    begin({7}, at({}));
+  }
+  static incarnation life_of(node_id n) { return {10 + n.value}; }
+  void meet(node_id n) { up(n, life_of(n)); }
+  void fall(node_id n) { down(n, life_of(n)); }
+  /// As if `head` had begun a reign.
+  void head_reigns() { CHECK(learn({{100}, head, life_of(head)}, at({}))); }
+  /// Asks every beat until `end`, while the holder gives signs of life every `pause` until `last`.
+  std::optional<tenure> watch(duration& now, duration end, duration last = 1000s, duration pause = 30ms) {
+    for (; now <= end; now += beat()) {
+      const auto heard = std::min(now, last);
+      if (auto t = decide(at(now), at(heard - heard % pause))) return t;
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("succession: the scheduler takes the office once it has met all standbys") {
+  watcher w(head);
+  w.meet(worker);
+  w.meet(second);
+  CHECK_FALSE(w.decide(at(1s), long_ago));
+  w.meet(third);
+  const auto t = w.decide(at(1001ms), long_ago);
+  REQUIRE(t);
+  CHECK(t->scheduler == head);
+  CHECK(t->life == incarnation{7});
+  CHECK(w.learn(*t, at(1001ms)));
+  CHECK(w.holds());
+  CHECK(w.takeovers() == 0);
+  CHECK_FALSE(w.decide(at(2s), long_ago));
+}
+
+TEST_CASE("succession: a standby that never comes does not keep the scheduler waiting for ever") {
+  watcher w(head);
+  w.meet(second);
+  CHECK_FALSE(w.decide(at(2999ms), long_ago));
+  CHECK(w.decide(at(3s), long_ago));
+}
+
+TEST_CASE("succession: a scheduler that comes back finds the office taken, and leaves it there") {
+  watcher w(head);
+  w.meet(second);
+  CHECK_FALSE(w.decide(at(1ms), long_ago));
+  w.learn({{102}, second, watcher::life_of(second)}, at(1ms));
+  w.meet(third);
+  duration now = 2ms;
+  CHECK_FALSE(w.watch(now, 20s));
+}
+
+TEST_CASE("succession: the first standby takes over as soon as the life of the scheduler is over") {
+  watcher w(second);
+  w.meet(head);
+  w.meet(third);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 1s));
+  w.fall(head);
+  const auto t = w.decide(at(now), at(now));
+  REQUIRE(t);
+  CHECK(t->reign > epoch{100});
+  CHECK(t->later_than(w.known()));
+}
+
+TEST_CASE("succession: the second standby waits for the first, and for it alone") {
+  watcher w(third);
+  w.meet(head);
+  w.meet(second);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 1s));
+  w.fall(head);
+  const auto fell = now;
+  SUBCASE("which does not come") { CHECK_FALSE(w.watch(now, fell + 299ms)); }
+  SUBCASE("which does nothing") {
+    CHECK(w.watch(now, fell + 350ms));
+    CHECK(now - fell >= 300ms);
+  }
+  SUBCASE("which dies, too") {
+    w.fall(second);
+    CHECK(w.decide(at(now), at(now)));
+  }
+  SUBCASE("which leaves") {
+    w.leaving(second, watcher::life_of(second));
+    CHECK(w.decide(at(now), at(now)));
+  }
+}
+
+TEST_CASE("succession: a standby whose other never came takes over from a scheduler that it knew") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 1s));
+  w.fall(head);
+  CHECK(w.decide(at(now), at(now)));
+}
+
+TEST_CASE("succession: a scheduler that leaves hands over") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 100ms));
+  w.leaving(head, watcher::life_of(head));
+  CHECK(w.decide(at(now), at(now)));
+}
+
+TEST_CASE("succession: who leaves takes no office") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 100ms));
+  w.drain();
+  w.fall(head);
+  CHECK_FALSE(w.watch(now, 20s));
+}
+
+TEST_CASE("succession: silence for longer than allowed counts as an end") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 5s));
+  CHECK(w.allowed_silence() == 300ms);
+  const auto last = now;
+  REQUIRE(w.watch(now, last + 1s, last));
+  CHECK(now - last > 300ms);
+  CHECK(now - last < 400ms);
+}
+
+TEST_CASE("succession: whose machine is busy is given more time, until it is busy no more") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 5s, 1000s, 240ms));
+  CHECK(w.allowed_silence() == 960ms);
+  const auto last = now;
+  CHECK_FALSE(w.watch(now, last + 600ms, last));
+  CHECK_FALSE(w.watch(now, now + 100s));
+  CHECK(w.allowed_silence() == 300ms);
+}
+
+TEST_CASE("succession: however busy, silence for the node timeout is the end") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  for (const auto pause : {240ms, 900ms, 2700ms}) CHECK_FALSE(w.watch(now, now + 9s, 1000s, pause));
+  CHECK(w.allowed_silence() == 3s);
+  const auto last = now;
+  CHECK(w.watch(now, last + 4s, last));
+  CHECK(now - last > 3s);
+}
+
+TEST_CASE("succession: who stood still itself does not blame the scheduler for it") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  duration now{};
+  CHECK_FALSE(w.watch(now, 1s));
+  const auto last = now;
+  now += 2s;
+  CHECK_FALSE(w.watch(now, last + 2200ms, last));
+  CHECK(w.watch(now, last + 2400ms, last));
+}
+
+TEST_CASE("succession: of two tenures the later one counts, whoever says so last") {
+  watcher w(head);
+  CHECK(w.learn({{100}, head, {7}}, at(1s)));
+  CHECK(w.holds());
+  CHECK(w.learn({{102}, second, {12}}, at(2s)));
+  CHECK_FALSE(w.holds());
+  CHECK(w.takeovers() == 1);
+  CHECK_FALSE(w.learn({{100}, head, {7}}, at(3s)));
+  CHECK_FALSE(w.learn({{102}, second, {12}}, at(3s)));
+  CHECK(w.learn({{102}, second, {13}}, at(3s)));  // the same node in a later life, which had forgotten
+  CHECK(w.known().life == incarnation{13});
+}
+
+TEST_CASE("succession: two nodes that take over at once begin different reigns") {
+  watcher a(second), b(third);
+  std::set<epoch> reigns;
+  for (auto* w : {&a, &b}) {
+    w->meet(head);
+    w->head_reigns();
+    duration now{};
+    CHECK_FALSE(w->watch(now, 100ms));
+    w->fall(head);
+    const auto t = w->decide(at(now), at(now));
+    REQUIRE(t);
+    CHECK(t->reign > epoch{100});
+    reigns.insert(t->reign);
+  }
+  CHECK(reigns.size() == 2);
+}
+
+TEST_CASE("succession: the office that a life held is vacant in the next one") {
+  watcher w(head);
+  w.meet(second);
+  w.meet(third);
+  CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
+  w.begin({8}, at(10s));
+  CHECK_FALSE(w.holds());
+  CHECK_FALSE(w.decide(at(11s), long_ago));
+  w.meet(second);
+  w.meet(third);
+  const auto again = w.decide(at(11s), long_ago);
+  REQUIRE(again);
+  CHECK(again->later_than(w.known()));
+}
+
+TEST_CASE("succession: a node that is not in the line takes nothing") {
+  watcher w(worker);
+  duration now{};
+  CHECK_FALSE(w.watch(now, 20s));
+}
+
+TEST_CASE("succession: two that cannot reach each other do not take the office from each other for ever") {
+  watcher w(head);
+  w.meet(second);
+  w.meet(third);
+  CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
+  w.fall(second);
+  CHECK(w.learn({{1000}, second, watcher::life_of(second)}, at(2s)));  // as others say
+  duration now = 2s;
+  SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 4900ms)); }
+  SUBCASE("until the holder is met") {
+    CHECK_FALSE(w.watch(now, 4s));
+    w.meet(second);
+    CHECK_FALSE(w.watch(now, 20s));
+  }
+  SUBCASE("until a later life of it is met") {
+    CHECK_FALSE(w.watch(now, 4s));
+    w.up(second, {100});
+    CHECK(w.watch(now, 4100ms));
+  }
+  SUBCASE("or so long that it must be gone") { CHECK(w.watch(now, 5100ms)); }
+}
+
+TEST_CASE("succession: each tenure that follows another soon allows twice the silence") {
+  watcher w(second);
+  w.meet(head);
+  w.head_reigns();
+  for (uint64_t n = 0; n < 3; ++n) {
+    const auto now = 1s + n * 1s;
+    CHECK(
+        w.learn({{101 + n}, n % 2 == 0 ? second : head, n % 2 == 0 ? incarnation{7} : watcher::life_of(head)},
+                at(now)));
+  }
+  CHECK(w.allowed_silence() == 2400ms);
+  CHECK(w.learn({{200}, head, watcher::life_of(head)}, at(60s)));
+  CHECK(w.allowed_silence() == 300ms);
+}
