@@ -15,8 +15,8 @@ std::vector<node_id> homes_of(const cluster_spec& cluster, role kind, uint32_t i
     const auto& n = cluster.nodes[i];
     const bool at_home =
         kind == role::gateway        ? n.has(node_role::gateway)
-        : kind == role::model_queue  ? n.has(node_role::scheduler)
-        : kind == role::rank_arbiter ? n.has(node_role::scheduler) && index < domain_count(cluster)
+        : kind == role::model_queue  ? n.schedules()
+        : kind == role::rank_arbiter ? n.schedules() && index < domain_count(cluster)
         : kind == role::placer       ? n.has(node_role::scheduler)
         : kind == role::gpu_worker   ? index < cluster.slots.size() && cluster.slots[index].node == node_id{i}
         : kind == role::extension ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}

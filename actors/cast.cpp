@@ -31,6 +31,7 @@ data_lane::options lane_options(const cluster_spec& cluster, node_id self, const
 rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t domain) {
   rank_arbiter::options o;
   o.of = {domain_name(cluster, domain), slot_domains(cluster)};
+  o.elected = has_standby(cluster);
   o.decision_log = cluster.policy.decision_log;
   if (cluster.autoscale.mode != autoscale_mode::off) o.autoscale = cluster.autoscale;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
@@ -99,13 +100,14 @@ void cast::spawn_shells(const world& w) {
       o.quotas.push_back({t.rate_rps, t.burst, t.concurrency});
     }
     o.scheduler = scheduler;
+    if (has_standby(cluster_)) o.line = line_of_succession(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;
     o.drain_timeout = cluster_.limits.drain_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }
-  if (me.has(node_role::scheduler)) {
+  if (me.schedules()) {
     for (uint32_t d = 0; d < domain_count(cluster_); ++d)
       thread(d).add<rank_arbiter>(
           name(role::rank_arbiter, d),
@@ -156,7 +158,8 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.model = line.model;
   o.name = m.name;
   o.arbiter = {self_, {}, role::rank_arbiter, line.domain};
-  o.reign = epoch{lane_.life().value};
+  o.elected = has_standby(cluster_);
+  o.reign = epoch{o.elected ? 0 : lane_.life().value};
   o.network = cluster_.policy.network;
   o.max_queued_rows = cluster_.limits.queue_rows;
   o.margin = cluster_.policy.margin;
@@ -178,7 +181,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
 
 /// A queue serves until its model is undeployed: what retires still has requests in it.
 bool cast::keep_queue(const deployment& line) {
-  if (!cluster_.nodes[self_.value].has(node_role::scheduler)) return false;
+  if (!cluster_.nodes[self_.value].schedules()) return false;
   if (line.wanted == deployment_state::retiring) return false;
   const bool wanted = line.wanted == deployment_state::deployed;
   const auto known = queues_.find(line.model);

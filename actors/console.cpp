@@ -208,6 +208,13 @@ nlohmann::json console::status_of(const group_report& r) const {
     doc["models"].push_back({{"name", m->name}, {"slots", m->slots}, {"slo_ms", to_ms(m->slo)}});
   doc["actors"] = nlohmann::json::array();
   for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
+  for (const auto& m : r.metrics) {  // the node actor's, where there are standbys
+    if (m.name == "troupe_scheduler_epoch")
+      doc["office"].update(
+          {{"scheduler", m.labels.front().second}, {"epoch", static_cast<uint64_t>(m.value)}});
+    if (m.name == "troupe_scheduler_takeovers_total" && doc.contains("office"))
+      doc["office"]["takeovers"] = static_cast<uint32_t>(m.value);
+  }
   doc["unfinished"] = r.unfinished;
   doc["metrics"] = nlohmann::json::array();
   for (const auto& m : r.metrics) {

@@ -49,6 +49,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
           },
           [this](const peer_change& p) { on_peer(p); },
           [this](const reborn& r) { on_reborn(r.life); },
+          [this](const tenure& t) { on_tenure(t); },
           [this](const load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
           [this](const report_query& q) { q.reply(report()); },
@@ -241,11 +242,7 @@ void deployer::on_peer(const peer_change& p) {
     peers_[p.node] = p.life;
     progress_.up(p.node, p.life);
     if (!planted(bug::keep_log)) send(p.node, book_.changes());
-    if (p.node == scheduler_) {
-      deployment_report mine;
-      for (const auto& [id, part] : own_.done()) mine.parts.push_back(part);
-      send(p.node, std::move(mine));
-    }
+    if (p.node == scheduler_) tell_parts();
   } else {
     forget_peer(p.node, p.life);
   }
@@ -273,6 +270,25 @@ void deployer::on_reborn(incarnation life) {
   decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
   progress_.up(around_.self, life_);
   for (const auto& [id, part] : own_.done()) progress_.done(around_.self, life_, part);
+  review();
+}
+
+/// To who decides.
+void deployer::tell_parts() {
+  deployment_report mine;
+  for (const auto& [id, part] : own_.done()) mine.parts.push_back(part);
+  send(scheduler_, std::move(mine));
+}
+
+void deployer::on_tenure(const tenure& t) {
+  const bool decided = decides();
+  scheduler_ = t.scheduler;
+  if (peers_.contains(scheduler_)) tell_parts();
+  if (decided && !decides()) {
+    const auto moved = "node '" + node_name(scheduler_) + "' is the scheduler now; ask again";
+    for (const auto& h : std::exchange(held_, {})) h.reply(refusal_of(moved));
+    for (const auto& w : std::exchange(waiters_, {})) w.reply(refusal_of(moved));
+  }
   review();
 }
 

@@ -2,6 +2,9 @@
 // models are loaded and let go, on gateways and the scheduler the node actor opens and closes them. That of
 // the scheduler's node takes the commands and writes the log; the others pass commands on to it.
 //
+// Where standbys are, that of the node which holds the office of the scheduler decides. It knows the log
+// already; the others tell it which parts they have done.
+//
 // The log lives as long as one node that knows it. A scheduler that starts again learns it back from the
 // others: it decides nothing before it has heard all of them, or has waited for three node timeouts.
 #pragma once
@@ -96,6 +99,8 @@ class deployer {
   void on_peer(const peer_change& p);
   void forget_peer(node_id node, incarnation life);
   void on_reborn(incarnation life);
+  void on_tenure(const tenure& t);
+  void tell_parts();
   void publish(const deployment& line);
   void apply(const deployment& line);
   void on_loaded(const load_outcome& o);

@@ -1,4 +1,5 @@
-// What shells are told besides messages from other actors: things that happen on their own node.
+// What shells are told besides messages from other actors: things that happen on their own node. Among them
+// `tenure` (messages/membership.hpp): the office of the scheduler has changed hands.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -94,9 +95,9 @@ struct extend<std::variant<Ts...>, More...> {
 };
 }  // namespace detail
 
-using shell_message =
-    detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
-                   client_request, client_gone, model_change, model_idle, slot_service, queue_load>::type;
+using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
+                                     device_ready, client_request, client_gone, model_change, model_idle,
+                                     slot_service, queue_load, tenure>::type;
 
 struct envelope {
   address from;

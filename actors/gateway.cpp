@@ -9,7 +9,12 @@
 namespace troupe {
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
-    : shell(self, out), options_(o), memory_(memory), clients_(clients), tenants_(o.quotas) {
+    : shell(self, out),
+      options_(o),
+      memory_(memory),
+      clients_(clients),
+      scheduler_(o.scheduler),
+      tenants_(o.quotas) {
   for (const auto& m : o.models) models_.push_back({m, true, {}, {}});
 }
 
@@ -17,14 +22,17 @@ void gateway::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](client_request& c) { accept(c.asked, now); },
                        [&](client_gone& c) { on_gone(c.id, now); },
-                       [&](drops& d) { on_drops(d, now); },
-                       [&](completion& c) { on_completion(e.from, c, now); },
-                       [&](pulled& p) { on_pulled(p, now); },
-                       [&](node_up& n) { scheduler_up_ = scheduler_up_ || n.node == options_.scheduler; },
-                       [&](node_down& n) { on_node_down(n, now); },
-                       [&](node_leaving& n) {
-                         if (n.node == options_.scheduler) scheduler_up_ = false;
+                       [&](drops& d) {
+                         if (!outdated(e.from)) on_drops(d, now);
                        },
+                       [&](completion& c) {
+                         if (!outdated(e.from)) on_completion(e.from, c, now);
+                       },
+                       [&](pulled& p) { on_pulled(p, now); },
+                       [&](node_up& n) { on_node_up(n); },
+                       [&](node_down& n) { on_node_down(n, now); },
+                       [&](node_leaving& n) { on_node_leaving(n); },
+                       [&](tenure& t) { on_tenure(t); },
                        [&](reborn& r) { start_over(r.life, now); },
                        [&](drain&) { draining_ = true; },
                        [&](model_change& c) { on_change(c.line); },
@@ -45,13 +53,13 @@ void gateway::accept(request& r, time_point now) {
   };
   if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
-  if (!scheduler_up_) return refuse(drop_reason::no_capacity);
+  if (!scheduler_up_ && line_.empty()) return refuse(drop_reason::no_capacity);
   if (flights_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
     return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
     return refuse(drop_reason::quota, asked.retry_after);
   f.counted = true;
-  models_[r.model.value].next.requests.push_back(r);
+  if (scheduler_up_) models_[r.model.value].next.requests.push_back(r);
   expiries_.add(r.deadline + options_.timeout, r.id);
   flights_.add(r.id, std::move(f));
 }
@@ -61,7 +69,7 @@ void gateway::on_time(time_point now) {
   for (size_t i = 0; i < models_.size(); ++i) {
     auto& next = models_[i].next;
     if (next.requests.empty()) continue;
-    send(on_node(options_.scheduler, role::model_queue, static_cast<uint32_t>(i)), std::move(next));
+    send(on_node(scheduler_, role::model_queue, static_cast<uint32_t>(i)), std::move(next));
     next = {};
   }
   for (auto& [worker, r] : releases_) send(worker, std::move(r));
@@ -182,7 +190,7 @@ void gateway::on_gone(request_id id, time_point now) {
     give_back(f.asked.input);  // nobody has heard of it
     return settle(f, gone, now);
   }
-  send(on_node(options_.scheduler, role::model_queue, model), cancel{id});
+  send(on_node(scheduler_, role::model_queue, model), cancel{id});
   settle_early(std::move(f), gone, now);
 }
 
@@ -201,18 +209,10 @@ void gateway::expire(time_point now) {
   }
 }
 
-void gateway::on_node_down(const node_down& d, time_point now) {
-  if (d.node == options_.scheduler) {
-    scheduler_up_ = false;
-    fail_all(failure::scheduler_lost, now);
-  }
-  // What is pulled from a dead worker ends as a failed pull; what waited there is the model queue's to
-  // resubmit.
-}
-
 void gateway::start_over(incarnation life, time_point now) {
   self_.life = life;
   scheduler_up_ = false;
+  line_.clear();
   for (auto& m : models_) m.next = {};
   releases_.clear();
   fail_all(failure::node_fenced, now);
@@ -303,6 +303,7 @@ void gateway::report(std::vector<metric>& out) const {
   add("troupe_requests_outlived", {}, static_cast<double>(late_inputs_.size() + late_pulls_.size()), gauge);
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
+  add("troupe_requests_submitted_again_total", {}, static_cast<double>(submitted_again_), counter);
   for (size_t i = 0; i < options_.tenants.size(); ++i) {
     const auto& name = options_.tenants[i];
     const auto& b = tenants_.books()[i];

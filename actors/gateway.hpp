@@ -1,5 +1,8 @@
 // gateway: owns the fate of every request that it accepted. Sends requests to their model queues, pulls
 // outputs, answers clients, gives up what got no answer in time.
+//
+// Where standbys are, it goes on accepting requests while the office of the scheduler is vacant, and submits
+// all that have no fate to whoever takes it. What an earlier scheduler says from then on does not count.
 #pragma once
 #include <memory>
 #include <optional>
@@ -54,7 +57,8 @@ class gateway final : public shell {
     std::vector<std::string> models;   ///< names by id, for metrics
     std::vector<std::string> tenants;  ///< likewise, by `request::tenant` less one
     std::vector<tenant_quota> quotas;  ///< of the tenants
-    node_id scheduler;                 ///< where the model queues live
+    node_id scheduler;                 ///< where the model queues live; of a line the first
+    std::vector<node_id> line;         ///< who may hold the office of the scheduler; empty: `scheduler` does
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     duration timeout = 1s;                  ///< after the deadline
@@ -71,7 +75,7 @@ class gateway final : public shell {
   std::string_view state() const override;
   size_t unfinished() const override { return flights_.size(); }
   void busy_with(std::vector<node_id>& out) const override {
-    if (!flights_.empty()) out.push_back(options_.scheduler);
+    if (!flights_.empty()) out.push_back(scheduler_);
   }
 
   const ledger& books() const { return ledger_; }
@@ -105,7 +109,13 @@ class gateway final : public shell {
   /// The answer of any attempt is the answer: a batch is a function of its inputs.
   void on_completion(const address& worker, const completion& c, time_point now);
   void on_pulled(const pulled& p, time_point now);
+  void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
+  void on_node_leaving(const node_leaving& n);
+  void on_tenure(const tenure& t);
+  void look_for_scheduler();
+  void submit_again();
+  bool outdated(const address& from) const;
   void on_gone(request_id id, time_point now);
   void expire(time_point now);
   void start_over(incarnation life, time_point now);
@@ -130,7 +140,10 @@ class gateway final : public shell {
   memory_port& memory_;
   client_port& clients_;
   bool draining_ = false;
+  node_id scheduler_;
   bool scheduler_up_ = false;
+  tenure office_;                                  // of a line
+  std::unordered_map<node_id, incarnation> line_;  // of it, those that are up and do not leave
   ledger ledger_;
   tenant_limits tenants_;
   std::vector<model_state> models_;       // by id
@@ -142,7 +155,7 @@ class gateway final : public shell {
   std::unordered_map<uint64_t, flight> late_pulls_;
   expiries expiries_;                                  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
-  uint64_t late_answers_ = 0;
+  uint64_t late_answers_ = 0, submitted_again_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording
   uint32_t trace_sample_ = 1;
 };

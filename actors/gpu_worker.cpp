@@ -23,8 +23,9 @@ void gpu_worker::on(envelope& e, time_point now) {
                        [&](release& r) { on_release(e.from, r); },
                        [&](slot_ready& s) { on_slot(s); },
                        [&](model_change& c) { on_change(c.line, now); },
-                       [&](node_up& u) { up_[u.node] = u.life; },
+                       [&](node_up& u) { on_node_up(u); },
                        [&](node_down& d) { on_node_down(d); },
+                       [&](tenure& t) { on_tenure(t); },
                        [&](reborn& r) { start_over(r.life); },
                    });
 }
@@ -65,8 +66,9 @@ void gpu_worker::let_go() {
 }
 
 void gpu_worker::on_order(batch_order& o, time_point now) {
-  if (o.reign < highest_) return refuse(o, refusal::old_epoch, now);
-  highest_ = o.reign;
+  const bool outdated = o.reign < highest_ || (o.reign == office_.reign && !is_of_office(o));
+  if (outdated) return refuse(o, refusal::old_epoch, now);
+  highest_ = std::max(highest_, o.reign);
   if (now > o.start_by && !planted(bug::late_start)) return refuse(o, refusal::late, now);
   if (jobs_.size() >= options_.max_orders) return refuse(o, refusal::busy, now);
   if (o.model.value >= models_.size() || !models_[o.model.value])

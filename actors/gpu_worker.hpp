@@ -2,6 +2,9 @@
 // the order of their orders, each as soon as its inputs are here and the device is free (the batch is final,
 // so that waiting for its planned start would gain nothing); offers the outputs to be pulled. Refuses what
 // has an old epoch or comes too late. Inputs and outputs without bytes take no memory and are not pulled.
+//
+// When the office of the scheduler changes hands, it gives up what waits and hands over what runs: it tells
+// the new scheduler of it, and later that it is done.
 #pragma once
 #include <array>
 #include <deque>
@@ -66,7 +69,11 @@ class gpu_worker final : public shell {
   void on_order(batch_order& o, time_point now);
   void on_pulled(const pulled& p, time_point now);
   void on_release(const address& gateway, const release& r);
+  void on_node_up(const node_up& u);
   void on_node_down(const node_down& d);
+  void on_tenure(const tenure& t);
+  void hand_over();
+  bool is_of_office(const batch_order& o) const;
   void start_over(incarnation life);
   void on_slot(const slot_ready& s);
   void on_change(const deployment& line, time_point now);
@@ -88,6 +95,7 @@ class gpu_worker final : public shell {
   device& device_;
   memory_port& memory_;
   epoch highest_{};
+  tenure office_;         // where standbys are
   bool running_ = false;  // the front of `jobs_` is on the device
   bool void_ = false;     // ... and belongs to an earlier life
   std::deque<job> jobs_;

@@ -47,12 +47,19 @@ void model_queue::on(envelope& e, time_point now) {
                        },
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.life); },
+                       [&](tenure& t) { on_tenure(t); },
+                       [&](handover& h) { adopt(h, now); },
                        [&](reborn& r) { start_over(r.life); },
                    });
 }
 
 void model_queue::take(const request& r, time_point now) {
+  if (!in_office() || adopted_.contains(r.id)) return;
   ++received_;
+  queue_up(keep(r, now), now);
+}
+
+uint32_t model_queue::keep(const request& r, time_point now) {
   uint32_t handle = 0;
   if (free_handles_.empty()) {
     handle = static_cast<uint32_t>(requests_.size());
@@ -68,7 +75,7 @@ void model_queue::take(const request& r, time_point now) {
     if (handle >= found_.size()) found_.resize(requests_.size());
     found_[handle] = {now, policy_->queued_rows()};
   }
-  queue_up(handle, now);
+  return handle;
 }
 
 void model_queue::queue_up(uint32_t handle, time_point now) {
@@ -157,7 +164,15 @@ void model_queue::end(time_point now) {
 /// Nothing of the old life counts any more; the gateways see to the fates.
 void model_queue::start_over(incarnation life) {
   self_.life = life;
-  options_.reign = epoch{life.value};  // workers that saw it refuse what is still on its way from the old one
+  // Workers that saw it refuse what is still on its way from the old one.
+  options_.reign = options_.elected ? epoch{} : epoch{life.value};
+  forget_requests();
+  homes_.clear();
+  homes_here_ = 0;
+}
+
+/// The gateways see to their fates.
+void model_queue::forget_requests() {
   take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);
   requests_.clear();
@@ -166,9 +181,9 @@ void model_queue::start_over(incarnation life) {
   cancelled_.clear();
   suspect_told_ = false;
   free_handles_.clear();
-  homes_.clear();
-  homes_here_ = 0;
+  suspects_.clear();
   running_.clear();
+  adopted_.clear();
   pending_drops_.clear();
   told_ = unknown;
 }

@@ -9,6 +9,10 @@
 // A model that moves to another scheduling domain keeps its queue: the queue takes its candidate back from
 // the old arbiter, declines what that one may still grant, says when nothing of it runs in the old domain any
 // more, and goes on with the arbiter of the new one.
+//
+// Where standbys are, there is such a queue on every node of the line, and all but those of the node that
+// holds the office of the scheduler are idle. Those of a new scheduler get from the gateways what has no
+// fate, and from the workers what of it still runs.
 #pragma once
 #include <array>
 #include <functional>
@@ -33,6 +37,7 @@ class model_queue final : public shell {
     std::string name;  ///< for metrics
     address arbiter;
     epoch reign;
+    bool elected = false;  ///< it serves only in tenures of its node, which then say the reign
     network_delay network;
     /// How much later than planned a worker may still start, because threads wake late. The policy must keep
     /// it free too (in `response`): a plan without slack would be refused.
@@ -95,6 +100,7 @@ class model_queue final : public shell {
   void tell_left();
   void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
+  uint32_t keep(const request& r, time_point now);
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
   void release(uint32_t handle);
@@ -102,6 +108,10 @@ class model_queue final : public shell {
   std::vector<uint32_t> take_out(const std::function<bool(const request&)>& leaves);
   void give_up_cancelled(time_point now);
   void start_over(incarnation life);
+  void forget_requests();
+  void on_tenure(const tenure& t);
+  void adopt(const handover& h, time_point now);
+  bool in_office() const { return !options_.elected || options_.reign != epoch{}; }
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
   void order(const grant& g, batch_order o, running_batch running, time_point free_at, time_point now);
@@ -153,7 +163,9 @@ class model_queue final : public shell {
   uint32_t homes_here_ = 0;           ///< of these, in the model's own domain
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
-  std::vector<request_id> cancelled_;                     ///< in this turn
+  tenure office_;
+  std::set<request_id> adopted_;       ///< ran when this tenure began: nobody needs to submit them
+  std::vector<request_id> cancelled_;  ///< in this turn
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
 
   std::optional<model_idle> leaves_;  ///< to be told once nothing runs in the domain that it leaves

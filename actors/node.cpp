@@ -17,9 +17,13 @@ node::node(handle::pointer self, surroundings s)
       around_(std::move(s)),
       life_(around_.lane.life()),
       peers_(around_.cluster.nodes.size()),
+      elected_(has_standby(around_.cluster)),
+      office_({around_.self, line_of_succession(around_.cluster), around_.cluster.nodes.size(),
+               around_.cluster.limits.takeover, around_.cluster.limits.node_timeout}),
       scheduler_(scheduler_of(around_.cluster)),
       detector_(around_.cluster.limits.node_timeout) {
-  around_.models.set_scheduler_up(scheduler_ == around_.self);
+  office_.begin(life_, around_.time.now());
+  look_for_scheduler();
 }
 
 node::handle::behavior_type node::make_behavior() {
@@ -42,6 +46,7 @@ node::handle::behavior_type node::make_behavior() {
             if (draining_) return;
             draining_ = true;
             drain_until_ = around_.time.now() + around_.cluster.limits.drain_timeout;
+            office_.drain();
             around_.office.tell_all(drain{});
             tell_peers(caf::make_message(goodbye{around_.self, life_}));
             spdlog::info("event=drain node={}", around_.cluster.nodes[around_.self.value].name);
@@ -50,6 +55,7 @@ node::handle::behavior_type node::make_behavior() {
 
 void node::on_frame(const control_frame& f) {
   if (f.from.node.value >= peers_.size() || f.from.node == around_.self) return;
+  notice_freeze(around_.time.now());  // or its next hello would be that of a life which is over for its peers
   if (f.body.match_elements<hello>()) return on_hello(f.from, f.body.get_as<hello>(0));
   if (f.body.match_elements<rejection>()) return on_rejection(f.body.get_as<rejection>(0));
   // All else only from the life that we know, to the life that we are.
@@ -65,10 +71,12 @@ void node::on_frame(const control_frame& f) {
   if (f.body.match_elements<goodbye>()) {
     if (std::exchange(p.leaving, true)) return;
     p.owed_farewell = true;
-    if (f.from.node == scheduler_) around_.models.set_scheduler_up(false);
+    office_.leaving(f.from.node, p.life);
+    look_for_scheduler();
     around_.models.remove_node(f.from.node);
     around_.office.tell_all(node_leaving{f.from.node, p.life});
     update_ready();
+    mind_office();
   }
 }
 
@@ -92,6 +100,7 @@ std::optional<rejection> refuse_stranger(const cluster_spec& cluster, node_id se
 
 void node::on_hello(const address& from, const hello& h) {
   if (auto no = refuse_stranger(around_.cluster, around_.self, h)) return send(from.node, std::move(*no));
+  learn_office(h.office);
   auto& p = peers_[from.node.value];
   if (p.life == h.life && p.state != stage::unknown) return;
   if (!detector_.heard(from.node, h.life, around_.time.now())) {
@@ -126,7 +135,9 @@ void node::on_synchronised(node_id id, incarnation life) {
   if (p.state != stage::meeting || p.life != life) return;
   p.state = stage::up;
   met_ = true;
-  if (id == scheduler_ && !p.leaving) around_.models.set_scheduler_up(true);
+  office_.up(id, life);
+  if (p.leaving) office_.leaving(id, life);
+  look_for_scheduler();
   spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
   around_.office.tell_all(node_up{id, life});
   caf::anon_send(around_.deployments, peer_change{id, life, true});
@@ -140,6 +151,7 @@ void node::on_synchronised(node_id id, incarnation life) {
   else
     for (const auto& s : early) accept_slot(s);
   update_ready();
+  mind_office();
 }
 
 void node::on_peer_slot(const slot_ready& s) {
@@ -166,9 +178,11 @@ void node::on_deployments(const deployment_log& log) {
     const bool open = line.wanted == deployment_state::deployed;
     if (!open) around_.models.close(line.model);
     around_.office.tell_all(model_change{line});
-    // A queue that begins now must know the slots that were there before it.
-    if (around_.on_queue(line))
+    // A queue that begins now must know what was there before it: slots, and the reign.
+    if (around_.on_queue(line)) {
       for (const auto& s : around_.models.slots()) around_.office.tell_all(s);
+      if (elected_) around_.office.tell_all(office_.known());
+    }
     const auto& m = line.definition;
     if (open) around_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0});
   }
@@ -203,12 +217,14 @@ void node::end_lives() {
     const bool crashed = p.broke && !p.leaving;
     p = {};
     around_.lane.disconnect(d.peer, d.life);
-    if (d.peer == scheduler_) around_.models.set_scheduler_up(false);
+    office_.down(d.peer, d.life);
+    look_for_scheduler();
     around_.models.remove_node(d.peer);
     around_.office.tell_all(node_down{d.peer, d.life, crashed});
     caf::anon_send(around_.deployments, peer_change{d.peer, d.life, false});
     update_ready();
   }
+  if (!deaths.empty()) mind_office();
 }
 
 void node::begin_new_life(const char* why) {
@@ -219,8 +235,9 @@ void node::begin_new_life(const char* why) {
   around_.on_reborn(life_);
   for (auto& p : peers_) p = {};
   detector_ = failure_detector(around_.cluster.limits.node_timeout);
+  office_.begin(life_, around_.time.now());
   around_.models.clear();
-  around_.models.set_scheduler_up(scheduler_ == around_.self);
+  look_for_scheduler();
   around_.office.tell_all(reborn{life_});
   caf::anon_send(around_.deployments, reborn{life_});
   around_.office.tell_all(node_up{around_.self, life_});
@@ -231,10 +248,16 @@ void node::begin_new_life(const char* why) {
   update_ready();
 }
 
+void node::notice_freeze(time_point now) {
+  if (last_wake_ == never || now - last_wake_ <= around_.cluster.limits.node_timeout) return;
+  last_wake_ = now;
+  begin_new_life("was frozen");
+}
+
 void node::on_wake() {
   const auto now = around_.time.now();
   const auto& limits = around_.cluster.limits;
-  if (last_wake_ != never && now - last_wake_ > limits.node_timeout) begin_new_life("was frozen");
+  notice_freeze(now);
   last_wake_ = now;
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     const auto& p = peers_[i];
@@ -247,6 +270,7 @@ void node::on_wake() {
   }
   detector_.advance(now);
   end_lives();
+  mind_office();
   report_forged(now);
   if (now >= next_hello_) {
     next_hello_ = now + 1s;
@@ -258,7 +282,7 @@ void node::on_wake() {
     around_.on_drained();
   else if ((draining_ || owes) && reports_missing_ == 0)
     ask_hosts();
-  around_.wake(caf::actor_cast<caf::actor>(self_), now + limits.heartbeat / 2);
+  around_.wake(caf::actor_cast<caf::actor>(self_), now + wake_interval());
 }
 
 /// Somebody reached the data lane who was never told this life's secret. Once a second at most.
@@ -312,8 +336,10 @@ void node::leave_if_done() {
 }
 
 void node::say_hello(node_id to) {
-  hello h{around_.self,         life_, around_.cluster.hash, std::string(version), around_.data_address(),
-          around_.lane.secret()};
+  hello h{around_.self,           life_,
+          around_.cluster.hash,   std::string(version),
+          around_.data_address(), around_.lane.secret(),
+          office_.known()};
   send(to, std::move(h));
 }
 
@@ -330,11 +356,6 @@ void node::update_ready() {
   if (ready_ == told_ready_) return;
   told_ready_ = ready_;
   around_.on_ready(ready_);
-}
-
-bool node::junior_to(node_id other) const {
-  if (other == scheduler_) return true;
-  return around_.self != scheduler_ && around_.self > other;
 }
 
 }  // namespace troupe

@@ -2,12 +2,16 @@
 // silence between heartbeats), says once of each life of a peer that it is up and that it is over, and
 // drains. Opens and closes models as the deployer says.
 //
+// Where standbys are, it also knows who holds the office of the scheduler (policies/succession.hpp): it says
+// so to its shells and in every hello, and on a node of the line it takes the office when its time has come.
+//
 // A node that drains leaves when its own actors have nothing left to do and every peer has said farewell:
 // that nothing of the peer's is with it or on its way to it.
 //
 // Two nodes that lost each other must not go on as if nothing had happened: what one sent, the other may have
-// discarded. So one of them begins a new life: the junior one, which is the one without the scheduler, or
-// else the later one in the file. A node that finds it was frozen begins a new life too.
+// discarded. So one of them begins a new life: the junior one, which is the one that does not schedule, or
+// else the one that could, because it has nothing to do; or else the later one in the file. A node that finds
+// it was frozen begins a new life too.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -22,6 +26,7 @@
 #include "actors/post_office.hpp"
 #include "messages/cluster.hpp"
 #include "policies/failure_detector.hpp"
+#include "policies/succession.hpp"
 
 namespace troupe {
 
@@ -82,6 +87,7 @@ class node {
   void on_synchronised(node_id id, incarnation life);
   void on_lost(const peer_lost& l);
   void on_wake();
+  void notice_freeze(time_point now);
   void on_report(const group_report& r);
   group_report report() const;
   command_reply on_command(const command& c) const;
@@ -98,6 +104,13 @@ class node {
   void report_forged(time_point now);
   bool junior_to(node_id other) const;
 
+  // the office of the scheduler (node_office.cpp)
+  void learn_office(const tenure& t);
+  void mind_office();
+  bool scheduler_up() const;
+  void look_for_scheduler();
+  duration wake_interval() const;
+
   template <class M>
   void send(node_id to, M&& m) {
     around_.control.send({{around_.self, life_, role::node, 0},
@@ -109,6 +122,8 @@ class node {
   surroundings around_;
   incarnation life_;
   std::vector<peer> peers_;
+  const bool elected_;  ///< who schedules; else it is always the same node
+  succession office_;
   node_id scheduler_;
   failure_detector detector_;
   std::vector<slot_ready> local_slots_;
@@ -116,6 +131,7 @@ class node {
   bool met_ = false;  ///< somebody of this cluster: a later refusal is theirs, not ours
   time_point last_wake_ = never;
   time_point next_hello_ = long_ago;
+  time_point next_beat_ = long_ago;
   bool draining_ = false;
   time_point drain_until_ = never;
   size_t reports_missing_ = 0;

@@ -28,6 +28,9 @@ command_reply node::on_command(const command& c) const {
       line.clock_error = around_.lane.clock_error(node_id{i});
       s.peers.push_back(std::move(line));
     }
+    s.scheduler = around_.cluster.nodes[scheduler_.value].name;
+    s.reign = office_.known().reign;
+    s.takeovers = office_.takeovers();
     return s;
   });
 }
@@ -39,6 +42,17 @@ group_report node::report() const {
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
   r.figures.push_back({me, state, messages_, waiting, waiting});
+  if (!elected_) return r;
+  using enum metric::kind;
+  const auto& known = office_.known();
+  if (known.reign != epoch{})
+    r.metrics.push_back({"troupe_scheduler_epoch",
+                         {{"scheduler", around_.cluster.nodes[known.scheduler.value].name}},
+                         static_cast<double>(known.reign.value),
+                         gauge});
+  r.metrics.push_back({"troupe_scheduler_in_office", {}, office_.holds() ? 1.0 : 0.0, gauge});
+  r.metrics.push_back(
+      {"troupe_scheduler_takeovers_total", {}, static_cast<double>(office_.takeovers()), counter});
   return r;
 }
 

@@ -20,9 +20,10 @@ enum class bug : uint8_t {
   early_unload,     ///< a worker unloads a model that runs
   hasty_leave,      ///< a node leaves without waiting for its peers' farewells
   keep_log,         ///< a deployer tells a node that comes nothing of the log
-  leave_early       ///< a tenant's place is free though a worker still runs its request
+  leave_early,      ///< a tenant's place is free though a worker still runs its request
+  hasty_successor   ///< a new scheduler grants before it knows what runs
 };
-inline constexpr uint8_t bug_count = 15;
+inline constexpr uint8_t bug_count = 16;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -12,13 +12,11 @@ rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmakin
       domain_(o.of),
       policy_(std::move(policy)),
       autoscale_(o.autoscale),
-      scalable_(o.scalable) {
+      scalable_(o.scalable),
+      elected_(o.elected),
+      open_(!o.elected) {
   set_log(o.decision_log);
-  if (!autoscale_) return;
-  const auto most = autoscale_->most_gpus == 0 ? ~0u : autoscale_->most_gpus;
-  advisor_.emplace(
-      autoscale_parameters{autoscale_->bad_rate, autoscale_->reserve, autoscale_->least_gpus, most});
-  next_sample_ = time_point{};
+  begin_advice();
 }
 
 void rank_arbiter::on(envelope& e, time_point now) {
@@ -28,6 +26,8 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
                        [&](model_change& c) { on_change(c.line, now); },
+                       [&](tenure& t) { on_tenure(t, now); },
+                       [&](handover& h) { on_handover(h, now); },
                        [&](queue_load& l) {
                          load_.good += l.good;
                          load_.bad += l.bad;
@@ -35,17 +35,14 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](node_down& d) {
                          forget_slots(d.node, d.life);
                          forget_queues(d.node, d.life, now);
+                         forget_workers(d.node, d.life, now);
                        },
                        [&](node_leaving& l) { forget_slots(l.node, l.life); },
                        [&](reborn& r) {
                          self_.life = r.life;
-                         for (const auto& [id, s] : slots_) policy_->remove_slot(id);
-                         for (const auto& [id, q] : queues_) policy_->remove_model(id, now);
+                         start_over(now);
                          slots_.clear();
-                         queues_.clear();
-                         suspects_.clear();
-                         loads_ = {};
-                         quarantine_.reset();
+                         workers_.clear();
                        },
                    });
 }
@@ -71,7 +68,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
 
 void rank_arbiter::on_time(time_point now) {
   if (now >= next_sample_) take_sample(now);
-  try_suspects(now);
+  if (open_) try_suspects(now);
   matches_.clear();
   policy_->poll(now, matches_);
   for (const auto& m : matches_) {
@@ -92,7 +89,8 @@ void rank_arbiter::on_suspect(const address& from, const candidate& c) {
 }
 
 bool rank_arbiter::may_try(const suspect& s, slot_id id, const slot& on) const {
-  return !out_.contains(id) && std::find(on.models.begin(), on.models.end(), s.model) != on.models.end();
+  return !out_.contains(id) && obeys(id, on.worker) &&
+         std::find(on.models.begin(), on.models.end(), s.model) != on.models.end();
 }
 
 /// Takes the least busy node that has the first suspect's model out of the ordinary business; of equals, the
@@ -125,7 +123,7 @@ void rank_arbiter::end_quarantine(time_point now) {
   };
   if (std::any_of(slots_.begin(), slots_.end(), promised)) return;
   for (const auto& [id, s] : slots_)
-    if (quarantine_->holds(s.worker) && !out_.contains(id)) {
+    if (quarantine_->holds(s.worker) && !out_.contains(id) && obeys(id, s.worker)) {
       policy_->add_slot(id, s.free_at(now));
       policy_->set_models(id, s.models);
     }
@@ -191,6 +189,8 @@ void rank_arbiter::on_occupied(const occupied& o) {
 }
 
 void rank_arbiter::on_done(const batch_done& d) {
+  if (const auto h = handed_.find(d.slot); h != handed_.end() && h->second.batch == d.batch)
+    h->second.batch = {};
   const auto it = slots_.find(d.slot);
   if (it == slots_.end()) return;
   auto& s = it->second;
@@ -231,10 +231,9 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
     }
     policy_->remove_slot(r.slot);
   }
-  slots_[r.slot] = {r.worker, models, {}, {}, false, {}};
-  const bool suspended = out_.contains(r.slot) || (quarantine_ && quarantine_->holds(r.worker));
-  if (!suspended) policy_->add_slot(r.slot, now);
-  policy_->set_models(r.slot, models);
+  auto& s = slots_[r.slot] = {r.worker, models, {}, {}, false, {}};
+  if (elected_) workers_[r.slot] = r.worker;
+  begin_service(r.slot, s, now);
 }
 
 void rank_arbiter::on_change(const deployment& line, time_point now) {
@@ -285,7 +284,9 @@ void rank_arbiter::report(std::vector<metric>& out) const {
     out.push_back({name, std::move(labels), value, kind});
   };
   using enum metric::kind;
-  add("troupe_slots", static_cast<double>(slots_.size()), gauge);
+  const auto mine = std::count_if(slots_.begin(), slots_.end(),
+                                  [&](const auto& x) { return obeys(x.first, x.second.worker); });
+  add("troupe_slots", static_cast<double>(mine), gauge);
   add("troupe_grants_total", static_cast<double>(grants_), counter);
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
   if (advisor_) {

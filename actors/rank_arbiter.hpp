@@ -8,8 +8,12 @@
 //
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
+//
+// Where standbys are, there is one on every node of the line. That of a new scheduler grants nothing before
+// every slot of a living worker has handed over, or its worker's life is over: so nothing runs twice at once.
 #pragma once
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,6 +43,7 @@ class rank_arbiter final : public shell {
     uint32_t decision_log = 0;                  ///< remembers the decisions about so many requests
     std::optional<autoscale_spec> autoscale{};  ///< none: no advice
     std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
+    bool elected = false;                       ///< it grants only in tenures of its node
   };
 
   rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, const options& o);
@@ -50,6 +55,7 @@ class rank_arbiter final : public shell {
   time_point next_wakeup() const override { return std::min(policy_->wake_at(), next_sample_); }
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
+  std::string_view state() const override;
 
  private:
   struct order {
@@ -91,6 +97,20 @@ class rank_arbiter final : public shell {
     bool holds(const address& worker) const { return worker.node == node && worker.life == life; }
   };
 
+  /// A slot has handed over: what it still runs of an earlier reign, if anything.
+  struct handed_over {
+    address worker;
+    batch_id batch;
+    model_id model;
+  };
+
+  void start_over(time_point now);
+  void on_tenure(const tenure& t, time_point now);
+  void on_handover(handover& h, time_point now);
+  void open_if_known(time_point now);
+  void forget_workers(node_id node, incarnation life, time_point now);
+  void begin_service(slot_id id, slot& s, time_point now);
+  bool obeys(slot_id id, const address& worker) const;
   void on_suspect(const address& from, const candidate& c);
   bool may_try(const suspect& s, slot_id id, const slot& on) const;
   std::optional<std::pair<size_t, slot_id>> next_trial() const;
@@ -106,6 +126,7 @@ class rank_arbiter final : public shell {
   void forget_queue(model_id model, time_point now);
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
+  void begin_advice();
   void take_sample(time_point now);
   void apply_advice(time_point now);
   bool spares(slot_id id, const slot& s) const;
@@ -129,11 +150,17 @@ class rank_arbiter final : public shell {
   // The advice on how many slots the load needs (rank_arbiter_scale.cpp).
   const std::optional<autoscale_spec> autoscale_;
   const std::set<slot_id> scalable_;
-  std::optional<autoscale_advice> advisor_;
-  load_sample load_;  ///< since the last sample
+  std::optional<autoscale_advice> advisor_;  ///< while it may grant
+  load_sample load_;                         ///< since the last sample
   time_point next_sample_ = never;
   std::set<slot_id> scaled_out_;  ///< of `out_`: by the advice
   uint64_t grants_ = 0, refused_ = 0;
+
+  const bool elected_;
+  tenure office_;
+  bool open_;                              ///< it may grant
+  std::map<slot_id, address> workers_;     ///< elected: of living nodes, those that leave included
+  std::map<slot_id, handed_over> handed_;  ///< in this tenure
 };
 
 }  // namespace troupe

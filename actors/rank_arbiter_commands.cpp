@@ -40,8 +40,8 @@ void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
   if (!(in ? out_.erase(id) > 0 : out_.insert(id).second)) return;
   if (!in) {
     policy_->remove_slot(id);
-  } else if (const auto it = slots_.find(id);
-             it != slots_.end() && !(quarantine_ && quarantine_->holds(it->second.worker))) {
+  } else if (const auto it = slots_.find(id); it != slots_.end() && obeys(id, it->second.worker) &&
+                                              !(quarantine_ && quarantine_->holds(it->second.worker))) {
     const auto& s = it->second;
     policy_->add_slot(id, s.promised ? never : s.free_at(now));
     policy_->set_models(id, s.models);
@@ -78,6 +78,7 @@ arbiter_state rank_arbiter::describe(time_point now) const {
   out.grants = grants_;
   out.refused = refused_;
   for (const auto& [id, s] : slots_) {
+    if (!obeys(id, s.worker)) continue;
     slot_state line;
     line.slot = id;
     line.node = s.worker.node;

@@ -12,6 +12,18 @@ uint32_t rank_arbiter::in_service() const {
   return static_cast<uint32_t>(slots_.size()) - static_cast<uint32_t>(out);
 }
 
+/// What an earlier life or tenure saw is about another load; who may not grant sees none.
+void rank_arbiter::begin_advice() {
+  advisor_.reset();
+  load_ = {};
+  next_sample_ = never;
+  if (!autoscale_ || !open_) return;
+  const auto most = autoscale_->most_gpus == 0 ? ~0u : autoscale_->most_gpus;
+  advisor_.emplace(
+      autoscale_parameters{autoscale_->bad_rate, autoscale_->reserve, autoscale_->least_gpus, most});
+  next_sample_ = time_point{};
+}
+
 void rank_arbiter::take_sample(time_point now) {
   next_sample_ = now + autoscale_->window / autoscale_advice::samples;
   load_.gpus = in_service();

@@ -31,10 +31,24 @@ int tell(bool good, bool complete, uint64_t revision, const std::string& detail,
   return good ? done : failed;
 }
 
+/// The holder of the office where there are standbys, as the first of the line says that answers.
+node_id scheduler_in_office(control_client& client, const cluster_spec& cluster) {
+  if (has_standby(cluster))
+    for (const auto candidate : line_of_succession(cluster)) {
+      const auto said = client.ask(cluster.nodes[candidate.value], command{1, "status", ""});
+      if (!said.ok) continue;
+      const auto status = nlohmann::json::parse(said.body);
+      if (!status.contains("office")) continue;
+      for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
+        if (cluster.nodes[i].name == status["office"]["scheduler"]) return node_id{i};
+    }
+  return scheduler_of(cluster);
+}
+
 template <class Change>
 int change(const cluster_spec& cluster, const Change& c, duration wait, const change_options& options) {
-  const auto& node = cluster.nodes[scheduler_of(cluster).value];
   control_client client(cluster);
+  const auto& node = cluster.nodes[scheduler_in_office(client, cluster).value];
   // A scheduler that has just started decides only after three node timeouts.
   const auto patience =
       std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);

@@ -41,6 +41,15 @@ bool tells(const nlohmann::json& node, const std::string& name) {
   return false;
 }
 
+/// Who holds the office of the scheduler: of what the nodes have heard, the latest.
+nlohmann::json office_of(const nlohmann::json& nodes) {
+  nlohmann::json office;
+  for (const auto& n : nodes)
+    if (n.contains("office") && (office.is_null() || n["office"]["epoch"] > office["epoch"]))
+      office = n["office"];
+  return office;
+}
+
 void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
   fmt::print("{:<16} {:<8} {:>10} {:>7}  {}\n", "node", "state", "in flight", "slots", "actors");
   for (const auto& n : doc["nodes"]) {
@@ -52,6 +61,9 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
+  if (const auto& office = doc["office"]; !office.is_null())
+    fmt::print("\n{} is the scheduler, epoch {}, {} takeovers\n", office["scheduler"].get<std::string>(),
+               office["epoch"].get<uint64_t>(), office["takeovers"].get<uint32_t>());
   if (const auto& a = doc["autoscale"]; !a.is_null()) {
     const auto gpus = a["advice"].get<int>();
     fmt::print("\nGPUs in service: {}; {:.2f} % of requests bad, {:.0f} % idle; advice: {} ({})\n",
@@ -124,6 +136,7 @@ nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
     good = good && answer.value("ready", false);
     doc["nodes"].push_back(std::move(answer));
   }
+  doc["office"] = office_of(doc["nodes"]);
   doc["ready"] = good;
   doc["autoscale"] = autoscale_of(cluster, doc["nodes"]);
   return doc;

@@ -39,7 +39,7 @@ top_sample take_sample(console_client& consoles, const cluster_spec& cluster, co
       s.nodes.back().books = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger");
       s.nodes.back().latencies = answer_of<latency_report>(consoles, cluster, gateway, "get_latencies");
     }
-    if (cluster.nodes[i].has(node_role::scheduler)) {
+    if (cluster.nodes[i].schedules()) {
       for (uint32_t d = 0; d < domain_count(cluster); ++d) {
         const address arbiter{id, {}, role::rank_arbiter, d};
         if (const auto slots = answer_of<arbiter_state>(consoles, cluster, arbiter, "get_state"))

@@ -167,8 +167,8 @@ void top_sample::add_status(const nlohmann::json& status) {
     }
     if (!m["labels"].contains("model")) continue;
     const auto& served = m["labels"]["model"].get_ref<const std::string&>();
-    if (name == "troupe_queue_slots") models[served].slots = value;
-    if (name == "troupe_queue_rows") models[served].queued_rows = value;
+    if (name == "troupe_queue_slots") models[served].slots += value;  // a standby has none
+    if (name == "troupe_queue_rows") models[served].queued_rows += value;
     if (name == "troupe_batches_total") n.of_models[served].count = value;
     if (name == "troupe_batched_rows_total") n.of_models[served].rows = value;
   }

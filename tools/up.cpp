@@ -58,9 +58,10 @@ std::set<std::string> own_addresses() {
   return out;
 }
 
-/// The order in which nodes leave: who accepts requests first, who runs them last.
+/// The order in which nodes leave: who accepts requests first, who runs them last. Standbys before the
+/// scheduler: there is nothing left to take over.
 int leaving_rank(const node_spec& n) {
-  return n.has(node_role::gateway) ? 0 : n.has(node_role::scheduler) ? 1 : 2;
+  return n.has(node_role::gateway) ? 0 : n.has(node_role::standby) ? 1 : n.has(node_role::scheduler) ? 2 : 3;
 }
 
 void start(child& c, const cluster_spec& cluster, const up_options& options) {

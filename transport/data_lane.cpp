@@ -118,6 +118,14 @@ void data_lane::send(const address& from, const address& to, const wire_message&
   fabric_.send(to.node, std::move(frame));
 }
 
+void data_lane::ping_now(node_id node) {
+  fabric_.post([this, node] {
+    if (life_of(node).value != 0 && peers_[node.value]->announced)
+      send({self_, {}, role::node, 0}, {node, {}, role::node, 0},
+           ping{clock_.now().time_since_epoch().count(), synchronised(*peers_[node.value])});
+  });
+}
+
 void data_lane::pull(const region_ref& from, std::span<std::byte> into, pull_done done) {
   fabric_.pull(from.node, from.offset, into, std::move(done));
 }

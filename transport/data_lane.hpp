@@ -84,6 +84,9 @@ class data_lane final : public fabric_events {
   /// discarded: a lost peer is the failure detector's business.
   void send(const address& from, const address& to, const wire_message& message);
 
+  /// Asks the peer for a sign of life, besides the heartbeats.
+  void ping_now(node_id peer);
+
   /// Copies what `from` names, with the words around it, into `into` (`transport/slot_pool.hpp` says its
   /// size). `done` is called once, on the fabric's thread; verify what was pulled.
   void pull(const region_ref& from, std::span<std::byte> into, pull_done done);

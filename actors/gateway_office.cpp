@@ -1,0 +1,84 @@
+// Whom a gateway sends its requests to, and what it does when that one dies.
+#include <algorithm>
+
+#include "actors/gateway.hpp"
+
+namespace troupe {
+
+void gateway::on_node_up(const node_up& n) {
+  const auto& line = options_.line;
+  if (line.empty()) {
+    scheduler_up_ = scheduler_up_ || n.node == scheduler_;
+  } else if (std::find(line.begin(), line.end(), n.node) != line.end()) {
+    line_[n.node] = n.life;
+    look_for_scheduler();
+  }
+}
+
+/// What is pulled from a dead worker ends as a failed pull; what waited there is the model queue's to
+/// resubmit.
+void gateway::on_node_down(const node_down& d, time_point now) {
+  if (options_.line.empty()) {
+    if (d.node != scheduler_) return;
+    scheduler_up_ = false;
+    return fail_all(failure::scheduler_lost, now);
+  }
+  const auto it = line_.find(d.node);
+  const bool left = d.node == scheduler_ && d.life == office_.life;
+  if (!left && (it == line_.end() || it->second != d.life)) return;
+  if (it != line_.end() && it->second == d.life) line_.erase(it);
+  look_for_scheduler();
+  if (line_.empty()) fail_all(failure::scheduler_lost, now);
+}
+
+/// A scheduler that leaves finishes what it has, unless a standby takes over.
+void gateway::on_node_leaving(const node_leaving& n) {
+  if (options_.line.empty()) {
+    if (n.node == scheduler_) scheduler_up_ = false;
+    return;
+  }
+  if (const auto it = line_.find(n.node); it != line_.end() && it->second == n.life) line_.erase(it);
+  look_for_scheduler();
+}
+
+void gateway::on_tenure(const tenure& t) {
+  if (!t.later_than(office_)) return;
+  office_ = t;
+  scheduler_ = t.scheduler;
+  scheduler_up_ = false;
+  look_for_scheduler();
+}
+
+/// Of a line.
+void gateway::look_for_scheduler() {
+  const auto it = line_.find(office_.scheduler);
+  const bool up = office_.reign != epoch{} && it != line_.end() && it->second == office_.life;
+  if (up && !scheduler_up_) submit_again();
+  scheduler_up_ = up;
+}
+
+/// Everything without a fate. What a worker still runs of it the new scheduler knows from the worker.
+void gateway::submit_again() {
+  for (auto& m : models_) m.next = {};
+  std::vector<request_id> ids;
+  for (const auto& [id, f] : flights_.entries())
+    if (!f.output) ids.push_back(id);
+  std::sort(ids.begin(), ids.end(), [this](request_id a, request_id b) {  // as they came
+    const auto &x = flights_.find(a)->asked, &y = flights_.find(b)->asked;
+    return std::pair(x.arrival, a) < std::pair(y.arrival, b);
+  });
+  for (const auto id : ids) {
+    auto& r = flights_.find(id)->asked;
+    ++r.attempt;
+    models_[r.model.value].next.requests.push_back(r);
+  }
+  submitted_again_ += ids.size();
+}
+
+/// The queue of a scheduler that holds the office no more.
+bool gateway::outdated(const address& from) const {
+  if (options_.line.empty() || from.kind != role::model_queue) return false;
+  return from.node != scheduler_ || (from.life != incarnation{} && from.life != office_.life);
+}
+
+}  // namespace troupe

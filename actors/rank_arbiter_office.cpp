@@ -1,0 +1,94 @@
+// What an arbiter does when the office of the scheduler changes hands.
+#include <algorithm>
+
+#include "actors/planted_bug.hpp"
+#include "actors/rank_arbiter.hpp"
+
+namespace troupe {
+
+std::string_view rank_arbiter::state() const {
+  const bool mine = self_.node == office_.scheduler && self_.life == office_.life;
+  return open_ ? "serving" : mine && office_.reign != epoch{} ? "taking over" : "standing by";
+}
+
+/// Slots stay known; they must hand over before they get anything.
+void rank_arbiter::start_over(time_point now) {
+  for (auto& [id, s] : slots_) {
+    policy_->remove_slot(id);
+    s.orders.clear();
+    s.early.reset();
+    s.promised = false;
+  }
+  for (const auto& [id, q] : queues_) policy_->remove_model(id, now);
+  queues_.clear();
+  suspects_.clear();
+  loads_ = {};
+  quarantine_.reset();
+  handed_.clear();
+  open_ = !elected_;
+  begin_advice();
+}
+
+void rank_arbiter::on_tenure(const tenure& t, time_point now) {
+  if (!elected_ || !t.later_than(office_)) return;
+  office_ = t;
+  start_over(now);
+  open_if_known(now);
+}
+
+void rank_arbiter::on_handover(handover& h, time_point now) {
+  if (h.reign != office_.reign || self_.node != office_.scheduler || self_.life != office_.life) return;
+  if (const auto known = handed_.find(h.slot); known != handed_.end() && known->second.worker == h.worker)
+    return;
+  handed_[h.slot] = {h.worker, h.batch, h.model};
+  if (const auto it = slots_.find(h.slot); it != slots_.end() && it->second.worker == h.worker) {
+    if (h.batch != batch_id{}) it->second.orders.push_back({h.batch, h.model, never});
+    if (open_) begin_service(h.slot, it->second, now);
+  }
+  if (h.batch != batch_id{}) send(on_node(self_.node, role::model_queue, h.model.value), std::move(h));
+  open_if_known(now);
+}
+
+/// A slot that begins late, or whose worker does.
+void rank_arbiter::begin_service(slot_id id, slot& s, time_point now) {
+  const auto h = handed_.find(id);
+  const bool handed = h != handed_.end() && h->second.worker == s.worker;
+  if (handed && h->second.batch != batch_id{} && s.orders.empty())
+    s.orders.push_back({h->second.batch, h->second.model, never});
+  const bool suspended = out_.contains(id) || (quarantine_ && quarantine_->holds(s.worker));
+  if (suspended || !obeys(id, s.worker)) return;
+  policy_->add_slot(id, s.free_at(now));
+  policy_->set_models(id, s.models);
+}
+
+/// In this tenure; without standbys everybody always does.
+bool rank_arbiter::obeys(slot_id id, const address& worker) const {
+  if (!elected_) return true;
+  if (!open_) return false;
+  const auto h = handed_.find(id);
+  return (h != handed_.end() && h->second.worker == worker) || planted(bug::hasty_successor);
+}
+
+void rank_arbiter::open_if_known(time_point now) {
+  if (open_ || self_.node != office_.scheduler || self_.life != office_.life) return;
+  const bool known = std::all_of(workers_.begin(), workers_.end(), [&](const auto& w) {
+    const auto h = handed_.find(w.first);
+    return h != handed_.end() && h->second.worker == w.second;
+  });
+  if (!known && !planted(bug::hasty_successor)) return;
+  open_ = true;
+  begin_advice();
+  std::vector<slot_id> ids;  // in a fixed order, for determinism
+  for (const auto& [id, s] : slots_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  for (const auto id : ids) begin_service(id, slots_[id], now);
+}
+
+void rank_arbiter::forget_workers(node_id node, incarnation life, time_point now) {
+  const auto of_node = [&](const address& w) { return w.node == node && w.life == life; };
+  std::erase_if(handed_, [&](const auto& h) { return of_node(h.second.worker); });
+  std::erase_if(workers_, [&](const auto& w) { return of_node(w.second); });
+  open_if_known(now);
+}
+
+}  // namespace troupe
