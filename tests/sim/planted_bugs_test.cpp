@@ -113,6 +113,29 @@ world_result undeployed_unheard(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// A scheduler stands still with orders on their way, and goes on when a standby has taken over.
+world_result frozen_scheduler(uint64_t seed) {
+  const auto c = spared_cluster();
+  auto w = small_workload(c, 1s);
+  for (auto& m : w.models) {
+    m.rate_rps *= 4;
+    m.slo = 1s;
+  }
+  const node_id head{0};
+  w.faults.push_back({fault_kind::freeze, 300ms + seed * 3ms, 62ms + seed * 1ms, head, head});
+  return run(c, w, {.seed = seed});
+}
+
+/// A scheduler dies while every slot runs long batches.
+world_result dying_scheduler(uint64_t seed) {
+  const auto c = spared_cluster();
+  auto w = small_workload(c, 1s);
+  for (auto& m : w.models) m.slo = 1s;
+  const node_id head{0};
+  w.faults.push_back({fault_kind::crash, 300ms + seed * 5ms, {}, head, head});
+  return run(c, w, {.seed = seed});
+}
+
 /// The invariants that runs with the bug break, until `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
@@ -130,8 +153,9 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
-                          retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard})
+  for (const auto play :
+       {three_faults, busy_calm, distant_reader, lost_answers, poisonous, retiring_unwatched,
+        impatient_tenant, leaving_scheduler, undeployed_unheard, frozen_scheduler, dying_scheduler})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -179,4 +203,12 @@ TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
 
 TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed") {
   CHECK(breaks(bug::leave_early, "quota", impatient_tenant));
+}
+
+TEST_CASE("a worker that takes orders of a scheduler that was deposed is noticed") {
+  CHECK(breaks(bug::obey_anybody, "one reign a slot", frozen_scheduler));
+}
+
+TEST_CASE("a new scheduler that grants before it knows what runs is noticed") {
+  CHECK(breaks(bug::hasty_successor, "once at a time", dying_scheduler));
 }

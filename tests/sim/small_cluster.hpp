@@ -50,6 +50,19 @@ inline cluster_spec small_cluster() {
   return c;
 }
 
+/// The same with the scheduler on a node of its own and `spares` standbys; `door` is the only gateway.
+inline cluster_spec spared_cluster(size_t spares = 1) {
+  auto c = small_cluster();
+  c.nodes[0].roles = {node_role::scheduler};
+  for (size_t i = 0; i < spares; ++i) {
+    auto& spare = c.nodes.emplace_back();
+    spare.name = "spare" + std::to_string(i + 1);
+    spare.roles = {node_role::standby};
+  }
+  c.limits.takeover = 60ms;
+  return c;
+}
+
 inline workload_spec small_workload(const cluster_spec& c, duration length = 2s) {
   workload_spec w;
   w.length = length;

@@ -22,6 +22,17 @@ duration tolerance_for(const workload_spec& workload) {
                               : duration{static_cast<int64_t>(to_seconds(workload.length) * worst * 1e3)};
 }
 
+/// Of nodes that schedule and do nothing else: nobody else is lost with them.
+bool only_schedulers_fail(const workload_spec& workload, const cluster_spec& cluster) {
+  return !has_random_faults(workload) &&
+         std::all_of(workload.faults.begin(), workload.faults.end(), [&](const fault_spec& f) {
+           const auto& n = cluster.nodes[f.a.value];
+           return (f.kind == fault_kind::crash || f.kind == fault_kind::restart ||
+                   f.kind == fault_kind::freeze) &&
+                  n.schedules() && !n.has(node_role::worker) && !n.has(node_role::gateway);
+         });
+}
+
 }  // namespace
 
 void fate_check::unknown_answer(request_id id) {
@@ -191,13 +202,31 @@ void calm_check::failed(request_id id, failure why) {
         "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
 }
 
-invariants::invariants(const duration& truth, const workload_spec& workload)
+void reign_check::started(slot_id slot, epoch reign) {
+  if (reign < highest_[slot])
+    violations_.add("one reign a slot",
+                    fmt::format("slot {} started a batch of epoch {} though it knew of {}", slot.value,
+                                reign.value, highest_[slot].value));
+}
+
+void once_check::started(slot_id slot, const std::vector<request_id>& requests) {
+  for (const auto& [other, theirs] : running_)
+    for (const auto id : theirs)
+      if (only_schedulers_ && std::find(requests.begin(), requests.end(), id) != requests.end())
+        violations_.add("once at a time",
+                        fmt::format("request {:x} started on slot {} while it ran on slot {}", id.value,
+                                    slot.value, other.value));
+  running_[slot] = requests;
+}
+
+invariants::invariants(const duration& truth, const workload_spec& workload, const cluster_spec& cluster)
     : broken(truth),
       starts(broken, tolerance_for(workload)),
       calm(broken, faults_are_only(workload, {})),
       poisons(broken, faults_are_only(workload, {fault_kind::poison, fault_kind::freeze, fault_kind::delay,
                                                  fault_kind::reorder, fault_kind::slow_link,
                                                  fault_kind::stall, fault_kind::clock_drift})),
-      quotas(broken, faults_are_only(workload, {})) {}
+      quotas(broken, faults_are_only(workload, {})),
+      once(broken, only_schedulers_fail(workload, cluster)) {}
 
 }  // namespace troupe::sim

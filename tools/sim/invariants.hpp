@@ -1,6 +1,7 @@
 // What must hold in every run, whatever goes wrong: one small checker each. They see what an onlooker of the
 // whole cluster sees, and count for themselves.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -12,6 +13,7 @@
 #include "actors/caf_types.hpp"
 #include "actors/gateway.hpp"
 #include "gpu/device.hpp"
+#include "messages/cluster.hpp"
 #include "messages/workload.hpp"
 #include "policies/ledger.hpp"
 #include "tools/sim/books.hpp"
@@ -176,9 +178,39 @@ class calm_check {
   const bool calm_;
 };
 
+/// A slot that has handed over to a new scheduler, or was ordered something by it, starts nothing of an
+/// earlier reign.
+class reign_check {
+ public:
+  explicit reign_check(violations& v) : violations_(v) {}
+  void heard(slot_id slot, epoch reign) { highest_[slot] = std::max(highest_[slot], reign); }
+  void started(slot_id slot, epoch reign);
+  /// The process has ended: the next one knows nothing.
+  void ended(slot_id slot) { highest_.erase(slot); }
+
+ private:
+  violations& violations_;
+  std::map<slot_id, epoch> highest_;
+};
+
+/// While only schedulers die or stand still, no request runs on two slots at once. (Other faults may make a
+/// worker look dead that is not; what it runs is run again.)
+class once_check {
+ public:
+  once_check(violations& v, bool only_schedulers) : violations_(v), only_schedulers_(only_schedulers) {}
+  void started(slot_id slot, const std::vector<request_id>& requests);
+  /// The batch is done, or its worker has begun a new life and does not answer for it.
+  void ended(slot_id slot) { running_.erase(slot); }
+
+ private:
+  violations& violations_;
+  const bool only_schedulers_;
+  std::map<slot_id, std::vector<request_id>> running_;
+};
+
 /// All of them, for one run.
 struct invariants {
-  invariants(const duration& truth, const workload_spec& workload);
+  invariants(const duration& truth, const workload_spec& workload, const cluster_spec& cluster);
   invariants(const invariants&) = delete;
   invariants& operator=(const invariants&) = delete;
 
@@ -195,6 +227,8 @@ struct invariants {
   drain_check drains{broken};
   quota_check quotas;
   deployment_check deployments{broken};
+  reign_check reigns{broken};
+  once_check once;
 };
 
 }  // namespace troupe::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "messages/scheduling.hpp"
@@ -14,6 +15,7 @@ class order_book {
  public:
   struct order {
     batch_id batch;
+    epoch reign;
     model_id model;
     time_point start_by;  ///< the worker's clock
     std::vector<request_id> requests;
@@ -21,7 +23,7 @@ class order_book {
   };
 
   void add(const batch_order& o) {
-    order x{o.batch, o.model, o.start_by, {}, {}};
+    order x{o.batch, o.reign, o.model, o.start_by, {}, {}};
     for (const auto& r : o.requests) {
       x.requests.push_back(r.id);
       x.inputs.push_back(input_hash(r.id, r.input.size));
@@ -31,8 +33,8 @@ class order_book {
     if (mine.size() > remembered) mine.pop_front();
   }
 
-  /// The order that runs when `slot` starts with these inputs: the one that may start latest of those that
-  /// name them all. Null: nobody ordered them.
+  /// The order that runs when `slot` starts with these inputs: of those that name them all the one of the
+  /// latest reign, and then the one that may start latest. Null: nobody ordered them.
   const order* find(slot_id slot, model_id model, const std::vector<uint64_t>& inputs) const {
     const order* found = nullptr;
     const auto mine = slots_.find(slot);
@@ -44,7 +46,8 @@ class order_book {
         rest = std::find(rest, o.inputs.end(), hash);
         return rest != o.inputs.end();
       });
-      if (all && (found == nullptr || o.start_by > found->start_by)) found = &o;
+      const auto rank = [](const order& x) { return std::pair(x.reign, x.start_by); };
+      if (all && (found == nullptr || rank(o) > rank(*found))) found = &o;
     }
     return found;
   }

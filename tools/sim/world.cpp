@@ -46,7 +46,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
       network(time, cluster, o.instant ? no_time : sim_network::options{}),
       interleaving(o.seed, "interleaving"),
       chance(o.seed, "world"),
-      checks(time.truth(), workload),
+      checks(time.truth(), workload, cluster),
       everybody_reachable(
           faults_are_only(workload, {fault_kind::delay, fault_kind::reorder, fault_kind::slow_link})),
       hits(scheduler_of(cluster)),

@@ -35,6 +35,11 @@ void world::state::end_process(node_id id, bool reset) {
   settle();
   const auto number = n.running->number();
   n.running.reset();
+  for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
+    if (cluster.slots[i].node != id) continue;
+    checks.reigns.ended(slot_id{i});
+    checks.once.ended(slot_id{i});
+  }
   // What was registered stays readable for a while, as shared memory does.
   const auto grace = duration{static_cast<int64_t>(chance.below(2'000'000'000))};
   time.at(time.now() + grace, sim_event::fault, [this, number] { memory.forget(number); });
@@ -56,7 +61,7 @@ void world::state::drained(node_id id) {
   time.at(time.now(), sim_event::fault, [this, id, number] {
     auto& n = nodes[id.value];
     if (!n.running || n.running->number() != number) return;
-    const bool decides = id == scheduler_of(cluster) && everybody_reachable;
+    const bool decides = id == scheduler_of(cluster) && everybody_reachable && !has_standby(cluster);
     checks.drains.left(id, decides ? asking.waiting() : asking.waiting_at(id), n.running->running_batches());
     end_process(id, true);
     for (const auto& c : workload.changes)

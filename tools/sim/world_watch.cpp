@@ -12,9 +12,15 @@ void world::state::delivered(node_id at, const envelope& e) {
   if (const auto* order = std::get_if<batch_order>(&e.body);
       order != nullptr && e.to.kind == role::gpu_worker) {
     orders.add(*order);
+    checks.reigns.heard(order->slot, order->reign);
     for (const auto& r : order->requests)
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
+  if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
+    checks.reigns.heard(h->slot, h->reign);
+  if (!std::holds_alternative<reborn>(e.body)) return;
+  for (uint32_t i = 0; i < cluster.slots.size(); ++i)
+    if (cluster.slots[i].node == at) checks.once.ended(slot_id{i});
 }
 
 void world::state::batch_started(slot_id slot, const batch_work& work, time_point now) {
@@ -32,6 +38,8 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
       die(worker);
     }
   checks.starts.started(slot, *order, now);
+  checks.reigns.started(slot, order->reign);
+  checks.once.started(slot, order->requests);
   checks.quotas.started(slot, order->requests);
   for (const auto id : order->requests) {
     const auto* asked = asking.find(id);
@@ -43,6 +51,7 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
 
 void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) {
   checks.quotas.ended(slot);
+  checks.once.ended(slot);
   if (time.now() < measured_from || time.now() > measured_until) return;
   auto& d = result.devices[model.value];
   ++d.batches;

@@ -1,0 +1,165 @@
+#include "policies/random.hpp"
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+constexpr node_id head{0}, spare{4}, other_spare{5};
+
+void check(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t fates = 0;
+  for (const auto n : r.total.fates) fates += n;
+  CHECK(fates == r.total.offered);
+}
+
+double share(const world_result& r, fate f) {
+  return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);
+}
+
+duration drawn(uint64_t seed, duration least, duration most) {
+  random_stream r(seed, "failover test");
+  return least + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((most - least).count()))};
+}
+
+}  // namespace
+
+TEST_CASE("failover: with a standby that is never needed, a cluster serves as without one") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const auto c = spared_cluster();
+    const auto r = run(c, small_workload(c), {.seed = seed});
+    check(r, seed);
+    CHECK(share(r, fate::finished) > 0.99);
+  }
+}
+
+TEST_CASE("failover: a scheduler that dies costs no request, over two hundred seeds") {
+  uint64_t hit = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto c = spared_cluster();
+    auto w = small_workload(c, 1s);
+    for (auto& m : w.models) m.slo = 1s;  // longer than a silence that counts as an end
+    w.faults.push_back({fault_kind::crash, drawn(seed, 100ms, 900ms), {}, head, head});
+    const auto r = run(c, w, {.seed = seed});
+    check(r, seed);
+    hit += r.hits[static_cast<size_t>(fault_kind::crash)];
+    CAPTURE(seed);
+    CHECK(r.total.of(fate::failed) == 0);
+    CHECK(r.total.of(fate::refused) == 0);
+    CHECK(share(r, fate::finished) > 0.97);
+  }
+  CHECK(hit > 500);
+}
+
+TEST_CASE(
+    "failover: a scheduler that stood still and goes on is obeyed by nobody, over three hundred seeds") {
+  uint64_t hit = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const auto c = spared_cluster(1 + seed % 2);
+    auto w = small_workload(c, 1500ms);
+    for (auto& m : w.models) m.slo = 1s;
+    // Some shorter than what counts as an end, some longer than a life can be silent.
+    w.faults.push_back(
+        {fault_kind::freeze, drawn(seed, 100ms, 700ms), drawn(seed + 1000, 20ms, 500ms), head, head});
+    const bool both = seed % 3 == 0;  // perhaps at once: then nobody schedules
+    if (both)
+      w.faults.push_back({fault_kind::freeze, drawn(seed + 2000, 100ms, 900ms),
+                          drawn(seed + 3000, 20ms, 500ms), spare, spare});
+    const auto r = run(c, w, {.seed = seed});
+    check(r, seed);
+    hit += r.hits[static_cast<size_t>(fault_kind::freeze)];
+    CAPTURE(seed);
+    if (both) continue;
+    CHECK(r.total.of(fate::failed) == 0);
+    CHECK(share(r, fate::finished) > 0.9);
+  }
+  CHECK(hit > 500);
+}
+
+TEST_CASE("failover: schedulers that die and come back one after the other serve on") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto c = spared_cluster(2);
+    auto w = small_workload(c, 3s);
+    for (auto& m : w.models) m.slo = 1s;
+    for (const auto node : {head, spare, other_spare})
+      w.faults.push_back(
+          {fault_kind::restart,
+           300ms + 700ms * (node.value == 0 ? 0 : node.value - 3) + drawn(seed + node.value, 0ms, 100ms),
+           drawn(seed + 10 + node.value, 1ms, 300ms), node, node});
+    const auto r = run(c, w, {.seed = seed});
+    check(r, seed);
+    CAPTURE(seed);
+    CHECK(share(r, fate::finished) > 0.95);
+  }
+}
+
+TEST_CASE("failover: without a standby left, requests fail as before") {
+  const auto c = spared_cluster();
+  auto w = small_workload(c, 2s);
+  w.faults.push_back({fault_kind::crash, 300ms, {}, spare, spare});
+  w.faults.push_back({fault_kind::crash, 1s, {}, head, head});
+  const auto r = run(c, w, {.seed = 1});
+  check(r, 1);
+  CHECK(r.total.of(fate::finished) > 0);
+  CHECK(r.total.of(fate::failed) + r.total.of(fate::dropped) > r.total.offered / 3);
+}
+
+TEST_CASE("failover: a scheduler that is drained hands over, and no request is lost") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto c = spared_cluster();
+    auto w = small_workload(c, 1500ms);
+    w.changes.push_back({change_event::kind::drain, 400ms + seed * 7ms, {}, head, 200ms});
+    const auto r = run(c, w, {.seed = seed});
+    check(r, seed);
+    CAPTURE(seed);
+    CHECK(r.total.of(fate::failed) == 0);
+    CHECK(share(r, fate::finished) > 0.97);
+  }
+}
+
+TEST_CASE("failover: models that are deployed and undeployed meanwhile are so in the end") {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const auto c = spared_cluster();
+    auto w = small_workload(c, 2s);
+    model_spec slow;
+    slow.name = "slow";
+    for (auto at = 200ms; at < 1800ms; at += 400ms) {
+      w.changes.push_back({change_event::kind::undeploy, at + seed * 3ms, slow, {}, {}});
+      w.changes.push_back({change_event::kind::redeploy, at + 200ms, slow, {}, {}});
+    }
+    w.faults.push_back({fault_kind::restart, drawn(seed, 200ms, 900ms), 300ms, head, head});
+    w.faults.push_back({fault_kind::restart, drawn(seed + 50, 1200ms, 1800ms), 300ms, spare, spare});
+    check(run(c, w, {.seed = seed}), seed);
+  }
+}
+
+TEST_CASE("failover: whatever goes wrong, all invariants hold, over two hundred seeds") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto c = spared_cluster(1 + seed % 2);
+    auto w = small_workload(c);
+    w.random_faults.count = 4;
+    // Who was suspected of killing workers is not known to a new scheduler: poison has tests of its own.
+    for (size_t k = 0; k < fault_kind_count; ++k)
+      if (static_cast<fault_kind>(k) != fault_kind::poison)
+        w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    check(run(c, w, {.seed = seed, .hang_up = 0.02}), seed);
+  }
+}
+
+TEST_CASE("failover: they hold when gateways and workers are where schedulers are") {
+  auto c = small_cluster();
+  c.nodes[1].roles.push_back(node_role::standby);
+  c.nodes[2].roles.push_back(node_role::standby);
+  c.limits.takeover = 60ms;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    auto w = small_workload(c);
+    w.random_faults.count = 4;
+    for (const auto k : {fault_kind::crash, fault_kind::restart, fault_kind::freeze, fault_kind::cut,
+                         fault_kind::stall, fault_kind::delay})
+      w.random_faults.kinds.push_back(k);
+    check(run(c, w, {.seed = seed, .hang_up = 0.02}), seed);
+  }
+}
