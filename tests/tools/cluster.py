@@ -20,16 +20,16 @@ from processes import PATIENCE, Process, free_ports
 class Cluster:
     """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager.
 
-    `workers` names other or more workers, `doors` more gateways, `device` says what workers run on, and `model_text`
-    replaces the models."""
+    `workers` names other or more workers, `doors` more gateways, `line` a scheduler and standbys on nodes of their own,
+    `device` says what workers run on, and `model_text` replaces the models."""
 
     def __init__(self, models=("mlp",), slo_ms=10000, policy='batching = "eager"',
                  limits="node_timeout_ms = 20000", env=None, workers=("worker",), doors=(), device='kind = "cpu"',
-                 model_text=None):
+                 model_text=None, line=()):
         self.env = env
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-test-")
         self.file = Path(self.folder.name, "cluster.toml")
-        self.http_port, control, *more = free_ports(2 + len(workers) + 2 * len(doors))
+        self.http_port, control, *more = free_ports(2 + len(workers) + 2 * len(doors) + len(line))
         more = iter(more)
         self.door_ports = {}
         other_nodes = ""
@@ -49,10 +49,16 @@ roles = ["gateway"]
 control_port = {next(more)}
 http_port = {self.door_ports[d]}
 """
+        for n in line:
+            other_nodes += f"""[[node]]
+name = "{n}"
+roles = ["{'scheduler' if n == line[0] else 'standby'}"]
+control_port = {next(more)}
+"""
         self.file.write_text(f"""name = "test"
 [[node]]
 name = "head"
-roles = ["gateway", "scheduler"]
+roles = ["gateway"{'' if line else ', "scheduler"'}]
 control_port = {control}
 http_port = {self.http_port}
 {other_nodes}[policy]
