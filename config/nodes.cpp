@@ -117,6 +117,19 @@ class collisions {
   std::map<std::pair<std::string, uint16_t>, std::string> ports_;
 };
 
+void refuse_standbys_of_domains(const std::vector<section*>& sections, const std::vector<node_spec>& nodes,
+                                const std::vector<domain_spec>& domains) {
+  if (domains.empty()) return;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].has(node_role::standby)) continue;
+    sections[i]->refuse(
+        "roles",
+        "a cluster with a [[domain]] can have no standby yet; remove the role \"standby\", or "
+        "every [[domain]] and the keys that name one");
+    return;
+  }
+}
+
 void require_roles(section& root, const std::vector<section*>& sections,
                    const std::vector<node_spec>& nodes) {
   const auto count = [&](node_role r) {
@@ -169,6 +182,7 @@ std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster) {
     taken.add(*s, nodes.back());
   }
   require_roles(root, sections, nodes);
+  refuse_standbys_of_domains(sections, nodes, cluster.domains);
   check_listening(sections, nodes, cluster);
   return nodes;
 }

@@ -95,6 +95,15 @@ TEST_CASE("what is wrong with domains is said with its place") {
         "[[domain]] for each sub-cluster, or remove the key\n");
 }
 
+TEST_CASE("a cluster with domains has no standby yet") {
+  CHECK(problems_with("[[model]]",
+                      "[[node]]\nname = \"spare\"\nroles = [\"standby\"]\ncontrol_port = 7704\n"
+                      "[[node]]\nname = \"other\"\nroles = [\"standby\"]\ncontrol_port = 7705\n"
+                      "[[model]]") ==
+        "cluster.toml:31:9: node.roles: a cluster with a [[domain]] can have no standby yet; remove the role "
+        "\"standby\", or every [[domain]] and the keys that name one\n");
+}
+
 TEST_CASE("a domain is part of what a cluster means") {
   const auto hash = read(two_domains).spec.hash;
   CHECK(read(changed(two_domains, "domain = \"right\"\nmemory", "domain = \"left\"\nmemory")).spec.hash !=
