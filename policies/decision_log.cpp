@@ -26,10 +26,15 @@ std::optional<decision_log::dropped_request> decision_log::drop_of(request_id id
 }
 
 std::optional<size_t> decision_log::place_of(batch_id id) const {
-  if (batches_.size() == 0 || id < batches_[0].id) return {};
-  const auto place = static_cast<size_t>(id.value - batches_[0].id.value);
-  if (place >= batches_.size()) return {};
-  return place;
+  size_t low = 0, high = batches_.size();
+  while (low < high) {
+    const auto middle = (low + high) / 2;
+    if (batches_[middle].id < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < batches_.size() && batches_[low].id == id ? std::optional(low) : std::nullopt;
 }
 
 const decision_log::granted_batch* decision_log::batch(batch_id id) const {

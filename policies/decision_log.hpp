@@ -57,7 +57,7 @@ class decision_log {
   };
   enum class fate : uint8_t { running, done, refused, worker_lost, worker_crashed };
   struct granted_batch {
-    batch_id id;        ///< they count up by one, without a gap
+    batch_id id;        ///< they count up; there are gaps where a scheduler took over
     uint64_t sequence;  ///< of the offer
     slot_id slot;
     time_point at, free_at;  ///< of the slot

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -25,16 +26,31 @@ struct living {
   std::vector<std::string> silent;  ///< nodes that do not answer
 };
 
+/// Those that answer or should, the holder of the office first: it has what others were deposed from.
+std::vector<node_id> schedulers_of(console_client& consoles, const cluster_spec& cluster) {
+  auto nodes = line_of_succession(cluster);
+  if (nodes.size() < 2) return nodes;
+  uint64_t latest = 0;
+  std::string holder;
+  for (const auto n : nodes) {
+    const auto said = consoles.query(n, "status");
+    if (!said.contains("office") || said["office"]["epoch"].get<uint64_t>() < latest) continue;
+    latest = said["office"]["epoch"];
+    holder = said["office"]["scheduler"];
+  }
+  std::ranges::stable_partition(nodes, [&](node_id n) { return cluster.nodes[n.value].name == holder; });
+  return nodes;
+}
+
 /// The model queues of the cluster, those of models that were deployed later among them.
 living queues_of(console_client& consoles, const cluster_spec& cluster, const std::string& model) {
   living out;
-  for (uint32_t n = 0; n < cluster.nodes.size(); ++n) {
-    if (!cluster.nodes[n].has(node_role::scheduler)) continue;
-    const auto answer = consoles.query(node_id{n}, "actors");
-    if (answer.contains("error")) out.silent.push_back(cluster.nodes[n].name);
+  for (const auto n : schedulers_of(consoles, cluster)) {
+    const auto answer = consoles.query(n, "actors");
+    if (answer.contains("error")) out.silent.push_back(cluster.nodes[n.value].name);
     for (const auto& a : answer.value("actors", nlohmann::json::array()))
       if (a["kind"] == "model_queue" && (model.empty() || a.value("model", "") == model))
-        out.queues.push_back({node_id{n}, {}, role::model_queue, a["index"].get<uint32_t>()});
+        out.queues.push_back({n, {}, role::model_queue, a["index"].get<uint32_t>()});
   }
   return out;
 }

@@ -61,6 +61,16 @@ TEST_CASE("a decision log forgets the oldest, and what was granted does not push
   CHECK(log.batch(batch_id{21}) == nullptr);
 }
 
+TEST_CASE("a decision log finds batches on both sides of a gap, and none in it") {
+  decision_log log(3);
+  for (const uint64_t id : {1, 2, 7, 9}) log.begin(batch(id));
+  for (const uint64_t id : {2, 7, 9}) {
+    REQUIRE(log.batch(batch_id{id}) != nullptr);
+    CHECK(log.batch(batch_id{id})->id == batch_id{id});
+  }
+  for (const uint64_t id : {1, 3, 6, 8, 10}) CHECK(log.batch(batch_id{id}) == nullptr);
+}
+
 TEST_CASE("a decision log notes how a batch ended, also when later ones have begun") {
   decision_log log(4);
   log.begin(batch(1));

@@ -85,11 +85,11 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
 
 void world::state::ask_why() {
   if (options.why == request_id{}) return;
-  const auto scheduler_node = scheduler_of(cluster);
-  if (cast_of(scheduler_node) == nullptr) return;
   std::vector<address> queues;
-  for (const auto& m : cast_of(scheduler_node)->models().all())
-    queues.push_back({scheduler_node, {}, role::model_queue, m->model.value});
+  for (const auto n : line_of_succession(cluster))
+    if (auto* actors = cast_of(n); actors != nullptr)
+      for (const auto& m : actors->models().all())
+        queues.push_back({n, {}, role::model_queue, m->model.value});
   size_t remembering = 0;
   result.story = find_story(
       options.why, queues,
