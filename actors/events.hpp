@@ -86,6 +86,17 @@ struct queue_load {
   uint64_t bad = 0;   ///< ran late, or were dropped for want of time or room
 };
 
+/// arbiter → model queue, on their own node: each of these slots has the model for a share of its requests,
+/// in batches of a planned size (policies/squishy_packing.hpp).
+struct backends {
+  struct backend {
+    slot_id slot;
+    uint32_t batch = 0;  ///< rows
+    double weight = 0;   ///< requests that it gets, in proportion to those of the others
+  };
+  std::vector<backend> of;
+};
+
 namespace detail {
 template <class Variant, class... More>
 struct extend;
@@ -97,7 +108,7 @@ struct extend<std::variant<Ts...>, More...> {
 
 using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
                                      device_ready, client_request, client_gone, model_change, model_idle,
-                                     slot_service, queue_load, tenure>::type;
+                                     slot_service, queue_load, tenure, backends>::type;
 
 struct envelope {
   address from;

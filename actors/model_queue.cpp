@@ -89,7 +89,7 @@ void model_queue::queue_up(uint32_t handle, time_point now) {
 }
 
 uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
-  const auto batch = last_batch_rows_;
+  const auto batch = std::max(last_batch_rows_, r.rows);  // so that an empty queue takes whatever is asked
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
   const auto slots = homes_here_;

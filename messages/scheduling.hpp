@@ -19,7 +19,8 @@ struct candidate {
   bool alone = false;  ///< a request that may kill its worker: nothing else may run there meanwhile. A model
                        ///< has one such candidate besides its ordinary one.
   double need = 0;     ///< slots that the model's present rate keeps busy; 0: unknown
-  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone, need)
+  std::vector<slot_id> slots;  ///< it can run on these only; empty: on all that have the model
+  TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone, need, slots)
   bool operator==(const candidate&) const = default;
 };
 
@@ -30,9 +31,10 @@ struct grant {
   slot_id slot;
   address worker;
   time_point free_at = never;
-  bool alone = false;  ///< as in the candidate
-  double load = 1;     ///< what all models need, over the slots that there are
-  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone, load)
+  bool alone = false;     ///< as in the candidate
+  double load = 1;        ///< what all models need, over the slots that there are
+  bool preempts = false;  ///< what the slot runs now is to be stopped for it
+  TROUPE_MESSAGE(grant, model, sequence, slot, worker, free_at, alone, load, preempts)
   bool operator==(const grant&) const = default;
 };
 
@@ -60,13 +62,16 @@ struct batch_order {
   time_point exec_at = never;     ///< when it was planned to start; past if the grant came late
   time_point start_by = never;    ///< refuse it if it cannot have started by then
   std::vector<request> requests;
-  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, ordered_at, exec_at, start_by, requests)
+  bool preempts = false;  ///< stop what the slot runs, if this one can start in time
+  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, ordered_at, exec_at, start_by, requests,
+                 preempts)
   bool operator==(const batch_order&) const = default;
 };
 
-/// Why a worker did not run a batch. None of its requests started.
-enum class refusal : uint16_t { none, late, old_epoch, busy, unknown_model, no_memory };
-inline constexpr size_t refusal_count = 6;
+/// Why a worker did not run a batch. None of its requests started, unless it was preempted: then what had run
+/// was in vain.
+enum class refusal : uint16_t { none, late, old_epoch, busy, unknown_model, no_memory, preempted };
+inline constexpr size_t refusal_count = 7;
 std::string_view to_string(refusal r);
 
 /// gpu_worker → model_queue and rank_arbiter: the batch has left the slot.

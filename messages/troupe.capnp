@@ -11,7 +11,7 @@ enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapac
 enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6; poison @7;
 }
-enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; }
+enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; preempted @6; }
 enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12; bytes @13;
@@ -45,11 +45,11 @@ struct Release { regions @0 :List(RegionRef); }
 
 struct Candidate {
   model @0 :UInt32; sequence @1 :UInt64; rows @2 :UInt32; execAt @3 :Int64; latest @4 :Int64; delay @5 :Int64;
-  alone @6 :Bool; need @7 :Float64;
+  alone @6 :Bool; need @7 :Float64; slots @8 :List(UInt32);
 }
 struct Grant {
   model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; worker @3 :Address; freeAt @4 :Int64; alone @5 :Bool;
-  load @6 :Float64;
+  load @6 :Float64; preempts @7 :Bool;
 }
 struct Occupied {
   model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64; alone @5 :Bool;
@@ -57,6 +57,7 @@ struct Occupied {
 struct BatchOrder {
   batch @0 :UInt64; reign @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;
   execAt @5 :Int64; startBy @6 :Int64; requests @7 :List(Request); orderedAt @8 :Int64;
+  preempts @9 :Bool;
 }
 struct BatchDone {
   batch @0 :UInt64; model @1 :UInt32; slot @2 :UInt32; refused @3 :Refusal; rows @4 :UInt32;

@@ -197,6 +197,23 @@ TEST_CASE("model_queue: its bound is in rows, and what is beyond is refused at o
         std::vector<dropped_request>{{request_id{4}, 1, drop_reason::queue_full}});
 }
 
+TEST_CASE("model_queue: a large request that came too late does not close the door to the next one") {
+  queue_stage q;
+  const auto arrive_with_rows = [&](uint64_t id) {
+    auto r = q.ask(id);
+    r.rows = 5;
+    q.tell(submit{{r}}, the_gateway);
+  };
+  for (uint64_t id : {1, 2, 3}) {
+    arrive_with_rows(id);
+    CHECK(q.out.one<candidate>().rows == 5);
+    q.run_until(q.now + 200ms);
+    CHECK(q.out.take<drops>().back().requests ==
+          std::vector<dropped_request>{{request_id{id}, 1, drop_reason::late}});
+    q.out.forget();
+  }
+}
+
 TEST_CASE("model_queue: without a living slot there is no capacity") {
   queue_stage q;
   q.tell(node_leaving{worker_node, {12}});
