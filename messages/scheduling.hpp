@@ -19,7 +19,7 @@ struct candidate {
   bool alone = false;  ///< a request that may kill its worker: nothing else may run there meanwhile. A model
                        ///< has one such candidate besides its ordinary one.
   double need = 0;     ///< slots that the model's present rate keeps busy; 0: unknown
-  std::vector<slot_id> slots;  ///< it can run on these only; empty: on all that have the model
+  std::vector<slot_id> slots{};  ///< it can run on these only; empty: on all that have the model
   TROUPE_MESSAGE(candidate, model, sequence, rows, exec_at, latest, delay, alone, need, slots)
   bool operator==(const candidate&) const = default;
 };

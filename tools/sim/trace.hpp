@@ -55,6 +55,8 @@ class trace {
   void add_event(const node_up& e) { (add(e.node), add(e.life)); }
   void add_event(const slot_service& e) { (add(e.slot), add(e.in)); }
   void add_event(const queue_load& e) { (add(e.good), add(e.bad)); }
+  void add_event(const backends& e) { add(e.of); }
+  void add_event(const backends::backend& e) { (add(e.slot), add(e.batch), add(e.weight)); }
   void add_event(const node_down& e) { (add(e.node), add(e.life)); }
   void add_event(const node_leaving& e) { (add(e.node), add(e.life)); }
   void add_event(const reborn& e) { add(e.life); }
