@@ -24,6 +24,7 @@ void deadline_batching::add(const ticket& t, time_point now) {
     return;
   }
   arrivals_.count(now, t.rows);
+  last_arrival_ = now;
   if (queue_.insert(t) < window_requests_) close_window();
 }
 
@@ -61,6 +62,21 @@ void deadline_batching::set_slots(uint32_t slots) {
   target_until_ = long_ago;
 }
 
+duration deadline_batching::search_time(uint32_t rows) const {
+  constexpr double gaps = 3;
+  if (target_.need <= 0) return {};
+  const double slots = std::max(1u, parameters_.slots);
+  const double used_by_others = std::clamp(load_ - target_.need / slots, 0.0, 1.0);
+  return from_ms(gaps * used_by_others * to_ms(parameters_.latency(rows)) / slots);
+}
+
+time_point deadline_batching::arrivals_over() const {
+  constexpr double gaps = 6;
+  if (rate_ <= 0 || queue_.empty()) return never;
+  const double rows_a_request = static_cast<double>(queue_.rows()) / static_cast<double>(queue_.size());
+  return last_arrival_ + from_ms(std::min(gaps * 1e3 * rows_a_request / rate_, 1e9));
+}
+
 time_point deadline_batching::earliest_start(uint32_t rows, const opportunity& o) const {
   return std::max(o.now + o.ahead + parameters_.network(rows), o.slot_free_at);
 }
@@ -72,7 +88,9 @@ bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opport
 uint32_t deadline_batching::protected_rows(time_point now) {
   if (rule_ == shedding::timeout) return 1;
   if (now >= target_until_) {
-    target_ = staggered_target(parameters_, arrivals_.rate(now));
+    const auto rate = arrivals_.rate(now);
+    rate_ = rate.value_or(0);
+    target_ = staggered_target(parameters_, rate);
     if (target_.need > 0) worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
     target_until_ = arrivals_.valid_until();
   }

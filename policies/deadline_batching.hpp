@@ -52,6 +52,13 @@ class deadline_batching : public batching_policy {
   /// schedule: with arrivals at random the time of a free slot is worth more than that. Infinite when nothing
   /// but what is late is shed, as in Algorithm 1.
   double rows_worth_waiting_for() const { return worth_waiting_for_; }
+  /// How much earlier than its last moment a batch should want to start, so that it then finds a free slot.
+  /// Slots that other models use come free at random, one about every ℓ(b) / slots; a model's own batches
+  /// keep out of each other's way. In three such gaps none comes free with a probability of e⁻³.
+  duration search_time(uint32_t rows) const;
+  /// When it is no use to wait for more requests, because none has come for six of the usual gaps. In a
+  /// Poisson stream one gap in 400 is as long; where requests come in bursts it is the end of one.
+  time_point arrivals_over() const;
 
  private:
   /// When and where a batch could start, for the duration of one update.
@@ -74,6 +81,8 @@ class deadline_batching : public batching_policy {
   deadline_queue queue_;
   std::vector<dropped_ticket> dropped_;
   rate_meter arrivals_;  // rows
+  double rate_ = 0;      // rows a second, as the target was made for; 0: unknown
+  time_point last_arrival_ = long_ago;
   batch_target target_;
   time_point target_until_ = long_ago;
   double load_ = 1;

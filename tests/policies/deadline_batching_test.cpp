@@ -66,6 +66,64 @@ TEST_CASE("a deferred batch wants to start when one more row would make it late"
   CHECK(policy.wake_at() == never);
 }
 
+TEST_CASE("where others use the slots, a deferred batch wants to start early enough to find one") {
+  auto p = paper();
+  p.slots = 10;
+  deferred policy(p, shedding::window);
+  // A row in 1.1 ms: b / rate + ℓ(b) ≤ 12 ms gives batches of 3, which keep 2.4 slots busy.
+  for (uint64_t id = 1; id <= 1000; ++id) {
+    policy.add(due(1e6, id), ms(1.1 * static_cast<double>(id)));
+    removed_from(policy, id);
+  }
+  const auto wants_to_start = [&](double load) {
+    policy.set_load(load);
+    policy.add(due(1112, 2000), ms(1100));
+    policy.update(ms(1100), long_ago);
+    const auto w = policy.window();
+    CHECK(w.rows == 1);
+    CHECK(w.latest == ms(1106));
+    removed_from(policy, 2000);
+    return to_ms(w.exec_at - ms(1100));
+  };
+  CHECK(policy.need() == 0);  // not known before the first update
+  wants_to_start(1);
+  REQUIRE(policy.need() == doctest::Approx(2.42).epsilon(0.01));
+  CHECK(wants_to_start(0.2) == 5);  // it has the slots to itself
+  // A slot comes free every 0.6 ms.
+  CHECK(wants_to_start(0.742) == doctest::Approx(5 - 3 * 0.5 * 0.6).epsilon(0.01));
+  CHECK(wants_to_start(7) == doctest::Approx(5 - 3 * 0.6));  // no more than all are others'
+}
+
+TEST_CASE("a deferred batch does not wait for requests that are not to be expected") {
+  auto p = paper();
+  p.slots = 10;
+  deferred policy(p, shedding::window);
+  for (uint64_t id = 1; id <= 2000; ++id) {  // 2 rows a ms
+    policy.add(due(1e6, id), ms(static_cast<double>(id) / 2));
+    removed_from(policy, id);
+  }
+  policy.set_load(0.1);
+  const auto wants_to_start = [&](double asked_at) {
+    policy.update(ms(asked_at), long_ago);
+    CHECK(policy.window().latest == ms(1012) - policy.latency()(policy.window().rows));
+    return to_ms(policy.window().exec_at - ms(1000));
+  };
+  policy.add(due(1012, 3000), ms(1000));
+  CHECK(wants_to_start(1000) == doctest::Approx(3).epsilon(0.01));
+  policy.add(due(1013, 3001), ms(1001));
+  CHECK(wants_to_start(1001) == doctest::Approx(4).epsilon(0.01));  // another one came: there may be more
+  policy.add(due(1014, 3002), ms(1002));
+  CHECK(wants_to_start(1002) == doctest::Approx(3));  // the frontrun moment of three
+  SUBCASE("six gaps of requests, whatever their rows") {
+    removed_from(policy, 3000);
+    removed_from(policy, 3001);
+    removed_from(policy, 3002);
+    policy.add(due(1040, 4000, 2), ms(1002));
+    policy.update(ms(1002), long_ago);
+    CHECK(to_ms(policy.window().exec_at - ms(1002)) == doctest::Approx(6).epsilon(0.01));
+  }
+}
+
 TEST_CASE("an eager batch wants to start as soon as its inputs can be there and the slot is free") {
   auto p = paper();
   p.network = {.control = 100us, .data = 50us};
