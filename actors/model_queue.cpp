@@ -27,6 +27,10 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
 }
 
 void model_queue::on(envelope& e, time_point now) {
+  // Of a large cluster these come by the thousand.
+  const bool about_homes =
+      std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
+  if (homes_changed_ && !about_homes) fit_to_homes();
   dispatch(e.body, overloaded{
                        [&](submit& s) {
                          for (auto& r : s.requests) take(r, now);
@@ -43,7 +47,7 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](slot_service& s) {
                          if (!s.in) out_of_service_.insert(s.slot);
                          if (s.in) out_of_service_.erase(s.slot);
-                         fit_to_homes();
+                         homes_changed_ = true;
                        },
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.life); },
@@ -137,6 +141,7 @@ void model_queue::give_up_cancelled(time_point now) {
 }
 
 void model_queue::on_time(time_point now) {
+  if (homes_changed_) fit_to_homes();
   give_up_cancelled(now);
   policy_->update(now, long_ago);
   give_up_late_suspects(now);
@@ -288,7 +293,7 @@ void model_queue::on_slot(const slot_ready& s) {
     if (!same) door_ = {};  // its rate was that of others
     homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
   }
-  fit_to_homes();
+  homes_changed_ = true;
 }
 
 void model_queue::forget_homes(node_id node, incarnation life) {
@@ -300,6 +305,7 @@ void model_queue::forget_homes(node_id node, incarnation life) {
 
 /// Measured latencies differ between slots: plan with the slowest.
 void model_queue::fit_to_homes() {
+  homes_changed_ = false;
   const auto here = [&](const auto& h) { return domain_of(h.first) == domain(); };
   homes_here_ = static_cast<uint32_t>(std::count_if(homes_.begin(), homes_.end(), here));
   if (homes_here_ == 0) return;

@@ -161,6 +161,7 @@ class model_queue final : public shell {
   std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
   uint32_t homes_here_ = 0;           ///< of these, in the model's own domain
+  bool homes_changed_ = false;        ///< and the plans do not know it yet
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
   tenure office_;

@@ -42,6 +42,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                          self_.life = r.life;
                          start_over(now);
                          slots_.clear();
+                         count_service();
                          workers_.clear();
                        },
                    });
@@ -79,7 +80,7 @@ void rank_arbiter::on_time(time_point now) {
     q.granted = s.worker;
     if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at);
     send(q.owner,
-         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service(), now)});
+         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service_, now)});
   }
 }
 
@@ -232,6 +233,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
     policy_->remove_slot(r.slot);
   }
   auto& s = slots_[r.slot] = {r.worker, models, {}, {}, false, {}};
+  count_service();
   if (elected_) workers_[r.slot] = r.worker;
   begin_service(r.slot, s, now);
 }
@@ -256,6 +258,7 @@ void rank_arbiter::forget_slots(node_id node, incarnation life) {
     policy_->remove_slot(id);
     slots_.erase(id);
   }
+  if (!gone.empty()) count_service();
 }
 
 /// A grant that it has not answered will not be answered any more.
@@ -291,7 +294,7 @@ void rank_arbiter::report(std::vector<metric>& out) const {
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
   if (advisor_) {
     const auto& a = advisor_->advice();
-    add("troupe_slots_in_service", static_cast<double>(in_service()), gauge);
+    add("troupe_slots_in_service", static_cast<double>(in_service_), gauge);
     add("troupe_autoscale_advice", static_cast<double>(a.gpus), gauge);
     add("troupe_autoscale_bad_rate", a.bad_rate, gauge);
     add("troupe_autoscale_idle_fraction", a.idle, gauge);

@@ -129,8 +129,7 @@ class rank_arbiter final : public shell {
   void begin_advice();
   void take_sample(time_point now);
   void apply_advice(time_point now);
-  bool spares(slot_id id, const slot& s) const;
-  uint32_t in_service() const;
+  void count_service();
   grant_story explain(const explain_grant& asked) const;
   void set_log(uint32_t requests);
   void set_service(slot_id id, bool in, time_point now);
@@ -144,6 +143,7 @@ class rank_arbiter final : public shell {
   std::optional<quarantine> quarantine_;
   std::set<model_id> retired_;  // undeployed: their queues end
   std::set<slot_id> out_;       ///< of service, also in later lives of their workers
+  uint32_t in_service_ = 0;     ///< slots that are not
   std::vector<match> matches_;  // reused
   grant_log log_;
 

@@ -38,6 +38,7 @@ command_reply rank_arbiter::on_command(const command& c, time_point now) {
 /// What the slot runs, or has been granted, goes on.
 void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
   if (!(in ? out_.erase(id) > 0 : out_.insert(id).second)) return;
+  if (slots_.contains(id)) in ? ++in_service_ : --in_service_;
   if (!in) {
     policy_->remove_slot(id);
   } else if (const auto it = slots_.find(id); it != slots_.end() && obeys(id, it->second.worker) &&
@@ -102,7 +103,7 @@ arbiter_state rank_arbiter::describe(time_point now) const {
   }
   if (advisor_) {
     const auto& a = advisor_->advice();
-    out.autoscale = {true, in_service(), a.gpus, a.bad_rate, a.idle};
+    out.autoscale = {true, in_service_, a.gpus, a.bad_rate, a.idle};
   }
   std::sort(out.candidates.begin(), out.candidates.end(),
             [](const auto& a, const auto& b) { return a.model < b.model; });

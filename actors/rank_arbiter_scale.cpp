@@ -1,15 +1,16 @@
 // The arbiter's advice on how many slots the load needs (policies/autoscale_advice.hpp), and how it follows
 // it.
 #include <algorithm>
-#include <vector>
+#include <unordered_map>
 
 #include "actors/rank_arbiter.hpp"
 
 namespace troupe {
 
-uint32_t rank_arbiter::in_service() const {
+/// To be called when a slot came, went, or was taken out or back.
+void rank_arbiter::count_service() {
   const auto out = std::count_if(out_.begin(), out_.end(), [&](slot_id id) { return slots_.contains(id); });
-  return static_cast<uint32_t>(slots_.size()) - static_cast<uint32_t>(out);
+  in_service_ = static_cast<uint32_t>(slots_.size()) - static_cast<uint32_t>(out);
 }
 
 /// What an earlier life or tenure saw is about another load; who may not grant sees none.
@@ -26,7 +27,7 @@ void rank_arbiter::begin_advice() {
 
 void rank_arbiter::take_sample(time_point now) {
   next_sample_ = now + autoscale_->window / autoscale_advice::samples;
-  load_.gpus = in_service();
+  load_.gpus = in_service_;
   advisor_->add(now, std::exchange(load_, {}));
   if (autoscale_->mode == autoscale_mode::apply) apply_advice(now);
 }
@@ -40,23 +41,21 @@ void rank_arbiter::apply_advice(time_point now) {
     scaled_out_.erase(scaled_out_.begin());
     set_service(lowest, true, now);
   }
+  if (wanted >= 0) return;
+  std::unordered_map<model_id, uint32_t> homes;  // slots in service that have the model
+  for (const auto& [id, s] : slots_)
+    if (!out_.contains(id))
+      for (const auto m : s.models) ++homes[m];
   for (auto id = scalable_.rbegin(); wanted < 0 && id != scalable_.rend(); ++id) {
     const auto s = slots_.find(*id);
-    if (s == slots_.end() || out_.contains(*id) || !spares(*id, s->second)) continue;
+    if (s == slots_.end() || out_.contains(*id)) continue;
+    const auto& models = s->second.models;
+    if (std::ranges::any_of(models, [&](model_id m) { return homes[m] < 2; })) continue;  // its last home
+    for (const auto m : models) --homes[m];
     set_service(*id, false, now);
     scaled_out_.insert(*id);
     ++wanted;
   }
-}
-
-/// Every model of the slot has another one.
-bool rank_arbiter::spares(slot_id id, const slot& s) const {
-  return std::ranges::all_of(s.models, [&](model_id m) {
-    return std::ranges::any_of(slots_, [&](const auto& other) {
-      return other.first != id && !out_.contains(other.first) &&
-             std::ranges::find(other.second.models, m) != other.second.models.end();
-    });
-  });
 }
 
 }  // namespace troupe
