@@ -37,7 +37,9 @@ lab::goodput_estimate at_rate(const lab::scenario& s, const scheduling& how, lab
   out.samples.resize(s.search.seeds);
   lab::for_each_parallel(out.samples.size(), jobs, [&](size_t i) {
     const auto seed = s.search.first_seed + i;
-    out.samples[i] = {seed, rate, run(lab::trial_of(s, how, rate, seed), nullptr)};
+    auto at = run(lab::trial_of(s, how, rate, seed), nullptr);
+    const double good = at.goodput();
+    out.samples[i] = {seed, good, std::move(at)};
   });
   return out;
 }
@@ -50,19 +52,19 @@ void print_json(const goodput_options& options, const lab::scenario& s, const la
                         {"bad_rate", lab::bad_rate(x.at, s.search.whose)},
                         {"mean_batch", x.at.mean_batch()},
                         {"gpu_busy", x.rate > 0 ? x.at.busy_share() : 0}});
-  const nlohmann::ordered_json document{
-      {"scenario", options.file},
-      {"policy", options.policy},
-      {"engine", options.engine},
-      {"criterion", lab::criterion_names[static_cast<size_t>(s.search.whose)]},
-      {"goodput_rps", e.rate()},
-      {"ci95", e.ci95()},
-      {"bad_rate", e.bad_rate(s.search.whose)},
-      {"mean_batch", e.mean_batch()},
-      {"gpu_busy", e.busy()},
-      {"seeds", e.samples.size()},
-      {"first_seed", s.search.first_seed},
-      {"per_seed", per_seed}};
+  nlohmann::ordered_json document{{"scenario", options.file},
+                                  {"policy", options.policy},
+                                  {"engine", options.engine},
+                                  {"criterion", lab::criterion_names[static_cast<size_t>(s.search.whose)]},
+                                  {"goodput_rps", e.rate()},
+                                  {"ci95", e.ci95()},
+                                  {"bad_rate", e.bad_rate(s.search.whose)},
+                                  {"mean_batch", e.mean_batch()},
+                                  {"gpu_busy", e.busy()},
+                                  {"seeds", e.samples.size()},
+                                  {"first_seed", s.search.first_seed},
+                                  {"per_seed", per_seed}};
+  if (options.rate) document["offered_rps"] = *options.rate;
   std::cout << json_text(document, 2) << '\n';
 }
 
