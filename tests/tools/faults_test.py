@@ -193,6 +193,8 @@ class Faults(ClusterTest):
                     self.assertIn("two workers were lost with it", answer["error"])
                 else:
                     self.assertEqual(status, 200, answer)
+            for name in ("left", "right"):
+                up.wait_error(f"node '{name}' was killed by SIGABRT")
             self.assertEqual(up.output().count("was killed by SIGABRT"), 2)
             self.assertEqual(c.metric("troupe_queue_poisoned_total"), 1)
             self.assert_books_balance(c)
