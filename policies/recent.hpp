@@ -1,5 +1,6 @@
 // The newest entries of something that never ends, to look back at.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -18,6 +19,8 @@ class recent {
     } else if (capacity_ > 0) {
       entries_[oldest_] = entry;
       if (++oldest_ == capacity_) oldest_ = 0;
+      // What is overwritten next was last touched a whole round ago: have it in the cache by then.
+      __builtin_prefetch(&entries_[std::min(oldest_ + ahead, capacity_ - 1)], 1);
     }
   }
 
@@ -27,6 +30,8 @@ class recent {
   T& operator[](size_t i) { return entries_[place(i)]; }
 
  private:
+  static constexpr size_t ahead = 2;  // entries
+
   size_t place(size_t i) const {
     const auto at = oldest_ + i;
     return at < entries_.size() ? at : at - entries_.size();
