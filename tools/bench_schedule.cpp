@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/system_config.hpp"
+#include "tools/arbiter_ceiling.hpp"
 #include "tools/schedule_trial.hpp"
 
 namespace troupe {
@@ -85,8 +86,13 @@ found search(caf::actor_system& system, const bench_schedule_options& o, double 
   return f;
 }
 
+nlohmann::ordered_json quantiles(const latency_histogram& h, double unit_ns) {
+  const auto at = [&](double q) { return static_cast<double>(h.quantile(q).count()) / unit_ns; };
+  return {{"p50", at(0.5)}, {"p99", at(0.99)}};
+}
+
 void print(const bench_schedule_options& o, const found& f, const staggered& bound,
-           const std::vector<share>& shares) {
+           const std::vector<share>& shares, double matches) {
   struct row {
     std::string name;
     double value;
@@ -107,6 +113,9 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
                                {"requests_per_cpu_s", per_cpu_second},
                                {"bad_rate", f.best.bad_rate()},
                                {"mean_batch", f.best.mean_batch()},
+                               {"admit_to_grant_ms", quantiles(f.best.admit_to_grant, 1e6)},
+                               {"grant_behind_us", quantiles(f.best.grant_behind, 1e3)},
+                               {"matches_per_s", matches},
                                {"rows", nlohmann::ordered_json::array()}};
     for (const auto& r : rows)
       doc["rows"].push_back({{"name", r.name},
@@ -125,10 +134,55 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
   for (const auto& r : rows)
     fmt::print("{:<48} {:>12.1f} {:>5} {:>12.1f} {:>6.3f}\n", r.name, r.value, r.unit, r.reference,
                r.value / r.reference);
+  const auto ms = [](duration d) { return to_ms(d); };
+  const auto &waited = f.best.admit_to_grant, &behind = f.best.grant_behind;
+  fmt::print(
+      "\nadmitted to granted: half in {:.2f} ms, 99 % in {:.2f} ms; grants behind their plan: half by {:.0f} "
+      "us,"
+      " 99 % by {:.0f} us\n",
+      ms(waited.quantile(0.5)), ms(waited.quantile(0.99)), 1e3 * ms(behind.quantile(0.5)),
+      1e3 * ms(behind.quantile(0.99)));
+  fmt::print("the arbiter alone: {:.2f} million matches a CPU second\n", matches / 1e6);
   fmt::print("\n{:<48} {:>12} {:>13}\n", "where the CPU time goes (a second, profiled run)", "share",
              "ns a request");
   for (const auto& x : shares)
     fmt::print("{:<48} {:>10.1f} % {:>13.0f}\n", x.name, 100 * x.of_cpu, x.ns_a_request);
+}
+
+/// One run a cell: a search in each would take an hour.
+void sweep(caf::actor_system& system, const bench_schedule_options& asked) {
+  constexpr uint32_t models[] = {1, 8, 64, 512}, gpus[] = {1, 16, 256, 1024, 4096};
+  constexpr double usual_rate = 0.5e6;
+  auto doc = nlohmann::ordered_json::array();
+  if (!asked.json)
+    fmt::print("{:>6} {:>6} {:>12} {:>7} {:>16} {:>22} {:>18} {:>16}\n", "models", "GPUs", "requests/s",
+               "bad %", "a CPU second", "admit-grant p50/99 ms", "behind p50/99 us", "matches/s alone");
+  for (const auto m : models) {
+    for (const auto g : gpus) {
+      auto o = asked;
+      o.models = m;
+      o.gpus = g;
+      const double rate = std::min(0.9 * bound_of(o).rate, asked.rate > 0 ? asked.rate : usual_rate);
+      const auto t = run_schedule_trial(system, o, rate);
+      const auto waited = quantiles(t.admit_to_grant, 1e6), behind = quantiles(t.grant_behind, 1e3);
+      const double matches = arbiter_ceiling(m, g);
+      doc.push_back({{"models", m},
+                     {"gpus", g},
+                     {"requests_per_s", t.per_second()},
+                     {"bad_rate", t.bad_rate()},
+                     {"requests_per_cpu_s", t.per_cpu_second()},
+                     {"admit_to_grant_ms", waited},
+                     {"grant_behind_us", behind},
+                     {"matches_per_s", matches}});
+      if (!asked.json)
+        fmt::print(
+            "{:>6} {:>6} {:>12.0f} {:>7.2f} {:>16.0f} {:>11.2f} {:>10.2f} {:>9.0f} {:>8.0f} {:>16.0f}\n", m,
+            g, t.per_second(), 100 * t.bad_rate(), t.per_cpu_second(), waited["p50"].get<double>(),
+            waited["p99"].get<double>(), behind["p50"].get<double>(), behind["p99"].get<double>(), matches);
+      std::fflush(stdout);
+    }
+  }
+  if (asked.json) fmt::print("{}\n", doc.dump(2));
 }
 
 }  // namespace
@@ -154,13 +208,17 @@ int bench_schedule(const bench_schedule_options& o) {
 
   threaded_config config{1};
   caf::actor_system system(config);
+  if (o.sweep) {
+    sweep(system, o);
+    return 0;
+  }
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
     fmt::print(stderr, "bench schedule: no rate had {} % of bad requests or fewer; is the machine busy?\n",
                100 * bad_rate_allowed);
     return 1;
   }
-  print(o, f, bound, profile(system, o, f.rate));
+  print(o, f, bound, profile(system, o, f.rate), arbiter_ceiling(o.models, o.gpus));
   return 0;
 }
 

@@ -17,17 +17,25 @@ struct bench_schedule_options {
   uint64_t seed = 1;
   uint32_t decision_log = 0;  ///< requests a model whose decisions are remembered
   double rate = 0;            ///< requests a second; 0: search the highest
+  bool sweep = false;         ///< a table over numbers of models and GPUs instead
   bool json = false;
 };
 
 /// Searches the highest rate of Poisson arrivals of which at most 1 % end badly (dropped, late or lost;
 /// deadlines count from the scheduled arrival, and so does the choice of the measured requests). Prints a
-/// table or, with `json`, {models, gpus, requests_per_s, requests_per_cpu_s, bad_rate, mean_batch, rows:
-/// [{name, value, unit, reference, ratio}], profile: [{stage, share, ns_a_request}]}. The CPU time is that of
-/// the whole process, clients and GPUs included. References: what the GPUs could do in the staggered schedule
-/// of the Symphony paper (§3.3), and the requests per CPU second of that paper's own code, measured in the
-/// same way. Takes less than a minute. Returns 0, 1 if no rate could be served, 2 if the options make no
-/// sense.
+/// table or, with `json`, {models, gpus, requests_per_s, requests_per_cpu_s, bad_rate, mean_batch,
+/// admit_to_grant_ms: {p50, p99}, grant_behind_us: {p50, p99}, matches_per_s, rows: [{name, value, unit,
+/// reference, ratio}], profile: [{stage, share, ns_a_request}]}. A grant is behind by how much later than its
+/// batch was planned for it came; `matches_per_s` is what the arbiter alone could do (arbiter_ceiling.hpp).
+/// The CPU time is that of the whole process, clients and GPUs included. References: what the GPUs could do
+/// in the staggered schedule of the Symphony paper (§3.3), and the requests per CPU second of that paper's
+/// own code, measured in the same way. Takes less than a minute. Returns 0, 1 if no rate could be served, 2
+/// if the options make no sense.
+///
+/// With `sweep`: one run for each of some numbers of models (1 to 512) and GPUs (1 to 4,096), at 0.9 of what
+/// the GPUs could do, but at no more than `rate` (half a million a second if it is 0). JSON: an array of
+/// {models, gpus, requests_per_s, bad_rate, requests_per_cpu_s, admit_to_grant_ms, grant_behind_us,
+/// matches_per_s}. Takes under two minutes.
 int bench_schedule(const bench_schedule_options& options);
 
 }  // namespace troupe

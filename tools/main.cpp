@@ -308,6 +308,9 @@ void add_benches(CLI::App& app, job& chosen) {
       ->capture_default_str();
   schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most");
   schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
+  schedule->add_flag(
+      "--sweep", s->sweep,
+      "A table over 1 to 512 models and 1 to 4,096 GPUs; --rate limits each run's requests a second");
   schedule->add_flag("--json", s->json, "Print one JSON document");
   schedule->callback([s, &chosen] { chosen = [s] { return bench_schedule(*s); }; });
 

@@ -124,9 +124,11 @@ class open_loop final : public shell {
   void count(const completion& c, time_point now) {
     ++result_.batches;
     result_.rows += c.batch_rows;
+    result_.grant_behind.add(c.times.ordered_at - (c.times.planned_at - hop));
     for (const auto& r : c.results) {
       const auto arrival = arrival_of(r.id);
       if (!is_measured(arrival)) continue;
+      result_.admit_to_grant.add(c.times.ordered_at - arrival);
       if (r.error == failure::none && now <= arrival + slo_)
         ++result_.good;
       else

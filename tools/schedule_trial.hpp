@@ -4,6 +4,7 @@
 #include <caf/fwd.hpp>
 #include <cstdint>
 
+#include "policies/latency_histogram.hpp"
 #include "tools/bench_schedule.hpp"
 #include "tools/stage_clock.hpp"
 
@@ -14,6 +15,8 @@ struct schedule_trial {
 
   uint64_t offered = 0, good = 0, late = 0, dropped = 0;  ///< of the requests that arrived while it measured
   uint64_t batches = 0, rows = 0;
+  latency_histogram admit_to_grant;  ///< of requests: from arrival to the order that answers the grant
+  latency_histogram grant_behind;    ///< of batches: how much later than planned that was
   double cpu = 0, kernel = 0;  ///< seconds that the process used while it measured; in the kernel, of these
 
   double bad_rate() const;

@@ -126,6 +126,9 @@ class timed_batching final : public batching_policy {
   const latency_model& latency() const override { return inner_->latency(); }
   void set_latency(const latency_model& l) override { inner_->set_latency(l); }
   void set_slots(uint32_t slots) override { inner_->set_slots(slots); }
+  duration lead() const override { return inner_->lead(); }
+  double need() const override { return inner_->need(); }
+  void set_load(double load) override { inner_->set_load(load); }
 
  private:
   /// Lives to the end of the expression that it stands in.
