@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cassert>
 #include <condition_variable>
 #include <map>
@@ -127,9 +128,10 @@ struct cpu_device::worker {
   }
 
   /// What went wrong; empty: nothing.
-  static std::string try_run(onnx::executor& model, uint32_t rows, std::span<const batch_part> parts) {
+  std::string try_run(onnx::executor& model, uint32_t rows, std::span<const batch_part> parts,
+                      bool& stopped) {
     try {
-      model.run(rows, parts);
+      stopped = !model.run(rows, parts, &stop_asked);
       return {};
     } catch (const std::exception& e) {
       return e.what();
@@ -145,9 +147,12 @@ struct cpu_device::worker {
     out.started_at = time.now();
     if (!model) {
       out.errors = not_loaded(work);
-    } else if (!try_run(*model, work.rows, work.parts).empty()) {
+    } else if (!try_run(*model, work.rows, work.parts, out.stopped).empty()) {
       // One request's values can make a batch fail; the others must not suffer for it.
-      for (const auto& part : work.parts) out.errors.push_back(try_run(*model, part.rows, {&part, 1}));
+      for (const auto& part : work.parts) {
+        if (out.stopped) break;
+        out.errors.push_back(try_run(*model, part.rows, {&part, 1}, out.stopped));
+      }
     }
     out.finished_at = time.now();
     {
@@ -162,6 +167,7 @@ struct cpu_device::worker {
   std::function<void()> ready;
   cpu_options options;
   bool running = false;  // of the owner
+  std::atomic<bool> stop_asked = false;
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake, done;
@@ -187,7 +193,12 @@ void cpu_device::unload(model_id id) {
 void cpu_device::start(batch_work work, time_point) {
   assert(!worker_->running);
   worker_->running = true;
+  worker_->stop_asked = false;
   worker_->post([this, batch = std::move(work)] { worker_->execute(batch); });
+}
+
+void cpu_device::stop(time_point) {
+  if (worker_->running) worker_->stop_asked = true;
 }
 
 void cpu_device::finish() {

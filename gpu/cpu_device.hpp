@@ -39,6 +39,7 @@ class cpu_device final : public device {
   void unload(model_id id) override;
   void start(batch_work work, time_point now) override;
   bool poll(time_point now, batch_outcome& out) override;
+  void stop(time_point now) override;
   void finish() override;
   time_point poll_at() const override { return never; }
 

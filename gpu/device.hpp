@@ -34,6 +34,7 @@ struct batch_outcome {
   std::vector<std::string> errors;  ///< by part, empty text: its output is written; no entries: all are
   time_point started_at = never;
   time_point finished_at = never;
+  bool stopped = false;  ///< `stop` ended it: its outputs and `errors` say nothing
 };
 
 /// Of a batch of a model that the device does not have.
@@ -78,6 +79,10 @@ class device {
 
   /// The outcome, once, when the running batch is done by `now`.
   virtual bool poll(time_point now, batch_outcome& out) = 0;
+
+  /// Asks the running batch, if any, to end as soon as the device can: an emulated one at once, a real one
+  /// between two operators. Its outcome is taken by `poll` as usual; it may have come too far to be stopped.
+  virtual void stop(time_point now) = 0;
 
   /// Waits until no batch is running; its outcome may stay untaken. For owners that must leave.
   virtual void finish() {}

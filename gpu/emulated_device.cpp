@@ -72,13 +72,19 @@ void emulated_device::start(batch_work work, time_point now) {
 
 bool emulated_device::poll(time_point now, batch_outcome& out) {
   if (!running_ || now < running_->finished_at) return false;
-  out = {{}, running_->started_at, running_->finished_at};
-  if (running_->loaded)
-    for (const auto& part : running_->work.parts) emulated_output(part.input, part.output);
-  else
+  out = {{}, running_->started_at, running_->finished_at, running_->stopped};
+  if (!running_->loaded)
     out.errors = not_loaded(running_->work);
+  else if (!running_->stopped)
+    for (const auto& part : running_->work.parts) emulated_output(part.input, part.output);
   running_.reset();
   return true;
+}
+
+void emulated_device::stop(time_point now) {
+  if (!running_ || now >= running_->finished_at) return;
+  running_->finished_at = now;
+  running_->stopped = true;
 }
 
 time_point emulated_device::poll_at() const { return running_ ? running_->finished_at : never; }

@@ -33,13 +33,14 @@ class emulated_device final : public device {
   void unload(model_id id) override;
   void start(batch_work work, time_point now) override;
   bool poll(time_point now, batch_outcome& out) override;
+  void stop(time_point now) override;
   time_point poll_at() const override;
 
  private:
   struct running {
     batch_work work;
     time_point started_at, finished_at;
-    bool loaded;
+    bool loaded, stopped = false;
   };
   emulated_options options_;
   std::minstd_rand random_;

@@ -74,7 +74,7 @@ void executor::check_ready(layer_range layers) const {
   }
 }
 
-void executor::run(uint32_t rows, std::span<const batch_part> parts) {
+bool executor::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
   const auto& signature = model_->signature();
   uint32_t sum = 0;
   for (const auto& part : parts) {
@@ -104,7 +104,7 @@ void executor::run(uint32_t rows, std::span<const batch_part> parts) {
     }
     first_row += part.rows;
   }
-  p.run(all.first, all.last);
+  if (!p.run(all.first, all.last, stop)) return false;
   first_row = 0;
   for (const auto& part : parts) {
     std::byte* to = part.output.data();
@@ -115,6 +115,7 @@ void executor::run(uint32_t rows, std::span<const batch_part> parts) {
     }
     first_row += part.rows;
   }
+  return true;
 }
 
 activation executor::run(layer_range layers, const activation& in) {

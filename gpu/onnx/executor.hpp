@@ -1,5 +1,6 @@
 // Runs a model: one thread's plans, one for each batch size that it met.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -46,8 +47,9 @@ class executor {
 
   /// Runs the parts as one batch; their rows add up to `rows`. Sizes of inputs and outputs must be those of
   /// the signature (device.hpp). Throws `model_error`: a layer that is not loaded, a part of the wrong size,
-  /// an input that the model cannot take (an index out of range).
-  void run(uint32_t rows, std::span<const batch_part> parts);
+  /// an input that the model cannot take (an index out of range). Once `stop` is true, it
+  /// ends before the next operator, writes no output, and returns false.
+  bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop = nullptr);
 
   /// Runs some layers on what enters the first of them. Running [0, k) and then [k, n) gives the same bytes
   /// as running [0, n).

@@ -45,8 +45,12 @@ void port::write(const std::byte* in) const {
   }
 }
 
-void plan::run(size_t first, size_t last) const {
-  for (size_t i = layer_steps_[first]; i < layer_steps_[last]; ++i) steps_[i]();
+bool plan::run(size_t first, size_t last, const std::atomic<bool>* stop) const {
+  for (size_t i = layer_steps_[first]; i < layer_steps_[last]; ++i) {
+    if (stop != nullptr && *stop) return false;
+    steps_[i]();
+  }
+  return true;
 }
 
 std::unique_ptr<plan> make_plan(const model& m, weights& w, int64_t rows) {

@@ -1,5 +1,6 @@
 // A model made ready to run at one batch size: steps over memory of its own.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -43,8 +44,8 @@ class plan {
   double pooled = 0;             ///< values under the windows of its pools, padding included
 
   /// Runs the layers [first, last) on what lies in their input ports. Throws `model_error` if the input is at
-  /// fault (an index out of range).
-  void run(size_t first, size_t last) const;
+  /// fault (an index out of range). False: `stop` was true before a step, and what follows was not run.
+  bool run(size_t first, size_t last, const std::atomic<bool>* stop = nullptr) const;
 
   size_t memory_bytes() const { return arena_.size() + scratch_.size(); }
 

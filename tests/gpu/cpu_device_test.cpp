@@ -186,3 +186,33 @@ TEST_CASE("a batch of a model that a cpu device has not loaded fails, and the ne
   REQUIRE(d.poll(c.now(), out));
   CHECK(out.errors.empty());
 }
+
+TEST_CASE("a batch that is stopped on a cpu device ends early, and the next one runs") {
+  const machine_clock c;
+  bell done;
+  cpu_device d(c, [&] { done.ring(); });
+  d.load(id, source_of("inception", {1ms, 1ms}));
+  const fixture f("inception");
+  batch_outcome out;
+  int rings = 0;
+  const auto run = [&](batch& b, bool stopped_at_once) {
+    d.start(b.work(), c.now());
+    if (stopped_at_once) d.stop(c.now());
+    done.wait(++rings);
+    REQUIRE(d.poll(c.now(), out));
+    CHECK(out.errors.empty());
+    return out.finished_at - out.started_at;
+  };
+  batch whole(f, 64), cut(f, 64), after(f, 8);
+  run(whole, false);  // makes the plan
+  const auto full = run(whole, false);
+  CHECK_FALSE(out.stopped);
+  const auto part = run(cut, true);
+  CHECK(out.stopped);
+  CHECK(part < full / 2);
+  CHECK(cut.output == std::vector<float>(cut.output.size()));  // nothing is written
+  d.stop(c.now());                                             // nothing runs
+  run(after, false);
+  CHECK_FALSE(out.stopped);
+  CHECK(onnx::relative_l2(after.output, f.output_rows(8)) < 1e-4);
+}

@@ -119,3 +119,29 @@ TEST_CASE("an emulated batch of a model that is not loaded ends at once, and eve
   CHECK(out.errors == std::vector<std::string>(2, "the device has not loaded the model"));
   CHECK(out_bytes == bytes(4, 0));
 }
+
+TEST_CASE("an emulated batch that is stopped ends at once and writes nothing") {
+  emulated_device d;
+  d.load(id, source);
+  const time_point begin{1h};
+  const auto input = bytes(8, 3);
+  auto output = bytes(12, 9);
+  d.start({id, 1, {{1, input, output}}}, begin);
+  d.stop(begin + 2ms);
+  CHECK(d.poll_at() == begin + 2ms);
+  batch_outcome out;
+  REQUIRE(d.poll(begin + 3ms, out));
+  CHECK(out.stopped);
+  CHECK(out.started_at == begin);
+  CHECK(out.finished_at == begin + 2ms);
+  CHECK(output == bytes(12, 9));
+  CHECK(d.poll_at() == never);
+  d.stop(begin + 3ms);  // nothing runs
+
+  d.start({id, 1, {{1, input, output}}}, begin + 3ms);  // ℓ(1) = 7 ms
+  d.stop(begin + 10ms);                                 // it has ended already
+  REQUIRE(d.poll(begin + 11ms, out));
+  CHECK_FALSE(out.stopped);
+  CHECK(out.finished_at == begin + 10ms);
+  CHECK(output != bytes(12, 9));
+}

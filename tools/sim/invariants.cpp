@@ -188,11 +188,11 @@ void quota_check::started(slot_id slot, const std::vector<request_id>& requests)
   }
 }
 
-void quota_check::ended(slot_id slot) {
+void quota_check::ended(slot_id slot, bool stopped) {
   for (const auto id : std::exchange(batches_[slot], {})) {
     const auto it = requests_.find(id);
     --running_[it->second.who];
-    requests_.erase(it);
+    if (!stopped) requests_.erase(it);
   }
 }
 

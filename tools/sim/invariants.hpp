@@ -141,7 +141,8 @@ class quota_check {
   quota_check(violations& v, bool calm) : violations_(v), calm_(calm) {}
   void asked(request_id id, node_id gateway, uint32_t tenant, uint32_t concurrency);
   void started(slot_id slot, const std::vector<request_id>& requests);
-  void ended(slot_id slot);
+  /// `stopped`: the requests will run again.
+  void ended(slot_id slot, bool stopped);
 
  private:
   struct asking {

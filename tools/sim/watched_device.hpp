@@ -11,7 +11,7 @@ class device_watch {
  public:
   virtual ~device_watch() = default;
   virtual void batch_started(slot_id slot, const batch_work& work, time_point now) = 0;
-  virtual void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) = 0;
+  virtual void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took, bool stopped) = 0;
   virtual void started_while_running(slot_id slot) = 0;
   virtual void started_unloaded(slot_id slot, model_id model) = 0;
   virtual void unloaded_while_running(slot_id slot, model_id model) = 0;
@@ -46,9 +46,10 @@ class watched_device final : public device {
   }
   bool poll(time_point now, batch_outcome& out) override {
     if (!inner_->poll(now, out)) return false;
-    watch_.batch_ended(slot_, model_, rows_, out.finished_at - out.started_at);
+    watch_.batch_ended(slot_, model_, rows_, out.finished_at - out.started_at, out.stopped);
     return true;
   }
+  void stop(time_point now) override { inner_->stop(now); }
   time_point poll_at() const override { return inner_->poll_at(); }
 
  private:

@@ -32,7 +32,8 @@ struct world_options {
 /// What the devices did for one model, after the warm-up.
 struct device_books {
   uint64_t batches = 0, rows = 0;
-  duration busy{};
+  uint64_t preempted = 0;  ///< batches that were stopped, not counted above
+  duration busy{};         ///< theirs, too
 };
 
 /// What the arbiter advised at a time of the workload.

@@ -57,7 +57,7 @@ struct world::state final : device_watch {
   // what an onlooker sees (world_watch.cpp)
   void delivered(node_id at, const envelope& e);
   void batch_started(slot_id slot, const batch_work& work, time_point now) override;
-  void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) override;
+  void batch_ended(slot_id slot, model_id model, uint32_t rows, duration took, bool stopped) override;
   void started_while_running(slot_id slot) override { checks.slots.started_while_running(slot); }
   void started_unloaded(slot_id slot, model_id model) override {
     checks.loaded.started_unloaded(slot, model);

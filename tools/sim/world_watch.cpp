@@ -49,14 +49,18 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
   }
 }
 
-void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, duration took) {
-  checks.quotas.ended(slot);
+void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, duration took, bool stopped) {
+  checks.quotas.ended(slot, stopped);
   checks.once.ended(slot);
   if (time.now() < measured_from || time.now() > measured_until) return;
   auto& d = result.devices[model.value];
+  d.busy += took;
+  if (stopped) {
+    ++d.preempted;
+    return;
+  }
   ++d.batches;
   d.rows += rows;
-  d.busy += took;
 }
 
 void world::state::check_ledger(node_id id) {
