@@ -43,6 +43,9 @@ class matchmaking_policy {
   virtual void occupy(model_id model, slot_id slot, time_point free_at) = 0;
   /// A slot turns out to be free earlier or later than said. No effect while a match on it is unanswered.
   virtual void set_free_at(slot_id slot, time_point free_at) = 0;
+  /// The last batch of the slot has so many rows; 0: it has none. Before that it is as large as the candidate
+  /// of its last match, for policies that care.
+  virtual void set_rows(slot_id /*slot*/, uint32_t /*rows*/) {}
 
   /// Makes every match due by `now`, in a fixed order: models whose start has come, by (time, model id), then
   /// slots whose end has come, by (time, slot id).

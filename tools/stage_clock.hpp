@@ -159,6 +159,7 @@ class timed_matchmaking final : public matchmaking_policy {
   void set_free_at(slot_id slot, time_point free_at) override {
     counted(), inner_->set_free_at(slot, free_at);
   }
+  void set_rows(slot_id slot, uint32_t rows) override { counted(), inner_->set_rows(slot, rows); }
   void poll(time_point now, std::vector<match>& out) override { counted(), inner_->poll(now, out); }
   time_point wake_at() const override { return inner_->wake_at(); }
 

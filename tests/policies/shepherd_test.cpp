@@ -89,3 +89,96 @@ TEST_CASE("a slot or a model that goes away is matched no more") {
   s.offer(1, 1);
   CHECK(s.poll(ms(1)).at(0).slot == slot_id{0});
 }
+
+TEST_CASE(
+    "Shepherd stops nothing that stands behind another batch, and goes on when the slot says when it is "
+    "free") {
+  stage s;
+  s.policy.add_slot(slot_id{0}, ms(0));
+  s.offer(0, 1);
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.occupy(model_id{0}, slot_id{0}, never);  // two are under way
+  s.offer(1, 10);
+  CHECK(s.poll(ms(1)).empty());
+  CHECK(s.policy.wake_at() == never);
+  s.policy.set_free_at(slot_id{0}, ms(9));  // one of them is done
+  const auto m = s.poll(ms(2));
+  REQUIRE(m.size() == 1);
+  CHECK(m[0].preempts);
+}
+
+TEST_CASE("what Shepherd's match was to stop goes on as before if the slot says so") {
+  stage s;
+  s.policy.add_slot(slot_id{0}, ms(0));
+  s.offer(0, 2);
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.occupy(model_id{0}, slot_id{0}, ms(10));
+  s.offer(1, 7);
+  REQUIRE(s.poll(ms(1)).at(0).preempts);
+  s.policy.occupy(model_id{1}, slot_id{0}, ms(10));  // it had nothing to run
+  s.policy.set_rows(slot_id{0}, 2);
+  s.offer(2, 7);
+  CHECK(s.poll(ms(2)).at(0).preempts);  // 7 ≥ 3.03 · 2; it is not 7 that run
+  s.policy.occupy(model_id{2}, slot_id{0}, ms(12));
+  s.policy.set_rows(slot_id{0}, 0);
+  s.offer(3, 1000);
+  CHECK(s.poll(ms(3)).empty());  // nobody knows of anything to stop
+  CHECK(s.policy.wake_at() == ms(12));
+}
+
+TEST_CASE("Shepherd gives and takes only slots that have the model") {
+  stage s;
+  const model_id small{0}, large{1};
+  for (uint32_t i = 0; i < 3; ++i) s.policy.add_slot(slot_id{i}, ms(i));
+  s.policy.set_models(slot_id{0}, std::vector{small});
+  s.policy.set_models(slot_id{1}, std::vector{small, large});
+  s.policy.set_models(slot_id{2}, std::vector{small});
+  s.offer(1, 5);
+  CHECK(s.poll(ms(0)).empty());  // slot 0 is free, and does not have it
+  CHECK(s.policy.wake_at() == ms(1));
+  s.offer(0, 1);
+  CHECK(s.poll(ms(0)).at(0).slot == slot_id{0});  // the larger one does not block it
+  s.policy.occupy(small, slot_id{0}, ms(10));
+  CHECK(s.poll(ms(0.5)).empty());
+  CHECK(s.policy.wake_at() == ms(1));
+  CHECK(s.poll(ms(1)).at(0).slot == slot_id{1});
+  s.policy.occupy(large, slot_id{1}, ms(10));
+  s.offer(0, 2);
+  CHECK(s.poll(ms(2)).at(0).slot == slot_id{2});
+  s.policy.occupy(small, slot_id{2}, ms(20));
+  s.offer(1, 50);
+  const auto m = s.poll(ms(3));  // slots 0 and 2 run smaller ones
+  REQUIRE(m.size() == 1);
+  CHECK(m[0].slot == slot_id{1});
+  CHECK(m[0].preempts);
+}
+
+TEST_CASE("Shepherd sleeps until a slot can be given ahead of its end to the largest that waits") {
+  stage s;
+  s.policy.add_slot(slot_id{0}, ms(0));
+  s.offer(0, 9);
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.occupy(model_id{0}, slot_id{0}, ms(10));
+  s.policy.set_candidate(model_id{1}, {8, long_ago, never}, from_ms(1));
+  s.policy.set_candidate(model_id{2}, {7, long_ago, never}, from_ms(3));
+  CHECK(s.poll(ms(1)).empty());
+  CHECK(s.policy.wake_at() == ms(9));
+  CHECK(s.poll(ms(8)).empty());
+  CHECK(s.policy.wake_at() == ms(9));  // later than now, or its owner would never sleep
+  const auto m = s.poll(ms(9));
+  REQUIRE(m.size() == 1);
+  CHECK(m[0].model == model_id{1});
+  CHECK(m[0].free_at == ms(10));
+}
+
+TEST_CASE("the answer to a match on a slot that came back meanwhile says nothing about it") {
+  stage s;
+  s.policy.add_slot(slot_id{0}, ms(0));
+  s.offer(0, 1);
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.add_slot(slot_id{0}, ms(5));
+  s.policy.occupy(model_id{0}, slot_id{0}, ms(100));
+  s.offer(1, 1);
+  CHECK(s.poll(ms(4)).empty());
+  CHECK(s.poll(ms(5)).size() == 1);
+}
