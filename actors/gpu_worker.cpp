@@ -135,6 +135,7 @@ void gpu_worker::on_pulled(const pulled& ended, time_point now) {
 
 void gpu_worker::on_time(time_point now) {
   if (running_) finish(now);
+  give_way(now);
   while (!running_ && !jobs_.empty() && start(now)) {
   }
 }
@@ -145,6 +146,28 @@ time_point gpu_worker::next_wakeup() const {
   const auto& next = jobs_.front();
   if (next.order.start_by == never || planted(bug::late_start)) return never;
   return next.order.start_by + 1ns;  // inputs that do not come hold up nobody
+}
+
+/// An order that preempts takes its turn at once when it can start: what runs is stopped, what waits before
+/// it is refused. An order whose inputs are not here, or are gone, stops nobody.
+void gpu_worker::give_way(time_point now) {
+  const auto can_start = [&](const job& j) {
+    return j.order.preempts && j.missing == 0 && now <= j.order.start_by &&
+           std::any_of(j.parts.begin(), j.parts.end(),
+                       [](const part& p) { return p.error == failure::none; });
+  };
+  const size_t first = running_ ? 1 : 0;
+  auto next = jobs_.size();
+  while (next > first && !can_start(jobs_[next - 1])) --next;
+  if (next == first) return;
+  for (auto i = next - 1; i-- > first;) {
+    refuse(jobs_[i].order, refusal::preempted, now);
+    give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (!running_ || stopping_) return;
+  stopping_ = true;
+  device_.stop(now);
+  finish(now);
 }
 
 /// Starts the front job, or refuses it; false if it must wait.
@@ -179,7 +202,7 @@ bool gpu_worker::start(time_point now) {
 void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
   if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
-  running_ = false;
+  running_ = stopping_ = false;
   if (void_) {
     void_ = false;
     release_outputs(jobs_.front());
@@ -187,10 +210,31 @@ void gpu_worker::finish(time_point now) {
     return let_go();
   }
   busy_ += outcome.finished_at - outcome.started_at;
-  ++batches_;
-  answer(jobs_.front(), outcome);
+  if (outcome.stopped && !planted(bug::answer_stopped)) {
+    was_preempted(jobs_.front(), outcome);
+  } else {
+    ++batches_;
+    answer(jobs_.front(), outcome);
+  }
   jobs_.pop_front();
   let_go();
+}
+
+/// Its queue has its requests run again, or says that they are too late: no gateway hears of it from here.
+void gpu_worker::was_preempted(const job& j, const batch_outcome& outcome) {
+  const auto& o = j.order;
+  ++refusals_[static_cast<size_t>(refusal::preempted)];
+  in_vain_ += outcome.finished_at - outcome.started_at;
+  if (traced_) [[unlikely]] {
+    uint32_t rows = 0;
+    for (size_t i = 0; i < j.parts.size(); ++i)
+      if (j.parts[i].error == failure::none) rows += o.requests[i].rows;
+    trace(o, rows, refusal::preempted,
+          {o.exec_at, o.ordered_at, j.received_at, j.inputs_at, outcome.started_at, outcome.finished_at});
+  }
+  release_outputs(j);
+  tell_done(o,
+            {o.batch, o.model, o.slot, refusal::preempted, 0, outcome.started_at, outcome.finished_at, {}});
 }
 
 void gpu_worker::answer(job& j, const batch_outcome& outcome) {
@@ -321,6 +365,7 @@ void gpu_worker::report(std::vector<metric>& out) const {
   out.push_back({"troupe_worker_batches_total", labels, static_cast<double>(batches_), counter});
   out.push_back({"troupe_worker_rows_total", labels, static_cast<double>(rows_), counter});
   out.push_back({"troupe_worker_busy_seconds_total", labels, to_seconds(busy_), counter});
+  out.push_back({"troupe_worker_preempted_seconds_total", labels, to_seconds(in_vain_), counter});
   out.push_back({"troupe_worker_orders", labels, static_cast<double>(jobs_.size()), gauge});
   for (size_t i = 1; i < refusal_count; ++i)
     out.push_back({"troupe_worker_refusals_total",

@@ -3,6 +3,9 @@
 // so that waiting for its planned start would gain nothing); offers the outputs to be pulled. Refuses what
 // has an old epoch or comes too late. Inputs and outputs without bytes take no memory and are not pulled.
 //
+// An order that preempts stops what runs as soon as its own inputs are here. Of what was stopped only its
+// queue and the arbiter hear.
+//
 // When the office of the scheduler changes hands, it gives up what waits and hands over what runs: it tells
 // the new scheduler of it, and later that it is done.
 #pragma once
@@ -81,6 +84,8 @@ class gpu_worker final : public shell {
   void finish(time_point now);
   bool start(time_point now);
   void refuse(const batch_order& o, refusal why, time_point now);
+  void give_way(time_point now);
+  void was_preempted(const job& j, const batch_outcome& outcome);
   void answer(job& done, const batch_outcome& outcome);
   void give_up(std::deque<job>::iterator j);
   bool is_up(const address& peer) const;
@@ -95,9 +100,10 @@ class gpu_worker final : public shell {
   device& device_;
   memory_port& memory_;
   epoch highest_{};
-  tenure office_;         // where standbys are
-  bool running_ = false;  // the front of `jobs_` is on the device
-  bool void_ = false;     // ... and belongs to an earlier life
+  tenure office_;          // where standbys are
+  bool running_ = false;   // the front of `jobs_` is on the device
+  bool stopping_ = false;  // ... and was asked to stop
+  bool void_ = false;      // ... and belongs to an earlier life
   std::deque<job> jobs_;
   std::vector<job> zombies_;  // given up, with pulls still under way into their buffers
   uint64_t next_token_ = 1;
@@ -105,9 +111,9 @@ class gpu_worker final : public shell {
   std::unordered_map<node_id, incarnation> up_;  // the lives that this one has met
 
   uint64_t batches_ = 0, rows_ = 0;
-  duration busy_{};
-  std::array<uint64_t, refusal_count> refusals_{};
-  std::optional<ring<batch_trace>> traced_;  // while recording
+  duration busy_{}, in_vain_{};
+  std::array<uint64_t, refusal_count> refusals_{};  // preempted batches, too
+  std::optional<ring<batch_trace>> traced_;         // while recording
 };
 
 }  // namespace troupe

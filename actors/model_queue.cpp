@@ -69,11 +69,13 @@ uint32_t model_queue::keep(const request& r, time_point now) {
     handle = static_cast<uint32_t>(requests_.size());
     requests_.push_back(r);
     suspicion_.push_back(suspicion::none);
+    preemptions_.push_back(0);
   } else {
     handle = free_handles_.back();
     free_handles_.pop_back();
     requests_[handle] = r;
     suspicion_[handle] = suspicion::none;
+    preemptions_[handle] = 0;
   }
   if (log_.on()) {
     if (handle >= found_.size()) found_.resize(requests_.size());
@@ -182,6 +184,7 @@ void model_queue::forget_requests() {
   policy_->take_dropped(dropped_);
   requests_.clear();
   suspicion_.clear();
+  preemptions_.clear();
   found_.clear();
   cancelled_.clear();
   suspect_told_ = false;
@@ -245,6 +248,7 @@ void model_queue::order(const grant& g, batch_order o, running_batch running, ti
   o.slot = g.slot;
   o.queue = self_;
   o.ordered_at = now;
+  o.preempts = g.preempts;
   running.worker = g.worker;
   send(options_.arbiter, occupied{options_.model, g.sequence, g.slot, o.batch, free_at, running.alone});
   running_[o.batch] = std::move(running);
@@ -259,6 +263,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   running_.erase(it);
   if (log_.on()) log_end(d, now);
   fail_stale(batch, d);
+  if (d.refused == refusal::preempted) return run_again(batch, now);
   if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
   for (const auto handle : batch.handles) {
     // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
@@ -345,12 +350,39 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
       continue;
     }
     ++resubmitted_;
-    if (++r.attempt > options_.max_attempts)
+    if (++r.attempt > options_.max_attempts + preemptions_[handle])
       give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
     else if (suspicion_[handle] != suspicion::none)
       wait_for_trial(handle, now);
     else
       queue_up(handle, now);
+  }
+}
+
+/// The batch was stopped for a larger one. Its requests did nothing wrong: that they were ordered counts
+/// against none of them, and they are let in as they were before.
+void model_queue::run_again(const running_batch& batch, time_point now) {
+  for (const auto handle : batch.handles) {
+    auto& r = requests_[handle];
+    if (r.id == request_id{} || planted(bug::forget_preempted)) {
+      release(handle);
+      continue;
+    }
+    ++preempted_;
+    ++preemptions_[handle];
+    ++r.attempt;
+    const auto start = now + options_.network(r.rows);
+    const auto end = start + policy_->latency()(r.rows) + options_.parameters.response;
+    if (homes_here_ == 0) {
+      give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+    } else if (suspicion_[handle] != suspicion::none) {
+      wait_for_trial(handle, now);
+    } else if (end > planned_deadline(r)) {
+      door_.lost(now, r.rows);
+      give_up(handle, drop_reason::late, {drop_rule::preempted, r.rows, start, end}, now);
+    } else {
+      policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
+    }
   }
 }
 

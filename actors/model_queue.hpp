@@ -1,6 +1,9 @@
 // model_queue: owns the requests of one model and its batching policy (Symphony's ModelThread, paper §4.2).
 // Keeps one candidate registered with the arbiter; forms the final batch when a grant arrives.
 //
+// A batch that is stopped for a larger one (`refusal::preempted`) comes back: its requests wait again, those
+// that cannot be in time any more are dropped.
+//
 // When a worker dies, each request that was ordered there may have killed it. Such suspects run again alone,
 // one at a time, on a worker that the arbiter keeps free of everything else meanwhile. So if both died as
 // processes do that crash, the request did it, and fails as `poison`; if one of them was lost otherwise, it
@@ -123,6 +126,7 @@ class model_queue final : public shell {
   void forget_homes(node_id node, incarnation life);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
+  void run_again(const running_batch& batch, time_point now);
   void suspect(batch_id id, const running_batch& batch, bool crashed, time_point now);
   void wait_for_trial(uint32_t handle, time_point now);
   time_point latest_start(const request& r) const;
@@ -148,8 +152,9 @@ class model_queue final : public shell {
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;     ///< queued and running, by ticket handle; id 0: unused or lost
-  std::vector<suspicion> suspicion_;  ///< by ticket handle
+  std::vector<request> requests_;      ///< queued and running, by ticket handle; id 0: unused or lost
+  std::vector<suspicion> suspicion_;   ///< by ticket handle
+  std::vector<uint32_t> preemptions_;  ///< by ticket handle: attempts that were stopped
   struct found {
     time_point taken_at = never;  ///< it came while nothing was remembered
     uint32_t rows_ahead = 0;
@@ -186,8 +191,8 @@ class model_queue final : public shell {
   std::vector<ticket> batch_;            // reused
   std::vector<dropped_ticket> dropped_;  // reused
 
-  uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, lost_with_gateway_ = 0,
-           poisoned_ = 0;
+  uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, preempted_ = 0,
+           lost_with_gateway_ = 0, poisoned_ = 0;
   std::array<uint64_t, drop_reason_count> drops_{};
 };
 

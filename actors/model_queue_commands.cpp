@@ -148,6 +148,7 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_batches_total", static_cast<double>(batches_), counter);
   add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);
   add("troupe_queue_resubmitted_total", static_cast<double>(resubmitted_), counter);
+  add("troupe_queue_preempted_total", static_cast<double>(preempted_), counter);
   add("troupe_queue_suspects", static_cast<double>(suspects_.size()), gauge);
   add("troupe_queue_poisoned_total", static_cast<double>(poisoned_), counter);
   add("troupe_lost_with_gateway_total", static_cast<double>(lost_with_gateway_), counter);

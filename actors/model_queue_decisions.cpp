@@ -14,6 +14,7 @@ std::string_view to_string(drop_rule r) {
     case drop_rule::cancelled: return "cancelled";
     case drop_rule::attempts: return "attempts";
     case drop_rule::not_started: return "not_started";
+    case drop_rule::preempted: return "preempted";
     case drop_rule::trial_too_late: return "trial_too_late";
   }
   return {};
@@ -24,6 +25,7 @@ std::string_view to_string(decision_log::fate f) {
     case decision_log::fate::running: return "running";
     case decision_log::fate::done: return "done";
     case decision_log::fate::refused: return "refused";
+    case decision_log::fate::preempted: return "preempted";
     case decision_log::fate::worker_lost: return "worker_lost";
     case decision_log::fate::worker_crashed: return "worker_crashed";
   }
@@ -59,6 +61,8 @@ void model_queue::log_batch(const grant& g, const batch_order& o, uint32_t rows,
 void model_queue::log_end(const batch_done& d, time_point now) {
   if (d.refused == refusal::none)
     log_.end(d.batch, decision_log::fate::done, d.refused, d.started_at, d.finished_at);
+  else if (d.refused == refusal::preempted)
+    log_.end(d.batch, decision_log::fate::preempted, d.refused, d.started_at, d.finished_at);
   else
     log_.end(d.batch, decision_log::fate::refused, d.refused, never, now);
 }

@@ -7,23 +7,25 @@ namespace troupe {
 
 enum class bug : uint8_t {
   none,
-  skip_verify,      ///< what was pulled is taken for what was asked for
-  double_fate,      ///< a dropped request stays in the table
-  miscount,         ///< drops do not reach the ledger
-  late_start,       ///< a worker runs what should have started by now
-  two_batches,      ///< a worker does not wait for its device
-  lose_drops,       ///< a queue does not say what it dropped
-  leak_slot,        ///< the input of a dropped request is kept
-  no_expiry,        ///< a gateway waits forever
-  throw_up,         ///< a queue throws when a request is cancelled
-  trust_everybody,  ///< a queue suspects nobody when a worker dies
-  early_unload,     ///< a worker unloads a model that runs
-  hasty_leave,      ///< a node leaves without waiting for its peers' farewells
-  keep_log,         ///< a deployer tells a node that comes nothing of the log
-  leave_early,      ///< a tenant's place is free though a worker still runs its request
-  hasty_successor   ///< a new scheduler grants before it knows what runs
+  skip_verify,       ///< what was pulled is taken for what was asked for
+  double_fate,       ///< a dropped request stays in the table
+  miscount,          ///< drops do not reach the ledger
+  late_start,        ///< a worker runs what should have started by now
+  two_batches,       ///< a worker does not wait for its device
+  lose_drops,        ///< a queue does not say what it dropped
+  leak_slot,         ///< the input of a dropped request is kept
+  no_expiry,         ///< a gateway waits forever
+  throw_up,          ///< a queue throws when a request is cancelled
+  trust_everybody,   ///< a queue suspects nobody when a worker dies
+  early_unload,      ///< a worker unloads a model that runs
+  hasty_leave,       ///< a node leaves without waiting for its peers' farewells
+  keep_log,          ///< a deployer tells a node that comes nothing of the log
+  leave_early,       ///< a tenant's place is free though a worker still runs its request
+  hasty_successor,   ///< a new scheduler grants before it knows what runs
+  forget_preempted,  ///< a queue does not run again what was stopped
+  answer_stopped     ///< a worker takes what was stopped for done
 };
-inline constexpr uint8_t bug_count = 16;
+inline constexpr uint8_t bug_count = 18;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

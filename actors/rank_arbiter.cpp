@@ -78,9 +78,9 @@ void rank_arbiter::on_time(time_point now) {
     auto& s = slots_[m.slot];
     s.promised = true;
     q.granted = s.worker;
-    if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at);
-    send(q.owner,
-         grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false, loads_.load(in_service_, now)});
+    if (log_.on()) log_.granted(now, m.model, q.sequence, m.slot, m.free_at, m.preempts);
+    send(q.owner, grant{m.model, q.sequence, m.slot, *q.granted, m.free_at, false,
+                        loads_.load(in_service_, now), m.preempts});
   }
 }
 
@@ -127,6 +127,7 @@ void rank_arbiter::end_quarantine(time_point now) {
     if (quarantine_->holds(s.worker) && !out_.contains(id) && obeys(id, s.worker)) {
       policy_->add_slot(id, s.free_at(now));
       policy_->set_models(id, s.models);
+      policy_->set_rows(id, s.rows());
     }
   quarantine_.reset();
 }
@@ -181,11 +182,12 @@ void rank_arbiter::on_occupied(const occupied& o) {
     return policy_->occupy(o.model, o.slot, never);  // the slot went away meanwhile
   auto& s = it->second;
   s.promised = false;
-  if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at});
-  // Two batches under way: the slot waits until one is done.
-  const auto free_at = s.orders.size() >= 2 ? never : o.free_at;
+  if (o.batch != batch_id{}) s.orders.push_back({o.batch, o.model, o.free_at, q->second.rows});
+  // Two batches under way: the slot waits until one is done. None after all: what it has goes on.
+  const auto free_at = std::max(o.free_at, s.free_at(o.free_at));
   policy_->occupy(o.model, o.slot, free_at);
   policy_->set_free_at(o.slot, free_at);  // if it was out of service in between, `occupy` had no effect
+  policy_->set_rows(o.slot, s.rows());
   if (s.early && o.batch != batch_id{}) on_done(*std::exchange(s.early, {}));
 }
 
@@ -204,20 +206,23 @@ void rank_arbiter::on_done(const batch_done& d) {
   const auto planned = done->free_at;
   s.orders.erase(done);
   if (quarantine_ && quarantine_->runs == d.model && quarantine_->slot == d.slot) quarantine_->runs.reset();
-  if (d.refused != refusal::none) {
-    ++refused_;
-  } else {
-    s.busy += d.finished_at - d.started_at;
+  if (d.refused == refusal::none || d.refused == refusal::preempted) {
+    s.busy += d.finished_at - d.started_at;  // in vain, too
     load_.busy += d.finished_at - d.started_at;
   }
+  if (d.refused == refusal::preempted)
+    ++preempted_;
+  else if (d.refused != refusal::none)
+    ++refused_;
   if (s.orders.empty()) {
     policy_->set_free_at(d.slot, d.finished_at);
   } else {
     // The batch behind it is late by as much as this one was.
-    const auto late =
-        d.refused == refusal::none ? std::max(d.finished_at - planned, duration{0}) : duration{0};
-    policy_->set_free_at(d.slot, s.orders.back().free_at + late);
+    if (d.refused == refusal::none && d.finished_at > planned)
+      s.orders.back().free_at += d.finished_at - planned;
+    policy_->set_free_at(d.slot, s.free_at(d.finished_at));
   }
+  policy_->set_rows(d.slot, s.rows());
 }
 
 void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
@@ -267,8 +272,12 @@ void rank_arbiter::forget_queue(model_id model, time_point now) {
   loads_.remove(model);
   const auto q = queues_.find(model);
   if (q == queues_.end()) return;
-  for (auto& [id, s] : slots_)
-    if (q->second.granted == s.worker) s.promised = false;
+  for (auto& [id, s] : slots_) {
+    if (q->second.granted != s.worker) continue;
+    s.promised = false;
+    policy_->set_free_at(id, s.free_at(now));  // what it runs goes on
+    policy_->set_rows(id, s.rows());
+  }
   queues_.erase(q);
 }
 
@@ -292,6 +301,7 @@ void rank_arbiter::report(std::vector<metric>& out) const {
   add("troupe_slots", static_cast<double>(mine), gauge);
   add("troupe_grants_total", static_cast<double>(grants_), counter);
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);
+  add("troupe_orders_preempted_total", static_cast<double>(preempted_), counter);
   if (advisor_) {
     const auto& a = advisor_->advice();
     add("troupe_slots_in_service", static_cast<double>(in_service_), gauge);

@@ -6,6 +6,9 @@
 // arbiter takes all slots of the least busy worker node that has its model out of it, waits until that node
 // has nothing to do, lets suspects run there one at a time, and puts the slots back.
 //
+// Where the policy says so, a grant preempts: what its slot runs is to be stopped. Until the worker says that
+// it was, or why not, both batches are on the slot.
+//
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
 //
@@ -62,6 +65,7 @@ class rank_arbiter final : public shell {
     batch_id batch;
     model_id model;
     time_point free_at;  ///< planned end
+    uint32_t rows = 0;   ///< of the candidate that it was granted to
   };
   struct slot {
     address worker;
@@ -74,6 +78,7 @@ class rank_arbiter final : public shell {
     time_point free_at(time_point now) const {
       return orders.size() >= 2 ? never : orders.empty() ? now : orders.back().free_at;
     }
+    uint32_t rows() const { return orders.empty() ? 0 : orders.back().rows; }
   };
   struct queue {
     address owner;
@@ -102,6 +107,7 @@ class rank_arbiter final : public shell {
     address worker;
     batch_id batch;
     model_id model;
+    uint32_t rows = 0;  ///< of the batch
   };
 
   void start_over(time_point now);
@@ -154,7 +160,7 @@ class rank_arbiter final : public shell {
   load_sample load_;                         ///< since the last sample
   time_point next_sample_ = never;
   std::set<slot_id> scaled_out_;  ///< of `out_`: by the advice
-  uint64_t grants_ = 0, refused_ = 0;
+  uint64_t grants_ = 0, refused_ = 0, preempted_ = 0;
 
   const bool elected_;
   tenure office_;

@@ -46,6 +46,7 @@ void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
     const auto& s = it->second;
     policy_->add_slot(id, s.promised ? never : s.free_at(now));
     policy_->set_models(id, s.models);
+    policy_->set_rows(id, s.rows());
   }
   for (const auto& [model, q] : queues_) send(q.owner, slot_service{id, in});
 }
@@ -70,6 +71,12 @@ grant_story rank_arbiter::explain(const explain_grant& asked) const {
   for (const auto& r : d->rivals)
     out.rivals.push_back({r.model, r.since, r.window.rows, r.window.exec_at, r.window.latest});
   if (out.rivals.size() > longest_list) out.rivals.resize(longest_list);
+  out.preempts = d->preempts;
+  if (const auto taker = log_.preempted_by(asked.model, asked.sequence)) {
+    out.taken_at = taker->at;
+    out.taken_by = taker->model;
+    out.taken_rows = taker->rows;
+  }
   return out;
 }
 

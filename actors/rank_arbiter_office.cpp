@@ -40,9 +40,11 @@ void rank_arbiter::on_handover(handover& h, time_point now) {
   if (h.reign != office_.reign || self_.node != office_.scheduler || self_.life != office_.life) return;
   if (const auto known = handed_.find(h.slot); known != handed_.end() && known->second.worker == h.worker)
     return;
-  handed_[h.slot] = {h.worker, h.batch, h.model};
+  uint32_t rows = 0;
+  for (const auto& r : h.requests) rows += r.rows;
+  handed_[h.slot] = {h.worker, h.batch, h.model, rows};
   if (const auto it = slots_.find(h.slot); it != slots_.end() && it->second.worker == h.worker) {
-    if (h.batch != batch_id{}) it->second.orders.push_back({h.batch, h.model, never});
+    if (h.batch != batch_id{}) it->second.orders.push_back({h.batch, h.model, never, rows});
     if (open_) begin_service(h.slot, it->second, now);
   }
   if (h.batch != batch_id{}) send(on_node(self_.node, role::model_queue, h.model.value), std::move(h));
@@ -54,11 +56,12 @@ void rank_arbiter::begin_service(slot_id id, slot& s, time_point now) {
   const auto h = handed_.find(id);
   const bool handed = h != handed_.end() && h->second.worker == s.worker;
   if (handed && h->second.batch != batch_id{} && s.orders.empty())
-    s.orders.push_back({h->second.batch, h->second.model, never});
+    s.orders.push_back({h->second.batch, h->second.model, never, h->second.rows});
   const bool suspended = out_.contains(id) || (quarantine_ && quarantine_->holds(s.worker));
   if (suspended || !obeys(id, s.worker)) return;
   policy_->add_slot(id, s.free_at(now));
   policy_->set_models(id, s.models);
+  policy_->set_rows(id, s.rows());
 }
 
 /// In this tenure; without standbys everybody always does.

@@ -206,7 +206,7 @@ struct batch_trace {
   slot_id slot;
   uint32_t rows = 0;
   uint32_t requests = 0;
-  std::string refused;  ///< why it did not run; empty: it did
+  std::string refused;  ///< why it did not run, or "preempted": it was stopped; empty: it ran
   batch_times times{};
   TROUPE_MESSAGE(batch_trace, batch, model, slot, rows, requests, refused, times)
 };

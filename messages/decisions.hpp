@@ -56,7 +56,7 @@ struct batch_decision {
   time_point exec_at = never;
   time_point start_by = never;
   time_point planned_end = never;
-  std::string end;  ///< running, done, refused, worker_lost or worker_crashed
+  std::string end;  ///< running, done, refused, preempted, worker_lost or worker_crashed
   std::string why;  ///< it was refused
   time_point started_at = never;
   time_point finished_at = never;  ///< not done: when the queue heard of it
@@ -67,11 +67,11 @@ struct batch_decision {
 struct drop_decision {
   time_point at = never;
   std::string reason;
-  std::string rule;           ///< no_worker, queue_bound, batching, cancelled, attempts, not_started or
-                              ///< trial_too_late
+  std::string rule;           ///< no_worker, queue_bound, batching, cancelled, attempts, not_started,
+                              ///< preempted or trial_too_late
   uint32_t rows = 0;          ///< queue_bound: that might wait; batching: of the batch that was too late
   time_point start = never;   ///< of that batch, at the earliest
-  time_point finish = never;  ///< likewise, with what is kept free for the answer
+  time_point finish = never;  ///< likewise, with what is kept free for the answer; preempted: these, too
   TROUPE_MESSAGE(drop_decision, at, reason, rule, rows, start, finish)
 };
 
@@ -132,7 +132,13 @@ struct grant_story {
   time_point exec_at = never;
   time_point latest = never;
   std::vector<rival> rivals;  ///< the most urgent first
-  TROUPE_MESSAGE(grant_story, known, at, slot, free_at, since, rows, exec_at, latest, rivals)
+  bool preempts = false;      ///< what the slot ran was to be stopped for it
+  /// When the slot was granted again so that this batch was to be stopped, and to whom.
+  time_point taken_at = never;
+  model_id taken_by{};
+  uint32_t taken_rows = 0;  ///< of the other candidate; 0: forgotten
+  TROUPE_MESSAGE(grant_story, known, at, slot, free_at, since, rows, exec_at, latest, rivals, preempts,
+                 taken_at, taken_by, taken_rows)
 };
 
 /// All that a cluster remembers of its decisions about one request.

@@ -18,6 +18,7 @@ enum class drop_rule : uint16_t {
   cancelled,      ///< its client went away
   attempts,       ///< too many workers refused it
   not_started,    ///< its worker could not start the batch in time
+  preempted,      ///< its batch was stopped for a larger one, and it is too late to run it again
   trial_too_late  ///< it had to run alone, and could not in time
 };
 
@@ -55,7 +56,7 @@ class decision_log {
     uint64_t sequence;
     batch_window window;
   };
-  enum class fate : uint8_t { running, done, refused, worker_lost, worker_crashed };
+  enum class fate : uint8_t { running, done, refused, preempted, worker_lost, worker_crashed };
   struct granted_batch {
     batch_id id;        ///< they count up; there are gaps where a scheduler took over
     uint64_t sequence;  ///< of the offer

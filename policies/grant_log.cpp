@@ -5,15 +5,21 @@
 
 namespace troupe {
 
-std::optional<grant_log::decision> grant_log::find(model_id model, uint64_t sequence) const {
+/// One past the grant; 0: it is forgotten.
+size_t grant_log::end_of(model_id model, uint64_t sequence) const {
   auto i = entries_.size();
   const auto is_it = [&](const entry& e) {
     return e.model == model && e.sequence == sequence && e.slot != candidate_entry;
   };
   while (i > 0 && !is_it(entries_[i - 1])) --i;
+  return i;
+}
+
+std::optional<grant_log::decision> grant_log::find(model_id model, uint64_t sequence) const {
+  auto i = end_of(model, sequence);
   if (i == 0) return {};
   const auto& grant = entries_[i - 1];
-  decision out{grant.at, grant.slot, grant.free_at, {}, {}};
+  decision out{grant.at, grant.slot, grant.free_at, {}, {}, grant.preempts};
   // Backwards: the first entry of a model says what it had.
   std::set<model_id> seen;
   for (--i; i > 0; --i) {
@@ -29,6 +35,25 @@ std::optional<grant_log::decision> grant_log::find(model_id model, uint64_t sequ
     return std::pair(a.window.latest, a.model) < std::pair(b.window.latest, b.model);
   });
   return out;
+}
+
+std::optional<grant_log::taker> grant_log::preempted_by(model_id model, uint64_t sequence) const {
+  const auto from = end_of(model, sequence);
+  if (from == 0) return {};
+  const auto slot = entries_[from - 1].slot;
+  for (auto i = from; i < entries_.size(); ++i) {
+    const auto& next = entries_[i];
+    if (next.slot != slot) continue;
+    if (!next.preempts) return {};
+    taker out{next.at, next.model, 0};
+    for (; i > 0; --i)
+      if (const auto& e = entries_[i - 1]; e.model == next.model && e.slot == candidate_entry) {
+        out.rows = e.window.rows;
+        break;
+      }
+    return out;
+  }
+  return {};
 }
 
 }  // namespace troupe

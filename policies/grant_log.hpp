@@ -23,6 +23,13 @@ class grant_log {
     std::optional<offer> chosen;  ///< none: it is forgotten
     /// Those that stood and could still start, the earliest `latest` first (equal: the lower model id).
     std::vector<offer> rivals;
+    bool preempts = false;  ///< what the slot ran was to be stopped for it
+  };
+  /// Who took a slot from whom it had been granted to.
+  struct taker {
+    time_point at;
+    model_id model;
+    uint32_t rows;  ///< of its candidate; 0: forgotten
   };
 
   /// Keeps so many candidates and grants together. 0: none.
@@ -31,15 +38,18 @@ class grant_log {
   bool on() const { return entries_.capacity() > 0; }
   /// Replaces the model's former candidate; `rows == 0`: it has none.
   void offered(time_point now, model_id model, uint64_t sequence, const batch_window& w) {
-    entries_.push({now, model, candidate_entry, sequence, w, never});
+    entries_.push({now, model, candidate_entry, sequence, w, never, false});
   }
   /// The model's candidate was granted a slot, and stands no more.
-  void granted(time_point now, model_id model, uint64_t sequence, slot_id slot, time_point free_at) {
-    entries_.push({now, model, slot, sequence, {}, free_at});
+  void granted(time_point now, model_id model, uint64_t sequence, slot_id slot, time_point free_at,
+               bool preempts = false) {
+    entries_.push({now, model, slot, sequence, {}, free_at, preempts});
   }
 
   /// The grant that answered the candidate, if it is not forgotten.
   std::optional<decision> find(model_id model, uint64_t sequence) const;
+  /// The grant of its slot after that one, if it was to stop what ran there.
+  std::optional<taker> preempted_by(model_id model, uint64_t sequence) const;
 
  private:
   static constexpr slot_id candidate_entry{~0u};
@@ -50,7 +60,10 @@ class grant_log {
     uint64_t sequence;
     batch_window window;  ///< of a candidate
     time_point free_at;
+    bool preempts;
   };
+  size_t end_of(model_id model, uint64_t sequence) const;
+
   recent<entry> entries_;
 };
 

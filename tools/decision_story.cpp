@@ -85,7 +85,7 @@ class telling {
           request_.deadline, "ordered",
           fmt::format("{}it was in batch {}, of which nothing more is remembered", again, b.batch.value),
           {{"batch", b.batch.value}});
-    if (g.known) tell(g, b.slot);
+    if (g.known) tell_grant(g, b.slot);
     add(b.granted_at, "ordered",
         fmt::format(
             "{}batch {} for slot {}, free at {}: {} in {}{}, to start at {}, at {} at the latest, and "
@@ -111,6 +111,8 @@ class telling {
           fmt::format("batch {} is done, {} {} the deadline", b.batch.value,
                       ms(left < duration{} ? -left : left), left < duration{} ? "after" : "before"),
           of);
+    } else if (b.end == "preempted") {
+      tell_preempted(b, g);
     } else if (b.end == "refused") {
       add(b.finished_at, "refused", fmt::format("the worker refuses batch {}: {}", b.batch.value, b.why), of);
     } else if (b.end != "running") {
@@ -121,7 +123,26 @@ class telling {
     }
   }
 
-  void tell(const grant_story& g, slot_id slot) {
+  void tell_preempted(const batch_decision& b, const grant_story& g) {
+    if (b.started_at < b.finished_at)
+      add(b.started_at, "started", fmt::format("batch {} starts on slot {}", b.batch.value, b.slot.value),
+          {{"batch", b.batch.value}});
+    ordered_json more{{"batch", b.batch.value}};
+    auto text = fmt::format("batch {} is preempted", b.batch.value);
+    if (g.known && g.taken_at != never) {
+      text += g.taken_rows > 0
+                  ? fmt::format(" by a batch of {} of {}", count(g.taken_rows, "row"), name_of(g.taken_by))
+                  : fmt::format(" by a batch of {}", name_of(g.taken_by));
+      text += fmt::format(", which the arbiter granted its slot at {}", when(g.taken_at));
+      more["by_model"] = g.taken_by.value;
+      more["by_rows"] = g.taken_rows;
+    }
+    if (b.started_at < b.finished_at)
+      text += fmt::format("; the {} that it ran were in vain", ms(b.finished_at - b.started_at));
+    add(b.finished_at, "preempted", text, more);
+  }
+
+  void tell_grant(const grant_story& g, slot_id slot) {
     auto text = fmt::format("the arbiter grants slot {}", slot.value);
     if (g.since != never)
       text +=
@@ -137,7 +158,8 @@ class telling {
                         count(g.rivals[i].rows, "row"), when(g.rivals[i].exec_at), when(g.rivals[i].latest));
       if (g.rivals.size() > 3) text += ", ...";
     }
-    ordered_json numbers{{"slot", slot.value}, {"rivals", ordered_json::array()}};
+    if (g.preempts) text += "; what runs there is to be stopped";
+    ordered_json numbers{{"slot", slot.value}, {"preempts", g.preempts}, {"rivals", ordered_json::array()}};
     for (const auto& r : g.rivals)
       numbers["rivals"].push_back({{"model", r.model.value},
                                    {"batch_rows", r.rows},
@@ -149,7 +171,7 @@ class telling {
   void tell(const drop_decision& d) {
     ordered_json numbers{{"reason", d.reason}, {"rule", d.rule}};
     if (d.rule == "queue_bound") numbers["may_wait"] = d.rows;
-    if (d.rule == "batching" && d.rows > 0) {
+    if ((d.rule == "batching" || d.rule == "preempted") && d.rows > 0) {
       numbers["batch_rows"] = d.rows;
       numbers["needs_ms"] = to_ms(d.finish - d.at);
       numbers["left_ms"] = to_ms(request_.deadline - d.at);
@@ -162,6 +184,9 @@ class telling {
     if (d.rule == "no_worker") return "no living worker has the model";
     if (d.rule == "cancelled") return "its client went away";
     if (d.rule == "attempts") return "too many workers refused it";
+    if (d.rule == "preempted")
+      return fmt::format("its batch was preempted, and even alone it needs {} more, {} are left",
+                         ms(d.finish - d.at), ms(r.deadline - d.at));
     if (d.rule == "not_started") return "the worker could not start its batch in time";
     if (d.rule == "trial_too_late")
       return "it had to run alone, as it may have killed a worker, and was too late";

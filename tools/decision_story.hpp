@@ -42,7 +42,7 @@ inline std::optional<decision_story> find_story(request_id id, std::span<const a
 
 /// {request, model, state, rows, deadline_ms, batching, shedding, events: [{at_ms, event, text, ...}]}; times
 /// are from the request's arrival. Events: arrived, queued, candidate, granted, ordered, started, done,
-/// refused, lost, dropped.
+/// refused, preempted, lost, dropped.
 nlohmann::ordered_json story_document(const decision_story& story, const cluster_spec& cluster);
 
 /// The same for people. Of many candidates in a row only the first and the last are told.

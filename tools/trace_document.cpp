@@ -148,12 +148,13 @@ ordered_json trace_document(const cluster_spec& cluster, const trace_records& re
                             {"model", model},
                             {"rows", b.what.rows},
                             {"requests", b.what.requests}};
+    const bool preempted = b.what.refused == to_string(refusal::preempted);
     const int queue = queue_tracks + static_cast<int>(b.what.model.value);
     out.name_track(scheduler, queue, "model_queue " + model);
     out.instant(scheduler, queue, "ordered " + name, t.ordered_at, args);
     const int base = slot_tracks + static_cast<int>(b.what.slot.value) * tracks_a_slot;
     out.name_track(b.worker, base, fmt::format("slot {}", b.what.slot.value));
-    if (!b.what.refused.empty()) {
+    if (!b.what.refused.empty() && !(preempted && t.started_at != never)) {
       out.instant(b.worker, base, "refused " + name + ": " + b.what.refused, t.received_at, args);
       continue;
     }
@@ -164,7 +165,9 @@ ordered_json trace_document(const cluster_spec& cluster, const trace_records& re
       out.slice(b.worker, track, "inputs of " + name, t.received_at, t.inputs_at, args);
     }
     if (t.started_at == never || t.finished_at == never) continue;
-    out.slice(b.worker, base, name, t.started_at, std::max(t.started_at, t.finished_at), args);
+    out.slice(b.worker, base, preempted ? name + " preempted" : name, t.started_at,
+              std::max(t.started_at, t.finished_at), args);
+    if (preempted) continue;
     ran[{b.what.model, b.what.batch}] = &b;
   }
 

@@ -184,3 +184,31 @@ TEST_CASE("decisions of a queue: nothing is remembered until the log is switched
   CHECK_FALSE(bad.ok);
   CHECK(bad.body == "set_decision_log.requests: must be at most 1048576");
 }
+
+TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late to run again") {
+  logging_queue q;
+  q.arrive(1);
+  q.run_until(at(1));
+  const auto order = q.grant_slot(1, 1);
+  q.now = at(4);
+  q.tell(batch_done{order.batch, order.model, order.slot, refusal::preempted, 0, at(1), at(4), {}},
+         worker_of(0));
+  auto s = q.story(1);
+  CHECK(s.state == "waiting");
+  REQUIRE(s.batches.size() == 1);
+  CHECK(s.batches[0].end == "preempted");
+  CHECK(s.batches[0].started_at == at(1));
+  CHECK(s.batches[0].finished_at == at(4));
+
+  const auto again = q.grant_slot(2, 4);
+  q.now = at(8);
+  q.tell(batch_done{again.batch, again.model, again.slot, refusal::preempted, 0, at(4), at(8), {}},
+         worker_of(0));
+  s = q.story(1);
+  CHECK(s.state == "dropped");
+  REQUIRE(s.drops.size() == 1);
+  CHECK(s.drops[0].reason == "late");
+  CHECK(s.drops[0].rule == "preempted");
+  CHECK(s.drops[0].start == at(8));
+  CHECK(s.drops[0].finish == at(14));
+}

@@ -64,3 +64,23 @@ TEST_CASE("a grant log forgets the oldest, and says if it no longer knows the ca
   log.offered(at(4), a, 3, {});
   CHECK_FALSE(log.find(a, 1));
 }
+
+TEST_CASE("a grant log tells who took a slot from whom") {
+  grant_log log(100);
+  log.offered(at(0), a, 1, window(2, 0, 9));
+  log.granted(at(1), a, 1, slot_id{6}, at(1));
+  log.offered(at(2), b, 1, window(7, 2, 9));
+  log.granted(at(2), c, 1, slot_id{5}, at(2));  // another slot
+  CHECK_FALSE(log.preempted_by(a, 1));
+  log.granted(at(3), b, 1, slot_id{6}, at(3), true);
+  log.granted(at(4), c, 2, slot_id{6}, at(9));  // waits for its turn
+
+  const auto taker = log.preempted_by(a, 1);
+  REQUIRE(taker);
+  CHECK(taker->at == at(3));
+  CHECK(taker->model == b);
+  CHECK(taker->rows == 7);
+  CHECK_FALSE(log.preempted_by(b, 1));
+  CHECK(log.find(b, 1)->preempts);
+  CHECK_FALSE(log.find(a, 1)->preempts);
+}

@@ -138,6 +138,12 @@ world_result dying_scheduler(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// Batches that are stopped for larger ones, and nothing goes wrong.
+world_result preempting(uint64_t seed) {
+  const auto c = preempting_cluster();
+  return run(c, bursts(c, 500ms), {.seed = seed});
+}
+
 /// The invariants that runs with the bug break, until `wanted` is among them.
 std::set<std::string> broken_by(bug b, const std::string& wanted, world_result (*play)(uint64_t)) {
   std::set<std::string> broken;
@@ -155,9 +161,9 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play :
-       {three_faults, busy_calm, distant_reader, lost_answers, poisonous, retiring_unwatched,
-        impatient_tenant, leaving_scheduler, undeployed_unheard, frozen_scheduler, dying_scheduler})
+  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
+                          retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard,
+                          frozen_scheduler, dying_scheduler, preempting})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -209,4 +215,12 @@ TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed
 
 TEST_CASE("a new scheduler that grants before it knows what runs is noticed") {
   CHECK(breaks(bug::hasty_successor, "once at a time", dying_scheduler));
+}
+
+TEST_CASE("a queue that forgets what was preempted is noticed") {
+  CHECK(breaks(bug::forget_preempted, "calm", preempting));
+}
+
+TEST_CASE("a worker that takes a stopped batch for done is noticed by the bytes") {
+  CHECK(breaks(bug::answer_stopped, "bytes", preempting));
 }

@@ -79,6 +79,27 @@ inline workload_spec small_workload(const cluster_spec& c, duration length = 2s)
   return w;
 }
 
+/// The same under Shepherd, which stops what runs for what is three times as large.
+inline cluster_spec preempting_cluster() {
+  auto c = small_cluster();
+  c.policy.batching = "eager";
+  c.policy.shedding = "timeout";
+  c.policy.matchmaking = "shepherd";
+  c.policy.decision_log = 4096;
+  return c;
+}
+
+/// Models that come in bursts, so that small batches run when large ones come.
+inline workload_spec bursts(const cluster_spec& c, duration length = 1s) {
+  auto w = small_workload(c, length);
+  for (auto& m : w.models) {
+    m.rate_rps *= 5;
+    m.arrivals = arrival_kind::gamma;
+    m.gamma_cv = 4;
+  }
+  return w;
+}
+
 inline world_result run(const cluster_spec& c, const workload_spec& w, const world_options& o = {}) {
   spdlog::set_level(spdlog::level::off);  // what nodes say of faults that a test injects
   return world(c, w, o).run();

@@ -137,3 +137,47 @@ TEST_CASE("a story is found with the queue that has it, and its grants with that
   CHECK(s->grants[1].known);
   CHECK_FALSE(find_story(request_id{7}, std::vector{first}, ask, remembering));
 }
+
+TEST_CASE("a story tells by whom a batch was preempted, and what became of its requests") {
+  decision_story s{request_of("dropped"), {}};
+  batch_decision b;
+  b.attempt = 1;
+  b.known = true;
+  b.batch = batch_id{9};
+  b.slot = slot_id{3};
+  b.granted_at = b.free_at = b.exec_at = at(1);
+  b.start_by = at(4);
+  b.planned_end = at(9);
+  b.rows = b.requests = 2;
+  b.end = "preempted";
+  b.started_at = at(1);
+  b.finished_at = at(4);
+  s.request.batches = {b};
+  grant_story g;
+  g.known = true;
+  g.at = g.free_at = at(1);
+  g.slot = slot_id{3};
+  g.taken_at = at(3.5);
+  g.taken_by = model_id{1};
+  g.taken_rows = 7;
+  s.grants = {g};
+  s.request.drops = {{at(4), "late", "preempted", 2, at(4), at(13)}};
+  const auto document = story_document(s, two_models());
+  CHECK(document["events"][5]["event"] == "preempted");
+  CHECK(document["events"][5]["by_model"] == 1);
+  const auto text = story_text(document);
+  CAPTURE(text);
+  CHECK(has(text, "    1.00 ms  batch 9 starts on slot 3\n"));
+  CHECK(has(text,
+            "    4.00 ms  batch 9 is preempted by a batch of 7 rows of 'bert', which the arbiter granted its "
+            "slot at 3.50 ms; the 3.00 ms that it ran were in vain\n"));
+  CHECK(has(text,
+            "is dropped as late: its batch was preempted, and even alone it needs 9.00 ms more, 8.00 ms "
+            "are left"));
+  s.grants[0].preempts = true;
+  s.grants[0].taken_at = never;
+  const auto other = text_of(s);
+  CAPTURE(other);
+  CHECK(has(other, "the arbiter grants slot 3; no other stands; what runs there is to be stopped"));
+  CHECK(has(other, "batch 9 is preempted; the 3.00 ms"));
+}

@@ -95,3 +95,26 @@ TEST_CASE("trace: a request that was dropped waited until then") {
     if (e["ph"] == "X") names.push_back(e["name"]);
   CHECK(names == std::vector<std::string>{"mlp dropped", "parse", "queued"});
 }
+
+TEST_CASE("trace: a preempted batch is a slice as long as it ran, one that never began is an instant") {
+  trace_records records;
+  batch_trace b;
+  b.batch = batch_id{1};
+  b.slot = slot_id{3};
+  b.rows = b.requests = 2;
+  b.refused = "preempted";
+  b.times = {at(4), at(2), at(2.5), at(3), at(4), at(6)};
+  records.batches.push_back({node_id{1}, b});
+  b.batch = batch_id{2};
+  b.times = {at(4), at(2), at(2.5), never, never, at(6)};
+  records.batches.push_back({node_id{1}, b});
+  const auto doc = trace_document(two_nodes(), records);
+  double slice = 0;
+  int instants = 0;
+  for (const auto& e : doc["traceEvents"]) {
+    if (e["name"] == "mlp #1 preempted") slice = e["dur"];
+    instants += e["name"] == "refused mlp #2: preempted";
+  }
+  CHECK(slice == doctest::Approx(2000));
+  CHECK(instants == 1);
+}

@@ -1,0 +1,65 @@
+// Shepherd stops batches for larger ones: what must hold holds all the same.
+#include "tests/sim/small_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+void check(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t fates = 0;
+  for (const auto n : r.total.fates) fates += n;
+  CHECK(fates == r.total.offered);
+}
+
+uint64_t preempted(const world_result& r) {
+  uint64_t n = 0;
+  for (const auto& d : r.devices) n += d.preempted;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("preemption: while nothing goes wrong no request fails, over fifty seeds") {
+  uint64_t stopped = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto c = preempting_cluster();
+    const auto r = run(c, bursts(c), {.seed = seed, .hang_up = 0.02});
+    check(r, seed);
+    CAPTURE(seed);
+    CHECK(r.total.of(fate::failed) == 0);
+    CHECK(r.total.of(fate::finished) > r.total.offered / 4);
+    stopped += preempted(r);
+  }
+  CHECK(stopped > 500);
+}
+
+TEST_CASE("preemption: whatever goes wrong, all invariants hold, over two hundred seeds") {
+  uint64_t stopped = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto c = preempting_cluster();
+    auto w = bursts(c, 1500ms);
+    w.random_faults.count = 3;
+    for (size_t k = 0; k < fault_kind_count; ++k) w.random_faults.kinds.push_back(static_cast<fault_kind>(k));
+    const auto r = run(c, w, {.seed = seed, .hang_up = 0.02});
+    check(r, seed);
+    stopped += preempted(r);
+  }
+  CHECK(stopped > 1000);
+}
+
+TEST_CASE("preemption: a request tells by whom its batch was preempted") {
+  const auto c = preempting_cluster();
+  bool told = false;
+  for (uint64_t id = 1; id <= 400 && !told; ++id) {
+    const auto r = run(c, bursts(c, 200ms), {.seed = 1, .why = request_id{id}});
+    if (!r.story) continue;
+    const auto& s = *r.story;
+    for (size_t i = 0; i < s.request.batches.size(); ++i)
+      told = told || (s.request.batches[i].end == "preempted" && s.grants[i].taken_at != never &&
+                      s.grants[i].taken_by != s.request.model);
+  }
+  CHECK(told);
+}
