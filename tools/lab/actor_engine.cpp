@@ -65,9 +65,19 @@ workload_spec workload_of(const trial& t) {
 void count(const batch_trace& b, duration start, const trial& t, trial_result& out, trial_watch* watch) {
   const auto at = [&](time_point p) { return p.time_since_epoch() - start; };
   const auto from = at(b.times.started_at), until = at(b.times.finished_at);
-  if (watch != nullptr)
-    watch->on_batch({b.model.value, b.slot.value, b.rows, at(b.times.ordered_at), from, until});
+  const bool stopped = !b.refused.empty();
+  const auto planned = stopped ? from + t.models[b.model.value].latency(b.rows) : until;
+  if (watch != nullptr) {
+    trial_watch::batch told{b.model.value, b.slot.value, b.rows, at(b.times.ordered_at), from, planned};
+    watch->on_batch(told);
+    told.ends = until;
+    if (stopped) watch->on_stopped(told);
+  }
   out.busy[b.slot.value] += std::max(duration{}, std::min(until, t.length) - std::max(from, t.warm_up));
+  if (stopped) {
+    ++out.preempted;
+    return;
+  }
   if (from < t.warm_up || from >= t.length) return;
   if (b.rows >= out.batches.size()) out.batches.resize(b.rows + 1);
   ++out.batches[b.rows];
@@ -77,7 +87,7 @@ void count(const batch_trace& b, duration start, const trial& t, trial_result& o
 
 trial_result run_actors(const trial& t, trial_watch* watch) {
   if (!t.changes.empty()) throw std::invalid_argument("the actors' engine does not change the load");
-  if (t.how.matchmaking == "nexus" || t.how.matchmaking == "shepherd")
+  if (t.how.matchmaking == "nexus")
     throw std::invalid_argument("only the direct engine runs the scheduler '" + t.how.matchmaking + "'");
   sim::world world(cluster_of(t), workload_of(t),
                    {.seed = t.seed, .record = true, .instant = true, .in_order = true});
@@ -91,7 +101,8 @@ trial_result run_actors(const trial& t, trial_watch* watch) {
   out.requests = r.total.offered;
   for (const auto& m : r.models) out.models.push_back({m.offered, m.in_slo});
   for (const auto& b : r.records.batches)
-    if (b.what.refused.empty()) count(b.what, r.load_began, t, out, watch);
+    if (b.what.refused.empty() || (b.what.refused == "preempted" && b.what.times.started_at != never))
+      count(b.what, r.load_began, t, out, watch);
   for (const auto& q : r.records.requests) {
     const auto& x = q.what;
     const auto arrived = x.arrival.time_since_epoch() - r.load_began;

@@ -76,7 +76,8 @@ class direct_engine {
   struct slot {
     time_point ends = long_ago;  ///< of all its orders: one that runs, and one that waits at most
     uint32_t queue = 0;          ///< of the last order, as below
-    time_point from = long_ago;
+    uint32_t rows = 0;           ///< as its candidate had
+    time_point granted = long_ago, from = long_ago;
     std::vector<ticket> batch;
   };
 
@@ -195,20 +196,24 @@ class direct_engine {
     const auto i = g.model.value;
     auto& q = queues_[i];
     auto& s = slots_[g.slot.value];
-    if (g.preempts) preempt(g.slot.value);
+    const auto rows = q.told.rows;
     const auto promised = std::max(std::exchange(q.told, unknown).exec_at, g.free_at);
     q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();
-    auto free_at = g.free_at;
+    auto free_at = g.preempts ? s.ends : g.free_at;  // what it runs goes on, if there is nothing to run
     if (w.rows > 0) {
-      s.batch.clear();
-      q.policy->take_batch(s.batch);
+      taken_.clear();
+      q.policy->take_batch(taken_);
+      if (g.preempts) preempt(g.slot.value);
+      std::swap(s.batch, taken_);
       q.last_batch_rows = w.rows;
       q.door.served(now_, w.rows);
       const auto takes = q.parameters.latency(w.rows);
       free_at = w.exec_at + takes;
       s.queue = i;
+      s.rows = rows;
+      s.granted = now_;
       s.from = std::max(now_, std::min(promised, w.exec_at));  // the plan that was granted does not move
       const auto until = s.from + takes;
       books_.started(q.model, g.slot.value, s.from, until, s.batch);
@@ -223,6 +228,7 @@ class direct_engine {
       }
     }
     arbiter_->occupy(g.model, g.slot, free_at);
+    if (w.rows == 0) arbiter_->set_rows(g.slot, s.rows);
     turn(i);
   }
 
@@ -231,7 +237,11 @@ class direct_engine {
     auto& s = slots_[which];
     auto& q = queues_[s.queue];
     books_.stopped(q.model, which, s.from, s.ends, now_, s.batch);
+    if (watch_ != nullptr)
+      watch_->on_stopped({q.model, which, static_cast<uint32_t>(s.batch.size()), s.granted - start,
+                          s.from - start, now_ - start});
     s.ends = now_;
+    ends_.erase(which);
     for (const auto& t : s.batch) q.policy->add(t, now_);
     turn(s.queue);
   }
@@ -261,6 +271,7 @@ class direct_engine {
   tournament<time_point> ends_{never};      // by slot
   time_point now_ = start;
   std::vector<match> matches_;  // reused, as below
+  std::vector<ticket> taken_;
   std::vector<dropped_ticket> dropped_;
 };
 

@@ -50,8 +50,7 @@ struct model_result {
 struct trial_result {
   std::vector<model_result> models;
   std::vector<uint64_t> batches;  ///< [rows]: how many batches of so many rows started in the measured time
-  latency_histogram queueing;     ///< arrival → start of the batch, of the good requests and of those whose
-                                  ///< batch was preempted
+  latency_histogram queueing;     ///< arrival → start of the batch, of the good requests
   std::vector<duration> busy;     ///< by slot, in the measured time
   duration measured{};
   uint64_t preempted = 0;  ///< batches that were stopped for larger ones
@@ -77,6 +76,8 @@ class trial_watch {
   };
   virtual ~trial_watch() = default;
   virtual void on_batch(const batch&) {}
+  /// A batch was stopped for a larger one, at `ends`; `on_batch` has told how long it was to run.
+  virtual void on_stopped(const batch&) {}
   virtual void on_loss(const loss&) {}
 };
 

@@ -9,6 +9,7 @@ trial_books::trial_books(const trial& t)
     : trial_(t), from_(time_point{} + t.warm_up), until_(time_point{} + t.length) {
   result_.models.resize(t.models.size());
   result_.busy.resize(t.slots);
+  waits_.resize(t.slots);
   result_.measured = t.length - t.warm_up;
 }
 
@@ -26,17 +27,30 @@ void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_p
   }
   const auto slo = trial_.models[model].slo;
   auto& m = result_.models[model];
+  count_waits(slot);
   for (const auto& t : batch) {
     const auto arrival = t.deadline - slo;
     if (!is_good(model, t, until)) continue;
     ++m.good;
-    result_.queueing.add(from - arrival);
+    waits_[slot].push_back(from - arrival);
   }
+}
+
+/// Of the slot's last batch: it is not stopped any more.
+void trial_books::count_waits(uint32_t slot) {
+  for (const auto w : waits_[slot]) result_.queueing.add(w);
+  waits_[slot].clear();
+}
+
+trial_result trial_books::close() {
+  for (uint32_t s = 0; s < waits_.size(); ++s) count_waits(s);
+  return std::move(result_);
 }
 
 void trial_books::stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
                           std::span<const ticket> batch) {
   ++result_.preempted;
+  waits_[slot].clear();
   result_.busy[slot] -= within(from, until) - within(from, at);
   if (measured(from)) --result_.batches[batch.size()];
   for (const auto& t : batch)

@@ -17,9 +17,10 @@ class trial_books {
   /// A batch that has started was stopped: its requests are not served yet, and its time was in vain.
   void stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
                std::span<const ticket> batch);
-  trial_result close() { return std::move(result_); }
+  trial_result close();
 
  private:
+  void count_waits(uint32_t slot);
   bool measured(time_point t) const { return t >= from_ && t < until_; }
   duration within(time_point from, time_point until) const;
   bool is_good(uint32_t model, const ticket& t, time_point until) const;
@@ -27,6 +28,7 @@ class trial_books {
   const trial& trial_;
   const time_point from_, until_;
   trial_result result_;
+  std::vector<std::vector<duration>> waits_;  // by slot: of the good requests of its last batch
 };
 
 /// Arrivals are drawn at a constant rate; a model's load changes stretch and squeeze their time.

@@ -16,13 +16,18 @@ namespace {
 /// What an engine decided, in an order that does not depend on it.
 struct decisions final : trial_watch {
   std::vector<std::tuple<duration, uint32_t, uint32_t, uint32_t, duration, duration>> batches;
+  std::vector<std::tuple<duration, uint32_t, uint32_t, uint32_t, duration, duration>> stopped;
   std::vector<std::tuple<duration, uint32_t, duration>> losses;
   void on_batch(const batch& b) override {
     batches.emplace_back(b.granted, b.model, b.slot, b.rows, b.started, b.ends);
   }
+  void on_stopped(const batch& b) override {
+    stopped.emplace_back(b.granted, b.model, b.slot, b.rows, b.started, b.ends);
+  }
   void on_loss(const loss& l) override { losses.emplace_back(l.arrived, l.model, l.given_up); }
   void sort() {
     std::sort(batches.begin(), batches.end());
+    std::sort(stopped.begin(), stopped.end());
     std::sort(losses.begin(), losses.end());
   }
 };
@@ -44,6 +49,7 @@ void check_same(const trial& t) {
     REQUIRE(direct.batches[i] == actors.batches[i]);
   }
   CHECK(direct.batches.size() == actors.batches.size());
+  CHECK(direct.stopped == actors.stopped);
   CHECK(direct.losses == actors.losses);
   REQUIRE(a.models.size() == b.models.size());
   for (size_t i = 0; i < a.models.size(); ++i) {
@@ -52,6 +58,7 @@ void check_same(const trial& t) {
   }
   CHECK(a.batches == b.batches);
   CHECK(a.busy == b.busy);
+  CHECK(a.preempted == b.preempted);
   CHECK(a.queueing.counts() == b.queueing.counts());
 }
 
@@ -90,6 +97,25 @@ TEST_CASE("engines: several models and bursts") {
     t.arrivals = arrival_kind::gamma;
     t.gamma_cv = 2;
     if (seed > 2) t.response = 1ms;
+    check_same(t);
+  }
+}
+
+TEST_CASE("engines: Shepherd, which stops batches, of its own model and of others") {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    auto t = resnet50();
+    t.seed = seed;
+    t.how = *scheduling_named("shepherd");
+    if (seed > 1) {
+      t.models.push_back({"inception", {5090us, 18368us}, 70ms, 0.2});
+      t.models.push_back({"bert", {7008us, 159us}, 56ms, 0.1});
+      t.rate = 3000;
+    }
+    t.arrivals = arrival_kind::gamma;
+    t.gamma_cv = 4;
+    if (seed > 2) t.response = 1ms;
+    CHECK(run_direct(t).preempted > 20);
     check_same(t);
   }
 }
