@@ -33,11 +33,10 @@ std::string pick_batching(section& s, const std::string& fallback) {
 
 std::string pick_matchmaking(section& s, const std::string& fallback) {
   const auto name = pick(s, "matchmaking", matchmakings().names(), fallback);
-  if (name == "shepherd" || name == "nexus")
-    s.refuse(
-        "matchmaking",
-        fmt::format("'{}' {}: only the laboratory runs it (troupe goodput, troupe experiment)", name,
-                    name == "nexus" ? "wants models placed before it starts" : "stops batches that run"));
+  if (name == "nexus")
+    s.refuse("matchmaking",
+             "'nexus' wants models placed before it starts: only the laboratory runs it (troupe goodput, "
+             "troupe experiment)");
   return name;
 }
 

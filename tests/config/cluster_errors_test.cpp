@@ -196,6 +196,18 @@ cluster.toml:20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "2
 )");
 }
 
+TEST_CASE("a cluster may be scheduled as by Shepherd, not as by Nexus") {
+  const auto with = [](const char* matchmaking) {
+    const auto line = std::string("batching = \"eager\"\nmatchmaking = \"") + matchmaking + "\"";
+    return read(changed(good_cluster, "batching = \"deferred\"", line));
+  };
+  const auto shepherd = with("shepherd");
+  CHECK(listed(shepherd.problems) == "");
+  CHECK(shepherd.spec.policy.matchmaking == "shepherd");
+  CHECK(listed(with("nexus").problems).find("4:15: policy.matchmaking: 'nexus' wants models placed") !=
+        std::string::npos);
+}
+
 TEST_CASE("an empty file says what a cluster consists of") {
   CHECK(listed(read("").problems) ==
         R"(cluster.toml:1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'
