@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "messages/ids.hpp"
 #include "messages/latency.hpp"
 #include "messages/plugin.hpp"
 #include "messages/request.hpp"
@@ -61,6 +62,14 @@ struct batch_window {
   bool operator==(const batch_window&) const = default;
 };
 
+/// A slot that has the model for a share of its requests, as Nexus plans it (policies/nexus_planner.hpp).
+struct backend {
+  slot_id slot;
+  uint32_t batch = 0;  ///< planned rows
+  double weight = 0;   ///< requests that it gets, in proportion to those of the others
+  bool operator==(const backend&) const = default;
+};
+
 /// The queue of one model and the decision when to run how much of it. Deterministic. In-tree policies take
 /// O(log n) an update in the queue length and O(1) for an arrival in deadline order, and allocate nothing per
 /// request once warm.
@@ -98,6 +107,14 @@ class batching_policy {
   virtual double need() const { return 0; }
   /// What all models together need, over the slots that there are (load_book.hpp).
   virtual void set_load(double) {}
+
+  /// By slot: where the model is to run, and how much of it. None: wherever a slot is granted.
+  virtual void set_backends(std::span<const backend>, time_point /*now*/) {}
+  /// The slots that the window is for, in their order; none: any.
+  virtual std::span<const slot_id> slots() const { return {}; }
+  /// What comes next, up to an `update` for no slot in particular, is about this slot. Returns what the
+  /// window `told` said of it.
+  virtual batch_window choose(slot_id, const batch_window& told) { return told; }
 };
 
 using batching_factory =

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,21 @@ struct match {
   bool preempts = false;  ///< what the slot runs now is to be stopped; its requests go back to their queue
 };
 
+/// What a policy that places models must know of one.
+struct model_profile {
+  latency_model latency;
+  duration slo{};         ///< between an arrival and the end of its batch
+  uint32_t max_rows = 0;  ///< a batch; 0: the model is not to be placed
+  double weight = 1;      ///< its rate, in proportion to those of the others, as long as none was measured
+  bool operator==(const model_profile&) const = default;
+};
+
+/// Where a policy has placed a model.
+struct model_backends {
+  model_id model;
+  std::vector<backend> of;  ///< by slot
+};
+
 /// Candidates of models on one side, slots with the time they become free on the other. A model has at most
 /// one candidate and at most one unanswered match; until `occupy` answers it, the model's candidates are
 /// remembered but not matched, and its slot is given to nobody. O(log models + log slots) an event.
@@ -36,6 +52,12 @@ class matchmaking_policy {
   /// The model's candidate, replacing its previous one; `rows == 0` withdraws it. `delay`: grant → inputs
   /// there.
   virtual void set_candidate(model_id model, const batch_window& window, duration delay) = 0;
+  /// A candidate for these slots only, in their order; none: for all that have the model. A policy that does
+  /// not place models need not look: it gets no such candidates.
+  virtual void set_candidate_on(model_id model, const batch_window& window, duration delay,
+                                std::span<const slot_id>) {
+    set_candidate(model, window, delay);
+  }
   /// Forgets the model, its candidate and its unanswered match (whose slot becomes free again).
   virtual void remove_model(model_id model, time_point now) = 0;
 
@@ -46,6 +68,13 @@ class matchmaking_policy {
   /// The last batch of the slot has so many rows; 0: it has none. Before that it is as large as the candidate
   /// of its last match, for policies that care.
   virtual void set_rows(slot_id /*slot*/, uint32_t /*rows*/) {}
+
+  // For policies that place models.
+  virtual void set_profile(model_id, const model_profile&) {}
+  /// So many requests for the model came since this was said last.
+  virtual void count_requests(model_id, uint64_t /*requests*/, time_point /*now*/) {}
+  /// Moves out what queues must be told: where their models are now. Call after `poll`.
+  virtual void take_backends(std::vector<model_backends>&) {}
 
   /// Makes every match due by `now`, in a fixed order: models whose start has come, by (time, model id), then
   /// slots whose end has come, by (time, slot id).

@@ -1,25 +1,72 @@
-// A Nexus backend's batching (Shen et al., SOSP 2019, §6.3), a baseline of the Symphony paper.
+// A model's queue as Nexus has it (Shen et al., SOSP 2019, §6), a baseline of the Symphony paper: every
+// backend of the model has a queue of its own.
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include <memory>
+#include <vector>
+
+#include "policies/nexus_backend.hpp"
+#include "policies/tournament.hpp"
 
 namespace troupe {
 
-/// Eager, in batches of the planned size at most: `max_rows`, or what two batches one after the other allow,
-/// 2 ℓ(b) ≤ SLO, if that is less. Window shedding gives up every request that would be late in a batch of
-/// that size ("early drop").
-class nexus final : public deadline_batching {
+/// An arrival goes to one of the backends, to each as often as its weight says (smooth weighted round robin),
+/// and stays there; those of a backend that goes away go to the others. Without backends there is one queue
+/// for whatever slot is granted.
+///
+/// The window is a summary of the backends that have one: the largest of their batches, the earliest start,
+/// the last latest start. After `choose` it is that of the backend, and only then, or without backends, is
+/// there a batch to take.
+class nexus final : public batching_policy {
  public:
-  nexus(const batching_parameters& p, shedding rule)
-      : deadline_batching(p, rule), planned_(planned_batch(p)) {}
+  nexus(const batching_parameters& p, shedding rule);
 
-  static uint32_t planned_batch(const batching_parameters& p);
+  void add(const ticket& t, time_point now) override;
+  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) override;
+  void update(time_point now, time_point slot_free_at) override;
+  const batch_window& window() const override { return anywhere_ ? backends_[0].queue->window() : window_; }
+  time_point wake_at() const override { return anywhere_ ? backends_[0].queue->wake_at() : wakes_.best(); }
+  void take_batch(std::vector<ticket>& out) override;
+  void take_dropped(std::vector<dropped_ticket>& out) override;
+  uint32_t queued_rows() const override { return rows_; }
+  size_t queued_requests() const override { return requests_; }
+  const latency_model& latency() const override { return parameters_.latency; }
+  void set_latency(const latency_model& latency) override;
+  void set_slots(uint32_t slots) override;
+  double need() const override;
+
+  void set_backends(std::span<const backend> of, time_point now) override;
+  std::span<const slot_id> slots() const override { return slots_; }
+  batch_window choose(slot_id slot, const batch_window& told) override;
 
  private:
-  time_point exec_at(const gathered& batch) const override { return batch.earliest; }
-  double rows_to_protect() const override { return planned_; }
-  uint32_t batch_of(uint32_t rows) const override { return std::min(rows, planned_); }
+  static constexpr uint32_t nobody = ~uint32_t{0};
 
-  const uint32_t planned_;
+  struct backend_queue {
+    backend plan;
+    std::unique_ptr<nexus_backend> queue;
+    double credit = 0;
+    bool changed = true;  ///< since its window was brought up to date
+    batch_window offered{};
+  };
+
+  backend_queue make(const backend& plan) const;
+  uint32_t route();
+  void update(uint32_t which, time_point now, time_point slot_free_at);
+  void summarise();
+  void count();
+
+  batching_parameters parameters_;
+  const shedding rule_;
+  std::vector<backend_queue> backends_;  // by slot; or one for any
+  bool anywhere_ = true;                 // it has that one
+  uint32_t chosen_ = nobody;             // `backends_.size()`: a slot that is no backend's
+  std::vector<uint32_t> changed_;
+  tournament<time_point> wakes_{never};  // by backend
+  batch_window window_;
+  std::vector<slot_id> slots_;
+  std::vector<dropped_ticket> dropped_;
+  uint32_t rows_ = 0;
+  size_t requests_ = 0;
 };
 
 }  // namespace troupe

@@ -52,13 +52,14 @@ class packer {
                  beta = to_seconds(s.latency.beta);
     double rate = s.rate * scale_;
     if (rate <= 0 || latency(i, 1) > slo) return;
-    const double most = std::max(1.0, std::floor((slo / 2 - beta) / alpha + 1e-9));
+    const double most =
+        std::min<double>(s.max_rows, std::max(1.0, std::floor((slo / 2 - beta) / alpha + 1e-9)));
     const double fastest = most / latency(i, most);
     for (; rate >= fastest; rate -= fastest)
       full.push_back({latency(i, most), {{i, static_cast<uint32_t>(most), fastest}}});
     if (rate <= 1e-9 * fastest) return;
     // What arrives in a cycle runs in the next: b / rate + ℓ(b) ≤ SLO.
-    const double batch = std::floor((slo - beta) / (alpha + 1 / rate) + 1e-9);
+    const double batch = std::min<double>(s.max_rows, std::floor((slo - beta) / (alpha + 1 / rate) + 1e-9));
     // Too rare for a full batch even: one row, as soon as it comes.
     const double cycle = batch < 1 ? slo - latency(i, 1) : batch / rate;
     shared.push_back({cycle, {{i, static_cast<uint32_t>(std::max(1.0, batch)), rate}}});

@@ -17,8 +17,9 @@ using squishy_plan = std::vector<std::vector<packed_session>>;
 
 struct packing_session {
   latency_model latency;
-  duration slo{};   ///< between arrival and the end of the batch
-  double rate = 0;  ///< rows a second
+  duration slo{};                    ///< between arrival and the end of the batch
+  double rate = 0;                   ///< rows a second
+  uint32_t max_rows = ~uint32_t{0};  ///< a batch
 };
 
 /// A model gets whole slots, in the largest batches of which two one after the other meet the SLO, as far as

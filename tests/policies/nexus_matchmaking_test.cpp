@@ -2,11 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 using namespace troupe;
 
 namespace {
 
 time_point ms(double t) { return time_point{from_ms(t)}; }
+
+/// Models that can share a slot in any number that these tests have.
+const model_profile profile{{1ms, 5ms}, 200ms, 64};
 
 struct stage {
   nexus_matchmaking policy;
@@ -14,10 +19,19 @@ struct stage {
     for (uint32_t s = 0; s < models_by_slot.size(); ++s) {
       policy.add_slot(slot_id{s}, ms(0));
       policy.set_models(slot_id{s}, models_by_slot[s]);
+      for (const auto m : models_by_slot[s]) policy.set_profile(m, profile);
     }
   }
   void offer(uint32_t model, time_point latest = never) {
     policy.set_candidate(model_id{model}, {1, long_ago, latest}, {});
+  }
+  void offer_on(uint32_t model, std::vector<slot_id> slots) {
+    policy.set_candidate_on(model_id{model}, {1, long_ago, never}, {}, slots);
+  }
+  std::vector<model_backends> told() {
+    std::vector<model_backends> out;
+    policy.take_backends(out);
+    return out;
   }
   std::vector<match> poll(time_point now) {
     std::vector<match> out;
@@ -75,9 +89,111 @@ TEST_CASE("a slot or a model that goes away is matched no more, and comes back e
   s.policy.add_slot(slot_id{0}, ms(0));
   CHECK(s.poll(ms(0)).empty());
   s.policy.set_models(slot_id{0}, std::vector{a});
+  s.offer(0);
   REQUIRE(s.poll(ms(0)).size() == 1);
   s.policy.remove_model(a, ms(1));
   CHECK(s.poll(ms(1)).empty());
   s.offer(0);
   CHECK(s.poll(ms(1)).size() == 1);
+}
+
+TEST_CASE("queues are told where they run, when that changes and when they seem not to know") {
+  stage s({{a, b}, {a, b}});
+  s.poll(ms(0));
+  auto told = s.told();
+  REQUIRE(told.size() == 2);
+  std::map<uint32_t, size_t> slots;
+  for (const auto& t : told)
+    for (const auto& x : t.of) ++slots[x.slot.value];
+  CHECK(slots.size() == 2);
+  CHECK(s.told().empty());
+
+  s.offer(0);  // as a queue does that was just made
+  s.poll(ms(1));
+  told = s.told();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].model == a);
+  s.offer(0);  // it does not know backends, whatever it is told
+  s.poll(ms(2));
+  CHECK(s.told().empty());
+
+  s.policy.remove_slot(slot_id{0});
+  s.policy.remove_slot(slot_id{1});
+  s.poll(ms(3));
+  CHECK(s.told().size() == 2);
+}
+
+TEST_CASE("a candidate counts only on the slots that it is for, and where the model still is") {
+  stage s({{a}, {a}});
+  s.poll(ms(0));
+  s.offer_on(0, {slot_id{1}});
+  auto m = s.poll(ms(0));
+  REQUIRE(m.size() == 1);
+  CHECK(m[0].slot == slot_id{1});
+  s.policy.occupy(a, slot_id{1}, ms(10));
+  s.offer_on(0, {slot_id{1}, slot_id{7}});
+  CHECK(s.poll(ms(5)).empty());
+  CHECK(s.told().size() == 1);  // it runs on no slot 7
+  CHECK(s.policy.wake_at() == ms(10));
+}
+
+TEST_CASE("a slot waits while the model whose turn it is has an unanswered match elsewhere") {
+  stage s({{a}, {a, b}});
+  s.poll(ms(0));
+  s.offer_on(1, {slot_id{1}});
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.occupy(b, slot_id{1}, ms(0));
+  // Both want slot 1; it is a's turn there, but a is asked about slot 0 just now.
+  s.offer_on(0, {slot_id{0}, slot_id{1}});
+  s.offer_on(1, {slot_id{1}});
+  const auto first = s.poll(ms(0));
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].model == a);
+  CHECK(first[0].slot == slot_id{0});
+  s.policy.occupy(a, slot_id{0}, ms(10));
+  s.offer_on(0, {slot_id{1}});
+  const auto second = s.poll(ms(0));
+  REQUIRE(second.size() == 1);
+  CHECK(second[0].model == a);
+  CHECK(second[0].slot == slot_id{1});
+  s.policy.occupy(a, slot_id{1}, ms(10));
+  CHECK(s.policy.wake_at() == ms(10));  // b's turn
+}
+
+TEST_CASE("a slot with two batches under way comes back when it is said to be free") {
+  stage s({{a}});
+  s.offer(0);
+  REQUIRE(s.poll(ms(0)).size() == 1);
+  s.policy.occupy(a, slot_id{0}, never);
+  s.offer(0);
+  CHECK(s.poll(ms(50)).empty());
+  s.policy.set_free_at(slot_id{0}, ms(60));
+  CHECK(s.policy.wake_at() == ms(60));
+  REQUIRE(s.poll(ms(60)).size() == 1);
+  s.policy.set_free_at(slot_id{0}, ms(70));  // promised: no effect
+  CHECK(s.policy.wake_at() == never);
+  s.policy.remove_slot(slot_id{0});
+  s.policy.add_slot(slot_id{0}, ms(80));
+  s.policy.set_models(slot_id{0}, std::vector{a});
+  s.policy.occupy(a, slot_id{0}, ms(500));  // about the slot that was
+  s.offer(0);
+  s.poll(ms(80));
+  CHECK(s.told().size() > 0);
+}
+
+TEST_CASE("the plan follows the measured load") {
+  stage s({{a, b}, {a, b}, {a, b}, {a, b}});
+  s.poll(ms(0));
+  const auto slots_of = [](const std::vector<model_backends>& told, model_id m) {
+    for (const auto& t : told)
+      if (t.model == m) return t.of.size();
+    return size_t{0};
+  };
+  const auto even = s.told();
+  s.policy.count_requests(a, 9000, ms(0));
+  s.policy.count_requests(b, 10, ms(0));
+  CHECK(s.policy.wake_at() == ms(10'000));
+  s.poll(ms(10'000));
+  const auto skewed = s.told();
+  CHECK(slots_of(skewed, a) > slots_of(even, a));
 }

@@ -2,43 +2,167 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 using namespace troupe;
 
 namespace {
 
-batching_parameters resnet50() {
-  batching_parameters p;
-  p.latency = {1053us, 5072us};
-  p.slo = 25ms;
-  return p;
-}
+constexpr slot_id first{1}, second{4}, third{6};
+
+time_point ms(double t) { return time_point{from_ms(t)}; }
+
+/// Rows of 1 ms, 5 ms a batch; requests have 30 ms: batches of 10 at most.
+struct queue {
+  nexus policy;
+  uint64_t last_id = 0;
+
+  queue() : policy(parameters(), shedding::window) {}
+  static batching_parameters parameters() {
+    batching_parameters p;
+    p.latency = {1ms, 5ms};
+    p.slo = 30ms;
+    p.slots = 8;
+    return p;
+  }
+  void plan(std::vector<backend> of, time_point now = ms(0)) { policy.set_backends(of, now); }
+  void arrive(int count, time_point deadline = ms(30), time_point now = ms(0)) {
+    for (int i = 0; i < count; ++i) policy.add({deadline, request_id{++last_id}}, now);
+  }
+  std::vector<slot_id> slots(time_point now = ms(0)) {
+    policy.update(now, long_ago);
+    return {policy.slots().begin(), policy.slots().end()};
+  }
+  std::vector<ticket> grant(slot_id slot, time_point now = ms(0)) {
+    policy.choose(slot, policy.window());
+    policy.update(now, now);
+    std::vector<ticket> out;
+    policy.take_batch(out);
+    return out;
+  }
+  std::vector<dropped_ticket> dropped() {
+    std::vector<dropped_ticket> out;
+    policy.take_dropped(out);
+    return out;
+  }
+};
 
 }  // namespace
 
-TEST_CASE("Nexus plans batches of which two, one after the other, meet the SLO") {
-  auto p = resnet50();
-  CHECK(nexus::planned_batch(p) == 7);  // Table 2 of the Symphony paper
-  p.max_rows = 5;
-  CHECK(nexus::planned_batch(p) == 5);
-  p.slo = 7ms;
-  CHECK(nexus::planned_batch(p) == 1);
-  p.latency.alpha = {};
-  p.slo = 25ms;
-  CHECK(nexus::planned_batch(p) == 5);
+TEST_CASE("nexus: without a plan it runs wherever a slot is granted") {
+  queue q;
+  q.arrive(12);
+  CHECK(q.slots().empty());
+  CHECK(q.policy.window().rows == 10);
+  CHECK(q.grant(third).size() == 10);
+  CHECK(q.policy.queued_rows() == 2);
+  CHECK(q.slots().empty());
+  CHECK(q.policy.window().rows == 2);
 }
 
-TEST_CASE(
-    "a backend starts at once, with no more than planned, and drops early what a planned batch would make "
-    "late") {
-  nexus policy(resnet50(), shedding::window);
-  policy.add({time_point{9ms}, request_id{1}}, {});  // alone it would be in time: ℓ(1) = 6.1 ms
-  for (uint64_t id = 2; id <= 12; ++id) policy.add({time_point{25ms}, request_id{id}}, {});
-  policy.update({}, long_ago);
-  CHECK(policy.window().rows == 7);
-  CHECK(policy.window().exec_at == time_point{});
-  std::vector<dropped_ticket> dropped;
-  policy.take_dropped(dropped);
-  REQUIRE(dropped.size() == 1);
-  CHECK(dropped[0].request.id == request_id{1});
-  CHECK(dropped[0].reason == drop_reason::shed);
+TEST_CASE("nexus: backends get requests as their weights say, evenly") {
+  queue q;
+  q.plan({{first, 10, 1}, {second, 10, 3}});
+  q.arrive(4);
+  CHECK(q.slots() == std::vector{first, second});
+  std::map<slot_id, std::vector<uint64_t>> got;
+  for (const auto slot : {first, second})
+    for (const auto& t : q.grant(slot)) got[slot].push_back(t.id.value);
+  CHECK(got[first].size() == 1);
+  CHECK(got[second].size() == 3);
+  q.arrive(400, ms(60));
+  CHECK(q.policy.queued_requests() == 400);
+  std::vector<ticket> left;
+  q.policy.remove_if([](const ticket& t) { return t.id.value % 2 == 0; }, left);
+  CHECK(left.size() == 200);
+  CHECK(q.policy.queued_rows() == 200);
+}
+
+TEST_CASE("nexus: a slot runs what was sent to its backend, in batches of the size planned for it") {
+  queue q;
+  q.plan({{first, 2, 1}, {second, 10, 1}});
+  q.arrive(10);
+  CHECK(q.slots() == std::vector{first, second});
+  CHECK(q.policy.window().rows == 5);
+  CHECK(q.grant(first).size() == 2);
+  CHECK(q.grant(second).size() == 5);
+  CHECK(q.slots() == std::vector{first});
+  CHECK(q.policy.window().rows == 2);
+  CHECK(q.policy.queued_rows() == 3);
+}
+
+TEST_CASE("nexus: a slot that is no backend gets nothing, and changes nothing") {
+  queue q;
+  q.plan({{first, 10, 1}});
+  q.arrive(3);
+  REQUIRE(q.slots().size() == 1);
+  CHECK(q.grant(second).empty());
+  CHECK(q.policy.window().rows == 0);
+  CHECK(q.slots() == std::vector{first});
+  CHECK(q.grant(first).size() == 3);
+}
+
+TEST_CASE("nexus: requests of a backend that goes away run on the others, earliest deadline first") {
+  queue q;
+  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.arrive(1, ms(26));
+  q.arrive(1, ms(25));
+  q.arrive(1, ms(24));
+  q.plan({{second, 10, 1}});
+  CHECK(q.slots() == std::vector{second});
+  const auto batch = q.grant(second);
+  REQUIRE(batch.size() == 3);
+  CHECK(batch[0].deadline == ms(24));
+  CHECK(batch[2].deadline == ms(26));
+
+  q.arrive(3);
+  q.plan({});  // nobody knows where it runs now
+  CHECK(q.slots().empty());
+  CHECK(q.grant(first).size() == 3);
+  q.arrive(3);
+  q.plan({{third, 10, 1}});
+  CHECK(q.slots() == std::vector{third});
+  CHECK(q.grant(third).size() == 3);
+  CHECK(q.dropped().empty());
+}
+
+TEST_CASE("nexus: every backend drops early for itself") {
+  queue q;
+  q.plan({{first, 10, 1}, {second, 3, 1}});
+  // In time in a batch of 3, late in one of 10.
+  q.arrive(8, ms(10));
+  CHECK(q.slots() == std::vector{first, second});
+  CHECK(q.policy.window().rows == 4);  // as large as can still run together
+  q.arrive(30, ms(30));
+  q.slots();
+  const auto gone = q.dropped();
+  CHECK(gone.size() == 4);
+  for (const auto& d : gone) CHECK(d.reason == drop_reason::shed);
+  CHECK(q.policy.queued_requests() == 34);
+}
+
+TEST_CASE("nexus: it wakes when the first backend's window closes, and the others are left alone") {
+  queue q;
+  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.arrive(1, ms(30));
+  q.arrive(1, ms(50));
+  q.slots();
+  CHECK(q.policy.wake_at() == ms(24) + 1ns);
+  CHECK(q.policy.window().latest == ms(44));
+  CHECK(q.slots(ms(24) + 1ns) == std::vector{second});
+  CHECK(q.dropped().size() == 1);
+  CHECK(q.policy.wake_at() == ms(44) + 1ns);
+}
+
+TEST_CASE("nexus: what a candidate said of a slot is what was offered for it") {
+  queue q;
+  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.arrive(1, ms(30), ms(0));
+  q.slots(ms(0));
+  q.arrive(1, ms(40), ms(2));
+  q.slots(ms(2));
+  CHECK(q.policy.window().exec_at == ms(0));
+  CHECK(q.policy.choose(second, q.policy.window()).exec_at == ms(2));
+  q.slots(ms(3));
+  CHECK(q.policy.choose(first, q.policy.window()).exec_at == ms(0));
 }

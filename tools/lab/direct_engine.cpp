@@ -10,7 +10,6 @@
 #include "policies/batching.hpp"
 #include "policies/load_book.hpp"
 #include "policies/matchmaking.hpp"
-#include "policies/squishy_packing.hpp"
 #include "policies/tournament.hpp"
 #include "tools/lab/trial.hpp"
 #include "tools/lab/trial_books.hpp"
@@ -27,13 +26,11 @@ class direct_engine {
     if (arbiter_ == nullptr) throw std::invalid_argument("unknown matchmaking '" + t.how.matchmaking + "'");
     slots_.resize(t.slots);
     for (uint32_t s = 0; s < t.slots; ++s) arbiter_->add_slot(slot_id{s}, start);
+    if (t.how.matchmaking == "nexus") place_models();
     double shares = 0;
     for (const auto& m : t.models) shares += m.share;
     for (uint32_t i = 0; i < t.models.size(); ++i) add_source(i, t.rate * t.models[i].share / shares);
-    if (t.how.matchmaking == "nexus")
-      add_packed_queues();
-    else
-      for (uint32_t i = 0; i < t.models.size(); ++i) add_queue(i, t.models[i].max_rows, t.slots, 1);
+    for (const auto& m : t.models) add_queue(m);
   }
 
   /// The next thing to happen, by (time, kind, id), until there is none.
@@ -56,26 +53,23 @@ class direct_engine {
  private:
   static constexpr time_point start{};
 
-  /// Where the requests of a model come from, and the queues that they go to: one, or one a backend.
+  /// Where the requests of a model come from.
   struct source {
     arrival_process process;
     load_curve curve;
     uint64_t arrived = 0;
-    std::vector<uint32_t> queues;
   };
   struct queue {
-    uint32_t model;
     std::unique_ptr<batching_policy> policy;
     batching_parameters parameters;
-    double weight;  ///< the share of the model's requests that it gets, in proportion
-    double credit = 0;
     admission door;
     uint32_t last_batch_rows = 1;
     batch_window told{};
+    std::vector<slot_id> told_slots{};  ///< that it was for
   };
   struct slot {
     time_point ends = long_ago;  ///< of all its orders: one that runs, and one that waits at most
-    uint32_t queue = 0;          ///< of the last order, as below
+    uint32_t model = 0;          ///< of the last order, as below
     uint32_t rows = 0;           ///< as its candidate had
     time_point granted = long_ago, from = long_ago;
     std::vector<ticket> batch;
@@ -84,45 +78,35 @@ class direct_engine {
   void add_source(uint32_t i, double rate) {
     const arrival_spec spec{trial_.arrivals, rate, trial_.gamma_cv};
     sources_.push_back({arrival_process(spec, start, random_stream(trial_.seed, "arrivals", i)),
-                        load_curve(trial_.changes, i),
-                        0,
-                        {}});
+                        load_curve(trial_.changes, i)});
     if (rate > 0) schedule_arrival(i);
   }
 
-  void add_queue(uint32_t model, uint32_t max_rows, uint32_t slots, double weight) {
-    const auto& m = trial_.models[model];
+  void add_queue(const served_model& m) {
     batching_parameters p;
     p.latency = m.latency;
     p.network = trial_.network;
     p.slo = m.slo;
     p.response = trial_.response;
-    p.max_rows = max_rows;
-    p.slots = slots;
+    p.max_rows = m.max_rows;
+    p.slots = trial_.slots;
     auto policy = make_batching(trial_.how.batching, trial_.how.shedding, p);
     if (policy == nullptr)
       throw std::invalid_argument("unknown batching '" + trial_.how.batching + "' or shedding '" +
                                   trial_.how.shedding + "'");
-    sources_[model].queues.push_back(static_cast<uint32_t>(queues_.size()));
-    queues_.push_back({model, std::move(policy), p, weight, 0, {}, 1, {}});
+    queues_.push_back({std::move(policy), p, {}});
   }
 
-  /// A queue for every model on every slot that Nexus gives it.
-  void add_packed_queues() {
-    std::vector<packing_session> sessions;
-    for (const auto& m : trial_.models) {
-      const auto network = trial_.network(1);
-      sessions.push_back({m.latency, m.slo - trial_.response - network, m.share});
+  /// It knows the rates, and is told no others: so it plans once.
+  void place_models() {
+    std::vector<model_id> all;
+    for (uint32_t i = 0; i < trial_.models.size(); ++i) {
+      const auto& m = trial_.models[i];
+      all.push_back(model_id{i});
+      const auto slo = m.slo - trial_.response - trial_.network(1);
+      arbiter_->set_profile(all.back(), {m.latency, slo, m.max_rows, m.share});
     }
-    const auto plan = squishy_packing(sessions, trial_.slots);
-    for (uint32_t s = 0; s < plan.size(); ++s) {
-      std::vector<model_id> here;
-      for (const auto& p : plan[s]) {
-        here.push_back(model_id{static_cast<uint32_t>(queues_.size())});
-        add_queue(p.model, p.batch, 1, p.rate);
-      }
-      arbiter_->set_models(slot_id{s}, here);
-    }
+    for (uint32_t s = 0; s < trial_.slots; ++s) arbiter_->set_models(slot_id{s}, all);
   }
 
   void schedule_arrival(uint32_t i) {
@@ -131,29 +115,13 @@ class direct_engine {
     arrivals_.set(i, at < trial_.length ? start + at : never);
   }
 
-  /// Each queue in turn, as often as its weight says.
-  uint32_t route(const std::vector<uint32_t>& among) {
-    if (among.size() == 1) return among.front();
-    double all = 0;
-    uint32_t best = among.front();
-    for (const auto q : among) {
-      queues_[q].credit += queues_[q].weight;
-      all += queues_[q].weight;
-      if (queues_[q].credit > queues_[best].credit) best = q;
-    }
-    queues_[best].credit -= all;
-    return best;
-  }
-
   void arrive(uint32_t i) {
     auto& s = sources_[i];
     const auto& slo = trial_.models[i].slo;
     const ticket t{now_ + slo, request_id{++s.arrived}};
     schedule_arrival(i);
     books_.arrived(i, now_);
-    if (s.queues.empty()) return lose(i, t);  // no backend has the model
-    const auto to = route(s.queues);
-    auto& q = queues_[to];
+    auto& q = queues_[i];
     const auto& p = q.parameters;
     const auto patience = slo - p.latency(q.last_batch_rows) - p.network(q.last_batch_rows);
     const auto bound = std::min(max_queued_rows, q.door.bound(now_, patience, q.last_batch_rows, p.slots));
@@ -163,16 +131,20 @@ class direct_engine {
     } else {
       q.policy->add(t, now_);
     }
-    turn(to);
+    turn(i);
   }
 
   /// As a turn of the model's queue ends.
   void turn(uint32_t i) {
     auto& q = queues_[i];
     q.policy->update(now_, long_ago);
-    if (const auto& w = q.policy->window(); w != q.told) {
+    const auto slots = q.policy->slots();
+    const bool same_slots = std::equal(slots.begin(), slots.end(), q.told_slots.begin(), q.told_slots.end());
+    if (const auto& w = q.policy->window(); w != q.told || !same_slots) {
       q.told = w;
-      arbiter_->set_candidate(model_id{i}, w, std::max(q.parameters.network(w.rows), q.policy->lead()));
+      q.told_slots.assign(slots.begin(), slots.end());
+      const auto delay = std::max(q.parameters.network(w.rows), q.policy->lead());
+      arbiter_->set_candidate_on(model_id{i}, w, delay, slots);
       loads_.set(model_id{i}, q.policy->need(), now_);
     }
     wakes_.set(i, q.policy->wake_at());
@@ -180,7 +152,7 @@ class direct_engine {
     q.policy->take_dropped(dropped_);
     for (const auto& d : dropped_) {
       q.door.lost(now_, d.request.rows);
-      lose(q.model, d.request);
+      lose(i, d.request);
     }
   }
 
@@ -188,6 +160,12 @@ class direct_engine {
     while (arbiter_->wake_at() <= now_) {
       matches_.clear();
       arbiter_->poll(now_, matches_);
+      backends_.clear();
+      arbiter_->take_backends(backends_);
+      for (const auto& b : backends_) {
+        queues_[b.model.value].policy->set_backends(b.of, now_);
+        turn(b.model.value);
+      }
       for (const auto& g : matches_) grant(g);
     }
   }
@@ -197,7 +175,8 @@ class direct_engine {
     auto& q = queues_[i];
     auto& s = slots_[g.slot.value];
     const auto rows = q.told.rows;
-    const auto promised = std::max(std::exchange(q.told, unknown).exec_at, g.free_at);
+    const auto promised =
+        std::max(q.policy->choose(g.slot, std::exchange(q.told, unknown)).exec_at, g.free_at);
     q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();
@@ -211,14 +190,14 @@ class direct_engine {
       q.door.served(now_, w.rows);
       const auto takes = q.parameters.latency(w.rows);
       free_at = w.exec_at + takes;
-      s.queue = i;
+      s.model = i;
       s.rows = rows;
       s.granted = now_;
       s.from = std::max(now_, std::min(promised, w.exec_at));  // the plan that was granted does not move
       const auto until = s.from + takes;
-      books_.started(q.model, g.slot.value, s.from, until, s.batch);
+      books_.started(i, g.slot.value, s.from, until, s.batch);
       if (watch_ != nullptr)
-        watch_->on_batch({q.model, g.slot.value, w.rows, now_ - start, s.from - start, until - start});
+        watch_->on_batch({i, g.slot.value, w.rows, now_ - start, s.from - start, until - start});
       const auto before = std::exchange(s.ends, until);
       if (before > now_) {  // one runs, this one waits; a third may not
         ends_.set(g.slot.value, before);
@@ -235,15 +214,15 @@ class direct_engine {
   /// What it ran was in vain; those of its requests that can still be in time are queued again.
   void preempt(uint32_t which) {
     auto& s = slots_[which];
-    auto& q = queues_[s.queue];
-    books_.stopped(q.model, which, s.from, s.ends, now_, s.batch);
+    auto& q = queues_[s.model];
+    books_.stopped(s.model, which, s.from, s.ends, now_, s.batch);
     if (watch_ != nullptr)
-      watch_->on_stopped({q.model, which, static_cast<uint32_t>(s.batch.size()), s.granted - start,
+      watch_->on_stopped({s.model, which, static_cast<uint32_t>(s.batch.size()), s.granted - start,
                           s.from - start, now_ - start});
     s.ends = now_;
     ends_.erase(which);
     for (const auto& t : s.batch) q.policy->add(t, now_);
-    turn(s.queue);
+    turn(s.model);
   }
 
   void is_done(uint32_t s) {
@@ -264,14 +243,15 @@ class direct_engine {
   std::unique_ptr<matchmaking_policy> arbiter_;
   load_book loads_;
   std::vector<source> sources_;  // by model
-  std::vector<queue> queues_;    // the policies know them as models
+  std::vector<queue> queues_;    // likewise
   std::vector<slot> slots_;
   tournament<time_point> arrivals_{never};  // by model
-  tournament<time_point> wakes_{never};     // by queue
+  tournament<time_point> wakes_{never};     // likewise
   tournament<time_point> ends_{never};      // by slot
   time_point now_ = start;
   std::vector<match> matches_;  // reused, as below
   std::vector<ticket> taken_;
+  std::vector<model_backends> backends_;
   std::vector<dropped_ticket> dropped_;
 };
 

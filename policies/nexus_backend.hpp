@@ -1,0 +1,27 @@
+// A Nexus backend's batching (Shen et al., SOSP 2019, §6.3), a baseline of the Symphony paper.
+#pragma once
+#include "policies/deadline_batching.hpp"
+
+namespace troupe {
+
+/// Eager, in batches of the planned size at most: what two batches one after the other allow, 2 ℓ(b) ≤ SLO,
+/// or what was planned for the backend if that is less. Window shedding gives up every request that would be
+/// late in a batch of that size ("early drop").
+class nexus_backend final : public deadline_batching {
+ public:
+  nexus_backend(const batching_parameters& p, shedding rule, uint32_t most)
+      : deadline_batching(p, rule), most_(most) {}
+
+  void set_most(uint32_t rows) { most_ = rows; }
+  static uint32_t planned_batch(const batching_parameters& p);
+
+ private:
+  time_point exec_at(const gathered& batch) const override { return batch.earliest; }
+  double rows_to_protect() const override { return planned(); }
+  uint32_t batch_of(uint32_t rows) const override { return std::min(rows, planned()); }
+  uint32_t planned() const { return std::min(most_, planned_batch(parameters())); }
+
+  uint32_t most_;
+};
+
+}  // namespace troupe
