@@ -28,6 +28,9 @@ data_lane::options lane_options(const cluster_spec& cluster, node_id self, const
   return {self, life, w.secret_of(life), cluster.nodes.size(), cluster.limits.heartbeat};
 }
 
+/// The arbiter plans where models run, and must know the load for it.
+bool places_models(const cluster_spec& cluster) { return cluster.policy.matchmaking == "nexus"; }
+
 rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t domain) {
   rank_arbiter::options o;
   o.of = {domain_name(cluster, domain), slot_domains(cluster)};
@@ -36,6 +39,11 @@ rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t doma
   if (cluster.autoscale.mode != autoscale_mode::off) o.autoscale = cluster.autoscale;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].kind == device_kind::emulated) o.scalable.insert(slot_id{i});
+  if (places_models(cluster)) {
+    o.models = cluster.models;
+    o.network = cluster.policy.network;
+    o.response = cluster.policy.response + cluster.policy.margin;  // as in `parameters_of`
+  }
   return o;
 }
 
@@ -172,6 +180,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.revision = line.revision;
   o.latency_given = m.latency != latency_model{};
   o.decision_log = cluster_.policy.decision_log;
+  if (places_models(cluster_)) o.load_report = 500ms;
   if (cluster_.autoscale.mode != autoscale_mode::off)
     o.load_report = cluster_.autoscale.window / (2 * autoscale_advice::samples);
   o.batching = cluster_.policy.batching;

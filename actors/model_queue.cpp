@@ -41,7 +41,7 @@ void model_queue::on(envelope& e, time_point now) {
                            return decline(e.from, g);
                          on_grant(g, now);
                        },
-                       [&](model_change& c) { on_change(c.line); },
+                       [&](model_change& c) { on_change(c.line, now); },
                        [&](batch_done& d) { on_done(d, now); },
                        [&](slot_ready& s) { on_slot(s); },
                        [&](slot_service& s) {
@@ -51,6 +51,7 @@ void model_queue::on(envelope& e, time_point now) {
                        },
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.life); },
+                       [&](backends& b) { on_backends(e.from, b, now); },
                        [&](tenure& t) { on_tenure(t); },
                        [&](handover& h) { adopt(h, now); },
                        [&](reborn& r) { start_over(r.life); },
@@ -203,7 +204,7 @@ bool model_queue::at_home(const grant& g) const {
 
 void model_queue::on_grant(const grant& g, time_point now) {
   if (g.alone) return on_grant_alone(g, now);
-  const auto promised = std::max(std::exchange(told_, unknown).exec_at, g.free_at);
+  const auto promised = std::max(policy_->choose(g.slot, std::exchange(told_, unknown)).exec_at, g.free_at);
   if (!at_home(g)) {
     // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
     send(options_.arbiter,
@@ -430,16 +431,26 @@ void model_queue::tell_load(time_point now) {
 
 void model_queue::tell_candidate(time_point now) {
   const auto& w = paused_ ? nothing : policy_->window();
-  if (w == told_) return;
+  const auto slots = policy_->slots();
+  if (w == told_ && std::equal(slots.begin(), slots.end(), told_slots_.begin(), told_slots_.end())) return;
   told_ = w;
+  told_slots_.assign(slots.begin(), slots.end());
   if (log_.on()) log_.offered(now, sequence_ + 1, w);
   send(options_.arbiter,
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
-                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need()});
+                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need(), told_slots_});
+}
+
+/// Those of another domain count no more, or not yet: its arbiter says so again when it is asked.
+void model_queue::on_backends(const address& from, const backends& b, time_point now) {
+  if (from.index != domain()) return;
+  std::vector<backend> of;
+  for (const auto& x : b.of) of.push_back({x.slot, x.batch, x.weight});
+  policy_->set_backends(of, now);
 }
 
 /// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
-void model_queue::go_over_to(uint32_t domain) {
+void model_queue::go_over_to(uint32_t domain, time_point now) {
   send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
   if (suspect_told_)
     send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, never, {}, true});
@@ -447,13 +458,14 @@ void model_queue::go_over_to(uint32_t domain) {
   told_ = unknown;
   suspect_told_ = false;
   out_of_service_.clear();  // the new arbiter says which of its slots are
+  policy_->set_backends({}, now);
   door_ = {};
   fit_to_homes();
 }
 
-void model_queue::on_change(const deployment& line) {
+void model_queue::on_change(const deployment& line, time_point now) {
   if (line.model != options_.model || line.wanted == deployment_state::undeployed) return;
-  if (line.domain != domain()) go_over_to(line.domain);
+  if (line.domain != domain()) go_over_to(line.domain, now);
   leaves_.reset();
   if (line.leaving == no_domain || line.wanted != deployment_state::deployed) return;
   leaves_ = model_idle{line.model, line.revision, self_};

@@ -98,8 +98,9 @@ class model_queue final : public shell {
   std::string domain_name() const {
     return domain() < options_.domain_names.size() ? options_.domain_names[domain()] : std::string{};
   }
-  void on_change(const deployment& line);
-  void go_over_to(uint32_t domain);
+  void on_change(const deployment& line, time_point now);
+  void on_backends(const address& from, const backends& b, time_point now);
+  void go_over_to(uint32_t domain, time_point now);
   void tell_left();
   void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
@@ -184,6 +185,7 @@ class model_queue final : public shell {
 
   decision_log log_;
   batch_window told_;
+  std::vector<slot_id> told_slots_;  ///< that it was for
   admission door_;
   uint32_t last_batch_rows_ = 1;
   uint64_t sequence_ = 0;

@@ -13,10 +13,14 @@ rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmakin
       policy_(std::move(policy)),
       autoscale_(o.autoscale),
       scalable_(o.scalable),
+      places_(!o.models.empty()),
+      network_(o.network),
+      response_(o.response),
       elected_(o.elected),
       open_(!o.elected) {
   set_log(o.decision_log);
   begin_advice();
+  begin_placement(o);
 }
 
 void rank_arbiter::on(envelope& e, time_point now) {
@@ -31,6 +35,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](queue_load& l) {
                          load_.good += l.good;
                          load_.bad += l.bad;
+                         policy_->count_requests(model_id{e.from.index}, l.good + l.bad, now);
                        },
                        [&](node_down& d) {
                          forget_slots(d.node, d.life);
@@ -63,7 +68,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
   q.exec_at = c.exec_at;
   q.latest = c.latest;
   if (log_.on()) log_.offered(now, c.model, c.sequence, {c.rows, c.exec_at, c.latest});
-  policy_->set_candidate(c.model, {c.rows, c.exec_at, c.latest}, c.delay);
+  policy_->set_candidate_on(c.model, {c.rows, c.exec_at, c.latest}, c.delay, c.slots);
   loads_.set(c.model, c.need, now);
 }
 
@@ -72,6 +77,7 @@ void rank_arbiter::on_time(time_point now) {
   if (open_) try_suspects(now);
   matches_.clear();
   policy_->poll(now, matches_);
+  tell_backends();
   for (const auto& m : matches_) {
     ++grants_;
     auto& q = queues_[m.model];
@@ -230,6 +236,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
   if (!domains.empty() && (r.slot.value >= domains.size() || domains[r.slot.value] != self_.index)) return;
   std::vector<model_id> models;
   for (const auto& m : r.models) models.push_back(m.model);
+  learn_latencies(r);
   if (const auto it = slots_.find(r.slot); it != slots_.end()) {
     if (it->second.worker.life == r.worker.life) {
       it->second.models = models;
@@ -244,6 +251,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
 }
 
 void rank_arbiter::on_change(const deployment& line, time_point now) {
+  place(line);
   if (line.wanted != deployment_state::undeployed) {
     retired_.erase(line.model);
     return;

@@ -47,6 +47,10 @@ class rank_arbiter final : public shell {
     std::optional<autoscale_spec> autoscale{};  ///< none: no advice
     std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
     bool elected = false;                       ///< it grants only in tenures of its node
+    // For a policy that places models.
+    std::vector<model_spec> models{};  ///< by id
+    network_delay network{};
+    duration response{};  ///< kept free between the end of a batch and its deadline, slack included
   };
 
   rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy, const options& o);
@@ -132,6 +136,11 @@ class rank_arbiter final : public shell {
   void forget_queue(model_id model, time_point now);
   void forget_queues(node_id node, incarnation life, time_point now);
   arbiter_state describe(time_point now) const;
+  void begin_placement(const options& o);
+  void place(const deployment& line);
+  void learn_latencies(const slot_ready& s);
+  void tell_profile(model_id model);
+  void tell_backends();
   void begin_advice();
   void take_sample(time_point now);
   void apply_advice(time_point now);
@@ -161,6 +170,17 @@ class rank_arbiter final : public shell {
   time_point next_sample_ = never;
   std::set<slot_id> scaled_out_;  ///< of `out_`: by the advice
   uint64_t grants_ = 0, refused_ = 0, preempted_ = 0;
+
+  // What the policy is told of models, and tells queues (rank_arbiter_placement.cpp).
+  struct served_model {
+    model_spec definition;
+    std::map<slot_id, latency_model> measured;  ///< where the definition has none
+  };
+  const bool places_;
+  const network_delay network_;
+  const duration response_;
+  std::map<model_id, served_model> served_;  ///< in this domain
+  std::vector<model_backends> backends_;     ///< reused
 
   const bool elected_;
   tenure office_;

@@ -31,15 +31,6 @@ std::string pick_batching(section& s, const std::string& fallback) {
   return name;
 }
 
-std::string pick_matchmaking(section& s, const std::string& fallback) {
-  const auto name = pick(s, "matchmaking", matchmakings().names(), fallback);
-  if (name == "nexus")
-    s.refuse("matchmaking",
-             "'nexus' wants models placed before it starts: only the laboratory runs it (troupe goodput, "
-             "troupe experiment)");
-  return name;
-}
-
 using brought_names = std::vector<std::string> loaded_plugin::*;
 
 /// The plug-in of this cluster that brought the policy; null for one of Troupe's own.
@@ -72,7 +63,7 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
   if (plugins.complete) {
     p.batching = pick_batching(s, p.batching);
     p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
-    p.matchmaking = pick_matchmaking(s, p.matchmaking);
+    p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
   } else {
     // A library is missing, and with it names that would only seem to be wrong.
     for (const auto* key : {"batching", "shedding", "matchmaking"}) s.unused(key);

@@ -101,6 +101,13 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.models[0].weight == 1);
 }
 
+TEST_CASE("a cluster may place models as Nexus does") {
+  const auto cluster = read(changed(good_cluster, "\"deferred\"", "\"nexus\"\nmatchmaking = \"nexus\""));
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(cluster.spec.policy.batching == "nexus");
+  CHECK(cluster.spec.policy.matchmaking == "nexus");
+}
+
 TEST_CASE("advice on the number of GPUs is applied as the file says") {
   const auto cluster = read(changed(good_cluster, "", R"(
 [autoscale]

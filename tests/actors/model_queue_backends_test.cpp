@@ -1,0 +1,101 @@
+// A queue that was told on which slots its model runs.
+#include "actors/model_queue.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// ℓ(b) = b + 5, SLO 50; a unit is 1 ms.
+struct nexus_stage : stage<model_queue> {
+  nexus_stage() : stage(the_queue, options(), make_batching("nexus", "window", parameters())) {
+    tell(ready(0));
+    tell(ready(1));
+    out.forget();
+  }
+  static model_queue::options options() {
+    model_queue::options o;
+    o.name = "m";
+    o.arbiter = the_arbiter;
+    o.reign = epoch{10};
+    o.latency_given = true;
+    o.load_report = 100ms;
+    return o;
+  }
+  static batching_parameters parameters() {
+    batching_parameters p;
+    p.latency = {1ms, 5ms};
+    p.slo = 50ms;
+    return p;
+  }
+  void arrive(uint64_t id) {
+    request r;
+    r.id = request_id{id};
+    r.gateway = the_gateway;
+    r.arrival = now;
+    r.deadline = now + 50ms;
+    tell(submit{{r}}, the_gateway);
+  }
+  void plan(std::vector<uint32_t> slots, const address& from = the_arbiter) {
+    backends b;
+    for (const auto s : slots) b.of.push_back({slot_id{s}, 8, 1});
+    tell(b, from);
+  }
+  size_t granted(uint32_t slot) {
+    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot), now}, the_arbiter);
+    const auto orders = out.take<batch_order>();
+    return orders.empty() ? 0 : orders[0].requests.size();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("model_queue: its candidates are for the slots that have something to run") {
+  nexus_stage q;
+  q.arrive(1);
+  CHECK(q.out.one<candidate>().slots.empty());
+  q.plan({0, 1});
+  CHECK(q.out.one<candidate>().slots == std::vector{slot_id{0}});
+  q.arrive(2);
+  CHECK(q.out.one<candidate>().slots == std::vector{slot_id{0}, slot_id{1}});
+  CHECK(q.granted(0) == 1);
+  CHECK(q.out.one<candidate>().slots == std::vector{slot_id{1}});
+  CHECK(q.granted(0) == 0);
+  q.out.forget();
+  CHECK(q.granted(1) == 1);
+}
+
+TEST_CASE(
+    "model_queue: what waited for a slot that went away goes to the others, or wherever it is granted") {
+  nexus_stage q;
+  q.plan({0, 1});
+  for (uint64_t id = 1; id <= 4; ++id) q.arrive(id);
+  q.plan({1});
+  q.out.forget();
+  CHECK(q.granted(1) == 4);
+  for (uint64_t id = 5; id <= 6; ++id) q.arrive(id);
+  q.plan({});
+  q.out.forget();
+  CHECK(q.granted(0) == 2);
+}
+
+TEST_CASE("model_queue: the arbiter of another domain does not say where it runs") {
+  nexus_stage q;
+  q.plan({0});
+  auto stranger = the_arbiter;
+  stranger.index = 1;
+  q.plan({1}, stranger);
+  q.arrive(1);
+  CHECK(q.out.one<candidate>().slots == std::vector{slot_id{0}});
+  deployment line;
+  line.model = model_id{0};
+  line.wanted = deployment_state::deployed;
+  line.domain = 1;
+  q.out.forget();
+  q.tell(model_change{line});
+  const auto told = q.out.take_addressed<candidate>();
+  REQUIRE_FALSE(told.empty());
+  CHECK(told.back().first.index == 1);
+  CHECK(told.back().second.slots.empty());  // it must be told by that one
+}

@@ -1,0 +1,156 @@
+// An arbiter whose matchmaking places models: what it tells the policy and the queues.
+#include <algorithm>
+
+#include "actors/rank_arbiter.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr model_id first{0}, second{1};
+
+constexpr address queue_of(model_id m) { return {scheduler_node, {10}, role::model_queue, m.value}; }
+
+/// Two models of ℓ(b) = b + 5 and SLO 50, on slots that have both; a unit is 1 ms.
+struct placement_stage : stage<rank_arbiter> {
+  explicit placement_stage(rank_arbiter::options o = options())
+      : stage(the_arbiter, make_matchmaking("nexus"), o) {
+    tell(has_both(0));
+    tell(has_both(1, 20));
+  }
+  static rank_arbiter::options options() {
+    rank_arbiter::options o;
+    model_spec m;
+    m.slo = 50ms;
+    m.latency = {1ms, 5ms};
+    m.max_batch = 64;
+    o.models = {m, m};
+    o.network = {1ms, 0ms};
+    o.response = 1ms;
+    return o;
+  }
+  static slot_ready has_both(uint32_t slot, uint64_t life = 12) {
+    auto s = ready(slot, life);
+    s.models.push_back(s.models[0]);
+    s.models.back().model = second;
+    return s;
+  }
+  /// Where the model was last said to be; forgets what was said.
+  std::vector<slot_id> told(model_id m) {
+    for (auto& [to, b] : out.take_addressed<backends>()) said_[to.index] = b;
+    std::vector<slot_id> slots;
+    for (const auto& b : said_[m.value].of) slots.push_back(b.slot);
+    return slots;
+  }
+  void offer(model_id m, std::vector<slot_id> slots) {
+    tell(candidate{m, ++sequence_, 1, now, at(1000), 1ms, false, 0, std::move(slots)}, queue_of(m));
+  }
+  deployment line(model_id m) const {
+    deployment d;
+    d.model = m;
+    d.wanted = deployment_state::deployed;
+    d.definition = options().models[m.value];
+    return d;
+  }
+
+ private:
+  std::map<uint32_t, backends> said_;
+  uint64_t sequence_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("rank_arbiter: queues are told where their models were placed, and granted these slots only") {
+  placement_stage a;
+  const auto of_first = a.told(first), of_second = a.told(second);
+  CHECK_FALSE(of_first.empty());
+  CHECK_FALSE(of_second.empty());
+  std::set<slot_id> all(of_first.begin(), of_first.end());
+  all.insert(of_second.begin(), of_second.end());
+  CHECK(all.size() == 2);
+
+  a.offer(first, {of_first.back()});
+  const auto grants = a.out.take_addressed<grant>();
+  REQUIRE(grants.size() == 1);
+  CHECK(grants[0].first == queue_of(first));
+  CHECK(grants[0].second.slot == of_first.back());
+}
+
+TEST_CASE("rank_arbiter: slots that die, leave or go out of service lead to a new plan at once") {
+  placement_stage a;
+  CHECK_FALSE(a.told(first).empty());
+  a.tell(node_down{worker_node, {12}});
+  CHECK(a.told(first) == std::vector{slot_id{1}});
+  CHECK(a.told(second) == std::vector{slot_id{1}});
+  a.tell(node_leaving{worker_node, {20}});
+  CHECK(a.told(first).empty());
+  a.tell(placement_stage::has_both(0, 13));
+  CHECK(a.told(first) == std::vector{slot_id{0}});
+  const auto reply = a.actor.on_command({1, take_slot_out::type_name, R"({"slot": 0})"}, a.now);
+  CHECK(reply.ok);
+  a.actor.on_time(a.now);
+  CHECK(a.told(first).empty());
+}
+
+TEST_CASE("rank_arbiter: models that come and go, or move to another domain, lead to a new plan at once") {
+  placement_stage a;
+  auto line = a.line(second);
+  line.domain = 1;
+  a.told(second);
+  a.tell(model_change{line});
+  CHECK(a.told(second).empty());
+  CHECK(a.told(first).size() == 2);
+  line.domain = 0;
+  a.tell(model_change{line});
+  CHECK_FALSE(a.told(second).empty());
+  line.wanted = deployment_state::undeployed;
+  a.tell(model_change{line});
+  CHECK(a.told(second).empty());
+}
+
+TEST_CASE("rank_arbiter: a queue that does not know its backends is told again") {
+  placement_stage a;
+  a.told(first);
+  a.offer(first, {});
+  const auto again = a.out.take_addressed<backends>();
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].first.index == first.value);
+  CHECK_FALSE(again[0].second.of.empty());
+}
+
+TEST_CASE("rank_arbiter: after an epoch models have slots as they were asked for") {
+  placement_stage a;
+  const auto weight = [&](model_id m) {
+    double sum = 0;
+    for (const auto& [to, b] : a.out.take_addressed<backends>())
+      for (const auto& x : b.of)
+        if (to.index == m.value) sum += x.weight;
+    return sum;
+  };
+  const auto before = weight(first);
+  a.tell(queue_load{9000, 500}, queue_of(first));
+  a.tell(queue_load{100, 0}, queue_of(second));
+  a.run_until(at(9'000));
+  CHECK(a.out.take<backends>().empty());
+  a.run_until(at(10'000));
+  CHECK(weight(first) > 1.2 * before);
+}
+
+TEST_CASE("rank_arbiter: measured latencies count where the definition has none, the slowest of them") {
+  auto o = placement_stage::options();
+  for (auto& m : o.models) m.latency = {};
+  placement_stage slow(o);
+  const auto batch = [](placement_stage& a) {
+    uint32_t most = 0;
+    for (const auto& b : a.out.take<backends>())
+      for (const auto& x : b.of) most = std::max(most, x.batch);
+    return most;
+  };
+  CHECK(batch(slow) <= 19);  // 2 ℓ(19) = 48
+  auto s = placement_stage::has_both(0);
+  for (auto& m : s.models) m.alpha = 4ms;
+  slow.tell(s);
+  CHECK(batch(slow) <= 4);  // 2 ℓ(4) = 42
+}
