@@ -24,6 +24,7 @@ cluster_spec cluster_of(const trial& t) {
     s.origin = profile_origin::given;
     s.latency = m.latency;
     s.max_batch = m.max_rows;
+    s.weight = m.share;  // so that Nexus plans with the true rates, as the direct engine does
     s.input_bytes = s.output_bytes = 8;
     c.models.push_back(s);
   }
@@ -87,8 +88,6 @@ void count(const batch_trace& b, duration start, const trial& t, trial_result& o
 
 trial_result run_actors(const trial& t, trial_watch* watch) {
   if (!t.changes.empty()) throw std::invalid_argument("the actors' engine does not change the load");
-  if (t.how.matchmaking == "nexus")
-    throw std::invalid_argument("only the direct engine runs the scheduler '" + t.how.matchmaking + "'");
   sim::world world(cluster_of(t), workload_of(t),
                    {.seed = t.seed, .record = true, .instant = true, .in_order = true});
   const auto r = world.run();

@@ -86,6 +86,34 @@ TEST_CASE("engines: one model, near its goodput and beyond, whatever the policy"
     }
 }
 
+TEST_CASE("engines: Nexus, one model near its goodput and beyond") {
+  for (const double rate : {2000.0, 4200.0, 8000.0}) {
+    CAPTURE(rate);
+    auto t = resnet50();
+    t.how = *scheduling_named("nexus");
+    t.rate = rate;
+    check_same(t);
+  }
+}
+
+TEST_CASE("engines: Nexus, several models that share slots, and bursts") {
+  // The actors plan with the models' weights until they have measured for an epoch, longer than this lasts;
+  // these are the shares that the direct engine plans with.
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    auto t = resnet50();
+    t.how = *scheduling_named("nexus");
+    t.seed = seed;
+    t.models.push_back({"inception", {5090us, 18368us}, 70ms, 0.2});
+    t.models.push_back({"bert", {7008us, 159us}, 56ms, 0.1});
+    t.rate = seed % 2 == 0 ? 1500 : 3000;
+    t.arrivals = arrival_kind::gamma;
+    t.gamma_cv = 2;
+    if (seed > 2) t.response = 1ms;
+    check_same(t);
+  }
+}
+
 TEST_CASE("engines: several models and bursts") {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
