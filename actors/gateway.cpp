@@ -7,6 +7,11 @@
 #include "actors/planted_bug.hpp"
 
 namespace troupe {
+namespace {
+
+constexpr int most_together = 4096;  // requests in one `submit`: a frame takes them
+
+}  // namespace
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
     : shell(self, out),
@@ -69,7 +74,14 @@ void gateway::on_time(time_point now) {
   for (size_t i = 0; i < models_.size(); ++i) {
     auto& next = models_[i].next;
     if (next.requests.empty()) continue;
-    send(on_node(scheduler_, role::model_queue, static_cast<uint32_t>(i)), std::move(next));
+    const auto queue = on_node(scheduler_, role::model_queue, static_cast<uint32_t>(i));
+    // What waited for a scheduler can be more than a frame takes.
+    auto& waiting = next.requests;
+    auto first = waiting.begin();
+    for (; waiting.end() - first > most_together; first += most_together)
+      send(queue, submit{{first, first + most_together}});
+    waiting.erase(waiting.begin(), first);
+    send(queue, std::move(next));
     next = {};
   }
   for (auto& [worker, r] : releases_) send(worker, std::move(r));
@@ -186,10 +198,13 @@ void gateway::on_gone(request_id id, time_point now) {
   auto f = flights_.take(id);
   const auto model = f.asked.model.value;
   const outcome gone{outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
-  if (std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0) {
+  const bool held =
+      std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0;
+  if (held && f.asked.attempt == 1) {
     give_back(f.asked.input);  // nobody has heard of it
     return settle(f, gone, now);
   }
+  // Of one that is to be submitted again a worker may read the input.
   send(on_node(scheduler_, role::model_queue, model), cancel{id});
   settle_early(std::move(f), gone, now);
 }

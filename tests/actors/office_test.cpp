@@ -17,9 +17,9 @@ constexpr address spare_arbiter{spare_node, spare_life, role::rank_arbiter, 0};
 constexpr address spare_queue{spare_node, spare_life, role::model_queue, 0};
 
 struct gateway_of_line : gateway_stage {
-  gateway_of_line() : gateway_stage(line_options()) {}
-  static gateway::options line_options() {
-    auto o = options(100);
+  explicit gateway_of_line(size_t max_in_flight = 100) : gateway_stage(line_options(max_in_flight)) {}
+  static gateway::options line_options(size_t max_in_flight) {
+    auto o = options(max_in_flight);
     o.line = {scheduler_node, spare_node};
     return o;
   }
@@ -99,6 +99,36 @@ TEST_CASE("office, gateway: with the last of the line requests fail, and newcome
   CHECK(g.fate(1).error == failure::scheduler_lost);
   g.arrive(2);
   CHECK(g.fate(2).reason == drop_reason::no_capacity);
+}
+
+TEST_CASE("office, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
+  constexpr size_t all = 10'000, most = 5'000;
+  gateway_of_line g(all);
+  for (uint64_t id = 1; id <= all; ++id) g.arrive(id);
+  g.both_up();
+  ids heard;
+  for (const auto& s : g.out.take<submit>()) {
+    CHECK(s.requests.size() <= most);
+    for (const auto& r : s.requests) heard.push_back(r.id.value);
+  }
+  CHECK(heard.size() == all);
+  CHECK(std::is_sorted(heard.begin(), heard.end()));
+}
+
+TEST_CASE(
+    "office, gateway: when a client hangs up in the turn of a takeover, a worker may still read its input") {
+  gateway_of_line g;
+  g.both_up();
+  g.arrive(1);
+  g.out.forget();
+  g.note(second);
+  g.tell(client_gone{request_id{1}});
+  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  CHECK(g.submitted_to(spare_node).empty());
+  CHECK(g.out.one<cancel>().id == request_id{1});
+  CHECK(g.memory.in_use() == 1);
+  g.complete(1);
+  CHECK(g.memory.in_use() == 0);
 }
 
 namespace {
