@@ -35,6 +35,7 @@ rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t doma
   rank_arbiter::options o;
   o.of = {domain_name(cluster, domain), slot_domains(cluster)};
   o.elected = has_standby(cluster);
+  for (const auto& s : cluster.slots) o.nodes_of_slots.push_back(s.node);
   o.decision_log = cluster.policy.decision_log;
   if (cluster.autoscale.mode != autoscale_mode::off) o.autoscale = cluster.autoscale;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)

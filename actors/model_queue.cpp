@@ -52,14 +52,15 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.life); },
                        [&](backends& b) { on_backends(e.from, b, now); },
-                       [&](tenure& t) { on_tenure(t); },
+                       [&](tenure& t) { on_tenure(t, now); },
                        [&](handover& h) { adopt(h, now); },
                        [&](reborn& r) { start_over(r.life); },
                    });
 }
 
 void model_queue::take(const request& r, time_point now) {
-  if (!in_office() || adopted_.contains(r.id)) return;
+  if (!in_office()) return hold(r);
+  if (adopted_.contains(r.id)) return;
   ++received_;
   queue_up(keep(r, now), now);
 }
@@ -70,13 +71,13 @@ uint32_t model_queue::keep(const request& r, time_point now) {
     handle = static_cast<uint32_t>(requests_.size());
     requests_.push_back(r);
     suspicion_.push_back(suspicion::none);
-    preemptions_.push_back(0);
+    returned_.push_back(0);
   } else {
     handle = free_handles_.back();
     free_handles_.pop_back();
     requests_[handle] = r;
     suspicion_[handle] = suspicion::none;
-    preemptions_[handle] = 0;
+    returned_[handle] = 0;
   }
   if (log_.on()) {
     if (handle >= found_.size()) found_.resize(requests_.size());
@@ -166,6 +167,7 @@ time_point model_queue::next_wakeup() const {
 void model_queue::end(time_point now) {
   for (const auto handle : take_out([](const request&) { return true; }))
     give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+  for (const auto& r : held_) drop(r, drop_reason::no_capacity);
   send_drops(now);
 }
 
@@ -175,6 +177,7 @@ void model_queue::start_over(incarnation life) {
   // Workers that saw it refuse what is still on its way from the old one.
   options_.reign = options_.elected ? epoch{} : epoch{life.value};
   forget_requests();
+  held_.clear();
   homes_.clear();
   homes_here_ = 0;
 }
@@ -185,7 +188,7 @@ void model_queue::forget_requests() {
   policy_->take_dropped(dropped_);
   requests_.clear();
   suspicion_.clear();
-  preemptions_.clear();
+  returned_.clear();
   found_.clear();
   cancelled_.clear();
   suspect_told_ = false;
@@ -193,6 +196,7 @@ void model_queue::forget_requests() {
   suspects_.clear();
   running_.clear();
   adopted_.clear();
+  early_.clear();
   pending_drops_.clear();
   told_ = unknown;
 }
@@ -259,7 +263,7 @@ void model_queue::order(const grant& g, batch_order o, running_batch running, ti
 
 void model_queue::on_done(const batch_done& d, time_point now) {
   const auto it = running_.find(d.batch);
-  if (it == running_.end()) return;
+  if (it == running_.end()) return keep_early(d);
   const auto batch = std::move(it->second);
   running_.erase(it);
   if (log_.on()) log_end(d, now);
@@ -351,7 +355,8 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
       continue;
     }
     ++resubmitted_;
-    if (++r.attempt > options_.max_attempts + preemptions_[handle])
+    ++r.attempt;
+    if (++returned_[handle] >= options_.max_attempts)
       give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
     else if (suspicion_[handle] != suspicion::none)
       wait_for_trial(handle, now);
@@ -370,7 +375,6 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
       continue;
     }
     ++preempted_;
-    ++preemptions_[handle];
     ++r.attempt;
     const auto start = now + options_.network(r.rows);
     const auto end = start + policy_->latency()(r.rows) + options_.parameters.response;

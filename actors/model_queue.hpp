@@ -19,6 +19,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -46,8 +47,8 @@ class model_queue final : public shell {
     /// it free too (in `response`): a plan without slack would be refused.
     duration margin{};
     uint32_t max_queued_rows = 8192;
-    uint32_t max_attempts = 3;
-    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below
+    uint32_t max_attempts = 3;   ///< by workers; how often a gateway submits it does not count
+    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below, in a reign
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell
     /// Scheduling domains: that of the model is the arbiter's index.
     std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
@@ -113,7 +114,9 @@ class model_queue final : public shell {
   void give_up_cancelled(time_point now);
   void start_over(incarnation life);
   void forget_requests();
-  void on_tenure(const tenure& t);
+  void on_tenure(const tenure& t, time_point now);
+  void hold(const request& r);
+  void keep_early(const batch_done& d);
   void adopt(const handover& h, time_point now);
   bool in_office() const { return !options_.elected || options_.reign != epoch{}; }
   void on_grant(const grant& g, time_point now);
@@ -153,9 +156,9 @@ class model_queue final : public shell {
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;      ///< queued and running, by ticket handle; id 0: unused or lost
-  std::vector<suspicion> suspicion_;   ///< by ticket handle
-  std::vector<uint32_t> preemptions_;  ///< by ticket handle: attempts that were stopped
+  std::vector<request> requests_;     ///< queued and running, by ticket handle; id 0: unused or lost
+  std::vector<suspicion> suspicion_;  ///< by ticket handle
+  std::vector<uint32_t> returned_;    ///< likewise: how often it came back from a worker
   struct found {
     time_point taken_at = never;  ///< it came while nothing was remembered
     uint32_t rows_ahead = 0;
@@ -171,8 +174,10 @@ class model_queue final : public shell {
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
   tenure office_;
-  std::set<request_id> adopted_;       ///< ran when this tenure began: nobody needs to submit them
-  std::vector<request_id> cancelled_;  ///< in this turn
+  std::set<request_id> adopted_;          ///< ran when this tenure began: nobody needs to submit them
+  std::map<batch_id, batch_done> early_;  ///< of a tenure: overtook the handovers of their batches
+  std::vector<request> held_;             ///< came before it heard of any tenure
+  std::vector<request_id> cancelled_;     ///< in this turn
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
 
   std::optional<model_idle> leaves_;  ///< to be told once nothing runs in the domain that it leaves

@@ -98,12 +98,23 @@ bool post_office::ask(const address& to, command what, std::function<void(comman
   return true;
 }
 
+/// Hosts of queues first, then those of arbiters, then of gateways, then all others: so what one shell says
+/// to another because of an event finds it informed.
 void post_office::tell_all(const shell_message& message) {
-  for (const auto& host : hosts_) {
-    delivery d;
-    d.messages.push_back({{self_, {}, role::node, 0}, {self_, {}, role::node, 0}, message});
-    caf::anon_send(host, std::move(d));
-  }
+  std::vector<int> rank(hosts_.size(), 3);
+  for (const auto host : queue_hosts_) rank[host] = 0;  // also those without a queue yet
+  constexpr std::pair<role, int> later[] = {
+      {role::model_queue, 0}, {role::rank_arbiter, 1}, {role::gateway, 2}};
+  for (const auto& [kind, when] : later)
+    for (const auto host : host_by_name_[static_cast<size_t>(kind)])
+      if (host != nobody) rank[host] = when;
+  for (int now = 0; now <= 3; ++now)
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (rank[i] != now) continue;
+      delivery d;
+      d.messages.push_back({{self_, {}, role::node, 0}, {self_, {}, role::node, 0}, message});
+      caf::anon_send(hosts_[i], std::move(d));
+    }
 }
 
 void post_office::tell_with_turn(const address& to, shell_message message) {

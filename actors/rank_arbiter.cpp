@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "policies/time_math.hpp"
+
 namespace troupe {
 
 rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy,
@@ -17,6 +19,7 @@ rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmakin
       network_(o.network),
       response_(o.response),
       elected_(o.elected),
+      nodes_of_slots_(o.nodes_of_slots),
       open_(!o.elected) {
   set_log(o.decision_log);
   begin_advice();
@@ -30,6 +33,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](batch_done& d) { on_done(d); },
                        [&](slot_ready& s) { on_slot(s, now); },
                        [&](model_change& c) { on_change(c.line, now); },
+                       [&](node_up& n) { on_node_up(n); },
                        [&](tenure& t) { on_tenure(t, now); },
                        [&](handover& h) { on_handover(h, now); },
                        [&](queue_load& l) {

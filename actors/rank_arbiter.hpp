@@ -47,6 +47,7 @@ class rank_arbiter final : public shell {
     std::optional<autoscale_spec> autoscale{};  ///< none: no advice
     std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
     bool elected = false;                       ///< it grants only in tenures of its node
+    std::vector<node_id> nodes_of_slots{};      ///< elected: where each slot is
     // For a policy that places models.
     std::vector<model_spec> models{};  ///< by id
     network_delay network{};
@@ -116,6 +117,7 @@ class rank_arbiter final : public shell {
 
   void start_over(time_point now);
   void on_tenure(const tenure& t, time_point now);
+  void on_node_up(const node_up& n);
   void on_handover(handover& h, time_point now);
   void open_if_known(time_point now);
   void forget_workers(node_id node, incarnation life, time_point now);
@@ -183,6 +185,7 @@ class rank_arbiter final : public shell {
   std::vector<model_backends> backends_;     ///< reused
 
   const bool elected_;
+  const std::vector<node_id> nodes_of_slots_;
   tenure office_;
   bool open_;                              ///< it may grant
   std::map<slot_id, address> workers_;     ///< elected: of living nodes, those that leave included

@@ -92,7 +92,8 @@ arbiter_state rank_arbiter::describe(time_point now) const {
     line.node = s.worker.node;
     line.state = out_.contains(id) ? "out_of_service" : s.orders.empty() ? "idle" : "busy";
     line.orders = static_cast<uint32_t>(s.orders.size());
-    if (!s.orders.empty()) line.free_in = s.orders.back().free_at - now;
+    // What an earlier scheduler had planned is not known.
+    if (!s.orders.empty() && s.orders.back().free_at != never) line.free_in = s.orders.back().free_at - now;
     line.busy = s.busy;
     out.slots.push_back(std::move(line));
   }

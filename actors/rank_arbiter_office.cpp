@@ -36,6 +36,15 @@ void rank_arbiter::on_tenure(const tenure& t, time_point now) {
   open_if_known(now);
 }
 
+/// Its slots may run something, also those of which it has not said yet that they are ready.
+void rank_arbiter::on_node_up(const node_up& n) {
+  if (!elected_) return;
+  const auto& domains = domain_.of_slots;
+  for (uint32_t i = 0; i < nodes_of_slots_.size(); ++i)
+    if (nodes_of_slots_[i] == n.node && (domains.empty() || domains[i] == self_.index))
+      workers_[slot_id{i}] = {n.node, n.life, role::gpu_worker, i};
+}
+
 void rank_arbiter::on_handover(handover& h, time_point now) {
   if (h.reign != office_.reign || self_.node != office_.scheduler || self_.life != office_.life) return;
   if (const auto known = handed_.find(h.slot); known != handed_.end() && known->second.worker == h.worker)

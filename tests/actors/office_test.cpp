@@ -3,6 +3,7 @@
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
+#include "messages/json.hpp"
 #include "tests/actors/gateway_stage.hpp"
 
 using namespace troupe;
@@ -213,9 +214,10 @@ TEST_CASE("office, gpu_worker: tells a new scheduler once it is up") {
 namespace {
 
 struct queue_stage : stage<model_queue> {
-  queue_stage() : stage(spare_queue, options(), make_batching("eager", "timeout", parameters())) {
+  explicit queue_stage(const address& self = spare_queue, const tenure& known = first)
+      : stage(self, options(), make_batching("eager", "timeout", parameters())) {
     tell(ready(0));
-    tell(first);
+    tell(known);
     out.forget();
   }
   static batching_parameters parameters() {
@@ -284,6 +286,76 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("office, model_queue: a handover that comes late is not taken for a batch of this reign") {
+  queue_stage earlier(the_queue), q;
+  earlier.arrive(1);
+  earlier.grant_slot();
+  const auto old = earlier.out.one<batch_order>();
+  q.tell(second);
+  q.arrive(2);
+  q.grant_slot();
+  const auto mine = q.out.one<batch_order>();
+  q.tell(handover{slot_id{1}, worker_of(1), second.reign, old.batch, model_id{0}, old.requests},
+         spare_arbiter);
+  CHECK(q.actor.unfinished() == 2);
+  q.tell(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
+  CHECK(q.actor.unfinished() == 1);
+  q.tell(batch_done{mine.batch, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+  q.grant_slot();
+  CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{2});
+}
+
+TEST_CASE("office, model_queue: the end of a batch may overtake its handover") {
+  queue_stage q;
+  q.tell(second);
+  q.arrive(1);
+  const handover h{slot_id{0}, worker_of(0), second.reign, {7}, model_id{0}, {q.ask(1), q.ask(2)}};
+  SUBCASE("of one that ran") {
+    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
+    q.tell(h, spare_arbiter);
+    q.arrive(2);
+    CHECK(q.actor.unfinished() == 0);
+  }
+  SUBCASE("of one that did not") {
+    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+    q.tell(h, spare_arbiter);
+    CHECK(q.actor.unfinished() == 2);
+  }
+}
+
+TEST_CASE("office, model_queue: takeovers use up no attempts") {
+  queue_stage q;
+  q.tell(second);
+  auto r = q.ask(1);
+  r.attempt = 7;
+  q.tell(submit{{r}}, the_gateway);
+  for (int refused = 0; refused < 2; ++refused) {
+    q.grant_slot();
+    const auto o = q.out.one<batch_order>();
+    q.tell(batch_done{o.batch, o.model, o.slot, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+  }
+  CHECK(q.out.take<drops>().empty());
+  q.grant_slot();
+  CHECK(q.out.one<batch_order>().requests.at(0).attempt == 9);
+}
+
+TEST_CASE(
+    "office, model_queue: one that has just begun keeps what comes before it is told who is in office") {
+  queue_stage q(spare_queue, tenure{});
+  q.arrive(1);
+  CHECK(q.out.take<candidate>().empty());
+  SUBCASE("this node") {
+    q.tell(second);
+    q.grant_slot();
+    CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{1});
+  }
+  SUBCASE("another, to which it will be submitted again") {
+    q.tell(first);
+    CHECK(q.actor.unfinished() == 0);
+    CHECK(q.out.take<drops>().empty());
+  }
+}
+
 TEST_CASE("office, model_queue: who is deposed forgets what it had, and says nothing of it") {
   queue_stage q;
   q.tell(second);
@@ -298,6 +370,8 @@ TEST_CASE("office, model_queue: who is deposed forgets what it had, and says not
 
 namespace {
 
+constexpr node_id other_worker{4};
+
 struct arbiter_stage : stage<rank_arbiter> {
   arbiter_stage() : stage(spare_arbiter, make_matchmaking("lowest_id"), options()) {
     tell(ready(0));
@@ -307,6 +381,7 @@ struct arbiter_stage : stage<rank_arbiter> {
   static rank_arbiter::options options() {
     rank_arbiter::options o;
     o.elected = true;
+    o.nodes_of_slots = {worker_node, worker_node, other_worker};
     return o;
   }
   void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, spare_queue); }
@@ -344,6 +419,36 @@ TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed ove
     a.tell(node_leaving{worker_node, {12}});
     CHECK(a.out.take<grant>().empty());
   }
+}
+
+TEST_CASE(
+    "office, rank_arbiter: a worker that is up may run something before it says that its slots are ready") {
+  arbiter_stage a;
+  a.tell(node_up{other_worker, {40}});
+  a.tell(second);
+  a.offer();
+  a.hand_over(0);
+  a.hand_over(1);
+  CHECK(a.out.take<grant>().empty());
+  SUBCASE("until it hands over") {
+    const address other{other_worker, {40}, role::gpu_worker, 2};
+    a.tell(handover{slot_id{2}, other, second.reign, {}, {}, {}}, other);
+  }
+  SUBCASE("or is gone") { a.tell(node_down{other_worker, {40}, true}); }
+  CHECK(a.out.one<grant>().slot == slot_id{0});
+}
+
+TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an earlier reign is not known") {
+  arbiter_stage a;
+  a.tell(second);
+  a.hand_over(0, 7);
+  a.hand_over(1);
+  const auto told = a.actor.on_command({1, "get_state", {}}, a.now);
+  REQUIRE(told.ok);
+  const auto state = from_json<arbiter_state>(nlohmann::json::parse(told.body));
+  REQUIRE(state.slots.size() == 2);
+  CHECK(state.slots[0].orders == 1);
+  CHECK(state.slots[0].free_in == duration{});
 }
 
 TEST_CASE("office, rank_arbiter: a slot that still runs something is granted when that is done") {

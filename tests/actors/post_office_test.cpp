@@ -1,9 +1,11 @@
 #include "actors/post_office.hpp"
 
 #include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
 #include <future>
 #include <thread>
 
+#include "actors/system_config.hpp"
 #include "tests/actors/actor_world.hpp"
 
 using namespace troupe;
@@ -73,4 +75,36 @@ TEST_CASE(
   caf::anon_send_exit(host, caf::exit_reason::kill);
   caf::scoped_actor self{world.system()};
   self->wait_for(host);
+}
+
+TEST_CASE("post_office: who speaks to others about an event hears of it after them") {
+  stepped_config config;
+  caf::actor_system system{config};
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  post_office office(node_id{0});
+  std::vector<std::string> heard;
+  std::vector<caf::actor> hosts;
+  const auto add = [&](const char* name, std::vector<role> kinds) {
+    hosts.push_back(system.spawn([&heard, name](caf::event_based_actor*) -> caf::behavior {
+      return {[&heard, name](const delivery&) { heard.emplace_back(name); }};
+    }));
+    std::vector<address> actors;
+    for (const auto kind : kinds)
+      actors.push_back({node_id{0}, {1}, kind, static_cast<uint32_t>(hosts.size())});
+    office.add_host(hosts.back(), actors);
+  };
+  using enum role;
+  add("first thread", {gateway, rank_arbiter, model_queue});
+  add("second thread", {model_queue, rank_arbiter});
+  add("third thread", {model_queue});
+  add("thread without a queue yet", {});
+  add("worker", {gpu_worker});
+  office.set_queue_hosts({hosts[0], hosts[1], hosts[2], hosts[3]});
+  scheduler.run();
+  office.tell_all(tenure{});
+  scheduler.run();
+  CHECK(heard == std::vector<std::string>{"third thread", "thread without a queue yet", "second thread",
+                                          "first thread", "worker"});
+  for (const auto& h : hosts) caf::anon_send_exit(h, caf::exit_reason::kill);
+  scheduler.run();
 }
