@@ -218,7 +218,15 @@ void deployer::on_frame(const control_frame& f) {
   auto body = f.body;
   body.apply({[&](const deployment_log& log) {
                 heard_.insert(from);
-                for (const auto id : book_.merge(log, from == scheduler_)) apply(book_.at(id));
+                deployment_log news;
+                for (const auto id : book_.merge(log, from == scheduler_)) {
+                  apply(book_.at(id));
+                  news.models.push_back(book_.at(id));
+                }
+                // Others may not know it either: who decides tells them all.
+                if (!news.models.empty() && from != scheduler_)
+                  for (const auto& [peer, life] : peers_)
+                    if (peer != from && (decides() || peer == scheduler_)) send(peer, deployment_log{news});
                 review();
               },
               [&](const deployment_report& r) {
@@ -281,9 +289,21 @@ void deployer::tell_parts() {
 }
 
 void deployer::on_tenure(const tenure& t) {
-  const bool decided = decides();
+  const bool decided = decides(), knew_all = ready_to_decide();
   scheduler_ = t.scheduler;
-  if (peers_.contains(scheduler_)) tell_parts();
+  if (peers_.contains(scheduler_)) {
+    send(scheduler_, book_.changes());
+    tell_parts();
+  }
+  if (!decided && decides() && knew_all) {
+    // What the last holder may have told only some, this node among them or not. Who does not say what it
+    // knows in a node timeout is dead.
+    heard_.clear();
+    for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)
+      if (const node_id n{i}; n != around_.self && !peers_.contains(n)) heard_.insert(n);
+    decide_at_ = around_.time.now() + around_.cluster.limits.node_timeout;
+    for (const auto& [peer, life] : peers_) send(peer, book_.changes());
+  }
   if (decided && !decides()) {
     const auto moved = "node '" + node_name(scheduler_) + "' is the scheduler now; ask again";
     for (const auto& h : std::exchange(held_, {})) h.reply(refusal_of(moved));

@@ -3,7 +3,7 @@
 // the scheduler's node takes the commands and writes the log; the others pass commands on to it.
 //
 // Where standbys are, that of the node which holds the office of the scheduler decides. It knows the log
-// already; the others tell it which parts they have done.
+// already; the others tell it their logs, and which parts they have done.
 //
 // The log lives as long as one node that knows it. A scheduler that starts again learns it back from the
 // others: it decides nothing before it has heard all of them, or has waited for three node timeouts.
@@ -126,7 +126,7 @@ class deployer {
   deployment_book book_;
   deployment_progress progress_;
   std::map<node_id, incarnation> peers_;  ///< that are up
-  std::set<node_id> heard_;               ///< whose log was heard since this process began
+  std::set<node_id> heard_;               ///< whose log was heard since this process began, or took office
   time_point decide_at_ = never;          ///< at the latest
   own_deployments own_;
   std::vector<held> held_;
