@@ -13,6 +13,7 @@
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "tools/control_client.hpp"
+#include "tools/office_holder.hpp"
 
 namespace troupe {
 namespace {
@@ -31,18 +32,11 @@ int tell(bool good, bool complete, uint64_t revision, const std::string& detail,
   return good ? done : failed;
 }
 
-/// The holder of the office where there are standbys, as the first of the line says that answers.
 node_id scheduler_in_office(control_client& client, const cluster_spec& cluster) {
-  if (has_standby(cluster))
-    for (const auto candidate : line_of_succession(cluster)) {
-      const auto said = client.ask(cluster.nodes[candidate.value], command{1, "status", ""});
-      if (!said.ok) continue;
-      const auto status = nlohmann::json::parse(said.body);
-      if (!status.contains("office")) continue;
-      for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
-        if (cluster.nodes[i].name == status["office"]["scheduler"]) return node_id{i};
-    }
-  return scheduler_of(cluster);
+  return office_holder(cluster, [&](node_id n) -> nlohmann::json {
+    const auto said = client.ask(cluster.nodes[n.value], command{1, "status", ""});
+    return said.ok ? nlohmann::json::parse(said.body) : nlohmann::json{};
+  });
 }
 
 template <class Change>

@@ -10,6 +10,7 @@
 #include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
 #include "tools/decision_story.hpp"
+#include "tools/office_holder.hpp"
 
 namespace troupe {
 namespace {
@@ -26,19 +27,11 @@ struct living {
   std::vector<std::string> silent;  ///< nodes that do not answer
 };
 
-/// Those that answer or should, the holder of the office first: it has what others were deposed from.
+/// The holder of the office first: it has what others were deposed from.
 std::vector<node_id> schedulers_of(console_client& consoles, const cluster_spec& cluster) {
   auto nodes = line_of_succession(cluster);
-  if (nodes.size() < 2) return nodes;
-  uint64_t latest = 0;
-  std::string holder;
-  for (const auto n : nodes) {
-    const auto said = consoles.query(n, "status");
-    if (!said.contains("office") || said["office"]["epoch"].get<uint64_t>() < latest) continue;
-    latest = said["office"]["epoch"];
-    holder = said["office"]["scheduler"];
-  }
-  std::ranges::stable_partition(nodes, [&](node_id n) { return cluster.nodes[n.value].name == holder; });
+  const auto holder = office_holder(cluster, [&](node_id n) { return consoles.query(n, "status"); });
+  std::ranges::stable_partition(nodes, [&](node_id n) { return n == holder; });
   return nodes;
 }
 

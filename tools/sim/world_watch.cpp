@@ -103,10 +103,14 @@ void world::state::ask_why() {
 
 void world::state::watch_scale() {
   if (cluster.autoscale.mode == autoscale_mode::off) return;
-  const auto told = ask({scheduler_of(cluster), {}, role::rank_arbiter, 0}, "get_state", {});
-  if (!told.ok) return;
-  const auto s = from_json<arbiter_state>(nlohmann::json::parse(told.body)).autoscale;
-  result.scale.push_back({time.now() - (measured_from - workload.warmup), s.gpus, s.advice});
+  for (const auto n : line_of_succession(cluster)) {
+    const auto told = ask({n, {}, role::rank_arbiter, 0}, "get_state", {});
+    if (!told.ok) continue;
+    const auto s = from_json<arbiter_state>(nlohmann::json::parse(told.body)).autoscale;
+    if (!s.on) continue;  // not in office
+    result.scale.push_back({time.now() - (measured_from - workload.warmup), s.gpus, s.advice});
+    return;
+  }
 }
 
 void world::state::record() {
