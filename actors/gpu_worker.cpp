@@ -67,7 +67,7 @@ void gpu_worker::let_go() {
 
 void gpu_worker::on_order(batch_order& o, time_point now) {
   const bool outdated = o.reign < highest_ || (o.reign == office_.reign && !is_of_office(o));
-  if (outdated) return refuse(o, refusal::old_epoch, now);
+  if (outdated && !planted(bug::obey_anybody)) return refuse(o, refusal::old_epoch, now);
   highest_ = std::max(highest_, o.reign);
   if (now > o.start_by && !planted(bug::late_start)) return refuse(o, refusal::late, now);
   if (jobs_.size() >= options_.max_orders) return refuse(o, refusal::busy, now);

@@ -23,9 +23,10 @@ enum class bug : uint8_t {
   leave_early,       ///< a tenant's place is free though a worker still runs its request
   hasty_successor,   ///< a new scheduler grants before it knows what runs
   forget_preempted,  ///< a queue does not run again what was stopped
-  answer_stopped     ///< a worker takes what was stopped for done
+  answer_stopped,    ///< a worker takes what was stopped for done
+  obey_anybody       ///< a worker does what a scheduler orders that was deposed
 };
-inline constexpr uint8_t bug_count = 18;
+inline constexpr uint8_t bug_count = 19;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -127,6 +127,22 @@ world_result frozen_scheduler(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// A scheduler stands still while its orders are on a long way: a standby has taken over when they arrive.
+world_result orders_under_way(uint64_t seed) {
+  auto c = spared_cluster();
+  c.policy.batching = "eager";
+  auto w = small_workload(c, 1s);
+  for (auto& m : w.models) {
+    m.rate_rps *= 4;
+    m.slo = 1s;
+  }
+  const node_id head{0}, left{2}, right{3};
+  for (const auto worker : {left, right})
+    w.faults.push_back({fault_kind::delay, 200ms, 800ms, head, worker, 120ms});
+  w.faults.push_back({fault_kind::freeze, 400ms + seed * 5ms, 200ms, head, head});
+  return run(c, w, {.seed = seed});
+}
+
 /// A scheduler dies while every slot runs long batches.
 world_result dying_scheduler(uint64_t seed) {
   auto c = spared_cluster();
@@ -163,7 +179,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 TEST_CASE("without a bug no invariant is broken") {
   for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
                           retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard,
-                          frozen_scheduler, dying_scheduler, preempting})
+                           frozen_scheduler, orders_under_way, dying_scheduler, preempting})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -211,6 +227,10 @@ TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
 
 TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed") {
   CHECK(breaks(bug::leave_early, "quota", impatient_tenant));
+}
+
+TEST_CASE("a worker that obeys a scheduler which was deposed is noticed") {
+  CHECK(breaks(bug::obey_anybody, "one reign a slot", orders_under_way));
 }
 
 TEST_CASE("a new scheduler that grants before it knows what runs is noticed") {

@@ -24,7 +24,7 @@ duration tolerance_for(const workload_spec& workload) {
 
 /// Of nodes that schedule and do nothing else: nobody else is lost with them.
 bool only_schedulers_fail(const workload_spec& workload, const cluster_spec& cluster) {
-  return !has_random_faults(workload) &&
+  return has_standby(cluster) && !has_random_faults(workload) &&
          std::all_of(workload.faults.begin(), workload.faults.end(), [&](const fault_spec& f) {
            const auto& n = cluster.nodes[f.a.value];
            return (f.kind == fault_kind::crash || f.kind == fault_kind::restart ||
@@ -210,9 +210,10 @@ void reign_check::started(slot_id slot, epoch reign) {
 }
 
 void once_check::started(slot_id slot, const std::vector<request_id>& requests) {
+  if (!only_schedulers_) return;
   for (const auto& [other, theirs] : running_)
     for (const auto id : theirs)
-      if (only_schedulers_ && std::find(requests.begin(), requests.end(), id) != requests.end())
+      if (std::find(requests.begin(), requests.end(), id) != requests.end())
         violations_.add("once at a time",
                         fmt::format("request {:x} started on slot {} while it ran on slot {}", id.value,
                                     slot.value, other.value));
