@@ -8,6 +8,7 @@
 import argparse
 import http.client
 import json
+import math
 import os
 import signal
 import statistics
@@ -102,6 +103,20 @@ class Failover(ClusterTest):
         done = subprocess.run([processes.PROGRAM, "ask", c.file, f"node@{node}", "get_state"], capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else {}
 
+    def ask_worker(self, c, slot, what, **fields):
+        done = subprocess.run([processes.PROGRAM, "ask", c.file, f"gpu_worker/{slot}", what, json.dumps(fields)],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def traced_batches(self, c, slot):
+        batches, more = [], True
+        while more:
+            told = self.ask_worker(c, slot, "take_trace", limit=1000)
+            self.assertEqual(told["lost"], 0)
+            batches, more = batches + told["batches"], told["more"]
+        return batches
+
     def scheduler(self, c):
         return self.state(c, "head")["scheduler"]
 
@@ -166,6 +181,9 @@ class Failover(ClusterTest):
             with self.subTest(frozen_s=frozen_s), self.line_cluster(workers=("left", "right")) as c:
                 up = c.start()
                 pid = up.pid_of("first")
+                old = self.state(c, "head")["reign"]
+                for slot in (0, 1):
+                    self.ask_worker(c, slot, "start_trace", capacity=65536, sample=1)
                 with Clients(c.http_port) as clients:
                     clients.wait_good(50)
                     os.kill(pid, signal.SIGSTOP)
@@ -182,10 +200,24 @@ class Failover(ClusterTest):
                 self.assertEqual(self.scheduler(c), "second")
                 reigns = {self.state(c, n)["reign"] for n in ("head", "first", "second", "left", "right")}
                 self.assertEqual(len(reigns), 1, reigns)
+                new, = reigns
+                refused, served = 0, [0, 0]
+                for slot in (0, 1):
+                    batches = self.traced_batches(c, slot)
+                    ran = {reign: [b["times"]["started_at"] for b in batches
+                                   if not b["refused"] and b["batch"] >> 48 == reign & 0x7fff]
+                           for reign in (old, new)}
+                    # Every batch that ran is of one of the two reigns, and none of the old one after one of the new.
+                    self.assertEqual(sum(map(len, ran.values())), sum(1 for b in batches if not b["refused"]))
+                    self.assertLess(max(ran[old], default=-math.inf), min(ran[new], default=math.inf), f"slot {slot}")
+                    served = [served[0] + len(ran[old]), served[1] + len(ran[new])]
+                    refused += sum(1 for b in batches if b["refused"] == "old_epoch")
+                self.assertGreater(min(served), 0, served)
                 self.assertEqual(c.metric_of("first", "troupe_scheduler_in_office"), 0)
                 self.assertEqual(c.metric_of("second", "troupe_scheduler_in_office"), 1)
                 self.assertEqual(c.metric_of("first", "troupe_slots"), 0)
-                print(f"frozen: service back after {back_after(clients, moment) * 1e3:.0f} ms", file=sys.stderr)
+                print(f"frozen for {frozen_s} s: service back after {back_after(clients, moment) * 1e3:.0f} ms; of the "
+                      f"deposed scheduler nothing ran, {refused} orders were refused", file=sys.stderr)
                 self.assertEqual(up.terminate(), 0)
 
     def test_a_scheduler_that_is_drained_hands_over_and_no_request_is_lost(self):
