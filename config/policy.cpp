@@ -8,6 +8,7 @@
 #include "plugins/loader.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
+#include "policies/scheduling.hpp"
 
 namespace troupe {
 
@@ -19,8 +20,23 @@ std::string pick(section& s, std::string_view key, std::span<const std::string_v
   return std::string{known[s.choice(key, known, static_cast<size_t>(found - known.begin()))]};
 }
 
+/// All three policies by one name, unless they have keys of their own.
+void pick_scheduler(section& s, policy_spec& p) {
+  if (!s.has("scheduler")) return;
+  const auto found = scheduling_named(s.peek("scheduler"));
+  if (!found) {
+    s.choice("scheduler", scheduling_names(), 0);
+    return;
+  }
+  s.unused("scheduler");
+  p.batching = found->batching;
+  p.shedding = found->shedding;
+  p.matchmaking = found->matchmaking;
+}
+
 /// A policy's name, or one with an argument.
 std::string pick_batching(section& s, const std::string& fallback) {
+  if (!s.has("batching") && fallback.find('(') != std::string::npos) return s.text("batching", fallback);
   if (s.peek("batching").find('(') == std::string::npos)
     return pick(s, "batching", batchings().names(), fallback);
   const auto name = s.text("batching");
@@ -61,12 +77,16 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
   auto& s = root.table_or_empty("policy");
   policy_spec p;
   if (plugins.complete) {
+    pick_scheduler(s, p);
     p.batching = pick_batching(s, p.batching);
     p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
     p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
+    if ((p.batching == "nexus") != (p.matchmaking == "nexus"))
+      s.refuse(s.has("matchmaking") ? "matchmaking" : "batching",
+               "Nexus batches and places models as one; write scheduler = \"nexus\"");
   } else {
     // A library is missing, and with it names that would only seem to be wrong.
-    for (const auto* key : {"batching", "shedding", "matchmaking"}) s.unused(key);
+    for (const auto* key : {"scheduler", "batching", "shedding", "matchmaking"}) s.unused(key);
   }
   if (const auto* from = origin_of(p.batching, plugins, &loaded_plugin::batchings)) {
     p.batching_settings = from->settings;

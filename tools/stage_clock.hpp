@@ -129,6 +129,9 @@ class timed_batching final : public batching_policy {
   duration lead() const override { return inner_->lead(); }
   double need() const override { return inner_->need(); }
   void set_load(double load) override { inner_->set_load(load); }
+  void set_backends(std::span<const backend> b, time_point now) override { inner_->set_backends(b, now); }
+  std::span<const slot_id> slots() const override { return inner_->slots(); }
+  batch_window choose(slot_id slot, const batch_window& told) override { return inner_->choose(slot, told); }
 
  private:
   /// Lives to the end of the expression that it stands in.
@@ -152,6 +155,7 @@ class timed_matchmaking final : public matchmaking_policy {
   void set_candidate(model_id model, const batch_window& window, duration delay) override {
     counted(), inner_->set_candidate(model, window, delay);
   }
+  void set_rows(slot_id slot, uint32_t rows) override { inner_->set_rows(slot, rows); }
   void remove_model(model_id model, time_point now) override { inner_->remove_model(model, now); }
   void occupy(model_id model, slot_id slot, time_point free_at) override {
     counted(), inner_->occupy(model, slot, free_at);

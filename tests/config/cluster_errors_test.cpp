@@ -49,6 +49,8 @@ TEST_CASE("a value of the wrong type or out of range is named with its place and
       {"= 20", "= -5", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not -5"},
       {"= 20", R"(= "20ms")", R"(20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20ms")"},
       {"= 20", "= 2026-01-01", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not 2026-01-01"},
+      {R"(batching = "deferred")", R"(scheduler = "defered")", R"(3:13: policy.scheduler: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", "shepherd", not "defered"; did you mean 'deferred'?)"},
+      {R"("deferred")", R"("nexus")", R"(3:12: policy.batching: Nexus batches and places models as one; write scheduler = "nexus")"},
       {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", not "defered"; did you mean 'deferred'?)"},
       {R"("emulated")", "7", R"(16:8: node.device.kind: must be one of "cpu", "emulated", "cuda", not 7)"},
       {"count = 2", "jitter = 2", "17:10: node.device.jitter: must be a fraction in 0..1, not 2"},

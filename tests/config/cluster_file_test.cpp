@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "policies/scheduling.hpp"
 #include "tests/config/cluster_text.hpp"
 
 using namespace troupe;
@@ -99,6 +100,21 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.models[0].latency == latency_model{1ms, 5ms});
   CHECK(c.models[0].origin == profile_origin::given);
   CHECK(c.models[0].weight == 1);
+}
+
+TEST_CASE("a scheduler's name stands for its three policies, which may have keys of their own") {
+  const auto policy_of = [](const char* keys) {
+    const auto cluster = read(changed(good_cluster, "batching = \"deferred\"", keys));
+    REQUIRE(listed(cluster.problems) == "");
+    const auto& p = cluster.spec.policy;
+    return scheduling{p.batching, p.shedding, p.matchmaking};
+  };
+  for (const auto* name : {"deferred", "eager", "timeout(30%)", "clockwork", "nexus", "shepherd"}) {
+    const auto line = "scheduler = \"" + std::string(name) + "\"";
+    CHECK(policy_of(line.c_str()) == scheduling_named(name));
+  }
+  CHECK(policy_of("scheduler = \"eager\"\nshedding = \"window\"") ==
+        scheduling{"eager", "window", "lowest_id"});
 }
 
 TEST_CASE("a cluster may place models as Nexus does") {

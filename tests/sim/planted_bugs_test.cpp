@@ -179,7 +179,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 TEST_CASE("without a bug no invariant is broken") {
   for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
                           retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard,
-                           frozen_scheduler, orders_under_way, dying_scheduler, preempting})
+                          frozen_scheduler, orders_under_way, dying_scheduler, preempting})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
