@@ -17,8 +17,17 @@ std::unique_ptr<batching_policy> make(const batching_parameters& p, shedding rul
 }
 
 std::unique_ptr<batching_policy> make_timeout(const batching_parameters& p, shedding rule) {
-  const auto wait = timeout::wait_of(p.argument, p.slo);
-  return wait ? std::make_unique<timeout>(p, rule, *wait) : nullptr;
+  constexpr std::string_view uncapped = ", uncapped";
+  std::string_view argument = p.argument;
+  const bool capped = argument.size() <= uncapped.size() || !argument.ends_with(uncapped);
+  if (!capped) argument.remove_suffix(uncapped.size());
+  const auto wait = timeout::wait_of(argument, p.slo);
+  return wait ? std::make_unique<timeout>(p, rule, *wait, capped) : nullptr;
+}
+
+std::unique_ptr<batching_policy> make_clockwork(const batching_parameters& p, shedding rule) {
+  const bool any = p.argument == "any";
+  return any || p.argument.empty() ? std::make_unique<clockwork>(p, rule, any) : nullptr;
 }
 
 constexpr std::array<std::string_view, 2> rule_names{"timeout", "window"};  // as in `shedding`
@@ -29,7 +38,7 @@ registry<batching_factory>& batchings() {
   static registry<batching_factory> known{{"deferred", make<deferred>},
                                           {"eager", make<eager>},
                                           {"timeout", make_timeout},
-                                          {"clockwork", make<clockwork>},
+                                          {"clockwork", make_clockwork},
                                           {"nexus", make<nexus>}};
   return known;
 }

@@ -8,18 +8,24 @@
 namespace troupe {
 
 /// Eager, a few milliseconds ahead: when a slot has less than `schedule_ahead` of work left, the candidate
-/// that must start first gets it. Batches have the sizes that Clockwork compiles models for: 1, 2, 4, 8, 16.
+/// that must start first gets it. Batches have the sizes that Clockwork compiles models for, 1, 2, 4, 8, 16,
+/// or `any`, as the Symphony paper lets it for its comparisons (§5).
 class clockwork final : public deadline_batching {
  public:
   static constexpr duration schedule_ahead = 5ms;
   static constexpr uint32_t largest = 16;
 
-  using deadline_batching::deadline_batching;
+  clockwork(const batching_parameters& p, shedding rule, bool any = false)
+      : deadline_batching(p, rule), any_(any) {}
   duration lead() const override { return schedule_ahead; }
 
  private:
   time_point exec_at(const gathered& batch) const override { return batch.earliest; }
-  uint32_t batch_of(uint32_t rows) const override { return std::bit_floor(std::min(rows, largest)); }
+  uint32_t batch_of(uint32_t rows) const override {
+    return any_ ? rows : std::bit_floor(std::min(rows, largest));
+  }
+
+  const bool any_;
 };
 
 }  // namespace troupe

@@ -21,7 +21,7 @@ time_point timeout::exec_at(const gathered& batch) const {
   const auto& p = parameters();
   if (batch.rows >= p.max_rows) return batch.earliest;
   const auto came = batch.finish_by + p.response - p.slo;
-  const auto latest = batch.finish_by - p.margin - p.latency(batch.rows);
+  const auto latest = capped_ ? batch.finish_by - p.margin - p.latency(batch.rows) : never;
   return std::max(batch.earliest, std::min(came + wait_, latest));
 }
 

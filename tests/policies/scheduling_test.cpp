@@ -20,6 +20,7 @@ TEST_CASE("every scheduler that has a name is made of policies that there are") 
 TEST_CASE("a scheduler's argument is its batching policy's") {
   CHECK(scheduling_named("timeout(30%)")->batching == "timeout(30%)");
   CHECK(scheduling_named("timeout(30%)")->matchmaking == scheduling_named("timeout")->matchmaking);
+  CHECK(scheduling_named("clockwork(any)")->batching == "clockwork(any)");
   CHECK_FALSE(scheduling_named("timeout(soon)"));
   CHECK_FALSE(scheduling_named("eager(1ms)"));
   CHECK_FALSE(scheduling_named("lazy"));

@@ -53,9 +53,25 @@ TEST_CASE("but not later than it must, and at once when it is full") {
   CHECK(start_of("timeout(8ms)", 4) == 0ms);
 }
 
+TEST_CASE("uncapped, it waits to the end and runs what still fits then") {
+  CHECK(start_of("timeout(8ms, uncapped)", 1) == 8ms);
+  CHECK(start_of("timeout(90%, uncapped)", 2) == 18ms);
+  const auto p = some();
+  const auto policy = make_batching("timeout(13500us, uncapped)", "timeout", p);
+  for (uint32_t i = 0; i < 3; ++i) policy->add({start + p.slo, request_id{i}}, start);
+  policy->update(start, long_ago);
+  CHECK(policy->window().rows == 3);  // though all three end by 20 ms only if they start by 12 ms
+  CHECK(policy->wake_at() < start + 13500us);
+  policy->update(start + 13500us, long_ago);
+  CHECK(policy->window().rows == 1);
+  CHECK(policy->window().exec_at == start + 13500us);
+}
+
 TEST_CASE("an argument that makes no sense, or that no policy asked for, makes no policy") {
   CHECK(make_batching("timeout(soon)", "timeout", some()) == nullptr);
   CHECK(make_batching("timeout()", "timeout", some()) == nullptr);
+  CHECK(make_batching("timeout(, uncapped)", "timeout", some()) == nullptr);
+  CHECK(make_batching("timeout(5ms, capped)", "timeout", some()) == nullptr);
   CHECK(make_batching("timeout(5ms", "timeout", some()) == nullptr);
   CHECK(make_batching("eager(5ms)", "timeout", some()) == nullptr);
 }
