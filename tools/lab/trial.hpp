@@ -50,7 +50,7 @@ struct model_result {
 struct trial_result {
   std::vector<model_result> models;
   std::vector<uint64_t> batches;  ///< [rows]: how many batches of so many rows started in the measured time
-  latency_histogram queueing;     ///< arrival → start of the batch, of the good requests
+  latency_histogram queueing;     ///< arrival → start of the batch that served it, of the good requests
   std::vector<duration> busy;     ///< by slot, in the measured time
   duration measured{};
   uint64_t preempted = 0;  ///< batches that were stopped for larger ones

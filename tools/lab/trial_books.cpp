@@ -1,7 +1,10 @@
 #include "tools/lab/trial_books.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace troupe::lab {
 
@@ -9,7 +12,7 @@ trial_books::trial_books(const trial& t)
     : trial_(t), from_(time_point{} + t.warm_up), until_(time_point{} + t.length) {
   result_.models.resize(t.models.size());
   result_.busy.resize(t.slots);
-  waits_.resize(t.slots);
+  slots_.resize(t.slots);
   result_.measured = t.length - t.warm_up;
 }
 
@@ -20,6 +23,10 @@ void trial_books::arrived(uint32_t model, time_point at) {
 
 void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_point until,
                           std::span<const ticket> batch) {
+  check(model, slot, from, until, batch);
+  auto& books = slots_[slot];
+  count_waits(books);
+  books.until = until;
   result_.busy[slot] += within(from, until);
   if (measured(from)) {
     if (batch.size() >= result_.batches.size()) result_.batches.resize(batch.size() + 1);
@@ -27,30 +34,50 @@ void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_p
   }
   const auto slo = trial_.models[model].slo;
   auto& m = result_.models[model];
-  count_waits(slot);
   for (const auto& t : batch) {
     const auto arrival = t.deadline - slo;
     if (!is_good(model, t, until)) continue;
     ++m.good;
-    waits_[slot].push_back(from - arrival);
+    books.waited.push_back(from - arrival);
   }
 }
 
-/// Of the slot's last batch: it is not stopped any more.
-void trial_books::count_waits(uint32_t slot) {
-  for (const auto w : waits_[slot]) result_.queueing.add(w);
-  waits_[slot].clear();
+void trial_books::check(uint32_t model, uint32_t slot, time_point from, time_point until,
+                        std::span<const ticket> batch) const {
+  const auto& m = trial_.models[model];
+  const auto ms = [](time_point t) { return to_ms(t.time_since_epoch()); };
+  uint32_t rows = 0;
+  for (const auto& t : batch) {
+    rows += t.rows;
+    if (until + trial_.response > t.deadline)
+      throw std::logic_error(fmt::format(
+          "a batch of model '{}' ends at {} ms and is answered {} ms later, the deadline of a request "
+          "in it is {} ms",
+          m.name, ms(until), to_ms(trial_.response), ms(t.deadline)));
+  }
+  if (rows > m.max_rows)
+    throw std::logic_error(fmt::format("a batch of model '{}' has {} rows, at most {} may run together",
+                                       m.name, rows, m.max_rows));
+  if (from < slots_[slot].until)
+    throw std::logic_error(fmt::format("slot {} begins a batch at {} ms, its last one ends at {} ms", slot,
+                                       ms(from), ms(slots_[slot].until)));
+}
+
+void trial_books::count_waits(slot_books& s) {
+  for (const auto d : s.waited) result_.queueing.add(d);
+  s.waited.clear();
 }
 
 trial_result trial_books::close() {
-  for (uint32_t s = 0; s < waits_.size(); ++s) count_waits(s);
+  for (auto& s : slots_) count_waits(s);
   return std::move(result_);
 }
 
 void trial_books::stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
                           std::span<const ticket> batch) {
   ++result_.preempted;
-  waits_[slot].clear();
+  slots_[slot].until = at;
+  slots_[slot].waited.clear();
   result_.busy[slot] -= within(from, until) - within(from, at);
   if (measured(from)) --result_.batches[batch.size()];
   for (const auto& t : batch)

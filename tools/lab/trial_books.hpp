@@ -1,6 +1,7 @@
-// What a trial counts while it runs.
+// What a trial counts while it runs, and what must hold in every run.
 #pragma once
 #include <span>
+#include <vector>
 
 #include "policies/batching.hpp"
 #include "tools/lab/trial.hpp"
@@ -12,6 +13,8 @@ class trial_books {
   explicit trial_books(const trial& t);
 
   void arrived(uint32_t model, time_point at);
+  /// Throws std::logic_error if the batch has more rows than its model may have, begins before the slot's
+  /// last one has ended, or ends too late for one of its requests.
   void started(uint32_t model, uint32_t slot, time_point from, time_point until,
                std::span<const ticket> batch);
   /// A batch that has started was stopped: its requests are not served yet, and its time was in vain.
@@ -20,7 +23,14 @@ class trial_books {
   trial_result close();
 
  private:
-  void count_waits(uint32_t slot);
+  struct slot_books {
+    time_point until = time_point::min();  ///< of its last batch
+    std::vector<duration> waited;          ///< the good requests of that batch, which may yet be stopped
+  };
+
+  void check(uint32_t model, uint32_t slot, time_point from, time_point until,
+             std::span<const ticket> batch) const;
+  void count_waits(slot_books& s);
   bool measured(time_point t) const { return t >= from_ && t < until_; }
   duration within(time_point from, time_point until) const;
   bool is_good(uint32_t model, const ticket& t, time_point until) const;
@@ -28,7 +38,7 @@ class trial_books {
   const trial& trial_;
   const time_point from_, until_;
   trial_result result_;
-  std::vector<std::vector<duration>> waits_;  // by slot: of the good requests of its last batch
+  std::vector<slot_books> slots_;
 };
 
 /// Arrivals are drawn at a constant rate; a model's load changes stretch and squeeze their time.
