@@ -72,19 +72,24 @@ std::string points_table(const lab::results& r) {
   return out;
 }
 
+std::string_view verdict(const lab::claim_result& c) {
+  if (!c.checked) return "[not checked]";
+  if (c.points == 0) return "[FAILS: no point is meant]";
+  if (!c.what.reproduced) return c.holds ? "[HOLDS, though it is said not to]" : "[not reproduced]";
+  return c.holds ? "[holds]" : "[FAILS]";
+}
+
 std::string claim_text(const lab::claim_result& c) {
   std::string bound;
   if (c.what.at_least) bound += fmt::format(">= {}", *c.what.at_least);
   if (c.what.at_most) bound += fmt::format("{}<= {}", bound.empty() ? "" : ", ", *c.what.at_most);
-  auto out = fmt::format("  {} {}\n      ours {} .. {} (median {}, {} points), wanted {}",
-                         !c.checked ? "[not checked]"
-                         : c.holds  ? "[holds]"
-                                    : "[FAILS]",
+  auto out = fmt::format("  {} {}\n      ours {} .. {} (median {}, {} points), wanted {}", verdict(c),
                          c.what.text, number(c.least), number(c.most), number(c.median), c.points, bound);
   if (c.what.points < 1)
     out += fmt::format(" at {:.0f} % of them (kept at {:.1f} %)", 100 * c.what.points, 100 * c.kept);
   if (!c.what.paper.empty()) out += fmt::format("; the paper: {}", c.what.paper);
   out += '\n';
+  if (!c.what.because.empty()) out += fmt::format("      because {}\n", c.what.because);
   constexpr size_t most = 12;
   for (size_t i = 0; i < c.exceptions.size() && i < most; ++i)
     out += fmt::format("      not at {}\n", c.exceptions[i]);
@@ -97,6 +102,8 @@ std::string claim_text(const lab::claim_result& c) {
 std::string experiment_report(const lab::results& r) {
   auto out = fmt::format("{}: {}{} ({:.1f} s)\n", r.what.name, r.what.title, r.quick ? ", quick run" : "",
                          r.seconds);
+  if (!r.what.says.empty()) out += fmt::format("  {}: {}\n", r.what.reproduces, r.what.says);
+  if (!r.what.differs.empty()) out += fmt::format("  Ours: {}\n", r.what.differs);
   out += points_table(r);
   for (const auto& c : r.claims) out += claim_text(c);
   return out + '\n';

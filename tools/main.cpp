@@ -282,8 +282,13 @@ void add_benches(CLI::App& app, job& chosen) {
       ->capture_default_str();
   partition->add_option("--steps", p->study.steps, "Moves and swaps the search may look at")
       ->capture_default_str();
-  partition->add_option("--random-tries", p->study.random_tries, "Partitions that random search tries")
-      ->capture_default_str();
+  auto* tries =
+      partition->add_option("--random-tries", p->study.random_tries, "Partitions that random search tries")
+          ->capture_default_str();
+  partition
+      ->add_option("--seconds", p->study.random_seconds, "Random search has so long instead; the paper: 10")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->excludes(tries);
   partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/lab/partition_study.hpp"
 #include "tools/lab/scenario.hpp"
 
 namespace troupe::lab {
@@ -17,10 +18,11 @@ enum class measure : uint16_t {
   fewest_gpus,  ///< that serve a given rate
   timeline,     ///< a changing load, step by step
   trace,        ///< every batch of a short run
-  scheduler     ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
+  scheduler,    ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
+  partition     ///< how evenly models are spread over sub-clusters, by the search and at random
 };
-inline constexpr std::string_view measure_names[]{"goodput",  "load",  "fewest_gpus",
-                                                  "timeline", "trace", "scheduler"};
+inline constexpr std::string_view measure_names[]{"goodput", "load",      "fewest_gpus", "timeline",
+                                                  "trace",   "scheduler", "partition"};
 /// What a measure is about: the metric that claims and figures mean unless they name one.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.
@@ -56,16 +58,24 @@ struct claim {
   selector of;
   std::optional<selector> over;  ///< the ratio to these points is meant; what it leaves open is as in `of`
   std::optional<double> at_least, at_most;
-  double points = 1;    ///< the share of the points that must keep it
-  bool quick = true;    ///< also holds, and is checked, in quick runs
-  std::string paper;    ///< what the paper says, in its words: "2.0-2.4x"
-  std::string because;  ///< why ours differs, if it does
+  double points = 1;       ///< the share of the points that must keep it
+  bool quick = true;       ///< also holds, and is checked, in quick runs
+  bool reproduced = true;  ///< false: ours is known not to keep it
+  std::string paper;       ///< what the paper says, in its words: "2.0-2.4x"
+  std::string because;     ///< why ours differs, if it does
 };
 
 struct paper_value {
   selector of;
   std::string metric;
   double value = 0;
+};
+
+/// What the measure `partition` partitions.
+struct partition_setup {
+  std::vector<zoo_model> zoo;
+  partition_study_options study;
+  double random_seconds = 10, quick_random_seconds = 0.5;  ///< that random search has
 };
 
 struct plot_spec {
@@ -105,6 +115,7 @@ struct experiment {
   uint64_t sample_seed = 1;
   std::optional<uint64_t> quick_requests;
   uint32_t quick_seeds = 1;
+  std::optional<partition_setup> partition;
   std::vector<claim> claims;
   std::vector<paper_value> paper;
   std::optional<plot_spec> plot;

@@ -1,6 +1,7 @@
 #include "tools/lab/experiment_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "config/text_file.hpp"
 #include "policies/batching.hpp"
 #include "tools/lab/parameter.hpp"
+#include "tools/lab/partition_measure.hpp"
 #include "tools/lab/policy_choice.hpp"
 #include "tools/lab/scenario_file.hpp"
 
@@ -32,6 +34,9 @@ class experiment_reader {
     } else {
       root_.refuse("experiment", "is missing; this is a scenario, for troupe goodput");
     }
+    if (auto* s = root_.table("partition")) read_partition(*s);
+    if (out_.what == measure::partition && !out_.partition)
+      root_.refuse("partition", "is missing; the measure partition needs it");
     read_axes();
     read_cases(base);
     for (auto* s : root_.tables("claim")) read_claim(*s);
@@ -53,7 +58,7 @@ class experiment_reader {
     out_.policies = s.texts("policies");
     if (out_.policies.empty()) out_.policies = {"deferred"};
     for (const auto& p : out_.policies)
-      if (p != "timeout" && !scheduling_named(p)) s.refuse("policies", unknown_policy(p));
+      if (const auto why = unknown(p); !why.empty()) s.refuse("policies", why);
     if (s.has("shedding")) {
       if (const auto i = s.choice("shedding", shedding_names())) out_.shedding = shedding_names()[*i];
     } else {
@@ -74,6 +79,30 @@ class experiment_reader {
     }
     out_.quick_seeds = static_cast<uint32_t>(quick.integer("seeds", 1, 10'000, 1));
     out_.quick_sample = static_cast<uint32_t>(quick.integer("sample", 0, 1'000'000, out_.sample));
+  }
+
+  std::string unknown(const std::string& policy) const {
+    if (out_.what != measure::partition)
+      return is_waiting(policy) || scheduling_named(policy) ? std::string{} : unknown_policy(policy);
+    for (const auto m : partition_methods)
+      if (m == policy) return {};
+    return fmt::format("unknown method '{}'; there are {}", policy, fmt::join(partition_methods, ", "));
+  }
+
+  void read_partition(section& s) {
+    partition_setup p;
+    auto zoo = read_zoo(directory_ / s.text("zoo"));
+    if (!zoo.problem.empty()) s.refuse("zoo", zoo.problem);
+    p.zoo = std::move(zoo.models);
+    p.study.models = static_cast<uint32_t>(s.integer("models", 1, 100'000, p.study.models));
+    p.study.parts = static_cast<uint32_t>(s.integer("parts", 1, 1000, p.study.parts));
+    p.study.steps =
+        static_cast<uint64_t>(s.integer("steps", 1, INT64_MAX, static_cast<int64_t>(p.study.steps)));
+    p.study.device_bytes = 1e9 * s.number("device_gb", "gigabytes", 1e-6, 1e9, p.study.device_bytes / 1e9);
+    p.study.dynamic_bytes = 1e9 * s.number("dynamic_gb", "gigabytes", 0, 1e9, p.study.dynamic_bytes / 1e9);
+    p.random_seconds = s.number("random_s", "seconds", 0.001, 3600, p.random_seconds);
+    p.quick_random_seconds = s.number("quick_random_s", "seconds", 0.001, 3600, p.quick_random_seconds);
+    out_.partition = std::move(p);
   }
 
   std::string known_policy(section& s, std::string_view key) {
@@ -124,7 +153,9 @@ class experiment_reader {
       out_.cases.push_back(std::move(c));
     }
     if (!out_.cases.empty()) return;
-    if (base.models.empty()) {
+    if (out_.what == measure::partition) {
+      out_.cases.push_back({"", base, {}, true});
+    } else if (base.models.empty()) {
       root_.refuse("model", "is missing; write [[model]], or a [[case]] with models");
     } else {
       out_.cases.push_back({"", base, {}, true});
@@ -203,8 +234,11 @@ class experiment_reader {
     if (!c.at_least && !c.at_most) s.refuse("at_least", "is missing; give at_least, at_most or both");
     c.points = s.number("points", "a fraction", 0, 1, 1.0);
     c.quick = s.flag("quick", true);
+    c.reproduced = s.flag("reproduced", true);
     c.paper = s.text("paper", "");
     c.because = s.text("because", "");
+    if (!c.reproduced && c.because.empty())
+      s.refuse("because", "is missing; say why this claim is not reproduced");
     out_.claims.push_back(std::move(c));
   }
 

@@ -5,9 +5,11 @@
 #include <stdexcept>
 
 #include "policies/random.hpp"
+#include "tools/lab/flat_top.hpp"
 #include "tools/lab/measures.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/parameter.hpp"
+#include "tools/lab/partition_measure.hpp"
 
 namespace troupe::lab {
 
@@ -82,8 +84,7 @@ std::vector<planned_point> plan(const experiment& e, const run_options& options)
   for (const auto& c : combinations) {
     for (const auto& policy : e.policies) {
       planned_point p{{c.of->name, c.at, policy, {}, {}, {}}, scenario_of(e, c, options), out.size()};
-      // only the policy "timeout" minds how long it waits
-      if (policy != "timeout") {
+      if (!is_waiting(policy)) {  // others do not mind how long those wait
         for (size_t i = 0; i < out.size(); ++i) {
           bool same = out[i].what.policy == policy && out[i].what.case_name == p.what.case_name;
           for (size_t k = 0; same && k < e.axes.size(); ++k)
@@ -98,6 +99,15 @@ std::vector<planned_point> plan(const experiment& e, const run_options& options)
     }
   }
   return out;
+}
+
+sample sample_of(const experiment& e, const planned_point& p, uint64_t seed, const run_options& options) {
+  if (e.what == measure::partition)
+    return measure_partition(*e.partition, p.what.policy, seed, options.quick);
+  auto how = scheduling_of(p.where, p.what.policy);
+  if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
+  if (e.shedding) how->shedding = *e.shedding;
+  return take_sample(e.what, p.where, *how, options.run, seed);
 }
 
 void add_relative(const experiment& e, std::vector<point>& points) {
@@ -131,10 +141,7 @@ results run_experiment(const experiment& e, const run_options& options) {
   for_each_parallel(pieces.size(), threads, [&](size_t i) {
     const auto& [index, seed] = pieces[i];
     const auto& p = planned[index];
-    auto how = scheduling_of(p.where, p.what.policy);
-    if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
-    if (e.shedding) how->shedding = *e.shedding;
-    samples[index][seed - p.where.search.first_seed] = take_sample(e.what, p.where, *how, options.run, seed);
+    samples[index][seed - p.where.search.first_seed] = sample_of(e, p, seed, options);
     const std::lock_guard lock{mutex};
     ++done;
     if (options.progress) options.progress(done, pieces.size());
@@ -151,6 +158,7 @@ results run_experiment(const experiment& e, const run_options& options) {
     out.points.push_back(std::move(p.what));
   }
   if (e.relative_to) add_relative(e, out.points);
+  add_flat_top(e, out.points);
   out.claims = judge(e, out.points, options.quick);
   return out;
 }

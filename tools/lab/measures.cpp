@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tools/lab/goodput_search.hpp"
+#include "tools/lab/partition_measure.hpp"
 #include "tools/lab/sample_statistics.hpp"
 #include "tools/lab/scheduler_bench.hpp"
 #include "tools/lab/timeline.hpp"
@@ -45,6 +46,8 @@ sample run_timeline(const scenario& s, const scheduling& how, engine run, uint64
   out.value = out.at.bad_rate();
   out.tables = watch.tables(t);
   out.metrics["quiet_bad_rate"] = watch.bad_rate_where_busy_below(0.85);
+  out.metrics["used_over_busy"] = watch.used_over_busy_below(0.85);
+  out.metrics["advice_follows_load"] = watch.advice_follows_load();
   return out;
 }
 
@@ -141,6 +144,7 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
     case measure::timeline: return run_timeline(s, how, run, seed);
     case measure::trace: return run_trace(s, how, run, seed);
     case measure::scheduler: return measure_scheduler(s, how);
+    case measure::partition: break;  // no trial: partition_measure.hpp
   }
   return {};
 }
@@ -152,6 +156,7 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
     return std::pair{mean(xs), ci95(xs)};
   };
   auto& m = out.metrics;
+  if (e.what == measure::partition) return summarise_partitions(samples, out);
   if (e.what == measure::scheduler) {  // there is no run to look into
     m["scheduled_rps"] = average([](const auto& x) { return x.value; }).first;
     for (const auto& [name, _] : samples.front().metrics)
@@ -179,6 +184,7 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
   m["median_batch"] = median_batch(batches);
   m["queue_p50_ms"] = to_ms(queueing.quantile(0.5));
   m["queue_p99_ms"] = to_ms(queueing.quantile(0.99));
+  m["queue_max_ms"] = to_ms(queueing.max());
   if (e.what == measure::goodput) add_bounds(s, out);
   out.tables = samples.front().tables;
   if (e.keeps == curve::batches) out.tables.push_back(batch_curve(batches));

@@ -51,6 +51,7 @@ constexpr parameter all[]{
      [](scenario& s, double us) { s.network.data = from_ms(us / 1000); }},
     {"rate_rps", "requests a second", 1e-3, 1e9, [](scenario& s, double x) { s.rate_rps = x; }},
     {"cores", "cores", 1, 1024, [](scenario& s, double n) { s.cores = static_cast<uint32_t>(n); }},
+    {"domains", "domains", 1, 64, [](scenario& s, double n) { s.domains = static_cast<uint32_t>(n); }},
     {"timeout_percent", "percent of the SLO", 0, 100, [](scenario& s, double x) { s.timeout_percent = x; }},
 };
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -16,11 +17,10 @@
 namespace troupe::lab {
 namespace {
 
-template <class F>
-double timed(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+using real_clock = std::chrono::steady_clock;
+
+double seconds_since(real_clock::time_point start) {
+  return std::chrono::duration<double>(real_clock::now() - start).count();
 }
 
 }  // namespace
@@ -69,17 +69,28 @@ partition_problem study_problem(const std::vector<zoo_model>& zoo, const partiti
   return p;
 }
 
+timed_partition partition_once(const std::vector<zoo_model>& zoo, const partition_study_options& o,
+                               uint32_t configuration, method m) {
+  const auto p = study_problem(zoo, o, configuration);
+  const auto start = real_clock::now();
+  search_budget budget{m == method::search ? o.steps : o.random_tries, {}};
+  if (m == method::random && o.random_seconds > 0)
+    budget = {std::numeric_limits<uint64_t>::max(), [&] { return seconds_since(start) >= o.random_seconds; }};
+  timed_partition out;
+  const auto seed = o.seed + configuration;
+  out.found = m == method::search ? search_partition(p, seed, budget) : random_partition(p, seed, budget);
+  out.seconds = seconds_since(start);
+  if (!out.found.problem.empty())
+    throw std::runtime_error(fmt::format("configuration {}: {}", configuration, out.found.problem));
+  return out;
+}
+
 std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>& zoo,
                                                    const partition_study_options& o) {
   std::vector<partition_comparison> out;
   for (uint32_t i = 0; i < o.configurations; ++i) {
-    const auto p = study_problem(zoo, o, i);
-    partition_comparison c;
-    c.search_seconds = timed([&] { c.searched = search_partition(p, o.seed + i, {o.steps, {}}); });
-    c.random_seconds = timed([&] { c.random = random_partition(p, o.seed + i, {o.random_tries, {}}); });
-    for (const auto* r : {&c.searched, &c.random})
-      if (!r->problem.empty()) throw std::runtime_error(fmt::format("configuration {}: {}", i, r->problem));
-    out.push_back(std::move(c));
+    auto ours = partition_once(zoo, o, i, method::search), random = partition_once(zoo, o, i, method::random);
+    out.push_back({std::move(ours.found), std::move(random.found), ours.seconds, random.seconds});
   }
   return out;
 }

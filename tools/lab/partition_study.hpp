@@ -31,6 +31,7 @@ struct partition_study_options {
   uint64_t seed = 1;
   uint64_t steps = 10'000'000;     ///< of the search: about a second
   uint64_t random_tries = 50'000;  ///< of random search: about a second
+  double random_seconds = 0;       ///< if not 0: instead of `random_tries`; then no study is like another
   double device_bytes = 11e9;      ///< S_max: a GTX 1080 Ti's
   double dynamic_bytes = 500e6;    ///< assumed of every model: the paper does not say
 };
@@ -38,6 +39,15 @@ struct partition_study_options {
 /// One configuration: every model a random one of the zoo, with an exponential rate of mean 1.
 partition_problem study_problem(const std::vector<zoo_model>& zoo, const partition_study_options& o,
                                 uint32_t configuration);
+
+enum class method { search, random };
+struct timed_partition {
+  partition_result found;
+  double seconds = 0;
+};
+/// Throws std::runtime_error if there is no partition that keeps to the limits.
+timed_partition partition_once(const std::vector<zoo_model>& zoo, const partition_study_options& o,
+                               uint32_t configuration, method m);
 
 struct partition_comparison {
   partition_result searched, random;
@@ -52,7 +62,6 @@ struct imbalance_summary {
   double least = 0, median = 0, largest = 0;
 };
 enum class imbalance { rate, memory };
-enum class method { search, random };
 std::vector<double> imbalances(const std::vector<partition_comparison>& study, method m, imbalance of);
 imbalance_summary summary(std::vector<double> values);  ///< not empty
 

@@ -34,6 +34,9 @@ std::string words(std::string_view metric) {
       {"rows", "batch size"},
       {"queueing_ms", "queueing delay (ms)"},
       {"requests_up_to", "fraction of requests"},
+      {"rate_imbalance", "imbalance of rates, (max - min) / average"},
+      {"memory_imbalance", "imbalance of memory, (max - min) / average"},
+      {"configurations_up_to", "fraction of configurations"},
       {"slo_ms", "SLO (ms)"},
       {"rate_rps", "offered load (requests/s)"},
       {"network_us", "network delay (us)"},
@@ -194,27 +197,37 @@ class panel_maker {
 
   std::vector<plot_panel> curves() const {
     std::vector<plot_panel> out;
-    const std::string median = e_.keeps == curve::batches ? "median_batch" : "queue_p50_ms";
     for (const auto& p : r_.points) {
       if (!shown(p) || p.tables.empty()) continue;
-      const auto& t = p.tables.back();
-      const auto name = panel_name(p);
-      auto panel = std::find_if(out.begin(), out.end(), [&](const auto& x) { return x.title == name; });
-      if (panel == out.end()) {
-        out.push_back(
-            {name, words(t.columns[0]), words(t.columns[1]), "set yrange [0:1]\n", "set yrange [*:*]\n", {}});
-        panel = out.end() - 1;
-      }
-      std::string data;
-      for (const auto& row : t.rows) data += fmt::format("{} {}\n", cell(row[0]), cell(row[1]));
-      auto title = fmt::format("{}: median {:.3g}", p.policy, p.metrics.at(median));
-      if (p.paper.contains(median)) title += fmt::format(" (paper: {:.3g})", p.paper.at(median));
-      if (data.empty()) continue;
-      panel->lines.push_back(
-          {title, data,
-           fmt::format("using 1:2 with steps lw 1.5 lc rgb '{}'", colour(policy_index(p.policy)))});
+      for (const auto& t : p.tables) add_curve(p, t, out);
     }
     return out;
+  }
+
+  void add_curve(const point& p, const table& t, std::vector<plot_panel>& out) const {
+    const auto median = t.columns[0] == "rows"          ? std::string{"median_batch"}
+                        : t.columns[0] == "queueing_ms" ? std::string{"queue_p50_ms"}
+                                                        : t.columns[0];
+    const auto name = e_.what == measure::partition ? t.name : panel_name(p);
+    auto panel = std::find_if(out.begin(), out.end(), [&](const auto& x) { return x.title == name; });
+    if (panel == out.end()) {
+      const std::string log = plot_.log_x ? "set logscale x\n" : "";
+      out.push_back({name,
+                     words(t.columns[0]),
+                     words(t.columns[1]),
+                     log + "set yrange [0:1]\n",
+                     "unset logscale\nset yrange [*:*]\n",
+                     {}});
+      panel = out.end() - 1;
+    }
+    std::string data;
+    for (const auto& row : t.rows) data += fmt::format("{} {}\n", cell(row[0]), cell(row[1]));
+    auto title = fmt::format("{}: median {:.3g}", p.policy, p.metrics.at(median));
+    if (p.paper.contains(median)) title += fmt::format(" (paper: {:.3g})", p.paper.at(median));
+    if (data.empty()) return;
+    panel->lines.push_back(
+        {title, data,
+         fmt::format("using 1:2 with steps lw 1.5 lc rgb '{}'", colour(policy_index(p.policy)))});
   }
 
   std::vector<plot_panel> sorted() const {

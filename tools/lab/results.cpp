@@ -104,8 +104,8 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
   return out;
 }
 
-bool results::all_claims_hold() const {
-  return std::all_of(claims.begin(), claims.end(), [](const auto& c) { return c.holds || !c.checked; });
+bool results::all_claims_as_said() const {
+  return std::all_of(claims.begin(), claims.end(), [](const auto& c) { return c.as_said(); });
 }
 
 }  // namespace troupe::lab

@@ -46,6 +46,7 @@ json json_of(const claim_result& c) {
   if (c.what.at_least) out["at_least"] = *c.what.at_least;
   if (c.what.at_most) out["at_most"] = *c.what.at_most;
   out["paper"] = c.what.paper;
+  out["reproduced"] = c.what.reproduced;
   out["because"] = c.what.because;
   out["points"] = c.points;
   out["least"] = number(c.least);
@@ -54,6 +55,7 @@ json json_of(const claim_result& c) {
   out["kept"] = c.kept;
   out["checked"] = c.checked;
   out["holds"] = c.holds;
+  out["as_said"] = c.as_said();
   out["exceptions"] = c.exceptions;
   return out;
 }
@@ -85,13 +87,10 @@ std::string to_json(const results& r) {
   const auto& e = r.what;
   auto axes = json::array();
   for (const auto& a : e.axes) axes.push_back(a.parameter);
-  json document{{"experiment", e.name},
-                {"title", e.title},
-                {"reproduces", e.reproduces},
-                {"measure", measure_names[static_cast<size_t>(e.what)]},
-                {"quick", r.quick},
-                {"seconds", r.seconds},
-                {"axes", axes}};
+  json document{
+      {"experiment", e.name}, {"title", e.title},     {"reproduces", e.reproduces},
+      {"says", e.says},       {"differs", e.differs}, {"measure", measure_names[static_cast<size_t>(e.what)]},
+      {"quick", r.quick},     {"seconds", r.seconds}, {"axes", axes}};
   auto& points = document["points"] = json::array();
   for (const auto& p : r.points) points.push_back(json_of(p, e));
   auto& claims = document["claims"] = json::array();

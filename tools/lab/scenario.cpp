@@ -53,10 +53,17 @@ std::string impossible(const scenario& s) {
   return {};
 }
 
+bool is_waiting(std::string_view policy) {
+  return std::find(std::begin(waiting_policies), std::end(waiting_policies), policy) !=
+         std::end(waiting_policies);
+}
+
 std::optional<scheduling> scheduling_of(const scenario& s, const std::string& policy) {
-  if (policy == "timeout" && s.timeout_percent)
-    return scheduling_named(fmt::format("timeout({}%)", *s.timeout_percent));
-  return scheduling_named(policy);
+  if (!is_waiting(policy) || !s.timeout_percent) return scheduling_named(policy);
+  if (policy == "timeout") return scheduling_named(fmt::format("timeout({}%)", *s.timeout_percent));
+  auto out = scheduling_named(fmt::format("timeout({}%, uncapped)", *s.timeout_percent));
+  if (out) out->shedding = "timeout";
+  return out;
 }
 
 trial trial_of(const scenario& s, const scheduling& how, double rate, uint64_t seed) {

@@ -64,10 +64,11 @@ struct scenario {
   network_delay network;
   duration response{};
   std::optional<double> rate_rps;         ///< for measures that do not search one
-  std::optional<double> timeout_percent;  ///< what the policy "timeout" waits for, of the SLO
+  std::optional<double> timeout_percent;  ///< what `waiting_policies` wait for, of the SLO
   std::optional<changing_load> load;
   std::optional<silence> pause;
-  uint32_t cores = 0;  ///< of this machine, where real time counts; 0: all
+  uint32_t cores = 0;    ///< of this machine, where real time counts; 0: all
+  uint32_t domains = 1;  ///< there: arbiters, each with its share of models and GPUs
   search_effort search;
 
   uint32_t model_count() const;
@@ -80,7 +81,12 @@ std::vector<served_model> served_models(const scenario& s);
 /// Why the scenario cannot be served at any rate: a batch of one row misses its SLO. Empty: it can.
 std::string impossible(const scenario& s);
 
-/// The scheduler that `policy` means here: "timeout" alone waits for `timeout_percent`. None: no such policy.
+/// Policies that wait for `scenario::timeout_percent`: as long as deadlines allow, or, "plain_timeout", to
+/// the letter of Symphony's §3.4, also in that nothing but what is late is shed.
+inline constexpr std::string_view waiting_policies[]{"timeout", "plain_timeout"};
+bool is_waiting(std::string_view policy);
+
+/// The scheduler that `policy` means here. None: no such policy, or one that does not know how long to wait.
 std::optional<scheduling> scheduling_of(const scenario& s, const std::string& policy);
 
 /// Runs long enough for `s.search.requests` after the warm-up.

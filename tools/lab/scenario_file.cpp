@@ -268,7 +268,7 @@ scenario_reading read_scenario_text(std::string_view text, const std::string& fi
   scenario_reading out;
   out.spec = read_scenario_keys(root, std::filesystem::path(file).parent_path(), {});
   if (!root.has("model")) root.refuse("model", "is missing; write one [[model]] for each kind of model");
-  for (const auto* key : {"experiment", "plot"})
+  for (const auto* key : {"experiment", "partition", "plot"})
     if (auto* table = root.table(key)) table->ignore_rest();
   for (const auto* key : {"case", "axis", "claim", "paper"})
     for (auto* table : root.tables(key)) table->ignore_rest();

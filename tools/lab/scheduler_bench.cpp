@@ -47,9 +47,10 @@ sample measure_scheduler(const scenario& s, const scheduling& how) {
   const auto& m = models.front();
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
   auto command = fmt::format(
-      "'{}' bench schedule --models {} --gpus {} --slo-ms {} --alpha-ms {} --beta-ms {} --batching {} --json",
-      program, models.size(), s.gpu_count(), to_ms(m.slo), to_ms(m.latency.alpha), to_ms(m.latency.beta),
-      how.batching);
+      "'{}' bench schedule --models {} --gpus {} --domains {} --slo-ms {} --alpha-ms {} --beta-ms {} "
+      "--batching '{}' --json",
+      program, models.size(), s.gpu_count(), s.domains, to_ms(m.slo), to_ms(m.latency.alpha),
+      to_ms(m.latency.beta), how.batching);
   if (s.cores > 0) command = fmt::format("taskset --cpu-list {} {}", core_list(s.cores), command);
   const auto document = nlohmann::json::parse(output_of(command), nullptr, false);
   if (!document.is_object() || !document.contains("requests_per_s"))

@@ -1,7 +1,11 @@
 #include "tools/lab/timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "policies/autoscale_advice.hpp"
+#include "tools/lab/sample_statistics.hpp"
 
 namespace troupe::lab {
 
@@ -47,16 +51,14 @@ std::vector<table> timeline::tables(const trial& t) const {
   std::vector<table> out;
   table all{
       "", {"time_s", "offered_rps", "goodput_rps", "gpus_used", "gpus_busy", "advice_gpus", "bad_rate"}, {}};
+  const auto advised = advice();
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto& s = steps_[i];
     const auto served = static_cast<double>(sum(s.served)), lost = static_cast<double>(sum(s.lost));
     const double bad = served + lost == 0 ? 0 : lost / (served + lost);
-    const double gpus = slots_, idle = 1 - busy_of(s);
-    // more if more than 1 % is lost, else as many fewer as idle (§3.5)
-    const double advice = bad > 0.01 ? (bad < 1 ? gpus * bad / (1 - bad) : gpus) : -gpus * idle;
     all.rows.push_back({static_cast<double>(i) * seconds, (served + lost) / seconds, served / seconds,
                         static_cast<double>(std::count(s.used.begin(), s.used.end(), true)),
-                        busy_of(s) * gpus, advice, bad});
+                        busy_of(s) * slots_, advised[i], bad});
   }
   out.push_back(std::move(all));
   for (size_t m = 0; m < t.models.size(); ++m) {
@@ -78,6 +80,44 @@ double timeline::bad_rate_where_busy_below(double busy) const {
     lost += sum(s.lost);
   }
   return served + lost == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(served + lost);
+}
+
+std::vector<double> timeline::advice() const {
+  autoscale_advice adviser{autoscale_parameters{}};
+  time_point now{};
+  adviser.add(now, {slots_, {}, 0, 0});
+  std::vector<double> out;
+  for (const auto& s : steps_)
+    out.push_back(adviser.add(now += step_, {slots_, s.busy, sum(s.served), sum(s.lost)}).gpus);
+  return out;
+}
+
+double timeline::used_over_busy_below(double busy) const {
+  double used = 0, filled = 0;
+  for (const auto& s : steps_) {
+    if (busy_of(s) >= busy) continue;
+    used += static_cast<double>(std::count(s.used.begin(), s.used.end(), true));
+    filled += busy_of(s) * slots_;
+  }
+  return filled > 0 ? used / filled : 0;
+}
+
+double timeline::advice_follows_load() const {
+  std::vector<double> wanted, load;
+  const auto advised = advice();
+  for (size_t i = autoscale_advice::samples; i < steps_.size(); ++i) {
+    wanted.push_back(slots_ + advised[i]);
+    load.push_back(static_cast<double>(sum(steps_[i].served) + sum(steps_[i].lost)));
+  }
+  const double mean_wanted = mean(wanted), mean_load = mean(load);
+  double both = 0, one = 0, other = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const double x = wanted[i] - mean_wanted, y = load[i] - mean_load;
+    both += x * y;
+    one += x * x;
+    other += y * y;
+  }
+  return one > 0 && other > 0 ? both / std::sqrt(one * other) : 0;
 }
 
 }  // namespace troupe::lab

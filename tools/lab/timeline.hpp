@@ -20,6 +20,12 @@ class timeline final : public trial_watch {
   std::vector<table> tables(const trial& t) const;
   /// The bad rate of those steps in which `busy` of the GPUs, at most, worked all the time.
   double bad_rate_where_busy_below(double busy) const;
+  /// The GPUs that worked at all in such steps, over those that the work would have filled. 0: there are
+  /// none.
+  double used_over_busy_below(double busy) const;
+  /// The correlation of the GPUs that there should be according to the advice with the offered load, from the
+  /// first full window of advice on. 1: they rise and fall together; 0: there is none, or too few steps.
+  double advice_follows_load() const;
 
  private:
   struct step_books {
@@ -29,6 +35,8 @@ class timeline final : public trial_watch {
   };
   size_t step_of(duration at) const;
   double busy_of(const step_books& s) const;
+  /// What policies/autoscale_advice.hpp says after each step: so many GPUs more, or fewer.
+  std::vector<double> advice() const;
 
   duration step_;
   uint32_t slots_;

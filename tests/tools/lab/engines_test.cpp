@@ -75,7 +75,7 @@ trial resnet50() {
 }  // namespace
 
 TEST_CASE("engines: one model, near its goodput and beyond, whatever the policy") {
-  for (const auto* name : {"deferred", "eager", "timeout(30%)", "clockwork"})
+  for (const auto* name : {"deferred", "eager", "timeout(30%)", "clockwork", "clockwork(any)"})
     for (const double rate : {2000.0, 5300.0, 8000.0}) {
       CAPTURE(std::string(name));
       CAPTURE(rate);

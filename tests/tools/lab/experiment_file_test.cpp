@@ -96,6 +96,8 @@ TEST_CASE("every problem of an experiment file is told with its place") {
         "12:17: claim.of.policy: must be one of \"deferred\", \"eager\", not \"nexus\"");
   CHECK(problems_of(small + "[[claim]]\ntext = 'x'\n") ==
         "10:1: claim.at_least: is missing; give at_least, at_most or both");
+  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 1\nreproduced = false\n") ==
+        "10:1: claim.because: is missing; say why this claim is not reproduced");
   CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 1\nof = { slo_ms = 3 }\n") ==
         "13:8: claim.of: unknown key 'slo_ms'; known: policy, case");
   CHECK(problems_of("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 25\n") ==
@@ -130,6 +132,7 @@ TEST_CASE("every experiment among the examples is right, and says what it reprod
     for (const auto& p : r.problems) FAIL_CHECK(to_string(p));
     CHECK(r.spec.reproduces.starts_with("Symphony, "));
     CHECK_FALSE(r.spec.says.empty());
+    CHECK_FALSE(r.spec.differs.empty());
     CHECK_FALSE(r.spec.claims.empty());
     CHECK(r.spec.plot);
     ++experiments;

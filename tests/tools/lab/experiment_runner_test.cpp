@@ -129,7 +129,7 @@ value = 160
   CHECK(r.claims[3].holds);
   REQUIRE(r.claims[3].exceptions.size() == 1);
   CHECK(r.claims[3].exceptions[0].starts_with("gpus 2, deferred: 20"));
-  CHECK_FALSE(r.all_claims_hold());
+  CHECK_FALSE(r.all_claims_as_said());
   CHECK(r.points[1].paper.at("goodput_rps") == 160);
 
   const auto quick = run(e, {.quick = true});
@@ -137,11 +137,29 @@ value = 160
   CHECK_FALSE(quick.claims[2].holds);  // about no point at all
 }
 
-TEST_CASE("results read back from their JSON") {
+TEST_CASE("a claim that is not reproduced must not hold, and must be about something") {
+  const auto told = [](const std::string& rest) {
+    const auto e = read(head + gpus_axis + "[[claim]]\ntext = 'half more'\nof = { policy = 'deferred' }\n" +
+                        "over = { policy = 'eager' }\n" + rest);
+    const auto r = run(e);
+    return std::pair{r.all_claims_as_said(), r.claims.at(0).holds};
+  };
+  const std::string not_ours = "reproduced = false\nbecause = 'it is a formula'\n";
+  CHECK(told("at_least = 1.5\n") == std::pair{false, false});
+  CHECK(told("at_least = 1.5\n" + not_ours) == std::pair{true, false});
+  CHECK(told("at_least = 1.2\n" + not_ours) == std::pair{false, true});
   const auto e =
-      read(head + "keeps = 'queueing'\n" + gpus_axis + "[[paper]]\npolicy = 'eager'\nvalue = 160\n");
+      read(head + gpus_axis + "[[claim]]\ntext = 'x'\nof = { gpus = 4 }\nat_least = 1e9\n" + not_ours);
+  CHECK(run(e).all_claims_as_said());
+  CHECK_FALSE(run(e, {.quick = true}).all_claims_as_said());  // about no point at all
+}
+
+TEST_CASE("results read back from their JSON") {
+  const auto e = read(head + "keeps = 'queueing'\nsays = 'much'\ndiffers = 'little'\n" + gpus_axis +
+                      "[[paper]]\npolicy = 'eager'\nvalue = 160\n");
   const auto r = run(e);
   const auto again = results_of_json(to_json(r), e);
+  CHECK(to_json(r).find("\"says\":\"much\",\"differs\":\"little\"") != std::string::npos);
   CHECK(points_csv(again) == points_csv(r));
   CHECK(tables_csv(again) == tables_csv(r));
   CHECK(

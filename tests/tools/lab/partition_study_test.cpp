@@ -10,7 +10,7 @@ using namespace troupe::lab;
 namespace {
 
 const std::vector<zoo_model>& zoo() {
-  static const auto read = read_zoo(TROUPE_FIXTURES "/../../examples/profiles/parameters.csv");
+  static const auto read = read_zoo(TROUPE_EXAMPLES "/profiles/parameters.csv");
   REQUIRE_MESSAGE(read.problem.empty(), read.problem);
   return read.models;
 }
@@ -50,6 +50,17 @@ TEST_CASE("a study repeats, and its configurations differ") {
   CHECK(one[0].searched.quality.objective != one[1].searched.quality.objective);
   const auto csv = to_csv(one);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 3);
+}
+
+TEST_CASE("random search may have a time instead of tries") {
+  auto o = quick();
+  o.random_tries = 10;
+  o.random_seconds = 0.2;
+  const auto timed = partition_once(zoo(), o, 0, method::random);
+  CHECK(timed.found.steps > 10);
+  CHECK(timed.seconds >= 0.2);
+  CHECK(timed.found.quality.objective <=
+        partition_once(zoo(), quick(), 0, method::random).found.quality.objective);
 }
 
 TEST_CASE("a study that cannot be is refused in one sentence") {
