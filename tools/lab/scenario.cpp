@@ -42,7 +42,13 @@ std::vector<served_model> served_models(const scenario& s) {
 }
 
 std::string impossible(const scenario& s) {
+  if (s.model_count() > most_models)
+    return fmt::format("{} models are more than can be simulated, {}", s.model_count(), most_models);
+  if (s.gpu_count() > most_gpus)
+    return fmt::format("{} GPUs are more than can be simulated, {}", s.gpu_count(), most_gpus);
   for (const auto& m : s.models) {
+    if (m.latency(1) <= duration::zero())
+      return fmt::format("model '{}' takes no time; give it an alpha_ms or a beta_ms", m.name);
     const auto least = m.latency(1) + s.network(1) + s.response;
     if (least <= slo_of(m)) continue;
     return fmt::format(
@@ -77,8 +83,8 @@ trial trial_of(const scenario& s, const scheduling& how, double rate, uint64_t s
   t.response = s.response;
   t.rate = rate;
   t.warm_up = s.search.warm_up;
-  t.length = t.warm_up + std::chrono::duration_cast<duration>(
-                             std::chrono::duration<double>(static_cast<double>(s.search.requests) / rate));
+  constexpr double longest = 1e9;  // seconds: what a duration can hold is not much more
+  t.length = t.warm_up + from_ms(1e3 * std::min(longest, static_cast<double>(s.search.requests) / rate));
   if (s.load) {
     t.length = s.load->length;
     t.changes = changes_of(*s.load, t.models.size());

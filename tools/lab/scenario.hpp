@@ -78,7 +78,10 @@ struct scenario {
 /// Every copy of every model.
 std::vector<served_model> served_models(const scenario& s);
 
-/// Why the scenario cannot be served at any rate: a batch of one row misses its SLO. Empty: it can.
+inline constexpr uint32_t most_models = 4096, most_gpus = 1 << 20;  ///< of a scenario
+
+/// Why the scenario cannot be served at any rate, or not be simulated: a batch of one row misses its SLO or
+/// takes no time, or there is too much of something. Empty: it can.
 std::string impossible(const scenario& s);
 
 /// Policies that wait for `scenario::timeout_percent`: as long as deadlines allow, or, "plain_timeout", to

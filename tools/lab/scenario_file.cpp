@@ -14,7 +14,6 @@ namespace troupe::lab {
 namespace {
 
 constexpr double hour_ms = 3.6e6;
-constexpr uint32_t most_models = 4096, most_gpus = 1 << 20;
 
 /// The profiles of a file, or none and a problem at `key`.
 std::vector<profile> profiles_of(section& s, std::string_view key, const std::filesystem::path& file) {

@@ -92,6 +92,14 @@ TEST_CASE("every problem of an experiment file is told with its place") {
         "12:10: axis.values: with slo_ms = 5: model 'm' takes 6 ms for a single request, its SLO is 5 ms: no "
         "request can "
         "ever meet it; raise the SLO");
+  auto instant = small;
+  instant.replace(instant.find("alpha_ms = 1"), 12, "alpha_ms = 0");
+  CHECK(problems_of(instant + "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 0]\n") ==
+        "12:10: axis.values: with beta_ms = 0: model 'm' takes no time; give it an alpha_ms or a beta_ms");
+  auto shared = small;
+  shared.replace(shared.find("gpus = 4"), 8, "gpus_per_model = 1000");
+  CHECK(problems_of(shared + "[[axis]]\nparameter = 'copies'\nvalues = [1, 2000]\n") ==
+        "12:10: axis.values: with copies = 2000: 2000000 GPUs are more than can be simulated, 1048576");
   CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nof = { policy = 'nexus' }\nat_least = 1\n") ==
         "12:17: claim.of.policy: must be one of \"deferred\", \"eager\", not \"nexus\"");
   CHECK(problems_of(small + "[[claim]]\ntext = 'x'\n") ==
