@@ -201,11 +201,6 @@ void model_queue::forget_requests() {
   told_ = unknown;
 }
 
-bool model_queue::at_home(const grant& g) const {
-  const auto at = homes_.find(g.slot);
-  return at != homes_.end() && at->second.life == g.worker.life;
-}
-
 void model_queue::on_grant(const grant& g, time_point now) {
   if (g.alone) return on_grant_alone(g, now);
   const auto promised = std::max(policy_->choose(g.slot, std::exchange(told_, unknown)).exec_at, g.free_at);
@@ -261,147 +256,6 @@ void model_queue::order(const grant& g, batch_order o, running_batch running, ti
   send(g.worker, std::move(o));
 }
 
-void model_queue::on_done(const batch_done& d, time_point now) {
-  const auto it = running_.find(d.batch);
-  if (it == running_.end()) return keep_early(d);
-  const auto batch = std::move(it->second);
-  running_.erase(it);
-  if (log_.on()) log_end(d, now);
-  fail_stale(batch, d);
-  if (d.refused == refusal::preempted) return run_again(batch, now);
-  if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
-  for (const auto handle : batch.handles) {
-    // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
-    // which can still be in time. A backlog that is planned at its latest start again and again would never
-    // end.
-    const auto& r = requests_[handle];
-    if (d.refused != refusal::late || r.id == request_id{}) {
-      ++(d.finished_at <= r.deadline ? load_.good : load_.bad);
-      release(handle);
-      continue;
-    }
-    door_.lost(now, r.rows);
-    give_up(handle, drop_reason::late, {drop_rule::not_started}, now);
-  }
-}
-
-/// The worker told the gateway, too, if it knew it; the first to say so counts.
-void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
-  for (const auto id : d.stale)
-    for (const auto handle : batch.handles)
-      if (const auto& r = requests_[handle]; r.id == id)
-        send(r.gateway, completion{d.batch, d.rows, {{r.id, r.attempt, failure::stale_memory, {}, {}}}});
-}
-
-void model_queue::on_slot(const slot_ready& s) {
-  const auto known = homes_.find(s.slot);
-  const bool same =
-      known != homes_.end() && known->second.node == s.worker.node && known->second.life == s.worker.life;
-  if (known != homes_.end()) homes_.erase(known);
-  for (const auto& m : s.models) {
-    if (m.model != options_.model) continue;
-    if (!same) door_ = {};  // its rate was that of others
-    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
-  }
-  homes_changed_ = true;
-}
-
-void model_queue::forget_homes(node_id node, incarnation life) {
-  const auto gone =
-      std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
-  if (gone > 0) door_ = {};
-  fit_to_homes();
-}
-
-/// Measured latencies differ between slots: plan with the slowest.
-void model_queue::fit_to_homes() {
-  homes_changed_ = false;
-  const auto here = [&](const auto& h) { return domain_of(h.first) == domain(); };
-  homes_here_ = static_cast<uint32_t>(std::count_if(homes_.begin(), homes_.end(), here));
-  if (homes_here_ == 0) return;
-  const auto in_service = std::count_if(homes_.begin(), homes_.end(), [&](const auto& h) {
-    return here(h) && !out_of_service_.contains(h.first);
-  });
-  policy_->set_slots(std::max<uint32_t>(1, static_cast<uint32_t>(in_service)));
-  if (options_.latency_given) return;
-  latency_model slowest;
-  for (const auto& [slot, h] : homes_) {
-    if (domain_of(slot) != domain()) continue;
-    slowest.alpha = std::max(slowest.alpha, h.latency.alpha);
-    slowest.beta = std::max(slowest.beta, h.latency.beta);
-  }
-  policy_->set_latency(slowest);
-}
-
-void model_queue::on_node_down(const node_down& d, time_point now) {
-  forget_homes(d.node, d.life);
-  forget_gateway(d.node, d.life);
-  std::vector<batch_id> gone;  // in a fixed order, for determinism
-  for (const auto& [id, batch] : running_)
-    if (batch.worker.node == d.node && batch.worker.life == d.life) gone.push_back(id);
-  std::sort(gone.begin(), gone.end());
-  for (auto id : gone) {
-    const auto batch = std::move(running_[id]);
-    running_.erase(id);
-    suspect(id, batch, d.crashed, now);
-  }
-}
-
-void model_queue::resubmit(const running_batch& batch, time_point now) {
-  for (const auto handle : batch.handles) {
-    auto& r = requests_[handle];
-    if (r.id == request_id{}) {
-      release(handle);
-      continue;
-    }
-    ++resubmitted_;
-    ++r.attempt;
-    if (++returned_[handle] >= options_.max_attempts)
-      give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
-    else if (suspicion_[handle] != suspicion::none)
-      wait_for_trial(handle, now);
-    else
-      queue_up(handle, now);
-  }
-}
-
-/// The batch was stopped for a larger one. Its requests did nothing wrong: that they were ordered counts
-/// against none of them, and they are let in as they were before.
-void model_queue::run_again(const running_batch& batch, time_point now) {
-  for (const auto handle : batch.handles) {
-    auto& r = requests_[handle];
-    if (r.id == request_id{} || planted(bug::forget_preempted)) {
-      release(handle);
-      continue;
-    }
-    ++preempted_;
-    ++r.attempt;
-    const auto start = now + options_.network(r.rows);
-    const auto end = start + policy_->latency()(r.rows) + options_.parameters.response;
-    if (homes_here_ == 0) {
-      give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-    } else if (suspicion_[handle] != suspicion::none) {
-      wait_for_trial(handle, now);
-    } else if (end > planned_deadline(r)) {
-      door_.lost(now, r.rows);
-      give_up(handle, drop_reason::late, {drop_rule::preempted, r.rows, start, end}, now);
-    } else {
-      policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
-    }
-  }
-}
-
-/// Nobody waits for its answers any more. The handles of running ones come back with their batch.
-void model_queue::forget_gateway(node_id node, incarnation life) {
-  const auto lost = [&](const request& r) {
-    return r.id != request_id{} && r.gateway.node == node && r.gateway.life == life;
-  };
-  lost_with_gateway_ += static_cast<uint64_t>(std::count_if(requests_.begin(), requests_.end(), lost));
-  for (const auto handle : take_out(lost)) release(handle);
-  for (auto& r : requests_)
-    if (lost(r)) r.id = {};
-}
-
 void model_queue::drop(const request& r, drop_reason why) {
   ++drops_[static_cast<size_t>(why)];
   load_.bad += why == drop_reason::late || why == drop_reason::shed || why == drop_reason::queue_full ||
@@ -445,14 +299,6 @@ void model_queue::tell_candidate(time_point now) {
                  std::max(options_.network(w.rows), policy_->lead()), false, policy_->need(), told_slots_});
 }
 
-/// Those of another domain count no more, or not yet: its arbiter says so again when it is asked.
-void model_queue::on_backends(const address& from, const backends& b, time_point now) {
-  if (from.index != domain()) return;
-  std::vector<backend> of;
-  for (const auto& x : b.of) of.push_back({x.slot, x.batch, x.weight});
-  policy_->set_backends(of, now);
-}
-
 /// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
 void model_queue::go_over_to(uint32_t domain, time_point now) {
   send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
@@ -465,28 +311,6 @@ void model_queue::go_over_to(uint32_t domain, time_point now) {
   policy_->set_backends({}, now);
   door_ = {};
   fit_to_homes();
-}
-
-void model_queue::on_change(const deployment& line, time_point now) {
-  if (line.model != options_.model || line.wanted == deployment_state::undeployed) return;
-  if (line.domain != domain()) go_over_to(line.domain, now);
-  leaves_.reset();
-  if (line.leaving == no_domain || line.wanted != deployment_state::deployed) return;
-  leaves_ = model_idle{line.model, line.revision, self_};
-  left_domain_ = line.leaving;
-}
-
-/// Once nothing of it runs in the domain that it leaves.
-void model_queue::tell_left() {
-  if (!leaves_) return;
-  for (const auto& [id, batch] : running_)
-    if (domain_of(slot_id{batch.worker.index}) == left_domain_) return;
-  send(on_node(self_.node, role::deployer), *std::exchange(leaves_, {}));
-}
-
-/// A grant of the arbiter of an earlier domain: nothing new is to run there.
-void model_queue::decline(const address& arbiter, const grant& g) {
-  send(arbiter, occupied{g.model, g.sequence, g.slot, {}, g.free_at, g.alone});
 }
 
 }  // namespace troupe

@@ -12,10 +12,10 @@ node_id office_holder(const cluster_spec& cluster, const std::function<nlohmann:
     const auto said = status(n);
     if (!said.is_object() || !said.contains("office")) continue;
     const auto& office = said["office"];
-    const auto epoch = office.value("epoch", uint64_t{0});
+    const auto reign = office.value("epoch", uint64_t{0});
     const auto named = std::ranges::find(cluster.nodes, office.value("scheduler", ""), &node_spec::name);
-    if (epoch <= latest || named == cluster.nodes.end()) continue;
-    latest = epoch;
+    if (reign <= latest || named == cluster.nodes.end()) continue;
+    latest = reign;
     holder = node_id{static_cast<uint32_t>(named - cluster.nodes.begin())};
   }
   return holder;

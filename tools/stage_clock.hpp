@@ -155,7 +155,6 @@ class timed_matchmaking final : public matchmaking_policy {
   void set_candidate(model_id model, const batch_window& window, duration delay) override {
     counted(), inner_->set_candidate(model, window, delay);
   }
-  void set_rows(slot_id slot, uint32_t rows) override { inner_->set_rows(slot, rows); }
   void remove_model(model_id model, time_point now) override { inner_->remove_model(model, now); }
   void occupy(model_id model, slot_id slot, time_point free_at) override {
     counted(), inner_->occupy(model, slot, free_at);

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "messages/scheduling.hpp"
+
 namespace troupe {
 namespace {
 

@@ -1,0 +1,84 @@
+// Where a model can run: the slots that have it, those of them that count in its scheduling domain, and the
+// backends that are planned for it.
+#include <algorithm>
+
+#include "actors/model_queue.hpp"
+
+namespace troupe {
+
+bool model_queue::at_home(const grant& g) const {
+  const auto at = homes_.find(g.slot);
+  return at != homes_.end() && at->second.life == g.worker.life;
+}
+
+void model_queue::on_slot(const slot_ready& s) {
+  const auto known = homes_.find(s.slot);
+  const bool same =
+      known != homes_.end() && known->second.node == s.worker.node && known->second.life == s.worker.life;
+  if (known != homes_.end()) homes_.erase(known);
+  for (const auto& m : s.models) {
+    if (m.model != options_.model) continue;
+    if (!same) door_ = {};  // its rate was that of others
+    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
+  }
+  homes_changed_ = true;
+}
+
+void model_queue::forget_homes(node_id node, incarnation life) {
+  const auto gone =
+      std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
+  if (gone > 0) door_ = {};
+  fit_to_homes();
+}
+
+/// Measured latencies differ between slots: plan with the slowest.
+void model_queue::fit_to_homes() {
+  homes_changed_ = false;
+  const auto here = [&](const auto& h) { return domain_of(h.first) == domain(); };
+  homes_here_ = static_cast<uint32_t>(std::count_if(homes_.begin(), homes_.end(), here));
+  if (homes_here_ == 0) return;
+  const auto in_service = std::count_if(homes_.begin(), homes_.end(), [&](const auto& h) {
+    return here(h) && !out_of_service_.contains(h.first);
+  });
+  policy_->set_slots(std::max<uint32_t>(1, static_cast<uint32_t>(in_service)));
+  if (options_.latency_given) return;
+  latency_model slowest;
+  for (const auto& [slot, h] : homes_) {
+    if (domain_of(slot) != domain()) continue;
+    slowest.alpha = std::max(slowest.alpha, h.latency.alpha);
+    slowest.beta = std::max(slowest.beta, h.latency.beta);
+  }
+  policy_->set_latency(slowest);
+}
+
+/// Those of another domain count no more, or not yet: its arbiter says so again when it is asked.
+void model_queue::on_backends(const address& from, const backends& b, time_point now) {
+  if (from.index != domain()) return;
+  std::vector<backend> of;
+  for (const auto& x : b.of) of.push_back({x.slot, x.batch, x.weight});
+  policy_->set_backends(of, now);
+}
+
+void model_queue::on_change(const deployment& line, time_point now) {
+  if (line.model != options_.model || line.wanted == deployment_state::undeployed) return;
+  if (line.domain != domain()) go_over_to(line.domain, now);
+  leaves_.reset();
+  if (line.leaving == no_domain || line.wanted != deployment_state::deployed) return;
+  leaves_ = model_idle{line.model, line.revision, self_};
+  left_domain_ = line.leaving;
+}
+
+/// Once nothing of it runs in the domain that it leaves.
+void model_queue::tell_left() {
+  if (!leaves_) return;
+  for (const auto& [id, batch] : running_)
+    if (domain_of(slot_id{batch.worker.index}) == left_domain_) return;
+  send(on_node(self_.node, role::deployer), *std::exchange(leaves_, {}));
+}
+
+/// A grant of the arbiter of an earlier domain: nothing new is to run there.
+void model_queue::decline(const address& arbiter, const grant& g) {
+  send(arbiter, occupied{g.model, g.sequence, g.slot, {}, g.free_at, g.alone});
+}
+
+}  // namespace troupe
