@@ -50,6 +50,7 @@ TEST_CASE("a value of the wrong type or out of range is named with its place and
       {"= 20", R"(= "20ms")", R"(20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20ms")"},
       {"= 20", "= 2026-01-01", "20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not 2026-01-01"},
       {R"(batching = "deferred")", R"(scheduler = "defered")", R"(3:13: policy.scheduler: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", "shepherd", not "defered"; did you mean 'deferred'?)"},
+      {R"("deferred")", "\"eager\"\nmatchmaking = \"nexus\"", R"(4:15: policy.matchmaking: Nexus batches and places models as one; write scheduler = "nexus")"},
       {R"("deferred")", R"("nexus")", R"(3:12: policy.batching: Nexus batches and places models as one; write scheduler = "nexus")"},
       {R"("deferred")", R"("defered")", R"(3:12: policy.batching: must be one of "deferred", "eager", "timeout", "clockwork", "nexus", not "defered"; did you mean 'deferred'?)"},
       {R"("emulated")", "7", R"(16:8: node.device.kind: must be one of "cpu", "emulated", "cuda", not 7)"},
@@ -196,18 +197,6 @@ cluster.toml:9:16: node.control_port: must be an integer in 1..65535, not -1
 cluster.toml:17:1: node.device: unknown key 'coutn'; did you mean 'count'?
 cluster.toml:20:10: model.slo_ms: must be milliseconds in 0.001..3600000, not "20"
 )");
-}
-
-TEST_CASE("a cluster may be scheduled as by Shepherd, not as by Nexus") {
-  const auto with = [](const char* matchmaking) {
-    const auto line = std::string("batching = \"eager\"\nmatchmaking = \"") + matchmaking + "\"";
-    return read(changed(good_cluster, "batching = \"deferred\"", line));
-  };
-  const auto shepherd = with("shepherd");
-  CHECK(listed(shepherd.problems) == "");
-  CHECK(shepherd.spec.policy.matchmaking == "shepherd");
-  CHECK(listed(with("nexus").problems).find("4:15: policy.matchmaking: 'nexus' wants models placed") !=
-        std::string::npos);
 }
 
 TEST_CASE("an empty file says what a cluster consists of") {
