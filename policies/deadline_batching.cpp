@@ -24,8 +24,23 @@ void deadline_batching::add(const ticket& t, time_point now) {
     return;
   }
   arrivals_.count(now, t.rows);
-  last_arrival_ = now;
+  look_at_rate(t, now);
   if (queue_.insert(t) < window_requests_) close_window();
+}
+
+void deadline_batching::set_target(time_point now) {
+  target_ = staggered_target(parameters_, arrivals_.rate(now));
+  if (target_.need > 0) worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
+  target_until_ = arrivals_.valid_until();
+}
+
+/// What an arrival says of the rate. Updates say nothing, so that one more of them changes nothing.
+void deadline_batching::look_at_rate(const ticket& t, time_point now) {
+  constexpr double gaps = 6;
+  if (rule_ == shedding::timeout) return;
+  if (now >= target_until_) set_target(now);
+  const auto rate = arrivals_.rate(now);
+  arrivals_over_ = rate ? now + from_ms(std::min(1e3 * gaps * t.rows / *rate, 1e9)) : never;
 }
 
 void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,
@@ -70,13 +85,6 @@ duration deadline_batching::search_time(uint32_t rows) const {
   return from_ms(gaps * used_by_others * to_ms(parameters_.latency(rows)) / slots);
 }
 
-time_point deadline_batching::arrivals_over() const {
-  constexpr double gaps = 6;
-  if (rate_ <= 0 || queue_.empty()) return never;
-  const double rows_a_request = static_cast<double>(queue_.rows()) / static_cast<double>(queue_.size());
-  return last_arrival_ + from_ms(std::min(gaps * 1e3 * rows_a_request / rate_, 1e9));
-}
-
 time_point deadline_batching::earliest_start(uint32_t rows, const opportunity& o) const {
   return std::max(o.now + o.ahead + parameters_.network(rows), o.slot_free_at);
 }
@@ -87,13 +95,7 @@ bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opport
 
 uint32_t deadline_batching::protected_rows(time_point now) {
   if (rule_ == shedding::timeout) return 1;
-  if (now >= target_until_) {
-    const auto rate = arrivals_.rate(now);
-    rate_ = rate.value_or(0);
-    target_ = staggered_target(parameters_, rate);
-    if (target_.need > 0) worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
-    target_until_ = arrivals_.valid_until();
-  }
+  if (target_until_ == long_ago) set_target(now);
   return static_cast<uint32_t>(std::lround(rows_to_protect()));
 }
 

@@ -56,9 +56,10 @@ class deadline_batching : public batching_policy {
   /// Slots that other models use come free at random, one about every ℓ(b) / slots; a model's own batches
   /// keep out of each other's way. In three such gaps none comes free with a probability of e⁻³.
   duration search_time(uint32_t rows) const;
-  /// When it is no use to wait for more requests, because none has come for six of the usual gaps. In a
-  /// Poisson stream one gap in 400 is as long; where requests come in bursts it is the end of one.
-  time_point arrivals_over() const;
+  /// When it is no use to wait for more requests, because none has come for six times as long as rows like
+  /// the last one's usually take. In a Poisson stream one gap in 400 is as long; where requests come in
+  /// bursts it is the end of one.
+  time_point arrivals_over() const { return arrivals_over_; }
 
  private:
   /// When and where a batch could start, for the duration of one update.
@@ -69,6 +70,8 @@ class deadline_batching : public batching_policy {
 
   time_point earliest_start(uint32_t rows, const opportunity& o) const;
   bool meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const;
+  void look_at_rate(const ticket& t, time_point now);
+  void set_target(time_point now);
   uint32_t protected_rows(time_point now);
   uint32_t rows_that_run_together(const opportunity& o) const;
   uint32_t largest_batch(time_point finish_by, const opportunity& o) const;
@@ -81,8 +84,7 @@ class deadline_batching : public batching_policy {
   deadline_queue queue_;
   std::vector<dropped_ticket> dropped_;
   rate_meter arrivals_;  // rows
-  double rate_ = 0;      // rows a second, as the target was made for; 0: unknown
-  time_point last_arrival_ = long_ago;
+  time_point arrivals_over_ = never;
   batch_target target_;
   time_point target_until_ = long_ago;
   double load_ = 1;

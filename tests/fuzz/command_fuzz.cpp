@@ -54,6 +54,7 @@ struct busy_device final : device {
   loaded_model load(model_id, const model_source&) override { return {}; }
   void unload(model_id) override {}
   void start(batch_work, time_point) override {}
+  void stop(time_point) override {}
   bool poll(time_point, batch_outcome&) override { return false; }
   time_point poll_at() const override { return never; }
 };
