@@ -136,8 +136,8 @@ TEST_CASE("engines: several models and bursts") {
   }
 }
 
-/// In overload the engines agree on no more than the outcome: which requests a batch gets back from one that it
-/// stopped depends on who is told first, and with Shepherd one such difference makes all the others.
+/// In overload the engines agree on no more than the outcome: which requests a batch gets back from one that
+/// it stopped depends on who is told first, and with Shepherd one such difference makes all the others.
 TEST_CASE("engines: Shepherd, which stops batches, of its own model and of others") {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
