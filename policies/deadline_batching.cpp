@@ -40,7 +40,10 @@ void deadline_batching::look_at_rate(const ticket& t, time_point now) {
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
   const auto rate = arrivals_.rate(now);
-  arrivals_over_ = rate ? now + from_ms(std::min(1e3 * gaps * t.rows / *rate, 1e9)) : never;
+  const auto silence = rate ? from_ms(std::min(1e3 * gaps * t.rows / *rate, 1e9)) : duration::zero();
+  // Requests come in turns of whoever sends them: a short silence says nothing.
+  const auto least = parameters_.margin + parameters_.latency(t.rows) / 2;
+  arrivals_over_ = rate ? now + std::max(silence, least) : never;
 }
 
 void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,

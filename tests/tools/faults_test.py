@@ -145,8 +145,9 @@ class Faults(ClusterTest):
 
     def test_a_killed_gateway_is_forgotten_and_another_goes_on(self):
         fixtures = [Fixture(m) for m in MODELS]
-        # The deferred policy lets requests wait: the scheduler has many of the door's when that dies.
-        with Cluster(MODELS, SLO_S * 1000, 'batching = "deferred"\nmargin_us = 300000', LIMITS, doors=("door",)) as c:
+        # Deferred batching to the letter lets requests wait: the scheduler has many of the door's when that dies.
+        policy = 'batching = "deferred"\nshedding = "timeout"\nmargin_us = 300000'
+        with Cluster(MODELS, SLO_S * 1000, policy, LIMITS, doors=("door",)) as c:
             up = c.start()
             doomed = Load(c, fixtures, clients=16, port=c.door_ports["door"])
             with Load(c, fixtures, clients=4) as load, doomed:
