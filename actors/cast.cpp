@@ -92,9 +92,8 @@ void cast::spawn_shells(const world& w) {
   const auto& me = cluster_.nodes[self_.value];
   const auto scheduler = scheduler_of(cluster_);
 
-  // Scheduler threads share the model queues, as far as they go round on the thread of their domain's
-  // arbiter; the first also hosts the gateway, so that on a small cluster the way from request to order stays
-  // on one thread.
+  // Scheduler threads share the model queues, as post_office knows; the first also hosts the gateway, so that
+  // on a small cluster the way from request to order stays on one thread.
   std::vector<shell_group*> threads;
   const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
   while (!w.host_per_shell && threads.size() < shared_threads) threads.push_back(&fresh());
@@ -123,10 +122,9 @@ void cast::spawn_shells(const world& w) {
           name(role::rank_arbiter, d),
           make_matchmaking(cluster_.policy.matchmaking, cluster_.policy.matchmaking_settings),
           arbiter_options(cluster_, d));
-    const auto domains = domain_count(cluster_);
     for (uint32_t i = 0; i < cluster_.models.size(); ++i) {
+      auto& group = thread(i);
       const auto& m = cluster_.models[i];
-      auto& group = thread(domains <= shared_threads ? m.domain + domains * i : m.domain);
       group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, m, m.domain}, group));
       queues_[model_id{i}] = cluster_.models[i];
       if (w.host_per_shell) with_queues.push_back(&group);

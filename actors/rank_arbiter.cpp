@@ -274,6 +274,7 @@ void rank_arbiter::forget_slots(node_id node, incarnation life) {
   for (auto id : gone) {
     policy_->remove_slot(id);
     slots_.erase(id);
+    forget_latencies(id);
   }
   if (!gone.empty()) count_service();
 }

@@ -141,6 +141,7 @@ class rank_arbiter final : public shell {
   void begin_placement(const options& o);
   void place(const deployment& line);
   void learn_latencies(const slot_ready& s);
+  void forget_latencies(slot_id id);
   void tell_profile(model_id model);
   void tell_backends();
   void begin_advice();
@@ -174,15 +175,13 @@ class rank_arbiter final : public shell {
   uint64_t grants_ = 0, refused_ = 0, preempted_ = 0;
 
   // What the policy is told of models, and tells queues (rank_arbiter_placement.cpp).
-  struct served_model {
-    model_spec definition;
-    std::map<slot_id, latency_model> measured;  ///< where the definition has none
-  };
   const bool places_;
   const network_delay network_;
   const duration response_;
-  std::map<model_id, served_model> served_;  ///< in this domain
-  std::vector<model_backends> backends_;     ///< reused
+  std::map<model_id, model_spec> served_;  ///< in this domain
+  /// On the slots that there are, also of models that are yet to come to this domain.
+  std::map<model_id, std::map<slot_id, latency_model>> measured_;
+  std::vector<model_backends> backends_;  ///< reused
 
   const bool elected_;
   const std::vector<node_id> nodes_of_slots_;

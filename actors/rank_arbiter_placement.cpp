@@ -9,7 +9,7 @@ namespace troupe {
 void rank_arbiter::begin_placement(const options& o) {
   for (uint32_t i = 0; i < o.models.size(); ++i) {
     if (o.models[i].domain != self_.index) continue;
-    served_[model_id{i}] = {o.models[i], {}};
+    served_[model_id{i}] = o.models[i];
     tell_profile(model_id{i});
   }
 }
@@ -21,27 +21,30 @@ void rank_arbiter::place(const deployment& line) {
     if (served_.erase(line.model) > 0) policy_->set_profile(line.model, {});
     return;
   }
-  served_[line.model].definition = line.definition;
+  served_[line.model] = line.definition;
   tell_profile(line.model);
 }
 
 void rank_arbiter::learn_latencies(const slot_ready& s) {
   if (!places_) return;
+  forget_latencies(s.slot);
   for (const auto& m : s.models) {
-    const auto known = served_.find(m.model);
-    if (known == served_.end()) continue;
-    known->second.measured[s.slot] = {m.alpha, m.beta};
-    tell_profile(m.model);
+    measured_[m.model][s.slot] = {m.alpha, m.beta};
+    if (served_.contains(m.model)) tell_profile(m.model);
   }
+}
+
+void rank_arbiter::forget_latencies(slot_id id) {
+  for (auto& [model, by_slot] : measured_)
+    if (by_slot.erase(id) > 0 && !by_slot.empty() && served_.contains(model)) tell_profile(model);
 }
 
 /// Measured latencies differ between slots: plan with the slowest, as the queues do.
 void rank_arbiter::tell_profile(model_id model) {
-  const auto& m = served_[model];
-  const auto& d = m.definition;
+  const auto& d = served_[model];
   auto latency = d.latency;
   if (latency == latency_model{})
-    for (const auto& [where, l] : m.measured) {
+    for (const auto& [where, l] : measured_[model]) {
       latency.alpha = std::max(latency.alpha, l.alpha);
       latency.beta = std::max(latency.beta, l.beta);
     }

@@ -14,7 +14,8 @@ void add_goodput(CLI::App& app, job& chosen) {
   auto* sub = command(app, "goodput", "Search the highest rate that a scheduler serves, in virtual time",
                       "troupe goodput examples/experiments/table2-resnet50.toml --policy deferred --seeds 8");
   sub->add_option("scenario", o->file, "Scenario file")->required();
-  sub->add_option("--policy", o->policy, "deferred, eager, timeout(K), clockwork, nexus or shepherd")
+  sub->add_option("--policy", o->policy,
+                  "deferred, eager, timeout(K), clockwork, clockwork(any), nexus or shepherd")
       ->capture_default_str();
   sub->add_option("--batching", o->batching, "Instead of the policy's");
   sub->add_option("--shedding", o->shedding, "Instead of the policy's");
