@@ -5,11 +5,10 @@
 
 #include "actors/gateway.hpp"
 #include "actors/gpu_worker.hpp"
-#include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
 #include "messages/json.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -33,37 +32,17 @@ struct command_stage : stage<Shell> {
   }
 };
 
-/// ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
-struct queue_stage : command_stage<model_queue> {
-  queue_stage() : command_stage(the_queue, options(), make_batching("deferred", "timeout", parameters())) {
+struct commanded_queue : basic_queue_stage<command_stage<model_queue>> {
+  commanded_queue() : basic_queue_stage(options()) {
     tell(ready(0));
     out.forget();
   }
-  static batching_parameters parameters() {
-    batching_parameters p;
-    p.latency = {1ms, 5ms};
-    p.slo = 12ms;
-    return p;
-  }
   static model_queue::options options() {
-    model_queue::options o;
-    o.name = "m";
-    o.arbiter = the_arbiter;
-    o.latency_given = true;
+    auto o = paper_queue();
     o.batching = "deferred";
     o.shedding = "timeout";
-    o.parameters = parameters();
     return o;
   }
-  void arrive(uint64_t id) {
-    request r;
-    r.id = request_id{id};
-    r.gateway = the_gateway;
-    r.arrival = now;
-    r.deadline = now + 12ms;
-    tell(submit{{r}}, the_gateway);
-  }
-  void grant_slot() { tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), now}, the_arbiter); }
 };
 
 struct arbiter_stage : command_stage<rank_arbiter> {
@@ -142,7 +121,7 @@ struct gateway_stage : gateway_parts, command_stage<gateway> {
 }  // namespace
 
 TEST_CASE("model_queue commands: a paused queue offers nothing and orders nothing, until it is resumed") {
-  queue_stage q;
+  commanded_queue q;
   q.arrive(1);
   CHECK(q.out.one<candidate>().rows == 1);
   CHECK(q.order("pause_batching").ok);
@@ -164,7 +143,7 @@ TEST_CASE("model_queue commands: a paused queue offers nothing and orders nothin
 }
 
 TEST_CASE("model_queue commands: another policy takes over what is queued") {
-  queue_stage q;
+  commanded_queue q;
   q.arrive(1);
   q.arrive(2);
   q.out.forget();
@@ -186,7 +165,7 @@ TEST_CASE("model_queue commands: another policy takes over what is queued") {
 }
 
 TEST_CASE("model_queue commands: a tighter SLO counts for requests that come later") {
-  queue_stage q;
+  commanded_queue q;
   CHECK(q.order("set_slo", R"({"slo": 9000000})").ok);
   q.arrive(1);
   CHECK(q.out.one<candidate>().latest == at(3));  // 9 - ℓ(1)

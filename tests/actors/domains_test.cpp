@@ -1,7 +1,6 @@
 // Scheduling domains: what an arbiter hands out, and a queue that goes over to another arbiter.
-#include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -11,43 +10,22 @@ namespace {
 constexpr address arbiter_of(uint32_t domain) { return {scheduler_node, {10}, role::rank_arbiter, domain}; }
 
 /// Slots 0 and 1 are in the domains 0 and 1; the model is in domain 0.
-struct moving_queue : stage<model_queue> {
-  moving_queue() : stage(the_queue, options(), make_batching("deferred", "timeout", parameters())) {
+struct moving_queue : basic_queue_stage<> {
+  moving_queue() : basic_queue_stage(options()) {
     tell(ready(0));
     out.forget();
   }
   static model_queue::options options() {
-    model_queue::options o;
-    o.name = "m";
-    o.arbiter = arbiter_of(0);
-    o.reign = epoch{10};
-    o.latency_given = true;
+    auto o = paper_queue(arbiter_of(0));
     o.slot_domains = {0, 1};
     o.domain_names = {"left", "right"};
     return o;
-  }
-  static batching_parameters parameters() {
-    batching_parameters p;
-    p.latency = {1ms, 5ms};
-    p.slo = 12ms;
-    return p;
-  }
-  void arrive(uint64_t id) {
-    request r;
-    r.id = request_id{id};
-    r.gateway = the_gateway;
-    r.arrival = now;
-    r.deadline = now + 12ms;
-    tell(submit{{r}}, the_gateway);
   }
   void change(uint64_t revision, uint32_t domain, uint32_t joining, uint32_t leaving) {
     tell(model_change{{revision, model_id{0}, deployment_state::deployed, {}, domain, joining, leaving}});
   }
   void grant_by(uint32_t domain) {
     tell(grant{model_id{0}, 1, slot_id{domain}, worker_of(domain), now}, arbiter_of(domain));
-  }
-  void end(const batch_order& o) {
-    tell(batch_done{o.batch, o.model, o.slot, refusal::none, 1, now, now, {}}, worker_of(o.slot.value));
   }
 };
 
@@ -136,7 +114,7 @@ TEST_CASE("model_queue: a queue that begins in the middle of a move says that it
   o.arbiter = arbiter_of(1);
   o.leaving = 0;
   o.revision = 7;
-  stage<model_queue> q(the_queue, o, make_batching("deferred", "timeout", moving_queue::parameters()));
+  basic_queue_stage<> q(o);
   q.tell(ready(1));
   CHECK(q.out.one<model_idle>().revision == 7);
 }

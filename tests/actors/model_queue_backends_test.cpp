@@ -1,41 +1,23 @@
 // A queue that was told on which slots its model runs.
-#include "actors/model_queue.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
 
-/// ℓ(b) = b + 5, SLO 50; a unit is 1 ms.
-struct nexus_stage : stage<model_queue> {
-  nexus_stage() : stage(the_queue, options(), make_batching("nexus", "window", parameters())) {
+/// With an SLO of 50.
+struct nexus_stage : basic_queue_stage<> {
+  nexus_stage() : basic_queue_stage(options(), "nexus", "window") {
     tell(ready(0));
     tell(ready(1));
     out.forget();
   }
   static model_queue::options options() {
-    model_queue::options o;
-    o.name = "m";
-    o.arbiter = the_arbiter;
-    o.reign = epoch{10};
-    o.latency_given = true;
+    auto o = paper_queue();
+    o.parameters.slo = 50ms;
     o.load_report = 100ms;
     return o;
-  }
-  static batching_parameters parameters() {
-    batching_parameters p;
-    p.latency = {1ms, 5ms};
-    p.slo = 50ms;
-    return p;
-  }
-  void arrive(uint64_t id) {
-    request r;
-    r.id = request_id{id};
-    r.gateway = the_gateway;
-    r.arrival = now;
-    r.deadline = now + 50ms;
-    tell(submit{{r}}, the_gateway);
   }
   void plan(std::vector<uint32_t> slots, const address& from = the_arbiter) {
     backends b;
@@ -43,7 +25,7 @@ struct nexus_stage : stage<model_queue> {
     tell(b, from);
   }
   size_t granted(uint32_t slot) {
-    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot), now}, the_arbiter);
+    grant_slot(slot);
     const auto orders = out.take<batch_order>();
     return orders.empty() ? 0 : orders[0].requests.size();
   }

@@ -1,51 +1,29 @@
 // What a model queue tells of its decisions: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
 #include <nlohmann/json.hpp>
 
-#include "actors/model_queue.hpp"
 #include "messages/json.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
 
-struct logging_queue : stage<model_queue> {
+struct logging_queue : basic_queue_stage<> {
   explicit logging_queue(uint32_t remembered = 16, uint32_t may_wait = 100)
-      : stage(the_queue, options(remembered, may_wait), make_batching("deferred", "timeout", parameters())) {
+      : basic_queue_stage(options(remembered, may_wait)) {
     tell(ready(0));
   }
   static model_queue::options options(uint32_t remembered, uint32_t may_wait) {
-    model_queue::options o;
-    o.name = "m";
-    o.arbiter = the_arbiter;
+    auto o = paper_queue();
     o.max_queued_rows = may_wait;
-    o.latency_given = true;
     o.decision_log = remembered;
-    o.parameters = parameters();
     return o;
   }
-  static batching_parameters parameters() {
-    batching_parameters p;
-    p.latency = {1ms, 5ms};
-    p.slo = 12ms;
-    return p;
-  }
 
-  void arrive(uint64_t id) {
-    request r;
-    r.id = request_id{id};
-    r.gateway = the_gateway;
-    r.arrival = now;
-    r.deadline = now + 12ms;
-    tell(submit{{r}}, the_gateway);
-  }
   batch_order grant_slot(uint64_t sequence, double free_at) {
     tell(grant{model_id{0}, sequence, slot_id{0}, worker_of(0), at(free_at)}, the_arbiter);
     return out.one<batch_order>();
-  }
-  void end(const batch_order& o, refusal why = refusal::none) {
-    tell(batch_done{o.batch, o.model, o.slot, why, 1, now, now, {}}, worker_of(o.slot.value));
   }
   template <class Reply, class Command>
   Reply obey(const Command& c) {

@@ -1,0 +1,82 @@
+// Models that move to another scheduling domain.
+#include "tests/actors/deployers.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// "resnet" is served in the west, by the worker on the left.
+struct apart final : deployers {
+  apart() : deployers(true, "eager", true) {
+    ask(head, deploy{0, "resnet", {}});
+    end_load(left);
+    idle(right);  // it has no such model
+  }
+  /// Nothing of the model runs in the domain that it leaves.
+  void queue_left() {
+    const auto line = told(head);
+    tell(head, model_idle{line.model, line.revision, {head, {1}, role::model_queue, line.model.value}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("deployer: a model moves to another domain: loaded there, then its queue, then let go here") {
+  apart all;
+  CHECK(all.models_on(left) == 1);
+  CHECK(all.loads(right) == 0);
+  const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
+  CHECK(all.told(left).joining == 1);
+  CHECK(all.told(left).domain == 0);
+  all.end_load(right);
+  CHECK(all.models_on(left) == 1);
+  CHECK(all.models_on(right) == 1);
+  CHECK(all.told(head).domain == 1);
+  CHECK(all.told(head).leaving == 0);
+  CHECK_FALSE(*reply);
+  all.queue_left();
+  CHECK_FALSE(all.told(head).moves());
+  CHECK(all.models_on(left) == 0);
+  CHECK_FALSE(*reply);
+  all.idle(left);
+  REQUIRE(*reply);
+  CHECK((*reply)->complete);
+  const auto again = all.ask(head, move_model{0, "resnet", "east", 10s});
+  REQUIRE(*again);
+  CHECK((*again)->complete);
+}
+
+TEST_CASE("deployer: a model that the new domain cannot load stays where it was") {
+  apart all;
+  const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
+  all.end_load(right, "out of memory");
+  CHECK(all.told(head).domain == 0);
+  CHECK_FALSE(all.told(head).moves());
+  CHECK(all.models_on(left) == 1);
+  REQUIRE(*reply);
+  CHECK_FALSE((*reply)->ok);
+  CHECK((*reply)->detail == "model 'resnet' stays where it was; the log of node 'head' says why");
+}
+
+TEST_CASE("deployer: moves that cannot be are refused in one sentence") {
+  apart all;
+  const auto nowhere = all.ask(left, move_model{0, "resnet", "north", {}});
+  REQUIRE(*nowhere);
+  CHECK((*nowhere)->detail == "the cluster has no domain 'north'");
+  const auto nothing = all.ask(head, move_model{0, "vgg", "east", {}});
+  REQUIRE(*nothing);
+  CHECK((*nothing)->detail == "no model 'vgg' is deployed");
+}
+
+TEST_CASE("deployer: a model that is undeployed while it moves is let go everywhere") {
+  apart all;
+  all.ask(head, move_model{0, "resnet", "east", {}});
+  all.end_load(right);
+  all.queue_left();
+  all.ask(head, undeploy{0, "resnet", {}});
+  all.idle(head);
+  CHECK(all.told(head).wanted == deployment_state::undeployed);
+  CHECK(all.models_on(left) == 0);
+  CHECK(all.models_on(right) == 0);
+}

@@ -1,0 +1,194 @@
+// The deployers of a small cluster, without a network and without time.
+#pragma once
+#include "actors/deployer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <optional>
+
+#include "actors/actor_of.hpp"
+#include "actors/system_config.hpp"
+#include "policies/batching.hpp"
+
+namespace troupe::test {
+
+inline constexpr node_id head{0}, left{1}, right{2};
+
+/// A scheduler that is the gateway too, and two workers with a slot each.
+/// `apart`: the workers are in two domains.
+inline cluster_spec a_cluster(const std::string& batching, bool apart) {
+  cluster_spec c;
+  c.policy.batching = batching;
+  c.limits.node_timeout = 1s;
+  for (const char* name : {"head", "left", "right"}) c.nodes.emplace_back().name = name;
+  c.nodes[head.value].roles = {node_role::scheduler, node_role::gateway};
+  for (const auto worker : {left, right}) {
+    c.nodes[worker.value].roles = {node_role::worker};
+    c.slots.push_back({worker});
+  }
+  if (apart) {
+    c.domains = {{"west", 0}, {"east", 0}};
+    c.nodes[right.value].domain = 1;
+  }
+  return c;
+}
+
+/// The deployers of a cluster that can reach each other at once; their node actors and devices are the
+/// test's.
+class deployers : control_lane {
+ public:
+  struct loading {
+    deployment line;
+    std::function<void(load_outcome)> told;
+  };
+
+  explicit deployers(bool everybody = true, const std::string& batching = "eager", bool apart = false)
+      : cluster_(a_cluster(batching, apart)) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      nodes_[i].door = system_.spawn(node_actor, &nodes_[i]);
+      begin(node_id{i}, {1});
+    }
+    meet(head, left);
+    meet(left, right);
+    if (everybody) meet(head, right);
+  }
+  ~deployers() override {
+    for (const auto& n : nodes_) {
+      caf::anon_send_exit(n.deployments, caf::exit_reason::kill);
+      caf::anon_send_exit(n.door, caf::exit_reason::kill);
+    }
+    scheduler_.run();
+  }
+
+  void meet(node_id a, node_id b) {
+    tell(a, peer_change{b, nodes_[b.value].life, true});
+    tell(b, peer_change{a, nodes_[a.value].life, true});
+  }
+  void part(node_id a, node_id b) {
+    tell(a, peer_change{b, nodes_[b.value].life, false});
+    tell(b, peer_change{a, nodes_[a.value].life, false});
+  }
+  /// A node's process is another one from now on; the others notice.
+  void restart(node_id node, incarnation life) {
+    for (const auto other : {head, left, right})
+      if (other != node) tell(other, peer_change{node, nodes_[node.value].life, false});
+    caf::anon_send_exit(nodes_[node.value].deployments, caf::exit_reason::kill);
+    begin(node, life);
+    for (const auto other : {head, left, right})
+      if (other != node) meet(node, other);
+  }
+  /// A node notices that it was frozen; the others have not noticed yet.
+  void new_life(node_id node, incarnation life) {
+    nodes_[node.value].life = life;
+    tell(node, reborn{life});
+  }
+  template <class Message>
+  void tell(node_id to, Message&& m) {
+    caf::anon_send(nodes_[to.value].deployments, std::forward<Message>(m));
+    scheduler_.run();
+  }
+  /// The reply appears once there is one.
+  template <class Command>
+  std::shared_ptr<std::optional<change_reply>> ask(node_id to, Command c) {
+    auto reply = std::make_shared<std::optional<change_reply>>();
+    system_.spawn([=, door = nodes_[to.value].deployments](caf::event_based_actor* self) {
+      self->request(door, caf::infinite, c).then([=](const change_reply& r) { *reply = r; });
+    });
+    scheduler_.run();
+    return reply;
+  }
+  /// The oldest load of a worker ends, well if there is no problem.
+  void end_load(node_id worker, const std::string& problem = {}) {
+    auto& loads = nodes_[worker.value].loads;
+    REQUIRE(!loads.empty());
+    const auto l = std::move(loads.front());
+    loads.erase(loads.begin());
+    load_outcome o{slot_id{worker.value - 1}, l.line.model, l.line.revision, {}, problem};
+    if (problem.empty()) o.loaded.emplace();
+    l.told(std::move(o));
+    scheduler_.run();
+  }
+  /// The newest line that the node's shells were told.
+  deployment told(node_id node) const {
+    REQUIRE(!nodes_[node.value].lines.empty());
+    return nodes_[node.value].lines.back();
+  }
+  /// The gateway, or the worker, needs the model no more.
+  void idle(node_id node) {
+    const auto kind = node == head ? role::gateway : role::gpu_worker;
+    const auto line = told(node);
+    tell(node, model_idle{line.model,
+                          line.revision,
+                          {node, nodes_[node.value].life, kind, node == head ? 0 : node.value - 1}});
+  }
+  int wake_ups() const { return wake_ups_; }
+  size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
+  /// What the worker's slot last said that it has.
+  size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
+
+ private:
+  void begin(node_id node, incarnation life) {
+    auto& n = nodes_[node.value];
+    n.life = life;
+    n.deployments = spawn<deployer>(
+        system_, deployer::surroundings{cluster_, node, time_, *this, n, read,
+                                        [this](const caf::actor&, time_point) { ++wake_ups_; }, [] {},
+                                        [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
+    caf::anon_send(n.deployments, introduction{n.door, life});
+  }
+
+  struct member final : model_loader {
+    void load(const deployment& line, std::function<void(load_outcome)> told) override {
+      loads.push_back({line, std::move(told)});
+    }
+    incarnation life;
+    node_protocol door;
+    deployer_protocol deployments;
+    std::vector<loading> loads;
+    std::vector<deployment> lines;
+    slot_ready slot;
+  };
+
+  static node_protocol::behavior_type node_actor(node_protocol::pointer, member* of) {
+    return {[](const control_frame&) {},
+            [of](const slot_ready& s) { of->slot = s; },
+            [of](const deployment_log& log) { of->lines.push_back(log.models.at(0)); },
+            [](const peer_synchronised&) {},
+            [](const peer_lost&) {},
+            [](const group_report&) {},
+            [](const report_query&) {},
+            [](const command_query&) {},
+            [](wake_atom) {},
+            [](drain_atom) {}};
+  }
+  /// "NAME", or "NAME big" for another definition.
+  static deployer::model_reading read(const std::string& text) {
+    model_spec m;
+    m.name = text.substr(0, text.find(' '));
+    m.max_batch = text == m.name ? 1 : 64;
+    return {m, {}};
+  }
+  /// What is for an earlier life of a node is discarded, as its node actor does.
+  void send(control_frame frame) override {
+    const auto life = frame.to.life;
+    if (life != incarnation{} && life != nodes_[frame.to.node.value].life) return;
+    caf::anon_send(nodes_[frame.to.node.value].deployments, std::move(frame));
+  }
+
+  struct frozen_clock final : clock {
+    time_point now() const override { return {}; }
+  };
+
+  const cluster_spec cluster_;
+  const frozen_clock time_;
+  stepped_config config_;
+  caf::actor_system system_{config_};
+  caf::scheduler::test_coordinator& scheduler_ =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
+  std::array<member, 3> nodes_;
+  int wake_ups_ = 0;  ///< that were asked for: no test lets time pass
+};
+
+}  // namespace troupe::test

@@ -1,0 +1,123 @@
+// What a gateway does when the office of the scheduler changes hands.
+#include "tests/actors/gateway_stage.hpp"
+#include "tests/actors/office_cast.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+struct gateway_of_line : gateway_stage {
+  explicit gateway_of_line(size_t max_in_flight = 100) : gateway_stage(line_options(max_in_flight)) {}
+  static gateway::options line_options(size_t max_in_flight) {
+    auto o = options(max_in_flight);
+    o.line = {scheduler_node, spare_node};
+    return o;
+  }
+  void both_up() {
+    tell(node_up{spare_node, spare_life});
+    tell(first);
+  }
+  std::vector<uint64_t> submitted_to(node_id node) {
+    std::vector<uint64_t> ids;
+    for (const auto& [to, s] : out.take_addressed<submit>()) {
+      CHECK(to.node == node);
+      for (const auto& r : s.requests) ids.push_back(r.id.value);
+    }
+    return ids;
+  }
+};
+
+using ids = std::vector<uint64_t>;
+
+}  // namespace
+
+TEST_CASE("office, gateway: what comes before anybody holds it waits for the first who does") {
+  gateway_of_line g;
+  g.arrive(1);
+  CHECK(g.open(1));
+  CHECK(g.submitted_to(scheduler_node).empty());
+  g.both_up();
+  CHECK(g.submitted_to(scheduler_node) == ids{1});
+  g.arrive(2);
+  CHECK(g.submitted_to(scheduler_node) == ids{2});
+}
+
+TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the old one is not believed") {
+  gateway_of_line g;
+  g.both_up();
+  for (uint64_t id = 1; id <= 4; ++id) g.arrive(id);
+  g.complete(1);  // its output is being pulled
+  g.drop(2, drop_reason::late);
+  g.out.forget();
+  SUBCASE("that died") {
+    g.tell(node_down{scheduler_node, {10}, true});
+    g.arrive(5);
+    CHECK(g.submitted_to(scheduler_node).empty());
+    g.tell(second);
+    CHECK(g.submitted_to(spare_node) == ids{3, 4, 5});
+  }
+  SUBCASE("that is only slow") {
+    g.tell(second);
+    CHECK(g.submitted_to(spare_node) == ids{3, 4});
+    g.drop(3, drop_reason::late);
+    CHECK(g.open(3));
+    g.tell(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
+    CHECK(g.open(3));
+    g.tell(first);  // never back
+    CHECK(g.submitted_to(spare_node).empty());
+  }
+  SUBCASE("which is heard of before it is met") {
+    g.tell(node_down{spare_node, spare_life, true});
+    g.tell(second);
+    CHECK(g.submitted_to(spare_node).empty());
+    g.tell(node_up{spare_node, spare_life});
+    CHECK(g.submitted_to(spare_node) == ids{3, 4});
+  }
+  g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, spare_queue);
+  CHECK(g.fate(3).reason == drop_reason::shed);
+  g.complete(4);  // a worker is believed whoever ordered it
+  CHECK(g.open(4));
+}
+
+TEST_CASE("office, gateway: with the last of the line requests fail, and newcomers are refused") {
+  gateway_of_line g;
+  g.both_up();
+  g.arrive(1);
+  g.tell(node_down{spare_node, spare_life, true});
+  CHECK(g.open(1));
+  g.tell(node_down{scheduler_node, {10}, true});
+  CHECK(g.fate(1).error == failure::scheduler_lost);
+  g.arrive(2);
+  CHECK(g.fate(2).reason == drop_reason::no_capacity);
+}
+
+TEST_CASE("office, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
+  constexpr size_t all = 10'000, most = 5'000;
+  gateway_of_line g(all);
+  for (uint64_t id = 1; id <= all; ++id) g.arrive(id);
+  g.both_up();
+  ids heard;
+  for (const auto& s : g.out.take<submit>()) {
+    CHECK(s.requests.size() <= most);
+    for (const auto& r : s.requests) heard.push_back(r.id.value);
+  }
+  CHECK(heard.size() == all);
+  CHECK(std::is_sorted(heard.begin(), heard.end()));
+}
+
+TEST_CASE(
+    "office, gateway: when a client hangs up in the turn of a takeover, a worker may still read its input") {
+  gateway_of_line g;
+  g.both_up();
+  g.arrive(1);
+  g.out.forget();
+  g.note(second);
+  g.tell(client_gone{request_id{1}});
+  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  CHECK(g.submitted_to(spare_node).empty());
+  CHECK(g.out.one<cancel>().id == request_id{1});
+  CHECK(g.memory.in_use() == 1);
+  g.complete(1);
+  CHECK(g.memory.in_use() == 0);
+}

@@ -1,0 +1,86 @@
+// What a worker does when the office of the scheduler changes hands.
+#include "actors/gpu_worker.hpp"
+#include "gpu/emulated_device.hpp"
+#include "tests/actors/office_cast.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+struct worker_parts {
+  emulated_device device;
+  scripted_memory memory{worker_node};
+};
+
+/// ℓ(b) = b + 5; requests without bytes.
+struct worker_stage : worker_parts, stage<gpu_worker> {
+  worker_stage() : stage(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {
+    const auto s = ready(0, 12, 0, 0);
+    model_source m;
+    m.signature = s.models[0].signature;
+    m.latency = {1ms, 5ms};
+    device.load(model_id{0}, m);
+    tell(s);
+    tell(node_up{gateway_node, {11}});
+    tell(node_up{scheduler_node, {10}});
+    tell(node_up{spare_node, spare_life});
+    tell(first);
+    CHECK(out.take<handover>().size() == 1);
+  }
+  void order(uint64_t batch, uint64_t id, const tenure& by) {
+    request r;
+    r.id = request_id{id};
+    r.gateway = the_gateway;
+    tell(batch_order{{batch},
+                     by.reign,
+                     model_id{0},
+                     slot_id{0},
+                     {by.scheduler, by.life, role::model_queue, 0},
+                     now,
+                     now,
+                     never,
+                     {r}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuses what comes late") {
+  worker_stage w;
+  w.order(1, 1, first);
+  w.order(2, 2, first);
+  w.out.forget();
+  w.tell(second);
+  const auto said = w.out.take_addressed<handover>();
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].first == spare_arbiter);
+  const auto& h = said[0].second;
+  CHECK(h.reign == second.reign);
+  CHECK(h.worker == worker_of(0));
+  CHECK(h.batch == batch_id{1});
+  REQUIRE(h.requests.size() == 1);
+  CHECK(h.requests[0].id == request_id{1});
+  w.order(3, 3, first);
+  CHECK(w.out.take<batch_done>().front().refused == refusal::old_epoch);
+  w.order(4, 4, second);
+  w.run_until(at(6));  // the end of the first batch is told to the new scheduler
+  for (const auto& [to, d] : w.out.take_addressed<batch_done>()) {
+    CHECK(to.node == spare_node);
+    CHECK(d.batch == batch_id{1});
+    CHECK(d.refused == refusal::none);
+  }
+  w.run_until(at(20));
+  const auto done = w.out.take<batch_done>();
+  REQUIRE_FALSE(done.empty());
+  CHECK(done.front().batch == batch_id{4});  // nothing in between
+}
+
+TEST_CASE("office, gpu_worker: tells a new scheduler once it is up") {
+  worker_stage w;
+  w.tell(node_down{spare_node, spare_life, true});
+  w.tell(second);
+  CHECK(w.out.take<handover>().empty());
+  w.tell(node_up{spare_node, spare_life});
+  CHECK(w.out.one<handover>().batch == batch_id{});
+}

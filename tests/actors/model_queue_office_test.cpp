@@ -1,0 +1,147 @@
+// What a model queue does when the office of the scheduler changes hands.
+#include "tests/actors/office_cast.hpp"
+#include "tests/actors/queue_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+struct queue_of_line : basic_queue_stage<> {
+  explicit queue_of_line(const address& self = spare_queue, const tenure& known = first)
+      : basic_queue_stage(options(), "eager", "timeout", self) {
+    tell(ready(0));
+    tell(known);
+    out.forget();
+  }
+  static model_queue::options options() {
+    auto o = paper_queue(spare_arbiter);
+    o.reign = {};
+    o.elected = true;
+    return o;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("office, model_queue: a standby takes nothing, its orders in office carry the reign") {
+  queue_of_line q;
+  q.arrive(1);
+  CHECK(q.out.take<candidate>().empty());
+  q.tell(second);
+  q.arrive(2);
+  q.grant_slot();
+  const auto o = q.out.one<batch_order>();
+  CHECK(o.reign == second.reign);
+  REQUIRE(o.requests.size() == 1);
+  CHECK(o.requests[0].id == request_id{2});
+}
+
+TEST_CASE(
+    "office, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
+  queue_of_line q;
+  q.tell(second);
+  q.arrive(1);  // before the worker has said that it runs
+  const handover h{slot_id{0}, worker_of(0), second.reign,
+                   {7},        model_id{0},  {q.a_request(1), q.a_request(2)}};
+  q.tell(h, spare_arbiter);
+  q.arrive(2);  // after it
+  q.arrive(3);
+  q.grant_slot();
+  const auto o = q.out.one<batch_order>();
+  CHECK(o.batch.value > 7);
+  REQUIRE(o.requests.size() == 1);
+  CHECK(o.requests[0].id == request_id{3});
+  SUBCASE("done") {
+    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
+    CHECK(q.actor.unfinished() == 1);
+  }
+  SUBCASE("lost") {
+    q.tell(ready(1, 20));
+    q.tell(node_down{worker_node, {12}, true});
+    CHECK(q.out.take<candidate>().back().alone);  // suspects
+  }
+}
+
+TEST_CASE("office, model_queue: a handover that comes late is not taken for a batch of this reign") {
+  queue_of_line earlier(the_queue), q;
+  earlier.arrive(1);
+  earlier.grant_slot();
+  const auto old = earlier.out.one<batch_order>();
+  q.tell(second);
+  q.arrive(2);
+  q.grant_slot();
+  const auto mine = q.out.one<batch_order>();
+  q.tell(handover{slot_id{1}, worker_of(1), second.reign, old.batch, model_id{0}, old.requests},
+         spare_arbiter);
+  CHECK(q.actor.unfinished() == 2);
+  q.tell(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
+  CHECK(q.actor.unfinished() == 1);
+  q.tell(batch_done{mine.batch, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+  q.grant_slot();
+  CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{2});
+}
+
+TEST_CASE("office, model_queue: the end of a batch may overtake its handover") {
+  queue_of_line q;
+  q.tell(second);
+  q.arrive(1);
+  const handover h{slot_id{0}, worker_of(0), second.reign,
+                   {7},        model_id{0},  {q.a_request(1), q.a_request(2)}};
+  SUBCASE("of one that ran") {
+    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
+    q.tell(h, spare_arbiter);
+    q.arrive(2);
+    CHECK(q.actor.unfinished() == 0);
+  }
+  SUBCASE("of one that did not") {
+    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+    q.tell(h, spare_arbiter);
+    CHECK(q.actor.unfinished() == 2);
+  }
+}
+
+TEST_CASE("office, model_queue: takeovers use up no attempts") {
+  queue_of_line q;
+  q.tell(second);
+  auto r = q.a_request(1);
+  r.attempt = 7;
+  q.tell(submit{{r}}, the_gateway);
+  for (int refused = 0; refused < 2; ++refused) {
+    q.grant_slot();
+    const auto o = q.out.one<batch_order>();
+    q.tell(batch_done{o.batch, o.model, o.slot, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+  }
+  CHECK(q.out.take<drops>().empty());
+  q.grant_slot();
+  CHECK(q.out.one<batch_order>().requests.at(0).attempt == 9);
+}
+
+TEST_CASE(
+    "office, model_queue: one that has just begun keeps what comes before it is told who is in office") {
+  queue_of_line q(spare_queue, tenure{});
+  q.arrive(1);
+  CHECK(q.out.take<candidate>().empty());
+  SUBCASE("this node") {
+    q.tell(second);
+    q.grant_slot();
+    CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{1});
+  }
+  SUBCASE("another, to which it will be submitted again") {
+    q.tell(first);
+    CHECK(q.actor.unfinished() == 0);
+    CHECK(q.out.take<drops>().empty());
+  }
+}
+
+TEST_CASE("office, model_queue: who is deposed forgets what it had, and says nothing of it") {
+  queue_of_line q;
+  q.tell(second);
+  q.arrive(1);
+  q.out.forget();
+  q.tell(tenure{{300}, scheduler_node, {10}});
+  CHECK(q.actor.unfinished() == 0);
+  q.arrive(2);
+  CHECK(q.actor.unfinished() == 0);
+  CHECK(q.out.take<drops>().empty());
+}

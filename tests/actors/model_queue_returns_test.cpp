@@ -1,0 +1,155 @@
+// Batches that are refused or stopped, and those of gateways that are gone.
+#include "tests/actors/queue_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("model_queue: a batch refused as late is dropped, for it would make the next one late too") {
+  queue_stage q;
+  q.arrive(1);
+  q.grant_slot();
+  q.end(q.out.one<batch_order>(), refusal::late);
+  CHECK(q.out.one<drops>().requests == std::vector<dropped_request>{{request_id{1}, 1, drop_reason::late}});
+  CHECK(q.actor.unfinished() == 0);
+}
+
+TEST_CASE("model_queue: what a worker refused goes again with a higher attempt, up to the bound") {
+  queue_stage q;
+  q.arrive(1);
+  for (uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    q.grant_slot();
+    const auto order = q.out.one<batch_order>();
+    REQUIRE(order.requests.size() == 1);
+    CHECK(order.requests[0].attempt == attempt);
+    CHECK(q.out.take<drops>().empty());
+    q.end(order, refusal::busy);
+  }
+  CHECK(q.out.one<drops>().requests ==
+        std::vector<dropped_request>{{request_id{1}, 4, drop_reason::no_capacity}});
+  q.grant_slot();
+  CHECK(q.out.take<batch_order>().empty());
+}
+
+TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
+  const address other{node_id{5}, {7}, role::gateway, 0};
+  queue_stage q;
+  q.arrive(1);
+  q.grant_slot();
+  const auto running = q.out.one<batch_order>();
+  q.arrive(2);
+  q.arrive(3, other);
+  q.tell(node_down{gateway_node, {11}});
+  CHECK(q.figure("troupe_lost_with_gateway_total") == 2);
+  q.end(running, refusal::busy);
+  q.grant_slot();
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{3});
+  CHECK(q.out.take<drops>().empty());
+}
+
+TEST_CASE("model_queue: an earlier life of a gateway takes nothing of the present one with it") {
+  queue_stage q;
+  q.arrive(1);
+  q.tell(node_down{gateway_node, {10}});
+  q.grant_slot();
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{1});
+}
+
+namespace {
+
+/// Requests 1 and 2 run on slot 0 from 0 on.
+struct running_stage : queue_stage {
+  running_stage() {
+    arrive(1);
+    arrive(2);
+    grant_slot();
+    order = out.one<batch_order>();
+    out.forget();
+  }
+  batch_order order;
+};
+
+}  // namespace
+
+TEST_CASE("model_queue: a grant that preempts makes an order that does") {
+  queue_stage q;
+  q.arrive(1);
+  q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), q.now, false, 1, true}, the_arbiter);
+  CHECK(q.out.one<batch_order>().preempts);
+  q.arrive(2);
+  q.grant_slot();
+  CHECK_FALSE(q.out.one<batch_order>().preempts);
+}
+
+TEST_CASE("model_queue: what was preempted runs again, however often, and nobody is suspected") {
+  running_stage q;
+  for (uint32_t times = 1; times <= 5; ++times) {  // more often than workers may refuse it
+    q.now += 100us;
+    q.end(q.order, refusal::preempted);
+    CHECK(q.out.take<drops>().empty());
+    CHECK(q.out.one<candidate>().rows == 2);
+    q.grant_slot();
+    q.order = q.out.one<batch_order>();
+    CHECK(ids(q.order) == std::vector<uint64_t>{1, 2});
+    CHECK(q.order.requests[0].attempt == 1 + times);
+    q.out.forget();
+  }
+  CHECK(q.figure("troupe_queue_preempted_total") == 10);
+  CHECK(q.figure("troupe_queue_resubmitted_total") == 0);
+  CHECK(q.figure("troupe_queue_suspects") == 0);
+  for (uint32_t refused = 1; refused <= 2; ++refused) {  // those count as ever
+    q.end(q.order, refusal::busy);
+    CHECK(q.out.take<drops>().empty());
+    q.grant_slot();
+    q.order = q.out.one<batch_order>();
+  }
+  q.end(q.order, refusal::busy);
+  CHECK(q.out.one<drops>().requests.size() == 2);
+  CHECK(q.actor.unfinished() == 0);
+}
+
+TEST_CASE(
+    "model_queue: what was preempted and cannot be in time any more is dropped as late, the rest is not") {
+  queue_stage q;
+  q.arrive(1);
+  q.now = at(3);
+  q.arrive(2);
+  q.grant_slot();
+  const auto order = q.out.one<batch_order>();
+  REQUIRE(ids(order) == std::vector<uint64_t>{1, 2});
+  q.out.forget();
+  q.now = at(7);  // 7 + ℓ(1) is beyond 12, but not beyond 15
+  q.end(order, refusal::preempted);
+  const auto dropped = q.out.one<drops>().requests;
+  REQUIRE(dropped.size() == 1);
+  CHECK(dropped[0].id == request_id{1});
+  CHECK(dropped[0].reason == drop_reason::late);
+  CHECK(q.out.one<candidate>().rows == 1);
+  CHECK(q.actor.unfinished() == 1);
+}
+
+TEST_CASE("model_queue: what was preempted is let in again however full the queue is, or nobody is there") {
+  queue_stage q(2);
+  q.arrive(1);
+  q.arrive(2);
+  q.grant_slot();
+  const auto order = q.out.one<batch_order>();
+  q.arrive(3);
+  q.arrive(4);
+  q.end(order, refusal::preempted);
+  CHECK(q.out.take<drops>().empty());
+  CHECK(q.actor.unfinished() == 4);
+
+  running_stage alone;
+  alone.tell(node_leaving{worker_node, {12}});
+  alone.end(alone.order, refusal::preempted);
+  for (const auto& r : alone.out.one<drops>().requests) CHECK(r.reason == drop_reason::no_capacity);
+  CHECK(alone.actor.unfinished() == 0);
+}
+
+TEST_CASE("model_queue: of a dead gateway nothing that was preempted runs again") {
+  running_stage q;
+  q.tell(node_down{gateway_node, {11}});
+  q.end(q.order, refusal::preempted);
+  CHECK(q.actor.unfinished() == 0);
+  CHECK(q.figure("troupe_queue_preempted_total") == 0);
+}

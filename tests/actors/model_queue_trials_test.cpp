@@ -1,0 +1,141 @@
+// Requests that may have killed their worker run again alone.
+#include "tests/actors/queue_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
+struct suspects_stage : queue_stage {
+  explicit suspects_stage(bool crashed = true) {
+    tell(ready(1, 20));
+    arrive(1);
+    arrive(2);
+    grant_slot(0);
+    lost = out.one<batch_order>();
+    arrive(3);
+    out.forget();
+    tell(node_down{worker_node, {12}, crashed});
+  }
+  void grant_alone(uint32_t slot = 1, uint64_t life = 20) {
+    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, life), now, true}, the_arbiter);
+  }
+  batch_order lost;
+};
+
+}  // namespace
+
+TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its late words change nothing") {
+  suspects_stage q;
+  CHECK(q.actor.unfinished() == 3);
+  q.end(q.lost);
+  CHECK(q.actor.unfinished() == 3);
+  const auto asked = q.out.take<candidate>();
+  CHECK(std::count_if(asked.begin(), asked.end(), [](const auto& c) { return c.alone && c.rows == 1; }) == 1);
+  q.grant_slot(1, 20);  // the others are served as ever
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{3});
+  for (const uint64_t id : {1, 2}) {
+    q.out.forget();
+    q.grant_alone();
+    const auto again = q.out.one<batch_order>();
+    CHECK(ids(again) == std::vector<uint64_t>{id});
+    CHECK(again.requests[0].attempt == 2);
+    CHECK(again.batch != q.lost.batch);
+    CHECK(again.start_by == at(6));
+    CHECK(q.out.one<occupied>().alone);
+    q.end(again);
+  }
+  CHECK(q.figure("troupe_queue_suspects") == 0);
+  CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+}
+
+TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
+  suspects_stage q;
+  q.grant_alone();
+  q.tell(ready(2, 30));
+  q.out.forget();
+  q.tell(node_down{worker_node, {20}, true});
+  const auto said = q.out.take_addressed<completion>();
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].first == the_gateway);
+  REQUIRE(said[0].second.results.size() == 1);
+  CHECK(said[0].second.results[0].id == request_id{1});
+  CHECK(said[0].second.results[0].error == failure::poison);
+  CHECK(q.out.take<drops>().empty());
+  CHECK(q.actor.unfinished() == 2);
+  q.grant_alone(2, 30);
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
+  CHECK(q.figure("troupe_queue_poisoned_total") == 1);
+}
+
+TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poison, and kills no third") {
+  for (const bool first : {false, true}) {
+    suspects_stage q(first);
+    q.grant_alone();
+    q.tell(ready(2, 30));
+    q.out.forget();
+    q.tell(node_down{worker_node, {20}, !first});
+    const auto said = q.out.one<completion>();
+    CHECK(said.results.front().id == request_id{1});
+    CHECK(said.results.front().error == failure::worker_lost);
+    CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+  }
+}
+
+TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for, is not tried") {
+  SUBCASE("late") {
+    suspects_stage q;
+    q.run_until(at(6.1));
+    const auto said = q.out.take<drops>();
+    size_t late = 0;
+    for (const auto& d : said) late += d.requests.size();
+    CHECK(late == 3);
+  }
+  SUBCASE("cancelled") {
+    suspects_stage q;
+    q.tell(cancel{{1}});
+    CHECK(q.out.one<drops>().requests[0].reason == drop_reason::cancelled);
+    q.grant_alone();
+    CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
+  }
+  SUBCASE("of a gateway that died") {
+    suspects_stage q;
+    q.tell(node_down{gateway_node, {11}});
+    q.grant_alone();
+    CHECK(q.out.take<batch_order>().empty());
+    CHECK(q.out.one<occupied>().batch == batch_id{});
+    CHECK(q.actor.unfinished() == 0);
+  }
+}
+
+TEST_CASE("model_queue: a trial that a worker refuses is tried again") {
+  suspects_stage q;
+  q.grant_alone();
+  const auto order = q.out.one<batch_order>();
+  q.end(order, refusal::busy);
+  q.grant_alone();
+  const auto again = q.out.one<batch_order>();
+  CHECK(ids(again) == std::vector<uint64_t>{1});
+  CHECK(again.requests[0].attempt == 3);
+}
+
+TEST_CASE(
+    "model_queue: one that is ended gives up what waits, suspects too, and leaves what runs to its worker") {
+  suspects_stage q;
+  q.tell(ready(2, 21));
+  q.arrive(4);
+  q.grant_slot(2, 21);
+  const auto running = ids(q.out.one<batch_order>());
+  q.arrive(5);
+  q.out.forget();
+  q.actor.end(q.now);
+  std::vector<uint64_t> given_up;
+  for (const auto& d : q.out.one<drops>().requests) {
+    CHECK(d.reason == drop_reason::no_capacity);
+    given_up.push_back(d.id.value);
+  }
+  CHECK(running == std::vector<uint64_t>{3, 4});
+  std::sort(given_up.begin(), given_up.end());
+  CHECK(given_up == std::vector<uint64_t>{1, 2, 5});
+}

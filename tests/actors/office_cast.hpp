@@ -1,0 +1,14 @@
+// Who holds the office of the scheduler in the tests of what shells do when it changes hands.
+#pragma once
+#include "messages/membership.hpp"
+#include "tests/actors/stage.hpp"
+
+namespace troupe::test {
+
+inline constexpr node_id spare_node{3};
+inline constexpr incarnation spare_life{30};
+inline constexpr tenure first{{100}, scheduler_node, {10}}, second{{203}, spare_node, spare_life};
+inline constexpr address spare_arbiter{spare_node, spare_life, role::rank_arbiter, 0};
+inline constexpr address spare_queue{spare_node, spare_life, role::model_queue, 0};
+
+}  // namespace troupe::test

@@ -1,0 +1,116 @@
+// What an arbiter does when the office of the scheduler changes hands.
+#include "actors/rank_arbiter.hpp"
+#include "messages/json.hpp"
+#include "tests/actors/office_cast.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr node_id other_worker{4};
+
+struct arbiter_stage : stage<rank_arbiter> {
+  arbiter_stage() : stage(spare_arbiter, make_matchmaking("lowest_id"), options()) {
+    tell(ready(0));
+    tell(ready(1));
+    tell(first);
+  }
+  static rank_arbiter::options options() {
+    rank_arbiter::options o;
+    o.elected = true;
+    o.nodes_of_slots = {worker_node, worker_node, other_worker};
+    return o;
+  }
+  void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, spare_queue); }
+  void hand_over(uint32_t slot, uint64_t batch = 0, epoch reign = second.reign) {
+    handover h{slot_id{slot}, worker_of(slot), reign, {batch}, model_id{0}, {}};
+    if (batch > 0) h.requests.resize(1);
+    tell(std::move(h), worker_of(slot));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed over") {
+  arbiter_stage a;
+  a.offer();
+  CHECK(a.out.take<grant>().empty());
+  a.tell(second);
+  a.offer();
+  a.hand_over(1, 0, first.reign);  // of another tenure
+  a.hand_over(0);
+  CHECK(a.out.take<grant>().empty());
+  SUBCASE("the last one") {
+    a.hand_over(1);
+    CHECK(a.out.one<grant>().slot == slot_id{0});
+  }
+  SUBCASE("or its worker is gone") {
+    a.tell(node_down{worker_node, {12}, true});
+    CHECK(a.out.take<grant>().empty());  // so is the other slot
+    a.tell(ready(0, 20));
+    handover h{slot_id{0}, worker_of(0, 20), second.reign, {}, {}, {}};
+    a.tell(h, worker_of(0, 20));
+    CHECK(a.out.one<grant>().worker.life == incarnation{20});
+  }
+  SUBCASE("also of a worker that leaves") {
+    a.tell(node_leaving{worker_node, {12}});
+    CHECK(a.out.take<grant>().empty());
+  }
+}
+
+TEST_CASE(
+    "office, rank_arbiter: a worker that is up may run something before it says that its slots are ready") {
+  arbiter_stage a;
+  a.tell(node_up{other_worker, {40}});
+  a.tell(second);
+  a.offer();
+  a.hand_over(0);
+  a.hand_over(1);
+  CHECK(a.out.take<grant>().empty());
+  SUBCASE("until it hands over") {
+    const address other{other_worker, {40}, role::gpu_worker, 2};
+    a.tell(handover{slot_id{2}, other, second.reign, {}, {}, {}}, other);
+  }
+  SUBCASE("or is gone") { a.tell(node_down{other_worker, {40}, true}); }
+  CHECK(a.out.one<grant>().slot == slot_id{0});
+}
+
+TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an earlier reign is not known") {
+  arbiter_stage a;
+  a.tell(second);
+  a.hand_over(0, 7);
+  a.hand_over(1);
+  const auto told = a.actor.on_command({1, "get_state", {}}, a.now);
+  REQUIRE(told.ok);
+  const auto state = from_json<arbiter_state>(nlohmann::json::parse(told.body));
+  REQUIRE(state.slots.size() == 2);
+  CHECK(state.slots[0].orders == 1);
+  CHECK(state.slots[0].free_in == duration{});
+}
+
+TEST_CASE("office, rank_arbiter: a slot that still runs something is granted when that is done") {
+  arbiter_stage a;
+  a.tell(second);
+  a.hand_over(0, 7);
+  const auto passed_on = a.out.take_addressed<handover>();
+  REQUIRE(passed_on.size() == 1);
+  CHECK(passed_on[0].first.kind == role::model_queue);
+  a.tell(node_down{node_id{9}, {1}, true});
+  a.hand_over(1, 8);
+  a.offer();
+  CHECK(a.out.take<grant>().empty());
+  a.tell(batch_done{{8}, model_id{0}, slot_id{1}, refusal::none, 1, a.now, a.now, {}}, worker_of(1));
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+}
+
+TEST_CASE("office, rank_arbiter: who is deposed grants nothing") {
+  arbiter_stage a;
+  a.tell(second);
+  a.hand_over(0);
+  a.hand_over(1);
+  a.tell(tenure{{300}, scheduler_node, {10}});
+  a.offer();
+  CHECK(a.out.take<grant>().empty());
+  CHECK(a.figure("troupe_slots") == 0);
+}

@@ -1,0 +1,185 @@
+// Requests that may kill their worker run where nothing else does.
+#include "tests/actors/arbiter_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("rank_arbiter: a suspect runs when its worker has nothing else to do, and nothing runs beside it") {
+  arbiter_stage a(2);  // of one node
+  a.offer(0, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  a.offer(2, 0, 100);
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 10);
+  const auto alone = a.out.one<grant>();
+  CHECK(alone.alone);
+  CHECK(alone.model == model_id{1});
+  CHECK(alone.worker == worker_of(0));
+  a.answer_alone(alone, 5);
+  a.suspect(3);
+  CHECK(a.out.silent());
+  a.run_until(at(20));
+  a.done(5, 1, 0, 20);
+  const auto next = a.out.one<grant>();  // the other suspect, before the node is given back
+  CHECK(next.alone);
+  CHECK(next.model == model_id{3});
+  a.answer_alone(next, 6);
+  a.done(6, 3, 0, 20);
+  const auto after = a.out.one<grant>();
+  CHECK_FALSE(after.alone);
+  CHECK(after.model == model_id{2});
+}
+
+TEST_CASE("rank_arbiter: a promise made before a suspect came is kept first") {
+  arbiter_stage a;
+  a.offer(0, 0, 100);
+  const auto promised = a.out.one<grant>();
+  a.suspect(1);
+  CHECK(a.out.silent());
+  a.answer(promised, 1, 10);
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 10);
+  CHECK(a.out.one<grant>().alone);
+}
+
+TEST_CASE("rank_arbiter: the least busy node is kept free for a suspect, and the others go on") {
+  arbiter_stage a(2);
+  auto elsewhere = has_all(2);
+  elsewhere.worker.node = node_id{7};
+  a.tell(elsewhere);
+  a.offer(0, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  CHECK(a.out.one<grant>().slot == slot_id{2});
+  a.offer(2, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{1});
+}
+
+TEST_CASE("rank_arbiter: a suspect goes to a node that has its model, however busy others keep it") {
+  arbiter_stage a(2);
+  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.offer(1, 0, 100);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.suspect(1);
+  CHECK(a.out.silent());
+  a.offer(0, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{2});
+  a.done(1, 1, 0, 10);
+  const auto alone = a.out.one<grant>();
+  CHECK(alone.alone);
+  CHECK(alone.slot == slot_id{0});
+}
+
+TEST_CASE("rank_arbiter: suspects of models on different nodes are tried one node after the other") {
+  arbiter_stage a(1);
+  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.suspect(1);
+  const auto first = a.out.one<grant>();
+  CHECK(first.slot == slot_id{0});
+  a.answer_alone(first, 5);
+  auto only_here = ready_on(node_id{8}, 3);
+  only_here.models[0].model = model_id{9};
+  a.tell(only_here);
+  a.suspect(9);
+  CHECK(a.out.silent());
+  a.done(5, 1, 0, 10);
+  const auto second = a.out.one<grant>();
+  CHECK(second.alone);
+  CHECK(second.slot == slot_id{3});
+  a.offer(1, 0, 100);
+  CHECK(a.out.one<grant>().slot == slot_id{0});  // given back
+}
+
+TEST_CASE("rank_arbiter: a suspect whose model nobody has keeps no other waiting, and takes no node") {
+  arbiter_stage a(1);
+  a.suspect(9);
+  a.offer(0, 0, 100);
+  CHECK_FALSE(a.out.one<grant>().alone);
+  arbiter_stage b(1);
+  b.suspect(9);
+  b.suspect(1);
+  CHECK(b.out.one<grant>().model == model_id{1});
+}
+
+TEST_CASE("rank_arbiter: a grant whose queue went away keeps no suspect waiting") {
+  arbiter_stage a;
+  a.offer(0, 0, 100);
+  CHECK(a.out.take<grant>().size() == 1);
+  SUBCASE("its node died") { a.tell(node_down{scheduler_node, {10}}); }
+  SUBCASE("its model was undeployed") {
+    a.tell(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
+  }
+  a.tell(candidate{model_id{1}, 1, 1, a.now, never, {}, true}, queue_of(1, 11));
+  CHECK(a.out.one<grant>().alone);
+}
+
+TEST_CASE("rank_arbiter: a suspect that kills its worker ends its quarantine with it") {
+  arbiter_stage a;
+  a.suspect(1);
+  a.answer_alone(a.out.one<grant>(), 5);
+  a.tell(node_down{worker_node, {12}});
+  a.tell(ready(0, 13));
+  a.offer(0, 0, 100);
+  const auto g = a.out.one<grant>();
+  CHECK_FALSE(g.alone);
+  CHECK(g.worker == worker_of(0, 13));
+}
+
+TEST_CASE("rank_arbiter: a suspect that has gone gives its node back") {
+  arbiter_stage a;
+  a.suspect(1);
+  const auto g = a.out.one<grant>();
+  SUBCASE("its queue has none any more") {
+    a.tell(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
+  }
+  SUBCASE("it ran") {
+    a.answer_alone(g, 5);
+    a.done(5, 1, 0, 3);
+  }
+  a.offer(0, 0, 100);
+  CHECK_FALSE(a.out.one<grant>().alone);
+}
+
+TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back as busy as it is") {
+  arbiter_stage a;
+  const auto withdraw = [&] {
+    a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+  };
+  a.offer(0, 0, 100, 2ms);
+  const auto first = a.out.one<grant>();
+  SUBCASE("while a grant is unanswered") {
+    a.suspect(1);
+    withdraw();
+    a.offer(2, 0, 100);
+    CHECK(a.out.silent());
+    a.answer(first, 1, 10);
+  }
+  SUBCASE("while a batch runs") {
+    a.answer(first, 1, 10);
+    a.suspect(1);
+    withdraw();
+    a.offer(2, 0, 100);
+  }
+  a.run_until(at(9));
+  CHECK(a.out.silent());
+  a.run_until(at(10));
+  CHECK(a.out.one<grant>().model == model_id{2});
+}
+
+TEST_CASE("rank_arbiter: a suspect that goes while its worker has two batches lets no third one in") {
+  arbiter_stage a;
+  a.offer(0, 0, 100, 2ms);
+  a.answer(a.out.one<grant>(), 1, 10);
+  a.offer(0, 0, 100, 2ms);
+  a.run_until(at(8));
+  a.answer(a.out.one<grant>(), 2, 20);
+  a.suspect(1);
+  a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+  a.offer(2, 0, 100);
+  a.run_until(at(50));
+  CHECK(a.out.silent());
+  a.done(1, 0, 0, 50);
+  a.run_until(at(60));
+  CHECK(a.out.one<grant>().model == model_id{2});
+}
