@@ -47,6 +47,12 @@ class Load:
                 self.results.append((began, time.monotonic() - began, status, reason, right))
             self.over.wait(self.pause)
 
+    def finished_at(self, since):
+        """When the answers with 200 came, from `since` on."""
+        with self.lock:
+            ends = [began + took for began, took, status, _, _ in self.results if status == 200]
+        return sorted(t for t in ends if t >= since)
+
     def wait_finished(self, n):
         """Until n more requests have been answered with 200."""
         goal = self.count(200) + n

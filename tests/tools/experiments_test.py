@@ -23,20 +23,18 @@ class Goodput(unittest.TestCase):
         self.assertEqual(code, 0, err)
         return json.loads(out)
 
-    def test_deferred_serves_what_the_paper_measured_and_more_than_eager(self):
-        for scenario, paper in (("table2-resnet50", 5264), ("table2-inceptionresnetv2", 926)):
+    def test_deferred_serves_more_than_the_paper_measured_and_than_eager(self):
+        for scenario, goal in (("table2-resnet50", 5500), ("table2-inceptionresnetv2", 975)):
             with self.subTest(scenario):
-                few = ("--requests", 50000, "--seeds", 2, "--first-seed", 100)
-                deferred = self.goodput(scenario, "--policy", "deferred", *few)
-                eager = self.goodput(scenario, "--policy", "eager", *few)
-                self.assertGreater(deferred["goodput_rps"], paper)
+                deferred = self.goodput(scenario, "--policy", "deferred", "--first-seed", 1001)
+                eager = self.goodput(scenario, "--policy", "eager", "--requests", 50000, "--seeds", 2)
+                self.assertGreaterEqual(deferred["goodput_rps"], goal)
                 self.assertGreater(deferred["goodput_rps"], 1.05 * eager["goodput_rps"])
                 self.assertLessEqual(deferred["bad_rate"], 0.01)
                 self.assertGreater(deferred["mean_batch"], eager["mean_batch"])
                 self.assertLess(deferred["gpu_busy"], 1)
-                self.assertEqual(deferred["seeds"], 2)
+                self.assertEqual([x["seed"] for x in deferred["per_seed"]], list(range(1001, 1009)))
                 self.assertGreater(deferred["ci95"], 0)
-                self.assertEqual([x["seed"] for x in deferred["per_seed"]], [100, 101])
 
     def test_the_same_seeds_give_the_same_figures_on_any_number_of_cores(self):
         few = ("--requests", 20000, "--seeds", 3)
