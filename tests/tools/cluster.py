@@ -21,11 +21,12 @@ class Cluster:
     """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager.
 
     `workers` names other or more workers, `doors` more gateways, `line` a scheduler and standbys on nodes of their own,
-    `device` says what workers run on, and `model_text` replaces the models."""
+    `domains` one for each worker, `device` says what workers run on, and `model_text` replaces the models; it may have
+    other sections, too."""
 
     def __init__(self, models=("mlp",), slo_ms=10000, policy='batching = "eager"',
                  limits="node_timeout_ms = 20000", env=None, workers=("worker",), doors=(), device='kind = "cpu"',
-                 model_text=None, line=()):
+                 model_text=None, line=(), domains=()):
         self.env = env
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-test-")
         self.file = Path(self.folder.name, "cluster.toml")
@@ -33,11 +34,12 @@ class Cluster:
         more = iter(more)
         self.door_ports = {}
         other_nodes = ""
-        for w in workers:
+        for i, w in enumerate(workers):
             other_nodes += f"""[[node]]
 name = "{w}"
 roles = ["worker"]
 control_port = {next(more)}
+{f'domain = "{domains[i]}"' if domains else ""}
 [[node.device]]
 {device}
 """
@@ -49,6 +51,8 @@ roles = ["gateway"]
 control_port = {next(more)}
 http_port = {self.door_ports[d]}
 """
+        for d in domains:
+            other_nodes += f'[[domain]]\nname = "{d}"\n'
         for n in line:
             other_nodes += f"""[[node]]
 name = "{n}"

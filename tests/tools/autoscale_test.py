@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Autoscaling in real time: emulated GPUs leave service when the load needs fewer, and come back when it needs more.
+
+    tests/tools/autoscale_test.py build/release/troupe
+"""
+import subprocess
+import time
+
+import cluster
+import processes
+from cluster import Cluster, ClusterTest
+from processes import PATIENCE
+
+GPUS = 8
+# A GPU does at most 4 requests in 54 ms, 74 a second.
+MODEL = """[[model]]
+name = "slow"
+slo_ms = 400
+profile = { alpha_ms = 1, beta_ms = 50 }
+max_batch = 4
+input_bytes = 16
+output_bytes = 16
+[autoscale]
+mode = "apply"
+window_s = 2
+"""
+
+
+class Autoscale(ClusterTest):
+    def wait_gpus(self, c, wanted):
+        """Until so many are in service, and `troupe status` says so."""
+        end = time.monotonic() + PATIENCE
+        while not wanted((seen := c.status()["autoscale"])["gpus"]):
+            self.assertLess(time.monotonic(), end, seen)
+            time.sleep(0.2)
+        self.assertTrue(seen["applied"])
+        return seen["gpus"]
+
+    def load(self, c, rate):
+        return subprocess.Popen([processes.PROGRAM, "load", c.url, "--rate", str(rate), "--duration", str(PATIENCE)],
+                                stdout=subprocess.DEVNULL)
+
+    def test_gpus_follow_the_load(self):
+        with Cluster(model_text=MODEL, device=f'kind = "emulated"\ncount = {GPUS}', policy="") as c:
+            up = c.start()
+            self.assertEqual(c.metric("troupe_slots_in_service"), GPUS)
+            for rate, wanted in ((20, lambda gpus: gpus <= 2), (300, lambda gpus: gpus >= 4), (20, lambda gpus: gpus <= 2)):
+                load = self.load(c, rate)
+                try:
+                    gpus = self.wait_gpus(c, wanted)
+                finally:
+                    load.terminate()
+                    load.wait(PATIENCE)
+            self.assertEqual(c.metric("troupe_slots_in_service"), gpus)
+            self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
+            self.assertEqual(up.terminate(), 0)
+
+
+if __name__ == "__main__":
+    cluster.main()
