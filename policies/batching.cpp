@@ -30,7 +30,7 @@ std::unique_ptr<batching_policy> make_clockwork(const batching_parameters& p, sh
   return any || p.argument.empty() ? std::make_unique<clockwork>(p, rule, any) : nullptr;
 }
 
-constexpr std::array<std::string_view, 2> rule_names{"timeout", "window"};  // as in `shedding`
+constexpr std::array<std::string_view, 3> rule_names{"timeout", "window", "staggered"};  // as in `shedding`
 
 }  // namespace
 

@@ -50,8 +50,9 @@ struct batching_parameters {
 /// Which requests at the head of a queue are given up for those behind them.
 enum class shedding : uint16_t {
   timeout,  ///< those that not even a batch of their own would finish in time
-  window    ///< also those that would be late in a batch that keeps up with the arrivals (batch_target.hpp),
+  window,   ///< also those that would be late in a batch that keeps up with the arrivals (batch_target.hpp),
             ///< or in a smaller one if no more of the queue than that can still run together
+  staggered  ///< as `window`, but for the whole batch of the staggered schedule, as Symphony's own code
 };
 
 /// The batch that a model could run next. `rows == 0`: none.
@@ -124,7 +125,7 @@ using batching_factory =
 registry<batching_factory>& batchings();
 
 /// By name: `batching` is one of `batchings()`, with or without an argument in parentheses, `rule` "timeout"
-/// or "window". An unknown name or argument gives null.
+/// "window" or "staggered". An unknown name or argument gives null.
 std::unique_ptr<batching_policy> make_batching(std::string_view batching, std::string_view rule,
                                                const batching_parameters& p);
 std::span<const std::string_view> shedding_names();

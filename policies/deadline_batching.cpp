@@ -29,8 +29,11 @@ void deadline_batching::add(const ticket& t, time_point now) {
 }
 
 void deadline_batching::set_target(time_point now) {
-  target_ = staggered_target(parameters_, arrivals_.rate(now));
-  if (target_.need > 0) worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
+  auto p = parameters_;
+  if (rule_ == shedding::staggered) p.slots = std::numeric_limits<uint32_t>::max();  // as many as the rate needs
+  target_ = staggered_target(p, arrivals_.rate(now));
+  if (target_.need > 0 && rule_ == shedding::window)
+    worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
   target_until_ = arrivals_.valid_until();
 }
 
@@ -39,6 +42,7 @@ void deadline_batching::look_at_rate(const ticket& t, time_point now) {
   constexpr double gaps = 6;
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
+  if (rule_ == shedding::staggered) return;
   const auto rate = arrivals_.rate(now);
   const auto silence = rate ? from_ms(std::min(1e3 * gaps * t.rows / *rate, 1e9)) : duration::zero();
   // Requests come in turns of whoever sends them: a short silence says nothing.
@@ -81,8 +85,8 @@ void deadline_batching::set_slots(uint32_t slots) {
 }
 
 duration deadline_batching::search_time(uint32_t rows) const {
-  constexpr double gaps = 3;
-  if (target_.need <= 0) return {};
+  constexpr double gaps = 6;
+  if (rule_ != shedding::window || target_.need <= 0) return {};
   const double slots = std::max(1u, parameters_.slots);
   const double used_by_others = std::clamp(load_ - target_.need / slots, 0.0, 1.0);
   return from_ms(gaps * used_by_others * to_ms(parameters_.latency(rows)) / slots);

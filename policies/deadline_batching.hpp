@@ -42,6 +42,7 @@ class deadline_batching : public batching_policy {
   virtual time_point exec_at(const gathered& batch) const = 0;
   /// Window shedding gives heads up for the sake of a batch of so many rows.
   virtual double rows_to_protect() const {
+    if (rule_ == shedding::staggered) return target_.rows;
     return std::min(rows_that_keep_up(parameters_.latency, target_, load_), worth_waiting_for_);
   }
   /// The largest batch that the policy makes of so many rows.
@@ -49,12 +50,12 @@ class deadline_batching : public batching_policy {
 
   const batching_parameters& parameters() const { return parameters_; }
   /// Batches of so many rows take a twentieth more of a slot's time a row than those of the staggered
-  /// schedule: with arrivals at random the time of a free slot is worth more than that. Infinite when nothing
-  /// but what is late is shed, as in Algorithm 1.
+  /// schedule: with arrivals at random the time of a free slot is worth more than that. Infinite without
+  /// window shedding, as in Algorithm 1.
   double rows_worth_waiting_for() const { return worth_waiting_for_; }
   /// How much earlier than its last moment a batch should want to start, so that it then finds a free slot.
   /// Slots that other models use come free at random, one about every ℓ(b) / slots; a model's own batches
-  /// keep out of each other's way. In three such gaps none comes free with a probability of e⁻³.
+  /// keep out of each other's way. In six such gaps none comes free with a probability of e⁻⁶.
   duration search_time(uint32_t rows) const;
   /// When it is no use to wait for more requests, because none has come for six times as long as rows like
   /// the last one's usually take. In a Poisson stream one gap in 400 is as long; where requests come in

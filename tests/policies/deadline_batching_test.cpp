@@ -88,8 +88,8 @@ TEST_CASE("where others use the slots, a deferred batch wants to start early eno
   REQUIRE(policy.need() == doctest::Approx(2.42).epsilon(0.01));
   CHECK(wants_to_start(0.2) == 5);  // it has the slots to itself
   // A slot comes free every 0.6 ms.
-  CHECK(wants_to_start(0.742) == doctest::Approx(5 - 3 * 0.5 * 0.6).epsilon(0.01));
-  CHECK(wants_to_start(7) == doctest::Approx(5 - 3 * 0.6));  // no more than all are others'
+  CHECK(wants_to_start(0.742) == doctest::Approx(5 - 6 * 0.5 * 0.6).epsilon(0.01));
+  CHECK(wants_to_start(7) == doctest::Approx(5 - 6 * 0.6));  // no more than all are others'
 }
 
 TEST_CASE("a deferred batch does not wait for requests that are not to be expected") {
