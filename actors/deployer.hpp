@@ -78,9 +78,18 @@ class deployer {
     duration wait;
     answer reply;
   };
-  // commands
+  static change_reply refused(std::string why) { return {0, false, false, 0, std::move(why)}; }
+
+  // Commands (deployer_commands.cpp).
   template <class Command>
-  caf::result<change_reply> on_command(const Command& c);
+  caf::result<change_reply> on_command(const Command& c) {
+    auto promise = self_->make_response_promise<change_reply>();
+    carry_out(c, [promise, token = c.token](change_reply r) mutable {
+      r.token = token;
+      promise.deliver(std::move(r));
+    });
+    return promise;
+  }
   void carry_out(const deploy& c, answer reply);
   void carry_out(const redeploy& c, answer reply);
   void carry_out(const undeploy& c, answer reply);
@@ -93,8 +102,9 @@ class deployer {
   void decide_now(const change& what, duration wait, const answer& reply);
   change_reply progress_of(const deployment& line) const;
   bool ready_to_decide() const;
+  void answer_waiters();
 
-  // the log and its parts
+  // The log and its parts.
   void on_frame(const control_frame& f);
   void on_peer(const peer_change& p);
   void forget_peer(node_id node, incarnation life);
@@ -109,14 +119,17 @@ class deployer {
   void part_done(const deployment_part& part);
   void review();
   void move_on(const deployment& line);
-  void answer_waiters();
   void wake_at(time_point t);
   group_report report() const;
 
   bool decides() const { return scheduler_ == around_.self; }
   const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
   template <class M>
-  void send(node_id to, M&& m, incarnation life = {});
+  void send(node_id to, M&& m, incarnation life = {}) {
+    around_.control.send({{around_.self, life_, role::deployer, 0},
+                          {to, life, role::deployer, 0},
+                          caf::make_message(std::forward<M>(m))});
+  }
 
   handle::pointer self_;
   surroundings around_;
