@@ -49,9 +49,9 @@ struct batching_parameters {
 
 /// Which requests at the head of a queue are given up for those behind them.
 enum class shedding : uint16_t {
-  timeout,  ///< those that not even a batch of their own would finish in time
-  window,   ///< also those that would be late in a batch that keeps up with the arrivals (batch_target.hpp),
-            ///< or in a smaller one if no more of the queue than that can still run together
+  timeout,   ///< those that not even a batch of their own would finish in time
+  window,    ///< also those that would be late in a batch that keeps up with the arrivals (batch_target.hpp),
+             ///< or in a smaller one if no more of the queue than that can still run together
   staggered  ///< as `window`, but for the whole batch of the staggered schedule, as Symphony's own code
 };
 

@@ -30,24 +30,25 @@ void deadline_batching::add(const ticket& t, time_point now) {
 
 void deadline_batching::set_target(time_point now) {
   auto p = parameters_;
-  if (rule_ == shedding::staggered) p.slots = std::numeric_limits<uint32_t>::max();  // as many as the rate needs
-  target_ = staggered_target(p, arrivals_.rate(now));
+  if (rule_ == shedding::staggered)
+    p.slots = std::numeric_limits<uint32_t>::max();  // as many as the rate needs
+  const auto rate = arrivals_.rate(now);
+  target_ = staggered_target(p, rate);
+  usual_gap_ = rate && rule_ == shedding::window ? from_ms(std::min(1e3 / *rate, 1e6)) : duration::max();
   if (target_.need > 0 && rule_ == shedding::window)
-    worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / 1.05);
+    worth_waiting_for_ = rows_that_keep_up(parameters_.latency, target_, 1 / tolerance(1));
   target_until_ = arrivals_.valid_until();
 }
 
 /// What an arrival says of the rate. Updates say nothing, so that one more of them changes nothing.
 void deadline_batching::look_at_rate(const ticket& t, time_point now) {
-  constexpr double gaps = 6;
+  constexpr int64_t gaps = 6;
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
-  if (rule_ == shedding::staggered) return;
-  const auto rate = arrivals_.rate(now);
-  const auto silence = rate ? from_ms(std::min(1e3 * gaps * t.rows / *rate, 1e9)) : duration::zero();
+  if (usual_gap_ == duration::max()) return;
   // Requests come in turns of whoever sends them: a short silence says nothing.
   const auto least = parameters_.margin + parameters_.latency(t.rows) / 2;
-  arrivals_over_ = rate ? now + std::max(silence, least) : never;
+  arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, least);
 }
 
 void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,

@@ -1,6 +1,7 @@
 // What batching policies over a deadline queue share: the queue, shedding, and the largest batch that meets
 // its deadline. What is left to a policy is when that batch should start.
 #pragma once
+#include <algorithm>
 #include <limits>
 
 #include "policies/batch_target.hpp"
@@ -43,7 +44,7 @@ class deadline_batching : public batching_policy {
   /// Window shedding gives heads up for the sake of a batch of so many rows.
   virtual double rows_to_protect() const {
     if (rule_ == shedding::staggered) return target_.rows;
-    return std::min(rows_that_keep_up(parameters_.latency, target_, load_), worth_waiting_for_);
+    return rows_that_keep_up(parameters_.latency, target_, std::min(load_, 1 / tolerance(load_)));
   }
   /// The largest batch that the policy makes of so many rows.
   virtual uint32_t batch_of(uint32_t rows) const { return rows; }
@@ -63,6 +64,10 @@ class deadline_batching : public batching_policy {
   time_point arrivals_over() const { return arrivals_over_; }
 
  private:
+  /// How much more of a slot's time a row may take than in the batches of the staggered schedule: a
+  /// twentieth, and less in overload, where what is shed for larger batches is lost anyway.
+  static double tolerance(double load) { return 1 + 0.05 * std::clamp(2 - load, 0.0, 1.0); }
+
   /// When and where a batch could start, for the duration of one update.
   struct opportunity {
     time_point now, slot_free_at;
@@ -86,6 +91,7 @@ class deadline_batching : public batching_policy {
   std::vector<dropped_ticket> dropped_;
   rate_meter arrivals_;  // rows
   time_point arrivals_over_ = never;
+  duration usual_gap_ = duration::max();  // between rows; max: unknown
   batch_target target_;
   time_point target_until_ = long_ago;
   double load_ = 1;

@@ -276,6 +276,57 @@ TEST_CASE("window shedding gives up a head for a batch of the target size") {
   }
 }
 
+TEST_CASE(
+    "staggered shedding protects the whole batch of the staggered schedule, also where slots are plenty") {
+  auto p = paper();
+  p.slots = 1000;
+  const double now = 50;
+  const auto look_at = [&](batching_policy& policy) {
+    for (uint64_t id = 1; id <= 100; ++id) {  // a target of 4, as above
+      policy.add(due(1000, id), ms(static_cast<double>(id - 1) / 2));
+      removed_from(policy, id);
+    }
+    policy.set_load(0.01);
+    policy.add(due(now + 8.5, 101), ms(now));
+    for (uint64_t id = 102; id <= 105; ++id) policy.add(due(now + 11, id), ms(now));
+    policy.update(ms(now), long_ago);
+  };
+  deferred window(p, shedding::window), staggered(p, shedding::staggered);
+  look_at(window);
+  CHECK(dropped_by(window).empty());
+  CHECK(window.window().rows == 3);
+  look_at(staggered);
+  CHECK(dropped_by(staggered) == fates{{101, drop_reason::shed}});
+  CHECK(staggered.window() == batch_window{4, ms(now + 11 - 10), ms(now + 11 - 9)});  // as in Algorithm 1
+}
+
+TEST_CASE("in overload window shedding protects larger batches, up to those of the staggered schedule") {
+  batching_parameters p;
+  p.latency = {1ms, 5ms};
+  p.slo = 100ms;
+  p.slots = 4;
+  // 3 rows a ms: b / rate + ℓ(b) ≤ 100 ms gives a target of 71. A twentieth more time a row: 40.
+  const auto protected_at = [&](double load) {
+    for (uint32_t b = 1;; ++b) {
+      eager policy(p, shedding::window);
+      for (uint64_t id = 1; id <= 300; ++id) {
+        policy.add(due(1e6, id), ms(static_cast<double>(id) / 3));
+        removed_from(policy, id);
+      }
+      policy.set_load(load);
+      policy.add(due(100 + 5 + b, 1000), ms(100));  // can run among b
+      for (uint64_t id = 1001; id <= 1090; ++id) policy.add(due(100 + 95, id), ms(100));
+      policy.update(ms(100), long_ago);
+      if (dropped_by(policy).empty()) return b;
+    }
+  };
+  CHECK(protected_at(1) == 40);
+  CHECK(protected_at(1.5) > 50);
+  CHECK(protected_at(1.5) < 60);
+  CHECK(protected_at(2) == 71);
+  CHECK(protected_at(5) == 71);
+}
+
 TEST_CASE("window shedding protects no more than what can still run together") {
   auto p = paper();
   p.max_rows = 8;
