@@ -21,6 +21,7 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
       policy_(std::move(policy)),
       log_(o.decision_log),
       next_batch_(o.first_batch) {
+  requests_.remember(o.decision_log);
   if (o.leaving == no_domain) return;
   leaves_ = model_idle{o.model, o.revision, self};
   left_domain_ = o.leaving;
@@ -66,24 +67,7 @@ void model_queue::take(const request& r, time_point now) {
 }
 
 uint32_t model_queue::keep(const request& r, time_point now) {
-  uint32_t handle = 0;
-  if (free_handles_.empty()) {
-    handle = static_cast<uint32_t>(requests_.size());
-    requests_.push_back(r);
-    suspicion_.push_back(suspicion::none);
-    returned_.push_back(0);
-  } else {
-    handle = free_handles_.back();
-    free_handles_.pop_back();
-    requests_[handle] = r;
-    suspicion_[handle] = suspicion::none;
-    returned_[handle] = 0;
-  }
-  if (log_.on()) {
-    if (handle >= found_.size()) found_.resize(requests_.size());
-    found_[handle] = {now, policy_->queued_rows()};
-  }
-  return handle;
+  return requests_.add({r, now, policy_->queued_rows()});
 }
 
 void model_queue::queue_up(uint32_t handle, time_point now) {
@@ -104,15 +88,10 @@ uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
   return std::min(options_.max_queued_rows, door_.bound(now, patience, batch, slots));
 }
 
-void model_queue::release(uint32_t handle) {
-  requests_[handle].id = {};
-  free_handles_.push_back(handle);
-}
-
 void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
   if (log_.on()) log_.drop(known(handle), now, why, g);
   drop(requests_[handle], why);
-  release(handle);
+  requests_.release(handle);
 }
 
 /// The handles of those, of all that wait here or for their trial, for which `leaves` says so: they wait no
@@ -141,6 +120,11 @@ void model_queue::give_up_cancelled(time_point now) {
   };
   for (const auto handle : take_out(cancelled))
     give_up(handle, drop_reason::cancelled, {drop_rule::cancelled}, now);
+  std::erase_if(held_, [&](const request& r) {
+    const bool gone = cancelled(r);
+    if (gone) drop(r, drop_reason::cancelled);
+    return gone;
+  });
   cancelled_.clear();
 }
 
@@ -187,12 +171,8 @@ void model_queue::forget_requests() {
   take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);
   requests_.clear();
-  suspicion_.clear();
-  returned_.clear();
-  found_.clear();
   cancelled_.clear();
   suspect_told_ = false;
-  free_handles_.clear();
   suspects_.clear();
   running_.clear();
   adopted_.clear();
@@ -226,10 +206,12 @@ void model_queue::on_grant(const grant& g, time_point now) {
   o.requests.reserve(batch_.size());
   running_batch running;
   running.handles.reserve(batch_.size());
+  running.first_deadline = never;
   for (const auto& t : batch_) {
-    o.requests.push_back(requests_[t.handle]);
+    const auto& r = o.requests.emplace_back(requests_[t.handle]);
+    running.first_deadline = std::min(running.first_deadline, r.deadline);
     running.handles.push_back(t.handle);
-    if (log_.on()) log_.grant(known(t.handle), batch_id{next_batch_});
+    if (log_.on()) log_.grant(t.handle, r.attempt, batch_id{next_batch_});
   }
   batched_rows_ += window.rows;
   last_batch_rows_ = window.rows;

@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/request_table.hpp"
 #include "actors/shell.hpp"
 #include "messages/commands.hpp"
 #include "policies/admission.hpp"
@@ -79,11 +80,12 @@ class model_queue final : public shell {
   }
 
  private:
-  enum class suspicion : uint8_t { none, worker_lost, worker_crashed };
+  using suspicion = request_table::suspicion;
   struct running_batch {
     address worker;
     std::vector<uint32_t> handles;
-    bool alone = false;  ///< a suspect
+    time_point first_deadline = long_ago;  ///< of its requests; long_ago: nobody looked
+    bool alone = false;                    ///< a suspect
   };
   struct home {  ///< a slot that has the model; maybe of a domain that it joins or leaves
     node_id node;
@@ -108,7 +110,6 @@ class model_queue final : public shell {
   uint32_t keep(const request& r, time_point now);
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
-  void release(uint32_t handle);
   void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
   std::vector<uint32_t> take_out(const std::function<bool(const request&)>& leaves);
   void give_up_cancelled(time_point now);
@@ -156,18 +157,10 @@ class model_queue final : public shell {
 
   options options_;
   std::unique_ptr<batching_policy> policy_;
-  std::vector<request> requests_;     ///< queued and running, by ticket handle; id 0: unused or lost
-  std::vector<suspicion> suspicion_;  ///< by ticket handle
-  std::vector<uint32_t> returned_;    ///< likewise: how often it came back from a worker
-  struct found {
-    time_point taken_at = never;  ///< it came while nothing was remembered
-    uint32_t rows_ahead = 0;
-  };
-  std::vector<found> found_;        ///< by ticket handle, while the log is on
-  std::vector<uint32_t> suspects_;  ///< those that wait for their trial, by their latest start
+  request_table requests_;
+  std::vector<uint32_t> suspects_;  ///< handles of those that wait for their trial, by their latest start
   bool suspect_told_ = false;
   time_point tell_suspect_at_ = long_ago;
-  std::vector<uint32_t> free_handles_;
   std::unordered_map<slot_id, home> homes_;
   uint32_t homes_here_ = 0;           ///< of these, in the model's own domain
   bool homes_changed_ = false;        ///< and the plans do not know it yet

@@ -49,7 +49,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
                       throw command_refused("set_decision_log.requests: must be at most " +
                                             std::to_string(largest_decision_log));
                     log_ = decision_log(s.requests);
-                    found_.clear();
+                    requests_.remember(s.requests);
                     return acknowledged{};
                   },
               });
@@ -61,7 +61,7 @@ std::string_view model_queue::state() const {
 
 /// By handle.
 std::vector<bool> model_queue::running_requests() const {
-  std::vector<bool> out(requests_.size());
+  std::vector<bool> out(requests_.handles());
   for (const auto& [id, batch] : running_)
     for (const auto handle : batch.handles) out[handle] = true;
   return out;
@@ -95,9 +95,9 @@ queue_state model_queue::describe(time_point now) const {
   for (const auto& [id, h] : homes_) s.slots += domain_of(id) == domain() && !out_of_service_.contains(id);
   const auto running = running_requests();
   auto head = never;
-  for (uint32_t handle = 0; handle < requests_.size(); ++handle)
-    if (const auto& r = requests_[handle]; r.id != request_id{} && r.deadline < head && !running[handle])
-      head = r.deadline;
+  requests_.for_each([&](uint32_t handle, const request& r) {
+    if (!running[handle]) head = std::min(head, r.deadline);
+  });
   if (head != never) s.head_deadline_in = head - now;
   if (const auto& w = policy_->window(); w.rows > 0 && !paused_) {
     s.candidate_rows = w.rows;
@@ -122,12 +122,10 @@ queue_state model_queue::describe(time_point now) const {
 open_requests model_queue::list(const list_requests& asked, time_point now) const {
   std::vector<open_request> all;
   const auto running = running_requests();
-  for (uint32_t handle = 0; handle < requests_.size(); ++handle) {
-    const auto& r = requests_[handle];
-    if (r.id == request_id{}) continue;
+  requests_.for_each([&](uint32_t handle, const request& r) {
     all.push_back({r.id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
                    running[handle] ? "running" : "waiting"});
-  }
+  });
   return answer_to(asked, std::move(all));
 }
 

@@ -35,10 +35,9 @@ std::string_view to_string(decision_log::fate f) {
 }  // namespace
 
 decision_log::known_request model_queue::known(uint32_t handle) const {
-  const auto& r = requests_[handle];
-  const auto f = handle < found_.size() ? found_[handle] : found{};
-  return {r.id,   r.arrival,    r.deadline, f.taken_at == never ? r.arrival : f.taken_at,
-          r.rows, f.rows_ahead, r.attempt};
+  const auto& e = requests_.all_of(handle);
+  const auto& r = e.what;
+  return {r.id, r.arrival, r.deadline, e.taken_at, r.rows, e.rows_ahead, r.attempt};
 }
 
 void model_queue::log_batch(const grant& g, const batch_order& o, uint32_t rows, time_point end,
@@ -69,7 +68,7 @@ void model_queue::log_end(const batch_done& d, time_point now) {
 
 batch_decision model_queue::told(const decision_log::granted_request& g) const {
   batch_decision out;
-  out.attempt = g.what.attempt;
+  out.attempt = g.attempt;
   out.batch = g.batch;
   const auto* b = log_.batch(g.batch);
   if (b == nullptr) return out;
@@ -105,9 +104,10 @@ request_story model_queue::explain(request_id id) const {
   s.arbiter = options_.arbiter;
 
   std::optional<decision_log::known_request> what;
-  for (const auto& g : log_.grants_of(id)) {
-    what = g.what;
-    s.batches.push_back(told(g));
+  const auto handle = id == request_id{} ? std::nullopt : requests_.find(id);
+  if (handle) {
+    what = known(*handle);
+    for (const auto& g : log_.grants_of(*handle, what->taken_at)) s.batches.push_back(told(g));
   }
   s.state = s.batches.empty()                   ? ""
             : s.batches.back().end == "done"    ? "finished"
@@ -120,10 +120,8 @@ request_story model_queue::explain(request_id id) const {
     until = s.batches.back().granted_at + duration{1};
     last_candidate = s.batches.back().sequence;
   }
-  for (uint32_t handle = 0; id != request_id{} && handle < requests_.size(); ++handle) {
-    if (requests_[handle].id != id) continue;
-    what = known(handle);
-    if (running_requests()[handle]) {
+  if (handle && requests_.holds(*handle)) {
+    if (running_requests()[*handle]) {
       s.state = "running";
     } else {
       s.state = "waiting";

@@ -39,7 +39,7 @@ void model_queue::adopt(const handover& h, time_point now) {
   const auto runs = [&](const request& r) {
     return std::any_of(h.requests.begin(), h.requests.end(), [&](const request& x) { return x.id == r.id; });
   };
-  for (const auto handle : take_out(runs)) release(handle);  // a gateway was faster
+  for (const auto handle : take_out(runs)) requests_.release(handle);  // a gateway was faster
   running_batch batch;
   batch.worker = h.worker;
   for (const auto& r : h.requests) {

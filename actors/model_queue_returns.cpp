@@ -16,6 +16,11 @@ void model_queue::on_done(const batch_done& d, time_point now) {
   fail_stale(batch, d);
   if (d.refused == refusal::preempted) return run_again(batch, now);
   if (d.refused != refusal::none && d.refused != refusal::late) return resubmit(batch, now);  // none started
+  if (d.refused == refusal::none && d.finished_at <= batch.first_deadline) {
+    load_.good += batch.handles.size();
+    for (const auto handle : batch.handles) requests_.release(handle);
+    return;
+  }
   for (const auto handle : batch.handles) {
     // Too late to start as a batch is too late for most of it: it would only hold up the requests behind it,
     // which can still be in time. A backlog that is planned at its latest start again and again would never
@@ -23,7 +28,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
     const auto& r = requests_[handle];
     if (d.refused != refusal::late || r.id == request_id{}) {
       ++(d.finished_at <= r.deadline ? load_.good : load_.bad);
-      release(handle);
+      requests_.release(handle);
       continue;
     }
     door_.lost(now, r.rows);
@@ -55,16 +60,16 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
 
 void model_queue::resubmit(const running_batch& batch, time_point now) {
   for (const auto handle : batch.handles) {
-    auto& r = requests_[handle];
-    if (r.id == request_id{}) {
-      release(handle);
+    auto& e = requests_.all_of(handle);
+    if (e.what.id == request_id{}) {
+      requests_.release(handle);
       continue;
     }
     ++resubmitted_;
-    ++r.attempt;
-    if (++returned_[handle] >= options_.max_attempts)
+    ++e.what.attempt;
+    if (++e.returned >= options_.max_attempts)
       give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
-    else if (suspicion_[handle] != suspicion::none)
+    else if (e.suspected != suspicion::none)
       wait_for_trial(handle, now);
     else
       queue_up(handle, now);
@@ -77,7 +82,7 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
   for (const auto handle : batch.handles) {
     auto& r = requests_[handle];
     if (r.id == request_id{} || planted(bug::forget_preempted)) {
-      release(handle);
+      requests_.release(handle);
       continue;
     }
     ++preempted_;
@@ -86,7 +91,7 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
     const auto end = start + policy_->latency()(r.rows) + options_.parameters.response;
     if (homes_here_ == 0) {
       give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-    } else if (suspicion_[handle] != suspicion::none) {
+    } else if (requests_.all_of(handle).suspected != suspicion::none) {
       wait_for_trial(handle, now);
     } else if (end > planned_deadline(r)) {
       door_.lost(now, r.rows);
@@ -99,13 +104,16 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
 
 /// Nobody waits for its answers any more. The handles of running ones come back with their batch.
 void model_queue::forget_gateway(node_id node, incarnation life) {
-  const auto lost = [&](const request& r) {
-    return r.id != request_id{} && r.gateway.node == node && r.gateway.life == life;
-  };
-  lost_with_gateway_ += static_cast<uint64_t>(std::count_if(requests_.begin(), requests_.end(), lost));
-  for (const auto handle : take_out(lost)) release(handle);
-  for (auto& r : requests_)
-    if (lost(r)) r.id = {};
+  const auto lost = [&](const request& r) { return r.gateway.node == node && r.gateway.life == life; };
+  for (const auto handle : take_out(lost)) {
+    ++lost_with_gateway_;
+    requests_.release(handle);
+  }
+  requests_.for_each([&](uint32_t, request& r) {
+    if (!lost(r)) return;
+    ++lost_with_gateway_;
+    r.id = {};
+  });
 }
 
 }  // namespace troupe

@@ -25,10 +25,10 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
   batched_rows_ += r.rows;
   const auto end = now + policy_->latency()(r.rows);
   if (log_.on()) {
-    log_.grant(known(handle), batch_id{next_batch_});
+    log_.grant(handle, r.attempt, batch_id{next_batch_});
     log_batch(g, o, r.rows, end, now);
   }
-  order(g, std::move(o), {{}, {handle}, true}, end, now);
+  order(g, std::move(o), {{}, {handle}, long_ago, true}, end, now);
 }
 
 /// A worker died with this batch.
@@ -39,18 +39,18 @@ void model_queue::suspect(batch_id id, const running_batch& batch, bool crashed,
   if (!batch.alone) {
     for (const auto handle : batch.handles)
       if (!planted(bug::trust_everybody))
-        suspicion_[handle] = crashed ? suspicion::worker_crashed : suspicion::worker_lost;
+        requests_.all_of(handle).suspected = crashed ? suspicion::worker_crashed : suspicion::worker_lost;
     return resubmit(batch, now);
   }
   const auto handle = batch.handles.front();
   const auto& r = requests_[handle];
   if (r.id != request_id{}) {
-    const bool did_it = crashed && suspicion_[handle] == suspicion::worker_crashed;
+    const bool did_it = crashed && requests_.all_of(handle).suspected == suspicion::worker_crashed;
     poisoned_ += did_it;
     const auto why = did_it ? failure::poison : failure::worker_lost;
     send(r.gateway, completion{id, r.rows, {{r.id, r.attempt, why, {}, {}}}});
   }
-  release(handle);
+  requests_.release(handle);
 }
 
 void model_queue::wait_for_trial(uint32_t handle, time_point now) {

@@ -12,10 +12,12 @@ void decision_log::end(batch_id id, fate how, refusal why, time_point started_at
   b.finished_at = finished_at;
 }
 
-std::vector<decision_log::granted_request> decision_log::grants_of(request_id id) const {
+std::vector<decision_log::granted_request> decision_log::grants_of(uint32_t handle, time_point since) const {
   std::vector<granted_request> out;
-  for (size_t i = 0; i < granted_.size(); ++i)
-    if (granted_[i].what.id == id) out.push_back(granted_[i]);
+  for (size_t i = 0; i < granted_.size(); ++i) {
+    if (granted_[i].handle != handle) continue;
+    if (const auto* b = batch(granted_[i].batch); b != nullptr && b->at >= since) out.push_back(granted_[i]);
+  }
   return out;
 }
 
@@ -26,7 +28,11 @@ std::optional<decision_log::dropped_request> decision_log::drop_of(request_id id
 }
 
 std::optional<size_t> decision_log::place_of(batch_id id) const {
-  size_t low = 0, high = batches_.size();
+  if (batches_.size() == 0 || id > batches_[batches_.size() - 1].id) return {};
+  // Where it is if there are no gaps behind it; with gaps it is later.
+  const auto behind = batches_[batches_.size() - 1].id.value - id.value;
+  size_t low = behind < batches_.size() ? batches_.size() - 1 - behind : 0, high = batches_.size();
+  if (batches_[low].id == id) return low;
   while (low < high) {
     const auto middle = (low + high) / 2;
     if (batches_[middle].id < id)

@@ -1,5 +1,5 @@
 // What the queue of a model decided about its latest requests, and by which numbers. Written on the hot path,
-// so it only copies numbers into rings; words are made of them when somebody asks (`troupe why`).
+// so it only copies a few numbers into rings; words are made of them when somebody asks (`troupe why`).
 #pragma once
 #include <optional>
 #include <vector>
@@ -40,8 +40,10 @@ class decision_log {
     uint32_t rows_ahead = 0;  ///< queued when it came
     uint32_t attempt = 1;
   };
+  /// The queue remembers the request itself, by this handle; later the handle is another one's.
   struct granted_request {
-    known_request what;
+    uint32_t handle;
+    uint32_t attempt;
     batch_id batch;
   };
   struct dropped_request {
@@ -77,7 +79,7 @@ class decision_log {
   bool on() const { return granted_.capacity() > 0; }
   uint32_t capacity() const { return static_cast<uint32_t>(granted_.capacity()); }
 
-  void grant(const known_request& r, batch_id in) { granted_.push({r, in}); }
+  void grant(uint32_t handle, uint32_t attempt, batch_id in) { granted_.push({handle, attempt, in}); }
   void drop(const known_request& r, time_point at, drop_reason reason, const drop_grounds& g) {
     dropped_.push({r, at, reason, g});
   }
@@ -85,8 +87,8 @@ class decision_log {
   void begin(const granted_batch& b) { batches_.push(b); }
   void end(batch_id id, fate how, refusal why, time_point started_at, time_point finished_at);
 
-  /// By attempt.
-  std::vector<granted_request> grants_of(request_id id) const;
+  /// In batches that were granted since then, by attempt.
+  std::vector<granted_request> grants_of(uint32_t handle, time_point since) const;
   std::optional<dropped_request> drop_of(request_id id) const;
   /// Null if it is forgotten.
   const granted_batch* batch(batch_id id) const;

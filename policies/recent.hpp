@@ -30,7 +30,7 @@ class recent {
   T& operator[](size_t i) { return entries_[place(i)]; }
 
  private:
-  static constexpr size_t ahead = 2;  // entries
+  static constexpr size_t ahead = 8;  // entries
 
   size_t place(size_t i) const {
     const auto at = oldest_ + i;

@@ -37,6 +37,18 @@ TEST_CASE("office, model_queue: a standby takes nothing, its orders in office ca
   CHECK(o.requests[0].id == request_id{2});
 }
 
+TEST_CASE("office, model_queue: what is cancelled before any tenure is known does not run in the first one") {
+  queue_of_line q(spare_queue, {});
+  q.arrive(1);
+  q.arrive(2);
+  q.tell(cancel{request_id{1}}, the_gateway);
+  CHECK(q.out.one<drops>().requests ==
+        std::vector<dropped_request>{{request_id{1}, 1, drop_reason::cancelled}});
+  q.tell(second);
+  q.grant_slot();
+  CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
+}
+
 TEST_CASE(
     "office, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
   queue_of_line q;

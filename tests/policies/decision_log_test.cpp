@@ -8,13 +8,12 @@ namespace {
 
 constexpr time_point at(int ms) { return time_point{} + std::chrono::milliseconds(ms); }
 
-decision_log::known_request asked(uint64_t id, uint32_t attempt = 1) {
-  return {request_id{id}, at(0), at(10), at(1), 1, 0, attempt};
-}
+decision_log::known_request asked(uint64_t id) { return {request_id{id}, at(0), at(10), at(1), 1, 0, 1}; }
 
-decision_log::granted_batch batch(uint64_t id) {
+decision_log::granted_batch batch(uint64_t id, int granted_at = 0) {
   decision_log::granted_batch b{};
   b.id = batch_id{id};
+  b.at = at(granted_at);
   return b;
 }
 
@@ -26,18 +25,25 @@ std::vector<uint32_t> rows_of(const std::vector<decision_log::offer>& offers) {
 
 }  // namespace
 
-TEST_CASE("a decision log finds every grant of a request, and its drop with the numbers") {
+TEST_CASE("a decision log finds every grant of a request, and none of who had its handle before") {
   decision_log log(8);
-  log.grant(asked(1), batch_id{5});
-  log.grant(asked(2), batch_id{5});
-  log.grant(asked(1, 2), batch_id{6});
-  const auto grants = log.grants_of(request_id{1});
+  log.begin(batch(4, 1));
+  log.grant(1, 3, batch_id{4});
+  log.begin(batch(5, 2));
+  log.grant(1, 1, batch_id{5});
+  log.grant(2, 1, batch_id{5});
+  log.begin(batch(6, 3));
+  log.grant(1, 2, batch_id{6});
+  const auto grants = log.grants_of(1, at(2));
   REQUIRE(grants.size() == 2);
   CHECK(grants[0].batch == batch_id{5});
   CHECK(grants[1].batch == batch_id{6});
-  CHECK(grants[1].what.attempt == 2);
-  CHECK_FALSE(log.drop_of(request_id{1}));
+  CHECK(grants[1].attempt == 2);
+}
 
+TEST_CASE("a decision log finds a drop with the numbers") {
+  decision_log log(8);
+  CHECK_FALSE(log.drop_of(request_id{3}));
   log.drop(asked(3), at(4), drop_reason::shed, {drop_rule::batching, 11, at(5), at(12)});
   const auto drop = log.drop_of(request_id{3});
   REQUIRE(drop);
@@ -49,12 +55,12 @@ TEST_CASE("a decision log finds every grant of a request, and its drop with the 
 TEST_CASE("a decision log forgets the oldest, and what was granted does not push out what was dropped") {
   decision_log log(4);
   log.drop(asked(100), at(0), drop_reason::late, {});
-  for (uint64_t id = 1; id <= 20; ++id) {
+  for (uint32_t id = 1; id <= 20; ++id) {
     log.begin(batch(id));
-    log.grant(asked(id), batch_id{id});
+    log.grant(id, 1, batch_id{id});
   }
-  CHECK(log.grants_of(request_id{16}).empty());
-  CHECK(log.grants_of(request_id{17}).size() == 1);
+  CHECK(log.grants_of(16, at(0)).empty());
+  CHECK(log.grants_of(17, at(0)).size() == 1);
   CHECK(log.drop_of(request_id{100}));
   CHECK(log.batch(batch_id{16}) == nullptr);
   REQUIRE(log.batch(batch_id{17}) != nullptr);
@@ -99,10 +105,10 @@ TEST_CASE("offers of a time are those made in it and the one that stood before")
 TEST_CASE("a decision log that is off keeps nothing") {
   decision_log log;
   CHECK_FALSE(log.on());
-  log.grant(asked(1), batch_id{1});
   log.begin(batch(1));
+  log.grant(1, 1, batch_id{1});
   log.drop(asked(2), at(0), drop_reason::late, {});
-  CHECK(log.grants_of(request_id{1}).empty());
+  CHECK(log.grants_of(1, at(0)).empty());
   CHECK(log.batch(batch_id{1}) == nullptr);
   CHECK_FALSE(log.drop_of(request_id{2}));
 }

@@ -1,0 +1,108 @@
+// The requests that a model queue has, queued and running, by the handle that its policy knows them by.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "messages/scheduling.hpp"
+#include "policies/recent.hpp"
+
+namespace troupe {
+
+/// Handles of released requests are used again: the latest first, or only when so many more have been
+/// released as are to be remembered.
+class request_table {
+ public:
+  enum class suspicion : uint8_t { none, worker_lost, worker_crashed };
+  struct entry {
+    request what;                           ///< id 0: its gateway is gone
+    time_point taken_at{};                  ///< by the queue
+    uint32_t rows_ahead = 0;                ///< queued when it came
+    uint32_t returned = 0;                  ///< how often it came back from a worker
+    suspicion suspected = suspicion::none;  ///< its last worker died with it
+  };
+
+  uint32_t add(const entry& e) {
+    if (free_.empty()) {
+      entries_.push_back(e);
+      states_.push_back(state::held);
+      return static_cast<uint32_t>(entries_.size() - 1);
+    }
+    const auto handle = free_.back();
+    free_.pop_back();
+    have_in_cache();
+    entries_[handle] = e;
+    states_[handle] = state::held;
+    return handle;
+  }
+  /// Does not touch the entry, which has long left the cache.
+  void release(uint32_t handle) {
+    if (released_.capacity() == 0) return forget(handle);
+    states_[handle] = state::remembered;
+    if (released_.size() == released_.capacity()) forget(released_[0]);
+    released_.push(handle);
+  }
+  /// So many released requests are found again. Forgets those that are remembered now.
+  void remember(uint32_t released) {
+    for (size_t i = 0; i < released_.size(); ++i) forget(released_[i]);
+    released_ = recent<uint32_t>(released);
+  }
+  /// The handle of a request that is here or remembered; if it came more than once, of the latest.
+  std::optional<uint32_t> find(request_id id) const {
+    std::optional<uint32_t> out;
+    for (uint32_t h = 0; h < entries_.size(); ++h)
+      if (states_[h] != state::free && entries_[h].what.id == id &&
+          (!out || entries_[*out].taken_at < entries_[h].taken_at))
+        out = h;
+    return out;
+  }
+  /// Somebody waits for it, that is: it is not only remembered.
+  bool holds(uint32_t handle) const { return states_[handle] == state::held; }
+  void clear() {
+    entries_.clear();
+    states_.clear();
+    free_.clear();
+    released_ = recent<uint32_t>(released_.capacity());
+  }
+
+  request& operator[](uint32_t handle) { return entries_[handle].what; }
+  const request& operator[](uint32_t handle) const { return entries_[handle].what; }
+  entry& all_of(uint32_t handle) { return entries_[handle]; }
+  const entry& all_of(uint32_t handle) const { return entries_[handle]; }
+
+  /// Calls `f(handle, request)` for each that somebody waits for.
+  template <class F>
+  void for_each(F&& f) {
+    for (uint32_t h = 0; h < entries_.size(); ++h)
+      if (holds(h) && entries_[h].what.id != request_id{}) f(h, entries_[h].what);
+  }
+  template <class F>
+  void for_each(F&& f) const {
+    for (uint32_t h = 0; h < entries_.size(); ++h)
+      if (holds(h) && entries_[h].what.id != request_id{}) f(h, entries_[h].what);
+  }
+  /// One more than the largest handle.
+  size_t handles() const { return entries_.size(); }
+
+ private:
+  enum class state : uint8_t { free, held, remembered };
+
+  void forget(uint32_t handle) {
+    states_[handle] = state::free;
+    free_.push_back(handle);
+  }
+  /// The entry that will be written soon: it was last touched long ago.
+  void have_in_cache() const {
+    constexpr size_t ahead = 8, line = 64;
+    if (free_.size() < ahead) return;
+    const auto* at = reinterpret_cast<const char*>(&entries_[free_[free_.size() - ahead]]);
+    for (size_t i = 0; i < sizeof(entry); i += line) __builtin_prefetch(at + i, 1);
+  }
+
+  std::vector<entry> entries_;
+  std::vector<state> states_;
+  std::vector<uint32_t> free_;
+  recent<uint32_t> released_;  // remembered
+};
+
+}  // namespace troupe

@@ -1,0 +1,72 @@
+#include "actors/request_table.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+request_table::entry entry(uint64_t id, int64_t taken_at = 0) {
+  request_table::entry e;
+  e.what.id = request_id{id};
+  e.taken_at = time_point{duration{taken_at}};
+  return e;
+}
+
+std::vector<uint64_t> waited_for(const request_table& t) {
+  std::vector<uint64_t> out;
+  t.for_each([&](uint32_t, const request& r) { out.push_back(r.id.value); });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a request_table uses the handle that was released last, and forgets who had it") {
+  request_table t;
+  const auto first = t.add(entry(1)), second = t.add(entry(2));
+  CHECK(t[first].id == request_id{1});
+  t.release(first);
+  t.release(second);
+  CHECK(waited_for(t).empty());
+  CHECK(t.add(entry(3)) == second);
+  CHECK(t.add(entry(4)) == first);
+  CHECK(t.handles() == 2);
+  CHECK_FALSE(t.find(request_id{1}));
+  CHECK(t.all_of(first).returned == 0);
+}
+
+TEST_CASE("a request_table remembers as many released requests as it is told to") {
+  request_table t;
+  t.remember(2);
+  for (uint64_t id = 1; id <= 10; ++id) t.release(t.add(entry(id)));
+  CHECK(t.handles() == 3);
+  CHECK_FALSE(t.find(request_id{8}));
+  for (const uint64_t id : {9, 10}) {
+    const auto handle = t.find(request_id{id});
+    REQUIRE(handle);
+    CHECK(t[*handle].id == request_id{id});
+    CHECK_FALSE(t.holds(*handle));
+  }
+  CHECK(waited_for(t).empty());
+
+  SUBCASE("and no longer when it is told so") {
+    t.remember(0);
+    for (uint64_t id = 11; id <= 13; ++id) t.add(entry(id));
+    CHECK(t.handles() == 3);
+    CHECK_FALSE(t.find(request_id{10}));
+  }
+  SUBCASE("of a request that came again the latest") {
+    const auto again = t.add(entry(10, 1));
+    CHECK(t.find(request_id{10}) == again);
+    CHECK(t.holds(again));
+  }
+}
+
+TEST_CASE("a request_table leaves out those that nobody waits for") {
+  request_table t;
+  t.add(entry(1));
+  const auto lost = t.add(entry(2));
+  t.add(entry(3));
+  t[lost].id = {};
+  CHECK(waited_for(t) == std::vector<uint64_t>{1, 3});
+}
