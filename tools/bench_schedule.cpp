@@ -10,6 +10,7 @@
 
 #include "actors/system_config.hpp"
 #include "tools/arbiter_ceiling.hpp"
+#include "tools/bare_scheduler.hpp"
 #include "tools/schedule_trial.hpp"
 
 namespace troupe {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr double bad_rate_allowed = 0.01;
 constexpr int trials = 10;
+/// Unless `--decision-log` says another: what a cluster has if its file says nothing.
+constexpr uint32_t usual_decision_log = 4096;
 /// Symphony's published code, everything included: 0.31–0.36 million.
 constexpr double symphony_per_cpu_second = 0.36e6;
 
@@ -92,7 +95,7 @@ nlohmann::ordered_json quantiles(const latency_histogram& h, double unit_ns) {
 }
 
 void print(const bench_schedule_options& o, const found& f, const staggered& bound,
-           const std::vector<share>& shares, double matches) {
+           const std::vector<share>& shares, double matches, const scheduler_cost& alone) {
   struct row {
     std::string name;
     double value;
@@ -116,6 +119,9 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
                                {"admit_to_grant_ms", quantiles(f.best.admit_to_grant, 1e6)},
                                {"grant_behind_us", quantiles(f.best.grant_behind, 1e3)},
                                {"matches_per_s", matches},
+                               {"scheduler_alone_ns_a_request", alone.ns},
+                               {"decision_log_ns_a_request", alone.logged_ns - alone.ns},
+                               {"decision_log_share", (alone.logged_ns - alone.ns) * per_cpu_second / 1e9},
                                {"rows", nlohmann::ordered_json::array()}};
     for (const auto& r : rows)
       doc["rows"].push_back({{"name", r.name},
@@ -143,6 +149,11 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
       ms(waited.quantile(0.5)), ms(waited.quantile(0.99)), 1e3 * ms(behind.quantile(0.5)),
       1e3 * ms(behind.quantile(0.99)));
   fmt::print("the arbiter alone: {:.2f} million matches a CPU second\n", matches / 1e6);
+  fmt::print(
+      "queues and arbiter alone: {:.2f} million requests a CPU second, {:.0f} ns each; a decision log adds "
+      "{:.0f} ns, {:.1f} % of what a request took in this run\n",
+      1e3 / alone.ns, alone.ns, alone.logged_ns - alone.ns,
+      100 * (alone.logged_ns - alone.ns) * per_cpu_second / 1e9);
   fmt::print("\n{:<48} {:>12} {:>13}\n", "where the CPU time goes (a second, profiled run)", "share",
              "ns a request");
   for (const auto& x : shares)
@@ -218,7 +229,14 @@ int bench_schedule(const bench_schedule_options& o) {
                100 * bad_rate_allowed);
     return 1;
   }
-  print(o, f, bound, profile(system, o, f.rate), arbiter_ceiling(o.models, o.gpus));
+  const auto alone = cost_of_scheduling({o.models,
+                                         o.gpus,
+                                         {from_ms(o.alpha_ms), from_ms(o.beta_ms)},
+                                         from_ms(o.slo_ms),
+                                         o.batching,
+                                         f.best.per_second(),
+                                         o.decision_log > 0 ? o.decision_log : usual_decision_log});
+  print(o, f, bound, profile(system, o, f.rate), arbiter_ceiling(o.models, o.gpus), alone);
   return 0;
 }
 

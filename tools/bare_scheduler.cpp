@@ -1,0 +1,204 @@
+#include "tools/bare_scheduler.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+#include <vector>
+
+#include "actors/model_queue.hpp"
+#include "actors/rank_arbiter.hpp"
+#include "policies/arrivals.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr node_id self{0};
+constexpr incarnation life{1};
+constexpr uint32_t largest_batch = 1024;
+/// Requests reach their queues in the turns of a gateway, which come this far apart.
+constexpr duration gateway_turn = 250us;
+
+address named(role kind, uint32_t index = 0) { return {self, life, kind, index}; }
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+class bare_scheduler::world final : public outbox {
+ public:
+  explicit world(const bare_scheduler_options& o)
+      : options_(o), arbiter_(named(role::rank_arbiter), *this, make_matchmaking("lowest_id"), log_of(o)) {
+    slot_ready ready;
+    for (uint32_t m = 0; m < o.models; ++m) {
+      ready.models.push_back({model_id{m}, o.latency.alpha, o.latency.beta, largest_batch, {}});
+      queues_.push_back(std::make_unique<model_queue>(named(role::model_queue, m), *this, queue_of(m),
+                                                      make_batching(o.batching, "window", batching())));
+      const arrival_spec spec{arrival_kind::poisson, o.requests_per_second / o.models, 1};
+      streams_.push_back({arrival_process(spec, now_, random_stream(1, "arrivals", m)), now_});
+      streams_.back().next = streams_.back().arrivals.next();
+    }
+    for (uint32_t i = 0; i < o.gpus; ++i) {
+      ready.slot = slot_id{i};
+      ready.worker = named(role::gpu_worker, i);
+      for (auto& q : queues_) tell(*q, ready, ready.worker);
+      tell(arbiter_, ready, ready.worker);
+    }
+    settle();
+  }
+
+  void run(duration time) {
+    for (const auto until = now_ + time; now_ < until; settle()) {
+      now_ = std::max(now_, next_moment());
+      for (; !running_.empty() && running_.top().finished_at <= now_; running_.pop()) end(running_.top());
+      if (now_ >= next_turn_) arrive();
+    }
+  }
+
+  uint64_t requests = 0, batches = 0, dropped = 0;
+
+ private:
+  struct stream {
+    arrival_process arrivals;
+    time_point next;
+  };
+  struct later {
+    bool operator()(const batch_done& a, const batch_done& b) const { return a.finished_at > b.finished_at; }
+  };
+
+  static rank_arbiter::options log_of(const bare_scheduler_options& o) {
+    rank_arbiter::options a;
+    a.decision_log = o.decision_log;
+    return a;
+  }
+  batching_parameters batching() const {
+    batching_parameters p;
+    p.latency = options_.latency;
+    p.slo = options_.slo;
+    p.slots = options_.gpus;
+    p.max_rows = largest_batch;
+    return p;
+  }
+  model_queue::options queue_of(uint32_t m) const {
+    model_queue::options q;
+    q.model = model_id{m};
+    q.arbiter = arbiter_.self();
+    q.reign = epoch{1};
+    q.max_queued_rows = 1u << 20;
+    q.latency_given = true;
+    q.decision_log = options_.decision_log;
+    q.parameters = batching();
+    return q;
+  }
+
+  void send(const address& from, const address& to, shell_message message) override {
+    sent_.push_back({from, to, std::move(message)});
+  }
+  template <class Message>
+  void tell(shell& to, Message&& m, const address& from) {
+    envelope e{from, to.self(), std::forward<Message>(m)};
+    to.on(e, now_);
+  }
+
+  /// Every shell's turn, until nobody has anything more to say at this moment.
+  void settle() {
+    do {
+      for (; !sent_.empty(); sent_.pop_front()) deliver(sent_.front());
+      arbiter_.on_time(now_);
+      for (auto& q : queues_) q->on_time(now_);
+    } while (!sent_.empty());
+  }
+  void deliver(envelope& e) {
+    switch (e.to.kind) {
+      case role::rank_arbiter: return arbiter_.on(e, now_);
+      case role::model_queue: return queues_[e.to.index]->on(e, now_);
+      case role::gpu_worker: return begin(std::get<batch_order>(e.body));
+      default:
+        if (const auto* d = std::get_if<drops>(&e.body)) dropped += d->requests.size();
+    }
+  }
+
+  time_point next_moment() const {
+    auto at = std::min(next_turn_, arbiter_.next_wakeup());
+    if (!running_.empty()) at = std::min(at, running_.top().finished_at);
+    for (const auto& q : queues_) at = std::min(at, q->next_wakeup());
+    return at;
+  }
+
+  void arrive() {
+    next_turn_ = now_ + gateway_turn;
+    for (uint32_t m = 0; m < streams_.size(); ++m) {
+      auto& s = streams_[m];
+      submit turn;
+      turn.requests.reserve(last_turn_ + last_turn_ / 2);
+      for (; s.next <= now_; s.next = std::max(s.arrivals.next(), s.next + 1ns)) {
+        auto& r = turn.requests.emplace_back();
+        r.id = request_id{++requests};
+        r.model = model_id{m};
+        r.gateway = named(role::gateway);
+        r.arrival = s.next;
+        r.deadline = s.next + options_.slo;
+      }
+      last_turn_ = turn.requests.size();
+      if (!turn.requests.empty()) tell(*queues_[m], std::move(turn), named(role::gateway));
+    }
+  }
+
+  /// A GPU starts what is ordered when it was planned: it is free by then.
+  void begin(const batch_order& o) {
+    const auto rows = static_cast<uint32_t>(o.requests.size());
+    const auto start = std::max(now_, o.exec_at);
+    running_.push({o.batch, o.model, o.slot, refusal::none, rows, start, start + options_.latency(rows), {}});
+  }
+  void end(const batch_done& d) {
+    ++batches;
+    const auto gpu = named(role::gpu_worker, d.slot.value);
+    tell(*queues_[d.model.value], d, gpu);
+    tell(arbiter_, d, gpu);
+  }
+
+  const bare_scheduler_options options_;
+  time_point now_{};
+  std::deque<envelope> sent_;
+  rank_arbiter arbiter_;
+  std::vector<std::unique_ptr<model_queue>> queues_;
+  std::vector<stream> streams_;
+  std::priority_queue<batch_done, std::vector<batch_done>, later> running_;
+  time_point next_turn_{};
+  size_t last_turn_ = 0;
+};
+
+bare_scheduler::bare_scheduler(const bare_scheduler_options& o) : world_(std::make_unique<world>(o)) {}
+bare_scheduler::~bare_scheduler() = default;
+
+void bare_scheduler::run(duration time) { world_->run(time); }
+uint64_t bare_scheduler::requests() const { return world_->requests; }
+uint64_t bare_scheduler::batches() const { return world_->batches; }
+uint64_t bare_scheduler::dropped() const { return world_->dropped; }
+
+scheduler_cost cost_of_scheduling(bare_scheduler_options o) {
+  constexpr int runs = 20;
+  constexpr duration warmup = 300ms, length = 50ms;
+  bare_scheduler logged(o);
+  o.decision_log = 0;
+  bare_scheduler plain(o);
+  const auto cost = [](bare_scheduler& s, duration time) {
+    const auto before = s.requests();
+    const auto began = cpu_seconds();
+    s.run(time);
+    return 1e9 * (cpu_seconds() - began) / static_cast<double>(s.requests() - before);
+  };
+  cost(plain, warmup);
+  cost(logged, warmup);
+  scheduler_cost least{cost(plain, length), cost(logged, length)};
+  for (int i = 1; i < runs; ++i)
+    least = {std::min(least.ns, cost(plain, length)), std::min(least.logged_ns, cost(logged, length))};
+  return least;
+}
+
+}  // namespace troupe
