@@ -1,6 +1,7 @@
 #include "tools/lab/flat_top.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe::lab {
 
@@ -17,9 +18,13 @@ void add_flat_top(const experiment& e, std::vector<point>& points) {
     return true;
   };
   for (auto& p : points) {
-    double peak = 0;
+    double peak = 0, too_much = std::numeric_limits<double>::infinity();
     for (const auto& q : points)
-      if (same_curve(p, q)) peak = std::max(peak, q.metrics.at("goodput_rps"));
+      if (same_curve(p, q) && q.at[i] && q.metrics.at("bad_rate") > 0.01)
+        too_much = std::min(too_much, *q.at[i]);
+    for (const auto& q : points)
+      if (same_curve(p, q) && q.at[i] && *q.at[i] <= too_much)
+        peak = std::max(peak, q.metrics.at("goodput_rps"));
     if (!p.at[i] || peak <= 0) continue;
     p.metrics["of_peak"] = p.metrics.at("goodput_rps") / peak;
     if (*p.at[i] <= peak) p.metrics["busy_off_load"] = p.metrics.at("gpu_busy") - *p.at[i] / peak;

@@ -9,12 +9,14 @@ namespace {
 experiment over_load() {
   experiment e;
   e.what = measure::load;
-  e.axes = {{"gpus", {1, 2}, {}}, {"rate_rps", {100, 400, 800}, {}}};
+  e.axes = {{"gpus", {1, 2}, {}}, {"rate_rps", {100, 400, 600, 800}, {}}};
   return e;
 }
 
 point at(double gpus, double rate, const char* policy, double goodput, double busy) {
-  return {"", {gpus, rate}, policy, {{"goodput_rps", goodput}, {"gpu_busy", busy}}, {}, {}};
+  return {"",     {gpus, rate},
+          policy, {{"goodput_rps", goodput}, {"gpu_busy", busy}, {"bad_rate", 1 - goodput / rate}},
+          {},     {}};
 }
 
 }  // namespace
@@ -34,6 +36,16 @@ TEST_CASE("a point is held against the peak of its own curve") {
   CHECK(points[3].metrics.at("busy_off_load") == doctest::Approx(0));
   CHECK(points[4].metrics.at("of_peak") == 1);
   CHECK(points[5].metrics.at("of_peak") == 1);  // of one GPU, not of two
+}
+
+TEST_CASE("a peak is no load of which a part is given up for the rest") {
+  const auto e = over_load();
+  std::vector<point> points{at(2, 400, "deferred", 400, 0.9), at(2, 600, "deferred", 410, 1),
+                            at(2, 800, "deferred", 440, 1)};
+  add_flat_top(e, points);
+  CHECK(points[1].metrics.at("of_peak") == 1);
+  CHECK(points[2].metrics.at("of_peak") == doctest::Approx(440.0 / 410));
+  CHECK(points[0].metrics.at("busy_off_load") == doctest::Approx(0.9 - 400.0 / 410));
 }
 
 TEST_CASE("without a load that varies there is no top") {
