@@ -162,6 +162,7 @@ void model_queue::start_over(incarnation life) {
   options_.reign = options_.elected ? epoch{} : epoch{life.value};
   forget_requests();
   held_.clear();
+  cancelled_.clear();
   homes_.clear();
   homes_here_ = 0;
 }
@@ -170,8 +171,7 @@ void model_queue::start_over(incarnation life) {
 void model_queue::forget_requests() {
   take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);
-  requests_.clear();
-  cancelled_.clear();
+  requests_.release_all();
   suspect_told_ = false;
   suspects_.clear();
   running_.clear();

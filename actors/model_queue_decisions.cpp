@@ -106,8 +106,10 @@ request_story model_queue::explain(request_id id) const {
   std::optional<decision_log::known_request> what;
   const auto handle = id == request_id{} ? std::nullopt : requests_.find(id);
   if (handle) {
-    what = known(*handle);
-    for (const auto& g : log_.grants_of(*handle, what->taken_at)) s.batches.push_back(told(g));
+    for (const auto& g : log_.grants_of(*handle, requests_.all_of(*handle).taken_at))
+      s.batches.push_back(told(g));
+    // Of one that came to an end otherwise (its gateway's, another scheduler's) nothing is known here.
+    if (requests_.holds(*handle) || !s.batches.empty()) what = known(*handle);
   }
   s.state = s.batches.empty()                   ? ""
             : s.batches.back().end == "done"    ? "finished"

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "messages/scheduling.hpp"
@@ -50,19 +51,16 @@ class request_table {
   /// The handle of a request that is here or remembered; if it came more than once, of the latest.
   std::optional<uint32_t> find(request_id id) const {
     std::optional<uint32_t> out;
+    const auto age = [&](uint32_t h) { return std::pair(holds(h), entries_[h].taken_at); };
     for (uint32_t h = 0; h < entries_.size(); ++h)
-      if (states_[h] != state::free && entries_[h].what.id == id &&
-          (!out || entries_[*out].taken_at < entries_[h].taken_at))
-        out = h;
+      if (states_[h] != state::free && entries_[h].what.id == id && (!out || age(*out) < age(h))) out = h;
     return out;
   }
   /// Somebody waits for it, that is: it is not only remembered.
   bool holds(uint32_t handle) const { return states_[handle] == state::held; }
-  void clear() {
-    entries_.clear();
-    states_.clear();
-    free_.clear();
-    released_ = recent<uint32_t>(released_.capacity());
+  void release_all() {
+    for (uint32_t h = 0; h < entries_.size(); ++h)
+      if (holds(h)) release(h);
   }
 
   request& operator[](uint32_t handle) { return entries_[handle].what; }

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include <caf/all.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <caf/send.hpp>
 #include <optional>
 
 #include "actors/actor_of.hpp"

@@ -190,3 +190,18 @@ TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late t
   CHECK(s.drops[0].start == at(8));
   CHECK(s.drops[0].finish == at(14));
 }
+
+TEST_CASE("decisions of a queue: nothing is said of a request that ended elsewhere, or with its gateway") {
+  logging_queue q;
+  q.arrive(1);
+  q.tell(node_down{gateway_node, {11}});
+  CHECK_FALSE(q.story(1).known);
+}
+
+TEST_CASE("decisions of a queue: what ran in a former life is still known in the next one") {
+  logging_queue q;
+  q.arrive(1);
+  q.end(q.grant_slot(1, 0));
+  q.tell(reborn{{40}});
+  CHECK(q.story(1).state == "finished");
+}

@@ -41,9 +41,11 @@ TEST_CASE("office, model_queue: what is cancelled before any tenure is known doe
   queue_of_line q(spare_queue, {});
   q.arrive(1);
   q.arrive(2);
+  q.arrive(3);
   q.tell(cancel{request_id{1}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{1}, 1, drop_reason::cancelled}});
+  q.note(cancel{request_id{3}}, the_gateway);  // and in the turn in which it is known
   q.tell(second);
   q.grant_slot();
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});

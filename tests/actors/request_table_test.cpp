@@ -60,6 +60,17 @@ TEST_CASE("a request_table remembers as many released requests as it is told to"
     CHECK(t.find(request_id{10}) == again);
     CHECK(t.holds(again));
   }
+  SUBCASE("of one that came again at once the one that waits") {
+    const auto again = t.add(entry(10));
+    CHECK(t.find(request_id{10}) == again);
+  }
+  SUBCASE("and of those that are released all together the last") {
+    for (uint64_t id = 11; id <= 13; ++id) t.add(entry(id));
+    t.release_all();
+    CHECK(waited_for(t).empty());
+    CHECK(t.find(request_id{13}));
+    CHECK_FALSE(t.find(request_id{10}));
+  }
 }
 
 TEST_CASE("a request_table leaves out those that nobody waits for") {
