@@ -10,7 +10,7 @@ from pathlib import Path
 
 import cluster
 import processes
-from processes import run
+from processes import PATIENCE, run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/experiments"
 FIGURES = ["figure1", "figure2", "figure5", "figure6a", "figure6b", "figure7", "figure9", "figure10", "figure11",
@@ -19,9 +19,10 @@ FIGURES = ["figure1", "figure2", "figure5", "figure6a", "figure6b", "figure7", "
 
 class Goodput(unittest.TestCase):
     def goodput(self, scenario, *options):
-        code, out, err = run("goodput", EXAMPLES / f"{scenario}.toml", "--json", *options)
-        self.assertEqual(code, 0, err)
-        return json.loads(out)
+        command = [processes.PROGRAM, "goodput", EXAMPLES / f"{scenario}.toml", "--json", *map(str, options)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE)  # it computes
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
 
     def test_deferred_serves_more_than_the_paper_measured_and_than_eager(self):
         for scenario, goal in (("table2-resnet50", 5500), ("table2-inceptionresnetv2", 975)):

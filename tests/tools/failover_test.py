@@ -46,7 +46,7 @@ def back_after(clients, moment):
     """Seconds from `moment` to the end of the longest pause between two answers that begins within a second of it."""
     times = [t for t in clients.finished_at(moment - 1) if t < moment + PATIENCE]
     pauses = [(b - a, b) for a, b in zip(times, times[1:]) if b > moment and a < moment + 1]
-    return max(pauses)[1] - moment
+    return max(pauses, default=(0, math.inf))[1] - moment
 
 
 class Failover(ClusterTest):

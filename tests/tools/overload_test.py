@@ -80,7 +80,7 @@ class Overload(ClusterTest):
     def test_five_times_the_capacity(self):
         with overloaded() as c:
             up = c.start()
-            peak = 0
+            peak = 1
             for rate in (0.8, 0.9, 1.0, 1.1, 1.25) if FULL else (1.0,):
                 seen = load(c, rate * CAPACITY, SECONDS / 3)
                 peak = max(peak, seen["goodput_rps"])

@@ -1,0 +1,54 @@
+// Batching policies over a deadline queue, as in the paper's examples: ℓ(b) = b + 5 ms, SLO 12 ms.
+#pragma once
+#include "policies/deadline_batching.hpp"
+
+#include <doctest/doctest.h>
+
+#include "policies/deferred.hpp"
+#include "policies/eager.hpp"
+
+namespace troupe::test {
+
+constexpr time_point ms(double t) { return time_point{from_ms(t)}; }
+inline ticket due(double deadline_ms, uint64_t id, uint32_t rows = 1) {
+  return {ms(deadline_ms), request_id{id}, rows, static_cast<uint32_t>(id)};
+}
+
+/// ℓ(b) = b + 5 ms, SLO 12 ms.
+inline batching_parameters paper() {
+  batching_parameters p;
+  p.latency = {1ms, 5ms};
+  p.slo = 12ms;
+  p.slots = 3;
+  return p;
+}
+
+inline std::vector<uint64_t> batch_of(batching_policy& policy) {
+  std::vector<ticket> out;
+  policy.take_batch(out);
+  std::vector<uint64_t> ids;
+  for (const auto& t : out) ids.push_back(t.id.value);
+  return ids;
+}
+
+inline std::vector<uint64_t> removed_from(batching_policy& policy, uint64_t id) {
+  std::vector<ticket> out;
+  policy.remove_if([&](const ticket& t) { return t.id.value == id; }, out);
+  std::vector<uint64_t> ids;
+  for (const auto& t : out) ids.push_back(t.id.value);
+  return ids;
+}
+
+using fate = std::pair<uint64_t, drop_reason>;
+inline std::vector<fate> dropped_by(batching_policy& policy) {
+  std::vector<dropped_ticket> out;
+  policy.take_dropped(out);
+  std::vector<fate> fates;
+  for (const auto& d : out) fates.emplace_back(d.request.id.value, d.reason);
+  return fates;
+}
+
+using ids = std::vector<uint64_t>;
+using fates = std::vector<fate>;
+
+}  // namespace troupe::test
