@@ -7,9 +7,10 @@
 
 namespace troupe::lab {
 
-/// Where the offered load is an axis, each point gets `of_peak`, its goodput over the peak of its case, policy
-/// and other axes, which is the highest up to the first load of which more than 1 % ends badly, and, up to the load that equals this peak, `busy_off_load`: the busy fraction of
-/// the GPUs less the load's fraction of the peak.
+/// Where the offered load is an axis, each point gets `of_peak`, its goodput over the peak of its case,
+/// policy and other axes, which is the highest up to the first load of which more than 1 % ends badly, and,
+/// up to the load that equals this peak, `busy_off_load`: the busy fraction of the GPUs less the load's
+/// fraction of the peak.
 void add_flat_top(const experiment& e, std::vector<point>& points);
 
 }  // namespace troupe::lab
