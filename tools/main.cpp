@@ -289,10 +289,6 @@ void add_benches(CLI::App& app, job& chosen) {
       ->add_option("--seconds", p->study.random_seconds, "Random search has so long instead; the paper: 10")
       ->check(CLI::Range(0.001, 3600.0))
       ->excludes(tries);
-  partition
-      ->add_option("--milp-seconds", p->study.milp_seconds,
-                   "CBC has so long to improve on the search, too: for some tens of models")
-      ->check(CLI::Range(0.001, 3600.0));
   partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);

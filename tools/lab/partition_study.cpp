@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "config/text_file.hpp"
-#include "policies/partition_milp.hpp"
 #include "policies/partition_search.hpp"
 #include "policies/random.hpp"
 
@@ -70,32 +69,16 @@ partition_problem study_problem(const std::vector<zoo_model>& zoo, const partiti
   return p;
 }
 
-std::string_view name_of(method m) {
-  return m == method::search ? "search" : m == method::random ? "random" : "milp";
-}
-
-std::vector<method> methods_of(const partition_study_options& o) {
-  std::vector<method> out{method::search, method::random};
-  if (o.milp_seconds > 0) out.push_back(method::milp);
-  return out;
-}
-
 timed_partition partition_once(const std::vector<zoo_model>& zoo, const partition_study_options& o,
                                uint32_t configuration, method m) {
   const auto p = study_problem(zoo, o, configuration);
   const auto start = real_clock::now();
-  search_budget budget{m == method::random ? o.random_tries : o.steps, {}};
+  search_budget budget{m == method::search ? o.steps : o.random_tries, {}};
   if (m == method::random && o.random_seconds > 0)
     budget = {std::numeric_limits<uint64_t>::max(), [&] { return seconds_since(start) >= o.random_seconds; }};
   timed_partition out;
   const auto seed = o.seed + configuration;
-  out.found = m == method::random ? random_partition(p, seed, budget) : search_partition(p, seed, budget);
-  if (m == method::milp && out.found.problem.empty()) {
-    const std::chrono::duration<double> time{o.milp_seconds};
-    auto best = solve_partition(p, out.found.assignment, {std::chrono::duration_cast<duration>(time)});
-    out.found = std::move(best.best);
-    out.proven = best.proven;
-  }
+  out.found = m == method::search ? search_partition(p, seed, budget) : random_partition(p, seed, budget);
   out.seconds = seconds_since(start);
   if (!out.found.problem.empty())
     throw std::runtime_error(fmt::format("configuration {}: {}", configuration, out.found.problem));
@@ -106,8 +89,8 @@ std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>&
                                                    const partition_study_options& o) {
   std::vector<partition_comparison> out;
   for (uint32_t i = 0; i < o.configurations; ++i) {
-    auto& by_method = out.emplace_back();
-    for (const auto m : methods_of(o)) by_method[m] = partition_once(zoo, o, i, m);
+    auto ours = partition_once(zoo, o, i, method::search), random = partition_once(zoo, o, i, method::random);
+    out.push_back({std::move(ours.found), std::move(random.found), ours.seconds, random.seconds});
   }
   return out;
 }
@@ -115,7 +98,7 @@ std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>&
 std::vector<double> imbalances(const std::vector<partition_comparison>& study, method m, imbalance of) {
   std::vector<double> out;
   for (const auto& c : study) {
-    const auto& q = c.at(m).found.quality;
+    const auto& q = (m == method::search ? c.searched : c.random).quality;
     out.push_back(of == imbalance::rate ? q.rate_imbalance : q.memory_imbalance);
   }
   return out;
@@ -130,11 +113,14 @@ imbalance_summary summary(std::vector<double> values) {
 std::string to_csv(const std::vector<partition_comparison>& study) {
   std::string out = "configuration,method,rate_imbalance,memory_imbalance,objective,steps,seconds\n";
   for (size_t i = 0; i < study.size(); ++i) {
-    for (const auto& [m, of] : study[i]) {
-      const auto& q = of.found.quality;
-      out += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{},{:.3f}\n", i, name_of(m), q.rate_imbalance,
-                         q.memory_imbalance, q.objective, of.found.steps, of.seconds);
-    }
+    const auto& c = study[i];
+    const auto add = [&](const char* name, const partition_result& r, double seconds) {
+      const auto& q = r.quality;
+      out += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{},{:.3f}\n", i, name, q.rate_imbalance,
+                         q.memory_imbalance, q.objective, r.steps, seconds);
+    };
+    add("search", c.searched, c.search_seconds);
+    add("random", c.random, c.random_seconds);
   }
   return out;
 }

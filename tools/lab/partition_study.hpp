@@ -1,12 +1,10 @@
-// How evenly models are partitioned into sub-clusters, by the search, by random search and, of small
-// problems, by the paper's MILP: Figure 16 of Symphony's Appendix A.2. Figures of time apart, the same
-// options give the same study.
+// How evenly models are partitioned into sub-clusters, by the search and by random search: Figure 16 of
+// Symphony's Appendix A.2. Figures of time apart, the same options give the same study.
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "policies/partition.hpp"
@@ -34,7 +32,6 @@ struct partition_study_options {
   uint64_t steps = 10'000'000;     ///< of the search: about a second
   uint64_t random_tries = 50'000;  ///< of random search: about a second
   double random_seconds = 0;       ///< if not 0: instead of `random_tries`; then no study is like another
-  double milp_seconds = 0;         ///< CBC begins with what the search found; 0: it is not asked. As above
   double device_bytes = 11e9;      ///< S_max: a GTX 1080 Ti's
   double dynamic_bytes = 500e6;    ///< assumed of every model: the paper does not say
 };
@@ -43,25 +40,24 @@ struct partition_study_options {
 partition_problem study_problem(const std::vector<zoo_model>& zoo, const partition_study_options& o,
                                 uint32_t configuration);
 
-enum class method { search, random, milp };
-std::string_view name_of(method m);
-std::vector<method> methods_of(const partition_study_options& o);
-
+enum class method { search, random };
 struct timed_partition {
   partition_result found;
   double seconds = 0;
-  bool proven = false;  ///< optimal
 };
 /// Throws std::runtime_error if there is no partition that keeps to the limits.
 timed_partition partition_once(const std::vector<zoo_model>& zoo, const partition_study_options& o,
                                uint32_t configuration, method m);
 
-using partition_comparison = std::map<method, timed_partition>;
+struct partition_comparison {
+  partition_result searched, random;
+  double search_seconds = 0, random_seconds = 0;
+};
 /// By configuration.
 std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>& zoo,
                                                    const partition_study_options& o);
 
-/// Of all configurations: what Figure 16 draws, two imbalances of each method.
+/// Of all configurations: what Figure 16 draws, two imbalances of two methods.
 struct imbalance_summary {
   double least = 0, median = 0, largest = 0;
 };
