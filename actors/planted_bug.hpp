@@ -24,9 +24,10 @@ enum class bug : uint8_t {
   hasty_successor,   ///< a new scheduler grants before it knows what runs
   forget_preempted,  ///< a queue does not run again what was stopped
   answer_stopped,    ///< a worker takes what was stopped for done
-  obey_anybody       ///< a worker does what a scheduler orders that was deposed
+  obey_anybody,      ///< a worker does what a scheduler orders that was deposed
+  any_size           ///< a queue makes batches of any size
 };
-inline constexpr uint8_t bug_count = 19;
+inline constexpr uint8_t bug_count = 20;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

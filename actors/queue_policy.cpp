@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "actors/planted_bug.hpp"
+
 namespace troupe {
 
 batching_parameters parameters_of(const cluster_spec& cluster, const model_spec& model) {
@@ -15,7 +17,7 @@ batching_parameters parameters_of(const cluster_spec& cluster, const model_spec&
   // own timer.
   p.response = cluster.policy.response + cluster.policy.margin;
   p.margin = cluster.policy.margin;
-  p.max_rows = model.max_batch;
+  if (!planted(bug::any_size)) p.max_rows = model.max_batch;
   p.settings = cluster.policy.batching_settings;
   const auto domains = slot_domains(cluster);
   const auto slots = std::count(domains.begin(), domains.end(), model.domain);

@@ -44,6 +44,13 @@ world_result lost_answers(uint64_t seed) {
   return run(c, w, {.seed = seed});
 }
 
+/// Models that take fewer requests at once than come, and nothing goes wrong.
+world_result crowded(uint64_t seed) {
+  auto c = small_cluster();
+  for (auto& m : c.models) m.max_batch = 2;
+  return run(c, many_small_requests(c), {.seed = seed});
+}
+
 /// More load than the slots can take, and nothing goes wrong.
 world_result busy_calm(uint64_t seed) {
   const auto c = small_cluster();
@@ -177,7 +184,7 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {three_faults, busy_calm, distant_reader, lost_answers, poisonous,
+  for (const auto play : {three_faults, crowded, busy_calm, distant_reader, lost_answers, poisonous,
                           retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard,
                           frozen_scheduler, orders_under_way, dying_scheduler, preempting})
     CHECK(broken_by(bug::none, "any", play).empty());
@@ -192,6 +199,10 @@ TEST_CASE("a request with two fates is noticed") { CHECK(breaks(bug::double_fate
 TEST_CASE("a ledger that forgets drops is noticed") { CHECK(breaks(bug::miscount, "ledger")); }
 
 TEST_CASE("a worker that starts too late is noticed") { CHECK(breaks(bug::late_start, "late start")); }
+
+TEST_CASE("a batch that is too large for its model is noticed") {
+  CHECK(breaks(bug::any_size, "batch size", crowded));
+}
 
 TEST_CASE("a worker that starts a second batch is noticed") {
   CHECK(breaks(bug::two_batches, "one batch a slot"));

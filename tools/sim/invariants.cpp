@@ -110,6 +110,12 @@ void start_check::started(slot_id slot, request_id id, duration now, duration la
                                 slot.value, to_ms(now - latest)));
 }
 
+void start_check::started(slot_id slot, uint32_t rows, const model_spec& model) {
+  if (rows > model.max_batch)
+    violations_.add("batch size", fmt::format("slot {} started {} rows of model '{}', which takes {}",
+                                              slot.value, rows, model.name, model.max_batch));
+}
+
 void slot_check::started_while_running(slot_id slot) {
   violations_.add("one batch a slot",
                   fmt::format("slot {} started a batch while it ran another", slot.value));

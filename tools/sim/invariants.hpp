@@ -50,7 +50,7 @@ class ledger_check {
 };
 
 /// No batch starts after the latest time that its order allows, nor when it cannot meet the deadlines of its
-/// requests any more.
+/// requests any more, nor with more rows than its model takes.
 class start_check {
  public:
   /// `tolerance`: by how much clocks may be wrong beyond what the cluster assumes.
@@ -58,6 +58,7 @@ class start_check {
   void started(slot_id slot, const order_book::order& o, time_point now);
   /// `latest`, in true time: when the batch must have started for this request.
   void started(slot_id slot, request_id id, duration now, duration latest);
+  void started(slot_id slot, uint32_t rows, const model_spec& model);
 
  private:
   violations& violations_;

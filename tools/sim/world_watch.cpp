@@ -38,6 +38,7 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
       die(worker);
     }
   checks.starts.started(slot, *order, now);
+  checks.starts.started(slot, work.rows, models[work.model.value]);
   checks.reigns.started(slot, order->reign);
   checks.once.started(slot, order->requests);
   checks.quotas.started(slot, order->requests);
