@@ -39,6 +39,14 @@ struct arbiter_stage : stage<rank_arbiter> {
   void answer_alone(const grant& g, uint64_t batch) {
     tell(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms, true}, queue_of(g.model.value));
   }
+  /// On slot 0, for model 0: batch 1 runs until 10, and batch 2 is granted behind it, until 20. It is 8 then.
+  void run_two() {
+    offer(0, 0, 100, 2ms);
+    answer(out.one<grant>(), 1, 10);
+    offer(0, 0, 100, 2ms);
+    run_until(at(8));
+    answer(out.one<grant>(), 2, 20);
+  }
   uint64_t sequence = 0;
 };
 

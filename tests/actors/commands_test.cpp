@@ -4,11 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/gateway.hpp"
-#include "actors/gpu_worker.hpp"
 #include "actors/rank_arbiter.hpp"
-#include "gpu/emulated_device.hpp"
 #include "messages/json.hpp"
 #include "tests/actors/queue_stage.hpp"
+#include "tests/actors/worker_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -59,21 +58,8 @@ struct arbiter_stage : command_stage<rank_arbiter> {
   }
 };
 
-struct worker_parts {
-  emulated_device device;
-  scripted_memory memory{worker_node};
-};
-struct worker_stage : worker_parts, command_stage<gpu_worker> {
-  worker_stage() : command_stage(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {}
-  void load() {
-    const auto s = ready(0, 12, 0, 0);
-    model_source m;
-    m.signature = s.models[0].signature;
-    m.latency = {1ms, 5ms};
-    device.load(model_id{0}, m);
-    tell(s);
-    tell(node_up{gateway_node, {11}});
-  }
+struct commanded_worker : basic_worker_stage<command_stage<gpu_worker>> {
+  commanded_worker() { tell(node_up{gateway_node, {11}}); }
   void order_batch(uint64_t batch, double exec_at) {
     request r;
     r.id = request_id{batch};
@@ -215,9 +201,9 @@ TEST_CASE("rank_arbiter commands: a slot that comes back while a grant on it is 
 }
 
 TEST_CASE("gpu_worker commands: it says what it holds, and records its batches while told to") {
-  worker_stage w;
+  commanded_worker w;
   CHECK(w.ask<worker_state>("get_state").state == "loading");
-  w.load();
+  w.load(0, 0);
   CHECK(w.ask<worker_state>("get_state").state == "idle");
   CHECK(w.order("take_trace", R"({"limit": 5})").body == "nothing is recorded; send start_trace first");
   CHECK(w.order("start_trace", R"({"capacity": 2, "sample": 1})").ok);

@@ -1,27 +1,16 @@
 // What a worker does when the office of the scheduler changes hands.
-#include "actors/gpu_worker.hpp"
-#include "gpu/emulated_device.hpp"
 #include "tests/actors/office_cast.hpp"
+#include "tests/actors/worker_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
 
-struct worker_parts {
-  emulated_device device;
-  scripted_memory memory{worker_node};
-};
-
-/// ℓ(b) = b + 5; requests without bytes.
-struct worker_stage : worker_parts, stage<gpu_worker> {
-  worker_stage() : stage(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {
-    const auto s = ready(0, 12, 0, 0);
-    model_source m;
-    m.signature = s.models[0].signature;
-    m.latency = {1ms, 5ms};
-    device.load(model_id{0}, m);
-    tell(s);
+/// Requests without bytes; it knows who is in office.
+struct office_worker : basic_worker_stage<> {
+  office_worker() {
+    load(0, 0);
     tell(node_up{gateway_node, {11}});
     tell(node_up{scheduler_node, {10}});
     tell(node_up{spare_node, spare_life});
@@ -47,7 +36,7 @@ struct worker_stage : worker_parts, stage<gpu_worker> {
 }  // namespace
 
 TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuses what comes late") {
-  worker_stage w;
+  office_worker w;
   w.order(1, 1, first);
   w.order(2, 2, first);
   w.out.forget();
@@ -77,7 +66,7 @@ TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuse
 }
 
 TEST_CASE("office, gpu_worker: tells a new scheduler once it is up") {
-  worker_stage w;
+  office_worker w;
   w.tell(node_down{spare_node, spare_life, true});
   w.tell(second);
   CHECK(w.out.take<handover>().empty());

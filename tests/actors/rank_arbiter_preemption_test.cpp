@@ -120,11 +120,7 @@ TEST_CASE("rank_arbiter: it tells who took a slot from whom") {
 
 TEST_CASE("rank_arbiter: a batch behind one that was late is late once") {
   arbiter_stage a;
-  a.offer(0, 0, 100, 2ms);
-  a.answer(a.out.one<grant>(), 1, 10);
-  a.offer(0, 0, 100, 2ms);
-  a.run_until(at(8));
-  a.answer(a.out.one<grant>(), 2, 20);
+  a.run_two();
   a.now = at(15);
   a.done(1, 0, 0, 15);  // the second will end at 25
   a.offer(0, 0, 100, 2ms);

@@ -169,11 +169,7 @@ TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back 
 
 TEST_CASE("rank_arbiter: a suspect that goes while its worker has two batches lets no third one in") {
   arbiter_stage a;
-  a.offer(0, 0, 100, 2ms);
-  a.answer(a.out.one<grant>(), 1, 10);
-  a.offer(0, 0, 100, 2ms);
-  a.run_until(at(8));
-  a.answer(a.out.one<grant>(), 2, 20);
+  a.run_two();
   a.suspect(1);
   a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
   a.offer(2, 0, 100);

@@ -18,16 +18,27 @@ struct worker_parts {
   scripted_memory source{gateway_node};  // where the inputs are
 };
 
-/// A slot with a model of 4 bytes in and 8 out a row (or what is given); ℓ(b) = b + 5, a unit is 1 ms.
-struct worker_stage : worker_parts, stage<gpu_worker> {
-  explicit worker_stage(uint64_t slots = 100, int64_t input = 4, int64_t output = 8)
-      : worker_parts(slots), stage(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {
+/// A slot without a model. `Base`: a stage<gpu_worker>, or one that can do more.
+template <class Base = stage<gpu_worker>>
+struct basic_worker_stage : worker_parts, Base {
+  explicit basic_worker_stage(uint64_t slots = 100)
+      : worker_parts(slots), Base(worker_of(0), gpu_worker::options{slot_id{0}}, device, memory) {}
+  /// Model 0, of so many bytes a row; ℓ(b) = b + 5, a unit is 1 ms.
+  void load(int64_t input, int64_t output) {
     const auto s = ready(0, 12, input, output);
     model_source m;
     m.signature = s.models[0].signature;
     m.latency = {1ms, 5ms};
     device.load(model_id{0}, m);
-    tell(s);
+    this->tell(s);
+  }
+};
+
+/// A slot with its model and two gateways.
+struct worker_stage : basic_worker_stage<> {
+  explicit worker_stage(uint64_t slots = 100, int64_t input = 4, int64_t output = 8)
+      : basic_worker_stage(slots) {
+    load(input, output);
     meet();
   }
   void meet() {
