@@ -3,13 +3,11 @@
 import csv
 import json
 import shutil
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import cluster
-import processes
 from processes import PATIENCE, run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/experiments"
@@ -19,10 +17,9 @@ FIGURES = ["figure1", "figure2", "figure5", "figure6a", "figure6b", "figure7", "
 
 class Goodput(unittest.TestCase):
     def goodput(self, scenario, *options):
-        command = [processes.PROGRAM, "goodput", EXAMPLES / f"{scenario}.toml", "--json", *map(str, options)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE)  # it computes
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        code, out, err = run("goodput", EXAMPLES / f"{scenario}.toml", "--json", *options, patience=5 * PATIENCE)  # it computes
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
 
     def test_deferred_serves_more_than_the_paper_measured_and_than_eager(self):
         for scenario, goal in (("table2-resnet50", 5500), ("table2-inceptionresnetv2", 975)):
@@ -78,9 +75,9 @@ class Experiments(unittest.TestCase):
 
     def test_a_quick_run_of_every_experiment_keeps_the_direction_of_the_paper(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([processes.PROGRAM, "experiment", "run", *FIGURES, "--quick", "--folder", EXAMPLES,
-                                   "--output", folder], capture_output=True, text=True, timeout=900)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            code, out, err = run("experiment", "run", *FIGURES, "--quick", "--folder", EXAMPLES, "--output", folder,
+                                 patience=8 * PATIENCE)
+            self.assertEqual(code, 0, out + err)
             for name in FIGURES:
                 document = json.loads(Path(folder, f"{name}.json").read_text())
                 self.assertTrue(document["points"], name)

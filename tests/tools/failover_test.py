@@ -34,12 +34,24 @@ input_bytes = 8
 output_bytes = 8
 """
 QUICK = Emulated("quick", 8)
-FULL = argparse.Namespace(on=False, kills=20, calm_minutes=10.0)
+
+
+def asked():
+    """Takes its options from the command line, and leaves unittest's there."""
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--full", action="store_true")
+    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--calm-minutes", type=float, default=10.0)
+    given, sys.argv[1:] = options.parse_known_args()
+    return given
+
+
+ASKED = asked()
 
 
 def limits():
     """A busy machine can be silent for longer than `takeover_ms` usually is."""
-    return "request_timeout_ms = 1000\nnode_timeout_ms = 3000" if FULL.on else "node_timeout_ms = 20000\ntakeover_ms = 20000"
+    return "request_timeout_ms = 1000\nnode_timeout_ms = 3000" if ASKED.full else "node_timeout_ms = 20000\ntakeover_ms = 20000"
 
 
 def back_after(clients, moment):
@@ -86,11 +98,11 @@ class Failover(ClusterTest):
 
     def assert_all_answered(self, clients):
         self.assertEqual(clients.count(200, 429, 503, 504), len(clients.results), clients.summary())
-        if FULL.on:
+        if ASKED.full:
             self.assertGreater(clients.count(200), 0.9 * len(clients.results), clients.summary())
 
     def test_a_scheduler_that_is_killed_under_load_is_replaced_at_once(self):
-        kills = FULL.kills if FULL.on else 3
+        kills = ASKED.kills if ASKED.full else 3
         with self.line_cluster() as c:
             up = c.start()
             back = []
@@ -119,12 +131,12 @@ class Failover(ClusterTest):
             print(f"{kills} kills under load: service back after {statistics.median(back) * 1e3:.0f} ms in the median, "
                   f"{max(back) * 1e3:.0f} ms at worst; {len(clients.results)} requests, "
                   f"{len(clients.results) - clients.count(200)} not served", file=sys.stderr)
-            if FULL.on:
+            if ASKED.full:
                 self.assertLess(statistics.median(back), 0.1, back)
                 self.assertLess(max(back), 0.5, back)
             self.assertEqual(up.terminate(), 0)
 
-    @unittest.skipUnless("--full" in sys.argv, "a busy machine can stand still as well")
+    @unittest.skipUnless(ASKED.full, "a busy machine can stand still as well")
     def test_a_scheduler_that_stood_still_finds_itself_deposed(self):
         for frozen_s in (1.5, 5):  # shorter and longer than the node timeout
             with self.subTest(frozen_s=frozen_s), self.line_cluster(workers=("left", "right")) as c:
@@ -193,9 +205,9 @@ class Failover(ClusterTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(c.infer("quick", QUICK.body())[0], 404)
 
-    @unittest.skipUnless("--full" in sys.argv, "a busy machine has reasons of its own")
+    @unittest.skipUnless(ASKED.full, "a busy machine has reasons of its own")
     def test_full_load_is_no_reason_to_take_over(self):
-        seconds = FULL.calm_minutes * 60
+        seconds = ASKED.calm_minutes * 60
         with self.line_cluster() as c:
             c.start()
             load = subprocess.run([processes.PROGRAM, "load", c.url, "--model", "quick", "--rate", "20000",
@@ -210,10 +222,4 @@ class Failover(ClusterTest):
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--full", action="store_true")
-    options.add_argument("--kills", type=int, default=FULL.kills)
-    options.add_argument("--calm-minutes", type=float, default=FULL.calm_minutes)
-    given, sys.argv[1:] = options.parse_known_args()
-    FULL.on, FULL.kills, FULL.calm_minutes = given.full, given.kills, given.calm_minutes
     cluster.main()

@@ -14,9 +14,9 @@ PROGRAM = os.environ.get("TROUPE_PROGRAM", str(Path(__file__).resolve().parents[
 PATIENCE = 120  # seconds for what should take less than one: the machine may be very busy
 
 
-def run(*arguments, **environment):
+def run(*arguments, patience=PATIENCE, **environment):
     """(exit code, standard output, standard error) of a `troupe` command."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=patience,
                           env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 
