@@ -105,7 +105,7 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
   p.network.data = s.microseconds("network_data_us", 0, most_us, 20);
   p.response = s.milliseconds("response_ms", 0, 1e4, 1);
   p.margin = s.microseconds("margin_us", 0, most_us, 500);
-  p.decision_log = static_cast<uint32_t>(s.integer("decision_log", 0, largest_decision_log, 4096));
+  p.decision_log = static_cast<uint32_t>(s.integer("decision_log", 0, largest_decision_log, p.decision_log));
   return p;
 }
 

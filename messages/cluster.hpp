@@ -65,8 +65,8 @@ struct link_spec {
 };
 
 struct policy_spec {
-  std::string batching = "deferred";  ///< deferred | eager
-  std::string shedding = "window";    ///< timeout | window
+  std::string batching = "deferred";  ///< these three: names of policies or of a plug-in's
+  std::string shedding = "window";
   std::string matchmaking = "lowest_id";
   plugin_settings batching_settings;     ///< of the plug-in that the policy is from
   plugin_settings matchmaking_settings;  ///< likewise
