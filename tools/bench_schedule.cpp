@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/system_config.hpp"
+#include "messages/cluster.hpp"
 #include "tools/arbiter_ceiling.hpp"
 #include "tools/bare_scheduler.hpp"
 #include "tools/schedule_trial.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 constexpr double bad_rate_allowed = 0.01;
 constexpr int trials = 10;
-/// Unless `--decision-log` says another: what a cluster has if its file says nothing.
-constexpr uint32_t usual_decision_log = 4096;
 /// Symphony's published code, everything included: 0.31–0.36 million.
 constexpr double symphony_per_cpu_second = 0.36e6;
 
@@ -235,7 +234,7 @@ int bench_schedule(const bench_schedule_options& o) {
                                          from_ms(o.slo_ms),
                                          o.batching,
                                          f.best.per_second(),
-                                         o.decision_log > 0 ? o.decision_log : usual_decision_log});
+                                         o.decision_log > 0 ? o.decision_log : policy_spec{}.decision_log});
   print(o, f, bound, profile(system, o, f.rate), arbiter_ceiling(o.models, o.gpus), alone);
   return 0;
 }
