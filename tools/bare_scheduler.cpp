@@ -3,12 +3,12 @@
 #include <time.h>
 
 #include <algorithm>
-#include <deque>
 #include <queue>
 #include <vector>
 
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
+#include "actors/shell_group.hpp"
 #include "policies/arrivals.hpp"
 
 namespace troupe {
@@ -30,15 +30,17 @@ double cpu_seconds() {
 
 }  // namespace
 
-class bare_scheduler::world final : public outbox {
+class bare_scheduler::world final : public carrier {
  public:
-  explicit world(const bare_scheduler_options& o)
-      : options_(o), arbiter_(named(role::rank_arbiter), *this, make_matchmaking("lowest_id"), log_of(o)) {
+  explicit world(const bare_scheduler_options& o) : options_(o) {
+    rank_arbiter::options a;
+    a.decision_log = o.decision_log;
+    group_.add<rank_arbiter>(named(role::rank_arbiter), make_matchmaking("lowest_id"), a);
     slot_ready ready;
     for (uint32_t m = 0; m < o.models; ++m) {
       ready.models.push_back({model_id{m}, o.latency.alpha, o.latency.beta, largest_batch, {}});
-      queues_.push_back(std::make_unique<model_queue>(named(role::model_queue, m), *this, queue_of(m),
-                                                      make_batching(o.batching, "window", batching())));
+      group_.add<model_queue>(named(role::model_queue, m), queue_of(m),
+                              make_batching(o.batching, "window", batching()));
       const arrival_spec spec{arrival_kind::poisson, o.requests_per_second / o.models, 1};
       streams_.push_back({arrival_process(spec, now_, random_stream(1, "arrivals", m)), now_});
       streams_.back().next = streams_.back().arrivals.next();
@@ -46,17 +48,16 @@ class bare_scheduler::world final : public outbox {
     for (uint32_t i = 0; i < o.gpus; ++i) {
       ready.slot = slot_id{i};
       ready.worker = named(role::gpu_worker, i);
-      for (auto& q : queues_) tell(*q, ready, ready.worker);
-      tell(arbiter_, ready, ready.worker);
+      turn_.push_back({ready.worker, {}, ready});
     }
-    settle();
+    take_turn();
   }
 
   void run(duration time) {
-    for (const auto until = now_ + time; now_ < until; settle()) {
+    for (const auto until = now_ + time; now_ < until; take_turn()) {
       now_ = std::max(now_, next_moment());
       for (; !running_.empty() && running_.top().finished_at <= now_; running_.pop()) end(running_.top());
-      if (now_ >= next_turn_) arrive();
+      if (now_ >= next_arrivals_) arrive();
     }
   }
 
@@ -66,16 +67,12 @@ class bare_scheduler::world final : public outbox {
   struct stream {
     arrival_process arrivals;
     time_point next;
+    size_t last = 0;  ///< arrived together
   };
   struct later {
     bool operator()(const batch_done& a, const batch_done& b) const { return a.finished_at > b.finished_at; }
   };
 
-  static rank_arbiter::options log_of(const bare_scheduler_options& o) {
-    rank_arbiter::options a;
-    a.decision_log = o.decision_log;
-    return a;
-  }
   batching_parameters batching() const {
     batching_parameters p;
     p.latency = options_.latency;
@@ -87,7 +84,7 @@ class bare_scheduler::world final : public outbox {
   model_queue::options queue_of(uint32_t m) const {
     model_queue::options q;
     q.model = model_id{m};
-    q.arbiter = arbiter_.self();
+    q.arbiter = named(role::rank_arbiter);
     q.reign = epoch{1};
     q.max_queued_rows = 1u << 20;
     q.latency_given = true;
@@ -96,56 +93,39 @@ class bare_scheduler::world final : public outbox {
     return q;
   }
 
-  void send(const address& from, const address& to, shell_message message) override {
-    sent_.push_back({from, to, std::move(message)});
+  void take_turn() {
+    group_.turn(turn_, now_);
+    turn_.clear();
   }
-  template <class Message>
-  void tell(shell& to, Message&& m, const address& from) {
-    envelope e{from, to.self(), std::forward<Message>(m)};
-    to.on(e, now_);
-  }
-
-  /// Every shell's turn, until nobody has anything more to say at this moment.
-  void settle() {
-    do {
-      for (; !sent_.empty(); sent_.pop_front()) deliver(sent_.front());
-      arbiter_.on_time(now_);
-      for (auto& q : queues_) q->on_time(now_);
-    } while (!sent_.empty());
-  }
-  void deliver(envelope& e) {
-    switch (e.to.kind) {
-      case role::rank_arbiter: return arbiter_.on(e, now_);
-      case role::model_queue: return queues_[e.to.index]->on(e, now_);
-      case role::gpu_worker: return begin(std::get<batch_order>(e.body));
-      default:
-        if (const auto* d = std::get_if<drops>(&e.body)) dropped += d->requests.size();
+  void carry(std::span<envelope> messages) override {
+    for (const auto& e : messages) {
+      if (const auto* o = std::get_if<batch_order>(&e.body)) begin(*o);
+      if (const auto* d = std::get_if<drops>(&e.body)) dropped += d->requests.size();
     }
   }
 
   time_point next_moment() const {
-    auto at = std::min(next_turn_, arbiter_.next_wakeup());
-    if (!running_.empty()) at = std::min(at, running_.top().finished_at);
-    for (const auto& q : queues_) at = std::min(at, q->next_wakeup());
-    return at;
+    const auto at = std::min(next_arrivals_, group_.next_wakeup());
+    return running_.empty() ? at : std::min(at, running_.top().finished_at);
   }
 
   void arrive() {
-    next_turn_ = now_ + gateway_turn;
+    next_arrivals_ = now_ + gateway_turn;
     for (uint32_t m = 0; m < streams_.size(); ++m) {
       auto& s = streams_[m];
-      submit turn;
-      turn.requests.reserve(last_turn_ + last_turn_ / 2);
+      if (s.next > now_) continue;
+      submit of;
+      of.requests.reserve(s.last + s.last / 2);
       for (; s.next <= now_; s.next = std::max(s.arrivals.next(), s.next + 1ns)) {
-        auto& r = turn.requests.emplace_back();
+        auto& r = of.requests.emplace_back();
         r.id = request_id{++requests};
         r.model = model_id{m};
         r.gateway = named(role::gateway);
         r.arrival = s.next;
         r.deadline = s.next + options_.slo;
       }
-      last_turn_ = turn.requests.size();
-      if (!turn.requests.empty()) tell(*queues_[m], std::move(turn), named(role::gateway));
+      s.last = of.requests.size();
+      turn_.push_back({named(role::gateway), named(role::model_queue, m), std::move(of)});
     }
   }
 
@@ -158,19 +138,17 @@ class bare_scheduler::world final : public outbox {
   void end(const batch_done& d) {
     ++batches;
     const auto gpu = named(role::gpu_worker, d.slot.value);
-    tell(*queues_[d.model.value], d, gpu);
-    tell(arbiter_, d, gpu);
+    turn_.push_back({gpu, named(role::model_queue, d.model.value), d});
+    turn_.push_back({gpu, named(role::rank_arbiter), d});
   }
 
   const bare_scheduler_options options_;
   time_point now_{};
-  std::deque<envelope> sent_;
-  rank_arbiter arbiter_;
-  std::vector<std::unique_ptr<model_queue>> queues_;
+  shell_group group_{*this};
+  parcel turn_;  ///< what the next turn brings
   std::vector<stream> streams_;
   std::priority_queue<batch_done, std::vector<batch_done>, later> running_;
-  time_point next_turn_{};
-  size_t last_turn_ = 0;
+  time_point next_arrivals_{};
 };
 
 bare_scheduler::bare_scheduler(const bare_scheduler_options& o) : world_(std::make_unique<world>(o)) {}

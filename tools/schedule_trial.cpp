@@ -231,6 +231,8 @@ class world {
       ready.worker = named(role::gpu_worker, i);
       office_.tell_all(ready);
     }
+    settle(o.domains);
+    if (times != nullptr) times->reset();
     office_.tell(named(role::gateway), node_up{self, life});
   }
   ~world() {
@@ -246,6 +248,17 @@ class world {
   schedule_trial wait() { return result_.get(); }
 
  private:
+  /// Until all know all slots: with many models on many GPUs that takes longer than the warm-up.
+  void settle(uint32_t domains) {
+    std::vector<address> one_of_each_host{named(role::gateway)};
+    for (uint32_t d = 0; d < domains; ++d) one_of_each_host.push_back(named(role::rank_arbiter, d));
+    for (const auto& actor : one_of_each_host) {
+      std::promise<void> knows;
+      office_.ask(actor, {0, "get_state", {}}, [&](const command_reply&) { knows.set_value(); });
+      knows.get_future().wait();
+    }
+  }
+
   static caf::actor_system& system_of(const caf::actor& a) { return a->home_system(); }
 
   const machine_clock clock_;

@@ -53,6 +53,8 @@ class stage_clock {
     duration inside_{};
   };
 
+  /// Before the stages run, or while they have nothing to do.
+  void reset() { sums_ = {}; }
   duration of(stage s) const { return sums_[static_cast<size_t>(s)].time; }
 
  private:
