@@ -6,8 +6,6 @@
 #include <caf/all.hpp>
 #include <utility>
 
-#include "actors/planted_bug.hpp"
-
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -293,46 +291,6 @@ void node::report_forged(time_point now) {
                around_.cluster.nodes[around_.self.value].name, forged - forged_);
   forged_ = forged;
   forged_reported_ = now;
-}
-
-/// What the shells of this node still have to do.
-void node::ask_hosts() {
-  gathered_ = {};
-  for (auto& p : peers_) p.asked_for = p.owed_farewell;
-  reports_missing_ = around_.office.hosts().size();
-  const handle me{self_};
-  for (const auto& host : around_.office.hosts())
-    caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
-}
-
-void node::on_report(const group_report& r) {
-  if (reports_missing_ == 0) return;
-  gathered_.unfinished += r.unfinished;
-  gathered_.busy_with.insert(gathered_.busy_with.end(), r.busy_with.begin(), r.busy_with.end());
-  if (--reports_missing_ > 0) return;
-  say_farewells();
-  leave_if_done();
-}
-
-/// To nodes with which no shell has anything under way. The shells were asked after they had heard of the
-/// goodbyes, so that they begin nothing new.
-void node::say_farewells() {
-  for (uint32_t i = 0; i < peers_.size(); ++i) {
-    auto& p = peers_[i];
-    if (p.state != stage::up || !p.owed_farewell || !p.asked_for) continue;
-    if (std::find(gathered_.busy_with.begin(), gathered_.busy_with.end(), node_id{i}) !=
-        gathered_.busy_with.end())
-      continue;
-    p.owed_farewell = false;
-    send(node_id{i}, farewell{around_.self, life_});
-  }
-}
-
-void node::leave_if_done() {
-  if (!draining_ || gathered_.unfinished > 0) return;
-  const bool waited_for = std::any_of(peers_.begin(), peers_.end(),
-                                      [](const peer& p) { return p.state == stage::up && !p.said_farewell; });
-  if (!waited_for || planted(bug::hasty_leave)) around_.on_drained();
 }
 
 void node::say_hello(node_id to) {

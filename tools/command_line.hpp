@@ -19,6 +19,8 @@ int with_cluster(const std::string& file, const std::function<int(const cluster_
 
 /// Commands on a running cluster's actors: actors, ask, tell, top, trace.
 void add_actor_commands(CLI::App& app, job& chosen);
+/// Measurements: bench ....
+void add_bench_commands(CLI::App& app, job& chosen);
 /// The laboratory: goodput, experiment.
 void add_lab_commands(CLI::App& app, job& chosen);
 

@@ -1,0 +1,105 @@
+// The flags of `troupe bench ...`.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "tools/bench_fabric.hpp"
+#include "tools/bench_infer.hpp"
+#include "tools/bench_partition.hpp"
+#include "tools/bench_schedule.hpp"
+#include "tools/bench_serve.hpp"
+#include "tools/bench_simulate.hpp"
+#include "tools/command_line.hpp"
+
+namespace troupe {
+
+void add_bench_commands(CLI::App& app, job& chosen) {
+  auto* bench = command(app, "bench", "Measure, and compare with a peer or a limit measured in the same run",
+                        "troupe bench schedule --models 10 --gpus 1024 --json");
+  bench->require_subcommand(1);
+
+  auto f = std::make_shared<bench_fabric_options>();
+  auto* fabric = command(*bench, "fabric", "The data lane's carrier against ucx_perftest",
+                         "UCX_TLS=tcp,self troupe bench fabric");
+  fabric->add_option("--repetitions", f->repetitions, "Medians of this many")->capture_default_str();
+  fabric->add_flag("--json", f->json, "Print one JSON document");
+  fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
+
+  auto p = std::make_shared<bench_partition_options>();
+  auto* partition = command(
+      *bench, "partition", "Models into sub-clusters, the search against random search (Symphony's Fig. 16)",
+      "troupe bench partition --zoo examples/profiles/parameters.csv --configurations 20");
+  partition->add_option("--zoo", p->zoo, "CSV file: model,million_parameters")->required();
+  partition->add_option("--models", p->study.models, "Models")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  partition->add_option("--parts", p->study.parts, "Sub-clusters")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  partition->add_option("--configurations", p->study.configurations, "Random choices of models and rates")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  partition->add_option("--steps", p->study.steps, "Moves and swaps the search may look at")
+      ->capture_default_str();
+  auto* tries =
+      partition->add_option("--random-tries", p->study.random_tries, "Partitions that random search tries")
+          ->capture_default_str();
+  partition
+      ->add_option("--seconds", p->study.random_seconds, "Random search has so long instead; the paper: 10")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->excludes(tries);
+  partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
+  auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
+  partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
+  partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
+
+  auto s = std::make_shared<bench_schedule_options>();
+  auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
+                           "troupe bench schedule --models 10 --gpus 1024");
+  schedule->add_option("--models", s->models, "Models")->capture_default_str();
+  schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->capture_default_str();
+  schedule
+      ->add_option("--domains", s->domains,
+                   "Scheduling domains, each with an arbiter and a thread of its own")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")->capture_default_str();
+  schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
+  schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();
+  schedule->add_option("--batching", s->batching, "Batching policy")->capture_default_str();
+  schedule
+      ->add_option("--decision-log", s->decision_log, "Remember the decisions about so many requests a model")
+      ->capture_default_str();
+  schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most");
+  schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
+  schedule->add_flag(
+      "--sweep", s->sweep,
+      "A table over 1 to 512 models and 1 to 4,096 GPUs; --rate limits each run's requests a second");
+  schedule->add_flag("--json", s->json, "Print one JSON document");
+  schedule->callback([s, &chosen] { chosen = [s] { return bench_schedule(*s); }; });
+
+  auto e = std::make_shared<bench_serve_options>();
+  auto* serve = command(*bench, "serve", "What two processes add to a model's own time, stage by stage",
+                        "troupe bench serve --rate 500 --batching eager");
+  serve->add_option("--model-file", e->model_file, "ONNX file")->capture_default_str();
+  serve->add_option("--rate", e->rate, "Requests a second")->capture_default_str();
+  serve->add_option("--duration", e->duration_s, "Seconds")->capture_default_str();
+  serve->add_option("--slo-ms", e->slo_ms, "Latency objective")->capture_default_str();
+  serve->add_option("--batching", e->batching, "Batching policy")->capture_default_str();
+  serve->add_flag("--json", e->json, "Print one JSON document");
+  serve->callback([e, &chosen] { chosen = [e] { return bench_serve(*e); }; });
+
+  auto v = std::make_shared<bench_simulate_options>();
+  auto* virtually = command(*bench, "simulate", "Simulated requests per CPU second", "troupe bench simulate");
+  virtually->add_flag("--json", v->json, "Print one JSON document");
+  virtually->callback([v, &chosen] { chosen = [v] { return bench_simulate(*v); }; });
+
+  auto i = std::make_shared<bench_infer_options>();
+  auto* infer = command(*bench, "infer", "The CPU engine against this core's matrix product and onnxruntime",
+                        "troupe bench infer");
+  infer->add_option("--models", i->models, "Folder of *.onnx files")->capture_default_str();
+  infer->add_option("--python", i->python, "Interpreter that has onnxruntime")->capture_default_str();
+  infer->add_flag("--json", i->json, "Print one JSON document");
+  infer->callback([i, &chosen] { chosen = [i] { return bench_infer(*i); }; });
+}
+
+}  // namespace troupe
