@@ -114,6 +114,7 @@ void cast::spawn_shells(const world& w) {
     o.timeout = cluster_.limits.request_timeout;
     o.drain_timeout = cluster_.limits.drain_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
+    o.decision_log = cluster_.policy.decision_log;
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
   }
   if (me.schedules()) {
@@ -209,9 +210,7 @@ bool cast::keep_queue(const deployment& line) {
 }
 
 request_id cast::next_request_id() {
-  // Node, some bits of its life, counter: ids of two gateways, or of two lives of one, do not meet.
-  const auto n = next_request_.fetch_add(1, std::memory_order_relaxed);
-  return request_id{(uint64_t{self_.value} << 48) | ((lane_.life().value & 0xffff) << 32) | (n & 0xffffffff)};
+  return make_request_id(self_, lane_.life(), next_request_.fetch_add(1, std::memory_order_relaxed));
 }
 
 void cast::stop() {

@@ -1,7 +1,6 @@
 #include "actors/gateway.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "actors/planted_bug.hpp"
@@ -19,7 +18,8 @@ gateway::gateway(address self, outbox& out, const options& o, memory_port& memor
       memory_(memory),
       clients_(clients),
       scheduler_(o.scheduler),
-      tenants_(o.quotas) {
+      tenants_(o.quotas),
+      decided_(o.decision_log) {
   for (const auto& m : o.models) models_.push_back({m, true, {}, {}});
 }
 
@@ -50,11 +50,11 @@ void gateway::accept(request& r, time_point now) {
   flight f;
   f.asked = r;
   f.accepted_at = now;
-  const auto refuse = [&](drop_reason why, duration retry_after = {}) {
+  const auto refuse = [&](drop_reason why, duration retry_after = {}, const char* detail = "") {
     give_back(r.input);
-    outcome how{outcome::fate::dropped, why, failure::none, {}, 0, {}};
+    outcome how{outcome::fate::dropped, why, failure::none, {}, 0, {}, detail};
     how.retry_after = retry_after;
-    settle(f, how, now);
+    decide(f, how, now, true);
   };
   if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
@@ -62,7 +62,7 @@ void gateway::accept(request& r, time_point now) {
   if (flights_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
     return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
-    return refuse(drop_reason::quota, asked.retry_after);
+    return refuse(drop_reason::quota, asked.retry_after, asked.over_concurrency ? "concurrency" : "rate");
   f.counted = true;
   if (scheduler_up_) models_[r.model.value].next.requests.push_back(r);
   expiries_.add(r.deadline + options_.timeout, r.id);
@@ -144,7 +144,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
     if (r.error != failure::none) {
       auto failed = flights_.take(r.id);
-      settle(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
+      decide(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
              now);
       continue;
     }
@@ -154,7 +154,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       const auto detail =
           "the outputs take " + std::to_string(r.output.size) +
           " bytes, more than limits.pool_mb = " + std::to_string(options_.max_output_bytes >> 20);
-      settle(failed,
+      decide(failed,
              {outcome::fate::failed, drop_reason::none, failure::device_error, {}, c.batch_rows, {}, detail},
              now);
       continue;
@@ -189,7 +189,7 @@ void gateway::on_pulled(const pulled& p, time_point now) {
     settle(f, {outcome::fate::finished, drop_reason::none, failure::none, *payload, f.batch_rows, {}}, now);
   } else {
     const auto why = p.status == pull_status::lost ? failure::worker_lost : failure::stale_memory;
-    settle(f, {outcome::fate::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
+    decide(f, {outcome::fate::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
   }
 }
 
@@ -202,7 +202,7 @@ void gateway::on_gone(request_id id, time_point now) {
       std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0;
   if (held && f.asked.attempt == 1) {
     give_back(f.asked.input);  // nobody has heard of it
-    return settle(f, gone, now);
+    return decide(f, gone, now);
   }
   // Of one that is to be submitted again a worker may read the input.
   send(on_node(scheduler_, role::model_queue, model), cancel{id});
@@ -250,7 +250,7 @@ void gateway::fail_all(failure why, time_point now) {
 
 void gateway::settle_early(flight f, const outcome& how, time_point now) {
   const bool counted = planted(bug::leave_early) ? false : std::exchange(f.counted, false);
-  settle(f, how, now);
+  decide(f, how, now);
   f.counted = counted;
   const auto id = f.asked.id;
   if (f.output)
@@ -306,61 +306,6 @@ void gateway::give_up_output(const address& worker, const region_ref& region) {
       std::find_if(releases_.begin(), releases_.end(), [&](const auto& r) { return r.first == worker; });
   if (it == releases_.end()) it = releases_.insert(it, {worker, {}});
   it->second.regions.push_back(region);
-}
-
-void gateway::report(std::vector<metric>& out) const {
-  using enum metric::kind;
-  using labels = std::vector<std::pair<std::string, std::string>>;
-  const auto add = [&](const char* name, labels l, double value, metric::kind k) {
-    out.push_back({name, std::move(l), value, k});
-  };
-  add("troupe_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
-  add("troupe_requests_outlived", {}, static_cast<double>(late_inputs_.size() + late_pulls_.size()), gauge);
-  add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
-  add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
-  add("troupe_requests_submitted_again_total", {}, static_cast<double>(submitted_again_), counter);
-  for (size_t i = 0; i < options_.tenants.size(); ++i) {
-    const auto& name = options_.tenants[i];
-    const auto& b = tenants_.books()[i];
-    add("troupe_tenant_requests_admitted_total", {{"tenant", name}}, static_cast<double>(b.admitted),
-        counter);
-    add("troupe_tenant_requests_refused_total", {{"tenant", name}, {"limit", "rate"}},
-        static_cast<double>(b.over_rate), counter);
-    add("troupe_tenant_requests_refused_total", {{"tenant", name}, {"limit", "concurrency"}},
-        static_cast<double>(b.over_concurrency), counter);
-    add("troupe_tenant_requests_in_flight", {{"tenant", name}}, static_cast<double>(b.in_flight), gauge);
-  }
-  // A model that was changed under its name has had several ids; outside it is one.
-  std::map<std::string, std::pair<fates, latency_histogram>> models;
-  std::map<std::string, uint64_t> in_time;
-  const auto books = ledger_.by_model();
-  for (size_t i = 0; i < books.size() && i < models_.size(); ++i) {
-    auto& [sum, latency] = models[models_[i].name];
-    sum += books[i];
-    latency.merge(models_[i].latency);
-    in_time[models_[i].name] += models_[i].in_time;
-  }
-  for (const auto& [name, said] : models) {
-    const auto& [b, latency] = said;
-    add("troupe_requests_accepted_total", {{"model", name}}, static_cast<double>(b.accepted), counter);
-    add("troupe_requests_finished_total", {{"model", name}}, static_cast<double>(b.finished), counter);
-    add("troupe_requests_in_time_total", {{"model", name}}, static_cast<double>(in_time[name]), counter);
-    for (size_t k = 1; k < drop_reason_count; ++k)
-      add("troupe_requests_dropped_total",
-          {{"model", name}, {"reason", std::string(to_string(static_cast<drop_reason>(k)))}},
-          static_cast<double>(b.dropped[k]), counter);
-    for (size_t k = 1; k < failure_count; ++k)
-      add("troupe_requests_failed_total",
-          {{"model", name}, {"reason", std::string(to_string(static_cast<failure>(k)))}},
-          static_cast<double>(b.failed[k]), counter);
-    for (double q : {0.5, 0.9, 0.99})
-      add("troupe_request_latency_seconds",
-          {{"model", name},
-           {"quantile", q == 0.5   ? "0.5"
-                        : q == 0.9 ? "0.9"
-                                   : "0.99"}},
-          to_seconds(latency.quantile(q)), gauge);
-  }
 }
 
 }  // namespace troupe

@@ -18,6 +18,7 @@
 #include "policies/expiries.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
+#include "policies/recent.hpp"
 #include "policies/ring.hpp"
 #include "policies/tenant_limits.hpp"
 
@@ -32,7 +33,7 @@ struct outcome {
   std::span<const std::byte> output;       ///< lies in what was pulled
   uint32_t batch_rows = 0;                 ///< of the batch that it ran in
   duration latency{};                      ///< from its arrival
-  std::string_view detail{};               ///< of a device_error; valid during the call only
+  std::string_view detail{};  ///< of a device_error; of a quota its limit; valid during the call only
   time_point arrival = never;
   batch_times times{};              ///< of the batch that it ran in, if it came to that
   duration retry_after{};           ///< of a drop at the door: not earlier than that, if it is known
@@ -63,6 +64,7 @@ class gateway final : public shell {
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     duration timeout = 1s;                  ///< after the deadline
     duration drain_timeout{};               ///< it is gone after that at the latest
+    uint32_t decision_log = 0;              ///< of requests that it ended by itself, so many are remembered
   };
 
   gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients);
@@ -90,6 +92,20 @@ class gateway final : public shell {
     latency_histogram latency;  ///< of finished requests
     submit next;                ///< sent at the end of the turn
     uint64_t in_time = 0;       ///< finished by their deadlines
+  };
+  /// A request that this gateway ended by itself.
+  struct decided {
+    request_id id;
+    model_id model;
+    uint32_t rows = 0, tenant = 0;
+    time_point arrival, deadline, at;
+    outcome::fate kind{};
+    drop_reason reason{};
+    failure error{};
+    bool at_door = false;
+    uint64_t in_flight = 0;
+    duration retry_after{};
+    std::string detail;
   };
   /// An accepted request without a fate.
   struct flight {
@@ -123,6 +139,9 @@ class gateway final : public shell {
   void tell_idle();
 
   void settle(flight& f, outcome how, time_point now);
+  /// It was nobody else's decision.
+  void decide(flight& f, const outcome& how, time_point now, bool at_door = false);
+  gateway_decision explain(request_id id) const;
   void trace(const flight& f, const outcome& how, time_point now);
   gateway_state describe() const;
   ledger_report ledger_of_models() const;
@@ -158,6 +177,7 @@ class gateway final : public shell {
   uint64_t late_answers_ = 0, submitted_again_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording
   uint32_t trace_sample_ = 1;
+  recent<decided> decided_;
 };
 
 }  // namespace troupe

@@ -40,6 +40,14 @@ command_reply gateway::on_command(const command& c, time_point now) {
                     traced_.reset();
                     return acknowledged{};
                   },
+                  [&](const explain_request& e) { return explain(e.id); },
+                  [&](const set_decision_log& s) {
+                    if (s.requests > largest_decision_log)
+                      throw command_refused("set_decision_log.requests: must be at most " +
+                                            std::to_string(largest_decision_log));
+                    decided_ = recent<decided>(s.requests);
+                    return acknowledged{};
+                  },
               });
 }
 

@@ -160,7 +160,8 @@ using gateway_commands =
     type_list<exchange<get_state, gateway_state>, exchange<get_ledger, ledger_report>,
               exchange<get_latencies, latency_report>, exchange<list_requests, open_requests>,
               exchange<cancel_request, acknowledged>, exchange<start_trace, acknowledged>,
-              exchange<take_trace, traced_requests>, exchange<stop_trace, acknowledged>>;
+              exchange<take_trace, traced_requests>, exchange<stop_trace, acknowledged>,
+              exchange<explain_request, gateway_decision>, exchange<set_decision_log, acknowledged>>;
 
 // Of a model queue.
 

@@ -1,5 +1,5 @@
-// What a model queue and an arbiter tell of the decisions that they made, for `troupe why` (tools/why.hpp
-// puts it into words). Part of commands.hpp.
+// What model queues, arbiters and gateways tell of the decisions that they made, for `troupe why`
+// (tools/why.hpp puts it into words). Part of commands.hpp.
 //
 // Times are of the clock of the actor's node, `never` where something has not happened.
 #pragma once
@@ -23,13 +23,15 @@ struct set_decision_log {
   TROUPE_MESSAGE(set_decision_log, requests)
 };
 
-// Of a model queue.
+// Of a model queue, or of a gateway.
 
 struct explain_request {
   static constexpr const char* about = "what was decided about a request, and by which numbers";
   request_id id;
   TROUPE_MESSAGE(explain_request, id)
 };
+
+// Of a model queue.
 
 /// The batch that the queue told the arbiter it could run next; `rows == 0`: none.
 struct candidate_decision {
@@ -141,10 +143,36 @@ struct grant_story {
                  taken_at, taken_by, taken_rows)
 };
 
+// Of a gateway.
+
+/// How it ended a request by itself: it turned it away, or gave it up.
+struct gateway_decision {
+  bool known = false;         ///< false: it never came here, others decided, or it is forgotten
+  uint32_t decision_log = 0;  ///< how many such requests are remembered; 0: none
+  request_id id;
+  model_id model;
+  std::string model_name;
+  uint32_t rows = 0;
+  time_point arrival = never;
+  time_point deadline = never;
+  time_point at = never;
+  bool at_door = false;  ///< turned away: no queue ever heard of it
+  std::string fate;      ///< dropped or failed
+  std::string reason;
+  std::string detail;           ///< quota: the limit, rate or concurrency; device_error: what the device said
+  std::string tenant;           ///< empty: none
+  uint64_t in_flight = 0;       ///< of the gateway's requests, then
+  uint64_t most_in_flight = 0;  ///< of these
+  duration retry_after{};       ///< as the client was told; 0: it was not
+  TROUPE_MESSAGE(gateway_decision, known, decision_log, id, model, model_name, rows, arrival, deadline, at,
+                 at_door, fate, reason, detail, tenant, in_flight, most_in_flight, retry_after)
+};
+
 /// All that a cluster remembers of its decisions about one request.
 struct decision_story {
-  request_story request;
+  request_story request;            ///< not `known`: no queue tells
   std::vector<grant_story> grants;  ///< of its batches, in their order
+  gateway_decision gateway{};       ///< not `known`: it did not end the request
 };
 
 }  // namespace troupe

@@ -40,7 +40,8 @@ class tenant_limits {
   };
   struct verdict {
     bool admitted = true;
-    duration retry_after{};  ///< when refused: not earlier than that
+    duration retry_after{};         ///< when refused: not earlier than that
+    bool over_concurrency = false;  ///< refused for that; else for its rate
   };
 
   /// By tenant number less one.

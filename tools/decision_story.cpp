@@ -22,26 +22,32 @@ class telling {
 
   ordered_json document() {
     const auto& r = request_;
+    const auto& g = story_.gateway;
     add(r.arrival, "arrived",
         fmt::format("arrives: {}, to be answered within {}", count(r.rows, "row"),
                     ms(r.deadline - r.arrival)),
         {{"rows", r.rows}});
-    add(r.taken_at, "queued", fmt::format("is in the queue of '{}', where {} already", r.model_name, ahead()),
-        {{"rows_ahead", r.rows_ahead}});
+    if (r.known)
+      add(r.taken_at, "queued",
+          fmt::format("is in the queue of '{}', where {} already", r.model_name, ahead()),
+          {{"rows_ahead", r.rows_ahead}});
     for (const auto& c : r.candidates) tell(c);
     for (size_t i = 0; i < r.batches.size(); ++i) tell(r.batches[i], story_.grants[i]);
     for (const auto& d : r.drops) tell(d);
+    if (g.known) tell(g);
     std::stable_sort(events_.begin(), events_.end(),
                      [](const event& a, const event& b) { return a.at < b.at; });
     ordered_json out{{"request", r.id.value},
                      {"model", r.model_name},
-                     {"state", r.state},
+                     {"state", g.known ? g.fate : r.state},
                      {"rows", r.rows},
-                     {"deadline_ms", since(r.deadline)},
-                     {"batching", r.batching},
-                     {"shedding", r.shedding},
-                     {"candidates_forgotten", r.candidates_forgotten}};
-    if (!r.drops.empty()) out["reason"] = r.drops[0].reason;
+                     {"deadline_ms", since(r.deadline)}};
+    if (r.known) out.update(ordered_json{{"batching", r.batching}, {"shedding", r.shedding}});
+    out["candidates_forgotten"] = r.candidates_forgotten;
+    if (g.known)
+      out["reason"] = g.reason;
+    else if (!r.drops.empty())
+      out["reason"] = r.drops[0].reason;
     out["events"] = ordered_json::array();
     for (auto& e : events_) out["events"].push_back(std::move(e.told));
     return out;
@@ -179,6 +185,44 @@ class telling {
     add(d.at, "dropped", fmt::format("is dropped as {}: {}", d.reason, why(d)), numbers);
   }
 
+  void tell(const gateway_decision& d) {
+    ordered_json numbers{{"reason", d.reason}};
+    if (d.reason == "queue_full") {
+      numbers["in_flight"] = d.in_flight;
+      numbers["most_in_flight"] = d.most_in_flight;
+    }
+    if (!d.tenant.empty()) numbers["tenant"] = d.tenant;
+    if (d.retry_after > duration{}) numbers["retry_after_ms"] = to_ms(d.retry_after);
+    const auto grounds = why(d);
+    add(d.at, d.at_door ? "turned_away" : "given_up",
+        fmt::format("its gateway {} as {}{}{}", d.at_door ? "turns it away" : "gives it up", d.reason,
+                    grounds.empty() ? "" : ": ", grounds),
+        numbers);
+  }
+
+  std::string why(const gateway_decision& d) const {
+    if (d.reason == "draining") return "it drains";
+    if (d.reason == "undeployed") return "the model is served no more";
+    if (d.reason == "no_capacity") return "no scheduler is up";
+    if (d.reason == "cancelled") return "its client went away";
+    if (d.reason == "queue_full")
+      return fmt::format("{} in flight there, and {} may be (limits.requests_in_flight)",
+                         d.in_flight == 1 ? "1 request is" : fmt::format("{} requests are", d.in_flight),
+                         d.most_in_flight);
+    if (d.reason == "quota")
+      return fmt::format("tenant '{}' is at its {}; to come again in {}", d.tenant, d.detail,
+                         ms(d.retry_after));
+    if (d.reason == "timeout")
+      return fmt::format("nobody has answered {} after its deadline (limits.request_timeout_ms)",
+                         ms(d.at - d.deadline));
+    if (d.reason == "scheduler_lost") return "the scheduler died with it";
+    if (d.reason == "worker_lost") return "the worker died before its outputs were pulled";
+    if (d.reason == "stale_memory") return "its bytes were no longer there to be pulled";
+    if (d.reason == "node_fenced") return "the gateway's node was declared dead by its peers";
+    if (d.reason == "poison") return "it killed its worker twice, the second time alone";
+    return d.detail;
+  }
+
   std::string why(const drop_decision& d) const {
     const auto& r = request_;
     if (d.rule == "no_worker") return "no living worker has the model";
@@ -213,17 +257,56 @@ constexpr size_t told_first = 2, told_last = 3;  // of candidates in a row
 
 }  // namespace
 
+std::optional<decision_story> find_story(request_id id, std::span<const address> queues, const asker& ask,
+                                         size_t& remembering) {
+  remembering = 0;
+  decision_story out;
+  const auto explain = [&]<class Story>(const address& of, Story& into) {
+    const auto told = ask(of, explain_request::type_name, to_json(explain_request{id}));
+    if (!told.ok) return false;
+    into = from_json<Story>(nlohmann::json::parse(told.body));
+    remembering += into.decision_log > 0;
+    return into.known;
+  };
+  for (const auto& queue : queues)
+    if (explain(queue, out.request)) break;
+  for (const auto& b : out.request.batches) {
+    out.grants.emplace_back();
+    if (!b.known || b.alone) continue;
+    const auto of = ask(out.request.arbiter, explain_grant::type_name,
+                        to_json(explain_grant{out.request.model, b.sequence}));
+    if (of.ok) out.grants.back() = from_json<grant_story>(nlohmann::json::parse(of.body));
+  }
+  const auto& g = out.gateway;
+  if (!explain(gateway_of(id), out.gateway)) return out.request.known ? std::optional(out) : std::nullopt;
+  if (!out.request.known) {
+    out.request = {};
+    out.request.id = g.id;
+    out.request.model = g.model;
+    out.request.model_name = g.model_name;
+    out.request.rows = g.rows;
+    out.request.arrival = g.arrival;
+    out.request.deadline = g.deadline;
+  }
+  return out;
+}
+
 ordered_json story_document(const decision_story& story, const cluster_spec& cluster) {
   return telling(story, cluster).document();
 }
 
 std::string story_text(const ordered_json& document) {
   const auto state = document["state"].get<std::string>();
-  auto out = fmt::format("request {} of model '{}' {} {}; deadline {:.2f} ms after its arrival; {}, {}\n\n",
-                         document["request"].get<uint64_t>(), document["model"].get<std::string>(),
-                         state == "finished" || state == "dropped" || state == "lost" ? "was" : "is", state,
-                         document["deadline_ms"].get<double>(), document["batching"].get<std::string>(),
-                         document["shedding"].get<std::string>());
+  const auto* const verb = state == "failed"                                              ? "has"
+                           : state == "finished" || state == "dropped" || state == "lost" ? "was"
+                                                                                          : "is";
+  auto out = fmt::format("request {} of model '{}' {} {}; deadline {:.2f} ms after its arrival",
+                         document["request"].get<uint64_t>(), document["model"].get<std::string>(), verb,
+                         state, document["deadline_ms"].get<double>());
+  if (document.contains("batching"))
+    out += fmt::format("; {}, {}", document["batching"].get<std::string>(),
+                       document["shedding"].get<std::string>());
+  out += "\n\n";
   if (document["candidates_forgotten"].get<bool>()) out += "            earlier candidates are forgotten\n";
   const auto& events = document["events"];
   const auto is_candidate = [&](size_t i) { return events[i]["event"] == "candidate"; };

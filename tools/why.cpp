@@ -70,19 +70,20 @@ int why(const cluster_spec& cluster, const why_options& o) {
     return fail(1, o.model.empty() ? "no model queue answers" + silent
                                    : fmt::format("there is no queue of a model '{}'{}", o.model, silent));
   const asker ask = [&](const address& to, const std::string& type, const nlohmann::json& fields) {
+    if (to.node.value >= cluster.nodes.size()) return command_reply{};  // an id can name any node
     return consoles.order(to.node, "ask", actor_name(cluster, to), type, fields);
   };
   size_t remembering = 0;
   const auto story = find_story(id, found.queues, ask, remembering);
   if (!story && remembering == 0)
     return fail(1,
-                "no queue remembers what it decides: policy.decision_log is 0; `troupe tell FILE "
+                "nobody remembers what was decided: policy.decision_log is 0; `troupe tell FILE "
                 "model_queue/MODEL set_decision_log '{\"requests\": 4096}'` switches it on");
   if (!story)
-    return fail(1,
-                fmt::format("no queue remembers request {}{}: it is forgotten (policy.decision_log says how "
-                            "many are remembered), or was turned away before it reached one",
-                            id.value, silent));
+    return fail(
+        1, fmt::format("nobody remembers request {}{}: it is forgotten (policy.decision_log says how many "
+                       "are remembered), or never came here",
+                       id.value, silent));
   const auto document = story_document(*story, cluster);
   fmt::print("{}", o.json ? json_text(document, 2) + "\n" : story_text(document));
   return 0;

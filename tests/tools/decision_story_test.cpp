@@ -114,7 +114,9 @@ TEST_CASE("a story is found with the queue that has it, and its grants with that
   const address first{node_id{0}, {}, role::model_queue, 0}, second{node_id{0}, {}, role::model_queue, 1};
   const address arbiter{node_id{0}, {4}, role::rank_arbiter, 0};
   std::vector<std::string> asked;
+  gateway_decision by_gateway;
   const asker ask = [&](const address& to, const std::string& type, const nlohmann::json&) {
+    if (to.kind == role::gateway) return command_reply{0, true, to_json(by_gateway).dump()};
     asked.push_back(type);
     grant_story g;
     g.known = true;
@@ -136,6 +138,54 @@ TEST_CASE("a story is found with the queue that has it, and its grants with that
   CHECK_FALSE(s->grants[0].known);  // nobody knows which one to ask for
   CHECK(s->grants[1].known);
   CHECK_FALSE(find_story(request_id{7}, std::vector{first}, ask, remembering));
+  by_gateway.known = true;
+  by_gateway.reason = "quota";
+  const auto t = find_story(request_id{7}, std::vector{first}, ask, remembering);
+  REQUIRE(t);
+  CHECK_FALSE(t->request.known);
+  CHECK(t->gateway.reason == "quota");
+}
+
+TEST_CASE("a story tells what its gateway did by itself, whether a queue knows the request or not") {
+  decision_story s;
+  s.request.id = request_id{7};
+  s.request.model_name = "mlp";
+  s.request.rows = 1;
+  s.request.arrival = at(0);
+  s.request.deadline = at(12);
+  auto& g = s.gateway;
+  g.known = g.at_door = true;
+  g.at = at(0.1);
+  g.fate = "dropped";
+  g.reason = "queue_full";
+  g.in_flight = g.most_in_flight = 300;
+  const auto document = story_document(s, two_models());
+  CHECK(document["reason"] == "queue_full");
+  CHECK_FALSE(document.contains("batching"));
+  CHECK(story_text(document) ==
+        "request 7 of model 'mlp' was dropped; deadline 12.00 ms after its arrival\n\n"
+        "    0.00 ms  arrives: 1 row, to be answered within 12.00 ms\n"
+        "    0.10 ms  its gateway turns it away as queue_full: 300 requests are in flight there, and 300 may "
+        "be (limits.requests_in_flight)\n");
+  g.reason = "quota";
+  g.tenant = "alice";
+  g.detail = "rate";
+  g.retry_after = 20ms;
+  CHECK(has(text_of(s), "as quota: tenant 'alice' is at its rate; to come again in 20.00 ms"));
+  s.request = request_of("running");
+  g = {};
+  g.known = true;
+  g.at = at(1012);
+  g.deadline = at(12);
+  g.fate = "failed";
+  g.reason = "timeout";
+  const auto text = text_of(s);
+  CAPTURE(text);
+  CHECK(has(text,
+            "request 7 of model 'mlp' has failed; deadline 12.00 ms after its arrival; deferred, window"));
+  CHECK(has(text,
+            " 1012.00 ms  its gateway gives it up as timeout: nobody has answered 1000.00 ms after its "
+            "deadline (limits.request_timeout_ms)\n"));
 }
 
 TEST_CASE("a story tells by whom a batch was preempted, and what became of its requests") {

@@ -88,6 +88,9 @@ class Keys(ClusterTest):
                 wait = int(late[-1][1]["Retry-After"])
                 self.assertIn(wait, (1, 2))
                 self.assertIn("quota", late[-1][2])
+                code, story, err = run("why", c.file, late[-1][1]["Troupe-Request-Id"])
+                self.assertEqual(code, 0, err)
+                self.assertRegex(story, r"turns it away as quota: tenant 'ads' is at its rate; to come again in \d+\.\d+ ms")
                 time.sleep(wait)
                 self.assertEqual(c.ask("POST", infer, body, ADS)[0], 200)
 

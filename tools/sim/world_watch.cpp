@@ -81,6 +81,7 @@ void world::state::check_ledgers() {
 
 command_reply world::state::ask(const address& to, const std::string& type, const std::string& fields) {
   command_reply out;
+  if (to.node.value >= nodes.size()) return out;  // as an id of a request may say
   auto* actors = cast_of(to.node);
   if (actors == nullptr || time.frozen(to.node)) return out;
   actors->office().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
