@@ -89,7 +89,11 @@ void count(const batch_trace& b, duration start, const trial& t, trial_result& o
 trial_result run_actors(const trial& t, trial_watch* watch) {
   if (!t.changes.empty()) throw std::invalid_argument("the actors' engine does not change the load");
   sim::world world(cluster_of(t), workload_of(t),
-                   {.seed = t.seed, .record = true, .instant = true, .in_order = true});
+                   {.seed = t.seed,
+                    .host_per_shell = false,  // as in reality
+                    .record = true,
+                    .instant = true,
+                    .in_order = true});
   const auto r = world.run();
   if (!r.violations.empty())
     throw std::runtime_error("the simulation broke an invariant: " + r.violations[0].what);

@@ -66,12 +66,19 @@ class direct_engine {
     uint32_t last_batch_rows = 1;
     batch_window told{};
     std::vector<slot_id> told_slots{};  ///< that it was for
+    uint32_t standing_rows = 0;         ///< of its candidate, as the arbiter knows it
   };
   struct slot {
     time_point ends = long_ago;  ///< of all its orders: one that runs, and one that waits at most
     uint32_t model = 0;          ///< of the last order, as below
     uint32_t rows = 0;           ///< as its candidate had
     time_point granted = long_ago, from = long_ago;
+    std::vector<ticket> batch;
+  };
+  /// A batch that was stopped for another one, until the scheduler hears of it.
+  struct stopped_batch {
+    uint32_t model, slot;
+    time_point free_at;  ///< of the slot, now
     std::vector<ticket> batch;
   };
 
@@ -143,9 +150,10 @@ class direct_engine {
     if (const auto& w = q.policy->window(); w != q.told || !same_slots) {
       q.told = w;
       q.told_slots.assign(slots.begin(), slots.end());
-      const auto delay = std::max(q.parameters.network(w.rows), q.policy->lead());
-      arbiter_->set_candidate_on(model_id{i}, w, delay, slots);
-      loads_.set(model_id{i}, q.policy->need(), now_);
+      if (holds_candidates_)
+        held_.push_back(i);
+      else
+        tell_candidate(i);
     }
     wakes_.set(i, q.policy->wake_at());
     dropped_.clear();
@@ -156,25 +164,57 @@ class direct_engine {
     }
   }
 
+  void tell_candidate(uint32_t i) {
+    auto& q = queues_[i];
+    const auto delay = std::max(q.parameters.network(q.told.rows), q.policy->lead());
+    q.standing_rows = q.told.rows;
+    arbiter_->set_candidate_on(model_id{i}, q.told, delay, q.told_slots);
+    loads_.set(model_id{i}, q.policy->need(), now_);
+  }
+
   void match_all() {
-    while (arbiter_->wake_at() <= now_) {
-      matches_.clear();
-      arbiter_->poll(now_, matches_);
-      backends_.clear();
-      arbiter_->take_backends(backends_);
-      for (const auto& b : backends_) {
-        queues_[b.model.value].policy->set_backends(b.of, now_);
-        turn(b.model.value);
+    do {
+      while (arbiter_->wake_at() <= now_) {
+        matches_.clear();
+        arbiter_->poll(now_, matches_);
+        backends_.clear();
+        arbiter_->take_backends(backends_);
+        for (const auto& b : backends_) {
+          queues_[b.model.value].policy->set_backends(b.of, now_);
+          turn(b.model.value);
+        }
+        for (const auto& g : matches_) grant(g);
       }
-      for (const auto& g : matches_) grant(g);
+    } while (hear_of_stopped());
+  }
+
+  /// What workers say of the batches that they stopped comes when the scheduler has done with what it knew.
+  /// All of it at once, and the arbiter looks what its slots can do before it hears what the queues want now.
+  bool hear_of_stopped() {
+    if (stopped_.empty()) return false;
+    const auto stopped = std::exchange(stopped_, {});
+    for (const auto& s : stopped) {
+      for (const auto& t : s.batch) queues_[s.model].policy->add(t, now_);
+      arbiter_->set_free_at(slot_id{s.slot}, s.free_at);
+      arbiter_->set_rows(slot_id{s.slot}, slots_[s.slot].rows);
     }
+    holds_candidates_ = true;
+    for (const auto& s : stopped) turn(s.model);
+    holds_candidates_ = false;
+    matches_.clear();
+    if (arbiter_->wake_at() <= now_) arbiter_->poll(now_, matches_);
+    for (const auto i : std::exchange(held_, {}))
+      if (std::ranges::none_of(matches_, [&](const match& m) { return m.model == model_id{i}; }))
+        tell_candidate(i);  // else it crosses the grant, and is void
+    for (const auto& g : matches_) grant(g);
+    return true;
   }
 
   void grant(const match& g) {
     const auto i = g.model.value;
     auto& q = queues_[i];
     auto& s = slots_[g.slot.value];
-    const auto rows = q.told.rows;
+    const auto rows = q.standing_rows;
     const auto promised =
         std::max(q.policy->choose(g.slot, std::exchange(q.told, unknown)).exec_at, g.free_at);
     q.policy->set_load(loads_.load(trial_.slots, now_));
@@ -184,7 +224,7 @@ class direct_engine {
     if (w.rows > 0) {
       taken_.clear();
       q.policy->take_batch(taken_);
-      if (g.preempts) preempt(g.slot.value);
+      if (g.preempts) stop(g.slot.value);
       std::swap(s.batch, taken_);
       q.last_batch_rows = w.rows;
       q.door.served(now_, w.rows);
@@ -206,23 +246,23 @@ class direct_engine {
         ends_.set(g.slot.value, until);  // the arbiter hears of it then
       }
     }
+    const bool stops = g.preempts && w.rows > 0;
+    if (stops) stopped_.back().free_at = std::exchange(free_at, never);  // both are there until it says so
     arbiter_->occupy(g.model, g.slot, free_at);
-    if (w.rows == 0) arbiter_->set_rows(g.slot, s.rows);
+    if (w.rows == 0 || stops) arbiter_->set_rows(g.slot, s.rows);
     turn(i);
   }
 
-  /// What it ran was in vain; those of its requests that can still be in time are queued again.
-  void preempt(uint32_t which) {
+  /// What it ran was in vain; those of its requests that can still be in time will be queued again.
+  void stop(uint32_t which) {
     auto& s = slots_[which];
-    auto& q = queues_[s.model];
     books_.stopped(s.model, which, s.from, s.ends, now_, s.batch);
     if (watch_ != nullptr)
       watch_->on_stopped({s.model, which, static_cast<uint32_t>(s.batch.size()), s.granted - start,
                           s.from - start, now_ - start});
     s.ends = now_;
     ends_.erase(which);
-    for (const auto& t : s.batch) q.policy->add(t, now_);
-    turn(s.model);
+    stopped_.push_back({s.model, which, {}, std::exchange(s.batch, {})});
   }
 
   void is_done(uint32_t s) {
@@ -253,6 +293,9 @@ class direct_engine {
   std::vector<ticket> taken_;
   std::vector<model_backends> backends_;
   std::vector<dropped_ticket> dropped_;
+  std::vector<stopped_batch> stopped_;
+  bool holds_candidates_ = false;
+  std::vector<uint32_t> held_;  // models whose candidates are to be told
 };
 
 }  // namespace

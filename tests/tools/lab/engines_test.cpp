@@ -136,20 +136,32 @@ TEST_CASE("engines: several models and bursts") {
   }
 }
 
-/// In overload the engines agree on no more than the outcome: which requests a batch gets back from one that
-/// it stopped depends on who is told first, and with Shepherd one such difference makes all the others.
-TEST_CASE("engines: Shepherd, which stops batches, of its own model and of others") {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+TEST_CASE("engines: Shepherd, which stops batches, below its goodput, near it and beyond") {
+  for (const double rate : {3000.0, 4500.0, 4800.0, 8000.0}) {
+    CAPTURE(rate);
+    auto t = resnet50();
+    t.how = *scheduling_named("shepherd");
+    t.rate = rate;
+    t.length = 6s;
+    CHECK(run_direct(t).preempted > 0);
+    check_same(t);
+  }
+}
+
+TEST_CASE("engines: Shepherd, which stops batches of other models, and bursts") {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     auto t = resnet50();
     t.seed = seed;
     t.how = *scheduling_named("shepherd");
-    if (seed > 1) {
-      t.models.push_back({"inception", {5090us, 18368us}, 70ms, 0.2});
-      t.models.push_back({"bert", {7008us, 159us}, 56ms, 0.1});
-      t.rate = 1700 + 100 * static_cast<double>(seed);
-    }
+    t.models.push_back({"inception", {5090us, 18368us}, 70ms, 0.2});
+    t.models.push_back({"bert", {7008us, 159us}, 56ms, 0.1});
+    t.rate = 1600 + 300 * static_cast<double>(seed);
     if (seed > 2) t.response = 1ms;
+    if (seed > 4) {
+      t.arrivals = arrival_kind::gamma;
+      t.gamma_cv = 2;
+    }
     CHECK(run_direct(t).preempted > 0);
     check_same(t);
   }
