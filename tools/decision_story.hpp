@@ -19,8 +19,39 @@ using asker = std::function<command_reply(const address&, const std::string& typ
 
 /// What the first of `queues` that knows the request tells, with what its arbiter adds, and what the
 /// request's gateway tells. `remembering`: how many of those that answered have a decision log.
-std::optional<decision_story> find_story(request_id id, std::span<const address> queues, const asker& ask,
-                                         size_t& remembering);
+inline std::optional<decision_story> find_story(request_id id, std::span<const address> queues,
+                                                const asker& ask, size_t& remembering) {
+  remembering = 0;
+  decision_story out;
+  const auto explain = [&]<class Story>(const address& of, Story& into) {
+    const auto told = ask(of, explain_request::type_name, to_json(explain_request{id}));
+    if (!told.ok) return false;
+    into = from_json<Story>(nlohmann::json::parse(told.body));
+    remembering += into.decision_log > 0;
+    return into.known;
+  };
+  for (const auto& queue : queues)
+    if (explain(queue, out.request)) break;
+  for (const auto& b : out.request.batches) {
+    out.grants.emplace_back();
+    if (!b.known || b.alone) continue;
+    const auto of = ask(out.request.arbiter, explain_grant::type_name,
+                        to_json(explain_grant{out.request.model, b.sequence}));
+    if (of.ok) out.grants.back() = from_json<grant_story>(nlohmann::json::parse(of.body));
+  }
+  const auto& g = out.gateway;
+  if (!explain(gateway_of(id), out.gateway)) return out.request.known ? std::optional(out) : std::nullopt;
+  if (!out.request.known) {
+    out.request = {};
+    out.request.id = g.id;
+    out.request.model = g.model;
+    out.request.model_name = g.model_name;
+    out.request.rows = g.rows;
+    out.request.arrival = g.arrival;
+    out.request.deadline = g.deadline;
+  }
+  return out;
+}
 
 /// {request, model, state, rows, deadline_ms, batching?, shedding?, candidates_forgotten, reason?,
 /// events: [{at_ms, event, text, ...}]}; times are from the request's arrival, what has a `?` is not said of
