@@ -30,7 +30,7 @@ TEST_CASE("of a part that nobody knows all names are told") {
 }
 
 TEST_CASE("parts that do not go together are refused") {
-  for (const scheduling s : {scheduling{.batching = "nexus"}, scheduling{.matchmaking = "nexus"}})
+  for (const auto& s : {scheduling{.batching = "nexus"}, scheduling{.matchmaking = "nexus"}})
     CHECK(unknown_part(s).find("Nexus batches and places models as one") != std::string::npos);
   CHECK(unknown_part(*scheduling_named("nexus")) == "");
   CHECK(unknown_part({.matchmaking = "shepherd"}) == "");
