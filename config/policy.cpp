@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -25,6 +26,11 @@ void pick_scheduler(section& s, policy_spec& p) {
   if (!s.has("scheduler")) return;
   const auto found = scheduling_named(s.peek("scheduler"));
   if (!found) {
+    if (const auto why = wrong_argument(s.peek("scheduler")); !why.empty()) {
+      s.unused("scheduler");
+      s.refuse("scheduler", why);
+      return;
+    }
     s.choice("scheduler", scheduling_names(), 0);
     return;
   }
@@ -40,10 +46,12 @@ std::string pick_batching(section& s, const std::string& fallback) {
   if (s.peek("batching").find('(') == std::string::npos)
     return pick(s, "batching", batchings().names(), fallback);
   const auto name = s.text("batching");
-  if (make_batching(name, "timeout", {}) == nullptr)
-    s.refuse("batching", fmt::format("there is no '{}'; a time-out is written timeout(30%) (of the SLO), "
-                                     "timeout(12.5ms) or timeout(800us)",
-                                     name));
+  if (make_batching(name, "timeout", {}) == nullptr) {
+    const auto why = wrong_argument(name);
+    s.refuse("batching", why.empty() ? fmt::format("there is no '{}'; without an argument there are {}", name,
+                                                   fmt::join(batchings().names(), ", "))
+                                     : why);
+  }
   return name;
 }
 
@@ -81,7 +89,7 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
     p.batching = pick_batching(s, p.batching);
     p.shedding = pick(s, "shedding", shedding_names(), p.shedding);
     p.matchmaking = pick(s, "matchmaking", matchmakings().names(), p.matchmaking);
-    if ((p.batching == "nexus") != (p.matchmaking == "nexus"))
+    if (!parts_fit({p.batching, p.shedding, p.matchmaking}))
       s.refuse(s.has("matchmaking") ? "matchmaking" : "batching",
                "Nexus batches and places models as one; write scheduler = \"nexus\"");
   } else {

@@ -185,17 +185,23 @@ std::vector<double> section::numbers(std::string_view key, std::string_view unit
   note(key);
   std::vector<double> out;
   if (!has(key)) return out;
+  const auto expected = fmt::format("an array of {} in {}..{}", unit, least, most);
   const auto* given = from_->table->get(key)->as_array();
-  bool good = given != nullptr;
-  for (size_t i = 0; good && i < given->size(); ++i) {
-    const auto x = given->get(i)->value<double>();
-    good = x && std::isfinite(*x) && *x >= least && *x <= most;
-    if (good) out.push_back(*x);
+  if (given == nullptr) {
+    must_be(key, expected);
+    return keep(key, out);
   }
-  if (!good) {
-    must_be(key, fmt::format("an array of {} in {}..{}", unit, least, most));
-    out.clear();
+  for (const auto& element : *given) {
+    const auto x = element.value<double>();
+    if (x && std::isfinite(*x) && *x >= least && *x <= most) {
+      out.push_back(*x);
+    } else {
+      owner_.refuse(place(owner_.file_, element.source().begin),
+                    path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key),
+                    fmt::format("holds {}; it must be {}", written(element), expected));
+    }
   }
+  if (out.size() < given->size()) out.clear();
   return keep(key, out);
 }
 

@@ -1,5 +1,6 @@
 #include "policies/scheduling.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -36,5 +37,19 @@ std::optional<scheduling> scheduling_named(std::string_view name) {
 }
 
 std::span<const std::string_view> scheduling_names() { return names; }
+
+bool parts_fit(const scheduling& s) { return (s.batching == "nexus") == (s.matchmaking == "nexus"); }
+
+std::string wrong_argument(std::string_view name) {
+  const auto open = name.find('(');
+  const std::string whole{name}, base{name.substr(0, open)};
+  const bool known = std::find(names.begin(), names.end(), base) != names.end() || batchings().find(base);
+  if (open == name.npos || !known) return {};
+  const auto said = "there is no '" + whole + "'; ";
+  if (base == "timeout")
+    return said + "a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)";
+  if (base == "clockwork") return said + "it is clockwork or clockwork(any)";
+  return said + "'" + base + "' takes no such argument";
+}
 
 }  // namespace troupe

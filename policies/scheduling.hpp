@@ -17,4 +17,11 @@ struct scheduling {
 std::optional<scheduling> scheduling_named(std::string_view name);
 std::span<const std::string_view> scheduling_names();
 
+/// Whether the parts go together: Nexus batches and places models as one.
+bool parts_fit(const scheduling& s);
+
+/// What to say of a name that is not known for what stands in parentheses behind it: how that is written.
+/// Empty: it is not known anyway.
+std::string wrong_argument(std::string_view name);
+
 }  // namespace troupe

@@ -25,7 +25,7 @@ void add_actors(CLI::App& app, job& chosen) {
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("--node", a->list.node, "Only this node");
   sub->add_option("--interval", a->interval_s, "Seconds over which messages are counted")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(finite_in(0.01, 3600))
       ->capture_default_str();
   sub->add_flag("--watch", a->list.watch, "Again and again; q or Ctrl-C leaves");
   sub->add_flag("--json", a->list.json, "Print one JSON document (with --watch: one a line)");
@@ -91,7 +91,7 @@ void add_top(CLI::App& app, job& chosen) {
                       "troupe top examples/quickstart/cluster.toml");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("--interval", a->interval_s, "Seconds")
-      ->check(CLI::Range(0.05, 3600.0))
+      ->check(finite_in(0.05, 3600))
       ->capture_default_str();
   sub->add_flag("--once", a->top.once, "One page; so it is, too, if standard output is no terminal");
   sub->add_flag("--json", a->top.json, "Print one JSON document a page");
@@ -113,7 +113,9 @@ void add_trace(CLI::App& app, job& chosen) {
   auto* sub = command(app, "trace", "Record what requests and batches go through, for ui.perfetto.dev",
                       "troupe trace examples/quickstart/cluster.toml --seconds 5 -o trace.json");
   sub->add_option("file", a->file, "Cluster file")->required();
-  sub->add_option("--seconds", a->seconds, "How long, at most")->capture_default_str();
+  sub->add_option("--seconds", a->seconds, "How long, at most")
+      ->check(finite_in(0.001, 86'400))
+      ->capture_default_str();
   sub->add_option("--requests", a->trace.requests, "Stop after so many requests");
   sub->add_option("--sample", a->trace.sample, "Record every so manieth request")->capture_default_str();
   sub->add_option("-o,--output", a->trace.file, "Where it goes")->capture_default_str();

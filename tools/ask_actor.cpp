@@ -57,10 +57,11 @@ patience read_patience(const std::vector<std::string>& words) {
   patience out{wait_condition(words[0]), 60s};
   if (words.size() == 1) return out;
   char* end = nullptr;
-  out.most = from_ms(1000 * std::strtod(words[1].c_str(), &end));
-  if (*end != '\0' || out.most < duration{})
+  const double seconds = std::strtod(words[1].c_str(), &end);
+  if (*end != '\0' || !(seconds >= 0 && seconds <= 86'400))  // which NaN is not
     throw std::invalid_argument("after its condition, --wait takes the seconds at most, not '" + words[1] +
                                 "'");
+  out.most = from_ms(1000 * seconds);
   return out;
 }
 

@@ -1,7 +1,9 @@
 // The flags of `troupe bench ...`.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 
+#include "messages/decisions.hpp"
 #include "tools/bench_fabric.hpp"
 #include "tools/bench_infer.hpp"
 #include "tools/bench_partition.hpp"
@@ -45,7 +47,7 @@ void add_bench_commands(CLI::App& app, job& chosen) {
           ->capture_default_str();
   partition
       ->add_option("--seconds", p->study.random_seconds, "Random search has so long instead; the paper: 10")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(finite_in(0.001, 3600))
       ->excludes(tries);
   partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
@@ -55,22 +57,32 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   auto s = std::make_shared<bench_schedule_options>();
   auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
                            "troupe bench schedule --models 10 --gpus 1024");
-  schedule->add_option("--models", s->models, "Models")->capture_default_str();
-  schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->capture_default_str();
+  schedule->add_option("--models", s->models, "Models")->check(whole_in(1, 65535))->capture_default_str();
+  schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->check(whole_in(1, 65536))->capture_default_str();
   schedule
       ->add_option("--domains", s->domains,
                    "Scheduling domains, each with an arbiter and a thread of its own")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")->capture_default_str();
-  schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")->capture_default_str();
-  schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")->capture_default_str();
+  schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")
+      ->check(finite_in(0.001, hour_ms))
+      ->capture_default_str();
+  schedule->add_option("--alpha-ms", s->alpha_ms, "Batch latency a row")
+      ->check(finite_in(1e-6, hour_ms))
+      ->capture_default_str();
+  schedule->add_option("--beta-ms", s->beta_ms, "Batch latency a batch")
+      ->check(finite_in(0, hour_ms))
+      ->capture_default_str();
   schedule->add_option("--batching", s->batching, "Batching policy")->capture_default_str();
   schedule
       ->add_option("--decision-log", s->decision_log, "Remember the decisions about so many requests a model")
+      ->check(whole_in(0, largest_decision_log))
       ->capture_default_str();
-  schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most");
-  schedule->add_option("--seed", s->seed, "Of the arrivals")->capture_default_str();
+  schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most")
+      ->check(finite_in(least_rate, most_scheduled_rate));
+  schedule->add_option("--seed", s->seed, "Of the arrivals")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
   schedule->add_flag(
       "--sweep", s->sweep,
       "A table over 1 to 512 models and 1 to 4,096 GPUs; --rate limits each run's requests a second");
@@ -81,9 +93,15 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   auto* serve = command(*bench, "serve", "What two processes add to a model's own time, stage by stage",
                         "troupe bench serve --rate 500 --batching eager");
   serve->add_option("--model-file", e->model_file, "ONNX file")->capture_default_str();
-  serve->add_option("--rate", e->rate, "Requests a second")->capture_default_str();
-  serve->add_option("--duration", e->duration_s, "Seconds")->capture_default_str();
-  serve->add_option("--slo-ms", e->slo_ms, "Latency objective")->capture_default_str();
+  serve->add_option("--rate", e->rate, "Requests a second")
+      ->check(finite_in(least_rate, 1e6))
+      ->capture_default_str();
+  serve->add_option("--duration", e->duration_s, "Seconds")
+      ->check(finite_in(0.001, 86'400))
+      ->capture_default_str();
+  serve->add_option("--slo-ms", e->slo_ms, "Latency objective")
+      ->check(finite_in(0.001, hour_ms))
+      ->capture_default_str();
   serve->add_option("--batching", e->batching, "Batching policy")->capture_default_str();
   serve->add_flag("--json", e->json, "Print one JSON document");
   serve->callback([e, &chosen] { chosen = [e] { return bench_serve(*e); }; });

@@ -72,8 +72,8 @@ std::vector<share> profile(caf::actor_system& system, const bench_schedule_optio
 found search(caf::actor_system& system, const bench_schedule_options& o, double bound) {
   if (o.rate > 0) return {run_schedule_trial(system, o, o.rate), o.rate};
   found f;
-  double low = 0, high = 1.02 * bound;
-  double rate = 0.9 * bound;
+  double low = 0, high = std::min(1.02 * bound, most_scheduled_rate);
+  double rate = std::min(0.9 * bound, high);
   for (int i = 0; i < trials && high - low > 0.004 * bound; ++i) {
     const auto t = run_schedule_trial(system, o, rate);
     if (t.bad_rate() <= bad_rate_allowed) {
@@ -202,13 +202,8 @@ int bench_schedule(const bench_schedule_options& o) {
     fmt::print(stderr, "bench schedule: {}\n", what);
     return 2;
   };
-  if (o.models == 0 || o.models > 65535 || o.gpus == 0)
-    return complain("needs 1-65535 models and 1 GPU or more");
   if (o.domains == 0 || o.domains > o.models || o.domains > o.gpus)
     return complain("needs a model and a GPU for each of the --domains");
-  if (o.alpha_ms <= 0 || o.beta_ms < 0)
-    return complain("--alpha-ms must be positive, --beta-ms not negative");
-  if (o.rate < 0) return complain("--rate must not be negative");
   if (make_batching(o.batching, "window", {}) == nullptr)
     return complain(
         fmt::format("unknown batching '{}'; known: {}", o.batching, fmt::join(batchings().names(), ", ")));

@@ -6,6 +6,9 @@
 
 namespace troupe {
 
+/// Requests a second; more are not tried, as waiting for them would take all memory.
+inline constexpr double most_scheduled_rate = 1e7;
+
 struct bench_schedule_options {
   uint32_t models = 10;
   uint32_t gpus = 1024;

@@ -3,10 +3,44 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 #include "config/cluster_file.hpp"
 
 namespace troupe {
+namespace {
+
+/// All of the text is a number.
+template <class T>
+bool parse(const std::string& text, T& out) {
+  const auto* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, out);
+  return error == std::errc{} && rest == end;
+}
+
+}  // namespace
+
+CLI::Validator finite_in(double least, double most) {
+  const auto range = fmt::format("{}..{}", least, most);
+  const auto check = [=](const std::string& text) {
+    double x = 0;
+    if (parse(text, x) && std::isfinite(x) && x >= least && x <= most) return std::string{};
+    return fmt::format("must be a number in {}, not {}", range, text);
+  };
+  return {check, "in " + range};
+}
+
+CLI::Validator whole_in(uint64_t least, uint64_t most) {
+  const auto range = fmt::format("{}..{}", least, most);
+  const auto check = [=](const std::string& text) {
+    uint64_t x = 0;
+    if (parse(text, x) && x >= least && x <= most) return std::string{};
+    return fmt::format("must be a whole number in {}, not {}", range, text);
+  };
+  return {check, "in " + range};
+}
 
 CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example) {
   auto* sub = to.add_subcommand(name, what);

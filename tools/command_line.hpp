@@ -2,6 +2,7 @@
 // after parsing.
 #pragma once
 #include <CLI/App.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -13,6 +14,14 @@ namespace troupe {
 using job = std::function<int()>;
 
 CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example);
+
+/// For an option that takes a number: finite, and in [least, most]. (CLI11's own ranges let NaN pass.)
+CLI::Validator finite_in(double least, double most);
+/// For one that takes a whole number. (CLI11 reads -1 as 2^64 - 1.)
+CLI::Validator whole_in(uint64_t least, uint64_t most);
+
+/// What options of several commands may be: requests a second, as in scenario files, and milliseconds.
+inline constexpr double least_rate = 1e-3, most_rate = 1e9, hour_ms = 3.6e6;
 
 /// Runs `use` with the cluster of a file, or prints its problems and returns 2.
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use);

@@ -12,6 +12,7 @@ namespace {
 using row = std::vector<std::string>;
 
 std::string number(double x) {
+  if (std::isnan(x)) return "-";  // an interval of one seed
   if (!std::isfinite(x)) return "never";
   if (x != 0 && std::abs(x) < 0.1) return fmt::format("{:.4f}", x);
   if (std::abs(x) < 100) return fmt::format("{:.2f}", x);

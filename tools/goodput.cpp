@@ -44,7 +44,26 @@ lab::goodput_estimate at_rate(const lab::scenario& s, const scheduling& how, lab
   return out;
 }
 
-void print_json(const goodput_options& options, const lab::scenario& s, const lab::goodput_estimate& e) {
+constexpr double most_requests = 1e9;  // of a run
+
+/// Why the options cannot be followed in this scenario. Empty: they can.
+std::string contradiction(const goodput_options& options, const lab::scenario& s, double rate) {
+  if (s.load && (options.requests || options.duration_s))
+    return fmt::format("{} has no effect: changing_load.length_s of {} says how long a run is; leave it out",
+                       options.requests ? "--requests" : "--duration", options.file);
+  if (options.duration_s && *options.duration_s * rate > most_requests)
+    return fmt::format("--duration {}: a run would have about {:.2g} requests; give at most {:.3g} seconds",
+                       *options.duration_s, *options.duration_s * rate, most_requests / rate);
+  if (options.rate && rate * to_seconds(s.search.warm_up) > most_requests)
+    return fmt::format("--rate {}: the warm-up of {} s would have {:.2g} requests; give at most {:.3g}", rate,
+                       to_seconds(s.search.warm_up), rate * to_seconds(s.search.warm_up),
+                       most_requests / to_seconds(s.search.warm_up));
+  return {};
+}
+
+void print_json(const goodput_options& options, const scheduling& how, const lab::scenario& s,
+                const lab::goodput_estimate& e) {
+  const auto interval = e.ci95();
   nlohmann::ordered_json per_seed = nlohmann::ordered_json::array();
   for (const auto& x : e.samples)
     per_seed.push_back({{"seed", x.seed},
@@ -52,23 +71,29 @@ void print_json(const goodput_options& options, const lab::scenario& s, const la
                         {"bad_rate", lab::bad_rate(x.at, s.search.whose)},
                         {"mean_batch", x.at.mean_batch()},
                         {"gpu_busy", x.rate > 0 ? x.at.busy_share() : 0}});
-  nlohmann::ordered_json document{{"scenario", options.file},
-                                  {"policy", options.policy},
-                                  {"engine", options.engine},
-                                  {"criterion", lab::criterion_names[static_cast<size_t>(s.search.whose)]},
-                                  {"goodput_rps", e.rate()},
-                                  {"ci95", e.ci95()},
-                                  {"bad_rate", e.bad_rate(s.search.whose)},
-                                  {"mean_batch", e.mean_batch()},
-                                  {"gpu_busy", e.busy()},
-                                  {"seeds", e.samples.size()},
-                                  {"first_seed", s.search.first_seed},
-                                  {"per_seed", per_seed}};
+  nlohmann::ordered_json document{
+      {"scenario", options.file},
+      {"policy", options.policy},
+      {"batching", how.batching},
+      {"shedding", how.shedding},
+      {"matchmaking", how.matchmaking},
+      {"engine", options.engine},
+      {"criterion", lab::criterion_names[static_cast<size_t>(s.search.whose)]},
+      {"goodput_rps", e.rate()},
+      {"ci95", interval ? nlohmann::ordered_json(*interval) : nlohmann::ordered_json(nullptr)},
+      {"bad_rate", e.bad_rate(s.search.whose)},
+      {"mean_batch", e.mean_batch()},
+      {"gpu_busy", e.busy()},
+      {"seeds", e.samples.size()},
+      {"first_seed", s.search.first_seed},
+      {"per_seed", per_seed}};
   if (options.rate) document["offered_rps"] = *options.rate;
   std::cout << json_text(document, 2) << '\n';
 }
 
-void print_table(const goodput_options& options, const lab::scenario& s, const lab::goodput_estimate& e) {
+void print_table(const goodput_options& options, const scheduling& how, const lab::scenario& s,
+                 const lab::goodput_estimate& e) {
+  fmt::print("batching {}, shedding {}, matchmaking {}\n", how.batching, how.shedding, how.matchmaking);
   fmt::print("{:<8} {:>12} {:>8} {:>7} {:>7}\n", "seed", "goodput/s", "bad", "batch", "busy");
   for (const auto& x : e.samples)
     fmt::print("{:<8} {:>12.1f} {:>7.2f}% {:>7.2f} {:>6.1f}%\n", x.seed, x.rate,
@@ -76,39 +101,45 @@ void print_table(const goodput_options& options, const lab::scenario& s, const l
                x.rate > 0 ? 100 * x.at.busy_share() : 0);
   fmt::print("{:<8} {:>12.1f} {:>7.2f}% {:>7.2f} {:>6.1f}%\n", "mean", e.rate(),
              100 * e.bad_rate(s.search.whose), e.mean_batch(), 100 * e.busy());
-  fmt::print("{} with {}: {:.0f} requests a second, ± {:.0f} (95 %)\n", options.file, options.policy,
-             e.rate(), e.ci95());
+  const auto interval = e.ci95();
+  fmt::print("{} with {}: {:.0f} requests a second, {}\n", options.file, options.policy, e.rate(),
+             interval ? fmt::format("± {:.0f} (95 %)", *interval) : "one seed");
 }
 
 }  // namespace
 
 int goodput(const goodput_options& options) {
+  const auto refuse = [](const std::string& why) {
+    std::cerr << "troupe goodput: " << why << '\n';
+    return bad_input;
+  };
   auto reading = lab::read_scenario(options.file);
   for (const auto& p : reading.problems) std::cerr << to_string(p) << '\n';
   if (!reading.ok()) return bad_input;
   auto& s = reading.spec;
   apply(options, s);
   auto how = lab::scheduling_of(s, options.policy);
-  if (!how) {
-    std::cerr << "troupe goodput: " << lab::unknown_policy(options.policy) << '\n';
-    return bad_input;
-  }
+  if (!how) return refuse(lab::unknown_policy(options.policy));
   if (!options.batching.empty()) how->batching = options.batching;
   if (!options.shedding.empty()) how->shedding = options.shedding;
   if (!options.matchmaking.empty()) how->matchmaking = options.matchmaking;
-  if (const auto why = lab::unknown_part(*how); !why.empty()) {
-    std::cerr << "troupe goodput: " << why << '\n';
-    return bad_input;
-  }
+  if (const auto why = lab::unknown_part(*how); !why.empty()) return refuse(why);
+  // Without a rate, that which will be found is about this.
+  const double rate = options.rate.value_or(0.75 * lab::rate_bound(s));
+  if (const auto why = contradiction(options, s, rate); !why.empty()) return refuse(why);
+  if (options.duration_s)
+    s.search.requests = std::max<uint64_t>(100, static_cast<uint64_t>(*options.duration_s * rate));
   const auto run = lab::engine_of(options.engine == "actors" ? 1 : 0);
   const auto jobs = options.jobs == 0 ? lab::available_cores() : options.jobs;
-  if (options.duration_s)  // of the measured part, at about the rate that will be found
-    s.search.requests =
-        std::max<uint64_t>(100, static_cast<uint64_t>(*options.duration_s * 0.75 * lab::rate_bound(s)));
   const auto found =
       options.rate ? at_rate(s, *how, run, *options.rate, jobs) : lab::estimate_goodput(s, *how, run, jobs);
-  options.json ? print_json(options, s, found) : print_table(options, s, found);
-  return found.rate() > 0 ? done : failed;
+  options.json ? print_json(options, *how, s, found) : print_table(options, *how, s, found);
+  if (found.rate() > 0) return done;
+  std::cerr << "troupe goodput: "
+            << (options.rate ? fmt::format("of {} requests a second none ends well", *options.rate)
+                             : fmt::format("no rate has at most {:g} % bad", 100 * s.search.most_bad))
+            << '\n';
+  return failed;
 }
 
 }  // namespace troupe

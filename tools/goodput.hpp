@@ -21,9 +21,10 @@ struct goodput_options {
   bool json = false;
 };
 
-/// Prints a table or one JSON document {scenario, policy, engine, criterion, goodput_rps, ci95, bad_rate,
-/// mean_batch, gpu_busy, seeds, first_seed, per_seed: [{seed, goodput_rps, bad_rate, mean_batch, gpu_busy}]}.
-/// Returns 0, 1 if no rate at all is served well, 2 if the file or an option is not right.
+/// Prints a table or one JSON document {scenario, policy, batching, shedding, matchmaking, engine, criterion,
+/// goodput_rps, ci95, bad_rate, mean_batch, gpu_busy, seeds, first_seed, per_seed: [{seed, goodput_rps,
+/// bad_rate, mean_batch, gpu_busy}], offered_rps?}. `ci95` is null with one seed. Returns 0, 1 if no rate at
+/// all is served well, 2 if the file or an option is not right.
 int goodput(const goodput_options& options);
 
 }  // namespace troupe

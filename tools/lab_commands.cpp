@@ -1,6 +1,6 @@
 // The laboratory's subcommands: goodput, experiment.
 #include <CLI/CLI.hpp>
-#include <iterator>
+#include <cstdint>
 
 #include "tools/command_line.hpp"
 #include "tools/experiment.hpp"
@@ -8,6 +8,8 @@
 
 namespace troupe {
 namespace {
+
+constexpr uint64_t most_jobs = 4096;
 
 void add_goodput(CLI::App& app, job& chosen) {
   auto o = std::make_shared<goodput_options>();
@@ -26,18 +28,20 @@ void add_goodput(CLI::App& app, job& chosen) {
   sub->add_option("--criterion", o->criterion, "Whose bad rate counts: worst (model) or average")
       ->check(CLI::IsMember({"worst", "average"}));
   sub->add_option("--bad", o->most_bad, "The fraction of requests that may end badly")
-      ->check(CLI::Range(0.0, 0.5));
+      ->check(finite_in(0, 0.5));
   sub->add_option("--seeds", o->seeds, "How many")->check(CLI::Range(1, 10'000));
-  sub->add_option("--first-seed", o->first_seed, "Seeds count up from this one");
+  sub->add_option("--first-seed", o->first_seed, "Seeds count up from this one")
+      ->check(whole_in(0, INT64_MAX / 2));
   auto* duration = sub->add_option("--duration", o->duration_s, "Measured seconds of a run, about")
-                       ->check(CLI::Range(0.1, 1e6));
+                       ->check(finite_in(0.1, 1e6));
   sub->add_option("--requests", o->requests, "Measured requests of a run")
       ->check(CLI::Range(100, 1'000'000'000))
       ->excludes(duration);
-  sub->add_option("--precision", o->precision, "Of the rate, as a fraction")->check(CLI::Range(1e-5, 0.5));
+  sub->add_option("--precision", o->precision, "Of the rate, as a fraction")->check(finite_in(1e-5, 0.5));
   sub->add_option("--rate", o->rate, "Only this many requests a second, instead of searching")
-      ->check(CLI::PositiveNumber);
-  sub->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores");
+      ->check(finite_in(least_rate, most_rate));
+  sub->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
+      ->check(whole_in(0, most_jobs));
   sub->add_flag("--json", o->json, "Print one JSON document");
   sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
 }
@@ -65,15 +69,18 @@ void add_experiment(CLI::App& app, job& chosen) {
                       "troupe experiment run table2 figure6a --output results");
   folder(*run);
   names(*run);
-  run->add_flag("--quick", o->quick, "Fewer points, requests and seeds: only the direction of the results");
-  run->add_flag("--full", o->full, "All workloads, also where an experiment takes a sample of them");
+  auto* quick = run->add_flag("--quick", o->quick,
+                              "Fewer points, requests and seeds: only the direction of the results");
+  run->add_flag("--full", o->full, "All workloads, also where an experiment takes a sample of them")
+      ->excludes(quick);
   run->add_option("--engine", o->engine, "direct: the policies alone; actors: the whole cluster, simulated")
       ->check(CLI::IsMember({"direct", "actors"}))
       ->capture_default_str();
   run->add_option("--requests", o->requests, "Measured requests of a run")
       ->check(CLI::Range(100, 1'000'000'000));
   run->add_option("--seeds", o->seeds, "Of each point")->check(CLI::Range(1, 10'000));
-  run->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores");
+  run->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
+      ->check(whole_in(0, most_jobs));
   run->add_flag("--no-plot", o->no_plot, "Draw nothing");
   run->callback([o, &chosen] { chosen = [o] { return run_experiments(*o); }; });
 

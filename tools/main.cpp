@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 
@@ -42,7 +43,8 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   up_command->add_option("file", a->file, "Cluster file")->required();
   up_command->add_option("--node", a->node, "Only this node, in this process");
   up_command->add_flag("--json", a->json, "Print the ready line as a JSON document");
-  up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)");
+  up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)")
+      ->check(finite_in(-1e9, 1e9));
   up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
   up_command->add_option("--restarts", a->restarts)->group("");  // from the parent
   up_command->add_option("--last-end", a->last_end)->group("");  // likewise
@@ -114,6 +116,7 @@ void add_changes(CLI::App& app, job& chosen) {
   const auto common = [a](CLI::App& to) {
     to.add_option("cluster", a->file, "Cluster file")->required();
     to.add_option("--wait", a->how.wait_s, "Return when it is done, at the latest after so many seconds")
+        ->check(finite_in(0, 86'400))
         ->expected(0, 1)
         ->default_str("60");
     to.add_flag("--json", a->how.json, "Print one JSON document");
@@ -191,18 +194,26 @@ void add_load(CLI::App& app, job& chosen) {
                        "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp");
   load->add_option("url", a->load.url, "http://HOST:PORT")->required();
   load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
+      ->check(finite_in(least_rate, 1e6))
       ->capture_default_str();
-  load->add_option("--duration", a->duration_s, "Seconds")->capture_default_str();
+  load->add_option("--duration", a->duration_s, "Seconds")
+      ->check(finite_in(0.001, 1e6))
+      ->capture_default_str();
   load->add_option("--arrivals", a->arrivals, "poisson, gamma or constant")
       ->check(CLI::IsMember({"poisson", "gamma", "constant"}))
       ->capture_default_str();
   load->add_option("--cv", a->load.arrivals.cv, "gamma: deviation over mean of the gaps")
+      ->check(finite_in(0.01, 100))
       ->capture_default_str();
   load->add_option("--model", a->load.models, "Only this model (may be repeated)");
-  load->add_option("--rows", a->load.rows, "Rows a request")->capture_default_str();
-  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline");
+  load->add_option("--rows", a->load.rows, "Rows a request")
+      ->check(whole_in(1, 65536))
+      ->capture_default_str();
+  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline")->check(finite_in(0.001, hour_ms));
   load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
-  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")->capture_default_str();
+  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
   load->add_option("--key-file", a->load.key_file, "File that holds an API key; else TROUPE_API_KEY is one");
   load->add_flag("--json", a->load.json, "Print one JSON document");
   load->callback([a, &chosen] {
@@ -241,7 +252,7 @@ void add_simulate(CLI::App& app, job& chosen) {
                       "examples/quickstart/workload.toml --seed 7");
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
-  sub->add_option("--seed", s->seed, "Instead of the workload's");
+  sub->add_option("--seed", s->seed, "Instead of the workload's")->check(whole_in(0, INT64_MAX));
   sub->add_option("--why", s->why, "Print what was decided about the request with this id instead");
   sub->add_option("--trace", s->trace_file, "Write what requests and batches went through, for Perfetto");
   sub->add_flag("--json", s->json, "Print one JSON document");

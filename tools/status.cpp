@@ -160,9 +160,10 @@ int status(const cluster_spec& cluster, const status_options& options) {
   if (!options.wait.empty()) {
     const auto& seconds = options.wait.size() > 1 ? options.wait[1] : "60";
     char* end = nullptr;
-    patience = from_ms(1000 * std::strtod(seconds.c_str(), &end));
-    if (*end != '\0' || patience < duration{} || (options.wait[0] != "ready" && options.wait[0] != "down"))
-      return bad_wait();
+    const double s = std::strtod(seconds.c_str(), &end);
+    const bool right = *end == '\0' && s >= 0 && s <= 86'400;  // which NaN is not
+    patience = from_ms(right ? 1000 * s : 0);
+    if (!right || (options.wait[0] != "ready" && options.wait[0] != "down")) return bad_wait();
   }
   const bool wanted_down = !options.wait.empty() && options.wait[0] == "down";
   const machine_clock time;

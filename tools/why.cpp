@@ -79,6 +79,10 @@ int why(const cluster_spec& cluster, const why_options& o) {
     return fail(1,
                 "nobody remembers what was decided: policy.decision_log is 0; `troupe tell FILE "
                 "model_queue/MODEL set_decision_log '{\"requests\": 4096}'` switches it on");
+  if (!story && !o.model.empty())
+    return fail(1, fmt::format("the queue of '{}' does not remember request {}{}: it is forgotten, or of "
+                               "another model; without --model all queues are asked",
+                               o.model, id.value, silent));
   if (!story)
     return fail(
         1, fmt::format("nobody remembers request {}{}: it is forgotten (policy.decision_log says how many "

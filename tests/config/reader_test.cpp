@@ -49,7 +49,9 @@ TEST_CASE("arrays of numbers are read whole or not at all") {
   for (const auto* key : {"b", "c", "d", "absent"}) CHECK(root.numbers(key, "milliseconds", 0, 100).empty());
   const auto problems = in.finish();
   REQUIRE(problems.size() == 3);
-  CHECK(to_string(problems[0]) == "f.toml:2:5: b: must be an array of milliseconds in 0..100, not an array");
+  CHECK(to_string(problems[0]) ==
+        "f.toml:2:9: b: holds \"x\"; it must be an array of milliseconds in 0..100");
+  CHECK(to_string(problems[1]) == "f.toml:3:9: c: holds 200; it must be an array of milliseconds in 0..100");
   CHECK(to_string(problems[2]) == "f.toml:4:5: d: must be an array of milliseconds in 0..100, not 3");
   CHECK(to_toml(in.effective()).find("a = [1, 2.5]") != std::string::npos);
 }

@@ -26,3 +26,21 @@ TEST_CASE("a scheduler's argument is its batching policy's") {
   CHECK_FALSE(scheduling_named("lazy"));
   CHECK_FALSE(scheduling_named(""));
 }
+
+TEST_CASE("only Nexus's batching goes with its matchmaking") {
+  for (const auto name : scheduling_names()) CHECK(parts_fit(*scheduling_named(name)));
+  CHECK_FALSE(parts_fit({.batching = "nexus"}));
+  CHECK_FALSE(parts_fit({.batching = "eager", .matchmaking = "nexus"}));
+}
+
+TEST_CASE("a wrong argument is told with how it is written") {
+  CHECK(wrong_argument("timeout(soon)") ==
+        "there is no 'timeout(soon)'; a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or "
+        "timeout(800us)");
+  CHECK(wrong_argument("clockwork(all)") ==
+        "there is no 'clockwork(all)'; it is clockwork or clockwork(any)");
+  CHECK(wrong_argument("shepherd(1)") == "there is no 'shepherd(1)'; 'shepherd' takes no such argument");
+  CHECK(wrong_argument("lazy(1)") == "");
+  CHECK(wrong_argument("lazy") == "");
+  CHECK(wrong_argument("timeout") == "");
+}

@@ -44,6 +44,58 @@ class Goodput(unittest.TestCase):
         direct, actors = (self.goodput("table2-resnet50", *few, "--engine", e) for e in ("direct", "actors"))
         self.assertAlmostEqual(direct["goodput_rps"] / actors["goodput_rps"], 1, delta=0.02)
 
+    def test_a_policy_is_told_with_its_parts(self):
+        few = ("--requests", 2000, "--seeds", 1, "--rate", 100)
+        document = self.goodput("table2-resnet50", *few, "--policy", "shepherd", "--batching", "deferred")
+        self.assertEqual([document[x] for x in ("policy", "batching", "shedding", "matchmaking")],
+                         ["shepherd", "deferred", "timeout", "shepherd"])
+        _, table, _ = run("goodput", EXAMPLES / "table2-resnet50.toml", *few, "--policy", "nexus")
+        self.assertTrue(table.startswith("batching nexus, shedding window, matchmaking nexus\n"), table)
+
+    def test_one_seed_says_nothing_of_its_error(self):
+        few = ("--requests", 2000, "--precision", 0.05)
+        self.assertIsNone(self.goodput("table2-resnet50", *few, "--seeds", 1)["ci95"])
+        two = self.goodput("table2-resnet50", *few, "--seeds", 2)
+        self.assertGreater(two["ci95"], 0.049 * two["goodput_rps"])
+        _, table, _ = run("goodput", EXAMPLES / "table2-resnet50.toml", *few, "--seeds", 1)
+        self.assertTrue(table.endswith("requests a second, one seed\n"), table)
+
+    def test_a_duration_is_that_of_the_rate_that_is_asked_for(self):
+        at = ("table2-resnet50", "--rate", 100, "--seeds", 1)
+        self.assertEqual(self.goodput(*at, "--duration", 20), self.goodput(*at, "--requests", 2000))
+
+    def test_where_nothing_is_served_a_word_says_so(self):
+        scenario = EXAMPLES / "table2-resnet50.toml"
+        with tempfile.TemporaryDirectory() as folder:
+            tight = Path(folder, "tight.toml")  # so tight that Clockwork, which plans 5 ms ahead, serves nothing
+            tight.write_text(scenario.read_text().replace("slo_ms = 25", "slo_ms = 7"))
+            code, out, err = run("goodput", tight, "--policy", "clockwork", "--requests", 500, "--seeds", 1, "--json")
+            self.assertEqual((code, json.loads(out)["goodput_rps"]), (1, 0))
+            self.assertEqual(err, "troupe goodput: no rate has at most 1 % bad\n")
+
+    def test_a_number_that_makes_no_sense_is_refused_with_its_range(self):
+        scenario = EXAMPLES / "table2-resnet50.toml"
+        for command, option, values in ((("goodput", scenario), "--rate", ("nan", "inf", 0, 1e12)),
+                                        (("goodput", scenario), "--duration", ("nan", 0, "1e7")),
+                                        (("goodput", scenario), "--bad", ("nan", 0.6)),
+                                        (("goodput", scenario), "--precision", ("nan", 0)),
+                                        (("goodput", scenario), "--first-seed", (-1,)),
+                                        (("bench", "schedule"), "--rate", ("nan", 0)),
+                                        (("bench", "schedule"), "--slo-ms", ("nan", 0)),
+                                        (("bench", "schedule"), "--alpha-ms", ("nan", 0)),
+                                        (("bench", "schedule"), "--gpus", (99999999, 0, -1)),
+                                        (("bench", "serve"), "--rate", ("nan",)),
+                                        (("load", "http://127.0.0.1:1"), "--rate", ("nan", "inf", 0)),
+                                        (("load", "http://127.0.0.1:1"), "--cv", ("nan", 0)),
+                                        (("load", "http://127.0.0.1:1"), "--duration", ("nan", "inf")),
+                                        (("load", "http://127.0.0.1:1"), "--slo-ms", ("nan", -1)),
+                                        (("up", "nowhere.toml"), "--clock-offset-ms", ("nan", "inf"))):
+            for value in values:
+                with self.subTest(command=command[0], option=option, value=value):
+                    code, out, err = run(*command, option, value)
+                    self.assertEqual((code, out), (2, ""), err)
+                    self.assertRegex(err, rf"^{option}: must be a (whole )?number in \S+\.\.\S+, not {value}\n")
+
     def test_bad_input_is_named_with_its_place(self):
         def refused(*arguments):
             code, out, err = run(*arguments)
@@ -63,6 +115,15 @@ class Goodput(unittest.TestCase):
             self.assertIn(f"{bad}:7:1: unknown key 'gpuz'; did you mean 'gpus'?", refused("goodput", bad))
             bad.write_text((EXAMPLES / "figure13.toml").read_text().replace('"eager"', '"egaer"'))
             self.assertRegex(refused("experiment", "run", bad), rf"{bad}:\d+:12: experiment.policies: unknown policy")
+        self.assertIn("a time-out is written timeout(30%)", refused("goodput", scenario, "--policy", "timeout(k)"))
+        self.assertIn("there are lowest_id, ", refused("goodput", scenario, "--matchmaking", "x"))
+        self.assertIn("Nexus batches and places", refused("goodput", scenario, "--policy", "nexus", "--batching", "eager"))
+        self.assertIn("table2.toml:5:", refused("goodput", EXAMPLES / "table2.toml"))
+        self.assertIn("run it with troupe experiment run", refused("goodput", EXAMPLES / "table2.toml"))
+        self.assertIn("--requests has no effect", refused("goodput", EXAMPLES / "figure15.toml", "--requests", 1000))
+        self.assertIn("the warm-up of 2 s", refused("goodput", scenario, "--rate", 1e9))
+        self.assertIn("give at most", refused("goodput", scenario, "--duration", 1e6))
+        self.assertIn("excludes", refused("experiment", "run", "figure7", "--quick", "--full", "--folder", EXAMPLES))
         self.assertIn("did you mean 'figure6a'?", refused("experiment", "run", "figur6a", "--folder", EXAMPLES))
 
 

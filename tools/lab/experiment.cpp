@@ -1,5 +1,7 @@
 #include "tools/lab/experiment.hpp"
 
+#include <algorithm>
+
 namespace troupe::lab {
 
 std::string_view main_metric(measure m) {
@@ -35,6 +37,23 @@ std::vector<std::string_view> metrics_of(measure m) {
               "seconds"};
   }
   return {};
+}
+
+bool has_point(const experiment& e, const selector& s) {
+  const auto has_values = [&](const experiment_case& c, const std::string& parameter, double value) {
+    const auto among = [&](const auto& values) {
+      return std::find(values.begin(), values.end(), value) != values.end();
+    };
+    if (const auto own = c.values.find(parameter); own != c.values.end()) return among(own->second);
+    return std::any_of(e.axes.begin(), e.axes.end(), [&](const auto& a) {
+      return a.parameter == parameter && (among(a.values) || among(a.quick));
+    });
+  };
+  return std::any_of(e.cases.begin(), e.cases.end(), [&](const auto& c) {
+    if (s.case_name && *s.case_name != c.name) return false;
+    return std::all_of(s.at.begin(), s.at.end(),
+                       [&](const auto& given) { return has_values(c, given.first, given.second); });
+  });
 }
 
 }  // namespace troupe::lab

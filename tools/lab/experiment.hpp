@@ -121,4 +121,7 @@ struct experiment {
   std::optional<plot_spec> plot;
 };
 
+/// Whether a run of the experiment, or a quick one, has a point that the selector means.
+bool has_point(const experiment& e, const selector& s);
+
 }  // namespace troupe::lab

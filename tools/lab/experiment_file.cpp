@@ -9,6 +9,7 @@
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
 #include "policies/batching.hpp"
+#include "tools/lab/axis_reader.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/partition_measure.hpp"
 #include "tools/lab/policy_choice.hpp"
@@ -29,15 +30,17 @@ class experiment_reader {
 
   experiment read() {
     const auto base = read_scenario_keys(root_, directory_, {});
-    if (auto* s = root_.table("experiment")) {
-      read_head(*s);
+    if ((head_ = root_.table("experiment")) != nullptr) {
+      read_head(*head_);
     } else {
       root_.refuse("experiment", "is missing; this is a scenario, for troupe goodput");
     }
     if (auto* s = root_.table("partition")) read_partition(*s);
     if (out_.what == measure::partition && !out_.partition)
       root_.refuse("partition", "is missing; the measure partition needs it");
-    read_axes();
+    axes_ = read_axes(root_, out_.what, out_.policies);
+    out_.axes = axes_.axes;
+    check_waiting();
     read_cases(base);
     for (auto* s : root_.tables("claim")) read_claim(*s);
     for (auto* s : root_.tables("paper")) read_paper(*s);
@@ -57,9 +60,15 @@ class experiment_reader {
       s.refuse("keeps", "only the measures goodput and load keep curves");
     out_.policies = s.texts("policies");
     if (out_.policies.empty()) out_.policies = {"deferred"};
-    for (const auto& p : out_.policies)
-      if (const auto why = unknown(p); !why.empty()) s.refuse("policies", why);
-    if (s.has("shedding")) {
+    for (auto p = out_.policies.begin(); p != out_.policies.end(); ++p) {
+      if (const auto why = unusable(*p); !why.empty()) s.refuse("policies", why);
+      if (std::find(out_.policies.begin(), p, *p) != p)
+        s.refuse("policies", fmt::format("holds '{}' twice; remove one", *p));
+    }
+    if (s.has("shedding") && (out_.what == measure::scheduler || out_.what == measure::partition)) {
+      s.unused("shedding", fmt::format("has no effect: the measure {} takes no notice of it; remove it",
+                                       measure_names[static_cast<size_t>(out_.what)]));
+    } else if (s.has("shedding")) {
       if (const auto i = s.choice("shedding", shedding_names())) out_.shedding = shedding_names()[*i];
     } else {
       s.unused("shedding");
@@ -81,12 +90,28 @@ class experiment_reader {
     out_.quick_sample = static_cast<uint32_t>(quick.integer("sample", 0, 1'000'000, out_.sample));
   }
 
-  std::string unknown(const std::string& policy) const {
-    if (out_.what != measure::partition)
-      return is_waiting(policy) || scheduling_named(policy) ? std::string{} : unknown_policy(policy);
+  /// Why the measure cannot run the policy. Empty: it can.
+  std::string unusable(const std::string& policy) const {
+    if (out_.what != measure::partition) {
+      if (!is_waiting(policy) && !scheduling_named(policy)) return unknown_policy(policy);
+      const auto how = scheduling_of(any_wait(), policy).value_or(scheduling{});
+      const scheduling taken{.batching = how.batching};
+      if (out_.what == measure::scheduler && how != taken)
+        return fmt::format(
+            "the measure scheduler takes only the batching of a policy, with shedding {} and "
+            "matchmaking {}; '{}' has {} and {}",
+            taken.shedding, taken.matchmaking, policy, how.shedding, how.matchmaking);
+      return {};
+    }
     for (const auto m : partition_methods)
       if (m == policy) return {};
     return fmt::format("unknown method '{}'; there are {}", policy, fmt::join(partition_methods, ", "));
+  }
+
+  static scenario any_wait() {
+    scenario out;
+    out.timeout_percent = 50;
+    return out;
   }
 
   void read_partition(section& s) {
@@ -111,29 +136,18 @@ class experiment_reader {
     return i ? out_.policies[*i] : std::string{};
   }
 
-  void read_axes() {
-    std::vector<std::string_view> names;
-    for (const auto& p : parameters()) names.push_back(p.name);
-    for (auto* s : root_.tables("axis")) {
-      axis a;
-      const auto chosen = s->choice("parameter", names);
-      const auto* p = chosen ? &parameters()[*chosen] : nullptr;
-      if (p != nullptr) a.parameter = p->name;
-      a.values = numbers(*s, "values", p);
-      a.quick = numbers(*s, "quick", p);
-      if (a.quick.empty()) a.quick = a.values;
-      if (p != nullptr && a.values.empty() && !s->has("values"))
-        s->refuse("values", "is missing; it must be an array of numbers");
-      if (std::any_of(out_.axes.begin(), out_.axes.end(),
-                      [&](const auto& other) { return other.parameter == a.parameter; }))
-        s->refuse("parameter", "is varied already; remove one of the two");
-      out_.axes.push_back(a);
-      axis_tables_.push_back(s);
+  /// Policies that do not know by themselves how long to wait need the axis that says it.
+  void check_waiting() {
+    for (const auto& p : out_.policies) {
+      if (!is_waiting(p) || scheduling_named(p)) continue;
+      needs_timeout_ = p;
+      const bool varied = std::any_of(out_.axes.begin(), out_.axes.end(),
+                                      [](const auto& a) { return a.parameter == "timeout_percent"; });
+      if (!varied && axes_.complete)
+        head_->refuse("policies", fmt::format("'{}' does not know how long to wait; add an [[axis]] with "
+                                              "parameter = \"timeout_percent\"",
+                                              p));
     }
-  }
-
-  static std::vector<double> numbers(section& s, std::string_view key, const parameter* p) {
-    return p == nullptr ? s.numbers(key, "numbers", -huge, huge) : s.numbers(key, p->unit, p->least, p->most);
   }
 
   void read_cases(const scenario& base) {
@@ -144,7 +158,13 @@ class experiment_reader {
       if (auto* values = s->table("values")) {
         for (const auto& a : out_.axes)
           if (const auto* p = parameter_named(a.parameter); p != nullptr && values->has(p->name))
-            c.values[a.parameter] = numbers(*values, p->name, p);
+            c.values[a.parameter] = read_values(*values, p->name, *p);
+        const auto own = c.values.find("timeout_percent");
+        if (!needs_timeout_.empty() && own != c.values.end() && own->second.empty())
+          values->refuse("timeout_percent", fmt::format("'{}' does not know how long to wait without it; "
+                                                        "give it a value",
+                                                        needs_timeout_));
+        if (!axes_.complete) values->ignore_rest();
       }
       c.base = read_case_keys(*s, directory_, base);
       if (c.base.models.empty() && !s->has("model"))
@@ -177,16 +197,18 @@ class experiment_reader {
         auto point = c.base;
         p->set(point, x);
         if (const auto why = impossible(point); !why.empty() && impossible(c.base).empty()) {
-          auto& where = own == c.values.end() ? *axis_tables_[i] : s;
+          auto& where = own == c.values.end() ? *axes_.tables[i] : s;
           where.refuse("values", fmt::format("with {} = {}: {}", a.parameter, x, why));
           break;
         }
       }
     }
     const bool needs = out_.what != measure::goodput && out_.what != measure::scheduler;
-    if (needs && !rate)
+    if (needs && !rate && axes_.complete)
       s.refuse("rate_rps", fmt::format("is missing; the measure {} needs one, here or as an axis",
                                        measure_names[static_cast<size_t>(out_.what)]));
+    if (out_.what == measure::scheduler && c.base.models.size() > 1)
+      s.refuse("model", "the measure scheduler serves copies of one model; remove the others");
     if (out_.what == measure::timeline && !c.base.load)
       s.refuse("changing_load", "is missing; the measure timeline needs it");
   }
@@ -211,6 +233,13 @@ class experiment_reader {
     return out;
   }
 
+  /// The same of a table with nothing else in it.
+  selector read_points(section& s) {
+    auto out = read_selector(s);
+    if (!axes_.complete) s.ignore_rest();
+    return out;
+  }
+
   std::string read_metric(section& s) {
     auto names = metrics_of(out_.what);
     if (out_.relative_to) names.push_back("relative");
@@ -222,8 +251,8 @@ class experiment_reader {
     claim c;
     c.text = s.text("text");
     c.metric = read_metric(s);
-    if (auto* of = s.table("of")) c.of = read_selector(*of);
-    if (auto* over = s.table("over")) c.over = read_selector(*over);
+    if (auto* of = s.table("of")) c.of = read_points(*of);
+    if (auto* over = s.table("over")) c.over = read_points(*over);
     for (const auto& [key, bound] : {std::pair{"at_least", &c.at_least}, std::pair{"at_most", &c.at_most}}) {
       if (s.has(key)) {
         *bound = s.number(key, "a number", -huge, huge);
@@ -232,6 +261,8 @@ class experiment_reader {
       }
     }
     if (!c.at_least && !c.at_most) s.refuse("at_least", "is missing; give at_least, at_most or both");
+    if (c.at_least && c.at_most && *c.at_least > *c.at_most)
+      s.refuse("at_most", fmt::format("is less than at_least, {}: no value is both", *c.at_least));
     c.points = s.number("points", "a fraction", 0, 1, 1.0);
     c.quick = s.flag("quick", true);
     c.reproduced = s.flag("reproduced", true);
@@ -244,9 +275,14 @@ class experiment_reader {
 
   void read_paper(section& s) {
     paper_value p;
+    const auto problems = s.owner().problem_count();
     p.of = read_selector(s);
+    if (s.owner().problem_count() == problems && axes_.complete && !out_.cases.empty() &&
+        !has_point(out_, p.of))
+      s.refuse("no point of this experiment is meant; name a case and values that it has");
     p.metric = read_metric(s);
     p.value = s.number("value", "a number", -huge, huge);
+    if (!axes_.complete) s.ignore_rest();
     out_.paper.push_back(std::move(p));
   }
 
@@ -257,7 +293,9 @@ class experiment_reader {
     if (out_.relative_to) metrics.push_back("relative");
     std::vector<std::string_view> axes;
     for (const auto& a : out_.axes) axes.push_back(a.parameter);
-    if (p.what == plot_spec::kind::lines) {
+    if (!axes_.complete) {
+      for (const auto* key : {"x", "lines"}) s.unused(key);
+    } else if (p.what == plot_spec::kind::lines) {
       if (const auto i = s.choice("x", axes)) p.x = axes[*i];
     } else {
       s.unused("x", "only lines have one");
@@ -269,7 +307,7 @@ class experiment_reader {
     }
     if (p.y.empty()) p.y.emplace_back(main_metric(out_.what));
     axes.push_back("policy");
-    p.lines = axes[s.choice("lines", axes, axes.size() - 1)];
+    if (axes_.complete) p.lines = axes[s.choice("lines", axes, axes.size() - 1)];
     p.x_label = s.text("x_label", "");
     p.y_label = s.text("y_label", "");
     p.log_x = s.flag("log_x", false);
@@ -280,7 +318,9 @@ class experiment_reader {
 
   section& root_;
   const std::filesystem::path directory_;
-  std::vector<section*> axis_tables_;
+  section* head_ = nullptr;  // [experiment], if there is one
+  axes_reading axes_;
+  std::string needs_timeout_;  // a policy for which a run without `timeout_percent` cannot be
   experiment out_;
 };
 

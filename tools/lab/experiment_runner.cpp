@@ -1,6 +1,7 @@
 #include "tools/lab/experiment_runner.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <stdexcept>
 
@@ -114,8 +115,10 @@ void add_relative(const experiment& e, std::vector<point>& points) {
   const std::string main{main_metric(e.what)};
   for (auto& p : points)
     for (const auto& q : points)
-      if (q.policy == *e.relative_to && q.case_name == p.case_name && q.at == p.at && q.metrics.at(main) > 0)
-        p.metrics["relative"] = p.metrics.at(main) / q.metrics.at(main);
+      if (q.policy == *e.relative_to && q.case_name == p.case_name && q.at == p.at) {
+        const double x = p.metrics.at(main), base = q.metrics.at(main);
+        if (std::isfinite(x) && std::isfinite(base) && base > 0) p.metrics["relative"] = x / base;
+      }
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ goodput_sample find_goodput(const scenario& s, const scheduling& how, engine run
 
 goodput_estimate estimate_goodput(const scenario& s, const scheduling& how, engine run, uint32_t threads) {
   goodput_estimate out;
+  out.precision = s.search.precision;
   out.samples.resize(s.search.seeds);
   for_each_parallel(out.samples.size(), threads,
                     [&](size_t i) { out.samples[i] = find_goodput(s, how, run, s.search.first_seed + i); });
@@ -48,8 +49,8 @@ std::vector<double> each(const std::vector<goodput_sample>& samples, F f) {
 double goodput_estimate::rate() const {
   return mean(each(samples, [](const auto& x) { return x.rate; }));
 }
-double goodput_estimate::ci95() const {
-  return lab::ci95(each(samples, [](const auto& x) { return x.rate; }));
+std::optional<double> goodput_estimate::ci95() const {
+  return lab::ci95(each(samples, [](const auto& x) { return x.rate; }), precision);
 }
 double goodput_estimate::bad_rate(criterion whose) const {
   return mean(each(samples, [&](const auto& x) { return lab::bad_rate(x.at, whose); }));

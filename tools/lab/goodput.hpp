@@ -1,5 +1,6 @@
 // Goodput (Symphony §2.1): the highest rate of requests of which at most a small fraction ends badly.
 #pragma once
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,9 +24,11 @@ goodput_sample find_goodput(const scenario& s, const scheduling& how, engine run
 
 struct goodput_estimate {
   std::vector<goodput_sample> samples;  ///< by seed
+  double precision = 0;                 ///< to which the search looked; 0: nothing was searched
 
   double rate() const;  ///< mean over the seeds, as are the others
-  double ci95() const;  ///< of the rate (sample_statistics.hpp)
+  /// Of the rate, no less than the precision of it (sample_statistics.hpp). None of a single seed.
+  std::optional<double> ci95() const;
   double bad_rate(criterion whose) const;
   double mean_batch() const;
   double busy() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tools/lab/goodput_search.hpp"
 #include "tools/lab/partition_measure.hpp"
@@ -19,15 +20,21 @@ sample at_rate(const scenario& s, const scheduling& how, engine run, uint64_t se
   return {good, std::move(result), {}, {}};
 }
 
+/// More GPUs than a run has requests serve none better; fewer than this are never too many to try.
+uint32_t most_that_help(const scenario& s) {
+  const double requests = static_cast<double>(s.search.requests) + *s.rate_rps * to_seconds(s.search.warm_up);
+  return static_cast<uint32_t>(std::clamp(requests, 64.0, double{most_gpus}));
+}
+
 sample fewest_gpus(const scenario& s, const scheduling& how, engine run, uint64_t seed) {
   auto one = s;
   one.gpus = 1;
   one.gpus_per_model = 0;
-  const double least = *s.rate_rps / rate_bound(one);
-  constexpr double most_times = 16;  // as many GPUs as with batches as large as they can be
+  const double least = *s.rate_rps / rate_bound(one);  // if batches are as large as they can be
   sample out;
-  const auto most = static_cast<uint32_t>(std::ceil(least * most_times));
-  const auto n = least_count(static_cast<uint32_t>(std::ceil(least * 1.3)), most, [&](uint32_t gpus) {
+  const auto most = most_that_help(s);
+  const auto guess = static_cast<uint32_t>(std::min(std::ceil(least * 1.3), static_cast<double>(most)));
+  const auto n = least_count(guess, most, [&](uint32_t gpus) {
     one.gpus = gpus;
     auto result = run(trial_of(one, how, *s.rate_rps, seed), nullptr);
     if (bad_rate(result, s.search.whose) > s.search.most_bad) return false;
@@ -82,6 +89,9 @@ sample run_trace(const scenario& s, const scheduling& how, engine run, uint64_t 
   out.tables = {std::move(watch.batches), std::move(watch.losses)};
   return out;
 }
+
+/// A metric that nothing can be said of: one seed has no interval.
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// The batch size that half of all requests do not exceed.
 double median_batch(const std::vector<uint64_t>& batches) {
@@ -150,10 +160,11 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
 }
 
 void summarise(const experiment& e, const scenario& s, const std::vector<sample>& samples, point& out) {
+  const double precision = e.what == measure::goodput ? s.search.precision : 0;
   const auto average = [&](auto f) {
     std::vector<double> xs;
     for (const auto& x : samples) xs.push_back(static_cast<double>(f(x)));
-    return std::pair{mean(xs), ci95(xs)};
+    return std::pair{mean(xs), ci95(xs, precision).value_or(unknown)};
   };
   auto& m = out.metrics;
   if (e.what == measure::partition) return summarise_partitions(samples, out);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/plot_panels.hpp"
@@ -35,11 +36,25 @@ sheet sheet_of(const results& r, size_t panels) {
           fmt::format("{},{}", columns * (wide ? 900 : 440) + 40, rows * (wide ? 200 : 320) + 60)};
 }
 
+/// Whether a line has a point: what is not finite is written `?` and left out.
+bool has_point(const plot_line& l) {
+  std::istringstream rows{l.data};
+  for (std::string row; std::getline(rows, row);)
+    if (row.find('?') == std::string::npos) return true;
+  return false;
+}
+
+/// Panels with those lines of which there is something to draw: gnuplot gives up on others.
+std::vector<plot_panel> drawable(std::vector<plot_panel> panels) {
+  for (auto& p : panels) std::erase_if(p.lines, [](const auto& l) { return !has_point(l); });
+  return panels;
+}
+
 }  // namespace
 
 std::string plot_script(const results& r) {
   if (!r.what.plot) return {};
-  const auto panels = panels_of(r);
+  const auto panels = drawable(panels_of(r));
   if (panels.empty()) return {};
   const auto [columns, rows, size] = sheet_of(r, panels.size());
   std::string out =
@@ -63,6 +78,12 @@ std::string plot_script(const results& r) {
     for (const auto& l : p.lines)
       plots += fmt::format("{}$data{} {} title {}", plots.empty() ? "" : ", \\\n     ", block++, l.style,
                            l.title.empty() ? "''" : gnuplot_text(l.title));
+    if (plots.empty()) {  // an empty frame keeps the other panels in their places
+      out += "unset logscale\nset xrange [0:1]\nset yrange [0:1]\nplot NaN title 'no value is finite'\n" +
+             p.reset;
+      out += "set xrange [*:*]\nset yrange [*:*]\n";
+      continue;
+    }
     out += "plot " + plots + "\n" + p.reset;
   }
   return out + "unset multiplot\n";

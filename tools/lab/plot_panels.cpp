@@ -236,16 +236,13 @@ class panel_maker {
     for (const auto& p : r_.points)
       if (std::find(names.begin(), names.end(), p.case_name) == names.end()) names.push_back(p.case_name);
     for (const auto& metric : plot_.y) {
-      plot_panel panel{"",
-                       "fraction of workloads",
-                       plot_.y_label.empty() ? words(metric) : plot_.y_label,
-                       "set xrange [0:1]\n",
-                       "set xrange [*:*]\n",
-                       {}};
+      const auto label = plot_.y_label.empty() ? words(metric) : plot_.y_label;
+      plot_panel panel{"", "fraction of workloads", label, "set xrange [0:1]\n", "set xrange [*:*]\n", {}};
       for (size_t i = 0; i < names.size(); ++i) {
         std::vector<double> values;
         for (const auto& p : r_.points)
-          if (shown(p) && (i == 0 || p.case_name == names[i]) && p.metrics.contains(metric))
+          if (shown(p) && (i == 0 || p.case_name == names[i]) && p.metrics.contains(metric) &&
+              std::isfinite(p.metrics.at(metric)))
             values.push_back(p.metrics.at(metric));
         std::sort(values.begin(), values.end(), std::greater<>{});
         std::string data;

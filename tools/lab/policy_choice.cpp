@@ -3,17 +3,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
+
 #include "messages/near.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
 
 namespace troupe::lab {
 
+namespace {
+
+std::string unknown(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
+  const auto near = nearest(name, known);
+  return fmt::format("unknown {} '{}'{}; there are {}", what, name,
+                     near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), fmt::join(known, ", "));
+}
+
+}  // namespace
+
 std::string unknown_policy(std::string_view name) {
-  const auto near = nearest(name, scheduling_names());
-  return fmt::format("unknown policy '{}'{}; there are {}", name,
-                     near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near),
-                     fmt::join(scheduling_names(), ", "));
+  const auto why = wrong_argument(name);
+  return why.empty() ? unknown("policy", name, scheduling_names()) : why;
 }
 
 std::string unknown_part(const scheduling& s) {
@@ -21,12 +32,19 @@ std::string unknown_part(const scheduling& s) {
   any.latency = {1ms, 1ms};
   any.slo = 1s;
   if (make_batching(s.batching, s.shedding, any) == nullptr) {
-    for (const auto rule : shedding_names())
-      if (rule == s.shedding) return fmt::format("unknown batching '{}'", s.batching);
-    return fmt::format("unknown shedding '{}'{}", s.shedding, hint(s.shedding, shedding_names()));
+    const auto rules = shedding_names();
+    if (std::find(rules.begin(), rules.end(), s.shedding) == rules.end())
+      return unknown("shedding", s.shedding, rules);
+    const auto why = wrong_argument(s.batching);
+    return why.empty() ? unknown("batching", s.batching, batchings().names()) : why;
   }
   if (make_matchmaking(s.matchmaking) == nullptr)
-    return fmt::format("unknown matchmaking '{}'", s.matchmaking);
+    return unknown("matchmaking", s.matchmaking, matchmakings().names());
+  if (!parts_fit(s))
+    return fmt::format(
+        "batching '{}' does not go with matchmaking '{}': Nexus batches and places models as one; say "
+        "--policy nexus without --batching and --matchmaking",
+        s.batching, s.matchmaking);
   return {};
 }
 

@@ -10,7 +10,8 @@ namespace troupe::lab {
 /// "unknown policy 'x'; ..." with the names that there are.
 std::string unknown_policy(std::string_view name);
 
-/// What is wrong with the parts of a scheduler that were chosen one by one. Empty: nothing.
+/// What is wrong with the parts of a scheduler that were chosen one by one: one is not known, or they do not
+/// go together. Empty: nothing.
 std::string unknown_part(const scheduling& s);
 
 }  // namespace troupe::lab

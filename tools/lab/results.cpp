@@ -32,6 +32,9 @@ const point* partner(const selector& over, const experiment& e, const std::vecto
   return nullptr;
 }
 
+/// By 0, or if either is endless, there is no ratio that a bound could hold for.
+double ratio(double x, double base) { return std::isfinite(x) && std::isfinite(base) ? x / base : HUGE_VAL; }
+
 struct judged {
   const point* what;
   double value;
@@ -51,7 +54,7 @@ std::vector<judged> values_of(const claim& c, const experiment& e, const std::ve
     if (q == nullptr || q == &p) continue;
     const auto base = q->metrics.find(c.metric);
     if (base == q->metrics.end() || (base->second == 0 && value->second == 0)) continue;
-    out.push_back({&p, value->second / base->second});  // by 0: infinite, more than any bound
+    out.push_back({&p, ratio(value->second, base->second)});
   }
   return out;
 }
@@ -85,11 +88,12 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
     std::vector<double> values;
     size_t kept = 0;
     for (const auto& [p, x] : values_of(c, e, points)) {
-      values.push_back(x);
-      if (x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL))
+      values.push_back(std::isfinite(x) ? x : HUGE_VAL);  // NaN has no place in an order
+      if (std::isfinite(x) && x >= c.at_least.value_or(-HUGE_VAL) && x <= c.at_most.value_or(HUGE_VAL))
         ++kept;
       else
-        r.exceptions.push_back(fmt::format("{}: {:.3g}", name_of(*p, e), x));
+        r.exceptions.push_back(
+            fmt::format("{}: {}", name_of(*p, e), std::isfinite(x) ? fmt::format("{:.3g}", x) : "endless"));
     }
     r.points = values.size();
     if (!values.empty()) {

@@ -51,7 +51,8 @@ struct results {
 /// Whether the selector means the point.
 bool matches(const selector& s, const experiment& e, const point& p);
 
-/// How the claims of the experiment fare among the points. A claim about no point at all does not hold.
+/// How the claims of the experiment fare among the points. A claim about no point at all does not hold, and
+/// neither does one at a point where its metric or ratio is not finite, whatever its bounds.
 std::vector<claim_result> judge(const experiment& e, const std::vector<point>& points, bool quick);
 
 }  // namespace troupe::lab

@@ -19,9 +19,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// JSON has no infinity: null stands for it.
+/// Neither JSON nor CSV has infinities: null and an empty cell stand for them.
 json number(double x) { return std::isfinite(x) ? json(x) : json(nullptr); }
 double number_of(const json& x) { return x.is_null() ? HUGE_VAL : x.get<double>(); }
+std::string cell(double x) { return std::isfinite(x) ? fmt::format(",{:.6g}", x) : ","; }
 
 json object_of(const std::map<std::string, double>& xs) {
   auto out = json::object();
@@ -34,8 +35,14 @@ json json_of(const point& p, const experiment& e) {
   for (size_t i = 0; i < e.axes.size(); ++i)
     if (p.at[i]) at[e.axes[i].parameter] = *p.at[i];
   auto tables = json::array();
-  for (const auto& t : p.tables)
-    tables.push_back({{"name", t.name}, {"columns", t.columns}, {"rows", t.rows}});
+  for (const auto& t : p.tables) {
+    auto rows = json::array();
+    for (const auto& row : t.rows) {
+      auto& out = rows.emplace_back(json::array());
+      for (const double x : row) out.push_back(number(x));
+    }
+    tables.push_back({{"name", t.name}, {"columns", t.columns}, {"rows", std::move(rows)}});
+  }
   return {{"case", p.case_name},         {"at", at},
           {"policy", p.policy},          {"metrics", object_of(p.metrics)},
           {"paper", object_of(p.paper)}, {"tables", tables}};
@@ -118,9 +125,14 @@ results results_of_json(const std::string& text, const experiment& e) {
         p.at.push_back(x.at("at").contains(a) ? std::optional{x.at("at").at(a).get<double>()} : std::nullopt);
       for (const auto& [name, value] : x.at("metrics").items()) p.metrics[name] = number_of(value);
       for (const auto& [name, value] : x.at("paper").items()) p.paper[name] = number_of(value);
-      for (const auto& t : x.at("tables"))
-        p.tables.push_back({t.at("name").get<std::string>(), t.at("columns").get<std::vector<std::string>>(),
-                            t.at("rows").get<std::vector<std::vector<double>>>()});
+      for (const auto& t : x.at("tables")) {
+        table of{t.at("name").get<std::string>(), t.at("columns").get<std::vector<std::string>>(), {}};
+        for (const auto& row : t.at("rows")) {
+          auto& out_row = of.rows.emplace_back();
+          for (const auto& value : row) out_row.push_back(number_of(value));
+        }
+        p.tables.push_back(std::move(of));
+      }
       out.points.push_back(std::move(p));
     }
     out.claims = judge(e, out.points, out.quick);
@@ -144,13 +156,13 @@ std::string points_csv(const results& r) {
   out += '\n';
   for (const auto& p : r.points) {
     out += labels(p);
-    const auto cell = [&](const auto& from, const auto& name) {
+    const auto add = [&](const auto& from, const auto& name) {
       const auto x = from.find(name);
-      out += x == from.end() ? "," : fmt::format(",{:.6g}", x->second);
+      out += x == from.end() ? "," : cell(x->second);
     };
     for (const auto& name : metrics) {
-      cell(p.metrics, name);
-      if (paper.contains(name)) cell(p.paper, name);
+      add(p.metrics, name);
+      if (paper.contains(name)) add(p.paper, name);
     }
     out += '\n';
   }
@@ -169,7 +181,7 @@ std::string tables_csv(const results& r) {
       }
       for (const auto& row : t.rows) {
         out += labels(p) + "," + field(t.name);
-        for (const double x : row) out += fmt::format(",{:.6g}", x);
+        for (const double x : row) out += cell(x);
         out += '\n';
       }
     }

@@ -28,13 +28,13 @@ double mean(std::span<const double> samples) {
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
-double ci95(std::span<const double> samples) {
-  if (samples.size() < 2) return 0;
+std::optional<double> ci95(std::span<const double> samples, double precision) {
+  if (samples.size() < 2) return {};
   const double middle = mean(samples);
   double squares = 0;
   for (const double x : samples) squares += (x - middle) * (x - middle);
   const auto n = static_cast<double>(samples.size());
-  return student(samples.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  return std::max(student(samples.size() - 1) * std::sqrt(squares / (n - 1) / n), precision * middle);
 }
 
 double quantile(std::vector<double> samples, double q) {

@@ -266,7 +266,13 @@ scenario_reading read_scenario_text(std::string_view text, const std::string& fi
   auto& root = in.root();
   scenario_reading out;
   out.spec = read_scenario_keys(root, std::filesystem::path(file).parent_path(), {});
-  if (!root.has("model")) root.refuse("model", "is missing; write one [[model]] for each kind of model");
+  if (!root.has("model") && root.has("experiment")) {
+    root.refuse("experiment", fmt::format("this is an experiment, whose cases are the scenarios; run it with "
+                                          "troupe experiment run {}",
+                                          file));
+  } else if (!root.has("model")) {
+    root.refuse("model", "is missing; write one [[model]] for each kind of model");
+  }
   for (const auto* key : {"experiment", "partition", "plot"})
     if (auto* table = root.table(key)) table->ignore_rest();
   for (const auto* key : {"case", "axis", "claim", "paper"})

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/tools/lab/fake_engine.hpp"
 #include "tools/lab/experiment_file.hpp"
 #include "tools/lab/results_file.hpp"
@@ -56,7 +58,7 @@ TEST_CASE("an experiment has a point for every value and policy") {
 TEST_CASE("a quick run takes the quick values and one seed") {
   const auto r = run(read(head + gpus_axis), {.quick = true});
   REQUIRE(r.points.size() == 2);
-  CHECK(r.points[0].metrics.at("ci95") == 0);
+  CHECK(std::isnan(r.points[0].metrics.at("ci95")));  // of one seed nothing is known
 }
 
 TEST_CASE("a sample is the same again, and full runs take all") {
@@ -86,6 +88,65 @@ values = { rate_rps = [] }
   CHECK(r.points[3].metrics.at("gpus") == 25);  // eager, 2000
   CHECK_FALSE(r.points[4].at.at(0).has_value());
   CHECK(r.points[4].metrics.at("gpus") == doctest::Approx(39.5).epsilon(0.02));
+}
+
+TEST_CASE("the fewest GPUs are found also where more than large batches would need are needed") {
+  auto e = read(R"(rate_rps = 5
+search = { requests = 1000, seeds = 1 }
+[[model]]
+name = "tight"
+alpha_ms = 1
+beta_ms = 5
+slo_ms = 6.1
+[experiment]
+title = "one request at a time"
+measure = "fewest_gpus"
+)");
+  const auto r = run_experiment(e, {.run = &run_direct});
+  CHECK(r.points.at(0).metrics.at("gpus") == 2);  // one is taken when 3 % of the requests come
+}
+
+TEST_CASE("what is never served is in no claim, ratio, CSV or JSON") {
+  const auto e = read(head + R"(measure = "fewest_gpus"
+[[axis]]
+parameter = "rate_rps"
+values = [1000]
+[[claim]]
+text = "many"
+of = { policy = "deferred" }
+at_least = 1
+[[claim]]
+text = "more than the other"
+of = { policy = "deferred" }
+over = { policy = "eager" }
+at_least = 1
+[[claim]]
+text = "less than the other"
+of = { policy = "eager" }
+over = { policy = "deferred" }
+at_most = 1
+)");
+  const engine deferred_never = [](const trial& t, trial_watch* watch) {
+    auto r = run_fake(t, watch);
+    if (t.how.batching == "deferred")
+      for (auto& m : r.models) m.good = 0;
+    return r;
+  };
+  const auto r = run_experiment(e, {.run = deferred_never, .threads = 2});
+  REQUIRE(r.points.size() == 2);
+  CHECK(std::isinf(r.points[0].metrics.at("gpus")));
+  CHECK(r.points[1].metrics.at("gpus") == 13);
+  for (const auto& p : r.points) CHECK_FALSE(p.metrics.contains("relative"));
+  for (const auto& c : r.claims) {
+    CAPTURE(c.what.text);
+    CHECK(c.points == 1);
+    CHECK_FALSE(c.holds);
+    CHECK(c.exceptions.at(0).ends_with(": endless"));
+  }
+  CHECK(points_csv(r).find("inf") == std::string::npos);
+  CHECK(points_csv(r).find("nan") == std::string::npos);
+  CHECK(to_json(r).find("\"gpus\":null") != std::string::npos);
+  CHECK(points_csv(results_of_json(to_json(r), e)) == points_csv(r));
 }
 
 TEST_CASE("claims compare points that differ in what they name") {

@@ -38,12 +38,21 @@ TEST_CASE("goodput is the highest rate of which one percent is lost, for every s
   }
   CHECK(found.samples[0].seed == 5);
   CHECK(found.rate() == doctest::Approx(404.04 * 1.004).epsilon(0.001));
-  CHECK(found.ci95() > 0.5);
-  CHECK(found.ci95() < 3);
+  CHECK(found.ci95().value() > 0.5);
+  CHECK(found.ci95().value() < 3);
   CHECK(found.bad_rate(criterion::worst) <= 0.01);
   CHECK(found.bad_rate(criterion::worst) > 0.008);
   CHECK(found.mean_batch() == 4);
   CHECK(found.busy() == doctest::Approx(0.5));
+}
+
+TEST_CASE("one seed has no interval, and equal seeds one of the search's precision") {
+  auto s = four_gpus();
+  s.search.seeds = 1;
+  CHECK_FALSE(estimate_goodput(s, {}, &run_fake, 1).ci95());
+  auto twice = estimate_goodput(s, {}, &run_fake, 1);
+  twice.samples.push_back(twice.samples[0]);
+  CHECK(twice.ci95().value() == doctest::Approx(0.001 * twice.rate()));
 }
 
 TEST_CASE("the number of threads changes nothing") {

@@ -40,6 +40,17 @@ TEST_CASE("a plot has a line for each policy, with its data") {
   CHECK(contains(script, "title 'eager'"));
 }
 
+TEST_CASE("a line without a finite value is left out, and a panel without lines is an empty frame") {
+  auto r = two_lines();
+  for (auto& p : r.points)
+    if (p.policy == "eager") p.metrics["goodput_rps"] = HUGE_VAL;
+  CHECK_FALSE(contains(plot_script(r), "title 'eager'"));
+  CHECK(contains(plot_script(r), "title 'deferred'"));
+  for (auto& p : r.points) p.metrics["goodput_rps"] = HUGE_VAL;
+  CHECK(contains(plot_script(r), "plot NaN"));
+  CHECK_FALSE(contains(plot_script(r), "$data"));
+}
+
 TEST_CASE("bars stand beside what the paper prints") {
   auto r = two_lines();
   r.what.plot->what = plot_spec::kind::bars;

@@ -106,6 +106,10 @@ TEST_CASE("every problem of a scenario file is told with its place") {
   CHECK(problems_of("arrivals = 'bursty'\n" + std::string(one_model)) ==
         "1:12: arrivals: must be \"poisson\", \"constant\" or { gamma_shape }, not \"bursty\"");
   CHECK(problems_of("gpus = [\n") != "");
+  CHECK(
+      problems_of("[experiment]\ntitle = 'x'\n[[case]]\nname = 'c'\n") ==
+      "1:1: experiment: this is an experiment, whose cases are the scenarios; run it with troupe experiment "
+      "run s.toml");
 }
 
 TEST_CASE("an SLO that not even a single request can meet is told where it stands") {

@@ -1,0 +1,37 @@
+#include "tools/lab/policy_choice.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+using namespace troupe::lab;
+
+TEST_CASE("a policy that nobody knows is told with those that there are, or how its argument is written") {
+  CHECK(
+      unknown_policy("eagr") ==
+      "unknown policy 'eagr' (did you mean 'eager'?); there are deferred, eager, timeout, clockwork, nexus, "
+      "shepherd");
+  for (const std::string name : {"timeout(k)", "timeout(0)", "timeout(-3ms)", "timeout(30 %)"})
+    CHECK(unknown_policy(name) ==
+          "there is no '" + name +
+              "'; a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or "
+              "timeout(800us)");
+}
+
+TEST_CASE("of a part that nobody knows all names are told") {
+  CHECK(unknown_part({}) == "");
+  CHECK(unknown_part({.batching = "x"}) ==
+        "unknown batching 'x'; there are deferred, eager, timeout, clockwork, nexus");
+  CHECK(unknown_part({.batching = "timeout(3)"})
+            .starts_with("there is no 'timeout(3)'; a time-out is written"));
+  CHECK(unknown_part({.shedding = "windows"}) ==
+        "unknown shedding 'windows' (did you mean 'window'?); there are timeout, window, staggered");
+  CHECK(unknown_part({.matchmaking = "x"}) ==
+        "unknown matchmaking 'x'; there are lowest_id, earliest_free, shepherd, nexus");
+}
+
+TEST_CASE("parts that do not go together are refused") {
+  for (const auto& s : {scheduling{.batching = "nexus"}, scheduling{.matchmaking = "nexus"}})
+    CHECK(unknown_part(s).find("Nexus batches and places models as one") != std::string::npos);
+  CHECK(unknown_part(*scheduling_named("nexus")) == "");
+  CHECK(unknown_part({.matchmaking = "shepherd"}) == "");
+}
