@@ -219,6 +219,7 @@ int bench_schedule(const bench_schedule_options& o) {
   }
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
+    if (o.json) fmt::print("{}\n", nlohmann::ordered_json{{"requests_per_s", 0}}.dump());
     fmt::print(stderr, "bench schedule: no rate had {} % of bad requests or fewer; is the machine busy?\n",
                100 * bad_rate_allowed);
     return 1;
