@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <iostream>
 #include <sstream>
 
@@ -106,6 +107,9 @@ int main(int argc, char** argv) {
       std::string hex;
       in >> to >> its_life >> hex;
       fabric->connect(node_id{to}, incarnation{its_life}, from_hex(hex));
+      std::promise<void> connected;  // what comes before that is discarded
+      fabric->post([&] { connected.set_value(); });
+      connected.get_future().wait();
       std::cout << "ok" << std::endl;
     } else if (command == "renew") {
       fabric->renew();
