@@ -212,6 +212,9 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   read_search(s, out.search);
   read_load(s, out);
   read_silence(s, out);
+  if (out.load && out.pause)
+    s.refuse(s.has("silence") ? "silence" : "changing_load",
+             "a run has silence or changing_load, not both; remove one of the two");
   if (const auto tables = s.tables("model"); !tables.empty()) {
     out.models.clear();
     const auto before = s.owner().problem_count();

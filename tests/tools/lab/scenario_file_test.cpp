@@ -112,6 +112,12 @@ TEST_CASE("every problem of a scenario file is told with its place") {
       "run s.toml");
 }
 
+TEST_CASE("a load that changes is not silent as well") {
+  CHECK(problems_of(std::string("silence = { at_ms = 9, for_ms = 2 }\nchanging_load = { length_s = 20 }\n") +
+                    one_model) ==
+        "1:11: silence: a run has silence or changing_load, not both; remove one of the two");
+}
+
 TEST_CASE("an SLO that not even a single request can meet is told where it stands") {
   CHECK(
       problems_of("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 5.5\n") ==
