@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "actors/decision_log_size.hpp"
 #include "actors/gateway.hpp"
 #include "actors/open_requests.hpp"
 #include "messages/obey.hpp"
@@ -42,10 +43,7 @@ command_reply gateway::on_command(const command& c, time_point now) {
                   },
                   [&](const explain_request& e) { return explain(e.id); },
                   [&](const set_decision_log& s) {
-                    if (s.requests > largest_decision_log)
-                      throw command_refused("set_decision_log.requests: must be at most " +
-                                            std::to_string(largest_decision_log));
-                    decided_ = recent<decided>(s.requests);
+                    decided_ = recent<decided>(checked(s));
                     return acknowledged{};
                   },
               });

@@ -1,6 +1,7 @@
 // What a model queue tells of itself, and can be asked from outside (messages/commands.hpp).
 #include <algorithm>
 
+#include "actors/decision_log_size.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/open_requests.hpp"
 #include "messages/obey.hpp"
@@ -45,10 +46,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
                   },
                   [&](const explain_request& e) { return explain(e.id); },
                   [&](const set_decision_log& s) {
-                    if (s.requests > largest_decision_log)
-                      throw command_refused("set_decision_log.requests: must be at most " +
-                                            std::to_string(largest_decision_log));
-                    log_ = decision_log(s.requests);
+                    log_ = decision_log(checked(s));
                     requests_.remember(s.requests);
                     return acknowledged{};
                   },

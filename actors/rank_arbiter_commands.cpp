@@ -1,6 +1,7 @@
 // What an arbiter can be asked from outside (messages/commands.hpp).
 #include <algorithm>
 
+#include "actors/decision_log_size.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "messages/obey.hpp"
 
@@ -26,10 +27,7 @@ command_reply rank_arbiter::on_command(const command& c, time_point now) {
                   },
                   [&](const explain_grant& e) { return explain(e); },
                   [&](const set_decision_log& s) {
-                    if (s.requests > largest_decision_log)
-                      throw command_refused("set_decision_log.requests: must be at most " +
-                                            std::to_string(largest_decision_log));
-                    set_log(s.requests);
+                    set_log(checked(s));
                     return acknowledged{};
                   },
               });

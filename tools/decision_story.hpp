@@ -54,9 +54,10 @@ inline std::optional<decision_story> find_story(request_id id, std::span<const a
 }
 
 /// {request, model, state, rows, deadline_ms, batching?, shedding?, candidates_forgotten, reason?,
-/// events: [{at_ms, event, text, ...}]}; times are from the request's arrival, what has a `?` is not said of
-/// one that no queue knows. Events: arrived, turned_away, queued, candidate, granted, ordered, started, done,
-/// refused, preempted, lost, dropped, given_up.
+/// events: [{at_ms, event, text, ...}]}; times are from the request's arrival, `reason` is of one that was
+/// dropped or failed, batching and shedding are not said of one that no queue knows. Events: arrived,
+/// turned_away, queued, candidate, granted, ordered, started, done, refused, preempted, lost, dropped,
+/// given_up.
 nlohmann::ordered_json story_document(const decision_story& story, const cluster_spec& cluster);
 
 /// The same for people. Of many candidates in a row only the first and the last are told.

@@ -1,8 +1,6 @@
 // What a gateway tells of the requests that it ended by itself.
-#include <nlohmann/json.hpp>
-
-#include "messages/json.hpp"
 #include "tests/actors/gateway_stage.hpp"
+#include "tests/actors/obey.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -18,13 +16,9 @@ struct logging_gateway : gateway_stage {
     o.decision_log = remembered;
     return o;
   }
-  template <class Reply, class Command>
-  Reply obey(const Command& c) {
-    const auto r = actor.on_command({1, Command::type_name, to_json(c).dump()}, now);
-    REQUIRE_MESSAGE(r.ok, r.body);
-    return from_json<Reply>(nlohmann::json::parse(r.body));
+  gateway_decision about(uint64_t id) {
+    return test::obey<gateway_decision>(*this, explain_request{request_id{id}});
   }
-  gateway_decision about(uint64_t id) { return obey<gateway_decision>(explain_request{request_id{id}}); }
 };
 
 }  // namespace
@@ -94,7 +88,7 @@ TEST_CASE("decisions of a gateway: the latest are remembered, as many as it is t
   CHECK(g.about(4).known);
   CHECK(g.about(5).known);
   CHECK(g.about(5).decision_log == 2);
-  g.obey<acknowledged>(set_decision_log{0});
+  obey<acknowledged>(g, set_decision_log{0});
   g.arrive(6);
   CHECK_FALSE(g.about(6).known);
   CHECK(g.about(6).decision_log == 0);

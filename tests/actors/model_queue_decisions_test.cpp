@@ -1,7 +1,5 @@
 // What a model queue tells of its decisions: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
-#include <nlohmann/json.hpp>
-
-#include "messages/json.hpp"
+#include "tests/actors/obey.hpp"
 #include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
@@ -25,13 +23,9 @@ struct logging_queue : basic_queue_stage<> {
     tell(grant{model_id{0}, sequence, slot_id{0}, worker_of(0), at(free_at)}, the_arbiter);
     return out.one<batch_order>();
   }
-  template <class Reply, class Command>
-  Reply obey(const Command& c) {
-    const auto r = actor.on_command({1, Command::type_name, to_json(c).dump()}, now);
-    REQUIRE_MESSAGE(r.ok, r.body);
-    return from_json<Reply>(nlohmann::json::parse(r.body));
+  request_story story(uint64_t id) {
+    return test::obey<request_story>(*this, explain_request{request_id{id}});
   }
-  request_story story(uint64_t id) { return obey<request_story>(explain_request{request_id{id}}); }
 };
 
 }  // namespace
@@ -145,7 +139,7 @@ TEST_CASE("decisions of a queue: nothing is remembered until the log is switched
   CHECK(q.story(1).candidates.empty());
   q.grant_slot(1, 0);
   q.out.forget();
-  q.obey<acknowledged>(set_decision_log{4});
+  obey<acknowledged>(q, set_decision_log{4});
   CHECK(q.story(1).decision_log == 4);
   CHECK(q.story(1).state == "running");
   for (uint64_t id = 2; id <= 9; ++id) {
