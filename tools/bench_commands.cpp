@@ -61,9 +61,16 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->check(whole_in(1, 65536))->capture_default_str();
   schedule
       ->add_option("--domains", s->domains,
-                   "Scheduling domains, each with an arbiter and a thread of its own")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+                   "Scheduling domains, each with an arbiter, its share of models and GPUs; default: as many "
+                   "as the load "
+                   "needs threads and there are cores")
+      ->check(CLI::Range(1, 64));
+  schedule
+      ->add_option("--threads", s->threads,
+                   "One for each domain with its clients and GPUs, or one more that has all clients and "
+                   "GPUs; default: one "
+                   "more if a single domain has more load than a thread can carry")
+      ->check(CLI::Range(1, 65));
   schedule->add_option("--slo-ms", s->slo_ms, "Latency objective")
       ->check(finite_in(0.001, hour_ms))
       ->capture_default_str();

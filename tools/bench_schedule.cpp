@@ -12,6 +12,7 @@
 #include "messages/cluster.hpp"
 #include "tools/arbiter_ceiling.hpp"
 #include "tools/bare_scheduler.hpp"
+#include "tools/lab/parallel.hpp"
 #include "tools/schedule_trial.hpp"
 
 namespace troupe {
@@ -33,6 +34,19 @@ staggered bound_of(const bench_schedule_options& o) {
   return {batch, batch < 1 ? 0 : 1e3 * n * batch / (o.alpha_ms * batch + o.beta_ms)};
 }
 
+/// A core of 2 GHz carries that many requests a second, clients and GPUs included, with room to spare.
+constexpr double a_thread_carries = 1e6;
+
+/// As many domains as the load needs threads and there are cores; a single domain whose load is too much for
+/// a thread has two, as clients and GPUs need not share the scheduler's.
+void choose_threads(bench_schedule_options& o, double rate) {
+  const uint32_t cores = lab::available_cores();
+  const double wanted = std::ceil((o.rate > 0 ? o.rate : rate) / a_thread_carries);
+  const auto most = std::min({cores, o.models, o.gpus});
+  if (o.domains == 0) o.domains = static_cast<uint32_t>(std::min<double>(wanted, most));
+  if (o.threads == 0) o.threads = o.domains == 1 && wanted > 1 && cores > 1 ? 2 : o.domains;
+}
+
 struct found {
   schedule_trial best;
   double rate = 0;
@@ -45,10 +59,9 @@ struct share {
 };
 
 std::vector<share> profile(caf::actor_system& system, const bench_schedule_options& o, double rate) {
-  stage_clock times;
-  const auto t = run_schedule_trial(system, o, rate, &times);
+  const auto t = run_schedule_trial(system, o, rate, true);
   const double requests = rate * to_seconds(schedule_trial::warmup + schedule_trial::measured);
-  const double cpu_ns = 1e9 * t.cpu / static_cast<double>(t.offered);  // a request
+  const double cpu_ns = 1e9 * t.cpu.all / static_cast<double>(t.offered);  // a request
   constexpr std::pair<stage, const char*> stages[] = {
       {stage::clients, "clients and their gateway"}, {stage::model_queue, "model_queue"},
       {stage::batching, "its batching policy"},      {stage::rank_arbiter, "rank_arbiter"},
@@ -58,14 +71,14 @@ std::vector<share> profile(caf::actor_system& system, const bench_schedule_optio
   std::vector<share> out;
   double rest = cpu_ns;
   for (const auto& [s, name] : stages) {
-    const double ns = static_cast<double>(times.of(s).count()) / requests;
+    const double ns = static_cast<double>(t.stages[static_cast<size_t>(s)].count()) / requests;
     out.push_back({name, ns / cpu_ns, ns});
     rest -= ns;
   }
   rest = std::max(0.0, rest);  // on a busy machine the stages' clocks also count when others run
   out.push_back({"turns: taking messages in, freeing them, sleep", rest / cpu_ns, rest});
-  out.push_back(
-      {"of all that, in the kernel", t.kernel / t.cpu, 1e9 * t.kernel / static_cast<double>(t.offered)});
+  out.push_back({"of all that, in the kernel", t.cpu.kernel / t.cpu.all,
+                 1e9 * t.cpu.kernel / static_cast<double>(t.offered)});
   return out;
 }
 
@@ -111,6 +124,7 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
     nlohmann::ordered_json doc{{"models", o.models},
                                {"gpus", o.gpus},
                                {"domains", o.domains},
+                               {"threads", o.threads},
                                {"requests_per_s", per_second},
                                {"requests_per_cpu_s", per_cpu_second},
                                {"bad_rate", f.best.bad_rate()},
@@ -133,8 +147,12 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
     fmt::print("{}\n", doc.dump(2));
     return;
   }
-  fmt::print("{} models, {} GPUs: {:.0f} requests/s, {:.2f} % bad, {:.0f} requests per CPU second\n\n",
-             o.models, o.gpus, per_second, 100 * f.best.bad_rate(), per_cpu_second);
+  fmt::print(
+      "{} models, {} GPUs, {} domain{} on {} thread{}: {:.0f} requests/s, {:.2f} % bad, {:.0f} requests per "
+      "CPU "
+      "second\n\n",
+      o.models, o.gpus, o.domains, o.domains == 1 ? "" : "s", o.threads, o.threads == 1 ? "" : "s",
+      per_second, 100 * f.best.bad_rate(), per_cpu_second);
   fmt::print("{:<48} {:>12} {:>5} {:>12} {:>6}\n", "", "value", "unit", "reference", "ratio");
   for (const auto& r : rows)
     fmt::print("{:<48} {:>12.1f} {:>5} {:>12.1f} {:>6.3f}\n", r.name, r.value, r.unit, r.reference,
@@ -173,6 +191,7 @@ void sweep(caf::actor_system& system, const bench_schedule_options& asked) {
       o.models = m;
       o.gpus = g;
       const double rate = std::min(0.9 * bound_of(o).rate, asked.rate > 0 ? asked.rate : usual_rate);
+      choose_threads(o, rate);
       const auto t = run_schedule_trial(system, o, rate);
       const auto waited = quantiles(t.admit_to_grant, 1e6), behind = quantiles(t.grant_behind, 1e3);
       const double matches = arbiter_ceiling(m, g);
@@ -197,12 +216,13 @@ void sweep(caf::actor_system& system, const bench_schedule_options& asked) {
 
 }  // namespace
 
-int bench_schedule(const bench_schedule_options& o) {
+int bench_schedule(const bench_schedule_options& asked) {
+  auto o = asked;
   const auto complain = [](const std::string& what) {
     fmt::print(stderr, "bench schedule: {}\n", what);
     return 2;
   };
-  if (o.domains == 0 || o.domains > o.models || o.domains > o.gpus)
+  if (o.domains > o.models || o.domains > o.gpus)
     return complain("needs a model and a GPU for each of the --domains");
   if (make_batching(o.batching, "window", {}) == nullptr)
     return complain(
@@ -210,6 +230,11 @@ int bench_schedule(const bench_schedule_options& o) {
   const auto bound = bound_of(o);
   if (bound.rate == 0)
     return complain(fmt::format("no batch meets an SLO of {} ms: raise --slo-ms", o.slo_ms));
+  if (!o.sweep) choose_threads(o, bound.rate);
+  if (o.threads != o.domains && o.threads != o.domains + 1 && !o.sweep)
+    return complain(fmt::format(
+        "--threads is {}, one for each of the --domains, or {}, one more for all clients and GPUs", o.domains,
+        o.domains + 1));
 
   threaded_config config{1};
   caf::actor_system system(config);

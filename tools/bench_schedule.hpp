@@ -12,7 +12,10 @@ inline constexpr double most_scheduled_rate = 1e7;
 struct bench_schedule_options {
   uint32_t models = 10;
   uint32_t gpus = 1024;
-  uint32_t domains = 1;  ///< each with an arbiter and a thread of its own, its share of models and GPUs
+  uint32_t domains = 0;  ///< each with an arbiter, its share of models and GPUs; 0: as many as the load needs
+  /// One for each domain, its clients and its GPUs; or one more, which then has all clients and GPUs. 0: one
+  /// more if a single domain would be too much for a thread.
+  uint32_t threads = 0;
   double slo_ms = 100;
   double alpha_ms = 1.082;
   double beta_ms = 5.204;
@@ -26,14 +29,14 @@ struct bench_schedule_options {
 
 /// Searches the highest rate of Poisson arrivals of which at most 1 % end badly (dropped, late or lost;
 /// deadlines count from the scheduled arrival, and so does the choice of the measured requests). Prints a
-/// table or, with `json`, {models, gpus, requests_per_s, requests_per_cpu_s, bad_rate, mean_batch,
-/// admit_to_grant_ms: {p50, p99}, grant_behind_us: {p50, p99}, matches_per_s, rows: [{name, value, unit,
-/// reference, ratio}], profile: [{stage, share, ns_a_request}]}. A grant is behind by how much later than its
-/// batch was planned for it came; `matches_per_s` is what the arbiter alone could do (arbiter_ceiling.hpp).
-/// The CPU time is that of the whole process, clients and GPUs included. References: what the GPUs could do
-/// in the staggered schedule of the Symphony paper (§3.3), and the requests per CPU second of that paper's
-/// own code, measured in the same way. Takes less than a minute. Returns 0, 1 if no rate could be served, 2
-/// if the options make no sense.
+/// table or, with `json`, {models, gpus, domains, threads, requests_per_s, requests_per_cpu_s, bad_rate,
+/// mean_batch, admit_to_grant_ms: {p50, p99}, grant_behind_us: {p50, p99}, matches_per_s, rows: [{name,
+/// value, unit, reference, ratio}], profile: [{stage, share, ns_a_request}]}. A grant is behind by how much
+/// later than its batch was planned for it came; `matches_per_s` is what the arbiter alone could do
+/// (arbiter_ceiling.hpp). The CPU time is that of the whole process, clients and GPUs included. References:
+/// what the GPUs could do in the staggered schedule of the Symphony paper (§3.3), and the requests per CPU
+/// second of that paper's own code, measured in the same way. Takes less than a minute. Returns 0, 1 if no
+/// rate could be served, 2 if the options make no sense.
 ///
 /// With `sweep`: one run for each of some numbers of models (1 to 512) and GPUs (1 to 4,096), at 0.9 of what
 /// the GPUs could do, but at no more than `rate` (half a million a second if it is 0). JSON: an array of

@@ -1,6 +1,7 @@
 // One run of the scheduler on emulated GPUs, in real time and on real threads, at a given rate of requests
 // without bytes. What `troupe bench schedule` (bench_schedule.hpp) tries many of.
 #pragma once
+#include <array>
 #include <caf/fwd.hpp>
 #include <cstdint>
 
@@ -17,16 +18,23 @@ struct schedule_trial {
   uint64_t batches = 0, rows = 0;
   latency_histogram admit_to_grant;  ///< of requests: from arrival to the order that answers the grant
   latency_histogram grant_behind;    ///< of batches: how much later than planned that was
-  double cpu = 0, kernel = 0;  ///< seconds that the process used while it measured; in the kernel, of these
+  struct cpu_time {
+    double all = 0, kernel = 0;  ///< seconds; in the kernel, of these
+  };
+  cpu_time cpu;                                ///< of the process, while it measured
+  std::array<duration, stage_count> stages{};  ///< what each took, from beginning to end, if it was timed
 
+  /// Adds what other clients of the same run have seen.
+  void merge(const schedule_trial& other);
   double bad_rate() const;
   double mean_batch() const;
   double per_second() const { return static_cast<double>(good) / to_seconds(measured); }
-  double per_cpu_second() const { return static_cast<double>(good) / cpu; }
+  double per_cpu_second() const { return static_cast<double>(good) / cpu.all; }
 };
 
-/// Takes under four seconds. With `times`, its stages are counted there, from beginning to end.
+/// Takes under four seconds. Requires: `domains` and `threads` are given. `timed`: with a clock in every
+/// stage.
 schedule_trial run_schedule_trial(caf::actor_system& system, const bench_schedule_options& options,
-                                  double requests_per_second, stage_clock* times = nullptr);
+                                  double requests_per_second, bool timed = false);
 
 }  // namespace troupe

@@ -25,8 +25,8 @@ enum class stage : uint8_t {
 };
 inline constexpr size_t stage_count = 7;
 
-/// Adds up, without counting anything twice: a stage that calls another one stands still meanwhile. A stage
-/// belongs to one thread at a time; read the sums when the threads are done.
+/// Adds up, without counting anything twice: a stage that calls another one stands still meanwhile. Of one
+/// thread; read the sums when it is done.
 class stage_clock {
  public:
   class scope {
@@ -34,7 +34,7 @@ class stage_clock {
     scope(stage_clock& c, stage s) : clock_(c), stage_(s), outer_(std::exchange(innermost(), this)) {}
     ~scope() {
       const auto took = clock_.now() - began_;
-      clock_.sums_[static_cast<size_t>(stage_)].time += took - inside_;
+      clock_.sums_[static_cast<size_t>(stage_)] += took - inside_;
       if (outer_ != nullptr) outer_->inside_ += took;
       innermost() = outer_;
     }
@@ -55,15 +55,12 @@ class stage_clock {
 
   /// Before the stages run, or while they have nothing to do.
   void reset() { sums_ = {}; }
-  duration of(stage s) const { return sums_[static_cast<size_t>(s)].time; }
+  duration of(stage s) const { return sums_[static_cast<size_t>(s)]; }
 
  private:
   time_point now() const { return clock_.now(); }
-  struct alignas(64) sum {
-    duration time{};
-  };
   machine_clock clock_;
-  std::array<sum, stage_count> sums_{};
+  std::array<duration, stage_count> sums_{};
 };
 
 /// A shell whose time is counted.

@@ -1,0 +1,56 @@
+// The clients of a trial of the scheduler, and their gateway: an open loop of requests without bytes.
+#pragma once
+#include <future>
+#include <optional>
+#include <vector>
+
+#include "actors/shell.hpp"
+#include "policies/arrivals.hpp"
+#include "tools/schedule_trial.hpp"
+
+namespace troupe {
+
+/// Sends what has arrived since its last turn, counts what comes back. The id of a request says when it
+/// arrived and for which model, so that nothing is kept for it. Begins with the first `node_up`.
+class schedule_clients final : public shell {
+ public:
+  struct options {
+    std::vector<model_id> models;  ///< whose clients these are
+    double rate_of_model = 0;      ///< requests a second
+    uint64_t seed = 0;
+    duration slo{};
+    duration hop{};  ///< what a queue allows for an order's way: a grant is that much ahead of its plan
+  };
+  /// `done` is given what they have seen, once all must have come back.
+  schedule_clients(address self, outbox& out, options o, std::promise<schedule_trial> done);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override { return next_turn_; }
+  void report(std::vector<metric>&) const override {}
+
+ private:
+  struct stream {
+    model_id model;
+    arrival_process process;
+    time_point next;
+    submit out;
+  };
+
+  void begin(time_point now);
+  void arrive(stream& s, time_point until);
+  void count(const completion& c, time_point now);
+  time_point arrival_of(request_id id) const {
+    return start_ + duration{static_cast<int64_t>(id.value >> 16)};
+  }
+  bool is_measured(time_point arrival) const { return arrival >= from_ && arrival < until_; }
+
+  const options options_;
+  std::promise<schedule_trial> done_;
+  std::vector<stream> streams_;
+  time_point start_ = never, from_ = never, until_ = never, next_turn_ = never;
+  std::optional<schedule_trial::cpu_time> began_;
+  schedule_trial result_;
+};
+
+}  // namespace troupe
