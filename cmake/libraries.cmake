@@ -15,6 +15,7 @@ find_package(Protobuf REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL 3 REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 # CAF 0.17.6 ships neither a CMake config nor a .pc file.
 find_library(CAF_CORE caf_core REQUIRED)
@@ -35,3 +36,8 @@ foreach(part Cbc Cgl OsiClp Clp Osi CoinUtils)
   find_library(CBC_${part} ${part} REQUIRED)
   target_link_libraries(troupe_cbc INTERFACE ${CBC_${part}})
 endforeach()
+
+# sentencepiece's .pc file also names its trainer. The library exports a protobuf of its own: see gpu/CMakeLists.txt.
+find_library(SENTENCEPIECE sentencepiece REQUIRED)
+add_library(troupe_sentencepiece INTERFACE)
+target_link_libraries(troupe_sentencepiece INTERFACE ${SENTENCEPIECE})

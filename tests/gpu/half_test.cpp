@@ -1,11 +1,11 @@
-#include "gpu/onnx/half.hpp"
+#include "gpu/half.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-using namespace troupe::onnx;
+using namespace troupe;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace troupe::onnx {
+namespace troupe {
 
 /// FP16 of IEEE 754. From a float: to the nearest, halfway to the even one, beyond 65504 infinity. Exact the
 /// other way.
@@ -50,4 +50,4 @@ struct bfloat {
   explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
-}  // namespace troupe::onnx
+}  // namespace troupe

@@ -1,0 +1,33 @@
+// A LoRA adapter in PEFT's format: adapter_config.json and adapter_model.safetensors.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/checkpoint/parameters.hpp"
+
+namespace troupe::llm {
+
+/// y += scale * (x A^T) B^T, for one projection of one layer.
+struct adapter_part {
+  uint32_t layer = 0;  ///< of the transformer, from 0
+  projection target = projection::q;
+  uint32_t rank = 0;  ///< 1 to 256
+  float scale = 0;  ///< alpha / r, or alpha / sqrt(r) with use_rslora; rank_pattern and alpha_pattern applied
+  weight_view a;    ///< [rank, in]
+  weight_view b;    ///< [out, rank]
+};
+
+struct adapter {
+  std::vector<adapter_part> parts;  ///< ascending by (layer, target), each at most once
+  uint32_t max_rank = 0;
+  std::shared_ptr<const aligned_bytes> blob;  ///< what the views lie in
+};
+
+/// Reads a folder. Throws model_error, naming file, key and fix, if it is damaged, does not fit the model, or
+/// asks for what is not served: DoRA, modules_to_save, a bias, layer_replication, anything but LORA.
+adapter read_adapter(const std::filesystem::path& folder, const model_config& model);
+
+}  // namespace troupe::llm
