@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/token.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::llm {
 

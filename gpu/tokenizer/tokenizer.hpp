@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/token.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::llm {
 

@@ -1,0 +1,246 @@
+#include "policies/continuous_batching.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "policies/random.hpp"
+
+using namespace troupe::llm;
+using troupe::random_stream;
+using troupe::splitmix64;
+
+namespace {
+
+/// What the next token is: all that was read, and with which adapter, is in it.
+struct reading {
+  uint64_t state;
+  explicit reading(adapter_id a) : state(a.value * 0x9e3779b97f4a7c15) {}
+  void read(token t) {
+    state += static_cast<uint64_t>(t) + 1;
+    state = splitmix64(state);
+  }
+  token next() const { return static_cast<token>(state % 50000); }
+};
+
+/// Keeps in a KV cache which token was computed where, with which adapter, and reads back through the block
+/// table.
+class fake_device {
+ public:
+  explicit fake_device(const batching_limits& l)
+      : block_tokens_(l.block_tokens), cache_(size_t{l.blocks} * l.block_tokens) {}
+
+  std::vector<sampled_token> run(const llm_step& s) {
+    REQUIRE(s.block_start.size() == s.sequences.size() + 1);
+    REQUIRE(s.segment_end.size() == s.segment_adapters.size());
+    REQUIRE(s.segment_end.back() == s.rows());
+    std::vector<sampled_token> out;
+    size_t segment = 0, sampled = 0;
+    for (uint32_t row = 0; row < s.rows(); ++row) {
+      while (row >= s.segment_end[segment]) ++segment;
+      const auto adapter = s.segment_adapters[segment];
+      const auto sequence = s.row_sequence[row];
+      const auto at = [&](uint32_t position) -> entry& {
+        const auto index = s.block_start[sequence] + position / block_tokens_;
+        REQUIRE(index < s.block_start[sequence + 1]);
+        return cache_.at(size_t{s.blocks[index]} * block_tokens_ + position % block_tokens_);
+      };
+      at(s.positions[row]) = {s.tokens[row], adapter};
+      if (sampled == s.sampled.size() || s.sampled[sampled] != row) continue;
+      ++sampled;
+      reading r(adapter);
+      for (uint32_t p = 0; p <= s.positions[row]; ++p) {
+        REQUIRE(at(p).adapter == adapter);
+        r.read(at(p).value);
+      }
+      out.push_back({s.sequences[sequence], r.next(), false});
+    }
+    REQUIRE(sampled == s.sampled.size());
+    return out;
+  }
+
+ private:
+  struct entry {
+    token value = -1;
+    adapter_id adapter;
+  };
+  uint32_t block_tokens_;
+  std::vector<entry> cache_;
+};
+
+std::vector<token> undisturbed(std::vector<token> text, uint32_t count, adapter_id a) {
+  reading r(a);
+  for (const auto t : text) r.read(t);
+  std::vector<token> out;
+  for (; count > 0; --count) {
+    out.push_back(r.next());
+    r.read(out.back());
+  }
+  return out;
+}
+
+batching_limits small() { return {.max_sequences = 4, .prefill_chunk = 8, .blocks = 16, .block_tokens = 4}; }
+
+new_sequence text_of(uint64_t id, uint32_t length, uint32_t generated, adapter_id a = base_model) {
+  new_sequence s{sequence_id{id}, {}, generated, a};
+  for (uint32_t i = 0; i < length; ++i) s.prompt.push_back(static_cast<token>(id * 100 + i));
+  return s;
+}
+
+using refusal = continuous_batching::refusal;
+
+}  // namespace
+
+TEST_CASE("a step mixes one prefill with a token of every text that is being generated") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  REQUIRE(engine.add(text_of(1, 3, 10)) == refusal::none);
+  REQUIRE(engine.add(text_of(2, 5, 10)) == refusal::none);
+  REQUIRE(engine.add(text_of(3, 6, 10)) == refusal::none);
+  engine.done(device.run(engine.plan()));  // prefills 1
+  engine.done(device.run(engine.plan()));  // prefills 2, decodes 1
+  const auto& step = engine.plan();
+  CHECK(step.rows() == 6 + 1 + 1);
+  CHECK(step.sequences == std::vector{sequence_id{3}, sequence_id{1}, sequence_id{2}});
+  CHECK(step.sampled == std::vector<uint32_t>{5, 6, 7});
+  CHECK(step.positions == std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 4, 5});
+}
+
+TEST_CASE("a long prompt is prefilled in chunks, and the others go on meanwhile") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 3, 20));
+  engine.done(device.run(engine.plan()));
+  engine.add(text_of(2, 20, 5));
+  std::vector<uint32_t> rows;
+  for (int i = 0; i < 4; ++i) {
+    const auto& step = engine.plan();
+    rows.push_back(step.rows());
+    engine.done(device.run(step));
+  }
+  CHECK(rows == std::vector<uint32_t>{8 + 1, 8 + 1, 4 + 1, 2});
+}
+
+TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decodes") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  const adapter_id a{1}, b{2};
+  engine.adapter_loaded(a);
+  engine.adapter_loaded(b);
+  engine.add(text_of(1, 2, 9, a));
+  engine.add(text_of(2, 2, 9, b));
+  engine.add(text_of(3, 2, 9, a));
+  for (int i = 0; i < 3; ++i) engine.done(device.run(engine.plan()));
+  engine.add(text_of(4, 2, 9, b));
+  const auto& step = engine.plan();
+  CHECK(step.segment_adapters == std::vector{b, a});
+  CHECK(step.segment_end == std::vector<uint32_t>{3, 5});  // two of the prefill, text 2, then texts 1 and 3
+}
+
+TEST_CASE("a text whose adapter is not loaded holds up nobody") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 2, 5, adapter_id{7}));
+  engine.add(text_of(2, 2, 5));
+  CHECK(engine.wanted_adapters(8) == std::vector{adapter_id{7}});
+  const auto& step = engine.plan();
+  CHECK(step.sequences == std::vector{sequence_id{2}});
+  engine.done(device.run(step));
+  engine.adapter_loaded(adapter_id{7});
+  CHECK(engine.wanted_adapters(8).empty());
+  CHECK(engine.plan().sequences == std::vector{sequence_id{1}, sequence_id{2}});
+  CHECK(engine.users(adapter_id{7}) == 1);
+}
+
+TEST_CASE("what can never run is refused at once") {
+  auto limits = small();
+  limits.max_waiting = 1;
+  continuous_batching engine(limits);
+  CHECK(engine.add(text_of(1, 0, 5)) == refusal::empty);
+  CHECK(engine.add(text_of(1, 5, 0)) == refusal::empty);
+  CHECK(engine.add(text_of(1, 60, 6)) == refusal::too_long);
+  CHECK(engine.add(text_of(1, 60, 5)) == refusal::none);  // its last token needs no place
+  CHECK(engine.add(text_of(2, 1, 1)) == refusal::queue_full);
+}
+
+TEST_CASE("when KV blocks run out the newest text gives way, and comes back before those behind it") {
+  continuous_batching engine({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});
+  fake_device device({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});
+  engine.add(text_of(1, 7, 20));
+  engine.add(text_of(2, 7, 20));
+  engine.add(text_of(3, 7, 20));
+  std::vector<sequence_id> ended;
+  bool second_before_third = true;
+  for (int i = 0; i < 200 && !engine.idle(); ++i) {
+    const auto& step = engine.plan();
+    const auto runs = [&](uint64_t id) {
+      return std::find(step.sequences.begin(), step.sequences.end(), sequence_id{id}) != step.sequences.end();
+    };
+    if (runs(3) && !runs(2) && engine.text(sequence_id{2}) != nullptr) second_before_third = false;
+    engine.done(device.run(step));
+    for (uint64_t id = 1; id <= 3; ++id)
+      if (engine.text(sequence_id{id}) == nullptr &&
+          std::find(ended.begin(), ended.end(), sequence_id{id}) == ended.end())
+        ended.push_back(sequence_id{id});
+  }
+  CHECK(engine.evictions() > 0);
+  CHECK(second_before_third);
+  CHECK(ended == std::vector{sequence_id{1}, sequence_id{2}, sequence_id{3}});
+  CHECK(engine.blocks().free() == 8);
+}
+
+TEST_CASE("whatever happens beside it, every text is the one that it would be alone") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    random_stream random(seed, "continuous batching");
+    const auto draw = [&](uint64_t least, uint64_t most) {
+      return static_cast<uint32_t>(least + random() % (most - least + 1));
+    };
+    const batching_limits limits{.max_sequences = draw(1, 8),
+                                 .prefill_chunk = draw(1, 20),
+                                 .blocks = draw(12, 40),
+                                 .block_tokens = draw(1, 5)};
+    continuous_batching engine(limits);
+    fake_device device(limits);
+    struct expected {
+      std::vector<token> tokens;
+      size_t seen = 0;
+    };
+    std::map<sequence_id, expected> open;
+    uint64_t next_id = 1;
+    for (int turn = 0; turn < 400; ++turn) {
+      if (turn < 200 && draw(0, 2) == 0) {
+        auto s = text_of(next_id, draw(1, 30), draw(1, 20), adapter_id{draw(0, 3)});
+        const auto tokens = undisturbed(s.prompt, s.max_tokens, s.adapter);
+        if (engine.add(std::move(s)) == refusal::none) open[sequence_id{next_id++}] = {tokens};
+      }
+      for (const auto a : engine.wanted_adapters(4))
+        if (draw(0, 3) == 0 || turn >= 200) engine.adapter_loaded(a);
+      if (const adapter_id a{draw(1, 3)}; engine.users(a) == 0 && draw(0, 9) == 0) engine.adapter_unloaded(a);
+      const auto cancel_one = [&] {
+        if (open.empty() || draw(0, 9) > 0) return;
+        auto victim = std::next(open.begin(), draw(0, open.size() - 1));
+        engine.cancel(victim->first);
+        open.erase(victim);
+      };
+      cancel_one();
+      const auto& step = engine.plan();
+      if (step.rows() == 0) continue;
+      REQUIRE(step.sequences.size() <= limits.max_sequences);
+      auto chosen = device.run(step);
+      cancel_one();  // while the device is busy
+      for (const auto& c : chosen) {
+        const auto found = open.find(c.sequence);
+        if (found == open.end()) continue;
+        REQUIRE(c.chosen == found->second.tokens.at(found->second.seen++));
+      }
+      engine.done(chosen);
+      std::erase_if(open, [](const auto& o) { return o.second.seen == o.second.tokens.size(); });
+    }
+    CHECK(open.empty());
+    CHECK(engine.idle());
+    CHECK(engine.blocks().free() == limits.blocks);
+  }
+}
