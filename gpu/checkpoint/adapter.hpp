@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
@@ -29,5 +31,10 @@ struct adapter {
 /// Reads a folder. Throws model_error, naming file, key and fix, if it is damaged, does not fit the model, or
 /// asks for what is not served: DoRA, modules_to_save, a bias, layer_replication, anything but LORA.
 adapter read_adapter(const std::filesystem::path& folder, const model_config& model);
+
+/// The same of a configuration's text and a safetensors file's bytes; `name` stands for the folder in
+/// messages.
+adapter parse_adapter(std::string_view config, std::span<const std::byte> weights, const model_config& model,
+                      const std::string& name);
 
 }  // namespace troupe::llm

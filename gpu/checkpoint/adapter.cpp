@@ -1,0 +1,120 @@
+#include "gpu/checkpoint/adapter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "gpu/checkpoint/adapter_config.hpp"
+#include "gpu/checkpoint/parameter_layout.hpp"
+#include "gpu/checkpoint/safetensors.hpp"
+#include "gpu/checkpoint/shown_name.hpp"
+#include "gpu/checkpoint/tensor_files.hpp"
+#include "gpu/model_error.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+constexpr const char* config_file = "adapter_config.json";
+constexpr const char* weights_file = "adapter_model.safetensors";
+
+size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class reader {
+ public:
+  reader(const adapter_config& config, const safetensors& weights, const model_config& model)
+      : config_(config), weights_(weights), model_(model) {}
+
+  adapter read() {
+    adapter out;
+    for (uint32_t layer = 0; layer < model_.layers; ++layer) {
+      for (size_t i = 0; i < projection_count; ++i) add_part(layer, static_cast<projection>(i), out);
+    }
+    refuse_others();
+    if (out.parts.empty()) fail("holds no LoRA weights");
+    copy(out);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw model_error(fmt::format("{}: {}", weights_.name(), what));
+  }
+
+  void add_part(uint32_t layer, projection p, adapter& out) {
+    const auto module = fmt::format("model.layers.{}.{}", layer, module_of(p));
+    const auto a_name = fmt::format("base_model.model.{}.lora_A.weight", module);
+    const auto b_name = fmt::format("base_model.model.{}.lora_B.weight", module);
+    const auto *a = weights_.find(a_name), *b = weights_.find(b_name);
+    if (a == nullptr && b == nullptr) return;
+    if (a == nullptr || b == nullptr) {
+      fail(fmt::format("has '{}' without '{}' (damaged)", b == nullptr ? a_name : b_name,
+                       b == nullptr ? b_name : a_name));
+    }
+    const uint32_t rank = config_.rank_of(module);
+    if (a->shape.size() == 2 && a->shape[0] != rank) {
+      fail(fmt::format("'{}' has the rank {}, but {} says {} ('r' or 'rank_pattern')", a_name, a->shape[0],
+                       config_file, rank));
+    }
+    out.parts.push_back({layer, p, rank, config_.scale_of(module),
+                         weight_of(*a, a_name, {rank, model_.in_of(p)}, weights_.name()),
+                         weight_of(*b, b_name, {model_.out_of(p), rank}, weights_.name())});
+    out.max_rank = std::max(out.max_rank, rank);
+    known_.insert(a_name);
+    known_.insert(b_name);
+  }
+
+  /// To leave out what a file adds would be to compute something else.
+  void refuse_others() const {
+    for (const auto& [name, tensor] : weights_.tensors()) {
+      if (known_.contains(name)) continue;
+      fail(fmt::format(
+          "{} is not served: adapters may change the seven projections (q_proj to down_proj) of the "
+          "model's {} layers, named base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
+          shown_name(name), model_.layers));
+    }
+  }
+
+  static void copy(adapter& out) {
+    size_t bytes = 0;
+    for (const auto& p : out.parts) bytes += padded(p.a.bytes.size()) + padded(p.b.bytes.size());
+    const auto blob = std::make_shared<aligned_bytes>(bytes);
+    std::byte* end = blob->data();
+    const auto move_in = [&](weight_view& w) {
+      const size_t size = w.bytes.size();
+      std::memcpy(end, w.bytes.data(), size);
+      std::memset(end + size, 0, padded(size) - size);
+      w.bytes = {end, size};
+      end += padded(size);
+    };
+    for (auto& p : out.parts) {
+      move_in(p.a);
+      move_in(p.b);
+    }
+    out.blob = blob;
+  }
+
+  const adapter_config& config_;
+  const safetensors& weights_;
+  const model_config& model_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace
+
+adapter parse_adapter(std::string_view config, std::span<const std::byte> weights, const model_config& model,
+                      const std::string& name) {
+  const adapter_config parsed(config, fmt::format("{}/{}", name, config_file));
+  return reader(parsed, safetensors(weights, fmt::format("{}/{}", name, weights_file)), model).read();
+}
+
+adapter read_adapter(const std::filesystem::path& folder, const model_config& model) {
+  constexpr size_t most_bytes = 4 << 20;
+  const auto config = read_text(folder / config_file, most_bytes);
+  const mapped_file weights(folder / weights_file);
+  return parse_adapter(config, weights.bytes(), model, folder.string());
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,61 @@
+#include "gpu/checkpoint/adapter_config.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gpu/checkpoint/shown_name.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+constexpr double largest_alpha = 1e6;
+
+/// Lacking, false, or an empty list or object.
+bool is_off(const json_object& config, const char* key) {
+  if (config.lacks(key)) return true;
+  const auto& value = config.at(key);
+  return value.is_boolean() ? !value.get<bool>() : value.is_structured() && value.empty();
+}
+
+void refuse_unserved(const json_object& config) {
+  const auto type = config.text("peft_type");
+  if (type != "LORA") config.fail("peft_type", fmt::format("is {}: only LORA is served", shown_name(type)));
+  const auto bias = config.text("bias", "none");
+  if (bias != "none") {
+    config.fail("bias", fmt::format("is {}: train the adapter with bias \"none\"", shown_name(bias)));
+  }
+  for (const char* key : {"use_dora", "modules_to_save", "layer_replication", "fan_in_fan_out", "lora_bias",
+                          "use_qalora", "use_bdlora", "target_parameters", "trainable_token_indices",
+                          "alora_invocation_tokens", "arrow_config"}) {
+    if (!is_off(config, key)) config.fail(key, "is set, which is not served: train the adapter without it");
+  }
+}
+
+}  // namespace
+
+adapter_config::adapter_config(std::string_view text, const std::string& file) {
+  const auto document = parse_object(text, file);
+  const json_object config(document, file);
+  refuse_unserved(config);
+  rank_ = static_cast<uint32_t>(config.integer("r", 1, largest_rank));
+  alpha_ = config.number("lora_alpha", -largest_alpha, largest_alpha);
+  rank_stabilized_ = config.flag("use_rslora", false);
+  if (const auto p = config.object("rank_pattern"))
+    rank_pattern_ = module_patterns(*p, 1, largest_rank, true);
+  if (const auto p = config.object("alpha_pattern")) {
+    alpha_pattern_ = module_patterns(*p, -largest_alpha, largest_alpha, false);
+  }
+}
+
+uint32_t adapter_config::rank_of(std::string_view module) const {
+  return static_cast<uint32_t>(rank_pattern_.find(module).value_or(rank_));
+}
+
+float adapter_config::scale_of(std::string_view module) const {
+  const double alpha = alpha_pattern_.find(module).value_or(alpha_), rank = rank_of(module);
+  return static_cast<float>(alpha / (rank_stabilized_ ? std::sqrt(rank) : rank));
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,34 @@
+// PEFT's `rank_pattern` and `alpha_pattern`: numbers for the modules whose names match a key.
+#pragma once
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/checkpoint/json_object.hpp"
+
+namespace troupe::llm {
+
+/// A key matches a module if the module's name is the key or ends with "." and the key, or if the regular
+/// expression `(.*\.)?(key)` matches all of the name. The first key of the file that matches counts.
+class module_patterns {
+ public:
+  module_patterns() = default;
+  /// Values are from `low` to `high`. Throws model_error for others, and for an expression that is no regular
+  /// one or that could take long: those with {counts}, look-around, back-references or excessive length.
+  module_patterns(const json_object& patterns, double low, double high, bool integers);
+
+  /// Nothing if no key matches.
+  std::optional<double> find(std::string_view module) const;
+
+ private:
+  struct pattern {
+    std::string key;
+    std::optional<std::regex> expression;  // none if the key is a plain name
+    double value = 0;
+  };
+  std::vector<pattern> patterns_;
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,74 @@
+#include "gpu/checkpoint/parameters.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gpu/checkpoint/parameter_layout.hpp"
+#include "gpu/checkpoint/tensor_files.hpp"
+#include "gpu/fnv.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+/// A layer as it will be in its blob, and where its bytes are now.
+struct mapped_layer {
+  std::vector<parameter> parameters;
+  std::vector<std::span<const std::byte>> sources;  ///< one a parameter, in the mapping
+  size_t bytes = 0;
+};
+
+}  // namespace
+
+size_t size_of(weight_type t) { return t == weight_type::f32 ? 4 : 2; }
+
+const parameter* layer_parameters::find(std::string_view name) const {
+  const auto found = std::ranges::find(parameters, name, &parameter::name);
+  return found == parameters.end() ? nullptr : &*found;
+}
+
+weight_view layer_parameters::view(const parameter& p) const {
+  size_t bytes = size_of(p.type);
+  for (const uint64_t d : p.shape) bytes *= d;
+  return {p.type, p.shape, blob->span().subspan(p.offset, bytes)};
+}
+
+struct checkpoint::state {
+  model_config config;
+  tensor_files files;
+  std::vector<mapped_layer> layers;
+
+  explicit state(const std::filesystem::path& folder) : config(read_model_config(folder)), files(folder) {
+    for (uint32_t i = 0; i < config.layers + 2; ++i) {
+      auto& layer = layers.emplace_back();
+      for (auto& [name, shape] : parameters_of(config, i)) {
+        const auto weight = files.need(prefix_of(config, i, name) + name, shape);
+        layer.parameters.push_back({std::move(name), weight.type, std::move(shape), layer.bytes});
+        layer.sources.push_back(weight.bytes);
+        layer.bytes += (weight.bytes.size() + 63) / 64 * 64;
+      }
+    }
+  }
+};
+
+checkpoint::checkpoint(const std::filesystem::path& folder) : state_(std::make_unique<const state>(folder)) {}
+checkpoint::~checkpoint() = default;
+checkpoint::checkpoint(checkpoint&&) noexcept = default;
+
+const model_config& checkpoint::config() const { return state_->config; }
+
+layer_parameters checkpoint::read(uint32_t layer) const {
+  const auto& mapped = state_->layers.at(layer);
+  auto blob = std::make_shared<aligned_bytes>(mapped.bytes);
+  std::byte* end = blob->data();
+  for (const auto& source : mapped.sources) {
+    const size_t gap = (64 - source.size() % 64) % 64;
+    std::memcpy(end, source.data(), source.size());
+    std::memset(end + source.size(), 0, gap);
+    end += source.size() + gap;
+  }
+  const uint64_t hash = fnv1a(blob->span());
+  return {mapped.parameters, std::move(blob), hash};
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,56 @@
+// Checkpoints and adapters that tests write, whole or damaged.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/checkpoint/model_config.hpp"
+#include "gpu/checkpoint/parameters.hpp"
+
+namespace troupe::llm {
+
+/// A folder of its own, removed with its files.
+struct temporary_folder {
+  temporary_folder();
+  ~temporary_folder();
+  temporary_folder(const temporary_folder&) = delete;
+  void write(const std::string& file, std::string_view content) const;
+  std::filesystem::path path;
+};
+
+inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
+
+/// The message of the model_error that `f` throws, or "no error".
+std::string error_of(const std::function<void()>& f);
+
+/// The bytes of a safetensors file with this header, as it is, and `data` after it.
+std::string with_header(std::string_view header, std::string_view data);
+
+struct tensor {
+  std::string name, type;
+  std::vector<uint64_t> shape;
+  std::string bytes;
+};
+/// A safetensors file as it should be.
+std::string file_of(const std::vector<tensor>& tensors);
+/// Floats 1, 2, 3, ... of this shape.
+tensor counting(std::string name, std::vector<uint64_t> shape);
+tensor& named(std::vector<tensor>& tensors, std::string_view name);
+
+/// A `config.json` of a llama with 2 layers, hidden 8, intermediate 12, 4 heads, 2 of keys, 10 words.
+nlohmann::json small_config();
+model_config config_of(const nlohmann::json& config);
+/// All that such a model needs, each parameter counting from 1.
+std::vector<tensor> small_weights();
+
+/// Of 2 or 4 bytes each.
+std::vector<float> values_of(const weight_view& w);
+
+inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
+
+}  // namespace troupe::llm

@@ -1,0 +1,43 @@
+#include "gpu/checkpoint/mapped_file.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "tests/gpu/checkpoint/files.hpp"
+
+using namespace troupe::llm;
+
+TEST_CASE("a mapped file has its bytes, wherever the mapping is moved to") {
+  const temporary_folder folder;
+  folder.write("f", "abc");
+  mapped_file first(folder.path / "f");
+  mapped_file second(std::move(first));
+  mapped_file third;
+  third = std::move(second);
+  REQUIRE(third.bytes().size() == 3);
+  CHECK(third.bytes()[1] == std::byte{'b'});
+}
+
+TEST_CASE("an empty file is mapped as no bytes") {
+  const temporary_folder folder;
+  folder.write("f", "");
+  CHECK(mapped_file(folder.path / "f").bytes().empty());
+}
+
+TEST_CASE("what is no regular file is refused, a pipe without waiting for its writer") {
+  const temporary_folder folder;
+  const auto pipe = folder.path / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { mapped_file{pipe}; }) == pipe.string() + ": is not a file");
+  CHECK(error_of([&] { mapped_file{folder.path}; }) == folder.path.string() + ": is not a file");
+  CHECK(error_of([&] { mapped_file{folder.path / "none"}; }) ==
+        (folder.path / "none").string() + ": No such file or directory");
+}
+
+TEST_CASE("a text larger than its limit is not read") {
+  const temporary_folder folder;
+  folder.write("f", "abcd");
+  CHECK(read_text(folder.path / "f", 4) == "abcd");
+  CHECK(error_of([&] { read_text(folder.path / "f", 3); }) ==
+        (folder.path / "f").string() + ": has 4 bytes, more than the 3 that such a file may have");
+}

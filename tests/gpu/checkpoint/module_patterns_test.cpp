@@ -1,0 +1,92 @@
+#include "gpu/checkpoint/module_patterns.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/gpu/checkpoint/files.hpp"
+
+using namespace troupe::llm;
+
+namespace {
+
+module_patterns read(const ordered_json& patterns) {
+  const std::string file = "f";
+  const auto as_read = parse_object(patterns.dump(), file);
+  return {json_object(as_read, file, "rank_pattern."), 1, 256, true};
+}
+
+bool matches(const char* key, std::string_view module) { return read({{key, 7}}).find(module).has_value(); }
+
+std::string refused(const std::string& key, const ordered_json& value = 7) {
+  return error_of([&] { read({{key, value}}); });
+}
+
+constexpr std::string_view q3 = "model.layers.3.self_attn.q_proj";
+
+}  // namespace
+
+TEST_CASE("a key matches the end of a module's name, from a dot on") {
+  CHECK(matches("q_proj", q3));
+  CHECK(matches("self_attn.q_proj", q3));
+  CHECK(matches("layers.3.self_attn.q_proj", q3));
+  CHECK(matches("model.layers.3.self_attn.q_proj", q3));
+  CHECK(!matches("_proj", q3));
+  CHECK(!matches("self_attn", q3));
+  CHECK(!matches("q_proj", "q_projx"));
+  CHECK(!matches("base.model.layers.3.self_attn.q_proj", q3));
+  CHECK(!matches("layers.3.self_attn.q_proj", "model.layers.13.self_attn.q_proj"));
+}
+
+TEST_CASE("a key is a regular expression for all of a name, or for its end from a dot on") {
+  CHECK(matches(".*q_proj", q3));
+  CHECK(matches(R"(layers\.(3|4)\..*_proj)", q3));
+  CHECK(!matches(R"(layers\.(5|4)\..*_proj)", q3));
+  CHECK(matches(R"(^model\.layers\.\d+\.self_attn\.(?:q|k)_proj$)", q3));
+  CHECK(matches("[kq]_proj", q3));
+  CHECK(matches("v_proj|q_proj", q3));
+  CHECK(!matches("v_proj|o_proj", q3));
+  CHECK(!matches("[kv]_proj", q3));
+  CHECK(!matches("_pro.", q3));
+  CHECK(!matches("self_attn.*k", q3));
+}
+
+TEST_CASE("the first key of the file that matches counts") {
+  CHECK(read({{"z", 1}, {"q_proj", 2}, {"self_attn.q_proj", 3}}).find(q3) == 2);
+  CHECK(read({{".*_proj", 4}, {"q_proj", 2}}).find(q3) == 4);
+  CHECK(!read({{"z", 1}}).find(q3));
+  CHECK(!module_patterns().find(q3));
+}
+
+TEST_CASE("values out of range are refused with their key") {
+  CHECK(refused("q_proj", 0) == "f: 'rank_pattern.q_proj' is 0: it must be an integer from 1 to 256");
+  CHECK(refused("q_proj", 257) == "f: 'rank_pattern.q_proj' is 257: it must be an integer from 1 to 256");
+  CHECK(refused("q_proj", 1.5) == "f: 'rank_pattern.q_proj' is 1.5: it must be an integer from 1 to 256");
+  CHECK(refused("q_proj", "8") == "f: 'rank_pattern.q_proj' is \"8\": it must be an integer from 1 to 256");
+}
+
+TEST_CASE("expressions that are none are refused") {
+  for (const std::string key : {"(q", "q)", "[q", "*q", "q\\", "(a)\\1"}) {
+    CHECK(refused(key) == "f: 'rank_pattern." + key +
+                              "' is no regular expression that can be used here: use module "
+                              "names");
+  }
+}
+
+TEST_CASE("expressions that could take long or much stack are refused") {
+  const std::string costly =
+      "is too much of a pattern: use module names, or expressions without {}, (?= and the like";
+  for (const std::string key :
+       {"(a{1000}){1000}", "q{2}", "(?=q).*", "(?!q).*", "(?<n>q)", "q\x01*", "q\xc3\xa4*"}) {
+    CHECK(refused(key).ends_with(costly));
+  }
+  CHECK(refused(std::string(257, '(')).ends_with(costly));
+  ordered_json many;
+  for (int i = 0; i < 100; ++i) many[std::string(60, '.') + "*" + std::to_string(i)] = 1;
+  CHECK(error_of([&] { read(many); }).ends_with(costly));
+}
+
+TEST_CASE("expressions that backtrack for ever elsewhere end here") {
+  CHECK(!matches("(((a*)*)*)*b|((.*)*)*x",
+                 "model.layers.3.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+  CHECK(!matches(".*.*.*.*.*.*.*.*.*.*.*.*.*.*x", q3));
+  CHECK(!matches((std::string(120, '(') + "a" + std::string(120, ')')).c_str(), q3));
+}
