@@ -1,7 +1,6 @@
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 
 #include <algorithm>
-#include <queue>
 
 #include "gpu/tokenizer/nfc.hpp"
 #include "gpu/tokenizer/utf8.hpp"
@@ -30,7 +29,7 @@ class bpe_tokenizer::word_merger {
     }
     begin(word);
     while (!candidates_.empty()) {
-      const auto best = candidates_.back();
+      const auto best = candidates_.front();
       std::pop_heap(candidates_.begin(), candidates_.end(), later);
       candidates_.pop_back();
       apply(best);
