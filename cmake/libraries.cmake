@@ -16,6 +16,7 @@ find_package(prometheus-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL 3 REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 
 # CAF 0.17.6 ships neither a CMake config nor a .pc file.
 find_library(CAF_CORE caf_core REQUIRED)

@@ -1,0 +1,124 @@
+#include "gpu/tokenizer/added_tokens.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gpu/tokenizer/split_pattern.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+const split_pattern& word_begins() {
+  static const split_pattern pattern(R"(\A[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])");
+  return pattern;
+}
+
+const split_pattern& space_begins() {
+  static const split_pattern pattern(R"(\A[\p{Z}\x{09}-\x{0d}\x{85}]+)");
+  return pattern;
+}
+
+/// Of UTF-8 that is not empty.
+std::string_view last_character(std::string_view text) {
+  auto from = text.size() - 1;
+  while (from > 0 && (static_cast<uint8_t>(text[from]) & 0xc0) == 0x80) --from;
+  return text.substr(from);
+}
+
+bool is_in_word(std::string_view text, size_t begin, size_t end) {
+  const auto before = text.substr(0, begin), after = text.substr(end);
+  return (!before.empty() && word_begins().find(last_character(before))) ||
+         (!after.empty() && word_begins().find(after));
+}
+
+/// Where the white space before `end` begins, `least` at the earliest.
+size_t space_before(std::string_view text, size_t least, size_t end) {
+  while (end > least) {
+    const auto c = last_character(text.substr(least, end - least));
+    if (!space_begins().find(c)) break;
+    end -= c.size();
+  }
+  return end;
+}
+
+size_t space_after(std::string_view text, size_t begin) {
+  const auto found = space_begins().find(text.substr(begin));
+  return found ? begin + found->end : begin;
+}
+
+}  // namespace
+
+added_tokens::added_tokens(std::vector<added_token> tokens, std::string (*normalize)(std::string_view))
+    : tokens_(std::move(tokens)) {
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const auto& t = tokens_[i];
+    by_id_.emplace(t.id, i);
+    by_content_.emplace(t.content, i);
+    if (t.normalized) {
+      normalized_.push_back({normalize(t.content), i});
+    } else {
+      raw_.push_back({t.content, i});
+    }
+  }
+  const auto by_content = [](const pattern& a, const pattern& b) { return a.content < b.content; };
+  std::stable_sort(raw_.begin(), raw_.end(), by_content);
+  std::stable_sort(normalized_.begin(), normalized_.end(), by_content);
+}
+
+const added_tokens::pattern* added_tokens::longest(const std::vector<pattern>& patterns,
+                                                   std::string_view text) {
+  const pattern* found = nullptr;
+  auto from = patterns.begin(), to = patterns.end();
+  for (size_t depth = 0; depth < text.size() && from != to; ++depth) {
+    // those that agree with the text up to here, by their next byte; what ends here comes first
+    const auto byte = [&](const pattern& p) {
+      return depth < p.content.size() ? static_cast<uint8_t>(p.content[depth]) : -1;
+    };
+    const int wanted = static_cast<uint8_t>(text[depth]);
+    from = std::partition_point(from, to, [&](const pattern& p) { return byte(p) < wanted; });
+    to = std::partition_point(from, to, [&](const pattern& p) { return byte(p) <= wanted; });
+    if (from != to && from->content.size() == depth + 1) found = &*from;
+  }
+  return found;
+}
+
+std::vector<added_tokens::part> added_tokens::split(std::string_view text, bool normalized,
+                                                    bool parse_special) const {
+  std::vector<part> parts;
+  size_t done = 0;
+  const auto text_until = [&](size_t end) {
+    if (end > done) parts.push_back({text.substr(done, end - done), std::nullopt});
+  };
+  const auto& patterns = normalized ? normalized_ : raw_;
+  for (size_t at = 0; at < text.size() && !patterns.empty();) {
+    const auto* p = longest(patterns, text.substr(at));
+    if (p == nullptr) {
+      ++at;
+      continue;
+    }
+    const auto& t = tokens_[p->token];
+    size_t begin = at, end = at + p->content.size();
+    at = end;
+    if ((t.special && !parse_special) || (t.single_word && is_in_word(text, begin, end))) continue;
+    if (t.lstrip) begin = space_before(text, done, begin);
+    if (t.rstrip) end = space_after(text, end);
+    text_until(begin);
+    parts.push_back({text.substr(begin, end - begin), t.id});
+    at = done = end;
+  }
+  text_until(text.size());
+  return parts;
+}
+
+const added_token* added_tokens::find(token id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &tokens_[found->second];
+}
+
+const added_token* added_tokens::find(std::string_view content) const {
+  const auto found = by_content_.find(std::string(content));
+  return found == by_content_.end() ? nullptr : &tokens_[found->second];
+}
+
+}  // namespace troupe::llm

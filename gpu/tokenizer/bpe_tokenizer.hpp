@@ -1,0 +1,46 @@
+// Byte-level BPE: a text is cut into words, a word's bytes are tokens, and neighbours become one token as
+// long as there is a merge for them, the one of the best rank first.
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/tokenizer/tokenizer.hpp"
+#include "gpu/tokenizer/tokenizer_json.hpp"
+
+namespace troupe::llm {
+
+/// Gives what the Python package `tokenizers` gives; a byte that no token stands for is left out, as there. But an
+/// added token like "café" is decoded as it is written, not as if that were the byte alphabet.
+class bpe_tokenizer final : public tokenizer {
+ public:
+  explicit bpe_tokenizer(tokenizer_json file);
+
+  /// Throws request_refused for a text that a pattern cannot cut within its limits.
+  std::vector<token> encode(std::string_view text, bool special, bool parse_special) const override;
+  std::string decode(const std::vector<token>& tokens, bool skip_special) const override;
+  uint32_t vocabulary() const override { return static_cast<uint32_t>(file_.vocabulary.size()); }
+  std::string piece(token t) const override;
+  bool is_special(token t) const override;
+  std::optional<token> find(std::string_view special) const override;
+
+ private:
+  struct merge {
+    uint32_t rank;
+    token result;
+  };
+  class word_merger;
+
+  void encode_text(std::string_view text, size_t pattern, word_merger& words) const;
+  const merge* merge_of(token left, token right) const;
+  const tokenizer_json::entry* entry(token t) const;
+
+  const tokenizer_json file_;
+  std::array<token, 256> bytes_{};                     // -1: none
+  std::unordered_map<uint64_t, merge> merges_;         // by both ids
+  std::unordered_map<std::string_view, token> words_;  // only for ignore_merges; its keys lie in file_
+};
+
+}  // namespace troupe::llm

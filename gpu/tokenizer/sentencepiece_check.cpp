@@ -1,0 +1,177 @@
+#include "gpu/tokenizer/sentencepiece_check.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#include "gpu/model_error.hpp"
+#include "gpu/tokenizer/json_place.hpp"
+#include "gpu/tokenizer/utf8.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+// Longer pieces are no words; encoding compares every place of a text with all of a piece.
+constexpr size_t longest_piece = 4096;
+
+/// A field of a protobuf message: a number, or bytes.
+struct field {
+  uint32_t number = 0;
+  uint64_t value = 0;
+  std::string_view bytes;
+};
+
+class reader {
+ public:
+  reader(std::string_view model, const std::string& file) : model_(model), file_(file) {}
+
+  sentencepiece_options read() {
+    each_field(model_, [&](const field& f) {
+      switch (f.number) {
+        case 1: read_piece(f.bytes); break;
+        case 2: read_trainer(f.bytes); break;
+        case 3: read_normalizer(f.bytes); break;
+        case 5: read_denormalizer(f.bytes); break;
+        default: break;
+      }
+    });
+    if (pieces_ == 0) refuse("it has no pieces");
+    return options_;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw model_error(fmt::format(
+        "{}: is damaged or no sentencepiece model: {}. Copy it again from where it came from", file_, what));
+  }
+
+  uint64_t number(std::string_view& rest) const {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+      const auto byte = static_cast<uint8_t>(rest[0]);
+      rest.remove_prefix(1);
+      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    refuse("it ends inside of a number");
+  }
+
+  std::string_view take(std::string_view& rest, uint64_t size) const {
+    if (size > rest.size()) refuse("it ends inside of a field");
+    const auto bytes = rest.substr(0, size);
+    rest.remove_prefix(size);
+    return bytes;
+  }
+
+  void each_field(std::string_view rest, const std::function<void(const field&)>& use) const {
+    while (!rest.empty()) {
+      const auto tag = number(rest);
+      field f{static_cast<uint32_t>(tag >> 3), 0, {}};
+      switch (tag & 7) {
+        case 0: f.value = number(rest); break;
+        case 1: f.bytes = take(rest, 8); break;
+        case 2: f.bytes = take(rest, number(rest)); break;
+        case 5: f.bytes = take(rest, 4); break;
+        default: refuse(fmt::format("there is no wire type {}", tag & 7));
+      }
+      use(f);
+    }
+  }
+
+  void read_piece(std::string_view message) {
+    std::string_view text;
+    bool sound = true;
+    each_field(message, [&](const field& f) {
+      if (f.number == 1) text = f.bytes;
+      float score = 0;
+      if (f.number == 2 && f.bytes.size() == sizeof score) {
+        std::memcpy(&score, f.bytes.data(), sizeof score);
+        sound = sound && std::isfinite(score);
+      }
+    });
+    if (text.empty() || text.size() > longest_piece || text.find('\0') != std::string_view::npos ||
+        !is_utf8(text))
+      refuse(fmt::format("piece {} is no text of 1 to {} bytes", pieces_, longest_piece));
+    if (!sound) refuse(fmt::format("the score of piece {} is not finite", pieces_));
+    if (++pieces_ >= most_tokens) refuse(fmt::format("it has {} pieces or more", most_tokens));
+  }
+
+  void read_trainer(std::string_view message) const {
+    constexpr uint32_t treat_whitespace_as_suffix = 24;
+    each_field(message, [&](const field& f) {
+      if (f.number == treat_whitespace_as_suffix && f.value != 0)
+        throw model_error(fmt::format(
+            "{}: its pieces end in spaces (treat_whitespace_as_suffix), which is not supported", file_));
+    });
+  }
+
+  void read_normalizer(std::string_view message) {
+    each_field(message, [&](const field& f) {
+      switch (f.number) {
+        case 2: check_normalizations(f.bytes); break;
+        case 3: options_.add_dummy_prefix = f.value != 0; break;
+        case 4: options_.remove_extra_whitespaces = f.value != 0; break;
+        default: break;
+      }
+    });
+  }
+
+  void read_denormalizer(std::string_view message) const {
+    each_field(message, [&](const field& f) {
+      if (f.number == 2 && !f.bytes.empty())
+        throw model_error(fmt::format(
+            "{}: it rewrites what was decoded (denormalizer_spec), which is not supported", file_));
+    });
+  }
+
+  /// The size of a double array, the array (darts-clone's units), and the texts that its values point to.
+  void check_normalizations(std::string_view table) const {
+    static_assert(std::endian::native == std::endian::little);
+    if (table.empty()) return;
+    uint32_t size = 0;
+    if (table.size() > sizeof size) std::memcpy(&size, table.data(), sizeof size);
+    if (size == 0 || size % sizeof(uint32_t) != 0 || size >= table.size() - sizeof size)
+      refuse("the array of its normalizations has a wrong size");
+    const auto array = table.substr(sizeof size, size);
+    const auto texts = table.substr(sizeof size + size);
+    if (texts.back() != '\0') refuse("the texts of its normalizations have no end");
+    const size_t units = size / sizeof(uint32_t);
+    if (units % 256 != 0) refuse("the array of its normalizations is cut off");
+    const auto unit = [&](size_t at) {
+      uint32_t value = 0;
+      std::memcpy(&value, array.data() + at * sizeof value, sizeof value);
+      return value;
+    };
+    const auto is_value = [](uint32_t u) { return u >> 31 != 0; };
+    for (size_t at = 0; at < units; ++at) {
+      const auto u = unit(at);
+      if (is_value(u)) {
+        if ((u & 0x7fffffff) >= texts.size()) refuse("a normalization leads outside of their texts");
+        continue;
+      }
+      // a step goes to the unit at (this one xor the offset xor a byte); byte 0 is where a value lies
+      const size_t next = at ^ static_cast<size_t>(u >> 10) << ((u & (1U << 9)) >> 6);
+      const bool has_value = (u & (1U << 8)) != 0;
+      if ((next | 0xff) >= units || (has_value && !is_value(unit(next))))
+        refuse("a step of its normalizations leads outside of them");
+    }
+  }
+
+  std::string_view model_;
+  const std::string& file_;
+  sentencepiece_options options_;
+  size_t pieces_ = 0;
+};
+
+}  // namespace
+
+sentencepiece_options check_sentencepiece(std::string_view model, const std::string& file) {
+  return reader(model, file).read();
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <set>
+
+#include "gpu/model_error.hpp"
+#include "gpu/tokenizer/json_place.hpp"
+#include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
+#include "messages/parse_json.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+constexpr uint64_t most_bytes = 64 << 20;
+
+class reader {
+ public:
+  /// Does nothing if there is no such file.
+  void read(const std::filesystem::path& file, void (reader::*use)(const json_place&)) {
+    if (!std::filesystem::exists(file)) return;
+    const auto name = file.string();
+    const auto document = parse_json(read_file(file, most_bytes));
+    if (document.is_discarded())
+      throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", name));
+    (this->*use)(json_place(name, document));
+  }
+
+  void use_config(const json_place& config) {
+    result_.add_bos = config.boolean("add_bos_token", true);
+    result_.add_eos = config.boolean("add_eos_token", false);
+    result_.space_after_added = config.boolean("legacy", true);
+    const auto added = config.find("added_tokens_decoder");
+    if (!added) return;
+    for (const auto& [key, value] : added->object().items()) {
+      const auto place = added->member(key, value);
+      uint64_t id = most_tokens;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+      if (error != std::errc{} || end != key.data() + key.size() || id >= most_tokens)
+        place.refuse(fmt::format("is under no token's id: a whole number below {}", most_tokens));
+      const bool special = place.boolean("special", false);
+      add(place,
+          {static_cast<token>(id), place.at("content").string(), special, place.boolean("single_word", false),
+           place.boolean("lstrip", false), place.boolean("rstrip", false), false});
+    }
+  }
+
+  void use_added_tokens(const json_place& tokens) {
+    for (const auto& [content, id] : tokens.object().items()) {
+      if (contents_.contains(content)) continue;  // tokenizer_config.json knows more of it
+      const auto place = tokens.member(content, id);
+      added_token t{place.id(), content};
+      t.special = true;
+      add(place, std::move(t));
+    }
+  }
+
+  sentencepiece_settings take() { return std::move(result_); }
+
+ private:
+  void add(const json_place& place, added_token t) {
+    if (t.content.empty() || t.content.size() > longest_added_token)
+      place.refuse(fmt::format("has a content of {} bytes: there may be 1 to {}", t.content.size(),
+                               longest_added_token));
+    if (!contents_.insert(t.content).second)
+      place.refuse(fmt::format("is '{}', as another one is", t.content));
+    if (!ids_.insert(t.id).second) place.refuse(fmt::format("has the id {}, as another one has", t.id));
+    result_.added.push_back(std::move(t));
+  }
+
+  sentencepiece_settings result_;
+  std::set<std::string> contents_;
+  std::set<token> ids_;
+};
+
+}  // namespace
+
+sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder) {
+  reader r;
+  r.read(folder / "tokenizer_config.json", &reader::use_config);
+  r.read(folder / "added_tokens.json", &reader::use_added_tokens);
+  return r.take();
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,179 @@
+#include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "gpu/model_error.hpp"
+#include "gpu/tokenizer/sentencepiece_check.hpp"
+#include "gpu/tokenizer/utf8.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+using sentencepiece::SentencePieceProcessor;
+
+/// How pieces write a space.
+constexpr std::string_view space_symbol = "\xe2\x96\x81";
+
+/// A message that is written behind another one is merged with it: normalizer_spec { add_dummy_prefix: false
+/// }.
+constexpr std::string_view no_dummy_prefix{"\x1a\x02\x18\x00", 4};
+
+std::unique_ptr<SentencePieceProcessor> load(std::string_view model, const std::string& file) {
+  auto processor = std::make_unique<SentencePieceProcessor>();
+  std::string why;
+  try {
+    const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
+    if (status.ok()) return processor;
+    why = status.ToString();
+  } catch (const std::exception& e) {  // building its tries throws
+    why = e.what();
+  }
+  throw model_error(fmt::format("{}: sentencepiece cannot read it: {}", file, why));
+}
+
+std::string with_spaces(std::string_view piece) {
+  std::string text;
+  while (!piece.empty()) {
+    const bool space = piece.starts_with(space_symbol);
+    text += space ? ' ' : piece[0];
+    piece.remove_prefix(space ? space_symbol.size() : 1);
+  }
+  return text;
+}
+
+class sentencepiece_tokenizer final : public tokenizer {
+ public:
+  sentencepiece_tokenizer(std::string_view model, const std::string& file, sentencepiece_settings settings)
+      : options_(check_sentencepiece(model, file)),
+        processor_(load(model, file)),
+        settings_(std::move(settings)) {
+    if (!settings_.space_after_added && options_.add_dummy_prefix)
+      inner_ = load(std::string(model) + std::string(no_dummy_prefix), file);
+    read_pieces();
+    read_added();
+  }
+
+  std::vector<token> encode(std::string_view text, bool special, bool parse_special) const override {
+    std::string corrected;
+    if (!is_utf8(text)) text = corrected = replace_invalid(text);
+    std::vector<token> ids;
+    if (special && settings_.add_bos && processor_->bos_id() >= 0) ids.push_back(processor_->bos_id());
+    bool behind_added = false;
+    for (const auto& part : added_.split(text, false, parse_special)) {
+      if (part.id) {
+        ids.push_back(*part.id);
+        behind_added = true;
+        continue;
+      }
+      std::vector<int> more;
+      const auto& processor = behind_added && inner_ ? *inner_ : *processor_;
+      const auto status = processor.Encode({part.text.data(), part.text.size()}, &more);
+      if (!status.ok())
+        throw model_error(fmt::format("sentencepiece cannot encode a text: {}", status.ToString()));
+      ids.insert(ids.end(), more.begin(), more.end());
+    }
+    if (special && settings_.add_eos && processor_->eos_id() >= 0) ids.push_back(processor_->eos_id());
+    return ids;
+  }
+
+  std::string decode(const std::vector<token>& tokens, bool skip_special) const override {
+    std::string bytes;
+    bool at_start = true;
+    for (const auto t : tokens) {
+      const auto* p = find_piece(t);
+      if (p == nullptr || (skip_special && p->special)) continue;
+      std::string_view text = p->text;
+      // the space that encoding put before the text
+      const bool stripped = at_start && p->leading_space && leaves_out_spaces();
+      if (stripped) text.remove_prefix(1);
+      bytes += text;
+      at_start = at_start && text.empty() && !(stripped && !options_.remove_extra_whitespaces);
+    }
+    return replace_invalid(bytes);
+  }
+
+  uint32_t vocabulary() const override { return static_cast<uint32_t>(pieces_.size()); }
+
+  std::string piece(token t) const override {
+    const auto* p = find_piece(t);
+    return p == nullptr || p->special ? "" : p->text;
+  }
+
+  bool is_special(token t) const override {
+    const auto* p = find_piece(t);
+    return p != nullptr && p->special;
+  }
+
+  std::optional<token> find(std::string_view special) const override {
+    const auto* t = added_.find(special);
+    return t == nullptr ? std::nullopt : std::optional(t->id);
+  }
+
+ private:
+  struct piece_entry {
+    std::string text;            // what it stands for; a special one's name
+    bool special = false;        // steers the model, or is for what no piece stands for
+    bool leading_space = false;  // that decoding may leave out
+  };
+
+  bool leaves_out_spaces() const { return options_.add_dummy_prefix || options_.remove_extra_whitespaces; }
+
+  const piece_entry* find_piece(token t) const {
+    return t < 0 || static_cast<size_t>(t) >= pieces_.size() ? nullptr : &pieces_[static_cast<size_t>(t)];
+  }
+
+  void read_pieces() {
+    for (int id = 0; id < processor_->GetPieceSize(); ++id) {
+      const auto& written = processor_->IdToPiece(id);
+      piece_entry p;
+      if (processor_->IsControl(id) || processor_->IsUnknown(id)) {
+        p = {written, true, false};
+      } else if (int byte = 0; processor_->IsByte(id) && written.size() == 6 &&
+                               std::from_chars(&written[3], &written[5], byte, 16).ec == std::errc{}) {
+        p.text = std::string(1, static_cast<char>(byte));  // "<0x0A>"
+      } else {
+        p = {with_spaces(written), false, written.starts_with(space_symbol)};
+      }
+      pieces_.push_back(std::move(p));
+    }
+  }
+
+  /// Control pieces are found in texts by their names, as if they were added.
+  void read_added() {
+    auto all = settings_.added;
+    for (const auto& t : all) {
+      const auto index = static_cast<size_t>(t.id);
+      if (index >= pieces_.size()) pieces_.resize(index + 1);
+      pieces_[index] = {t.content, t.special, false};
+    }
+    for (int id = 0; id < processor_->GetPieceSize(); ++id) {
+      const auto& name = processor_->IdToPiece(id);
+      const bool named = std::any_of(all.begin(), all.end(),
+                                     [&](const added_token& t) { return t.id == id || t.content == name; });
+      if (processor_->IsControl(id) && !named && name.size() <= longest_added_token)
+        all.push_back({id, name, true, false, false, false, false});
+    }
+    added_ = added_tokens(std::move(all), nullptr);
+  }
+
+  const sentencepiece_options options_;
+  const std::unique_ptr<SentencePieceProcessor> processor_;
+  std::unique_ptr<SentencePieceProcessor> inner_;  // puts no space before a text; null: processor_ is right
+  const sentencepiece_settings settings_;
+  std::vector<piece_entry> pieces_;  // by id
+  added_tokens added_;
+};
+
+}  // namespace
+
+std::shared_ptr<const tokenizer> make_sentencepiece_tokenizer(std::string_view model, const std::string& file,
+                                                              sentencepiece_settings settings) {
+  return std::make_shared<const sentencepiece_tokenizer>(model, file, std::move(settings));
+}
+
+}  // namespace troupe::llm

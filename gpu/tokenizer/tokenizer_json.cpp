@@ -1,0 +1,268 @@
+#include "gpu/tokenizer/tokenizer_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "gpu/model_error.hpp"
+#include "gpu/tokenizer/byte_alphabet.hpp"
+#include "gpu/tokenizer/json_place.hpp"
+#include "gpu/tokenizer/nfc.hpp"
+#include "gpu/tokenizer/pattern_dialect.hpp"
+#include "messages/parse_json.hpp"
+
+namespace troupe::llm {
+
+namespace {
+
+using json = nlohmann::json;
+
+constexpr size_t most_patterns = 16;
+
+/// The elements of a Sequence, or the thing itself.
+std::vector<json_place> flatten(const json_place& place, const char* elements) {
+  if (place.type() != "Sequence") return {place};
+  std::vector<json_place> all;
+  const auto list = place.at(elements);
+  for (size_t i = 0; i < list.array().size(); ++i) {
+    const auto inner = flatten(list.element(i), elements);
+    all.insert(all.end(), inner.begin(), inner.end());
+  }
+  return all;
+}
+
+class reader {
+ public:
+  explicit reader(const json_place& root) : root_(root) {}
+
+  tokenizer_json read() {
+    const auto model = root_.at("model");
+    // files of before 2020 name no type
+    if (const auto type = model.find("type"); type && type->string() != "BPE")
+      type->refuse(fmt::format("is '{}': only BPE is supported", type->string()));
+    read_options(model);
+    read_vocabulary(model.at("vocab"));
+    read_merges(model.at("merges"));
+    if (const auto normalizer = root_.find("normalizer")) read_normalizer(*normalizer);
+    read_added_tokens();
+    read_pre_tokenizer(root_.at("pre_tokenizer"));
+    if (const auto processor = root_.find("post_processor")) read_post_processor(*processor);
+    for (const auto& decoder : flatten(root_.at("decoder"), "decoders")) {
+      if (decoder.type() != "ByteLevel") refuse_type(decoder, "ByteLevel");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] static void refuse_type(const json_place& place, std::string_view supported) {
+    place.at("type").refuse(fmt::format("is '{}': only {} is supported", place.type(), supported));
+  }
+
+  static void must_be(const json_place& place, const char* key, bool value) {
+    if (place.boolean(key, value) != value)
+      place.at(key).refuse(fmt::format("is {}, which is not supported", !value));
+  }
+
+  void read_options(const json_place& model) {
+    for (const char* key : {"byte_fallback", "fuse_unk"}) must_be(model, key, false);
+    for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix"}) {
+      const auto option = model.find(key);
+      if (option && !option->string().empty())
+        option->refuse(
+            fmt::format("is '{}': byte-level BPE has none, and others are not supported", option->string()));
+    }
+    if (const auto dropout = model.find("dropout"))
+      dropout->refuse("is set: texts would become other tokens each time");
+    result_.ignore_merges = model.boolean("ignore_merges", false);
+  }
+
+  void read_vocabulary(const json_place& vocab) {
+    if (vocab.object().empty()) vocab.refuse("is empty");
+    for (const auto& [text, id_value] : vocab.object().items()) {
+      const auto place = vocab.member(text, id_value);
+      const auto id = place.id();
+      if (text.empty()) place.refuse("is an empty token");
+      auto& entry = define(place, id);
+      auto bytes = bytes_of(text);
+      entry = {bytes ? std::move(*bytes) : text, true, bytes.has_value()};
+      ids_.emplace(text, id);
+    }
+  }
+
+  /// The entry of an id that nothing else has.
+  tokenizer_json::entry& define(const json_place& place, token id) {
+    const auto index = static_cast<size_t>(id);
+    auto& all = result_.vocabulary;
+    if (index >= all.size()) all.resize(index + 1);
+    if (all[index].defined) place.refuse(fmt::format("has the id {}, as another token has", id));
+    all[index].defined = true;
+    return all[index];
+  }
+
+  void read_merges(const json_place& merges) {
+    std::unordered_set<uint64_t> pairs;
+    for (size_t i = 0; i < merges.array().size(); ++i) {
+      const auto merge = read_merge(merges.element(i), merges.array()[i]);
+      if (!pairs.insert(static_cast<uint64_t>(merge.left) << 32 | static_cast<uint32_t>(merge.right)).second)
+        merges.element(i).refuse("merges what an earlier one merges");
+      result_.merges.push_back(merge);
+    }
+  }
+
+  bpe_merge read_merge(const json_place& place, const json& value) const {
+    std::string left, right;
+    if (value.is_array()) {
+      if (value.size() != 2) place.refuse("is no pair of tokens");
+      left = place.element(0).string();
+      right = place.element(1).string();
+    } else {
+      const auto& both = place.string();
+      const auto space = both.find(' ');
+      if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos)
+        place.refuse("is no pair of tokens like \"a b\"");
+      left = both.substr(0, space);
+      right = both.substr(space + 1);
+    }
+    const auto id = [&](const std::string& text) {
+      const auto found = ids_.find(text);
+      if (found == ids_.end()) place.refuse(fmt::format("names '{}', which model.vocab does not have", text));
+      return found->second;
+    };
+    return {id(left), id(right), id(left + right)};
+  }
+
+  void read_normalizer(const json_place& normalizer) {
+    for (const auto& step : flatten(normalizer, "normalizers")) {
+      if (step.type() != "NFC") refuse_type(step, "NFC");
+      result_.nfc = true;
+    }
+  }
+
+  void read_added_tokens() {
+    std::vector<added_token> tokens;
+    std::unordered_set<std::string_view> contents;
+    std::unordered_set<token> ids;
+    const auto list = root_.find("added_tokens");
+    for (size_t i = 0; list && i < list->array().size(); ++i) {
+      const auto place = list->element(i);
+      const auto& content = place.at("content").string();
+      if (content.empty() || content.size() > longest_added_token)
+        place.refuse(fmt::format("has a content of {} bytes: there may be 1 to {}", content.size(),
+                                 longest_added_token));
+      const auto id = place.at("id").id();
+      if (!contents.insert(content).second)
+        place.refuse(fmt::format("is '{}', as an earlier one is", content));
+      if (!ids.insert(id).second) place.refuse(fmt::format("has the id {}, as an earlier one has", id));
+      const auto known = ids_.find(content);
+      if (known == ids_.end()) {
+        define(place, id) = {content, true, false};
+      } else if (known->second != id) {
+        place.refuse(fmt::format("is '{}' with the id {}, but in model.vocab that has {}", content, id,
+                                 known->second));
+      }
+      const bool special = place.boolean("special", false);
+      tokens.push_back({id, content, special, place.boolean("single_word", false),
+                        place.boolean("lstrip", false), place.boolean("rstrip", false),
+                        place.boolean("normalized", !special)});
+    }
+    const auto keep = [](std::string_view text) { return std::string(text); };
+    result_.added = added_tokens(std::move(tokens), result_.nfc ? nfc : +keep);
+  }
+
+  void read_pre_tokenizer(const json_place& pre_tokenizer) {
+    const auto steps = flatten(pre_tokenizer, "pretokenizers");
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const auto& step = steps[i];
+      if (step.type() == "ByteLevel") {
+        must_be(step, "add_prefix_space", false);
+        if (step.boolean("use_regex", true)) add_pattern(step, gpt2_pattern);
+        if (i + 1 < steps.size())
+          step.refuse("is not the last step of the pre-tokenizer, which is not supported");
+        return;
+      }
+      if (step.type() != "Split") refuse_type(step, "Split and ByteLevel");
+      must_be(step, "invert", false);
+      if (const auto behavior = step.at("behavior"); behavior.string() != "Isolated")
+        behavior.refuse(fmt::format("is '{}': only Isolated is supported", behavior.string()));
+      add_pattern(step, step.at("pattern").at("Regex").string());
+    }
+    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE is supported");
+  }
+
+  void add_pattern(const json_place& place, const std::string& pattern) {
+    if (result_.patterns.size() == most_patterns) place.refuse("is one pattern too many");
+    try {
+      result_.patterns.emplace_back(to_pcre2(pattern));
+    } catch (const model_error& e) {
+      place.refuse(e.what());
+    }
+  }
+
+  void read_post_processor(const json_place& processor) {
+    for (const auto& step : flatten(processor, "processors")) {
+      if (step.type() == "ByteLevel") continue;  // changes offsets only, which nobody asks for
+      if (step.type() != "TemplateProcessing") refuse_type(step, "ByteLevel and TemplateProcessing");
+      read_template(step);
+    }
+  }
+
+  /// What a template puts around a text; around that of an earlier one, if there is one.
+  void read_template(const json_place& step) {
+    std::vector<token> prefix, suffix;
+    bool text = false;
+    const auto single = step.at("single");
+    for (size_t i = 0; i < single.array().size(); ++i) {
+      const auto item = single.element(i);
+      if (const auto sequence = item.find("Sequence")) {
+        if (text || sequence->at("id").string() != "A")
+          sequence->refuse("is not the one text A of the template");
+        text = true;
+        continue;
+      }
+      const auto name = item.at("SpecialToken").at("id");
+      const auto ids = template_ids(step, name);
+      auto& side = text ? suffix : prefix;
+      side.insert(side.end(), ids.begin(), ids.end());
+    }
+    if (!text) single.refuse("has no place for the text");
+    prefix.insert(prefix.end(), result_.prefix.begin(), result_.prefix.end());
+    result_.suffix.insert(result_.suffix.end(), suffix.begin(), suffix.end());
+    result_.prefix = std::move(prefix);
+    if (result_.prefix.size() + result_.suffix.size() > most_around)
+      step.refuse("puts too many tokens around a text");
+  }
+
+  std::vector<token> template_ids(const json_place& step, const json_place& name) const {
+    const auto token_place = step.at("special_tokens").find(name.string().c_str());
+    if (!token_place) name.refuse(fmt::format("is '{}', which special_tokens does not have", name.string()));
+    const auto list = token_place->at("ids");
+    std::vector<token> ids;
+    for (size_t i = 0; i < list.array().size(); ++i) {
+      const auto id = list.element(i).id();
+      if (static_cast<size_t>(id) >= result_.vocabulary.size() ||
+          !result_.vocabulary[static_cast<size_t>(id)].defined)
+        list.element(i).refuse(fmt::format("is {}, which no token has", id));
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  static constexpr size_t most_around = 1024;
+
+  json_place root_;
+  tokenizer_json result_;
+  std::unordered_map<std::string, token> ids_;  // of the vocabulary, as the file writes it
+};
+
+}  // namespace
+
+tokenizer_json read_tokenizer_json(std::string_view text, const std::string& file) {
+  const auto document = parse_json(text);
+  if (document.is_discarded())
+    throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", file));
+  return reader(json_place(file, document)).read();
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,101 @@
+#include "gpu/tokenizer/utf8.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe::llm {
+
+namespace {
+
+enum class outcome { whole, cut, wrong };
+
+/// What `bytes` (not empty) begin with, and how many of them that is.
+struct reading {
+  outcome what;
+  size_t length;
+};
+
+/// Of a character that begins with `lead`; 0 if none does.
+size_t length_of(uint8_t lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+reading read_character(std::string_view bytes) {
+  const auto lead = static_cast<uint8_t>(bytes[0]);
+  const auto length = length_of(lead);
+  if (length == 0) return {outcome::wrong, 1};
+  // the second byte decides about overlong forms, surrogates and what is beyond U+10FFFF
+  uint8_t least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  uint8_t most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (size_t i = 1; i < length; ++i) {
+    if (i == bytes.size()) return {outcome::cut, i};
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    if (byte < least || byte > most) return {outcome::wrong, i};
+    least = 0x80;
+    most = 0xbf;
+  }
+  return {outcome::whole, length};
+}
+
+}  // namespace
+
+std::string replace_invalid(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const auto r = read_character(bytes);
+    text += r.what == outcome::whole ? bytes.substr(0, r.length) : std::string_view("\xef\xbf\xbd");
+    bytes.remove_prefix(r.length);
+  }
+  return text;
+}
+
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto r = read_character(bytes);
+    if (r.what != outcome::whole) return false;
+    bytes.remove_prefix(r.length);
+  }
+  return true;
+}
+
+size_t incomplete_tail(std::string_view bytes) {
+  for (size_t tail = 1; tail <= std::min<size_t>(3, bytes.size()); ++tail) {
+    const auto byte = static_cast<uint8_t>(bytes[bytes.size() - tail]);
+    if ((byte & 0xc0) == 0x80) continue;  // not where a character begins
+    return read_character(bytes.substr(bytes.size() - tail)).what == outcome::cut ? tail : 0;
+  }
+  return 0;
+}
+
+char32_t first_character(std::string_view text, size_t& length) {
+  const auto lead = static_cast<uint8_t>(text[0]);
+  length = std::max<size_t>(length_of(lead), 1);
+  if (length == 1) return lead;
+  char32_t character = lead & (0x7f >> length);
+  for (size_t i = 1; i < length; ++i) character = character << 6 | (static_cast<uint8_t>(text[i]) & 0x3f);
+  return character;
+}
+
+void append_utf8(std::string& text, char32_t c) {
+  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+  } else if (c < 0x800) {
+    text += static_cast<char>(0xc0 | c >> 6);
+    tail(0);
+  } else if (c < 0x10000) {
+    text += static_cast<char>(0xe0 | c >> 12);
+    tail(6);
+    tail(0);
+  } else {
+    text += static_cast<char>(0xf0 | c >> 18);
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+}  // namespace troupe::llm
