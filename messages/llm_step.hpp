@@ -28,8 +28,8 @@ struct llm_step {
   std::vector<uint32_t> block_start;  ///< [sequences + 1]
   std::vector<uint32_t> blocks;
 
-  /// Of segment i, rows [segment_end[i - 1], segment_end[i]); neighbours have different adapters.
-  std::vector<uint32_t> segment_end;         ///< [segments], the last is `rows`
+  /// Of segment i, rows [segment_end[i], segment_end[i + 1]); neighbours have different adapters.
+  std::vector<uint32_t> segment_end;         ///< [segments + 1], from 0 to `rows`
   std::vector<adapter_id> segment_adapters;  ///< [segments]
 
   /// Rows, ascending, after which a token is to be chosen: the last ones of their sequences.

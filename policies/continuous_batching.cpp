@@ -137,6 +137,7 @@ const llm_step& continuous_batching::plan() {
   assert(!under_way_);
   step_.clear();
   step_.block_start.push_back(0);
+  step_.segment_end.push_back(0);
   // oldest first, so that they keep what the newest give up
   for (size_t i = 0; i < running_.size();) {
     auto& s = *running_[i];

@@ -20,15 +20,13 @@ struct mapped_layer {
 
 }  // namespace
 
-size_t size_of(weight_type t) { return t == weight_type::f32 ? 4 : 2; }
-
 const parameter* layer_parameters::find(std::string_view name) const {
   const auto found = std::ranges::find(parameters, name, &parameter::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 
 weight_view layer_parameters::view(const parameter& p) const {
-  size_t bytes = size_of(p.type);
+  size_t bytes = element_bytes(p.type);
   for (const uint64_t d : p.shape) bytes *= d;
   return {p.type, p.shape, blob->span().subspan(p.offset, bytes)};
 }

@@ -12,15 +12,13 @@
 
 #include "gpu/aligned_bytes.hpp"
 #include "gpu/checkpoint/model_config.hpp"
+#include "gpu/element.hpp"
 
 namespace troupe::llm {
 
-enum class weight_type : uint8_t { f32, f16, bf16 };
-size_t size_of(weight_type t);
-
 /// Of a checkpoint, as its file has it. The bytes are the file's mapping.
 struct weight_view {
-  weight_type type = weight_type::f32;
+  element type = element::f32;
   std::vector<uint64_t> shape;
   std::span<const std::byte> bytes;  ///< row-major
 };
@@ -28,7 +26,7 @@ struct weight_view {
 struct parameter {
   std::string name;  ///< within its layer: "self_attn.q_proj.weight", "embed_tokens.weight", "norm.weight",
                      ///< "lm_head.weight"
-  weight_type type = weight_type::f32;
+  element type = element::f32;
   std::vector<uint64_t> shape;
   size_t offset = 0;  ///< in the layer's blob, a multiple of 64
 };

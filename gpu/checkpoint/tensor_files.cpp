@@ -33,9 +33,9 @@ std::string to_string(const std::vector<uint64_t>& shape) {
 
 weight_view weight_of(const stored_tensor& tensor, std::string_view name, const std::vector<uint64_t>& shape,
                       const std::string& file) {
-  static constexpr std::array<std::pair<std::string_view, weight_type>, 3> types{
-      {{"F32", weight_type::f32}, {"F16", weight_type::f16}, {"BF16", weight_type::bf16}}};
-  const auto type = std::ranges::find(types, tensor.type, &std::pair<std::string_view, weight_type>::first);
+  static constexpr std::array<std::pair<std::string_view, element>, 3> types{
+      {{"F32", element::f32}, {"F16", element::f16}, {"BF16", element::bf16}}};
+  const auto type = std::ranges::find(types, tensor.type, &std::pair<std::string_view, element>::first);
   if (type == types.end()) {
     throw model_error(fmt::format("{}: {} has the type {}: save the weights as F32, F16 or BF16", file,
                                   shown_name(name), shown_name(tensor.type)));

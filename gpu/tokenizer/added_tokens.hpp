@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gpu/token.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::llm {
 

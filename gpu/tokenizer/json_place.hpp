@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/token.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::llm {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/token.hpp"
+#include "messages/token.hpp"
 #include "gpu/tokenizer/added_tokens.hpp"
 #include "gpu/tokenizer/split_pattern.hpp"
 

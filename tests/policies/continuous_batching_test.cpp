@@ -34,12 +34,12 @@ class fake_device {
 
   std::vector<sampled_token> run(const llm_step& s) {
     REQUIRE(s.block_start.size() == s.sequences.size() + 1);
-    REQUIRE(s.segment_end.size() == s.segment_adapters.size());
+    REQUIRE(s.segment_end.size() == s.segment_adapters.size() + 1);
     REQUIRE(s.segment_end.back() == s.rows());
     std::vector<sampled_token> out;
     size_t segment = 0, sampled = 0;
     for (uint32_t row = 0; row < s.rows(); ++row) {
-      while (row >= s.segment_end[segment]) ++segment;
+      while (row >= s.segment_end[segment + 1]) ++segment;
       const auto adapter = s.segment_adapters[segment];
       const auto sequence = s.row_sequence[row];
       const auto at = [&](uint32_t position) -> entry& {
@@ -136,7 +136,7 @@ TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decod
   engine.add(text_of(4, 2, 9, b));
   const auto& step = engine.plan();
   CHECK(step.segment_adapters == std::vector{b, a});
-  CHECK(step.segment_end == std::vector<uint32_t>{3, 5});  // two of the prefill, text 2, then texts 1 and 3
+  CHECK(step.segment_end == std::vector<uint32_t>{0, 3, 5});  // two of the prefill, text 2, then texts 1 and 3
 }
 
 TEST_CASE("a text whose adapter is not loaded holds up nobody") {

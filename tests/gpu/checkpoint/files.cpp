@@ -98,12 +98,12 @@ std::vector<tensor> small_weights() {
 }
 
 std::vector<float> values_of(const weight_view& w) {
-  std::vector<float> out(w.bytes.size() / size_of(w.type));
+  std::vector<float> out(w.bytes.size() / element_bytes(w.type));
   for (size_t i = 0; i < out.size(); ++i) {
-    const auto* at = w.bytes.data() + i * size_of(w.type);
-    if (w.type == weight_type::f32) {
+    const auto* at = w.bytes.data() + i * element_bytes(w.type);
+    if (w.type == element::f32) {
       std::memcpy(&out[i], at, sizeof(float));
-    } else if (w.type == weight_type::f16) {
+    } else if (w.type == element::f16) {
       half h;
       std::memcpy(&h.bits, at, sizeof h.bits);
       out[i] = static_cast<float>(h);

@@ -1,0 +1,30 @@
+// An adapter on the device, as the kernels want it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "gpu/aligned_bytes.hpp"
+#include "gpu/checkpoint/adapter.hpp"
+#include "gpu/kernels/sgmv.hpp"
+
+namespace troupe::llm {
+
+class adapter_weights {
+ public:
+  /// `layers` of the transformer; the numbers are rounded to `type`.
+  adapter_weights(const adapter& from, uint32_t layers, element type);
+
+  /// Rank 0 if the adapter leaves the projection as it is.
+  const kernels::lora_weights& of(uint32_t layer, projection p) const {
+    return parts_[size_t{layer} * projection_count + static_cast<size_t>(p)];
+  }
+  uint32_t max_rank() const { return max_rank_; }
+  uint64_t bytes() const { return memory_.size(); }
+
+ private:
+  std::vector<kernels::lora_weights> parts_;  // [layers, projection_count]
+  aligned_bytes memory_;
+  uint32_t max_rank_ = 0;
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,130 @@
+#include "tools/generate.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gpu/checkpoint/adapter.hpp"
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/decoder.hpp"
+#include "gpu/model_error.hpp"
+#include "gpu/request_refused.hpp"
+#include "gpu/tokenizer/detokenizer.hpp"
+#include "gpu/tokenizer/tokenizer.hpp"
+#include "messages/json_text.hpp"
+#include "tools/text_generator.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace llm;
+
+constexpr adapter_id the_adapter{1};
+constexpr uint32_t block_tokens = 16;
+
+element weights_of(const std::string& dtype) {
+  for (const auto& [name, type] :
+       {std::pair{"f32", element::f32}, std::pair{"bf16", element::bf16}, std::pair{"f16", element::f16}})
+    if (dtype == name) return type;
+  throw request_refused(fmt::format("--dtype {}: known are f32, bf16 and f16", dtype));
+}
+
+/// Null: the folder has none.
+std::shared_ptr<const tokenizer> tokenizer_of(const std::filesystem::path& folder) {
+  if (!exists(folder / "tokenizer.json") && !exists(folder / "tokenizer.model")) return nullptr;
+  return read_tokenizer(folder);
+}
+
+text_request request_of(const generate_options& o, const model_config& model, const tokenizer* words) {
+  text_request r;
+  if (!o.has_prompt)
+    r.prompt = o.ids;
+  else if (words != nullptr)
+    r.prompt = words->encode(o.prompt, true, false);
+  else
+    throw request_refused(fmt::format(
+        "{}: has no tokenizer.json and no tokenizer.model; give the prompt as --ids instead of --prompt",
+        o.model));
+  r.max_tokens = o.max_tokens;
+  if (!o.ignore_eos) r.stop = model.eos;
+  const auto length = static_cast<int64_t>(r.prompt.size());
+  for (const auto at : o.logits_at) {
+    if (at >= length || at < -length)
+      throw request_refused(
+          fmt::format("--logits-at {}: the prompt's positions are 0 to {}, or from its end -1 to {}", at,
+                      length - 1, -length));
+    r.logits_at.push_back(static_cast<uint32_t>(at < 0 ? length + at : at));
+  }
+  if (r.prompt.size() + r.max_tokens > model.max_positions)
+    throw request_refused(
+        fmt::format("{} tokens of prompt and --max-tokens {} are more than the model's {} positions",
+                    r.prompt.size(), r.max_tokens, model.max_positions));
+  return r;
+}
+
+int run(const generate_options& o) {
+  const auto type = weights_of(o.dtype);
+  if (o.device != "cpu")
+    throw request_refused(fmt::format("--device {}: cpu is the only one today", o.device));
+  const checkpoint files(o.model);
+  const auto& model = files.config();
+  const auto words = tokenizer_of(o.model);
+  const auto request = request_of(o, model, words.get());
+
+  const auto blocks = static_cast<uint32_t>((request.prompt.size() + o.max_tokens) / block_tokens + 1);
+  decoder d(model, {type, type, blocks, block_tokens});
+  text_generator texts(d, {.max_sequences = 1, .blocks = blocks, .block_tokens = block_tokens});
+  for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
+  auto r = request;
+  if (!o.adapter.empty()) {
+    d.load(the_adapter, read_adapter(o.adapter, model));
+    texts.adapter_loaded(r.adapter = the_adapter);
+  }
+
+  std::optional<detokenizer> spoken;
+  if (words) spoken.emplace(words, request.prompt);
+  std::string text;
+  const auto say = [&](const std::string& more) {
+    text += more;
+    if (o.json) return;
+    std::fwrite(more.data(), 1, more.size(), stdout);
+    std::fflush(stdout);
+  };
+  const auto id = texts.add(std::move(r));
+  const auto& out = texts.text(id);
+  for (size_t seen = 0; texts.step();)
+    for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
+  if (spoken) say(spoken->finish());
+
+  if (!o.json) {
+    if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));
+    fmt::print("\n");
+    return 0;
+  }
+  nlohmann::ordered_json doc{{"prompt_ids", request.prompt},
+                             {"ids", out.tokens},
+                             {"text", text},
+                             {"finish_reason", to_string(out.reason)}};
+  if (!o.logits_at.empty()) doc["logits"] = out.logits;
+  fmt::print("{}\n", json_text(doc));
+  return 0;
+}
+
+}  // namespace
+
+int generate(const generate_options& options) {
+  try {
+    return run(options);
+  } catch (const model_error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+  } catch (const request_refused& e) {
+    fmt::print(stderr, "generate: {}\n", e.what());
+  }
+  return 2;
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// `troupe generate`: one text from a language model's folder, in this process, without a cluster.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct generate_options {
+  std::string model;    ///< folder of a Hugging Face checkpoint
+  std::string adapter;  ///< folder of a PEFT adapter; empty: the base model
+  std::string prompt;   ///< text; or, if it is not given,
+  std::vector<int32_t> ids;
+  bool has_prompt = false;
+  uint32_t max_tokens = 16;
+  bool ignore_eos = false;  ///< goes on after what ends a text
+  std::string device = "cpu";
+  std::string dtype = "f32";
+  std::vector<int64_t> logits_at;  ///< positions of the prompt; from its end if negative, -1 is the last
+  bool json = false;
+};
+
+/// Greedy. Prints the text as it comes, or with `json` one document: prompt_ids, ids (generated ones), text,
+/// finish_reason ("stop" or "length") and, with `logits_at`, logits: a list for each position. A model
+/// without tokenizer files serves `ids`; the text is empty then. Returns 0; 2 for a model or a request that
+/// cannot be used, with one message to standard error.
+int generate(const generate_options& options);
+
+}  // namespace troupe

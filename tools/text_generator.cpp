@@ -1,0 +1,92 @@
+#include "tools/text_generator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/request_refused.hpp"
+
+namespace troupe::llm {
+
+std::string_view to_string(finish f) {
+  switch (f) {
+    case finish::stop: return "stop";
+    case finish::length: return "length";
+    default: return "";
+  }
+}
+
+text_generator::text_generator(decoder& d, batching_limits limits) : decoder_(d), batching_(limits) {}
+
+sequence_id text_generator::add(text_request r) {
+  const auto& model = decoder_.config();
+  for (size_t i = 0; i < r.prompt.size(); ++i)
+    if (r.prompt[i] < 0 || static_cast<uint32_t>(r.prompt[i]) >= model.vocabulary)
+      throw request_refused(fmt::format("token {} of the prompt is {}; the model's are 0 to {}", i,
+                                        r.prompt[i], model.vocabulary - 1));
+  for (const auto p : r.logits_at)
+    if (p >= r.prompt.size())
+      throw request_refused(
+          fmt::format("logits are wanted after position {} of a prompt of {} tokens", p, r.prompt.size()));
+  const auto id = sequence_id{next_id_++};
+  switch (batching_.add({id, r.prompt, r.max_tokens, r.adapter})) {
+    case continuous_batching::refusal::empty:
+      throw request_refused("a text needs a prompt, and a token to generate");
+    case continuous_batching::refusal::too_long:
+      throw request_refused(fmt::format("{} tokens of prompt and {} to generate do not fit into the KV cache",
+                                        r.prompt.size(), r.max_tokens));
+    case continuous_batching::refusal::queue_full: throw request_refused("too many texts wait already");
+    case continuous_batching::refusal::none: break;
+  }
+  auto& t = known_[id];
+  t.request = std::move(r);
+  t.text.logits.resize(t.request.logits_at.size());
+  return id;
+}
+
+void text_generator::cancel(sequence_id id) {
+  batching_.cancel(id);
+  known_.erase(id);
+}
+
+bool text_generator::step() {
+  const auto& step = batching_.plan();
+  if (step.rows() == 0) return false;
+  decoder_.run(step, 0, decoder_.config().layers + 1, activation_);
+  keep_logits(step);
+  const size_t vocabulary = decoder_.config().vocabulary;
+  logits_.resize(step.sampled.size() * vocabulary);
+  decoder_.head(activation_, step.sampled, logits_);
+  chosen_.clear();
+  for (size_t i = 0; i < step.sampled.size(); ++i)
+    chosen_.push_back(choose(step.sequences[step.row_sequence[step.sampled[i]]],
+                             std::span{logits_}.subspan(i * vocabulary, vocabulary)));
+  batching_.done(chosen_);
+  return true;
+}
+
+void text_generator::keep_logits(const llm_step& step) {
+  for (uint32_t row = 0; row < step.rows(); ++row) {
+    auto& t = known_.at(step.sequences[step.row_sequence[row]]);
+    const auto& wanted = t.request.logits_at;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] != step.positions[row]) continue;
+      t.text.logits[i].resize(decoder_.config().vocabulary);
+      decoder_.head(activation_, std::span{&row, 1}, t.text.logits[i]);
+    }
+  }
+}
+
+sampled_token text_generator::choose(sequence_id id, std::span<const float> logits) {
+  auto& t = known_.at(id);
+  const auto best = static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  t.text.tokens.push_back(best);
+  const auto& stop = t.request.stop;
+  if (std::find(stop.begin(), stop.end(), best) != stop.end())
+    t.text.reason = finish::stop;
+  else if (t.text.tokens.size() == t.request.max_tokens)
+    t.text.reason = finish::length;
+  return {id, best, t.text.reason != finish::none};
+}
+
+}  // namespace troupe::llm

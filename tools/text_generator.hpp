@@ -1,0 +1,65 @@
+// Texts from a language model in this process: steps of a decoder, one after the other, for whatever was
+// asked.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/llm/decoder.hpp"
+#include "policies/continuous_batching.hpp"
+
+namespace troupe::llm {
+
+struct text_request {
+  std::vector<token> prompt;
+  adapter_id adapter = base_model;
+  uint32_t max_tokens = 16;
+  std::vector<token> stop;          ///< any of these ends the text, and is its last token
+  std::vector<uint32_t> logits_at;  ///< positions of the prompt after which logits are wanted
+};
+
+enum class finish : uint8_t { none, stop, length };
+std::string_view to_string(finish f);  ///< "stop", "length", as in OpenAI's API
+
+struct generated_text {
+  std::vector<token> tokens;
+  finish reason = finish::none;
+  std::vector<std::vector<float>> logits;  ///< of `logits_at`, in that order; [vocabulary] each
+};
+
+class text_generator {
+ public:
+  /// `d` has all layers loaded and outlives this; `limits` has its number of blocks and their size.
+  text_generator(decoder& d, batching_limits limits);
+
+  void adapter_loaded(adapter_id a) { batching_.adapter_loaded(a); }
+  /// Throws request_refused: a token that the vocabulary lacks, too long a text, a full queue.
+  sequence_id add(text_request r);
+  void cancel(sequence_id id);
+  /// One step. False: there is nothing to run.
+  bool step();
+
+  /// Of a text that was added: what there is so far.
+  const generated_text& text(sequence_id id) const { return known_.at(id).text; }
+  uint64_t evictions() const { return batching_.evictions(); }
+
+ private:
+  struct open_text {
+    text_request request;
+    generated_text text;
+  };
+
+  void keep_logits(const llm_step& step);
+  sampled_token choose(sequence_id id, std::span<const float> logits);
+
+  decoder& decoder_;
+  continuous_batching batching_;
+  std::unordered_map<sequence_id, open_text> known_;
+  uint64_t next_id_ = 1;
+  activation activation_;
+  std::vector<float> logits_;
+  std::vector<sampled_token> chosen_;
+};
+
+}  // namespace troupe::llm
