@@ -57,8 +57,8 @@ void read_adapter_alone(std::string_view config) {
   try {
     const adapter_config a(config, "fuzz");
     for (const auto* module : {"model.layers.0.self_attn.q_proj", "model.layers.11.mlp.down_proj"}) {
-      require(a.rank_of(module) >= 1 && a.rank_of(module) <= largest_rank &&
-              std::isfinite(a.scale_of(module)));
+      const auto [rank, scale] = a.of(module);
+      require(rank >= 1 && rank <= largest_rank && std::isfinite(scale));
     }
   } catch (const model_error& e) {
     require(std::string_view(e.what()).size() < 1000);
