@@ -53,12 +53,12 @@ class reader {
       fail(fmt::format("has '{}' without '{}' (damaged)", b == nullptr ? a_name : b_name,
                        b == nullptr ? b_name : a_name));
     }
-    const uint32_t rank = config_.rank_of(module);
+    const auto [rank, scale] = config_.of(module);
     if (a->shape.size() == 2 && a->shape[0] != rank) {
       fail(fmt::format("'{}' has the rank {}, but {} says {} ('r' or 'rank_pattern')", a_name, a->shape[0],
                        config_file, rank));
     }
-    out.parts.push_back({layer, p, rank, config_.scale_of(module),
+    out.parts.push_back({layer, p, rank, scale,
                          weight_of(*a, a_name, {rank, model_.in_of(p)}, weights_.name()),
                          weight_of(*b, b_name, {model_.out_of(p), rank}, weights_.name())});
     out.max_rank = std::max(out.max_rank, rank);

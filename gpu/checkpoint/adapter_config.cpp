@@ -49,13 +49,11 @@ adapter_config::adapter_config(std::string_view text, const std::string& file) {
   }
 }
 
-uint32_t adapter_config::rank_of(std::string_view module) const {
-  return static_cast<uint32_t>(rank_pattern_.find(module).value_or(rank_));
-}
-
-float adapter_config::scale_of(std::string_view module) const {
-  const double alpha = alpha_pattern_.find(module).value_or(alpha_), rank = rank_of(module);
-  return static_cast<float>(alpha / (rank_stabilized_ ? std::sqrt(rank) : rank));
+adapter_strength adapter_config::of(std::string_view module) const {
+  const double alpha = alpha_pattern_.find(module).value_or(alpha_),
+               rank = rank_pattern_.find(module).value_or(rank_);
+  return {static_cast<uint32_t>(rank),
+          static_cast<float>(alpha / (rank_stabilized_ ? std::sqrt(rank) : rank))};
 }
 
 }  // namespace troupe::llm

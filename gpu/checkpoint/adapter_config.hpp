@@ -10,14 +10,18 @@ namespace troupe::llm {
 
 inline constexpr uint32_t largest_rank = 256;
 
+struct adapter_strength {
+  uint32_t rank;
+  float scale;  ///< see adapter_part
+};
+
 class adapter_config {
  public:
   /// Throws model_error, naming `file`, the key and the fix, for what adapter.hpp says is not served.
   adapter_config(std::string_view text, const std::string& file);
 
   /// `module` is its name in the model: "model.layers.3.self_attn.q_proj".
-  uint32_t rank_of(std::string_view module) const;
-  float scale_of(std::string_view module) const;
+  adapter_strength of(std::string_view module) const;
 
  private:
   uint32_t rank_ = 0;

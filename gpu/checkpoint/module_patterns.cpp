@@ -8,13 +8,29 @@ namespace troupe::llm {
 
 namespace {
 
-// Of all expressions of a file together: the time and the stack of a match grow with them.
-constexpr size_t longest_expression = 256, most_characters = 4096;
+// The time and the stack of a match grow with them. Names, which may be many, do not count.
+constexpr size_t longest_expression = 256, most_characters = 1024;
 
-bool is_plain(std::string_view key) {
-  return std::ranges::all_of(key, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
+struct plain_name {
+  std::string text;
+  bool whole;
+};
+
+/// What a key says that is but a name, perhaps written as an expression: "^model\\.layers\\.0$".
+std::optional<plain_name> read_plain(std::string_view key) {
+  plain_name name{"", key.starts_with('^')};
+  key.remove_prefix(name.whole);
+  key.remove_suffix(key.ends_with('$'));
+  while (!key.empty()) {
+    if (key.starts_with("\\.")) key.remove_prefix(1);
+    const char c = key.front();
+    const bool in_names =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    if (!in_names) return std::nullopt;
+    name.text += c;
+    key.remove_prefix(1);
+  }
+  return name;
 }
 
 /// What std::regex would take too long or too much stack for.
@@ -40,8 +56,13 @@ module_patterns::module_patterns(const json_object& patterns, double low, double
       patterns.refuse(key, value,
                       fmt::format("{} from {} to {}", integers ? "an integer" : "a number", low, high));
     }
-    auto& p = patterns_.emplace_back(pattern{key, std::nullopt, value.get<double>()});
-    if (is_plain(key)) continue;
+    auto& p = patterns_.emplace_back();
+    p.value = value.get<double>();
+    if (auto plain = read_plain(key)) {
+      p.name = std::move(plain->text);
+      p.whole = plain->whole;
+      continue;
+    }
     characters += key.size();
     if (is_costly(key) || characters > most_characters) {
       patterns.fail(
@@ -59,12 +80,14 @@ module_patterns::module_patterns(const json_object& patterns, double low, double
 }
 
 std::optional<double> module_patterns::find(std::string_view module) const {
+  const auto ends_with_part = [&](std::string_view name) {
+    return module.size() > name.size() && module.ends_with(name) &&
+           module[module.size() - name.size() - 1] == '.';
+  };
   for (const auto& p : patterns_) {
-    if (module == p.key || (module.ends_with(p.key) && module.size() > p.key.size() &&
-                            module[module.size() - p.key.size() - 1] == '.')) {
-      return p.value;
-    }
-    if (p.expression && std::regex_match(module.begin(), module.end(), *p.expression)) return p.value;
+    const bool matches = p.expression ? std::regex_match(module.begin(), module.end(), *p.expression)
+                                      : module == p.name || (!p.whole && ends_with_part(p.name));
+    if (matches) return p.value;
   }
   return std::nullopt;
 }

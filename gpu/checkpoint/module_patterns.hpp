@@ -24,8 +24,9 @@ class module_patterns {
 
  private:
   struct pattern {
-    std::string key;
-    std::optional<std::regex> expression;  // none if the key is a plain name
+    std::string name;    // if there is no expression
+    bool whole = false;  // the name must be all of the module's
+    std::optional<std::regex> expression;
     double value = 0;
   };
   std::vector<pattern> patterns_;

@@ -26,25 +26,25 @@ std::string refused(const json& keys) {
 }  // namespace
 
 TEST_CASE("an adapter scales by alpha over its rank, or over the root of it") {
-  CHECK(read().rank_of(q3) == 8);
-  CHECK(read().scale_of(q3) == 2);
-  CHECK(read({{"lora_alpha", 2.5}, {"r", 4}}).scale_of(q3) == 0.625F);
-  CHECK(read({{"use_rslora", true}}).scale_of(q3) == static_cast<float>(16 / std::sqrt(8.0)));
-  CHECK(read({{"use_rslora", true}, {"r", 16}}).scale_of(q3) == 4);
+  CHECK(read().of(q3).rank == 8);
+  CHECK(read().of(q3).scale == 2);
+  CHECK(read({{"lora_alpha", 2.5}, {"r", 4}}).of(q3).scale == 0.625F);
+  CHECK(read({{"use_rslora", true}}).of(q3).scale == static_cast<float>(16 / std::sqrt(8.0)));
+  CHECK(read({{"use_rslora", true}, {"r", 16}}).of(q3).scale == 4);
 }
 
 TEST_CASE("rank_pattern and alpha_pattern change single modules") {
   const auto ranks = read({{"rank_pattern", {{"q_proj", 4}}}});
-  CHECK(ranks.rank_of(q3) == 4);
-  CHECK(ranks.scale_of(q3) == 4);
-  CHECK(ranks.rank_of(v3) == 8);
-  CHECK(ranks.scale_of(v3) == 2);
+  CHECK(ranks.of(q3).rank == 4);
+  CHECK(ranks.of(q3).scale == 4);
+  CHECK(ranks.of(v3).rank == 8);
+  CHECK(ranks.of(v3).scale == 2);
   const auto alphas = read({{"alpha_pattern", {{".*v_proj", 32}}}});
-  CHECK(alphas.scale_of(q3) == 2);
-  CHECK(alphas.scale_of(v3) == 4);
+  CHECK(alphas.of(q3).scale == 2);
+  CHECK(alphas.of(v3).scale == 4);
   const auto both =
       read({{"use_rslora", true}, {"rank_pattern", {{"q_proj", 4}}}, {"alpha_pattern", {{"q_proj", 6}}}});
-  CHECK(both.scale_of(q3) == 3);
+  CHECK(both.of(q3).scale == 3);
 }
 
 TEST_CASE("what only training or the choice of modules needs is left alone") {

@@ -1,0 +1,51 @@
+// Whatever bytes a safetensors file holds, it is refused with a message, or its tensors lie in it, one after
+// the other, and their shapes are theirs.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "gpu/checkpoint/safetensors.hpp"
+#include "gpu/checkpoint/tensor_files.hpp"
+#include "gpu/model_error.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// As a weight of the shape that it has.
+void use(const std::string& name, const stored_tensor& t) {
+  try {
+    const auto w = weight_of(t, name, t.shape, "fuzz");
+    size_t size = size_of(w.type);
+    for (const uint64_t d : w.shape) size *= d;
+    require(size == w.bytes.size());
+  } catch (const model_error& e) {
+    require(t.type != "F32" && std::string_view(e.what()).size() < 500);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto bytes = std::as_bytes(std::span{data, size});
+  try {
+    const safetensors file(bytes, "fuzz");
+    size_t covered = 0;
+    for (const auto& [name, t] : file.tensors()) {
+      covered += t.bytes.size();
+      require(t.bytes.data() >= bytes.data() && t.bytes.data() + t.bytes.size() <= bytes.data() + size);
+      require(file.find(name) == &t);
+      use(name, t);
+    }
+    require(covered < size);
+  } catch (const model_error& e) {
+    require(std::string_view(e.what()).size() < 500);
+  }
+  return 0;
+}
