@@ -105,7 +105,7 @@ std::vector<added_tokens::part> added_tokens::split(std::string_view text, bool 
     if (t.rstrip) end = space_after(text, end);
     text_until(begin);
     parts.push_back({text.substr(begin, end - begin), t.id});
-    at = done = end;
+    done = std::max(done, end);  // a token may begin with the spaces that the one before took along
   }
   text_until(text.size());
   return parts;

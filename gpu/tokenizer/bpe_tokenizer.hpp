@@ -12,8 +12,8 @@
 
 namespace troupe::llm {
 
-/// Gives what the Python package `tokenizers` gives; a byte that no token stands for is left out, as there. But an
-/// added token like "café" is decoded as it is written, not as if that were the byte alphabet.
+/// Gives what the Python package `tokenizers` gives; a byte that no token stands for is left out, as there.
+/// But an added token like "café" is decoded as it is written, not as if that were the byte alphabet.
 class bpe_tokenizer final : public tokenizer {
  public:
   explicit bpe_tokenizer(tokenizer_json file);

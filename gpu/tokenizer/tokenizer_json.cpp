@@ -155,17 +155,17 @@ class reader {
       if (!contents.insert(content).second)
         place.refuse(fmt::format("is '{}', as an earlier one is", content));
       if (!ids.insert(id).second) place.refuse(fmt::format("has the id {}, as an earlier one has", id));
+      const bool special = place.boolean("special", false);
+      const bool normalized = place.boolean("normalized", !special);
       const auto known = ids_.find(content);
       if (known == ids_.end()) {
-        define(place, id) = {content, true, false};
+        define(place, id) = {normalized && result_.nfc ? nfc(content) : content, true, false};
       } else if (known->second != id) {
         place.refuse(fmt::format("is '{}' with the id {}, but in model.vocab that has {}", content, id,
                                  known->second));
       }
-      const bool special = place.boolean("special", false);
       tokens.push_back({id, content, special, place.boolean("single_word", false),
-                        place.boolean("lstrip", false), place.boolean("rstrip", false),
-                        place.boolean("normalized", !special)});
+                        place.boolean("lstrip", false), place.boolean("rstrip", false), normalized});
     }
     const auto keep = [](std::string_view text) { return std::string(text); };
     result_.added = added_tokens(std::move(tokens), result_.nfc ? nfc : +keep);

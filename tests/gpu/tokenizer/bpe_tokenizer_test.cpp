@@ -1,0 +1,119 @@
+#include "gpu/tokenizer/bpe_tokenizer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+
+#include "gpu/request_refused.hpp"
+#include "tests/gpu/tokenizer/models.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+using namespace std::string_literals;
+using ids = std::vector<token>;
+
+TEST_CASE("the merge of the best rank comes first, and of its places the leftmost") {
+  // 256 bc, 257 ab, 258 aa, 259 aaaa
+  const auto t = make(byte_level_document({{"b", "c"}, {"a", "b"}, {"a", "a"}, {"aa", "aa"}}));
+  CHECK(t->encode("abc", false, false) == ids{'a', 256});
+  CHECK(t->encode("abab", false, false) == ids{257, 257});
+  CHECK(t->encode("aaa", false, false) == ids{258, 'a'});
+  CHECK(t->encode("aaaaa", false, false) == ids{259, 'a'});
+  CHECK(t->encode("", false, false).empty());
+}
+
+TEST_CASE("a word that is a token may be exempt from merges") {
+  auto d = byte_level_document({{"b", "c"}});
+  d["model"]["vocab"]["abc"] = 300;
+  CHECK(make(d)->encode("abc", false, false) == ids{'a', 256});
+  d["model"]["ignore_merges"] = true;
+  CHECK(make(d)->encode("abc", false, false) == ids{300});
+}
+
+TEST_CASE("words are merged apart") {
+  const auto t = make(byte_level_document({{" ", "a"}, {"a", " "}}));
+  CHECK(t->encode("a a", false, false) == ids{'a', 256});
+}
+
+TEST_CASE("any bytes come back from their tokens") {
+  const auto t = make(byte_level_document({{"\xf0", "\x9f"}, {"\xc3", "\xa9"}, {"e", "\xcc"}}));
+  for (const auto& text : {"é😀 漢 e\u0301\0 \t\n"s, "\u00ad\u0100\u0143Ġ"s}) {
+    CHECK(t->decode(t->encode(text, false, false), true) == text);
+  }
+  CHECK(t->encode("\xf0\x9f!", false, false) == t->encode("\ufffd!", false, false));
+}
+
+TEST_CASE("texts are normalized if the tokenizer says so") {
+  auto d = byte_level_document();
+  CHECK(make(d)->encode("e\u0301", false, false).size() == 3);
+  d["normalizer"] = {{"type", "NFC"}};
+  CHECK(make(d)->encode("e\u0301", false, false) == ids{0xc3, 0xa9});
+}
+
+TEST_CASE("special tokens are parsed, named, shown and hidden") {
+  auto d = byte_level_document();
+  add_token(d, "<tool>");
+  d["post_processor"] = {{"type", "TemplateProcessing"},
+                         {"single", {{{"SpecialToken", {{"id", "e"}}}}, {{"Sequence", {{"id", "A"}}}}}},
+                         {"special_tokens", {{"e", {{"ids", {256}}}}}}};
+  const auto t = make(d);
+  CHECK(t->vocabulary() == 258);
+  CHECK(t->encode("a<|eot|>", true, true) == ids{256, 'a', 256});
+  CHECK(t->encode("<|eot|>", false, false).size() == 7);
+  CHECK(t->encode("<tool>", false, false) == ids{257});
+  CHECK(t->decode({256, 'a', 257}, true) == "a<tool>");
+  CHECK(t->decode({256, 'a', 257}, false) == "<|eot|>a<tool>");
+  CHECK(t->is_special(256));
+  CHECK_FALSE(t->is_special(257));
+  CHECK(t->find("<|eot|>") == token{256});
+  CHECK_FALSE(t->find("<|none|>"));
+  CHECK(t->piece(256) == "");
+  CHECK(t->piece(257) == "<tool>");
+  CHECK(t->piece(' ') == " ");
+}
+
+TEST_CASE("ids out of range are nothing") {
+  const auto t = make(byte_level_document());
+  CHECK(t->decode({-1, 'a', 257, 1 << 30, INT32_MIN}, false) == "a");
+  CHECK(t->piece(-1) == "");
+  CHECK(t->piece(1 << 30) == "");
+  CHECK_FALSE(t->is_special(-1));
+  CHECK_FALSE(t->is_special(1 << 30));
+}
+
+TEST_CASE("gaps between ids are nothing, too") {
+  auto d = byte_level_document();
+  d["added_tokens"][0]["id"] = 1000;
+  const auto t = make(d);
+  CHECK(t->vocabulary() == 1001);
+  CHECK(t->decode({'a', 500, 1000}, false) == "a<|eot|>");
+}
+
+TEST_CASE("a long word takes no square of its length") {
+  auto d = byte_level_document({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}});
+  const auto t = make(d);
+  CHECK(t->encode(std::string(1 << 20, 'a'), false, false).size() == (1 << 20) / 8);
+}
+
+TEST_CASE("a text that the pattern cannot cut is refused, and the next one is not") {
+  auto d = byte_level_document();
+  use_pattern(d, "(?:a|aa|a+)+[bc]");
+  const auto t = make(d);
+  CHECK_THROWS_AS(t->encode(std::string(300, 'a'), false, false), request_refused);
+  CHECK(t->encode("aab", false, false).size() == 3);
+}
+
+TEST_CASE("threads may share a tokenizer") {
+  const auto t = make(byte_level_document({{"t", "h"}, {"th", "e"}, {" ", "the"}}));
+  const auto expected = t->encode("the other the é <|eot|>", true, true);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4);
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 100; ++k) wrong[i] += t->encode("the other the é <|eot|>", true, true) != expected;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const int w : wrong) CHECK(w == 0);
+}

@@ -1,0 +1,80 @@
+// Tokenizers for tests, as their files hold them.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/model_error.hpp"
+#include "gpu/tokenizer/tokenizer.hpp"
+
+namespace troupe::llm {
+
+/// How byte-level BPE writes `bytes`.
+std::string in_byte_alphabet(std::string_view bytes);
+
+/// A tokenizer.json: tokens 0 to 255 are the bytes, those from 256 on what `merges` (pairs of bytes) make,
+/// the added token <|eot|> the last one. Words are GPT-2's.
+nlohmann::json byte_level_document(const std::vector<std::pair<std::string, std::string>>& merges = {});
+
+/// With `content` as one more added token, of the next id, that has the flags of `flags`.
+void add_token(nlohmann::json& document, const std::string& content,
+               nlohmann::json flags = nlohmann::json::object());
+
+/// Cuts words with this pattern instead.
+void use_pattern(nlohmann::json& document, const std::string& pattern);
+
+std::shared_ptr<const tokenizer> make(const nlohmann::json& document);
+
+/// A piece of a sentencepiece model.
+struct test_piece {
+  enum kind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+  std::string text;
+  kind type = normal;
+  float score = 0;
+};
+
+/// <unk>, <s>, </s>, the 256 bytes from 3 on, and a few words from 259 on that `first_words` begins.
+std::vector<test_piece> llama_pieces(std::vector<test_piece> first_words = {});
+
+struct test_sentencepiece {
+  std::vector<test_piece> pieces = llama_pieces();
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = false;
+  bool treat_whitespace_as_suffix = false;
+  std::string charsmap = "";
+  std::string denormalizer = "";
+};
+
+/// The content of a tokenizer.model: BPE with byte fallback.
+std::string write_sentencepiece(const test_sentencepiece& model);
+
+/// What reading is refused with; empty if it is not.
+template <class Read>
+std::string refusal(Read read) {
+  try {
+    read();
+  } catch (const model_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// A folder for one test; removed with all in it.
+class test_folder {
+ public:
+  test_folder();
+  ~test_folder();
+  test_folder(const test_folder&) = delete;
+  test_folder& operator=(const test_folder&) = delete;
+  void write(const std::string& name, std::string_view content) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace troupe::llm
