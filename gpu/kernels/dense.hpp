@@ -1,0 +1,53 @@
+// y = x W^T (+ bias), with weights that were packed once.
+//
+// Each number of y is one sum over k = 0, 1, 2 ... in that order, whatever the number of rows or threads.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/aligned_bytes.hpp"
+#include "gpu/kernels/element.hpp"
+
+namespace troupe::kernels {
+
+/// A weight matrix [out, in] in panels of 32 outputs: [panel][in][32], the last one filled up with zeros.
+/// BF16 panels hold outputs c and c + 16 in the lower and the upper half of 32 bits, for a fast way to
+/// floats. Movable; owns its memory.
+class packed_weights {
+ public:
+  static constexpr size_t panel_outputs = 32;
+
+  packed_weights() = default;
+  /// `weights`: [out, in], row after row, of type `from`; they are stored as `type`, rounded to the nearest.
+  packed_weights(const void* weights, element from, element type, size_t out, size_t in);
+
+  element type() const { return type_; }
+  size_t out() const { return out_; }
+  size_t in() const { return in_; }
+  size_t panels() const { return (out_ + panel_outputs - 1) / panel_outputs; }
+  size_t panel_bytes() const { return in_ * panel_outputs * element_bytes(type_); }
+  size_t bytes() const { return data_.size(); }
+  const std::byte* panel(size_t index) const { return data_.data() + index * panel_bytes(); }
+  /// The weight of one output and one input.
+  float at(size_t output, size_t input) const;
+
+ private:
+  aligned_bytes data_;
+  size_t out_ = 0, in_ = 0;
+  element type_ = element::f32;
+};
+
+struct dense_args {
+  const float* x = nullptr;           ///< [rows, in]
+  size_t x_stride = 0;                ///< floats from row to row, at least `in`
+  const packed_weights* w = nullptr;  ///< [out, in]
+  const float* bias = nullptr;        ///< [out], or null
+  float* y = nullptr;                 ///< [rows, out], written; does not overlap x
+  size_t y_stride = 0;                ///< floats from row to row, at least `out`
+  size_t rows = 0;
+};
+
+void dense_reference(const dense_args& args);
+void dense(const dense_args& args);
+
+}  // namespace troupe::kernels

@@ -1,0 +1,18 @@
+// What one thread does of a dense call: some rows times some panels. Internal to the kernels.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/kernels/dense.hpp"
+
+namespace troupe::kernels {
+
+inline constexpr size_t dense_max_rows = 128;
+
+struct dense_job {
+  const dense_args* args = nullptr;
+  size_t first_row = 0, rows = 0;  ///< at most dense_max_rows
+  size_t first_panel = 0, panels = 0;
+};
+
+}  // namespace troupe::kernels

@@ -1,0 +1,23 @@
+// The vectors of tokens, as floats.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/kernels/element.hpp"
+
+namespace troupe::kernels {
+
+struct embedding_args {
+  const uint32_t* tokens = nullptr;  ///< [rows], each below the table's vocabulary
+  size_t rows = 0;
+  const void* table = nullptr;  ///< [vocabulary, hidden]
+  element type = element::f32;  ///< of the table
+  size_t hidden = 0;
+  float* out = nullptr;   ///< [rows, hidden], written
+  size_t out_stride = 0;  ///< floats from row to row, at least `hidden`
+};
+
+void embedding_reference(const embedding_args& args);
+void embedding(const embedding_args& args);
+
+}  // namespace troupe::kernels

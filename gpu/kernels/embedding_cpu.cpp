@@ -1,0 +1,17 @@
+#include "gpu/kernels/embedding.hpp"
+
+#include "gpu/kernels/simd.hpp"
+
+#define TROUPE_ISA_BODY "gpu/kernels/embedding_simd.inc"
+#include "gpu/kernels/each_isa.inc"
+
+namespace troupe::kernels {
+
+void embedding(const embedding_args& a) {
+  const auto widen = TROUPE_PICK(widen);
+#pragma omp parallel for schedule(static) if (a.rows * a.hidden > 1 << 16)
+  for (size_t r = 0; r < a.rows; ++r)
+    widen(a.table, a.type, a.tokens[r] * a.hidden, a.out + r * a.out_stride, a.hidden);
+}
+
+}  // namespace troupe::kernels

@@ -1,0 +1,37 @@
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+#include "gpu/kernels/paged_attention_job.hpp"
+#include "gpu/kernels/simd.hpp"
+
+#define TROUPE_ISA_BODY "gpu/kernels/paged_attention_simd.inc"
+#include "gpu/kernels/each_isa.inc"
+
+namespace troupe::kernels {
+
+void paged_attention(const paged_attention_args& a) {
+  assert(a.kv.kv_heads > 0 && a.heads % a.kv.kv_heads == 0 && a.kv.page_tokens > 0);
+  assert(a.kv.head_dim > 0 && a.kv.head_dim <= attention_max_head_dim);
+  const auto run = TROUPE_PICK(attend);
+  const uint32_t group = a.heads / a.kv.kv_heads;
+  const uint32_t heads_at_once = std::min(group, attention_max_queries);
+  const uint32_t rows_at_once = attention_max_queries / heads_at_once;
+  std::vector<attention_job> jobs;
+  size_t tokens = 0;
+  for (size_t first = 0, past = 0; first < a.rows; first = past) {
+    for (past = first + 1;
+         past < a.rows && past - first < rows_at_once && a.row_sequence[past] == a.row_sequence[first];)
+      ++past;
+    tokens += (past - first) * (a.row_position[past - 1] + size_t{1});
+    for (uint32_t head = 0; head < a.heads;) {
+      const uint32_t n = std::min(heads_at_once, group - head % group);
+      jobs.push_back({&a, first, static_cast<uint32_t>(past - first), head, n});
+      head += n;
+    }
+  }
+#pragma omp parallel for schedule(dynamic) if (tokens * a.heads * a.kv.head_dim > 1 << 16)
+  for (size_t i = 0; i < jobs.size(); ++i) run(jobs[i]);
+}
+
+}  // namespace troupe::kernels

@@ -1,0 +1,22 @@
+// Root mean square normalisation, with the addition to the residual stream that comes before it.
+#pragma once
+#include <cstddef>
+
+namespace troupe::kernels {
+
+struct rms_norm_args {
+  float* residual = nullptr;   ///< [rows, width]; x is added to it if there is one
+  size_t residual_stride = 0;  ///< floats from row to row, at least `width`
+  const float* x = nullptr;    ///< [rows, width], or null: nothing is added and `residual` only read
+  size_t x_stride = 0;
+  const float* weight = nullptr;  ///< [width]
+  float epsilon = 1e-5F;          ///< added to the mean of the squares
+  float* out = nullptr;           ///< [rows, width]: residual / sqrt(mean(residual^2) + epsilon) * weight
+  size_t out_stride = 0;          ///< may be `residual` itself, if that is not needed any more
+  size_t rows = 0, width = 0;
+};
+
+void rms_norm_reference(const rms_norm_args& args);
+void rms_norm(const rms_norm_args& args);
+
+}  // namespace troupe::kernels

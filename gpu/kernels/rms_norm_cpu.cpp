@@ -1,0 +1,18 @@
+#include "gpu/kernels/rms_norm.hpp"
+
+#include "gpu/kernels/simd.hpp"
+
+#define TROUPE_ISA_BODY "gpu/kernels/rms_norm_simd.inc"
+#include "gpu/kernels/each_isa.inc"
+
+namespace troupe::kernels {
+
+void rms_norm(const rms_norm_args& a) {
+  const auto run = TROUPE_PICK(normalise_row);
+#pragma omp parallel for schedule(static) if (a.rows * a.width > 1 << 15)
+  for (size_t r = 0; r < a.rows; ++r)
+    run(a.residual + r * a.residual_stride, a.x ? a.x + r * a.x_stride : nullptr, a.weight,
+        a.out + r * a.out_stride, a.width, a.epsilon);
+}
+
+}  // namespace troupe::kernels

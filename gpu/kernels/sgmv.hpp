@@ -1,0 +1,74 @@
+// LoRA for batches that mix adapters (segmented gather matrix-vector multiplication, as in Punica):
+// y += scale (x A^T) B, where each segment of consecutive rows has its own A and B.
+//
+// Each number of v is one dot product over the inputs, each number of y one sum over the ranks 0, 1, 2 ...;
+// both in an order that rows, segments and threads do not change.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/kernels/element.hpp"
+
+namespace troupe::kernels {
+
+/// One adapter's matrices for one projection; somebody else owns them.
+struct lora_weights {
+  const void* a = nullptr;  ///< [rank, in]
+  const void* b = nullptr;  ///< [rank, out]: B transposed, so that its rows stream
+  uint32_t rank = 0;        ///< at most 256; 0, or a null matrix: the segment's rows stay as they are
+  float scale = 1;          ///< alpha / rank
+
+  bool adapts() const { return a != nullptr && b != nullptr && rank > 0; }
+};
+
+inline constexpr uint32_t lora_max_rank = 256;
+
+struct lora_segments {
+  const uint32_t* segment_end = nullptr;  ///< [count + 1], ascending from 0: segment s is rows [s] .. [s + 1]
+  const lora_weights* weights = nullptr;  ///< [count]
+  uint32_t count = 0;
+  element type = element::f32;  ///< of all the matrices
+};
+
+struct sgmv_shrink_args {
+  lora_segments segments;
+  const float* x = nullptr;  ///< [rows, in]
+  size_t x_stride = 0;       ///< floats from row to row, at least `in`
+  size_t in = 0;
+  float* v = nullptr;   ///< [rows, v_stride]: a row's first `rank` numbers are written, x A^T
+  size_t v_stride = 0;  ///< at least the largest rank
+};
+
+struct sgmv_expand_args {
+  lora_segments segments;
+  const float* v = nullptr;  ///< [rows, v_stride], of sgmv_shrink
+  size_t v_stride = 0;
+  float* y = nullptr;   ///< [rows, out]: scale v B is added
+  size_t y_stride = 0;  ///< floats from row to row, at least `out`
+  size_t out = 0;
+};
+
+/// One projection's adapters: shrink, then expand.
+struct lora_args {
+  lora_segments segments;
+  const float* x = nullptr;  ///< [rows, in]
+  size_t x_stride = 0;
+  size_t in = 0;
+  float* v = nullptr;  ///< [rows, v_stride], scratch
+  size_t v_stride = 0;
+  float* y = nullptr;  ///< [rows, out], added to; does not overlap x
+  size_t y_stride = 0;
+  size_t out = 0;
+
+  sgmv_shrink_args shrink() const { return {segments, x, x_stride, in, v, v_stride}; }
+  sgmv_expand_args expand() const { return {segments, v, v_stride, y, y_stride, out}; }
+};
+
+void sgmv_shrink_reference(const sgmv_shrink_args& args);
+void sgmv_shrink(const sgmv_shrink_args& args);
+void sgmv_expand_reference(const sgmv_expand_args& args);
+void sgmv_expand(const sgmv_expand_args& args);
+void lora_reference(const lora_args& args);
+void lora(const lora_args& args);
+
+}  // namespace troupe::kernels

@@ -1,0 +1,175 @@
+// Embedding, RMS norm, rotary positions and the gated activation.
+#include <doctest/doctest.h>
+
+#include "gpu/kernels/embedding.hpp"
+#include "gpu/kernels/kv_append.hpp"
+#include "gpu/kernels/rms_norm.hpp"
+#include "gpu/kernels/rope.hpp"
+#include "gpu/kernels/silu_mul.hpp"
+#include "tests/gpu/kernels/kernel_cases.hpp"
+
+using namespace troupe;
+using namespace troupe::kernels;
+
+namespace {
+
+constexpr size_t widths[] = {1, 3, 15, 16, 17, 64, 100, 2048};
+
+std::vector<float> copy(const guarded& g) { return {g.floats(), g.floats() + g.size()}; }
+
+}  // namespace
+
+TEST_CASE("an embedding is the table's row, whatever its element type") {
+  std::mt19937 random(1);
+  with_each_isa([&] {
+    for (const element type : all_elements) {
+      for (const size_t hidden : widths) {
+        const guarded table = random_numbers(11 * hidden, random, type);
+        const uint32_t tokens[] = {10, 0, 3, 3, 7};
+        guarded out(5 * hidden);
+        std::vector<float> expected(5 * hidden);
+        embedding_args args{tokens, 5, table.data(), type, hidden, expected.data(), hidden};
+        embedding_reference(args);
+        args.out = out.floats();
+        embedding(args);
+        CHECK(same_bits(out.floats(), expected.data(), expected.size()));
+        CHECK(out.intact());
+      }
+    }
+  });
+}
+
+TEST_CASE("every FP16 and BF16 number is read and written as its definition says") {
+  with_each_isa([] {
+    for (const element type : {element::f16, element::bf16}) {
+      std::vector<uint16_t> all(65536), back(65536);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+      std::vector<float> wide(65536), expected(65536);
+      const uint32_t token = 0;
+      embedding({&token, 1, all.data(), type, 65536, wide.data(), 65536});
+      embedding_reference({&token, 1, all.data(), type, 65536, expected.data(), 65536});
+      CHECK(same_bits(wide.data(), expected.data(), wide.size()));
+      // and between two of them, halfway, and beyond the largest
+      std::mt19937 random(2);
+      for (float& x : wide)
+        x = std::bit_cast<float>(static_cast<uint32_t>(random()) & (random() % 2 ? 0xffffe000U : ~0U));
+      const paged_kv kv{reinterpret_cast<std::byte*>(back.data()), type, 1, 1, 1, 32768};
+      const uint32_t zero = 0, block_start[] = {0, 1};
+      kv_append({wide.data(), wide.data() + 32768, 0, 0, 1, &zero, &zero, {block_start, &zero}, kv, 0});
+      int wrong = 0;
+      for (size_t i = 0; i < back.size(); ++i) {
+        uint16_t nearest;
+        set_element(&nearest, type, 0, wide[i]);
+        wrong += nearest != back[i] && !(std::isnan(wide[i]) && std::isnan(element_at(back.data(), type, i)));
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("rms_norm adds to the residual and normalises it, a row at a time with the same bits") {
+  std::mt19937 random(3);
+  with_each_isa([&] {
+    for (const size_t width : widths) {
+      const size_t rows = 9;
+      const guarded x = random_numbers(rows * width, random), start = random_numbers(rows * width, random);
+      const guarded weight = random_numbers(width, random);
+      for (const bool add : {false, true}) {
+        guarded residual = start, out(rows * width);
+        std::vector<float> expected(rows * width), sums = copy(start);
+        rms_norm_args args{sums.data(),
+                           width,
+                           add ? x.floats() : nullptr,
+                           width,
+                           weight.floats(),
+                           1e-5F,
+                           expected.data(),
+                           width,
+                           rows,
+                           width};
+        rms_norm_reference(args);
+        for (const int threads : thread_counts) {
+          const with_threads scope(threads);
+          residual = start;
+          args.residual = residual.floats(), args.out = out.floats();
+          rms_norm(args);
+          CHECK(same_bits(residual.floats(), sums.data(), sums.size()));
+          CHECK(distance(out.floats(), expected.data(), expected.size()) <= 2e-5);
+          CHECK((out.intact() && residual.intact()));
+        }
+        guarded alone = start;
+        std::vector<float> one(width);
+        rms_norm({alone.floats() + 4 * width, width, add ? x.floats() + 4 * width : nullptr, width,
+                  weight.floats(), 1e-5F, one.data(), width, 1, width});
+        CHECK(same_bits(one.data(), out.floats() + 4 * width, width));
+      }
+    }
+  });
+}
+
+TEST_CASE("rope turns pairs by their angle up to position 100000, each row by itself") {
+  std::mt19937 random(4);
+  with_each_isa([&] {
+    for (const uint32_t dim : {2U, 6U, 64U, 80U, 128U, 256U}) {
+      const uint32_t heads = 3, kv_heads = 2, positions[] = {0, 1, 77, 4095, 100000};
+      std::vector<float> frequencies(dim / 2);
+      for (uint32_t i = 0; i < dim / 2; ++i)
+        frequencies[i] = std::pow(10000.0F, -2 * static_cast<float>(i) / static_cast<float>(dim));
+      guarded q = random_numbers(5 * heads * dim, random), k = random_numbers(5 * kv_heads * dim, random);
+      std::vector<float> expected_q = copy(q), expected_k = copy(k), alone_q = copy(q), alone_k = copy(k);
+      rope_args args{expected_q.data(), heads * dim, expected_k.data(), kv_heads * dim,     5,    heads,
+                     kv_heads,          dim,         positions,         frequencies.data(), 1.25F};
+      rope_reference(args);
+      args.q = q.floats(), args.k = k.floats();
+      rope(args);
+      CHECK(distance(q.floats(), expected_q.data(), q.size()) <= 4e-7);
+      CHECK(distance(k.floats(), expected_k.data(), k.size()) <= 4e-7);
+      CHECK((q.intact() && k.intact()));
+      args.q = alone_q.data() + 3 * heads * dim, args.k = alone_k.data() + 3 * kv_heads * dim;
+      args.rows = 1, args.positions = positions + 3;
+      rope(args);
+      CHECK(same_bits(args.q, q.floats() + 3 * heads * dim, heads * dim));
+    }
+  });
+}
+
+TEST_CASE("silu_mul is accurate from -100 to 100, for two halves of one matrix and in place") {
+  std::mt19937 random(5);
+  with_each_isa([&] {
+    for (const size_t width : widths) {
+      guarded both = random_numbers(6 * 2 * width, random);
+      for (size_t i = 0; i < both.size(); ++i) both.floats()[i] *= i % 3 ? 4.0F : 100.0F;
+      guarded out(6 * width);
+      std::vector<float> expected(6 * width);
+      silu_mul_args args{
+          both.floats(), both.floats() + width, 2 * width, 2 * width, expected.data(), width, 6, width};
+      silu_mul_reference(args);
+      args.out = out.floats();
+      silu_mul(args);
+      int far = 0;
+      for (size_t i = 0; i < expected.size(); ++i)
+        far += !(std::abs(out.at(i) - expected[i]) <= 1e-6F * std::abs(expected[i]) + 1e-30F);
+      CHECK(far == 0);
+      CHECK(out.intact());
+      std::vector<float> one(width);
+      args.gate += 4 * width, args.up += 4 * width, args.out = one.data(), args.rows = 1;
+      silu_mul(args);
+      CHECK(same_bits(one.data(), out.floats() + 2 * width, width));
+      args.out = both.floats() + 4 * width, args.out_stride = 2 * width;
+      silu_mul(args);
+      CHECK(same_bits(both.floats() + 4 * width, one.data(), width));
+    }
+  });
+}
+
+TEST_CASE("silu_mul passes on infinities and what is not a number") {
+  with_each_isa([] {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float gate[] = {infinity, not_a_number, 0, -0.0F, 1}, up[] = {2, 1, 3, 3, not_a_number};
+    float out[5];
+    silu_mul({gate, up, 5, 5, out, 5, 1, 5});
+    CHECK(out[0] == infinity);
+    CHECK((std::isnan(out[1]) && std::isnan(out[4])));
+    CHECK((out[2] == 0 && out[3] == 0));
+  });
+}
