@@ -14,26 +14,18 @@ constexpr size_t element_bytes(element type) { return type == element::f32 ? 4 :
 /// The number at `index` of an array of `type`.
 inline float element_at(const void* data, element type, size_t index) {
   switch (type) {
-    case element::f16:
-      return static_cast<float>(static_cast<const half*>(data)[index]);
-    case element::bf16:
-      return static_cast<float>(static_cast<const bfloat*>(data)[index]);
-    default:
-      return static_cast<const float*>(data)[index];
+    case element::f16: return static_cast<float>(static_cast<const half*>(data)[index]);
+    case element::bf16: return static_cast<float>(static_cast<const bfloat*>(data)[index]);
+    default: return static_cast<const float*>(data)[index];
   }
 }
 
 /// Writes the number of `type` that is nearest to x (halfway: the even one).
 inline void set_element(void* data, element type, size_t index, float x) {
   switch (type) {
-    case element::f16:
-      static_cast<half*>(data)[index] = half(x);
-      break;
-    case element::bf16:
-      static_cast<bfloat*>(data)[index] = bfloat(x);
-      break;
-    default:
-      static_cast<float*>(data)[index] = x;
+    case element::f16: static_cast<half*>(data)[index] = half(x); break;
+    case element::bf16: static_cast<bfloat*>(data)[index] = bfloat(x); break;
+    default: static_cast<float*>(data)[index] = x;
   }
 }
 

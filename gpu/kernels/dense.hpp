@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "gpu/aligned_bytes.hpp"
-#include "gpu/kernels/element.hpp"
+#include "gpu/element.hpp"
 
 namespace troupe::kernels {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/kernels/element.hpp"
+#include "gpu/element.hpp"
 
 namespace troupe::kernels {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "gpu/kernels/element.hpp"
+#include "gpu/element.hpp"
 #include "gpu/kernels/isa.hpp"
 
 #ifdef __x86_64__

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/kernels/element.hpp"
+#include "gpu/element.hpp"
 #include "gpu/kernels/isa.hpp"
 
 namespace troupe::kernels {
