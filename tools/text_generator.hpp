@@ -12,7 +12,7 @@
 namespace troupe::llm {
 
 struct text_request {
-  std::vector<token> prompt;
+  std::vector<token> prompt = {};
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
   std::vector<token> stop;          ///< any of these ends the text, and is its last token

@@ -65,6 +65,7 @@ decoder::state::state(model_config c, decoder_options o)
 decoder::decoder(model_config config, decoder_options options)
     : state_(std::make_unique<state>(std::move(config), options)) {}
 decoder::~decoder() = default;
+decoder::decoder(decoder&&) noexcept = default;
 
 const model_config& decoder::config() const { return state_->config; }
 

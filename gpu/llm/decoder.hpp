@@ -30,6 +30,7 @@ class decoder {
  public:
   decoder(model_config config, decoder_options options);
   ~decoder();
+  decoder(decoder&&) noexcept;
 
   const model_config& config() const;
 

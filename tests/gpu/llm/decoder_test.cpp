@@ -1,0 +1,127 @@
+#include "gpu/llm/decoder.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(TROUPE_FIXTURES) / "random-llms" / "mistral-swa";
+constexpr uint32_t block_tokens = 4;
+
+decoder loaded(const checkpoint& files) {
+  decoder d(files.config(), {.blocks = 16, .block_tokens = block_tokens});
+  for (uint32_t l = files.layers(); l > 0; --l) d.load(l - 1, files.read(l - 1));
+  return d;
+}
+
+/// Some tokens of one text, from `first` on, in these blocks.
+llm_step step_of(const std::vector<token>& text, uint32_t first, uint32_t rows,
+                 const std::vector<uint32_t>& blocks) {
+  llm_step s;
+  for (uint32_t p = first; p < first + rows; ++p) {
+    s.tokens.push_back(text[p]);
+    s.positions.push_back(p);
+    s.row_sequence.push_back(0);
+  }
+  s.sequences = {sequence_id{1}};
+  s.block_start = {0, static_cast<uint32_t>(blocks.size())};
+  s.blocks = blocks;
+  s.segment_end = {0, rows};
+  s.segment_adapters = {base_model};
+  s.sampled = {rows - 1};
+  return s;
+}
+
+std::vector<token> some_text(uint32_t length) {
+  std::vector<token> text;
+  for (uint32_t i = 0; i < length; ++i) text.push_back(static_cast<token>(7 * i * i % 300));
+  return text;
+}
+
+std::vector<float> logits_after(decoder& d, const llm_step& s) {
+  activation x;
+  d.run(s, 0, d.config().layers + 1, x);
+  std::vector<float> out(d.config().vocabulary);
+  d.head(x, s.sampled, out);
+  return out;
+}
+
+const std::vector<uint32_t> some_blocks{9, 2, 14, 3, 0, 7, 11};
+
+}  // namespace
+
+TEST_CASE("layers run in ranges give the bits of all of them at once") {
+  const checkpoint files(folder);
+  const auto text = some_text(20);
+  const auto step = step_of(text, 0, 20, some_blocks);
+  auto whole = loaded(files);
+  const auto expected = logits_after(whole, step);
+  auto parts = loaded(files);
+  activation x;
+  for (uint32_t l = 0; l <= files.config().layers; ++l) parts.run(step, l, l + 1, x);
+  std::vector<float> logits(files.config().vocabulary);
+  parts.head(x, step.sampled, logits);
+  CHECK(logits == expected);
+}
+
+TEST_CASE("layers count as ready once all before them are loaded") {
+  const checkpoint files(folder);
+  decoder d(files.config(), {.blocks = 1, .block_tokens = block_tokens});
+  CHECK(d.ready_layers() == 0);
+  d.load(1, files.read(1));
+  CHECK(d.ready_layers() == 0);
+  d.load(0, files.read(0));
+  CHECK(d.ready_layers() == 2);
+}
+
+TEST_CASE("a text goes on in another decoder to which its KV blocks were copied") {
+  const checkpoint files(folder);
+  const auto text = some_text(25);
+  auto here = loaded(files), there = loaded(files);
+  logits_after(here, step_of(text, 0, 24, some_blocks));
+  const std::vector<uint32_t> other_blocks{1, 5, 8, 15, 12, 4, 10};
+  for (size_t i = 0; i < other_blocks.size(); ++i)
+    std::ranges::copy(here.block(some_blocks[i]), there.block(other_blocks[i]).begin());
+  CHECK(logits_after(there, step_of(text, 24, 1, other_blocks)) ==
+        logits_after(here, step_of(text, 24, 1, some_blocks)));
+}
+
+TEST_CASE("rows beyond the sliding window do not count") {
+  const checkpoint files(folder);
+  REQUIRE(files.config().window[0] == 16);
+  auto d = loaded(files);
+  auto text = some_text(20);
+  // one layer: what it sees is its own window only
+  const auto layer_of = [&](const std::vector<token>& t) {
+    activation x;
+    d.run(step_of(t, 0, 20, some_blocks), 0, 2, x);
+    return std::vector<float>(x.end() - files.config().hidden, x.end());
+  };
+  const auto before = layer_of(text);
+  text[3] = 1;  // position 19 sees 4 to 19
+  CHECK(layer_of(text) == before);
+  text[4] = 1;
+  CHECK(layer_of(text) != before);
+}
+
+TEST_CASE("the memory of adapters comes back when they are unloaded") {
+  const auto llama = std::filesystem::path(TROUPE_FIXTURES) / "llama-tasks";
+  decoder d(read_model_config(llama / "base"), {.blocks = 1});
+  const auto a = read_adapter(llama / "adapters" / "sort", d.config());
+  d.load(adapter_id{1}, a);
+  const auto one = d.adapter_bytes();
+  CHECK(one > 0);
+  d.load(adapter_id{2}, a);
+  CHECK(d.adapter_bytes() == 2 * one);
+  d.load(adapter_id{2}, a);
+  CHECK(d.adapter_bytes() == 2 * one);
+  d.unload(adapter_id{1});
+  d.unload(adapter_id{2});
+  CHECK(d.adapter_bytes() == 0);
+}

@@ -1,0 +1,226 @@
+// Against the outputs of Transformers and PEFT (tests/fixtures/llama-tasks, random-llms).
+#include "tools/text_generator.hpp"
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "gpu/request_refused.hpp"
+#include "gpu/tokenizer/tokenizer.hpp"
+#include "policies/random.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+using nlohmann::json;
+
+namespace {
+
+const std::filesystem::path fixtures = TROUPE_FIXTURES;
+
+json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  REQUIRE(in);
+  return json::parse(in);
+}
+
+/// A model with everything loaded, and what generates with it.
+class model {
+ public:
+  explicit model(const std::filesystem::path& folder, batching_limits limits, element type = element::f32)
+      : files_(folder),
+        decoder_(files_.config(), {type, type, limits.blocks, limits.block_tokens}),
+        texts_(decoder_, limits) {
+    for (uint32_t l = 0; l < files_.layers(); ++l) {
+      CHECK(decoder_.ready_layers() == l);
+      decoder_.load(l, files_.read(l));
+    }
+    CHECK(decoder_.ready_layers() == files_.layers());
+  }
+
+  adapter_id adapter_of(const std::filesystem::path& folder) {
+    const auto [known, fresh] = adapters_.try_emplace(folder.string(), adapter_id{next_adapter_});
+    if (fresh) {
+      ++next_adapter_;
+      decoder_.load(known->second, read_adapter(folder, files_.config()));
+      texts_.adapter_loaded(known->second);
+    }
+    return known->second;
+  }
+  const model_config& config() const { return files_.config(); }
+  text_generator& texts() { return texts_; }
+
+ private:
+  checkpoint files_;
+  decoder decoder_;
+  text_generator texts_;
+  std::map<std::string, adapter_id> adapters_;
+  uint32_t next_adapter_ = 1;
+};
+
+constexpr batching_limits roomy{.max_sequences = 32, .prefill_chunk = 512, .blocks = 128, .block_tokens = 16};
+
+/// The tasks of tests/fixtures/llama-tasks/golden.json: each with a prompt, an adapter, and what Transformers
+/// generates.
+struct task {
+  text_request request;
+  std::vector<token> output;
+  std::vector<float> first_logits;
+};
+std::vector<task> tasks(model& m) {
+  const auto folder = fixtures / "llama-tasks";
+  std::vector<task> out;
+  for (const auto& g : read_json(folder / "golden.json")) {
+    task t;
+    t.request.prompt = g["prompt_ids"].get<std::vector<token>>();
+    t.request.max_tokens = 40;
+    t.request.stop = m.config().eos;
+    t.request.logits_at = {static_cast<uint32_t>(t.request.prompt.size() - 1)};
+    if (!g["adapter"].is_null())
+      t.request.adapter = m.adapter_of(folder / "adapters" / g["adapter"].get<std::string>());
+    t.output = g["output_ids"].get<std::vector<token>>();
+    t.first_logits = g["first_logits"].get<std::vector<float>>();
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
+  return most;
+}
+double relative_l2(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double off = 0, all = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    off += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    all += static_cast<double>(b[i]) * b[i];
+  }
+  return std::sqrt(off / all);
+}
+
+}  // namespace
+
+TEST_CASE("every task of the adapters gets the tokens of Transformers, one after the other") {
+  model m(fixtures / "llama-tasks" / "base", roomy);
+  for (const auto& t : tasks(m)) {
+    const auto id = m.texts().add(t.request);
+    while (m.texts().step()) {
+    }
+    CHECK(m.texts().text(id).tokens == t.output);
+    CHECK(m.texts().text(id).reason == finish::stop);
+    CHECK(largest_difference(m.texts().text(id).logits.at(0), t.first_logits) < 2e-3);
+  }
+}
+
+TEST_CASE(
+    "all tasks batched together, in any order, in chunks, with too little KV cache: the same bits as alone") {
+  std::vector<std::vector<float>> alone;
+  {
+    model m(fixtures / "llama-tasks" / "base", roomy);
+    for (const auto& t : tasks(m)) {
+      const auto id = m.texts().add(t.request);
+      while (m.texts().step()) {
+      }
+      alone.push_back(m.texts().text(id).logits.at(0));
+    }
+  }
+  uint64_t evictions = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    random_stream random(seed, "text generator");
+    const batching_limits limits{.max_sequences = 4 + static_cast<uint32_t>(random() % 28),
+                                 .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
+                                 .blocks = 20,
+                                 .block_tokens = 4};
+    omp_set_num_threads(1 + static_cast<int>(seed % 2));
+    model m(fixtures / "llama-tasks" / "base", limits);
+    const auto all = tasks(m);
+    std::vector<size_t> order(all.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    std::map<size_t, sequence_id> ids;
+    for (const auto i : order) {
+      ids[i] = m.texts().add(all[i].request);
+      if (random() % 2 == 0) m.texts().step();
+    }
+    while (m.texts().step()) {
+    }
+    for (const auto& [i, id] : ids) {
+      CHECK(m.texts().text(id).tokens == all[i].output);
+      CHECK(m.texts().text(id).logits.at(0) == alone[i]);
+    }
+    evictions += m.texts().evictions();
+  }
+  omp_set_num_threads(1);
+  CHECK(evictions > 0);
+}
+
+TEST_CASE("random models of four families give the logits and the tokens of Transformers") {
+  for (const std::string name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"}) {
+    CAPTURE(name);
+    const auto golden = read_json(fixtures / "random-llms" / name / "golden.json");
+    const auto greedy = golden["greedy"].get<std::vector<token>>();
+    for (const uint32_t chunk : {512U, 7U}) {
+      CAPTURE(chunk);
+      auto limits = roomy;
+      limits.prefill_chunk = chunk;
+      model m(fixtures / "random-llms" / name, limits);
+      text_request r;
+      r.prompt = golden["ids"].get<std::vector<token>>();
+      r.max_tokens = static_cast<uint32_t>(greedy.size());
+      r.logits_at = {golden["mid_index"].get<uint32_t>(), static_cast<uint32_t>(r.prompt.size() - 1)};
+      const auto id = m.texts().add(r);
+      while (m.texts().step()) {
+      }
+      const auto& text = m.texts().text(id);
+      CHECK(text.tokens == greedy);
+      CHECK(text.reason == finish::length);
+      CHECK(relative_l2(text.logits.at(0), golden["mid_logits"].get<std::vector<float>>()) < 1e-4);
+      CHECK(relative_l2(text.logits.at(1), golden["last_logits"].get<std::vector<float>>()) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("in 16 bits the logits of a random model stay close") {
+  const auto folder = fixtures / "random-llms" / "llama3-gqa-tied";
+  const auto golden = read_json(folder / "golden.json");
+  for (const auto& [type, most] : {std::pair{element::bf16, 3e-2}, std::pair{element::f16, 3e-3}}) {
+    model m(folder, roomy, type);
+    text_request r;
+    r.prompt = golden["ids"].get<std::vector<token>>();
+    r.max_tokens = 1;
+    r.logits_at = {static_cast<uint32_t>(r.prompt.size() - 1)};
+    const auto id = m.texts().add(r);
+    m.texts().step();
+    CHECK(relative_l2(m.texts().text(id).logits.at(0), golden["last_logits"].get<std::vector<float>>()) <
+          most);
+  }
+}
+
+TEST_CASE("a request that the model cannot serve is refused with the reason") {
+  model m(fixtures / "llama-tasks" / "base", {.max_sequences = 2, .blocks = 4, .block_tokens = 4});
+  const auto problem = [&](text_request r) -> std::string {
+    try {
+      m.texts().add(std::move(r));
+    } catch (const request_refused& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(problem({.prompt = {1, 354}}) == "token 1 of the prompt is 354; the model's are 0 to 353");
+  CHECK(problem({.prompt = {-1}}) == "token 0 of the prompt is -1; the model's are 0 to 353");
+  CHECK(problem({.prompt = {}}) == "a text needs a prompt, and a token to generate");
+  CHECK(problem({.prompt = {1, 2}, .max_tokens = 16}) ==
+        "2 tokens of prompt and 16 to generate do not fit into the KV cache");
+  CHECK(problem({.prompt = {1, 2}, .logits_at = {2}}) ==
+        "logits are wanted after position 2 of a prompt of 2 tokens");
+  CHECK(problem({.prompt = {1, 2}, .max_tokens = 15}).empty());
+}
