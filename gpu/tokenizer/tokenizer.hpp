@@ -21,7 +21,8 @@ class tokenizer {
   /// `special`: adds what the model wants around a text (a BOS, an EOS if its configuration says so). What
   /// looks like a special token in the text becomes that token only if `parse_special`, as chat templates
   /// need it; never for what users write into a plain prompt unless the peer's tokenizer does so, too. `text`
-  /// that is not UTF-8 is read with U+FFFD for what is wrong.
+  /// that is not UTF-8 is read with U+FFFD for what is wrong. Throws request_refused for a text that cannot
+  /// be cut into words with bounded work, which no sound tokenizer and no human's text brings about.
   virtual std::vector<token> encode(std::string_view text, bool special, bool parse_special) const = 0;
 
   /// The text of all tokens, as one; special tokens are left out if `skip_special`. Ids out of range are
@@ -33,7 +34,8 @@ class tokenizer {
   /// ones.
   virtual std::string piece(token t) const = 0;
   virtual bool is_special(token t) const = 0;
-  /// Of a special token's text, e.g. "<|eot_id|>".
+  /// The token that is written so, e.g. "<|eot_id|>": a special one or another that was added to the
+  /// vocabulary by name.
   virtual std::optional<token> find(std::string_view special) const = 0;
 };
 

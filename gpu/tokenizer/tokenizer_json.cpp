@@ -41,7 +41,7 @@ class reader {
     const auto model = root_.at("model");
     // files of before 2020 name no type
     if (const auto type = model.find("type"); type && type->string() != "BPE")
-      type->refuse(fmt::format("is '{}': only BPE is supported", type->string()));
+      type->refuse(fmt::format("is '{}': only BPE can be read", type->string()));
     read_options(model);
     read_vocabulary(model.at("vocab"));
     read_merges(model.at("merges"));
@@ -57,7 +57,7 @@ class reader {
 
  private:
   [[noreturn]] static void refuse_type(const json_place& place, std::string_view supported) {
-    place.at("type").refuse(fmt::format("is '{}': only {} is supported", place.type(), supported));
+    place.at("type").refuse(fmt::format("is '{}': only {} can be read", place.type(), supported));
   }
 
   static void must_be(const json_place& place, const char* key, bool value) {
@@ -185,10 +185,10 @@ class reader {
       if (step.type() != "Split") refuse_type(step, "Split and ByteLevel");
       must_be(step, "invert", false);
       if (const auto behavior = step.at("behavior"); behavior.string() != "Isolated")
-        behavior.refuse(fmt::format("is '{}': only Isolated is supported", behavior.string()));
+        behavior.refuse(fmt::format("is '{}': only Isolated can be read", behavior.string()));
       add_pattern(step, step.at("pattern").at("Regex").string());
     }
-    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE is supported");
+    pre_tokenizer.refuse("does not end in ByteLevel: only byte-level BPE can be read");
   }
 
   void add_pattern(const json_place& place, const std::string& pattern) {
