@@ -14,8 +14,8 @@ constexpr std::string_view symbols[] = {"+", "-", "*", "/", "//", "%", "**"};
 [[noreturn]] void refuse_types(arithmetic op, const value& a, const value& b) {
   if (is_undefined(a)) refuse_undefined(a);
   if (is_undefined(b)) refuse_undefined(b);
-  throw refusal(fmt::format("unsupported operand types for {}: '{}' and '{}'", symbols[static_cast<size_t>(op)],
-                            type_name(a), type_name(b)));
+  throw refusal(fmt::format("unsupported operand types for {}: '{}' and '{}'",
+                            symbols[static_cast<size_t>(op)], type_name(a), type_name(b)));
 }
 
 [[noreturn]] void refuse_overflow() { throw refusal("a whole number does not fit into 64 bits"); }
@@ -148,7 +148,7 @@ bool repeats(const value& v) {
 }
 
 value join(arithmetic op, const value& a, const value& b, budget& cost) {
-  if (const auto *x = text_of(a), *y = text_of(b); x != nullptr && y != nullptr) {
+  if (const auto* x = text_of(a), *y = text_of(b); x != nullptr && y != nullptr) {
     cost.spend_bytes(x->size() + y->size());
     return std::make_shared<const std::string>(*x + *y);
   }

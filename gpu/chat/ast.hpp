@@ -88,8 +88,8 @@ struct conditional {
 struct expression {
   place at;
   uint32_t depth;  // of expressions inside each other, from 1
-  std::variant<literal, name_of, list_of, dict_of_pairs, attribute_of, item_of, slice_of, call, filtered, tested,
-               unary, binary, logical, concatenation, comparison, conditional>
+  std::variant<literal, name_of, list_of, dict_of_pairs, attribute_of, item_of, slice_of, call, filtered,
+               tested, unary, binary, logical, concatenation, comparison, conditional>
       is;
 };
 

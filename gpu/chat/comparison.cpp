@@ -21,7 +21,8 @@ bool number_of(const value& v, long double& out) {
 }
 
 bool equal_items(const sequence& a, const sequence& b, budget& cost) {
-  const bool values = a.kind == sequence_kind::list || a.kind == sequence_kind::tuple || a.kind == sequence_kind::range;
+  const bool values =
+      a.kind == sequence_kind::list || a.kind == sequence_kind::tuple || a.kind == sequence_kind::range;
   if (a.kind != b.kind || !values || a.items.size() != b.items.size()) return false;
   for (size_t i = 0; i < a.items.size(); ++i)
     if (!equal(a.items[i], b.items[i], cost)) return false;
@@ -41,8 +42,7 @@ bool equal_items(const dict& a, const dict& b, budget& cost) {
 [[noreturn]] void refuse_order(std::string_view symbol, const value& a, const value& b) {
   if (is_undefined(a)) refuse_undefined(a);
   if (is_undefined(b)) refuse_undefined(b);
-  throw refusal(
-      fmt::format("'{}' not supported between '{}' and '{}'", symbol, type_name(a), type_name(b)));
+  throw refusal(fmt::format("'{}' not supported between '{}' and '{}'", symbol, type_name(a), type_name(b)));
 }
 
 /// Below zero, zero, above zero, or unordered (a NaN): Python asks each relation itself, not one of another.
@@ -54,7 +54,7 @@ order compare(std::string_view symbol, const value& a, const value& b, budget& c
   if (number_of(a, x) && number_of(b, y)) {
     return x < y ? order::less : x > y ? order::greater : x == y ? order::equal : order::unordered;
   }
-  if (const auto *s = text_of(a), *t = text_of(b); s != nullptr && t != nullptr) {
+  if (const auto* s = text_of(a), *t = text_of(b); s != nullptr && t != nullptr) {
     cost.spend_bytes(std::min(s->size(), t->size()));
     const auto c = s->compare(*t);  // UTF-8 sorts as its code points do
     return c < 0 ? order::less : c > 0 ? order::greater : order::equal;

@@ -11,7 +11,8 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr std::string_view days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+constexpr std::string_view days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                     "Thursday", "Friday", "Saturday"};
 constexpr std::string_view months[] = {"January", "February", "March",     "April",   "May",      "June",
                                        "July",    "August",   "September", "October", "November", "December"};
 constexpr size_t longest_format = 1000;
@@ -22,7 +23,8 @@ struct date_time {
 };
 
 [[noreturn]] void refuse(std::string_view iso) {
-  throw refusal(fmt::format("strftime_now must be a date, as 2024-07-26 or 2024-07-26T14:05:09, not '{:.40}'", iso));
+  throw refusal(
+      fmt::format("strftime_now must be a date, as 2024-07-26 or 2024-07-26T14:05:09, not '{:.40}'", iso));
 }
 
 /// Digits at their places, the separators around them.
@@ -73,8 +75,10 @@ std::string directive(const date_time& t, char c) {
     case '%': return "%";
     default: break;
   }
-  throw refusal(fmt::format("strftime_now does not support %{}; supported: %d %e %m %y %Y %b %B %a %A %H %I %M %S %p %j "
-                            "%F %T %%, and %-d %-m %-H %-I", c));
+  throw refusal(fmt::format(
+      "strftime_now does not support %{}; supported: %d %e %m %y %Y %b %B %a %A %H %I %M %S %p %j "
+      "%F %T %%, and %-d %-m %-H %-I",
+      c));
 }
 
 }  // namespace

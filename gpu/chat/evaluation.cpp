@@ -164,8 +164,9 @@ void interpreter::bind(const macro& m, const arguments& a) {
     if (i < a.positional.size()) {
       scope_->names.insert_or_assign(p.name, a.positional[i]);
     } else if (!scope_->names.contains(p.name)) {
-      auto v = p.otherwise != nullptr ? evaluate(*p.otherwise)
-                                      : make_undefined(fmt::format("parameter '{}' was not provided", p.name));
+      auto v = p.otherwise != nullptr
+                   ? evaluate(*p.otherwise)
+                   : make_undefined(fmt::format("parameter '{}' was not provided", p.name));
       scope_->names.insert_or_assign(p.name, std::move(v));
     }
   }

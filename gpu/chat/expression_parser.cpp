@@ -21,7 +21,7 @@ bool expression_parser::take_name(std::string_view s) {
 void expression_parser::fail_unexpected(std::string_view wanted) const {
   const auto& t = current();
   constexpr std::string_view ends[] = {"text", "{{", "}}", "{%", "the end of the tag"};
-  const auto found = t.kind == token_kind::end    ? "the end of the template"
+  const auto found = t.kind == token_kind::end   ? "the end of the template"
                      : t.kind < token_kind::name ? std::string(ends[static_cast<size_t>(t.kind)])
                                                  : fmt::format("'{:.40}'", t.text);
   fail(t.at, fmt::format("expected {}, found {}", wanted, found));
@@ -159,7 +159,8 @@ expression_ptr expression_parser::parse_product() {
                                                                  {"%", arithmetic::modulo}};
   auto left = parse_power();
   while (true) {
-    const auto* op = std::find_if(std::begin(symbols), std::end(symbols), [&](auto& s) { return is_symbol(s.first); });
+    const auto* op =
+        std::find_if(std::begin(symbols), std::end(symbols), [&](auto& s) { return is_symbol(s.first); });
     if (op == std::end(symbols)) return left;
     const auto at = current().at;
     advance();

@@ -11,7 +11,8 @@
 
 namespace troupe::llm::jinja {
 
-constexpr uint32_t deepest_nesting = 200;  // of brackets, blocks and operators inside each other in a template
+constexpr uint32_t deepest_nesting =
+    200;  // of brackets, blocks and operators inside each other in a template
 
 class expression_parser {
  public:
@@ -23,7 +24,9 @@ class expression_parser {
   void advance() {
     if (at_ + 1 < tokens_.size()) ++at_;
   }
-  bool is_symbol(std::string_view s) const { return current().kind == token_kind::symbol && current().text == s; }
+  bool is_symbol(std::string_view s) const {
+    return current().kind == token_kind::symbol && current().text == s;
+  }
   bool is_name(std::string_view s) const { return current().kind == token_kind::name && current().text == s; }
   bool take_symbol(std::string_view s);
   bool take_name(std::string_view s);

@@ -12,7 +12,8 @@ namespace troupe::llm::jinja {
 
 const filter* find_filter(std::string_view name) {
   for (const auto table : {text_filters(), number_filters(), sequence_filters(), selecting_filters()}) {
-    const auto found = std::find_if(table.begin(), table.end(), [&](const filter& f) { return f.s.name == name; });
+    const auto found =
+        std::find_if(table.begin(), table.end(), [&](const filter& f) { return f.s.name == name; });
     if (found != table.end()) return &*found;
   }
   return nullptr;

@@ -127,7 +127,8 @@ value round(const filter_call& c) {
   const auto* d = std::get_if<double>(&c.input);
   const bool whole = integer_of(c.input, n);
   if (is_undefined(c.input)) refuse_undefined(c.input);
-  if (!whole && d == nullptr) throw refusal(fmt::format("'round' needs a number, not '{}'", type_name(c.input)));
+  if (!whole && d == nullptr)
+    throw refusal(fmt::format("'round' needs a number, not '{}'", type_name(c.input)));
   if (precision < 0 || precision > 300) throw refusal("'round' supports a precision from 0 to 300");
   if (how == "common") {
     if (whole) return n;
@@ -138,7 +139,8 @@ value round(const filter_call& c) {
   const auto scale = std::pow(10.0, static_cast<double>(precision));
   const auto scaled = (whole ? static_cast<double>(n) : *d) * scale;
   if (!std::isfinite(scaled)) throw refusal("'round': the number is too large");
-  return (how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale + 0.0;  // no minus zero: an int in Python
+  return (how == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale +
+         0.0;  // no minus zero: an int in Python
 }
 
 const filter table[] = {{{"int", {"default", "base"}}, to_integer},

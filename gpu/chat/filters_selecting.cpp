@@ -11,8 +11,9 @@ namespace {
 
 /// The arguments but for the first `n`.
 arguments rest(const arguments& a, size_t n) {
-  return {{a.positional.begin() + static_cast<ptrdiff_t>(std::min(n, a.positional.size())), a.positional.end()},
-          a.named};
+  return {
+      {a.positional.begin() + static_cast<ptrdiff_t>(std::min(n, a.positional.size())), a.positional.end()},
+      a.named};
 }
 
 const std::string& name_argument(const filter_call& c, size_t at, std::string_view what) {
@@ -21,7 +22,9 @@ const std::string& name_argument(const filter_call& c, size_t at, std::string_vi
   return *name;
 }
 
-value generator(std::vector<value> items) { return make_sequence(sequence_kind::generator, std::move(items)); }
+value generator(std::vector<value> items) {
+  return make_sequence(sequence_kind::generator, std::move(items));
+}
 
 value map_attribute(const filter_call& c) {
   const value* path = nullptr;
@@ -43,13 +46,14 @@ value map_attribute(const filter_call& c) {
 
 value map(const filter_call& c) {
   if (!truth(c.input)) return generator({});
-  const bool by_attribute = c.a.positional.empty() && !c.a.named.empty() &&
-                            std::any_of(c.a.named.begin(), c.a.named.end(),
-                                        [](const auto& a) { return a.first == "attribute"; });
+  const bool by_attribute =
+      c.a.positional.empty() && !c.a.named.empty() &&
+      std::any_of(c.a.named.begin(), c.a.named.end(), [](const auto& a) { return a.first == "attribute"; });
   if (by_attribute) return map_attribute(c);
   const auto& name = name_argument(c, 0, "a filter, or attribute=");
   const auto* f = find_filter(name);
-  if (f == nullptr) throw refusal(fmt::format("filter '{}' is not supported; supported: {}", name, filter_names()));
+  if (f == nullptr)
+    throw refusal(fmt::format("filter '{}' is not supported; supported: {}", name, filter_names()));
   if (f->s.variadic) throw refusal(fmt::format("'map' of '{}' is not supported", name));
   const auto items = iterate(c.input, c.cost);
   const auto a = rest(c.a, 1);
@@ -63,12 +67,14 @@ template <bool wanted, bool by_attribute>
 value select(const filter_call& c) {
   if (!truth(c.input)) return generator({});
   constexpr size_t test_at = by_attribute ? 1 : 0;
-  if (by_attribute && c.a.positional.empty()) throw refusal(fmt::format("'{}' needs the name of an attribute", c.s.name));
+  if (by_attribute && c.a.positional.empty())
+    throw refusal(fmt::format("'{}' needs the name of an attribute", c.s.name));
   const value_test* test = nullptr;
   if (c.a.positional.size() > test_at) {
     const auto& name = name_argument(c, test_at, "a test");
     test = find_test(name);
-    if (test == nullptr) throw refusal(fmt::format("test '{}' is not supported; supported: {}", name, test_names()));
+    if (test == nullptr)
+      throw refusal(fmt::format("test '{}' is not supported; supported: {}", name, test_names()));
   }
   const auto a = rest(c.a, test_at + 1);
   const auto items = iterate(c.input, c.cost);

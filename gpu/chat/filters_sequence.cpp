@@ -10,7 +10,9 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-value generator(std::vector<value> items) { return make_sequence(sequence_kind::generator, std::move(items)); }
+value generator(std::vector<value> items) {
+  return make_sequence(sequence_kind::generator, std::move(items));
+}
 
 value count(const filter_call& c) { return length(c.input, c.cost); }
 
@@ -22,10 +24,12 @@ value default_value(const filter_call& c) {
 
 /// Of a generator only this one item.
 value first(const filter_call& c) {
-  if (const auto* s = sequence_of(c.input, sequence_kind::generator); s != nullptr && s->taken < s->items.size())
+  if (const auto* s = sequence_of(c.input, sequence_kind::generator);
+      s != nullptr && s->taken < s->items.size())
     return s->items[s->taken++];
   const auto items = iterate(c.input, c.cost);
-  return items->items.empty() ? make_undefined("there is no first item: the list is empty") : items->items.front();
+  return items->items.empty() ? make_undefined("there is no first item: the list is empty")
+                              : items->items.front();
 }
 
 value last(const filter_call& c) {
@@ -33,7 +37,8 @@ value last(const filter_call& c) {
     throw refusal("a generator has no last item: make a list of it with | list");
   }
   const auto items = iterate(c.input, c.cost);
-  return items->items.empty() ? make_undefined("there is no last item: the list is empty") : items->items.back();
+  return items->items.empty() ? make_undefined("there is no last item: the list is empty")
+                              : items->items.back();
 }
 
 value list(const filter_call& c) {
@@ -84,7 +89,8 @@ value sorted(std::vector<std::pair<value, value>> keyed, bool reversed, budget& 
 }
 
 value sort(const filter_call& c) {
-  const bool reversed = truth_argument(c.s, c.a, 0, false), case_sensitive = truth_argument(c.s, c.a, 1, false);
+  const bool reversed = truth_argument(c.s, c.a, 0, false),
+             case_sensitive = truth_argument(c.s, c.a, 1, false);
   std::vector<value> paths;
   if (const auto* given = c[2]; given != nullptr && text_of(*given) != nullptr) {
     const std::string_view comma = ",";
@@ -97,7 +103,8 @@ value sort(const filter_call& c) {
   for (const auto& item : given->items) {
     c.cost.spend(1 + paths.size());
     std::vector<value> keys;
-    for (const auto& path : paths) keys.push_back(key_of(get_path(item, path, c.cost), case_sensitive, c.cost));
+    for (const auto& path : paths)
+      keys.push_back(key_of(get_path(item, path, c.cost), case_sensitive, c.cost));
     keyed.emplace_back(make_list(std::move(keys)), item);
   }
   return sorted(std::move(keyed), reversed, c.cost);
@@ -109,7 +116,8 @@ value dictsort(const filter_call& c) {
   if (d == nullptr) throw refusal(fmt::format("'dictsort' needs a dict, not '{}'", type_name(c.input)));
   const bool case_sensitive = truth_argument(c.s, c.a, 0, false);
   const auto* by = text_argument(c.s, c.a, 1);
-  if (by != nullptr && *by != "key" && *by != "value") throw refusal("'by' of 'dictsort' must be key or value");
+  if (by != nullptr && *by != "key" && *by != "value")
+    throw refusal("'by' of 'dictsort' must be key or value");
   std::vector<std::pair<value, value>> keyed;
   c.cost.spend(1 + d->items.size());
   for (const auto& [key, item] : d->items) {

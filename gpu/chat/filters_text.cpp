@@ -20,7 +20,9 @@ value converted(const filter_call& c) {
   return make_text(convert(input_text(c)));
 }
 
-value string(const filter_call& c) { return text_of(c.input) != nullptr ? c.input : make_text(input_text(c)); }
+value string(const filter_call& c) {
+  return text_of(c.input) != nullptr ? c.input : make_text(input_text(c));
+}
 
 value safe(const filter_call& c) { return string(c); }
 

@@ -12,7 +12,8 @@ namespace {
 /// As Python's dict(): of a dict, or of pairs; named arguments come after.
 dict_builder make_dict(const arguments& a, budget& cost) {
   dict_builder out;
-  if (a.positional.size() > 1) throw refusal("'dict' and 'namespace' take one argument without a name at most");
+  if (a.positional.size() > 1)
+    throw refusal("'dict' and 'namespace' take one argument without a name at most");
   if (!a.positional.empty()) {
     const auto& from = a.positional[0];
     if (const auto* d = dict_of(from)) {
@@ -83,8 +84,9 @@ value format_now(const arguments& a, const session& s) {
   const auto* format = a.positional.size() == 1 && a.named.empty() ? text_of(a.positional[0]) : nullptr;
   if (format == nullptr) throw refusal("'strftime_now' takes one format, as \"%d %b %Y\"");
   if (s.date.empty()) {
-    throw refusal("the template asks for today's date, and the request gives none: set its variable strftime_now, "
-                  "as 2024-07-26");
+    throw refusal(
+        "the template asks for today's date, and the request gives none: set its variable strftime_now, "
+        "as 2024-07-26");
   }
   return make_text(format_date(s.date, *format));
 }

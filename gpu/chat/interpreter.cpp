@@ -63,7 +63,8 @@ void interpreter::assign(const target& to, const value& v, place at) {
   if (!to.unpacks) return assign(to.names.front(), v);
   const auto items = iterate(v, session_.cost);
   const auto given = items->items.size(), wanted = to.names.size();
-  if (given != wanted) throw refusal(fmt::format("{} values cannot be unpacked into {} names", given, wanted));
+  if (given != wanted)
+    throw refusal(fmt::format("{} values cannot be unpacked into {} names", given, wanted));
   for (size_t i = 0; i < wanted; ++i) assign(to.names[i], items->items[i]);
 }
 
@@ -141,7 +142,8 @@ interpreter::flow interpreter::execute(const block& s, place) {
   std::vector<value> values;
   for (const auto& [name, e] : s.names) values.push_back(evaluate(*e));
   const inner_scope i(*this);
-  for (size_t k = 0; k < values.size(); ++k) scope_->names.insert_or_assign(s.names[k].first, std::move(values[k]));
+  for (size_t k = 0; k < values.size(); ++k)
+    scope_->names.insert_or_assign(s.names[k].first, std::move(values[k]));
   return execute(s.content);
 }
 

@@ -55,7 +55,8 @@ class lexer {
   void read_data() {
     const auto from = at_;
     auto tag = text_.find('{', at_);
-    while (tag != text_.npos && (tag + 1 == text_.size() || std::string_view("{%#").find(text_[tag + 1]) == text_.npos))
+    while (tag != text_.npos &&
+           (tag + 1 == text_.size() || std::string_view("{%#").find(text_[tag + 1]) == text_.npos))
       tag = text_.find('{', tag + 1);
     if (tag == text_.npos) {
       add_data(from, text_.size(), '+', false);
@@ -167,9 +168,9 @@ class lexer {
       return add(token_kind::name, from, text_.substr(from, at_ - from));
     }
     if (c == '\'' || c == '"') return read_string(c);
-    constexpr std::string_view symbols[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~",
-                                            "(",  ")",  "[",  "]",  "{",  "}",  ">", "<", "=", ".", ":", "|",
-                                            ",",  ";"};
+    constexpr std::string_view symbols[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
+                                            "*",  "%",  "~",  "(",  ")",  "[",  "]", "{", "}",
+                                            ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
     const auto from = at_;
     for (const auto s : symbols) {
       if (!take(s)) continue;
@@ -188,7 +189,8 @@ class lexer {
     open.pop_back();
   }
 
-  /// Digits with single underscores between them, after `at`: the place behind them; `at` itself if there are none.
+  /// Digits with single underscores between them, after `at`: the place behind them; `at` itself if there are
+  /// none.
   size_t digits(size_t at) const {
     const auto digit_at = [&](size_t i) { return i < text_.size() && is_digit(text_[i]); };
     if (!digit_at(at)) return at;
@@ -200,12 +202,14 @@ class lexer {
     const auto from = at_;
     auto end = digits(at_);
     bool real = false;
-    if (text_.substr(end).starts_with('.') && digits(end + 1) > end + 1 && (from == 0 || text_[from - 1] != '.')) {
+    if (text_.substr(end).starts_with('.') && digits(end + 1) > end + 1 &&
+        (from == 0 || text_[from - 1] != '.')) {
       real = true;
       end = digits(end + 1);
     }
     if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
-      const auto exponent = end + 1 < text_.size() && (text_[end + 1] == '-' || text_[end + 1] == '+') ? end + 2 : end + 1;
+      const auto exponent =
+          end + 1 < text_.size() && (text_[end + 1] == '-' || text_[end + 1] == '+') ? end + 2 : end + 1;
       if (digits(exponent) > exponent) {
         real = true;
         end = digits(exponent);
@@ -213,7 +217,8 @@ class lexer {
     }
     std::string number(text_.substr(from, end - from));
     number.erase(std::remove(number.begin(), number.end(), '_'), number.end());
-    const bool prefixed = number == "0" && end < text_.size() && std::string_view("xXoObB").find(text_[end]) != text_.npos;
+    const bool prefixed =
+        number == "0" && end < text_.size() && std::string_view("xXoObB").find(text_[end]) != text_.npos;
     if (prefixed) fail(from, "numbers with a base are not supported", ": write it in decimal digits");
     if (!real && number.size() > 1 && number[0] == '0' && number.find_first_not_of('0') != number.npos) {
       fail(from, "a number begins with 0");
@@ -229,7 +234,8 @@ class lexer {
       if (text_[at_] == '\\') ++at_;
     if (at_ >= text_.size()) fail(from, "the text does not end", fmt::format(": close it with {}", quote));
     const auto decoded = decode_escapes(text_.substr(begin, at_ - begin));
-    if (!decoded) fail(from, "a \\ in the text begins no escape that is supported", ": write the character itself");
+    if (!decoded)
+      fail(from, "a \\ in the text begins no escape that is supported", ": write the character itself");
     ++at_;
     add(token_kind::string, from, *decoded);
   }

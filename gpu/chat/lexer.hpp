@@ -1,5 +1,5 @@
-// A template as tokens: the text between its tags, with white space trimmed as they ask, and what is inside of
-// them. trim_blocks and lstrip_blocks are on, as Transformers sets them.
+// A template as tokens: the text between its tags, with white space trimmed as they ask, and what is inside
+// of them. trim_blocks and lstrip_blocks are on, as Transformers sets them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,17 +10,17 @@
 namespace troupe::llm::jinja {
 
 enum class token_kind : uint8_t {
-  data,          // text to print
-  print_begin,   // {{
-  print_end,     // }}
-  block_begin,   // {%
-  block_end,     // %}
+  data,         // text to print
+  print_begin,  // {{
+  print_end,    // }}
+  block_begin,  // {%
+  block_end,    // %}
   name,
-  string,        // its text is without quotes and escapes
+  string,  // its text is without quotes and escapes
   integer,
   real,
   symbol,
-  end,           // of the template
+  end,  // of the template
 };
 
 struct token {

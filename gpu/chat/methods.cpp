@@ -71,7 +71,8 @@ template <bool at_end>
 value matches(const call_of& c) {
   const auto is = [&](const value& v) {
     const auto* t = text_of(v);
-    if (t == nullptr) throw refusal(fmt::format("'{}' takes a str or a tuple of them, not '{}'", c.s.name, type_name(v)));
+    if (t == nullptr)
+      throw refusal(fmt::format("'{}' takes a str or a tuple of them, not '{}'", c.s.name, type_name(v)));
     c.cost.spend_bytes(t->size());
     return at_end ? c.text().ends_with(*t) : c.text().starts_with(*t);
   };
@@ -127,7 +128,8 @@ value remove(const call_of& c) {
   c.cost.spend_bytes(c.text().size());
   const auto& part = needed_text(c, 0);
   std::string_view t = c.text();
-  if (at_end ? t.ends_with(part) : t.starts_with(part)) t = t.substr(at_end ? 0 : part.size(), t.size() - part.size());
+  if (at_end ? t.ends_with(part) : t.starts_with(part))
+    t = t.substr(at_end ? 0 : part.size(), t.size() - part.size());
   return make_text(t);
 }
 
@@ -158,13 +160,15 @@ value count_items(const call_of& c) {
 
 value index_of(const call_of& c) {
   const auto& items = sequence_of(c.self)->items;
-  const auto at = std::find_if(items.begin(), items.end(), [&](const value& v) { return equal(v, *c[0], c.cost); });
+  const auto at =
+      std::find_if(items.begin(), items.end(), [&](const value& v) { return equal(v, *c[0], c.cost); });
   if (at == items.end()) throw refusal("index: the value is not in the list");
   return static_cast<int64_t>(at - items.begin());
 }
 
 value cycle(const call_of& c) {
-  if (c.a.positional.empty() || !c.a.named.empty()) throw refusal("loop.cycle needs the values to cycle through");
+  if (c.a.positional.empty() || !c.a.named.empty())
+    throw refusal("loop.cycle needs the values to cycle through");
   return c.a.positional[std::get<loop_state*>(c.self)->at % c.a.positional.size()];
 }
 
@@ -200,11 +204,11 @@ const method of_list[] = {{{"count", {"value"}, 1}, count_items}, {{"index", {"v
 const method of_loop[] = {{{"cycle", {}, 0, true}, cycle}};
 
 using names = std::set<std::string_view>;
-const names python_text = {
-    "casefold",  "center",  "encode",   "expandtabs", "format",  "format_map", "index",        "isalnum",
-    "isalpha",   "isascii", "isdigit",  "isdecimal",  "islower", "isnumeric",  "isidentifier", "isprintable",
-    "isspace",   "istitle", "isupper",  "ljust",      "rjust",   "maketrans",  "partition",    "rpartition",
-    "translate", "zfill",   "swapcase", "rindex"};
+const names python_text = {"casefold",  "center",    "encode",       "expandtabs",  "format",    "format_map",
+                           "index",     "isalnum",   "isalpha",      "isascii",     "isdigit",   "isdecimal",
+                           "islower",   "isnumeric", "isidentifier", "isprintable", "isspace",   "istitle",
+                           "isupper",   "ljust",     "rjust",        "maketrans",   "partition", "rpartition",
+                           "translate", "zfill",     "swapcase",     "rindex"};
 const names python_dict = {"copy", "fromkeys"}, python_list = {"copy"}, python_loop = {"changed"};
 const names python_integer = {"bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
                               "imag",       "numerator", "real",      "to_bytes",    "as_integer_ratio"};

@@ -22,7 +22,8 @@ class parser : expression_parser {
  private:
   using ends = std::initializer_list<std::string_view>;
 
-  /// Up to a tag of one of these names, which becomes current; up to the end of the template if there are none.
+  /// Up to a tag of one of these names, which becomes current; up to the end of the template if there are
+  /// none.
   body parse_body(const ends& until) {
     const level l(*this);
     body out;
@@ -124,7 +125,8 @@ class parser : expression_parser {
     expect_name("in");
     f.over = parse_tuple(false);
     if (take_name("if")) f.only = parse_expression();
-    if (is_name("recursive")) fail(current().at, "recursive loops are not supported", ": write a macro that calls itself");
+    if (is_name("recursive"))
+      fail(current().at, "recursive loops are not supported", ": write a macro that calls itself");
     end_tag();
     ++loops_;
     f.content = parse_body({"else", "endfor"});
@@ -188,7 +190,8 @@ class parser : expression_parser {
     const auto at = current().at;
     auto name = expect_any_name("a name");
     for (const std::string_view constant : {"true", "True", "false", "False", "none", "None", "loop"})
-      if (name == constant) fail(at, fmt::format("'{}' cannot be given a value", name), ": take another name");
+      if (name == constant)
+        fail(at, fmt::format("'{}' cannot be given a value", name), ": take another name");
     return name;
   }
 

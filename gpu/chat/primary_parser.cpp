@@ -97,13 +97,15 @@ argument_list expression_parser::parse_arguments() {
   while (!is_symbol(")")) {
     if (!a.positional.empty() || !a.named.empty()) expect_symbol(",");
     if (is_symbol(")")) break;
-    if (is_symbol("*") || is_symbol("**")) fail(current().at, "arguments with * or ** are not supported", ": name them");
+    if (is_symbol("*") || is_symbol("**"))
+      fail(current().at, "arguments with * or ** are not supported", ": name them");
     const auto& next = following();
     if (current().kind == token_kind::name && next.kind == token_kind::symbol && next.text == "=") {
       const auto at = current().at;
       auto name = expect_any_name("a name");
       advance();
-      const bool twice = std::any_of(a.named.begin(), a.named.end(), [&](const auto& n) { return n.first == name; });
+      const bool twice =
+          std::any_of(a.named.begin(), a.named.end(), [&](const auto& n) { return n.first == name; });
       if (twice) fail(at, fmt::format("argument '{}' is given twice", name));
       a.named.emplace_back(std::move(name), parse_expression());
     } else {
@@ -142,7 +144,8 @@ expression_ptr expression_parser::parse_call(expression_ptr callee) {
   const auto at = current().at;
   if (const auto* method = std::get_if<attribute_of>(&callee->is);
       method != nullptr && is_unsupported_method(method->name)) {
-    fail(callee->at, fmt::format("method '{}' is not supported", method->name), "; supported: " + method_names());
+    fail(callee->at, fmt::format("method '{}' is not supported", method->name),
+         "; supported: " + method_names());
   }
   return make(at, call{std::move(callee), parse_arguments()});
 }
@@ -152,7 +155,8 @@ expression_ptr expression_parser::parse_filter(expression_ptr of) {
   const auto at = current().at;
   const auto name = expect_any_name("the name of a filter");
   const auto* f = find_filter(name);
-  if (f == nullptr) fail(at, fmt::format("filter '{}' is not supported", name), "; supported: " + filter_names());
+  if (f == nullptr)
+    fail(at, fmt::format("filter '{}' is not supported", name), "; supported: " + filter_names());
   argument_list a;
   if (is_symbol("(")) a = parse_arguments();
   check(f->s, a, at);
@@ -170,7 +174,8 @@ expression_ptr expression_parser::parse_test(expression_ptr of) {
   if (t == nullptr) fail(at, fmt::format("test '{}' is not supported", name), "; supported: " + test_names());
   argument_list a;
   const auto kind = current().kind;
-  const bool literal_follows = kind == token_kind::string || kind == token_kind::integer || kind == token_kind::real;
+  const bool literal_follows =
+      kind == token_kind::string || kind == token_kind::integer || kind == token_kind::real;
   const bool name_follows = kind == token_kind::name && !is_name("else") && !is_name("or") && !is_name("and");
   if (is_symbol("(")) {
     a = parse_arguments();

@@ -11,7 +11,8 @@ namespace troupe::llm::jinja {
 /// Python's repr of a float: the shortest digits that give it back.
 std::string number_text(double d);
 
-/// Python's str(): of a text itself, of undefined nothing. Throws refusal for what Python prints with an address.
+/// Python's str(): of a text itself, of undefined nothing. Throws refusal for what Python prints with an
+/// address.
 std::string to_text(const value& v, budget& cost);
 
 struct json_style {

@@ -65,7 +65,8 @@ std::shared_ptr<const chat_template> read_json(const std::filesystem::path& file
 std::shared_ptr<const chat_template> read_chat_template(const std::filesystem::path& folder) {
   // as Transformers: a file of its own comes before what tokenizer_config.json says
   const auto file = folder / "chat_template.jinja";
-  if (const auto source = read_text(file)) return std::make_shared<const chat_template>(*source, file.string());
+  if (const auto source = read_text(file))
+    return std::make_shared<const chat_template>(*source, file.string());
   if (auto found = read_json(folder / "chat_template.json")) return found;
   return read_json(folder / "tokenizer_config.json");
 }

@@ -9,7 +9,8 @@ namespace troupe::llm::jinja {
 namespace {
 
 size_t parameter_count(const signature& s) {
-  return static_cast<size_t>(std::count_if(s.parameters.begin(), s.parameters.end(), [](auto p) { return !p.empty(); }));
+  return static_cast<size_t>(
+      std::count_if(s.parameters.begin(), s.parameters.end(), [](auto p) { return !p.empty(); }));
 }
 
 }  // namespace
@@ -23,7 +24,8 @@ std::string mismatch(const signature& s, size_t positional, const std::vector<st
   std::array<bool, 5> given = {};
   std::fill_n(given.begin(), positional, true);
   for (const auto name : names) {
-    const auto at = static_cast<size_t>(std::find(s.parameters.begin(), s.parameters.end(), name) - s.parameters.begin());
+    const auto at =
+        static_cast<size_t>(std::find(s.parameters.begin(), s.parameters.end(), name) - s.parameters.begin());
     if (at >= count) return fmt::format("'{}' has no argument '{}' here", s.name, name);
     if (given[at]) return fmt::format("'{}' has argument '{}' twice", s.name, name);
     given[at] = true;
@@ -52,7 +54,8 @@ int64_t integer_argument(const signature& s, const arguments& a, size_t at, int6
   int64_t n = 0;
   if (!integer_of(*v, n)) {
     if (is_undefined(*v)) refuse_undefined(*v);
-    throw refusal(fmt::format("'{}' of '{}' must be a whole number, not '{}'", s.parameters[at], s.name, type_name(*v)));
+    throw refusal(fmt::format("'{}' of '{}' must be a whole number, not '{}'", s.parameters[at], s.name,
+                              type_name(*v)));
   }
   return n;
 }
@@ -67,7 +70,8 @@ const std::string* text_argument(const signature& s, const arguments& a, size_t 
   if (v == nullptr || is_none(*v)) return nullptr;
   const auto* t = text_of(*v);
   if (t == nullptr) {
-    throw refusal(fmt::format("'{}' of '{}' must be a str, not '{}'", s.parameters[at], s.name, type_name(*v)));
+    throw refusal(
+        fmt::format("'{}' of '{}' must be a str, not '{}'", s.parameters[at], s.name, type_name(*v)));
   }
   return t;
 }

@@ -16,7 +16,8 @@ constexpr size_t most_bytes = 256 << 10;  // the longest that people use have 20
 
 source read_source(std::string_view text, const std::string& name) {
   if (text.size() > most_bytes) {
-    throw model_error(fmt::format("{}: a chat template of {} bytes; at most {} are read", name, text.size(), most_bytes));
+    throw model_error(
+        fmt::format("{}: a chat template of {} bytes; at most {} are read", name, text.size(), most_bytes));
   }
   source out{name, {}};
   for (size_t i = 0; i < text.size(); ++i) {
@@ -24,7 +25,8 @@ source read_source(std::string_view text, const std::string& name) {
     out.text += text[i] == '\r' ? '\n' : text[i];
   }
   if (out.text.ends_with('\n')) out.text.pop_back();
-  if (!text::is_utf8(out.text)) throw model_error(fmt::format("{}: the chat template is not UTF-8: encode it so", name));
+  if (!text::is_utf8(out.text))
+    throw model_error(fmt::format("{}: the chat template is not UTF-8: encode it so", name));
   return out;
 }
 

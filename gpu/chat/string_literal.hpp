@@ -6,8 +6,8 @@
 
 namespace troupe::llm::jinja {
 
-/// Nothing for half an escape, one of half a surrogate pair, and \N{...}. A backslash before anything else that
-/// is no escape stays, as in Python.
+/// Nothing for half an escape, one of half a surrogate pair, and \N{...}. A backslash before anything else
+/// that is no escape stays, as in Python.
 std::optional<std::string> decode_escapes(std::string_view s);
 
 }  // namespace troupe::llm::jinja

@@ -14,7 +14,7 @@ namespace {
 
 value missing(const value& v, std::string_view name) {
   const bool described = !is_none(v) && dict_of(v) == nullptr;
-  return make_undefined(described ? fmt::format("'{}' has no attribute or item '{}'", type_name(v), name)
+  return make_undefined(described    ? fmt::format("'{}' has no attribute or item '{}'", type_name(v), name)
                         : is_none(v) ? fmt::format("None has no attribute or item '{}'", name)
                                      : fmt::format("the object has no attribute or item '{}'", name));
 }
@@ -30,8 +30,10 @@ std::optional<value> loop_attribute(const loop_state& l, std::string_view name) 
   if (name == "length") return n;
   if (name == "depth") return int64_t{1};  // jinja2 counts recursive loops only
   if (name == "depth0") return int64_t{0};
-  if (name == "previtem") return at > 0 ? l.items->items[l.at - 1] : make_undefined("there is no previous item");
-  if (name == "nextitem") return at + 1 < n ? l.items->items[l.at + 1] : make_undefined("there is no next item");
+  if (name == "previtem")
+    return at > 0 ? l.items->items[l.at - 1] : make_undefined("there is no previous item");
+  if (name == "nextitem")
+    return at + 1 < n ? l.items->items[l.at + 1] : make_undefined("there is no next item");
   return std::nullopt;
 }
 
@@ -50,8 +52,8 @@ std::optional<value> own_attribute(const value& v, std::string_view name) {
       return std::make_shared<const bound_method>(bound_method{v, std::string(name)});
     case method_kind::changes:
       return make_undefined(
-          fmt::format("'{}' would change the {}, which a template must not: make a new one, with + or |", name,
-                      type_name(v)));
+          fmt::format("'{}' would change the {}, which a template must not: make a new one, with + or |",
+                      name, type_name(v)));
     case method_kind::unsupported:
       throw refusal(fmt::format("'{}' of a {} is not supported", name, type_name(v)));
     case method_kind::none: return std::nullopt;
@@ -125,7 +127,8 @@ value slice_text(const std::string& t, std::optional<int64_t> from, std::optiona
     const auto begin = from ? clamp(*from) : 0, end = to ? clamp(*to) : n;
     if (begin >= end) return make_text("");
     if (n == static_cast<int64_t>(t.size())) {
-      return make_text(std::string_view(t).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+      return make_text(
+          std::string_view(t).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
     }
     size_t first = 0, at = 0;
     for (int64_t i = 0; i < end; ++i, at = text::next(t, at))

@@ -116,7 +116,8 @@ bool is_utf8(std::string_view s) {
   for (size_t at = 0, end; at < s.size(); at = end) {
     end = next(s, at);
     const auto c = code_point(s, at, end);
-    if (end - at == 1 ? c >= 0x80 : end - at > 4 || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff) return false;
+    if (end - at == 1 ? c >= 0x80 : end - at > 4 || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+      return false;
     std::string again;
     append(again, c);
     if (again != s.substr(at, end - at)) return false;
@@ -136,7 +137,8 @@ std::vector<std::string_view> characters(std::string_view s) {
 
 bool is_space(char32_t c) {
   return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+         c == 0x3000;
 }
 
 bool all_space(std::string_view s) { return strip_left(s).empty(); }
@@ -249,7 +251,8 @@ std::string json(std::string_view s, bool ascii) {
           fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<uint32_t>(c));
         } else if (ascii && c >= 0x10000) {
           const auto v = static_cast<uint32_t>(c) - 0x10000;
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xd800 | (v >> 10), 0xdc00 | (v & 0x3ff));
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xd800 | (v >> 10),
+                         0xdc00 | (v & 0x3ff));
         } else {
           out += s.substr(at, end - at);
         }
@@ -260,7 +263,8 @@ std::string json(std::string_view s, bool ascii) {
 
 namespace {
 
-/// What Python writes as it is: no control or format characters, no white space but the space, no private use.
+/// What Python writes as it is: no control or format characters, no white space but the space, no private
+/// use.
 bool is_printable(char32_t c) {
   if (c < 0x7f) return c >= 0x20;
   constexpr std::pair<char32_t, char32_t> hidden[] = {

@@ -51,7 +51,9 @@ bool is_hashable(const value& v) {
 
 value make_text(std::string_view s) { return std::make_shared<const std::string>(s); }
 
-value make_undefined(std::string why) { return undefined{std::make_shared<const std::string>(std::move(why))}; }
+value make_undefined(std::string why) {
+  return undefined{std::make_shared<const std::string>(std::move(why))};
+}
 
 value make_sequence(sequence_kind kind, std::vector<value> items) {
   uint32_t depth = 1;
@@ -64,7 +66,8 @@ bool dict_builder::put(const value& key, value v) {
   d.depth = deeper(d.depth, v);
   auto k = dict_key(key);
   if (!k) {
-    throw refusal(fmt::format("a {} cannot be the key of a dict here: take a text or a number", type_name(key)));
+    throw refusal(
+        fmt::format("a {} cannot be the key of a dict here: take a text or a number", type_name(key)));
   }
   const auto [at, added] = d.index.try_emplace(std::move(*k), d.items.size());
   if (added) {
@@ -81,14 +84,16 @@ value dict_builder::take() {
 }
 
 value from_json(const nlohmann::ordered_json& json, uint32_t depth) {
-  if (depth >= deepest_value) throw refusal(fmt::format("the request nests JSON deeper than {}", deepest_value));
+  if (depth >= deepest_value)
+    throw refusal(fmt::format("the request nests JSON deeper than {}", deepest_value));
   using type = nlohmann::ordered_json::value_t;
   switch (json.type()) {
     case type::null: return none{};
     case type::boolean: return json.get<bool>();
     case type::number_integer: return json.get<int64_t>();
     case type::number_unsigned:
-      if (json.get<uint64_t>() > INT64_MAX) throw refusal("a whole number of the request does not fit into 64 bits");
+      if (json.get<uint64_t>() > INT64_MAX)
+        throw refusal("a whole number of the request does not fit into 64 bits");
       return json.get<int64_t>();
     case type::number_float: return json.get<double>();
     case type::string: return make_text(json.get_ref<const std::string&>());
@@ -152,8 +157,9 @@ bool integer_of(const value& v, int64_t& out) {
 
 std::string_view type_name(const value& v) {
   // in the order of the variant; the kinds of sequences follow
-  constexpr std::string_view names[] = {"Undefined", "NoneType",  "bool", "int",      "float",    "str",   "list",
-                                        "dict",      "Namespace", "loop", "function", "function", "method"};
+  constexpr std::string_view names[] = {"Undefined", "NoneType", "bool",  "int",       "float",
+                                        "str",       "list",     "dict",  "Namespace", "loop",
+                                        "function",  "function", "method"};
   static_assert(std::size(names) == std::variant_size_v<value>);
   const auto* s = sequence_of(v);
   if (s == nullptr) return names[v.index()];

@@ -36,9 +36,10 @@ using sequence_ptr = std::shared_ptr<const sequence>;
 using dict_ptr = std::shared_ptr<const dict>;
 using method_ptr = std::shared_ptr<const bound_method>;
 
-/// Namespaces, loops and macros can refer to each other in cycles: the session owns them, values point at them.
-using value = std::variant<undefined, none, bool, int64_t, double, text_ptr, sequence_ptr, dict_ptr, name_space*,
-                           loop_state*, const macro*, global_function, method_ptr>;
+/// Namespaces, loops and macros can refer to each other in cycles: the session owns them, values point at
+/// them.
+using value = std::variant<undefined, none, bool, int64_t, double, text_ptr, sequence_ptr, dict_ptr,
+                           name_space*, loop_state*, const macro*, global_function, method_ptr>;
 
 enum class sequence_kind : uint8_t { list, tuple, range, items_view, keys_view, values_view, generator };
 
@@ -73,7 +74,9 @@ struct loop_state {
 value make_text(std::string_view s);
 /// Throws refusal if the list is nested too deeply.
 value make_sequence(sequence_kind kind, std::vector<value> items);
-inline value make_list(std::vector<value> items) { return make_sequence(sequence_kind::list, std::move(items)); }
+inline value make_list(std::vector<value> items) {
+  return make_sequence(sequence_kind::list, std::move(items));
+}
 value make_undefined(std::string why);
 
 /// Collects the items of a dict; a key that comes again changes its value and keeps its place.
@@ -121,8 +124,8 @@ std::string_view type_name(const value& v);
 
 bool truth(const value& v);
 
-/// The items to go through: of a sequence themselves, of a dict its keys, of a text its characters; what is left
-/// of a generator, which is empty then. Throws refusal if the value has none.
+/// The items to go through: of a sequence themselves, of a dict its keys, of a text its characters; what is
+/// left of a generator, which is empty then. Throws refusal if the value has none.
 sequence_ptr iterate(const value& v, budget& cost);
 
 /// Python's len().

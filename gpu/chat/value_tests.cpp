@@ -34,8 +34,10 @@ bool is_sequence(const value& v) {
   return s->kind == sequence_kind::list || s->kind == sequence_kind::tuple || s->kind == sequence_kind::range;
 }
 
+/// Python's Undefined and jinja2's loop can be called, if to no good end.
 bool is_callable(const value& v) {
-  return std::holds_alternative<const macro*>(v) || std::holds_alternative<global_function>(v) ||
+  return is_undefined(v) || std::holds_alternative<loop_state*>(v) ||
+         std::holds_alternative<const macro*>(v) || std::holds_alternative<global_function>(v) ||
          std::holds_alternative<method_ptr>(v);
 }
 
@@ -54,7 +56,8 @@ const value_test table[] = {
     {{"undefined"}, plain<is_undefined>},
     {{"none"}, plain<is_none>},
     {{"string"}, [](const value& v, const value*, budget&) { return text_of(v) != nullptr; }},
-    {{"number"}, [](const value& v, const value*, budget&) { return is_boolean(v) || is_integer(v) || is_real(v); }},
+    {{"number"},
+     [](const value& v, const value*, budget&) { return is_boolean(v) || is_integer(v) || is_real(v); }},
     {{"integer"}, plain<is_integer>},
     {{"float"}, plain<is_real>},
     {{"boolean"}, plain<is_boolean>},
@@ -64,8 +67,10 @@ const value_test table[] = {
     {{"iterable"}, plain<is_iterable>},
     {{"sequence"}, plain<is_sequence>},
     {{"callable"}, plain<is_callable>},
-    {{"even"}, [](const value& v, const value*, budget& cost) { return is_remainder(v, int64_t{2}, 0, cost); }},
-    {{"odd"}, [](const value& v, const value*, budget& cost) { return is_remainder(v, int64_t{2}, 1, cost); }},
+    {{"even"},
+     [](const value& v, const value*, budget& cost) { return is_remainder(v, int64_t{2}, 0, cost); }},
+    {{"odd"},
+     [](const value& v, const value*, budget& cost) { return is_remainder(v, int64_t{2}, 1, cost); }},
     {{"divisibleby", {"num"}, 1},
      [](const value& v, const value* by, budget& cost) { return is_remainder(v, *by, 0, cost); }},
     {{"in", {"seq"}, 1}, related<relation::in>},

@@ -26,5 +26,6 @@ json answer(const json& request) {
 }  // namespace
 
 int main() {
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer(json::parse(line)).dump() << std::endl;
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << answer(json::parse(line)).dump() << std::endl;
 }
