@@ -168,10 +168,12 @@ TEST_CASE("work without end is refused") {
 }
 
 TEST_CASE("nesting without end is refused and no stack overflows") {
-  CHECK(says(parse_error("{{ " + repeated("(", 50'000)), "nested deeper than 200"));
-  CHECK(says(parse_error("{{ " + repeated("[", 50'000)), "nested deeper than 200"));
-  CHECK(says(parse_error("{{ " + repeated("- ", 50'000)), "nested deeper than 200"));
-  CHECK(says(parse_error("{{ " + repeated("not ", 50'000)), "nested deeper than 200"));
+  CHECK(says(parse_error("{{ " + repeated("(", 50'000) + "x" + repeated(")", 50'000) + " }}"),
+             "nested deeper than 200"));
+  CHECK(says(parse_error("{{ " + repeated("[", 50'000) + repeated("]", 50'000) + " }}"),
+             "nested deeper than 200"));
+  CHECK(says(parse_error("{{ " + repeated("- ", 50'000) + "x }}"), "nested deeper than 200"));
+  CHECK(says(parse_error("{{ " + repeated("not ", 50'000) + "x }}"), "nested deeper than 200"));
   CHECK(says(parse_error("{{ x" + repeated(" + x", 50'000) + " }}"), "nested deeper than 200"));
   CHECK(says(parse_error("{{ x" + repeated(".x", 50'000) + " }}"), "nested deeper than 200"));
   CHECK(says(parse_error("{{ x" + repeated("|trim", 50'000) + " }}"), "nested deeper than 200"));
