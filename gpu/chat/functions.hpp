@@ -1,0 +1,17 @@
+// The functions that every template can call: range, namespace, dict, raise_exception, strftime_now.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "gpu/chat/session.hpp"
+#include "gpu/chat/signature.hpp"
+#include "gpu/chat/value.hpp"
+
+namespace troupe::llm::jinja {
+
+std::optional<global_function> find_function(std::string_view name);
+
+/// Throws refusal; raise_exception always does.
+value call_function(global_function f, const arguments& a, session& s);
+
+}  // namespace troupe::llm::jinja

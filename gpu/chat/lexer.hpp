@@ -1,0 +1,35 @@
+// A template as tokens: the text between its tags, with white space trimmed as they ask, and what is inside
+// of them. trim_blocks and lstrip_blocks are on, as Transformers sets them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/chat/source.hpp"
+
+namespace troupe::llm::jinja {
+
+enum class token_kind : uint8_t {
+  data,         // text to print
+  print_begin,  // {{
+  print_end,    // }}
+  block_begin,  // {%
+  block_end,    // %}
+  name,
+  string,  // its text is without quotes and escapes
+  integer,
+  real,
+  symbol,
+  end,  // of the template
+};
+
+struct token {
+  token_kind kind;
+  place at;
+  std::string text;
+};
+
+/// The last one is `end`. Throws model_error.
+std::vector<token> tokenize(const source& s);
+
+}  // namespace troupe::llm::jinja

@@ -1,0 +1,40 @@
+// What one rendering owns: its budget, and the objects that values point at.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "gpu/chat/ast.hpp"
+#include "gpu/chat/budget.hpp"
+#include "gpu/chat/value.hpp"
+
+namespace troupe::llm::jinja {
+
+/// The names that a block gives values to.
+struct scope {
+  std::shared_ptr<const scope> outer;
+  std::unordered_map<std::string_view, value> names;  // the names are the template's
+
+  const value* find(std::string_view name) const {
+    for (const auto* s = this; s != nullptr; s = s->outer.get())
+      if (const auto at = s->names.find(name); at != s->names.end()) return &at->second;
+    return nullptr;
+  }
+};
+
+struct macro {
+  const macro_definition* definition;
+  std::shared_ptr<const scope> outer;  // where it was defined
+};
+
+struct session {
+  budget cost;
+  std::string date;  // ISO 8601; empty if the caller gave none
+  std::deque<name_space> namespaces;
+  std::deque<loop_state> loops;
+  std::deque<macro> macros;
+};
+
+}  // namespace troupe::llm::jinja

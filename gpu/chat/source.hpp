@@ -1,0 +1,27 @@
+// The text of a template, and where in it something is.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gpu/model_error.hpp"
+
+namespace troupe::llm::jinja {
+
+using place = uint32_t;  // a byte of the source
+
+struct source {
+  std::string name;  // for messages
+  std::string text;  // its lines end in \n, the last one in nothing
+};
+
+/// Throws model_error if it is too long or not UTF-8.
+source read_source(std::string_view text, const std::string& name);
+
+/// "line 3, column 14", in code points.
+std::string describe(const source& s, place at);
+
+/// "name: what (line 3, column 14)hint"
+[[noreturn]] void fail(const source& s, place at, std::string_view what, std::string_view hint = "");
+
+}  // namespace troupe::llm::jinja

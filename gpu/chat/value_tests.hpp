@@ -1,0 +1,23 @@
+// What can follow `is`.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "gpu/chat/signature.hpp"
+#include "gpu/chat/value.hpp"
+
+namespace troupe::llm::jinja {
+
+struct value_test {
+  signature s;
+  bool (*holds)(const value& v, const value* argument, budget& cost);
+};
+
+/// Null if it is not supported.
+const value_test* find_test(std::string_view name);
+std::string test_names();
+
+/// Throws refusal if the arguments do not match.
+bool holds(const value_test& t, const value& v, const arguments& a, budget& cost);
+
+}  // namespace troupe::llm::jinja

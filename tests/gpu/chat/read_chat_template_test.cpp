@@ -1,0 +1,89 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gpu/chat/chat_template.hpp"
+#include "gpu/model_error.hpp"
+
+using namespace troupe;
+using llm::read_chat_template;
+using json = nlohmann::ordered_json;
+
+namespace {
+
+/// A checkpoint's folder, gone with the test.
+struct folder {
+  std::filesystem::path path;
+  folder() {
+    static int count = 0;
+    path = std::filesystem::temp_directory_path() /
+           ("read_chat_template_test." + std::to_string(reinterpret_cast<uintptr_t>(this)) + "." +
+            std::to_string(count++));
+    std::filesystem::create_directories(path);
+  }
+  ~folder() { std::filesystem::remove_all(path); }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name, std::ios::binary) << text;
+  }
+  std::string rendered() const { return read_chat_template(path)->render(json::object()); }
+  std::string error() const {
+    try {
+      read_chat_template(path);
+    } catch (const model_error& e) {
+      return e.what();
+    }
+    return "nothing was thrown";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a checkpoint without a chat template has none") {
+  const folder f;
+  CHECK(read_chat_template(f.path) == nullptr);
+  f.write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  CHECK(read_chat_template(f.path) == nullptr);
+}
+
+TEST_CASE("a chat template is read from wherever a checkpoint may have it") {
+  const folder f;
+  f.write("tokenizer_config.json", R"({"chat_template": "{{ 1 }} in tokenizer_config.json"})");
+  CHECK(f.rendered() == "1 in tokenizer_config.json");
+  f.write("chat_template.json", R"({"chat_template": "{{ 2 }} in chat_template.json"})");
+  CHECK(f.rendered() == "2 in chat_template.json");
+  f.write("chat_template.jinja", "{{ 3 }} in chat_template.jinja\n");
+  CHECK(f.rendered() == "3 in chat_template.jinja");
+}
+
+TEST_CASE("of named chat templates the default one counts") {
+  const folder f;
+  f.write(
+      "tokenizer_config.json",
+      R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})");
+  CHECK(f.rendered() == "d");
+  f.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "t"}]})");
+  CHECK(f.error().find("has the name \"default\"") != std::string::npos);
+}
+
+TEST_CASE("a broken file is refused with its name") {
+  const folder f;
+  const auto file = (f.path / "tokenizer_config.json").string();
+  for (const auto* text :
+       {"", "{", "[]", R"({"chat_template": 5})", R"({"chat_template": [5]})", R"({"chat_template": "{{"})",
+        R"({"chat_template": [{"name": "default", "template": 1}]})"}) {
+    f.write("tokenizer_config.json", text);
+    INFO(text);
+    CHECK(f.error().starts_with(file));
+  }
+  f.write("tokenizer_config.json", "{\"a\":" + std::string(100'000, '['));
+  CHECK(f.error().starts_with(file));
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(f.path / "chat_template.jinja");
+  CHECK(f.error().starts_with((f.path / "chat_template.jinja").string()));
+}

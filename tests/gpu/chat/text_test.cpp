@@ -1,0 +1,60 @@
+#include "gpu/chat/text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace troupe::llm::jinja;
+
+TEST_CASE("lengths count code points") {
+  CHECK(text::length("") == 0);
+  CHECK(text::length("aü你👋") == 4);
+  CHECK(text::characters("aü👋").back() == "👋");
+}
+
+TEST_CASE("UTF-8 is told from what is not") {
+  CHECK(text::is_utf8("aü你👋"));
+  for (const auto* s : {"\xff", "\xc3", "\x80", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xe4\xbd"})
+    CHECK_FALSE(text::is_utf8(s));
+}
+
+TEST_CASE("what is not UTF-8 breaks nothing") {
+  const std::string s =
+      "\xff\x80"
+      "a\xc3";
+  CHECK(text::upper(s).size() > 0);
+  CHECK(text::length(s) == 3);
+  CHECK_FALSE(text::repr(s).empty());
+  CHECK_FALSE(text::json(s, true).empty());
+}
+
+TEST_CASE("white space is stripped as Python strips it") {
+  CHECK(text::strip_left(" \t\n\u00a0\u3000a ") == "a ");
+  CHECK(text::strip_right(" a\u2003\x1f") == " a");
+  const std::string_view chars = "üb";
+  CHECK(text::strip_right("abüüb", &chars) == "a");
+}
+
+TEST_CASE("case changes beyond ASCII") {
+  CHECK(text::upper("grüße") == "GRÜSSE");
+  CHECK(text::lower("ÄÖ ПРИВЕТ") == "äö привет");
+  CHECK(text::title("it's ünder-way 3rd") == "It'S Ünder-Way 3Rd");
+  CHECK(text::capitalize("éCOLE Nationale") == "École nationale");
+}
+
+TEST_CASE("reprs take the quotes that need no escapes") {
+  CHECK(text::repr("a") == "'a'");
+  CHECK(text::repr("it's") == "\"it's\"");
+  CHECK(text::repr("'\"\\\n\x01\u00ad") == "'\\'\"\\\\\\n\\x01\\xad'");
+}
+
+TEST_CASE("JSON escapes what it must, and all beyond ASCII if asked") {
+  CHECK(text::json("\"\\\n\x01ü</", false) == "\"\\\"\\\\\\n\\u0001ü</\"");
+  CHECK(text::json("ü👋\x7f", true) == "\"\\u00fc\\ud83d\\udc4b\\u007f\"");
+}
+
+TEST_CASE("replacing an empty text puts the other around each code point") {
+  CHECK(text::replace("üa", "", "-", -1) == "-ü-a-");
+  CHECK(text::replace("üa", "", "-", 2) == "-ü-a");
+  CHECK(text::replace("aaa", "a", "b", 2) == "bba");
+}
