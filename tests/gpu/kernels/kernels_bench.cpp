@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "gpu/kernels/dense.hpp"
+#include "gpu/kernels/paged_attention.hpp"
+#include "gpu/kernels/sgmv.hpp"
 
 using namespace troupe;
 using namespace troupe::kernels;
@@ -81,6 +83,79 @@ void bench_dense(size_t out, size_t in, element type, size_t rows) {
         s, static_cast<double>(out * in * element_bytes(type)), 2.0 * static_cast<double>(rows * out * in));
 }
 
+/// 32 rows, each with an adapter of its own, 2048 -> 2048; 24 layers, so that no cache holds them.
+void bench_lora(uint32_t rank, element type) {
+  constexpr size_t rows = 32, width = 2048, layers = 24;
+  std::vector<std::vector<std::byte>> matrices(rows * layers * 2);
+  for (auto& m : matrices) m.resize(rank * width * element_bytes(type));
+  std::vector<lora_weights> weights;
+  for (size_t i = 0; i < rows * layers; ++i)
+    weights.push_back({matrices[2 * i].data(), matrices[2 * i + 1].data(), rank, 1});
+  std::vector<uint32_t> ends;
+  for (uint32_t r = 0; r <= rows; ++r) ends.push_back(r);
+  const auto x = random_floats(rows * width, 3);
+  std::vector<float> y(rows * width), v(rows * rank);
+  const double s = median_seconds([&] {
+                     for (size_t layer = 0; layer < layers; ++layer)
+                       lora({{ends.data(), &weights[layer * rows], rows, type},
+                             x.data(),
+                             width,
+                             width,
+                             v.data(),
+                             rank,
+                             y.data(),
+                             width,
+                             width});
+                   }) /
+                   layers;
+  const double numbers = 2.0 * rows * rank * width;
+  print(std::string("lora 32 distinct rows, rank ") + std::to_string(rank) +
+            (type == element::bf16 ? " bf16" : " f32"),
+        s, numbers * static_cast<double>(element_bytes(type)), 2 * numbers);
+}
+
+/// Rows of 512 cached tokens, 32 heads of 8 groups times 64; `prompt`: the rows are one prompt's last ones.
+void bench_attention(uint32_t rows, bool prompt, element type) {
+  constexpr uint32_t heads = 32, kv_heads = 8, dim = 64, tokens = 512, page = 16, layers = 4;
+  const uint32_t sequences = prompt ? 1 : rows;
+  paged_kv kv{nullptr, type, layers, kv_heads, page, dim};
+  std::vector<uint32_t> blocks(sequences * tokens / page), block_start, sequence, position;
+  for (uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
+  std::shuffle(blocks.begin(), blocks.end(), std::minstd_rand(4));
+  std::vector<std::byte> pages(blocks.size() * kv.page_bytes());
+  kv.pages = pages.data();
+  for (uint32_t i = 0; i <= sequences; ++i) block_start.push_back(i * tokens / page);
+  for (uint32_t i = 0; i < rows; ++i) {
+    sequence.push_back(prompt ? 0 : i);
+    position.push_back(prompt ? tokens - rows + i : tokens - 1);
+  }
+  const auto q = random_floats(size_t{rows} * heads * dim, 5);
+  std::vector<float> out(q.size());
+  const double s = median_seconds([&] {
+                     for (uint32_t layer = 0; layer < layers; ++layer)
+                       paged_attention({q.data(),
+                                        heads * dim,
+                                        out.data(),
+                                        heads * dim,
+                                        rows,
+                                        heads,
+                                        sequence.data(),
+                                        position.data(),
+                                        {block_start.data(), blocks.data()},
+                                        kv,
+                                        layer,
+                                        0,
+                                        0.125F});
+                   }) /
+                   layers;
+  double seen = 0;
+  for (const uint32_t p : position) seen += p + 1;
+  print("attention " + std::to_string(rows) + (prompt ? " rows of a prompt" : " rows, kv 512") +
+            (type == element::bf16 ? " bf16" : " f32"),
+        s, 2.0 * sequences * tokens * kv_heads * dim * static_cast<double>(element_bytes(type)),
+        4 * seen * heads * dim);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -91,8 +166,12 @@ int main(int argc, char** argv) {
     omp_set_num_threads(n);
     bandwidth = read_bandwidth();
     std::printf("threads %d: reading %.2f GB/s\n", n, bandwidth / 1e9);
-    for (const element type : {element::f32, element::bf16})
+    for (const element type : {element::f32, element::bf16}) {
+      bench_attention(32, false, type);
+      bench_attention(256, true, type);
+      bench_lora(16, type);
       for (const size_t out : {2048, 5632})
         for (const size_t rows : {1, 8, 32}) bench_dense(out, 2048, type, rows);
+    }
   }
 }
