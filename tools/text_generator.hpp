@@ -15,8 +15,8 @@ struct text_request {
   std::vector<token> prompt = {};
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
-  std::vector<token> stop;          ///< any of these ends the text, and is its last token
-  std::vector<uint32_t> logits_at;  ///< positions of the prompt after which logits are wanted
+  std::vector<token> stop = {};          ///< any of these ends the text, and is its last token
+  std::vector<uint32_t> logits_at = {};  ///< positions of the prompt after which logits are wanted
 };
 
 enum class finish : uint8_t { none, stop, length };

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/token.hpp"
 #include "gpu/tokenizer/added_tokens.hpp"
 #include "gpu/tokenizer/split_pattern.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::llm {
 

@@ -136,7 +136,8 @@ TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decod
   engine.add(text_of(4, 2, 9, b));
   const auto& step = engine.plan();
   CHECK(step.segment_adapters == std::vector{b, a});
-  CHECK(step.segment_end == std::vector<uint32_t>{0, 3, 5});  // two of the prefill, text 2, then texts 1 and 3
+  CHECK(step.segment_end ==
+        std::vector<uint32_t>{0, 3, 5});  // two of the prefill, text 2, then texts 1 and 3
 }
 
 TEST_CASE("a text whose adapter is not loaded holds up nobody") {
