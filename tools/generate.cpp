@@ -50,6 +50,7 @@ text_request request_of(const generate_options& o, const model_config& model, co
         "{}: has no tokenizer.json and no tokenizer.model; give the prompt as --ids instead of --prompt",
         o.model));
   r.max_tokens = o.max_tokens;
+  r.sampling = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
   const auto length = static_cast<int64_t>(r.prompt.size());
   for (const auto at : o.logits_at) {

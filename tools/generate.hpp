@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/kernels/sampling.hpp"
+
 namespace troupe {
 
 struct generate_options {
@@ -13,6 +15,7 @@ struct generate_options {
   std::vector<int32_t> ids;
   bool has_prompt = false;
   uint32_t max_tokens = 16;
+  kernels::sampling_parameters sampling{.temperature = 0};
   bool ignore_eos = false;  ///< goes on after what ends a text
   std::string device = "cpu";
   std::string dtype = "f32";
@@ -20,10 +23,11 @@ struct generate_options {
   bool json = false;
 };
 
-/// Greedy. Prints the text as it comes, or with `json` one document: prompt_ids, ids (generated ones), text,
-/// finish_reason ("stop" or "length") and, with `logits_at`, logits: a list for each position. A model
-/// without tokenizer files serves `ids`; the text is empty then. Returns 0; 2 for a model or a request that
-/// cannot be used, with one message to standard error.
+/// Greedy unless a temperature is given. Prints the text as it comes, or with `json` one document:
+/// prompt_ids, ids (generated ones), text, finish_reason ("stop", "length"; "error" if the model gives no
+/// numbers) and, with `logits_at`, logits: a list for each position. A model without tokenizer files serves
+/// `ids`; the text is empty then. Returns 0; 2 for a model or a request that cannot be used, with one message
+/// to standard error.
 int generate(const generate_options& options);
 
 }  // namespace troupe

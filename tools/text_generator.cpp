@@ -12,6 +12,7 @@ std::string_view to_string(finish f) {
   switch (f) {
     case finish::stop: return "stop";
     case finish::length: return "length";
+    case finish::error: return "error";
     default: return "";
   }
 }
@@ -40,6 +41,7 @@ sequence_id text_generator::add(text_request r) {
   }
   auto& t = known_[id];
   t.request = std::move(r);
+  for (const auto p : t.request.prompt) ++t.count(p).prompt;
   t.text.logits.resize(t.request.logits_at.size());
   return id;
 }
@@ -77,16 +79,37 @@ void text_generator::keep_logits(const llm_step& step) {
   }
 }
 
+kernels::token_count& text_generator::open_text::count(token t) {
+  const auto [at, fresh] = count_of.try_emplace(static_cast<uint32_t>(t), counts.size());
+  if (fresh) counts.push_back({.token = static_cast<uint32_t>(t)});
+  return counts[at->second];
+}
+
 sampled_token text_generator::choose(sequence_id id, std::span<const float> logits) {
   auto& t = known_.at(id);
-  const auto best = static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  t.text.tokens.push_back(best);
+  const auto chosen = kernels::sampling({.logits = logits.data(),
+                                         .vocabulary = static_cast<uint32_t>(logits.size()),
+                                         .parameters = t.request.sampling,
+                                         .counts = t.counts.data(),
+                                         .count_entries = t.counts.size(),
+                                         .biases = nullptr,
+                                         .bias_entries = 0,
+                                         .position = t.request.prompt.size() + t.text.tokens.size(),
+                                         .top = nullptr,
+                                         .top_entries = 0});
+  if (chosen.token == kernels::no_token) {
+    t.text.reason = finish::error;
+    return {id, 0, true};
+  }
+  const auto next = static_cast<token>(chosen.token);
+  t.text.tokens.push_back(next);
+  ++t.count(next).output;
   const auto& stop = t.request.stop;
-  if (std::find(stop.begin(), stop.end(), best) != stop.end())
+  if (std::find(stop.begin(), stop.end(), next) != stop.end())
     t.text.reason = finish::stop;
   else if (t.text.tokens.size() == t.request.max_tokens)
     t.text.reason = finish::length;
-  return {id, best, t.text.reason != finish::none};
+  return {id, next, t.text.reason != finish::none};
 }
 
 }  // namespace troupe::llm

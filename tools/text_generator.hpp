@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/kernels/sampling.hpp"
 #include "gpu/llm/decoder.hpp"
 #include "policies/continuous_batching.hpp"
 
@@ -15,12 +16,18 @@ struct text_request {
   std::vector<token> prompt = {};
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
+  kernels::sampling_parameters sampling = {.temperature = 0};  ///< greedy
   std::vector<token> stop = {};          ///< any of these ends the text, and is its last token
   std::vector<uint32_t> logits_at = {};  ///< positions of the prompt after which logits are wanted
 };
 
-enum class finish : uint8_t { none, stop, length };
-std::string_view to_string(finish f);  ///< "stop", "length", as in OpenAI's API
+enum class finish : uint8_t {
+  none,
+  stop,
+  length,
+  error,  ///< the model gave no numbers to choose from
+};
+std::string_view to_string(finish f);  ///< "stop", "length", as in OpenAI's API; "error"
 
 struct generated_text {
   std::vector<token> tokens;
@@ -48,6 +55,10 @@ class text_generator {
   struct open_text {
     text_request request;
     generated_text text;
+    std::vector<kernels::token_count> counts;       // of its tokens, for penalties
+    std::unordered_map<uint32_t, size_t> count_of;  // where in `counts`
+
+    kernels::token_count& count(token t);
   };
 
   void keep_logits(const llm_step& step);

@@ -47,6 +47,14 @@ class Generate(unittest.TestCase):
         self.assertEqual(document["finish_reason"], "length")
         self.assertEqual(len(document["logits"]), 2)
 
+    def test_a_temperature_draws_by_the_seed(self):
+        def drawn(seed):
+            return generate("--model", FIXTURES / "random-llms" / "llama2-mha", "--ids", "1,5,9", "--max-tokens", 20,
+                            "--temperature", 1.5, "--top-p", 0.9, "--seed", seed, "--ignore-eos")
+
+        self.assertEqual(drawn(1), drawn(1))
+        self.assertNotEqual(drawn(1), drawn(2))
+
     def test_the_text_is_printed(self):
         self.assertEqual(generate("--model", TASKS / "base", "--adapter", TASKS / "adapters" / "upper", "--prompt", "ecl=",
                                   "--max-tokens", 40), "ECL\n")

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "gpu/request_refused.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
@@ -203,6 +204,33 @@ TEST_CASE("in 16 bits the logits of a random model stay close") {
     CHECK(relative_l2(m.texts().text(id).logits.at(0), golden["last_logits"].get<std::vector<float>>()) <
           most);
   }
+}
+
+TEST_CASE("what is drawn depends on the seed and the position, not on who else is in the batch") {
+  const auto folder = fixtures / "random-llms" / "llama2-mha";
+  const auto request_of = [](uint64_t seed) {
+    text_request r{.prompt = {1, 63, 154, 142}};
+    r.max_tokens = 30;
+    r.sampling = {.temperature = 1.2F, .top_k = 40, .top_p = 0.95F, .repetition_penalty = 1.1F, .seed = seed};
+    return r;
+  };
+  std::vector<std::vector<token>> alone;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    model m(folder, roomy);
+    const auto id = m.texts().add(request_of(seed));
+    while (m.texts().step()) {
+    }
+    alone.push_back(m.texts().text(id).tokens);
+    CHECK(alone.back().size() == 30);
+  }
+  CHECK(std::set(alone.begin(), alone.end()).size() == 8);
+  model m(folder, {.max_sequences = 8, .prefill_chunk = 3, .blocks = 30, .block_tokens = 4});
+  std::vector<sequence_id> ids;
+  for (uint64_t seed = 0; seed < 8; ++seed) ids.push_back(m.texts().add(request_of(seed)));
+  while (m.texts().step()) {
+  }
+  CHECK(m.texts().evictions() > 0);
+  for (uint64_t seed = 0; seed < 8; ++seed) CHECK(m.texts().text(ids[seed]).tokens == alone[seed]);
 }
 
 TEST_CASE("a request that the model cannot serve is refused with the reason") {

@@ -1,0 +1,84 @@
+// The flags of commands that run a model file in this process: `troupe infer`, `profile` and `generate`.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "tools/command_line.hpp"
+#include "tools/generate.hpp"
+#include "tools/infer_file.hpp"
+#include "tools/profile_model.hpp"
+
+namespace troupe {
+namespace {
+
+void add_generate(CLI::App& app, job& chosen) {
+  auto o = std::make_shared<generate_options>();
+  auto* sub = command(app, "generate", "Continue one text with a language model, without a cluster",
+                      "troupe generate --model llama --prompt 'Once upon a time' --max-tokens 32");
+  sub->add_option("--model", o->model, "Folder of a Hugging Face checkpoint")->required();
+  sub->add_option("--adapter", o->adapter, "Folder of a LoRA adapter in PEFT's format");
+  auto* prompt = sub->add_option("--prompt", o->prompt, "The text to continue");
+  auto* ids = sub->add_option("--ids", o->ids, "Its tokens instead, as 1,2,3")->delimiter(',');
+  sub->add_option("--max-tokens", o->max_tokens, "Generated ones at most")
+      ->check(whole_in(1, 1 << 20))
+      ->capture_default_str();
+  auto& chosen_by = o->sampling;
+  sub->add_option("--temperature", chosen_by.temperature, "0: always the most likely token")
+      ->check(finite_in(0, 100))
+      ->capture_default_str();
+  sub->add_option("--top-k", chosen_by.top_k, "Only the so many most likely tokens; 0: all")
+      ->check(whole_in(0, INT32_MAX));
+  sub->add_option("--top-p", chosen_by.top_p, "Only the most likely tokens that have this share together")
+      ->check(finite_in(1e-6, 1));
+  sub->add_option("--min-p", chosen_by.min_p, "Only tokens with this share of the most likely one's")
+      ->check(finite_in(0, 1));
+  sub->add_option("--repetition-penalty", chosen_by.repetition_penalty, "Divides what has occurred")
+      ->check(finite_in(0.01, 100));
+  sub->add_option("--presence-penalty", chosen_by.presence_penalty, "Subtracted from what was generated")
+      ->check(finite_in(-2, 2));
+  sub->add_option("--frequency-penalty", chosen_by.frequency_penalty,
+                  "Subtracted as often as it was generated")
+      ->check(finite_in(-2, 2));
+  sub->add_option("--seed", chosen_by.seed, "Of what is drawn with a temperature")
+      ->check(whole_in(0, INT64_MAX));
+  sub->add_flag("--ignore-eos", o->ignore_eos, "Go on after a token that ends a text");
+  sub->add_option("--device", o->device, "Where it runs: cpu, the only one today")->capture_default_str();
+  sub->add_option("--dtype", o->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
+      ->capture_default_str();
+  sub->add_option("--logits-at", o->logits_at,
+                  "With --json: the logits after these positions of the prompt; -1 is the last")
+      ->delimiter(',');
+  sub->add_flag("--json", o->json, "Print one JSON document");
+  prompt->excludes(ids);
+  sub->callback([o, prompt, ids, &chosen] {
+    if (prompt->count() + ids->count() == 0) throw CLI::RequiredError("--prompt or --ids");
+    o->has_prompt = prompt->count() > 0;
+    chosen = [o] { return generate(*o); };
+  });
+}
+
+}  // namespace
+
+void add_model_commands(CLI::App& app, job& chosen) {
+  auto i = std::make_shared<infer_file_options>();
+  auto* infer = command(app, "infer", "Run one model file in this process, without a cluster",
+                        "troupe infer --model-file mlp.onnx --input mlp.in.bin --output out.bin");
+  infer->add_option("--model-file", i->model_file, "ONNX file")->required();
+  infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
+  infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();
+  infer->add_option("--device", i->device, "Where it runs: cpu, the only one today")->capture_default_str();
+  infer->add_flag("--json", i->json, "Print one JSON document");
+  infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
+
+  auto p = std::make_shared<profile_options>();
+  auto* profile = command(app, "profile", "Measure a model's latency by batch size and fit alpha and beta",
+                          "troupe profile --model-file mlp.onnx --max-batch 32");
+  profile->add_option("--model-file", p->model_file, "ONNX file")->required();
+  profile->add_option("--max-batch", p->max_batch, "Largest batch, in rows")->capture_default_str();
+  profile->add_flag("--json", p->json, "Print one JSON document");
+  profile->callback([p, &chosen] { chosen = [p] { return profile_model(*p); }; });
+
+  add_generate(app, chosen);
+}
+
+}  // namespace troupe
