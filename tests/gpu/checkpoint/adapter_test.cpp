@@ -52,7 +52,7 @@ TEST_CASE("the fixtures' adapters are read with their scale and their weights") 
   CHECK(v.scale == 2);
   CHECK(v.a.shape == std::vector<uint64_t>{8, 128});
   CHECK(v.b.shape == std::vector<uint64_t>{64, 8});
-  CHECK(v.a.type == element::f32);
+  CHECK(v.a.type == troupe::element::f32);
   CHECK(values_of(v.a).front() == -0.04038595035672188F);
   CHECK(values_of(v.a).back() == 0.07507537305355072F);
   CHECK(values_of(v.b).front() == -0.023044856265187263F);
@@ -118,7 +118,7 @@ TEST_CASE("weights may be F16 and BF16, and no other type") {
   weights[2] = {q0 + ".lora_A.weight", "BF16", {2, 8}, std::string(32, '\x3f')};
   weights[3] = {q0 + ".lora_B.weight", "F16", {8, 2}, std::string(32, '\x3c')};
   const auto a = parse(weights);
-  CHECK(a.parts[0].a.type == element::bf16);
+  CHECK(a.parts[0].a.type == troupe::element::bf16);
   CHECK(values_of(a.parts[0].b).back() == 1.05859375F);
   weights[2] = {q0 + ".lora_A.weight", "I8", {2, 8}, std::string(16, 'x')};
   CHECK(refused(weights) == "a/adapter_model.safetensors: '" + q0 +

@@ -59,7 +59,7 @@ TEST_CASE("the layers of the fixtures are the bytes of their files") {
         sample{-0.035400390625, -0.013671875, 0.029541015625});
   CHECK(sample_of(llama.read(2), "mlp.down_proj.weight") ==
         sample{0.0142822265625, -0.00133514404296875, -0.0196533203125});
-  CHECK(llama.read(2).find("mlp.down_proj.weight")->type == element::bf16);
+  CHECK(llama.read(2).find("mlp.down_proj.weight")->type == troupe::element::bf16);
   CHECK(llama.read(2).find("mlp.down_proj.weight")->shape == std::vector<uint64_t>{128, 352});
 
   CHECK(
@@ -118,9 +118,9 @@ TEST_CASE("weights may be of F32, F16 and BF16 side by side, and no other type")
   const temporary_folder folder;
   write(folder, small_config(), weights);
   const auto last = checkpoint(folder.path).read(3);
-  CHECK(last.find("norm.weight")->type == element::f16);
+  CHECK(last.find("norm.weight")->type == troupe::element::f16);
   CHECK(sample_of(last, "norm.weight").first == 1.05859375F);
-  CHECK(last.find("lm_head.weight")->type == element::bf16);
+  CHECK(last.find("lm_head.weight")->type == troupe::element::bf16);
   CHECK(sample_of(last, "lm_head.weight").last == 0.74609375F);
 
   named(weights, "model.norm.weight") = {"model.norm.weight", "F8_E4M3", {8}, std::string(8, 'x')};
