@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/chat/operators.hpp"
+#include "gpu/chat/text.hpp"
 
 namespace troupe::llm::jinja {
 
@@ -78,7 +79,7 @@ bool equal(const value& a, const value& b, budget& cost) {
   if (a.index() != b.index()) return false;
   if (const auto* s = text_of(a)) {
     const auto& t = *text_of(b);
-    if (s->size() == t.size()) cost.spend(s->size() / 256);
+    if (s->size() == t.size()) cost.spend(s->size() / bytes_a_step);
     return *s == t;
   }
   if (const auto* s = sequence_of(a)) {
@@ -107,7 +108,7 @@ bool contains(const value& container, const value& item, budget& cost) {
       throw refusal(fmt::format("'in <str>' requires a str as left operand, not '{}'", type_name(item)));
     }
     cost.spend_bytes(t->size());
-    return t->find(*part) != t->npos;
+    return text::find(*t, *part) != t->npos;
   }
   if (const auto* d = dict_of(container)) return find(*d, item) != nullptr;
   if (const auto* s = sequence_of(container); s == nullptr && !is_undefined(container)) {

@@ -73,7 +73,7 @@ value reverse(const filter_call& c) {
 value key_of(const value& v, bool case_sensitive, budget& cost) {
   const auto* t = text_of(v);
   if (t == nullptr || case_sensitive) return v;
-  cost.spend_bytes(t->size());
+  cost.spend_characters(t->size());
   return make_text(text::lower(*t));
 }
 

@@ -17,7 +17,9 @@ std::string input_text(const filter_call& c) {
 
 template <std::string (*convert)(std::string_view)>
 value converted(const filter_call& c) {
-  return make_text(convert(input_text(c)));
+  const auto t = input_text(c);
+  c.cost.spend_characters(t.size());
+  return make_text(convert(t));
 }
 
 value string(const filter_call& c) {
@@ -96,7 +98,7 @@ value join(const filter_call& c) {
     const bool by_attribute = c[1] != nullptr && !is_none(*c[1]);
     const auto t = to_text(by_attribute ? get_path(item, *c[1], c.cost) : item, c.cost);
     if (out.size() + separator.size() + t.size() > most_text_bytes) c.cost.spend_bytes(most_text_bytes + 1);
-    c.cost.spend((separator.size() + t.size()) / 256);
+    c.cost.spend((separator.size() + t.size()) / bytes_a_step);
     if (!first) out += separator;
     first = false;
     out += t;

@@ -26,7 +26,7 @@ struct call_of {
 
 template <std::string (*convert)(std::string_view)>
 value converted(const call_of& c) {
-  c.cost.spend_bytes(c.text().size());
+  c.cost.spend_characters(c.text().size());
   return make_text(convert(c.text()));
 }
 
@@ -96,7 +96,7 @@ template <bool last>
 value find_text(const call_of& c) {
   c.cost.spend_bytes(c.text().size());
   const auto& part = needed_text(c, 0);
-  const auto at = last ? c.text().rfind(part) : c.text().find(part);
+  const auto at = last ? text::find_last(c.text(), part) : text::find(c.text(), part);
   if (at == std::string::npos) return int64_t{-1};
   return static_cast<int64_t>(text::length(std::string_view(c.text()).substr(0, at)));
 }

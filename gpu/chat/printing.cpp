@@ -14,7 +14,7 @@ namespace {
 
 void append_bounded(std::string& out, std::string_view s, budget& cost) {
   if (out.size() + s.size() > most_text_bytes) cost.spend_bytes(out.size() + s.size());  // refuses
-  cost.spend(1 + s.size() / 256);
+  cost.spend(1 + s.size() / bytes_a_step);
   out += s;
 }
 
@@ -58,7 +58,7 @@ void append_repr(std::string& out, const sequence& s, const value& v, budget& co
 
 void append_repr(std::string& out, const value& v, budget& cost) {
   if (const auto* t = text_of(v)) {
-    cost.spend_bytes(t->size());
+    cost.spend_characters(t->size());
     append_bounded(out, text::repr(*t), cost);
   } else if (is_undefined(v)) {
     append_bounded(out, "Undefined", cost);
@@ -107,7 +107,7 @@ class json_writer {
   void put(std::string_view s) { append_bounded(out_, s, cost_); }
 
   void put_text(std::string_view s) {
-    cost_.spend_bytes(s.size());
+    cost_.spend_characters(s.size());
     put(text::json(s, style_.ascii));
   }
 

@@ -78,9 +78,9 @@ size_t next(std::string_view s, size_t at) {
 }
 
 size_t length(std::string_view s) {
-  size_t n = 0;
-  for (size_t at = 0; at < s.size(); at = next(s, at)) ++n;
-  return n;
+  if (s.empty()) return 0;
+  const auto starts = s.size() - static_cast<size_t>(std::count_if(s.begin(), s.end(), continues));
+  return starts + (continues(s.front()) ? 1 : 0);
 }
 
 char32_t code_point(std::string_view s, size_t at, size_t end) {
@@ -203,8 +203,8 @@ std::string capitalize(std::string_view s) {
 
 size_t count(std::string_view s, std::string_view part, int64_t most) {
   size_t n = 0;
-  for (auto at = s.find(part); at != s.npos && (most < 0 || n < static_cast<uint64_t>(most));
-       at = s.find(part, at + part.size()))
+  for (auto at = find(s, part); at != s.npos && (most < 0 || n < static_cast<uint64_t>(most));
+       at = find(s, part, at + part.size()))
     ++n;
   return n;
 }
@@ -222,7 +222,7 @@ std::string replace(std::string_view s, std::string_view part, std::string_view 
       from = end;
     }
   } else {
-    for (auto at = s.find(part); at != s.npos && may(); at = s.find(part, from)) {
+    for (auto at = find(s, part); at != s.npos && may(); at = find(s, part, from)) {
       out += s.substr(from, at - from);
       out += by;
       from = at + part.size();

@@ -43,6 +43,11 @@ std::vector<std::string_view> split(std::string_view s, const std::string_view* 
                                     bool from_right);
 std::vector<std::string_view> split_lines(std::string_view s);
 
+/// The byte where `part` begins at or after byte `from`, npos if nowhere; in linear time, which
+/// std::string::find() does not promise.
+size_t find(std::string_view s, std::string_view part, size_t from = 0);
+size_t find_last(std::string_view s, std::string_view part);
+
 /// How often `part` (not empty) occurs, without overlaps, counted up to `most`; negative: all.
 size_t count(std::string_view s, std::string_view part, int64_t most = -1);
 

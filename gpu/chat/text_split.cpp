@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <string>
 
 #include "gpu/chat/text.hpp"
 
@@ -8,6 +10,8 @@ namespace troupe::llm::jinja::text {
 namespace {
 
 using pieces = std::vector<std::string_view>;
+
+std::string reversed(std::string_view s) { return {s.rbegin(), s.rend()}; }
 
 pieces split_at_space(std::string_view s, int64_t most) {
   pieces out;
@@ -51,21 +55,43 @@ pieces split_at_space_from_right(std::string_view s, int64_t most) {
   return out;
 }
 
+/// From the left, of the text read backwards.
+pieces split_from_right(std::string_view s, std::string_view separator, int64_t most) {
+  const auto backwards = reversed(s), separator_backwards = reversed(separator);
+  const std::string_view wanted = separator_backwards;
+  auto out = split(backwards, &wanted, most, false);
+  for (auto& piece : out) {
+    const auto from = static_cast<size_t>(piece.data() - backwards.data());
+    piece = s.substr(s.size() - from - piece.size(), piece.size());
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
 }  // namespace
+
+size_t find(std::string_view s, std::string_view part, size_t from) {
+  if (from > s.size()) return s.npos;
+  if (part.empty()) return from;
+  const auto* found = memmem(s.data() + from, s.size() - from, part.data(), part.size());
+  return found == nullptr ? s.npos : static_cast<size_t>(static_cast<const char*>(found) - s.data());
+}
+
+size_t find_last(std::string_view s, std::string_view part) {
+  const auto at = find(reversed(s), reversed(part));
+  return at == s.npos ? at : s.size() - at - part.size();
+}
 
 pieces split(std::string_view s, const std::string_view* separator, int64_t most, bool from_right) {
   if (separator == nullptr) return from_right ? split_at_space_from_right(s, most) : split_at_space(s, most);
+  if (from_right) return split_from_right(s, *separator, most);
   pieces out;
-  while (most != 0) {
-    const auto at = from_right ? s.rfind(*separator) : s.find(*separator);
-    if (at == s.npos) break;
-    const auto after = s.substr(at + separator->size()), before = s.substr(0, at);
-    out.push_back(from_right ? after : before);
-    s = from_right ? before : after;
-    --most;
+  size_t from = 0;
+  for (auto at = find(s, *separator); at != s.npos && most != 0; at = find(s, *separator, from), --most) {
+    out.push_back(s.substr(from, at - from));
+    from = at + separator->size();
   }
-  out.push_back(s);
-  if (from_right) std::reverse(out.begin(), out.end());
+  out.push_back(s.substr(from));
   return out;
 }
 

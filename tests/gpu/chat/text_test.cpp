@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 using namespace troupe::llm::jinja;
 
@@ -57,4 +59,25 @@ TEST_CASE("replacing an empty text puts the other around each code point") {
   CHECK(text::replace("üa", "", "-", -1) == "-ü-a-");
   CHECK(text::replace("üa", "", "-", 2) == "-ü-a");
   CHECK(text::replace("aaa", "a", "b", 2) == "bba");
+}
+
+TEST_CASE("texts are found and split from the left and from the right") {
+  CHECK(text::find("abcabc", "bc") == 1);
+  CHECK(text::find("abcabc", "bc", 2) == 4);
+  CHECK(text::find("abc", "x") == std::string::npos);
+  CHECK(text::find_last("abcabc", "bc") == 4);
+  const std::string_view aa = "aa";
+  CHECK(text::split("aaab", &aa, -1, false) == std::vector<std::string_view>{"", "ab"});
+  CHECK(text::split("aaab", &aa, -1, true) == std::vector<std::string_view>{"a", "b"});
+  CHECK(text::split("xaayaaz", &aa, 1, true) == std::vector<std::string_view>{"xaay", "z"});
+  CHECK(text::split(" a  b c ", nullptr, 1, false) == std::vector<std::string_view>{"a", "b c "});
+  CHECK(text::split(" a  b c ", nullptr, 1, true) == std::vector<std::string_view>{" a  b", "c"});
+}
+
+TEST_CASE("a text that almost occurs everywhere is looked for in linear time") {
+  std::string hay, needle;
+  for (int i = 0; i < 1'000'000; ++i) hay += "ab";
+  for (int i = 0; i < 500'000; ++i) needle += "ab";
+  CHECK(text::find(hay, needle + 'c') == std::string::npos);  // 10^12 comparisons one by one
+  CHECK(text::find_last(hay, 'c' + needle) == std::string::npos);
 }
