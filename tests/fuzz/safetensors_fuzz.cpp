@@ -22,7 +22,7 @@ void require(bool condition) {
 void use(const std::string& name, const stored_tensor& t) {
   try {
     const auto w = weight_of(t, name, t.shape, "fuzz");
-    size_t size = size_of(w.type);
+    size_t size = troupe::element_bytes(w.type);
     for (const uint64_t d : w.shape) size *= d;
     require(size == w.bytes.size());
   } catch (const model_error& e) {
