@@ -17,6 +17,7 @@
 #endif
 
 #define TROUPE_SIMD [[gnu::always_inline]] inline
+#define TROUPE_TILE [[gnu::noinline]]  // a function of its own: many in one cost the compiler minutes
 
 #ifdef __clang__
 #define TROUPE_BEGIN_AVX512                                                                                  \
