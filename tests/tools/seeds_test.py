@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STUB = """#!/usr/bin/env bash
-printf '%s ' "$@" >>"{log}"; echo >>"{log}"
+echo "$*" >>"{log}"  # at once: others write, too
 for last; do :; done
 [[ $last == {fails} ]] || exit 0
 echo "invariant broken: a request has two fates" >&2
