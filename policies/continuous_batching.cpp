@@ -25,8 +25,8 @@ continuous_batching::continuous_batching(batching_limits limits) : limits_(limit
 }
 continuous_batching::~continuous_batching() = default;
 
-uint32_t continuous_batching::blocks_for(size_t positions) const {
-  return static_cast<uint32_t>((positions + limits_.block_tokens - 1) / limits_.block_tokens);
+size_t continuous_batching::blocks_for(size_t positions) const {
+  return (positions + limits_.block_tokens - 1) / limits_.block_tokens;
 }
 
 continuous_batching::refusal continuous_batching::add(new_sequence s) {
@@ -37,7 +37,6 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
   auto made =
       std::make_unique<sequence>(sequence{s.id, arrivals_++, std::move(s.prompt), most, s.adapter, {}});
-  made->text.reserve(most);
   waiting_.push_back(made.get());
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -198,11 +197,14 @@ void continuous_batching::done(std::span<const sampled_token> chosen) {
   }
   for (const auto& c : chosen) {
     const auto found = known_.find(c.sequence);
-    if (found == known_.end()) continue;
+    if (found == known_.end() || found->second->computed != found->second->text.size()) continue;
     auto& s = *found->second;
-    assert(s.computed == s.text.size());
     s.text.push_back(c.chosen);
     if (c.last || s.text.size() == s.most) forget(s.id);
+  }
+  for (const auto row : step_.sampled) {
+    const auto found = known_.find(step_.sequences[step_.row_sequence[row]]);
+    if (found != known_.end() && found->second->computed == found->second->text.size()) forget(found->first);
   }
 }
 

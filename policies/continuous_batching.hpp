@@ -4,7 +4,8 @@
 //
 // Texts are served first come, first served. When KV blocks run out, the newest text that runs gives up its
 // own and waits again, before all that came after it; later its prompt and what it has generated are
-// prefilled anew. A text whose adapter is not loaded holds up nobody.
+// prefilled anew. A text whose adapter is not loaded is passed by, but has its place among `max_waiting`: who
+// cannot load an adapter cancels its texts.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -71,7 +72,8 @@ class continuous_batching {
   /// under way.
   const llm_step& plan();
   /// The step is done: for every row of `llm_step::sampled` whose text was not cancelled meanwhile, in any
-  /// order, what was chosen. Texts also end with `max_tokens`.
+  /// order, what was chosen. Texts also end with `max_tokens`; one that was sampled and has no entry ends,
+  /// too.
   void done(std::span<const sampled_token> chosen);
 
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
@@ -85,7 +87,7 @@ class continuous_batching {
  private:
   struct sequence;
 
-  uint32_t blocks_for(size_t positions) const;
+  size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
   void admit();
   bool reserve(sequence& s, size_t positions);

@@ -37,12 +37,13 @@ staggered bound_of(const bench_schedule_options& o) {
 /// A core of 2 GHz carries that many requests a second, clients and GPUs included, with room to spare.
 constexpr double a_thread_carries = 1e6;
 
-/// As many domains as the load needs threads and there are cores; a single domain whose load is too much for
-/// a thread has two, as clients and GPUs need not share the scheduler's.
+/// As many domains as the load of `rate` requests a second needs threads and there are cores; a single domain
+/// whose load is too much for a thread has two, as clients and GPUs need not share the scheduler's. What the
+/// user gave stays.
 void choose_threads(bench_schedule_options& o, double rate) {
   const uint32_t cores = lab::available_cores();
-  const double wanted = std::ceil((o.rate > 0 ? o.rate : rate) / a_thread_carries);
-  const auto most = std::min({cores, o.models, o.gpus});
+  const double wanted = std::max(1.0, std::ceil(rate / a_thread_carries));
+  const auto most = std::min({o.threads > 0 ? o.threads : cores, o.models, o.gpus});
   if (o.domains == 0) o.domains = static_cast<uint32_t>(std::min<double>(wanted, most));
   if (o.threads == 0) o.threads = o.domains == 1 && wanted > 1 && cores > 1 ? 2 : o.domains;
 }
@@ -230,8 +231,11 @@ int bench_schedule(const bench_schedule_options& asked) {
   const auto bound = bound_of(o);
   if (bound.rate == 0)
     return complain(fmt::format("no batch meets an SLO of {} ms: raise --slo-ms", o.slo_ms));
-  if (!o.sweep) choose_threads(o, bound.rate);
-  if (o.threads != o.domains && o.threads != o.domains + 1 && !o.sweep)
+  if (o.sweep && (o.domains > 0 || o.threads > 0))
+    return complain(
+        "--sweep takes as many domains and threads as each run needs: leave out --domains and --threads");
+  choose_threads(o, o.rate > 0 ? o.rate : std::min(bound.rate, most_scheduled_rate));
+  if (o.threads != o.domains && o.threads != o.domains + 1)
     return complain(fmt::format(
         "--threads is {}, one for each of the --domains, or {}, one more for all clients and GPUs", o.domains,
         o.domains + 1));
@@ -239,7 +243,7 @@ int bench_schedule(const bench_schedule_options& asked) {
   threaded_config config{1};
   caf::actor_system system(config);
   if (o.sweep) {
-    sweep(system, o);
+    sweep(system, asked);
     return 0;
   }
   const auto f = search(system, o, bound.rate);

@@ -49,9 +49,11 @@ text_request request_of(const generate_options& o, const model_config& model, co
     throw request_refused(fmt::format(
         "{}: has no tokenizer.json and no tokenizer.model; give the prompt as --ids instead of --prompt",
         o.model));
+  if (r.prompt.empty()) throw request_refused("the prompt has no tokens: give it a text, or --ids");
   r.max_tokens = o.max_tokens;
   r.sampling = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
+  if (!o.adapter.empty()) r.adapter = the_adapter;
   const auto length = static_cast<int64_t>(r.prompt.size());
   for (const auto at : o.logits_at) {
     if (at >= length || at < -length)
@@ -60,10 +62,6 @@ text_request request_of(const generate_options& o, const model_config& model, co
                       length - 1, -length));
     r.logits_at.push_back(static_cast<uint32_t>(at < 0 ? length + at : at));
   }
-  if (r.prompt.size() + r.max_tokens > model.max_positions)
-    throw request_refused(
-        fmt::format("{} tokens of prompt and --max-tokens {} are more than the model's {} positions",
-                    r.prompt.size(), r.max_tokens, model.max_positions));
   return r;
 }
 
@@ -74,20 +72,21 @@ int run(const generate_options& o) {
   const checkpoint files(o.model);
   const auto& model = files.config();
   const auto words = tokenizer_of(o.model);
-  const auto request = request_of(o, model, words.get());
+  auto request = request_of(o, model, words.get());
+  const auto prompt = request.prompt;
 
-  const auto blocks = static_cast<uint32_t>((request.prompt.size() + o.max_tokens) / block_tokens + 1);
+  const auto blocks = static_cast<uint32_t>((prompt.size() + o.max_tokens) / block_tokens + 1);
   decoder d(model, {type, type, blocks, block_tokens});
-  text_generator texts(d, {.max_sequences = 1, .blocks = blocks, .block_tokens = block_tokens});
+  text_generator texts(d, {.max_sequences = 1});
+  const auto id = texts.add(std::move(request));  // refuses before anything is loaded
   for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
-  auto r = request;
   if (!o.adapter.empty()) {
     d.load(the_adapter, read_adapter(o.adapter, model));
-    texts.adapter_loaded(r.adapter = the_adapter);
+    texts.adapter_loaded(the_adapter);
   }
 
   std::optional<detokenizer> spoken;
-  if (words) spoken.emplace(words, request.prompt);
+  if (words) spoken.emplace(words, prompt);
   std::string text;
   const auto say = [&](const std::string& more) {
     text += more;
@@ -95,24 +94,23 @@ int run(const generate_options& o) {
     std::fwrite(more.data(), 1, more.size(), stdout);
     std::fflush(stdout);
   };
-  const auto id = texts.add(std::move(r));
   const auto& out = texts.text(id);
   for (size_t seen = 0; texts.step();)
     for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
   if (spoken) say(spoken->finish());
+  const bool failed = out.reason == finish::error;
+  if (failed) fmt::print(stderr, "{}: the model gave no numbers to choose a token from\n", o.model);
 
   if (!o.json) {
     if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));
     fmt::print("\n");
-    return 0;
+    return failed ? 1 : 0;
   }
-  nlohmann::ordered_json doc{{"prompt_ids", request.prompt},
-                             {"ids", out.tokens},
-                             {"text", text},
-                             {"finish_reason", to_string(out.reason)}};
+  nlohmann::ordered_json doc{
+      {"prompt_ids", prompt}, {"ids", out.tokens}, {"text", text}, {"finish_reason", to_string(out.reason)}};
   if (!o.logits_at.empty()) doc["logits"] = out.logits;
   fmt::print("{}\n", json_text(doc));
-  return 0;
+  return failed ? 1 : 0;
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct generate_options {
 /// Greedy unless a temperature is given. Prints the text as it comes, or with `json` one document:
 /// prompt_ids, ids (generated ones), text, finish_reason ("stop", "length"; "error" if the model gives no
 /// numbers) and, with `logits_at`, logits: a list for each position. A model without tokenizer files serves
-/// `ids`; the text is empty then. Returns 0; 2 for a model or a request that cannot be used, with one message
-/// to standard error.
+/// `ids`; the text is empty then. Returns 0; 1 if the model gives no numbers; 2 for a model or a request that
+/// cannot be used, with one message to standard error.
 int generate(const generate_options& options);
 
 }  // namespace troupe

@@ -27,7 +27,9 @@ schedule_clients::schedule_clients(address self, outbox& out, options o, std::pr
 
 void schedule_clients::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
-                       [&](node_up&) { begin(now); },
+                       [&](node_up&) {
+                         if (start_ == never) begin(now);
+                       },
                        [&](completion& c) { count(c, now); },
                        [&](drops& d) {
                          for (const auto& r : d.requests) result_.dropped += is_measured(arrival_of(r.id));
@@ -38,7 +40,8 @@ void schedule_clients::on(envelope& e, time_point now) {
 void schedule_clients::on_time(time_point now) {
   if (now < next_turn_) return;
   if (!began_ && now >= from_) began_ = cpu_now();
-  if (result_.cpu.all == 0 && now >= until_) {
+  if (!ended_ && now >= until_) {
+    ended_ = true;
     const auto ended = cpu_now();
     result_.cpu = {ended.all - began_->all, ended.kernel - began_->kernel};
   }

@@ -50,6 +50,7 @@ class schedule_clients final : public shell {
   std::vector<stream> streams_;
   time_point start_ = never, from_ = never, until_ = never, next_turn_ = never;
   std::optional<schedule_trial::cpu_time> began_;
+  bool ended_ = false;
   schedule_trial result_;
 };
 

@@ -17,7 +17,22 @@ std::string_view to_string(finish f) {
   }
 }
 
-text_generator::text_generator(decoder& d, batching_limits limits) : decoder_(d), batching_(limits) {}
+namespace {
+
+batching_limits with_cache_of(const decoder& d, batching_limits limits) {
+  limits.blocks = d.options().blocks;
+  limits.block_tokens = d.options().block_tokens;
+  return limits;
+}
+
+bool has_penalties(const kernels::sampling_parameters& p) {
+  return p.repetition_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0;
+}
+
+}  // namespace
+
+text_generator::text_generator(decoder& d, batching_limits limits)
+    : decoder_(d), batching_(with_cache_of(d, limits)) {}
 
 sequence_id text_generator::add(text_request r) {
   const auto& model = decoder_.config();
@@ -29,6 +44,11 @@ sequence_id text_generator::add(text_request r) {
     if (p >= r.prompt.size())
       throw request_refused(
           fmt::format("logits are wanted after position {} of a prompt of {} tokens", p, r.prompt.size()));
+  // what is chosen last is never computed
+  if (!r.prompt.empty() && r.prompt.size() - 1 + r.max_tokens > model.max_positions)
+    throw request_refused(
+        fmt::format("{} tokens of prompt and {} to generate are more than the model's {} positions",
+                    r.prompt.size(), r.max_tokens, model.max_positions));
   const auto id = sequence_id{next_id_++};
   switch (batching_.add({id, r.prompt, r.max_tokens, r.adapter})) {
     case continuous_batching::refusal::empty:
@@ -41,12 +61,13 @@ sequence_id text_generator::add(text_request r) {
   }
   auto& t = known_[id];
   t.request = std::move(r);
-  for (const auto p : t.request.prompt) ++t.count(p).prompt;
+  if (has_penalties(t.request.sampling))
+    for (const auto p : t.request.prompt) ++t.count(p).prompt;
   t.text.logits.resize(t.request.logits_at.size());
   return id;
 }
 
-void text_generator::cancel(sequence_id id) {
+void text_generator::forget(sequence_id id) {
   batching_.cancel(id);
   known_.erase(id);
 }
@@ -68,14 +89,24 @@ bool text_generator::step() {
 }
 
 void text_generator::keep_logits(const llm_step& step) {
+  wanted_.clear();
+  wanted_rows_.clear();
   for (uint32_t row = 0; row < step.rows(); ++row) {
     auto& t = known_.at(step.sequences[step.row_sequence[row]]);
-    const auto& wanted = t.request.logits_at;
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i] != step.positions[row]) continue;
-      t.text.logits[i].resize(decoder_.config().vocabulary);
-      decoder_.head(activation_, std::span{&row, 1}, t.text.logits[i]);
+    const auto& at = t.request.logits_at;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (at[i] != step.positions[row] || !t.text.logits[i].empty()) continue;  // or it was evicted since
+      wanted_.push_back(&t.text.logits[i]);
+      wanted_rows_.push_back(row);
     }
+  }
+  if (wanted_.empty()) return;
+  const size_t vocabulary = decoder_.config().vocabulary;
+  logits_.resize(wanted_.size() * vocabulary);
+  decoder_.head(activation_, wanted_rows_, logits_);
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    const auto row = std::span{logits_}.subspan(i * vocabulary, vocabulary);
+    wanted_[i]->assign(row.begin(), row.end());
   }
 }
 
@@ -103,7 +134,7 @@ sampled_token text_generator::choose(sequence_id id, std::span<const float> logi
   }
   const auto next = static_cast<token>(chosen.token);
   t.text.tokens.push_back(next);
-  ++t.count(next).output;
+  if (has_penalties(t.request.sampling)) ++t.count(next).output;
   const auto& stop = t.request.stop;
   if (std::find(stop.begin(), stop.end(), next) != stop.end())
     t.text.reason = finish::stop;

@@ -37,14 +37,21 @@ struct generated_text {
 
 class text_generator {
  public:
-  /// `d` has all layers loaded and outlives this; `limits` has its number of blocks and their size.
+  /// `d` outlives this and has all layers loaded before the first step; of `limits` its blocks and their size
+  /// are taken from there.
   text_generator(decoder& d, batching_limits limits);
 
+  /// Until an adapter is loaded its texts wait. It must stay in the decoder until it is unloaded here and has
+  /// no users.
   void adapter_loaded(adapter_id a) { batching_.adapter_loaded(a); }
-  /// Throws request_refused: a token that the vocabulary lacks, too long a text, a full queue.
+  void adapter_unloaded(adapter_id a) { batching_.adapter_unloaded(a); }
+  uint32_t users(adapter_id a) const { return batching_.users(a); }
+  /// Throws request_refused: a token that the vocabulary lacks, too long a text for the model or the KV
+  /// cache, a full queue.
   sequence_id add(text_request r);
-  void cancel(sequence_id id);
-  /// One step. False: there is nothing to run.
+  /// Ends a text if it has not ended, and forgets it: ended texts, too, are kept until then.
+  void forget(sequence_id id);
+  /// One step. False: there is nothing that can run. If it throws, the generator is of no use any more.
   bool step();
 
   /// Of a text that was added: what there is so far.
@@ -70,6 +77,8 @@ class text_generator {
   uint64_t next_id_ = 1;
   activation activation_;
   std::vector<float> logits_;
+  std::vector<std::vector<float>*> wanted_;  // of `logits_at`, in the step that runs
+  std::vector<uint32_t> wanted_rows_;
   std::vector<sampled_token> chosen_;
 };
 

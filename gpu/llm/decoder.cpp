@@ -1,9 +1,12 @@
 #include "gpu/llm/decoder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <cmath>
+#include <new>
 #include <unordered_map>
 
 #include "gpu/kernels/embedding.hpp"
@@ -15,6 +18,7 @@
 #include "gpu/kernels/silu_mul.hpp"
 #include "gpu/llm/adapter_weights.hpp"
 #include "gpu/llm/decoder_layer.hpp"
+#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 
@@ -58,7 +62,15 @@ struct decoder::state {
 decoder::state::state(model_config c, decoder_options o)
     : config(std::move(c)), options(o), layers(config.layers), loaded(config.layers + 2) {
   kv = {nullptr, o.kv, config.layers, config.kv_heads, o.block_tokens, config.head_dim};
-  pages = aligned_bytes(o.blocks * kv.page_bytes());
+  size_t bytes = 0;
+  try {
+    if (__builtin_mul_overflow(o.blocks, kv.page_bytes(), &bytes)) throw std::bad_alloc();
+    pages = aligned_bytes(bytes);
+  } catch (const std::bad_alloc&) {
+    throw model_error(
+        fmt::format("a KV cache of {} blocks of {} bytes does not fit into memory: ask for fewer tokens",
+                    o.blocks, kv.page_bytes()));
+  }
   kv.pages = pages.data();
 }
 
@@ -68,9 +80,11 @@ decoder::~decoder() = default;
 decoder::decoder(decoder&&) noexcept = default;
 
 const model_config& decoder::config() const { return state_->config; }
+const decoder_options& decoder::options() const { return state_->options; }
 
 void decoder::load(uint32_t layer, const layer_parameters& p) {
   auto& s = *state_;
+  assert(layer < s.config.layers + 2);
   const auto type = s.options.weights;
   if (layer == 0) {
     s.embedding = p;

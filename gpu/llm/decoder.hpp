@@ -25,22 +25,26 @@ struct decoder_options {
 /// [rows, hidden] f32: what one layer hands to the next. Can be moved to where the next layers are.
 using activation = std::vector<float>;
 
-/// One caller at a time, but for `load`, which may run beside steps of other layers.
+/// One caller at a time, but for `load` of a layer, which may run beside steps of other layers.
 class decoder {
  public:
+  /// Throws model_error if the KV cache does not fit into memory.
   decoder(model_config config, decoder_options options);
+  const decoder_options& options() const;
   ~decoder();
   decoder(decoder&&) noexcept;
 
   const model_config& config() const;
 
   /// Takes a layer of the checkpoint (numbered as there), packed as the kernels want it. In any order.
+  /// Requires: layer < config().layers + 2.
   void load(uint32_t layer, const layer_parameters& parameters);
   /// Layers [0, n) are loaded.
   uint32_t ready_layers() const;
 
   /// Takes an adapter under this id, in place of the one that had it. `a` may go afterwards.
   void load(adapter_id id, const adapter& a);
+  /// Requires: no step uses it any more.
   void unload(adapter_id id);
   /// On the device, of all adapters.
   uint64_t adapter_bytes() const;

@@ -166,6 +166,24 @@ TEST_CASE("what can never run is refused at once") {
   CHECK(engine.add(text_of(2, 1, 1)) == refusal::queue_full);
 }
 
+TEST_CASE("a text that asks for more tokens than can be counted is too long, not short") {
+  continuous_batching engine({.blocks = 16, .block_tokens = 1});
+  CHECK(engine.add(text_of(1, 3, UINT32_MAX)) == refusal::too_long);
+}
+
+TEST_CASE("a text for which the device chose nothing ends, and the others go on") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 3, 9));
+  engine.add(text_of(2, 3, 9));
+  engine.done(device.run(engine.plan()));
+  auto chosen = device.run(engine.plan());
+  std::erase_if(chosen, [](const auto& c) { return c.sequence == sequence_id{2}; });
+  engine.done(chosen);
+  CHECK(engine.text(sequence_id{2}) == nullptr);
+  CHECK(engine.plan().sequences == std::vector{sequence_id{1}});
+}
+
 TEST_CASE("when KV blocks run out the newest text gives way, and comes back before those behind it") {
   continuous_batching engine({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});
   fake_device device({.max_sequences = 4, .prefill_chunk = 64, .blocks = 8, .block_tokens = 4});

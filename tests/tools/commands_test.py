@@ -50,6 +50,12 @@ class WithoutCluster(unittest.TestCase):
             self.assertIn("ok", run("check", file))
             self.assertTrue(json.loads(run("check", file, "--json"))["ok"])
 
+    def test_bench_schedule_refuses_threads_that_it_has_no_use_for(self):
+        for arguments in (["--sweep", "--domains", 4], ["--sweep", "--threads", 1], ["--domains", 2, "--threads", 5],
+                          ["--domains", 4, "--models", 3]):
+            with self.subTest(arguments):
+                run("bench", "schedule", *arguments, code=2)
+
     def test_check_counts_problems(self):
         with tempfile.TemporaryDirectory() as folder:
             bad = Path(folder, "bad.toml")

@@ -233,6 +233,26 @@ TEST_CASE("what is drawn depends on the seed and the position, not on who else i
   for (uint64_t seed = 0; seed < 8; ++seed) CHECK(m.texts().text(ids[seed]).tokens == alone[seed]);
 }
 
+TEST_CASE("a text whose adapter is missing waits, and one that is forgotten is gone") {
+  model m(fixtures / "llama-tasks" / "base", roomy);
+  text_request r{.prompt = {1, 265, 260}, .adapter = adapter_id{5}};
+  const auto waits = m.texts().add(r);
+  CHECK(!m.texts().step());
+  CHECK(m.texts().text(waits).reason == finish::none);
+  m.texts().forget(waits);
+  r.adapter = base_model;
+  r.max_tokens = 3;
+  r.logits_at = {1, 0, 1};
+  const auto runs = m.texts().add(r);
+  while (m.texts().step()) {
+  }
+  const auto& text = m.texts().text(runs);
+  CHECK(text.reason == finish::length);
+  CHECK(text.logits[0] == text.logits[2]);
+  CHECK(text.logits[0] != text.logits[1]);
+  CHECK_THROWS_AS(m.texts().text(waits), std::out_of_range);
+}
+
 TEST_CASE("a request that the model cannot serve is refused with the reason") {
   model m(fixtures / "llama-tasks" / "base", {.max_sequences = 2, .blocks = 4, .block_tokens = 4});
   const auto problem = [&](text_request r) -> std::string {
@@ -250,5 +270,7 @@ TEST_CASE("a request that the model cannot serve is refused with the reason") {
         "2 tokens of prompt and 16 to generate do not fit into the KV cache");
   CHECK(problem({.prompt = {1, 2}, .logits_at = {2}}) ==
         "logits are wanted after position 2 of a prompt of 2 tokens");
+  CHECK(problem({.prompt = {1, 2}, .max_tokens = 512}).find("more than the model's 512 positions") !=
+        std::string::npos);
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 15}).empty());
 }
