@@ -85,6 +85,7 @@ def main():
     parser.add_argument("runner")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--cases", type=int, help="so many, however long they take")
     parser.add_argument("--case", type=int, help="this one alone")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
     options = parser.parse_args()
@@ -109,7 +110,8 @@ def main():
             failures += 1
             print(f"again: {sys.argv[0]} {options.runner} --seed {options.seed} --case {case}\n", flush=True)
         case += 1
-        if options.case is not None or failures == options.failures or time.monotonic() > end:
+        done = case - first >= options.cases if options.cases else time.monotonic() > end
+        if options.case is not None or failures == options.failures or done:
             break
     print(f"seed {options.seed}: {case - first} templates, {failures} failures")
     for (name, kind), count in sorted(kinds.items()):

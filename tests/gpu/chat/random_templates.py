@@ -193,7 +193,10 @@ class Maker:
 
     def print(self):
         begin, end = self.random.choice(["{{", "{{", "{{-", "{{+ "]), self.random.choice(["}}", "}}", "-}}"])
-        return f"{begin} {self.expression()}{' | safe' if self.chance(0.05) else ''} {end}"
+        # of the whole: what is added to a text that is safe would be escaped
+        if self.chance(0.05):
+            return f"{begin} ({self.expression()}) | safe {end}"
+        return f"{begin} {self.expression()} {end}"
 
     def comment(self):
         return self.random.choice(["{# note #}", "{#- note -#}", "{# {{ x }} +#}", "{#+ a\nb #}", "{##}", "{#-#}"])
