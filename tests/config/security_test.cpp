@@ -1,27 +1,12 @@
 #include "config/security.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
 #include "policies/api_key.hpp"
 #include "tests/config/cluster_text.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 
 namespace {
-
-/// A file of its own that goes with the test.
-struct temporary_file {
-  std::filesystem::path path;
-  explicit temporary_file(std::string_view content) {
-    std::string name = (std::filesystem::temp_directory_path() / "troupe-key-XXXXXX").string();
-    REQUIRE(mkstemp(name.data()) >= 0);
-    path = name;
-    std::ofstream(path) << content;
-  }
-  ~temporary_file() { std::filesystem::remove(path); }
-};
 
 cluster_reading with(const std::string& more) { return read(std::string(good_cluster) + more); }
 
@@ -71,21 +56,22 @@ TEST_CASE("neither what config dump prints nor what the hash is made of shows a 
 }
 
 TEST_CASE("a key file holds one key, and the end of its line is no part of it") {
-  const temporary_file file("0123456789abcdef\n");
-  const auto c = with("[[tenant]]\nname = \"t\"\nkey_file = \"" + file.path.string() + "\"\n");
+  const temporary_folder folder;
+  const auto file = folder.write("key", "0123456789abcdef\n");
+  const auto c = with("[[tenant]]\nname = \"t\"\nkey_file = \"" + file.string() + "\"\n");
   REQUIRE_MESSAGE(c.ok(), listed(c.problems));
   CHECK(same_key(c.spec.tenants[0].key.digest, digest_of(key)));
-  CHECK(c.spec.tenants[0].key.file == file.path);
+  CHECK(c.spec.tenants[0].key.file == file.string());
   auto spec = c.spec;
-  std::ofstream(file.path) << "another 16 letters";
+  folder.write("key", "another 16 letters");
   CHECK(refresh_keys(spec).empty());
   CHECK(same_key(spec.tenants[0].key.digest, digest_of("another 16 letters")));
-  std::ofstream(file.path) << "short";
+  folder.write("key", "short");
   CHECK(refresh_keys(spec).size() == 1);
   CHECK(same_key(spec.tenants[0].key.digest, digest_of("another 16 letters")));
 
-  const temporary_file guessable("secret\n");
-  CHECK(read_key_file(guessable.path).error.find("6 characters") != std::string::npos);
+  const auto guessable = folder.write("guessable", "secret\n");
+  CHECK(read_key_file(guessable).error.find("6 characters") != std::string::npos);
   CHECK(read_key_file("/nowhere/key").error.find("/nowhere/key cannot be read") != std::string::npos);
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("the cluster's hash covers a plug-in's name, version and parameters, n
   CHECK(hash(with_plugin()) != hash(std::string(good_cluster)));
   CHECK(hash(with_plugin("[plugins.example]\ncount = 3\n")) == hash(with_plugin()));
   CHECK(hash(with_plugin("[plugins.example]\ncount = 4\n")) != hash(with_plugin()));
-  const scratch_folder in;
+  const temporary_folder in;
   std::filesystem::create_symlink(TROUPE_EXAMPLE_PLUGIN, in / "link.so");
   CHECK(hash(changed(with_plugin(), TROUPE_EXAMPLE_PLUGIN, (in / "link.so").string())) ==
         hash(with_plugin()));

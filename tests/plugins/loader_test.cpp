@@ -21,7 +21,7 @@ std::string why(const std::filesystem::path& library) {
 
 /// With the example plug-in told to misbehave. A copy each time, and under another name: a library is loaded
 /// once.
-std::string why_if(const scratch_folder& in, const char* wish) {
+std::string why_if(const temporary_folder& in, const char* wish) {
   setenv("TROUPE_EXAMPLE_PLUGIN", wish, 1);
   const auto said = why(spoilt(in, std::string(wish) + ".so", offsetof(plugin_descriptor, name),
                                std::string_view("sulky\0", 6)));
@@ -32,7 +32,7 @@ std::string why_if(const scratch_folder& in, const char* wish) {
 }  // namespace
 
 TEST_CASE("a file that is no plug-in is named, with what it lacks") {
-  const scratch_folder in;
+  const temporary_folder in;
   CHECK(why(in / "none.so") == (in / "none.so").string() + " cannot be read: No such file or directory");
   std::filesystem::create_directory(in / "folder.so");
   CHECK(why(in / "folder.so") == (in / "folder.so").string() + " is not a file");
@@ -49,7 +49,7 @@ TEST_CASE("a file that is no plug-in is named, with what it lacks") {
 
 TEST_CASE("a plug-in that was built for something else is refused with both versions before its code runs") {
   setenv("TROUPE_EXAMPLE_PLUGIN", "throw", 1);  // it would, if it ran
-  const scratch_folder in;
+  const temporary_folder in;
   const auto told = [&](const char* name, size_t offset, std::string_view bytes) {
     const auto file = spoilt(in, name, offset, bytes);
     auto said = why(file);
@@ -71,7 +71,7 @@ TEST_CASE("a plug-in that was built for something else is refused with both vers
 }
 
 TEST_CASE("a plug-in that throws or takes a name adds nothing") {
-  const scratch_folder in;
+  const temporary_folder in;
   const auto names = batchings().names().size();
   const auto ends = [&](const char* wish, std::string_view end) {
     const auto said = why_if(in, wish);
@@ -100,13 +100,13 @@ TEST_CASE("a good plug-in is loaded once and brings what it says") {
   CHECK(listener->takes.schema.find(R"("name":"messages","type":"integer")") != std::string::npos);
   CHECK(&load_plugin(TROUPE_EXAMPLE_PLUGIN) == &p);
 
-  const scratch_folder in;
+  const temporary_folder in;
   const auto other = in.write("other.so", bytes_of(TROUPE_EXAMPLE_PLUGIN));
   CHECK(why(other) == other.string() + " is called 'example', and so is " + p.library + "; rename one");
 }
 
 TEST_CASE("any bytes are safe to look for a descriptor in") {
-  const scratch_folder in;
+  const temporary_folder in;
   auto good = bytes_of(TROUPE_EXAMPLE_PLUGIN);
   const auto magic = good.find("troupe plug-in");
   good.replace(magic, 6, "TROUPE");  // never loaded, whatever else happens to it

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/temporary_folder.hpp"
 #include "transport/certificates.hpp"
 #include "transport/tls_doorkeeper.hpp"
 
@@ -28,16 +29,11 @@ namespace {
 const machine_clock the_clock;
 
 /// A folder of certificates: ca, node (at localhost and 127.0.0.1), operator.
-struct folder {
-  std::filesystem::path path;
+struct folder : temporary_folder {
   explicit folder(int days = 30) {
     signal(SIGPIPE, SIG_IGN);
-    std::string name = (std::filesystem::temp_directory_path() / "troupe-tls-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
     make_certificates(path, "test", {{"node", {"localhost", "127.0.0.1"}}, {operator_name, {}}}, days);
   }
-  ~folder() { std::filesystem::remove_all(path); }
   tls_files of(const std::string& name) const { return tls_files_in(path, name); }
 };
 

@@ -1,30 +1,14 @@
 #include "tests/gpu/checkpoint/files.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "gpu/half.hpp"
 #include "gpu/model_error.hpp"
 
 namespace troupe::llm {
-
-temporary_folder::temporary_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "troupe-checkpoint-XXXXXX").string();
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  path = name;
-}
-
-temporary_folder::~temporary_folder() { std::filesystem::remove_all(path); }
-
-void temporary_folder::write(const std::string& file, std::string_view content) const {
-  std::ofstream out(path / file, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  REQUIRE(out.good());
-}
 
 std::string error_of(const std::function<void()>& f) {
   try {

@@ -11,17 +11,11 @@
 
 #include "gpu/checkpoint/model_config.hpp"
 #include "gpu/checkpoint/parameters.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace troupe::llm {
 
-/// A folder of its own, removed with its files.
-struct temporary_folder {
-  temporary_folder();
-  ~temporary_folder();
-  temporary_folder(const temporary_folder&) = delete;
-  void write(const std::string& file, std::string_view content) const;
-  std::filesystem::path path;
-};
+using troupe::temporary_folder;
 
 inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
 

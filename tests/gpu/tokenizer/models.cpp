@@ -1,11 +1,8 @@
 #include "tests/gpu/tokenizer/models.hpp"
 
-#include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"
@@ -106,18 +103,6 @@ std::string write_sentencepiece(const test_sentencepiece& model) {
                              number_field(4, model.remove_extra_whitespaces));
   if (!model.denormalizer.empty()) file += bytes_field(5, bytes_field(2, model.denormalizer));
   return file;
-}
-
-test_folder::test_folder() {
-  auto name = (std::filesystem::temp_directory_path() / "troupe-tokenizer-XXXXXX").string();
-  REQUIRE_MESSAGE(mkdtemp(name.data()) != nullptr, name);
-  path_ = name;
-}
-
-test_folder::~test_folder() { std::filesystem::remove_all(path_); }
-
-void test_folder::write(const std::string& name, std::string_view content) const {
-  std::ofstream(path_ / name, std::ios::binary) << content;
 }
 
 }  // namespace troupe::llm

@@ -1,7 +1,6 @@
 // Tokenizers for tests, as their files hold them.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -62,19 +61,5 @@ std::string refusal(Read read) {
   }
   return "";
 }
-
-/// A folder for one test; removed with all in it.
-class test_folder {
- public:
-  test_folder();
-  ~test_folder();
-  test_folder(const test_folder&) = delete;
-  test_folder& operator=(const test_folder&) = delete;
-  void write(const std::string& name, std::string_view content) const;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace troupe::llm

@@ -1,43 +1,43 @@
 #include <doctest/doctest.h>
 
-#include <fstream>
-
 #include "tests/gpu/tokenizer/models.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe::llm;
+using troupe::temporary_folder;
 
 TEST_CASE("a tokenizer.json goes before a tokenizer.model") {
-  const test_folder folder;
+  const temporary_folder folder;
   folder.write("tokenizer.model", write_sentencepiece({}));
-  CHECK(read_tokenizer(folder.path())->find("</s>"));
+  CHECK(read_tokenizer(folder.path)->find("</s>"));
   folder.write("tokenizer.json", byte_level_document().dump());
-  CHECK_FALSE(read_tokenizer(folder.path())->find("</s>"));
-  CHECK(read_tokenizer(folder.path())->find("<|eot|>"));
+  CHECK_FALSE(read_tokenizer(folder.path)->find("</s>"));
+  CHECK(read_tokenizer(folder.path)->find("<|eot|>"));
 }
 
 TEST_CASE("a folder without a tokenizer is refused with what to do") {
-  const test_folder folder;
-  CHECK(refusal([&] { read_tokenizer(folder.path()); }) ==
-        folder.path().string() +
+  const temporary_folder folder;
+  CHECK(refusal([&] { read_tokenizer(folder.path); }) ==
+        folder.path.string() +
             ": has neither a tokenizer.json nor a tokenizer.model: copy the one that belongs to "
             "the model into it");
 }
 
 TEST_CASE("a file that is far too large is not even read") {
-  const test_folder folder;
+  const temporary_folder folder;
   for (const auto* name : {"tokenizer.model", "tokenizer.json"}) {
     folder.write(name, "");
-    std::filesystem::resize_file(folder.path() / name, uint64_t{1} << 40);
-    const auto what = refusal([&] { read_tokenizer(folder.path()); });
-    CHECK(what == (folder.path() / name).string() +
+    std::filesystem::resize_file(folder.path / name, uint64_t{1} << 40);
+    const auto what = refusal([&] { read_tokenizer(folder.path); });
+    CHECK(what == (folder.path / name).string() +
                       ": has 1099511627776 bytes, more than 134217728 that such a file "
                       "may have: is it the right one?");
   }
 }
 
 TEST_CASE("a folder in the place of a file is refused") {
-  const test_folder folder;
-  std::filesystem::create_directory(folder.path() / "tokenizer.json");
-  CHECK(refusal([&] { read_tokenizer(folder.path()); }).find("tokenizer.json: cannot be read") !=
+  const temporary_folder folder;
+  std::filesystem::create_directory(folder.path / "tokenizer.json");
+  CHECK(refusal([&] { read_tokenizer(folder.path); }).find("tokenizer.json: cannot be read") !=
         std::string::npos);
 }

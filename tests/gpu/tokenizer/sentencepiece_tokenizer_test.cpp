@@ -10,9 +10,11 @@
 #include "gpu/tokenizer/utf8.hpp"
 #include "policies/random.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
+using troupe::temporary_folder;
 using ids = std::vector<token>;
 
 namespace {
@@ -158,8 +160,8 @@ TEST_CASE("a damaged model file is refused, or still usable") {
 }
 
 TEST_CASE("settings come from the files beside the model") {
-  const test_folder folder;
-  auto s = read_sentencepiece_settings(folder.path());
+  const temporary_folder folder;
+  auto s = read_sentencepiece_settings(folder.path);
   CHECK(s.add_bos);
   CHECK_FALSE(s.add_eos);
   CHECK(s.space_after_added);
@@ -167,7 +169,7 @@ TEST_CASE("settings come from the files beside the model") {
   folder.write("tokenizer_config.json", R"({"add_bos_token": false, "add_eos_token": true, "legacy": false,
     "added_tokens_decoder": {"2": {"content": "</s>", "special": true, "rstrip": true}, "7": {"content": "<x>"}}})");
   folder.write("added_tokens.json", R"({"<x>": 7, "<y>": 8})");
-  s = read_sentencepiece_settings(folder.path());
+  s = read_sentencepiece_settings(folder.path);
   CHECK_FALSE(s.add_bos);
   CHECK(s.add_eos);
   CHECK_FALSE(s.space_after_added);
@@ -181,11 +183,11 @@ TEST_CASE("settings come from the files beside the model") {
 }
 
 TEST_CASE("settings that make no sense are refused with the place") {
-  const test_folder folder;
-  const auto file = (folder.path() / "tokenizer_config.json").string();
+  const temporary_folder folder;
+  const auto file = (folder.path / "tokenizer_config.json").string();
   const auto why = [&](const std::string& content) {
     folder.write("tokenizer_config.json", content);
-    return refusal([&] { read_sentencepiece_settings(folder.path()); });
+    return refusal([&] { read_sentencepiece_settings(folder.path); });
   };
   CHECK(why("{") == file + ": is no JSON, or nested too deeply: is the file complete?");
   CHECK(why("[]") == file + ": the document is not an object");

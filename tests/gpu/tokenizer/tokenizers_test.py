@@ -40,7 +40,7 @@ Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, naïve faç
 ᠮᠣᠩᠭᠣᠯ\u180eᠪᠢᠴᠢᠭ ᠨᠢ ᠬᠦᠮᠦᠨ
 👩\u200d👩\u200d👧\u200d👦 👍🏽 🏳\ufe0f\u200d🌈 🇩🇪🇫🇷 ❤\ufe0f 😀😃😄 ☕ 1\ufe0f\u20e3
 for (int i = 0; i < 10; ++i) {\\n\\tx[i] += f(x)->y * 0x1F; // why?\\n}
-def f(a, *b, **c): return {k: v for k, v in c.items() if k != "a"} # TODO
+def f(a, *b, **c): return {k: v for k, v in c.items() if k != "a"} # maybe
 <html><p class="a">&nbsp;x &amp; y</p></html> {"key": [1, 2.5e-3, null]} \\\\path\\\\to SELECT * FROM t;
 3.14159 1,000,000 12345678901234567890 2026-11-22T16:06:10Z ½ ² Ⅷ ٣ ④ 0b1010 +49 (30) 1234
 ∀x∈ℝ: ⌈x⌉ = −⌊−x⌋ ≠ ∑ ∂ Å Å Å ﬁ ﬀ ½ ☃ → ⇒ € ₿ … “quote” ‘s’ ’s ’re
