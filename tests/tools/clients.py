@@ -47,11 +47,14 @@ class Load:
                 self.results.append((began, time.monotonic() - began, status, reason, right))
             self.over.wait(self.pause)
 
-    def finished_at(self, since):
-        """When the answers with 200 came, from `since` on."""
+    def finished(self):
+        """When each request that was answered with 200 was sent, and when it had its answer."""
         with self.lock:
-            ends = [began + took for began, took, status, _, _ in self.results if status == 200]
-        return sorted(t for t in ends if t >= since)
+            return [(began, began + took) for began, took, status, _, _ in self.results if status == 200]
+
+    def finished_at(self):
+        """When the answers with 200 came, in their order."""
+        return sorted(end for _, end in self.finished())
 
     def wait_finished(self, n):
         """Until n more requests have been answered with 200."""

@@ -3,8 +3,8 @@
 
     tests/tools/failover_test.py build/release/troupe           what ctest runs: every request is answered, the books
     tests/tools/failover_test.py build/release/troupe --full    with bounds that only a machine with nothing else to do
-        keeps: 20 kills, service back within 100 ms in the median and 500 ms at worst; a frozen scheduler is replaced;
-        10 minutes of full load without a takeover that nobody needed (--kills, --calm-minutes)
+        keeps: 20 kills, service back within 100 ms in the median, every request answered within 500 ms; a frozen
+        scheduler is replaced; 10 minutes of full load without a takeover that nobody needed (--kills, --calm-minutes)
 """
 import argparse
 import json
@@ -55,10 +55,16 @@ def limits():
 
 
 def back_after(clients, moment):
-    """Seconds from `moment` to the end of the longest pause between two answers that begins within a second of it."""
-    times = [t for t in clients.finished_at(moment - 1) if t < moment + PATIENCE]
-    pauses = [(b - a, b) for a, b in zip(times, times[1:]) if b > moment and a < moment + 1]
+    """Seconds from `moment` to the end of the pause that it brought: the longest that begins within 100 ms of it."""
+    ends = clients.finished_at()
+    pauses = [(b - a, b) for a, b in zip(ends, ends[1:]) if b > moment and a < moment + 0.1]
     return max(pauses, default=(0, math.inf))[1] - moment
+
+
+def all_answered_after(clients, moment):
+    """Seconds from `moment` until all have their answers who waited for one then, or asked in the 50 ms after it."""
+    asked = [end for began, end in clients.finished() if began <= moment + 0.05 and end >= moment]
+    return max(asked, default=math.inf) - moment
 
 
 class Failover(ClusterTest):
@@ -105,7 +111,7 @@ class Failover(ClusterTest):
         kills = ASKED.kills if ASKED.full else 3
         with self.line_cluster() as c:
             up = c.start()
-            back = []
+            moments = []
             with self.clients(c) as clients:
                 for n in range(kills):
                     clients.wait_finished(50)
@@ -113,10 +119,9 @@ class Failover(ClusterTest):
                     other = LINE[1 - LINE.index(holder)]
                     self.wait_state(c, other, ready=True)
                     pid = up.pid_of(holder)
-                    moment = time.monotonic()
+                    moments.append(time.monotonic())
                     os.kill(pid, signal.SIGKILL)
                     clients.wait_finished(100)
-                    back.append(back_after(clients, moment))
                     self.wait_state(c, "head", scheduler=other)
                     # `up` gives up a node that dies too often within a minute.
                     pause = time.monotonic() + (13 if kills > 5 else 0)
@@ -125,15 +130,18 @@ class Failover(ClusterTest):
                     while time.monotonic() < pause:
                         time.sleep(0.1)
                 clients.wait_finished(50)
+            back = [back_after(clients, m) for m in moments]
+            all_back = [all_answered_after(clients, m) for m in moments]
             self.assert_all_answered(clients)
             self.assert_books_balance(c)
             self.assertEqual(self.state(c, "head")["takeovers"], kills)
             print(f"{kills} kills under load: service back after {statistics.median(back) * 1e3:.0f} ms in the median, "
-                  f"{max(back) * 1e3:.0f} ms at worst; {len(clients.results)} requests, "
+                  f"{max(back) * 1e3:.0f} ms at worst, all that waited answered after {max(all_back) * 1e3:.0f} ms at "
+                  f"worst; {len(clients.results)} requests, "
                   f"{len(clients.results) - clients.count(200)} not served", file=sys.stderr)
             if ASKED.full:
                 self.assertLess(statistics.median(back), 0.1, back)
-                self.assertLess(max(back), 0.5, back)
+                self.assertLess(max(all_back), 0.5, all_back)
             self.assertEqual(up.terminate(), 0)
 
     @unittest.skipUnless(ASKED.full, "a busy machine can stand still as well")
