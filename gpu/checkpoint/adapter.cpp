@@ -1,10 +1,13 @@
 #include "gpu/checkpoint/adapter.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <set>
+#include <system_error>
 
 #include "gpu/checkpoint/adapter_config.hpp"
 #include "gpu/checkpoint/parameter_layout.hpp"
@@ -102,7 +105,24 @@ class reader {
   std::set<std::string, std::less<>> known_;
 };
 
+adapter_version::file state_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0)
+    throw model_error(fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
+  return {status.st_ino, static_cast<uint64_t>(status.st_size), status.st_mtim.tv_sec,
+          status.st_mtim.tv_nsec};
+}
+
 }  // namespace
+
+uint64_t adapter::bytes() const {
+  constexpr uint64_t shapes = 4 * sizeof(uint64_t);
+  return (blob ? blob->size() : 0) + parts.size() * (sizeof(adapter_part) + shapes);
+}
+
+adapter_version version_of_adapter(const std::filesystem::path& folder) {
+  return {state_of(folder / config_file), state_of(folder / weights_file)};
+}
 
 adapter parse_adapter(std::string_view config, std::span<const std::byte> weights, const model_config& model,
                       const std::string& name) {

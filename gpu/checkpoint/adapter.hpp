@@ -26,7 +26,25 @@ struct adapter {
   std::vector<adapter_part> parts;  ///< ascending by (layer, target), each at most once
   uint32_t max_rank = 0;
   std::shared_ptr<const aligned_bytes> blob;  ///< what the views lie in
+
+  /// Of host memory, with what describes the parts.
+  uint64_t bytes() const;
 };
+
+/// Tells what a folder holds from what it holds later: its two files, as the file system has them.
+struct adapter_version {
+  struct file {
+    uint64_t number = 0;  ///< the file system's: another one if a file was put in its place
+    uint64_t bytes = 0;
+    int64_t written_s = 0, written_ns = 0;
+    bool operator==(const file&) const = default;
+  };
+  file config, weights;
+  bool operator==(const adapter_version&) const = default;
+};
+
+/// Throws model_error, naming the file, if one is missing.
+adapter_version version_of_adapter(const std::filesystem::path& folder);
 
 /// Reads a folder. Throws model_error, naming file, key and fix, if it is damaged, does not fit the model, or
 /// asks for what is not served: DoRA, modules_to_save, a bias, layer_replication, anything but LORA.

@@ -46,8 +46,12 @@ ordered_json parse_object(std::string_view text, const std::string& file) {
 json_object::json_object(const ordered_json& object, const std::string& file, std::string place)
     : object_(&object), file_(&file), place_(std::move(place)) {}
 
+std::string json_object::named(std::string_view key) const {
+  return fmt::format("{}: {}", *file_, shown_name(place_ + std::string(key)));
+}
+
 void json_object::fail(std::string_view key, std::string_view what) const {
-  throw model_error(fmt::format("{}: {} {}", *file_, shown_name(place_ + std::string(key)), what));
+  throw model_error(fmt::format("{} {}", named(key), what));
 }
 
 void json_object::refuse(std::string_view key, const ordered_json& value, std::string_view what) const {

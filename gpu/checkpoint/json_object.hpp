@@ -39,6 +39,8 @@ class json_object {
   /// Nothing if it is lacking.
   std::optional<json_object> object(const char* key) const;
 
+  /// "<file>: '<place><key>'": what messages begin with.
+  std::string named(std::string_view key) const;
   /// "<file>: '<place><key>' <what>".
   [[noreturn]] void fail(std::string_view key, std::string_view what) const;
   /// "<file>: '<place><key>' is <value>: it must be <what>".

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 
 namespace {
 
-// The time and the stack of a match grow with them. Names, which may be many, do not count.
+// The time that matches take grows with them. Names, which may be many, do not count.
 constexpr size_t longest_expression = 256, most_characters = 1024;
 
 struct plain_name {
@@ -33,19 +33,6 @@ std::optional<plain_name> read_plain(std::string_view key) {
   return name;
 }
 
-/// What std::regex would take too long or too much stack for.
-bool is_costly(std::string_view key) {
-  if (key.size() > longest_expression) return true;
-  for (size_t i = 0; i < key.size(); ++i) {
-    if (key[i] == '\\') {
-      ++i;
-    } else if (key[i] == '{' || key.substr(i, 2) == "(?") {
-      if (key.substr(i, 3) != "(?:") return true;
-    }
-  }
-  return std::ranges::any_of(key, [](char c) { return c < ' ' || c > '~'; });
-}
-
 }  // namespace
 
 module_patterns::module_patterns(const json_object& patterns, double low, double high, bool integers) {
@@ -64,30 +51,38 @@ module_patterns::module_patterns(const json_object& patterns, double low, double
       continue;
     }
     characters += key.size();
-    if (is_costly(key) || characters > most_characters) {
-      patterns.fail(
-          key, "is too much of a pattern: use module names, or expressions without {}, (?= and the like");
-    }
+    if (key.size() > longest_expression || characters > most_characters)
+      patterns.fail(key,
+                    fmt::format("is too much of a pattern: use module names, or expressions of {} bytes, "
+                                "and {} together, at most",
+                                longest_expression, most_characters));
     try {
-      // Polynomial: in time that grows with states times characters, whatever the expression. Its price is
-      // that it knows no back-references.
-      p.expression.emplace("(?:.*\\.)?(?:" + key + ")",
-                           std::regex::ECMAScript | std::regex::nosubs | std::regex_constants::__polynomial);
-    } catch (const std::regex_error&) {
-      patterns.fail(key, "is no regular expression that can be used here: use module names");
+      p.expression.emplace(fmt::format(R"((.*\.)?({}))", key));
+    } catch (const model_error& e) {
+      patterns.fail(key, fmt::format("is no regular expression that can be used here ({}): use module names",
+                                     e.what()));
     }
+    p.where = patterns.named(key);
+  }
+}
+
+bool module_patterns::pattern::matches(std::string_view module) const {
+  if (!expression) {
+    if (!module.ends_with(name)) return false;
+    const auto before = module.substr(0, module.size() - name.size());
+    return before.empty() || (!whole && before.ends_with('.'));
+  }
+  try {
+    return expression->matches_all_of(module);
+  } catch (const model_error& e) {
+    throw model_error(
+        fmt::format("{} takes too long to match '{}' ({}): use module names", where, module, e.what()));
   }
 }
 
 std::optional<double> module_patterns::find(std::string_view module) const {
-  const auto ends_with_part = [&](std::string_view name) {
-    return module.size() > name.size() && module.ends_with(name) &&
-           module[module.size() - name.size() - 1] == '.';
-  };
   for (const auto& p : patterns_) {
-    const bool matches = p.expression ? std::regex_match(module.begin(), module.end(), *p.expression)
-                                      : module == p.name || (!p.whole && ends_with_part(p.name));
-    if (matches) return p.value;
+    if (p.matches(module)) return p.value;
   }
   return std::nullopt;
 }

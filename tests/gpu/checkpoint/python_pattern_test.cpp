@@ -1,0 +1,68 @@
+#include "gpu/checkpoint/python_pattern.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/gpu/checkpoint/files.hpp"
+
+using namespace troupe::llm;
+
+namespace {
+
+bool matches(const char* expression, std::string_view text) {
+  return python_pattern(expression).matches_all_of(text);
+}
+
+std::string refused(const std::string& expression) {
+  return error_of([&] { python_pattern{expression}; });
+}
+
+}  // namespace
+
+// As re.fullmatch(expression, text) in Python 3.11.
+TEST_CASE("an expression matches all of a text or not at all") {
+  CHECK(matches("a|ab", "ab"));
+  CHECK(!matches("a", "ab"));
+  CHECK(!matches("b", "ab"));
+  CHECK(matches("", ""));
+  CHECK(!matches("", "a"));
+  CHECK(matches("a*?", "aaa"));
+  CHECK(!matches("(?>a*)ab", "aaab"));
+  CHECK(matches("^a.c$", "abc"));
+  CHECK(!matches("a.c", "a\nc"));
+}
+
+TEST_CASE("counts, groups, looking around and looking back are Python's") {
+  CHECK(matches("a{2,3}", "aaa"));
+  CHECK(!matches("a{2,3}", "aaaa"));
+  CHECK(matches("a{b}", "a{b}"));
+  CHECK(matches("(?=a)[a-c]+(?<!b)", "abc"));
+  CHECK(!matches("(?!a)[a-c]+", "abc"));
+  CHECK(matches("(a+)-\\1", "aa-aa"));
+  CHECK(!matches("(a+)-\\1", "aa-a"));
+  CHECK(matches("(?P<n>a+)-(?P=n)", "aa-aa"));
+  CHECK(!matches("(b)?a\\1", "a"));  // what matched nothing is not found again
+  CHECK(matches("[]a]+", "]a"));
+  CHECK(matches("[^]a]+", "bc"));
+  CHECK(matches("[\\]a]+[(*]", "]a("));
+}
+
+TEST_CASE("letters and digits are Unicode's") {
+  CHECK(matches("\\w+", "größe"));
+  CHECK(matches("gr..e", "größe"));
+  CHECK(matches("\\d", "٣"));
+  CHECK(!matches("\\W", "ß"));
+}
+
+TEST_CASE("what PCRE2 would read otherwise is refused") {
+  CHECK(refused("a(*ACCEPT)b") == "'(*' is not supported");
+  CHECK(refused("a{,3}") == "'{,' is not supported");
+  CHECK(refused("[[:alpha:]]") == "'[:' is not supported");
+  CHECK(refused("(?R)") == "'(?R' is not supported");
+  CHECK(refused("(?i)a") == "'(?i' is not supported");
+  CHECK(refused("(?<n>a)") == "'(?<' is not supported");
+  CHECK(refused("(?") == "'(?' is not supported");
+  for (const std::string escape : {"\\K", "\\Q", "\\h", "\\R", "\\v", "\\x", "\\g"})
+    CHECK(refused("a" + escape + "1") == "'" + escape + "' is not supported");
+  CHECK(refused("a\\") != "no error");
+  CHECK(refused("(?<=a*)b") == "lookbehind assertion is not fixed length");
+}
