@@ -146,6 +146,29 @@ struct placer_spec {
   uint64_t steps = 2'000'000;  ///< of the search
 };
 
+/// What a language model's numbers are kept as on a device; it calculates in f32.
+enum class llm_type : uint16_t { f32, bf16, f16 };
+
+/// A language model with its adapters, and the engine that serves it.
+struct llm_spec {
+  std::string name;
+  std::string path;  ///< absolute: the folder of a checkpoint
+  node_id node;      ///< a worker
+  llm_type type = llm_type::f32;
+  uint32_t threads = 1;
+  uint64_t kv_bytes = 256 << 20;  ///< of the KV cache
+  uint32_t block_tokens = 16;     ///< positions of a KV block
+  uint32_t max_sequences = 32;    ///< texts that run at once
+  uint32_t max_waiting = 1024;    ///< that wait; beyond: 429
+  uint32_t prefill_chunk = 512;   ///< tokens of a prompt in one step
+  uint32_t most_choices = 16;     ///< `n` of a request
+  duration timeout = 600s;        ///< of a request, from its arrival
+  std::string adapter_directory;  ///< absolute; each folder in it that holds an adapter is one; empty: none
+  uint32_t adapter_slots = 8;     ///< adapters on the device at once
+  uint64_t adapter_bytes = 1u << 30;  ///< of adapters kept in host memory
+  bool adapter_api = false;           ///< clients may load and unload adapters
+};
+
 struct slot_spec {
   node_id node;
   device_kind kind = device_kind::cpu;
@@ -165,6 +188,7 @@ struct cluster_spec {
   std::vector<actor_spec> actors;  ///< of plug-ins
   std::vector<link_spec> links;
   std::vector<model_spec> models;
+  std::vector<llm_spec> llms;
   policy_spec policy;
   placer_spec placer;
   autoscale_spec autoscale;

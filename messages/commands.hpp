@@ -10,6 +10,7 @@
 
 #include "messages/decisions.hpp"
 #include "messages/deployment.hpp"
+#include "messages/llm_commands.hpp"
 #include "messages/request.hpp"
 #include "messages/traces.hpp"
 
@@ -325,6 +326,13 @@ struct placer_state {
   TROUPE_MESSAGE(placer_state, epochs, moves, planned, moving, rate_imbalance, memory_imbalance, problem)
 };
 using placer_commands = type_list<exchange<get_state, placer_state>>;
+
+// Of what serves language models.
+
+using llm_gateway_commands =
+    type_list<exchange<get_state, gateway_state>, exchange<get_ledger, ledger_report>>;
+using llm_engine_commands =
+    type_list<exchange<get_state, llm_engine_state>, exchange<list_adapters, adapter_list>>;
 
 // Of a console.
 

@@ -17,4 +17,8 @@ typename Inspector::result_type inspect(Inspector& f, strong_id<Tag, Rep>& x) {
   return f(x.value);
 }
 
+namespace llm {
+using troupe::inspect;  // CAF looks in the namespace of a message
+}
+
 }  // namespace troupe

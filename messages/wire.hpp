@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "messages/deployment.hpp"
+#include "messages/generation.hpp"
 #include "messages/membership.hpp"
 #include "messages/plugin.hpp"
 #include "messages/request.hpp"
@@ -42,7 +43,14 @@ namespace troupe {
   X(change_reply, ChangeReply)           \
   X(farewell, Farewell)                  \
   X(plugin_message, PluginMessage)       \
-  X(handover, Handover)
+  X(handover, Handover)                  \
+  X(generate, Generate)                  \
+  X(end_choice, EndChoice)               \
+  X(generated, Generated)                \
+  X(engine_status, EngineStatus)         \
+  X(adapters_known, AdaptersKnown)       \
+  X(change_adapter, ChangeAdapter)       \
+  X(adapter_changed, AdapterChanged)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
 #define TROUPE_WIRE_PARTS(X)         \
@@ -59,7 +67,13 @@ namespace troupe {
   X(model_spec, ModelSpec)           \
   X(deployment, Deployment)          \
   X(deployment_part, DeploymentPart) \
-  X(tenure, Tenure)
+  X(tenure, Tenure)                  \
+  X(llm::token_bias, TokenBias)      \
+  X(llm::sampling, Sampling)         \
+  X(generation, Generation)          \
+  X(token_chance, TokenChance)       \
+  X(generated_token, GeneratedToken) \
+  X(adapter_entry, AdapterEntry)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
 #define TROUPE_WIRE_ENUMS(X) \
@@ -71,7 +85,9 @@ namespace troupe {
   X(data_type)               \
   X(rejection_reason)        \
   X(profile_origin)          \
-  X(deployment_state)
+  X(deployment_state)        \
+  X(finish_reason)           \
+  X(adapter_answer)
 
 template <class E>
 inline constexpr size_t enum_count = 0;

@@ -1,0 +1,155 @@
+// A request for generated text on its way from a gateway to the engine that has the language model, and the
+// tokens on their way back.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/ids.hpp"
+#include "messages/sampling.hpp"
+#include "messages/time.hpp"
+#include "messages/token.hpp"
+
+namespace troupe {
+
+/// What an engine knows of a request. The gateway has checked it against the engine's status: its tokens are
+/// of the vocabulary, prompt and answer fit.
+struct generation {
+  request_id id;
+  llm_id model;
+  uint32_t tenant = 0;  ///< as `request::tenant`
+  address gateway;      ///< who assigns its fate
+  time_point arrival = never;
+  time_point deadline = never;
+  std::string adapter;             ///< its name; empty: the base model
+  std::vector<llm::token> prompt;  ///< at least one
+  uint32_t max_tokens = 0;         ///< that are generated for each choice, at least one
+  uint32_t choices = 1;            ///< texts; choice i draws with seed + i
+  llm::sampling how;
+  std::vector<llm::token> stop;  ///< each ends its text, and is its last token
+  bool logprobs = false;         ///< wanted, of the chosen tokens
+  uint32_t top_logprobs = 0;     ///< and of so many most likely ones
+  TROUPE_MESSAGE(generation, id, model, tenant, gateway, arrival, deadline, adapter, prompt, max_tokens,
+                 choices, how, stop, logprobs, top_logprobs)
+  bool operator==(const generation&) const = default;
+};
+
+/// gateway → llm_engine: texts to generate. To be given up with `cancel`.
+struct generate {
+  std::vector<generation> requests;
+  TROUPE_MESSAGE(generate, requests)
+  bool operator==(const generate&) const = default;
+};
+
+/// gateway → llm_engine: this choice is long enough (a stop string came); the others go on.
+struct end_choice {
+  request_id id;
+  uint32_t choice = 0;
+  TROUPE_MESSAGE(end_choice, id, choice)
+  bool operator==(const end_choice&) const = default;
+};
+
+/// Why a text ended.
+enum class finish_reason : uint16_t {
+  none,   ///< it goes on
+  stop,   ///< a stop token, or a stop string
+  length  ///< `max_tokens`
+};
+inline constexpr size_t finish_reason_count = 3;
+std::string_view to_string(finish_reason r);
+
+struct token_chance {
+  llm::token which = 0;
+  float logprob = 0;  ///< natural logarithm, before biases, penalties and temperature
+  TROUPE_MESSAGE(token_chance, which, logprob)
+  bool operator==(const token_chance&) const = default;
+};
+
+struct generated_token {
+  request_id id;
+  uint32_t choice = 0;
+  llm::token which = 0;
+  float logprob = 0;
+  std::vector<token_chance> top;  ///< descending, if asked for
+  finish_reason finish = finish_reason::none;
+  TROUPE_MESSAGE(generated_token, id, choice, which, logprob, top, finish)
+  bool operator==(const generated_token&) const = default;
+};
+
+/// llm_engine → gateway: what a step gave its texts. What ends otherwise ends with `drops` (it was given up)
+/// or `completion` (it failed).
+struct generated {
+  std::vector<generated_token> tokens;
+  TROUPE_MESSAGE(generated, tokens)
+  bool operator==(const generated&) const = default;
+};
+
+/// llm_engine → gateways: how it is. When a node is up, and whenever something changed, but not more often
+/// than every 100 ms.
+struct engine_status {
+  llm_id model;
+  bool ready = false;   ///< takes requests
+  std::string problem;  ///< why it will never be ready: the model cannot be loaded
+  uint32_t vocabulary = 0;
+  uint32_t max_positions = 0;  ///< of a text, by the model
+  uint32_t kv_tokens = 0;      ///< that the KV cache holds
+  uint32_t running = 0;        ///< texts
+  uint32_t waiting = 0;
+  float kv_used = 0;  ///< share of the cache
+  uint32_t adapter_slots = 0;
+  std::vector<std::string> running_adapters;  ///< of texts that run
+  std::vector<std::string> waiting_adapters;  ///< of texts that wait
+  TROUPE_MESSAGE(engine_status, model, ready, problem, vocabulary, max_positions, kv_tokens, running, waiting,
+                 kv_used, adapter_slots, running_adapters, waiting_adapters)
+  bool operator==(const engine_status&) const = default;
+};
+
+/// An adapter that requests may name.
+struct adapter_entry {
+  std::string name;
+  std::string path;  ///< its folder, on the engine's node
+  TROUPE_MESSAGE(adapter_entry, name, path)
+  bool operator==(const adapter_entry&) const = default;
+};
+
+/// llm_engine → gateways: which adapters there are.
+struct adapters_known {
+  llm_id model;
+  bool all = false;  ///< forget others; else these came and those went
+  std::vector<adapter_entry> present;
+  std::vector<std::string> gone;
+  TROUPE_MESSAGE(adapters_known, model, all, present, gone)
+  bool operator==(const adapters_known&) const = default;
+};
+
+/// gateway → llm_engine: from now on requests may name this adapter, or no more.
+struct change_adapter {
+  uint64_t token = 0;  ///< given back in the answer
+  llm_id model;
+  bool load = false;
+  adapter_entry adapter;  ///< to unload: its name
+  TROUPE_MESSAGE(change_adapter, token, model, load, adapter)
+  bool operator==(const change_adapter&) const = default;
+};
+
+enum class adapter_answer : uint16_t {
+  done,
+  exists,   ///< the name is taken
+  unknown,  ///< there is none of this name
+  refused   ///< the files will not do
+};
+inline constexpr size_t adapter_answer_count = 4;
+std::string_view to_string(adapter_answer a);
+
+/// llm_engine → gateway: answers `change_adapter`; an unload when the last request with the adapter has
+/// ended.
+struct adapter_changed {
+  uint64_t token = 0;
+  adapter_answer answer = adapter_answer::done;
+  std::string message;  ///< of a refusal
+  TROUPE_MESSAGE(adapter_changed, token, answer, message)
+  bool operator==(const adapter_changed&) const = default;
+};
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+// How the next token of a text is chosen. What each figure does: gpu/kernels/sampling.hpp.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/message.hpp"
+#include "messages/token.hpp"
+
+namespace troupe::llm {
+
+struct token_bias {
+  token which = 0;
+  float bias = 0;  ///< added to its logit
+  TROUPE_MESSAGE(token_bias, which, bias)
+  bool operator==(const token_bias&) const = default;
+};
+
+struct sampling {
+  float temperature = 1;  ///< 0: the most likely token
+  uint32_t top_k = 0;     ///< 0: all
+  float top_p = 1;        ///< in (0, 1]
+  float min_p = 0;        ///< in [0, 1]
+  float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  uint64_t seed = 0;               ///< with a token's position it decides the draw, whatever else runs
+  std::vector<token_bias> biases;  ///< each token once
+  TROUPE_MESSAGE(sampling, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty,
+                 frequency_penalty, seed, biases)
+  bool operator==(const sampling&) const = default;
+};
+
+}  // namespace troupe::llm

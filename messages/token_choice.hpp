@@ -1,0 +1,34 @@
+// What an engine wants its device to choose after a step, and what was chosen. Never on the wire.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "messages/generation.hpp"
+#include "messages/sampling.hpp"
+
+namespace troupe::llm {
+
+/// How often a token occurs in a text.
+struct token_frequency {
+  token which = 0;
+  uint32_t prompt = 0, output = 0;
+};
+
+/// What is to be chosen after one of `llm_step::sampled`.
+struct choice_wish {
+  const sampling* how = nullptr;
+  uint64_t seed = 0;                        ///< in place of `how->seed`
+  std::span<const token_frequency> counts;  ///< of its text, each token once; may be empty without penalties
+  uint64_t position = 0;                    ///< of the token that is chosen, in its text
+  uint32_t top = 0;                         ///< so many of the most likely ones are to be told
+};
+
+struct chosen_token {
+  token which = 0;
+  float logprob = 0;
+  std::vector<token_chance> top;
+  bool valid = false;  ///< false: the model gave no numbers to choose from
+};
+
+}  // namespace troupe::llm
