@@ -62,13 +62,36 @@ void continuous_batching::forget(sequence_id id) {
   known_.erase(found);
 }
 
+namespace {
+
+/// Without the base model.
+template <class Sequences>
+std::vector<adapter_id> adapters_of(const Sequences& texts) {
+  std::vector<adapter_id> out;
+  for (const auto* s : texts)
+    if (s->adapter != base_model) out.push_back(s->adapter);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::vector<adapter_id> continuous_batching::running_adapters() const { return adapters_of(running_); }
+std::vector<adapter_id> continuous_batching::waiting_adapters() const { return adapters_of(waiting_); }
+
 std::vector<adapter_id> continuous_batching::wanted_adapters(size_t limit) const {
   std::vector<adapter_id> out;
+  size_t end = 0;  // of the last that is not there
   for (const auto* s : waiting_) {
-    if (out.size() >= limit) break;
-    if (!is_loaded(s->adapter) && std::find(out.begin(), out.end(), s->adapter) == out.end())
-      out.push_back(s->adapter);
+    if (limit == 0) break;
+    if (s->adapter == base_model || std::find(out.begin(), out.end(), s->adapter) != out.end()) continue;
+    out.push_back(s->adapter);
+    if (is_loaded(s->adapter)) continue;
+    end = out.size();
+    --limit;
   }
+  out.resize(end);
   return out;
 }
 
@@ -135,6 +158,7 @@ void continuous_batching::admit() {
 const llm_step& continuous_batching::plan() {
   assert(!under_way_);
   step_.clear();
+  in_step_.clear();
   step_.block_start.push_back(0);
   step_.segment_end.push_back(0);
   // oldest first, so that they keep what the newest give up
@@ -167,6 +191,7 @@ const llm_step& continuous_batching::plan() {
 void continuous_batching::append(sequence& s, uint32_t rows) {
   const auto index = static_cast<uint32_t>(step_.sequences.size());
   step_.sequences.push_back(s.id);
+  in_step_.push_back(&s);
   step_.blocks.insert(step_.blocks.end(), s.blocks.begin(), s.blocks.end());
   step_.block_start.push_back(static_cast<uint32_t>(step_.blocks.size()));
   for (size_t p = s.computed; p < s.computed + rows; ++p) {
@@ -190,22 +215,36 @@ void continuous_batching::close_segment(adapter_id a) {
 void continuous_batching::done(std::span<const sampled_token> chosen) {
   assert(under_way_);
   under_way_ = false;
-  for (const auto id : step_.sequences) {
-    auto& s = *known_.at(id);
-    s.computed += std::exchange(s.in_step, 0);
-    if (s.cancelled) forget(id);
+  for (auto*& s : in_step_) {
+    s->computed += std::exchange(s->in_step, 0);
+    if (!s->cancelled) continue;
+    forget(s->id);
+    s = nullptr;
   }
-  for (const auto& c : chosen) {
-    const auto found = known_.find(c.sequence);
-    if (found == known_.end() || found->second->computed != found->second->text.size()) continue;
-    auto& s = *found->second;
-    s.text.push_back(c.chosen);
-    if (c.last || s.text.size() == s.most) forget(s.id);
-  }
+  auto next = chosen.begin();  // mostly they come in the order of the rows
   for (const auto row : step_.sampled) {
-    const auto found = known_.find(step_.sequences[step_.row_sequence[row]]);
-    if (found != known_.end() && found->second->computed == found->second->text.size()) forget(found->first);
+    auto* s = in_step_[step_.row_sequence[row]];
+    if (s == nullptr) continue;
+    auto its = next;
+    if (its == chosen.end() || its->sequence != s->id)
+      its = std::find_if(chosen.begin(), chosen.end(), [&](const auto& c) { return c.sequence == s->id; });
+    const bool ends = its == chosen.end() || its->last || s->text.size() + 1 == s->most;
+    if (its != chosen.end()) {
+      s->text.push_back(its->chosen);
+      next = its + 1;
+    }
+    if (ends) forget(s->id);
   }
+}
+
+void continuous_batching::fail() {
+  assert(under_way_);
+  under_way_ = false;
+  for (auto* s : in_step_) {
+    s->in_step = 0;
+    if (s->cancelled) forget(s->id);
+  }
+  while (!running_.empty()) evict(*running_.back());
 }
 
 }  // namespace troupe::llm

@@ -63,10 +63,15 @@ class continuous_batching {
   /// base model is always there.
   void adapter_loaded(adapter_id a) { loaded_.insert(a); }
   void adapter_unloaded(adapter_id a) { loaded_.erase(a); }
-  /// Those that texts are waiting for, in the order in which they will be needed, each once, `limit` at most.
+  /// Those that texts wait for, in the order in which they will be needed, each once, without the base model:
+  /// `limit` that are not there at most, and those that are there and needed before the last of them.
   std::vector<adapter_id> wanted_adapters(size_t limit) const;
   /// Texts that run with the adapter: as long as there are some it must stay on the device.
   uint32_t users(adapter_id a) const;
+
+  /// Of texts that run, and of those that wait; each once, without the base model.
+  std::vector<adapter_id> running_adapters() const;
+  std::vector<adapter_id> waiting_adapters() const;
 
   /// The next step, valid until the next call; without rows if there is nothing to do. Requires: no step is
   /// under way.
@@ -75,6 +80,12 @@ class continuous_batching {
   /// order, what was chosen. Texts also end with `max_tokens`; one that was sampled and has no entry ends,
   /// too.
   void done(std::span<const sampled_token> chosen);
+
+  /// The one that `plan` made last.
+  const llm_step& step() const { return step_; }
+
+  /// The step is lost, and with it all keys and values: what runs gives its blocks back and waits again.
+  void fail();
 
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
@@ -104,6 +115,7 @@ class continuous_batching {
   std::deque<sequence*> waiting_;   // by arrival
   std::vector<sequence*> running_;  // by arrival
   std::vector<sequence*> decodes_;  // of the step that is being made
+  std::vector<sequence*> in_step_;  // by entry of its `sequences`
   std::unordered_set<adapter_id> loaded_;
   llm_step step_;
   bool under_way_ = false;

@@ -155,6 +155,29 @@ TEST_CASE("a text whose adapter is not loaded holds up nobody") {
   CHECK(engine.users(adapter_id{7}) == 1);
 }
 
+TEST_CASE(
+    "adapters are wanted in the order of their texts, also those that are there if they are needed earlier") {
+  auto limits = small();
+  limits.max_sequences = 1;
+  continuous_batching engine(limits);
+  engine.add(text_of(1, 2, 5));
+  engine.plan();  // the only one that may run
+  for (const uint32_t a : {0, 4, 2, 4, 9, 5, 3})
+    engine.add(text_of(10 + engine.waiting(), 2, 5, adapter_id{a}));
+  const auto wanted = [&](size_t limit) {
+    std::vector<uint32_t> ids;
+    for (const auto a : engine.wanted_adapters(limit)) ids.push_back(a.value);
+    return ids;
+  };
+  using ids = std::vector<uint32_t>;
+  CHECK(wanted(8) == ids{4, 2, 9, 5, 3});
+  for (const uint32_t a : {4, 9, 3}) engine.adapter_loaded(adapter_id{a});
+  CHECK(wanted(8) == ids{4, 2, 9, 5});
+  CHECK(wanted(2) == ids{4, 2, 9, 5});
+  CHECK(wanted(1) == ids{4, 2});
+  CHECK(wanted(0).empty());
+}
+
 TEST_CASE("what can never run is refused at once") {
   auto limits = small();
   limits.max_waiting = 1;

@@ -1,0 +1,89 @@
+#include "policies/text_batch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::llm {
+
+bool text_batch::open_text::has_penalties() const {
+  return asked.how.repetition_penalty != 1 || asked.how.presence_penalty != 0 ||
+         asked.how.frequency_penalty != 0;
+}
+
+token_frequency& text_batch::open_text::count(token t) {
+  const auto [at, fresh] = place.try_emplace(t, counts.size());
+  if (fresh) counts.push_back({.which = t});
+  return counts[at->second];
+}
+
+text_batch::added text_batch::add(text_request r) {
+  const auto id = sequence_id{next_id_};
+  const auto refused = batching_.add({id, r.prompt, r.max_tokens, r.adapter});
+  if (refused != refusal::none) return {{}, refused};
+  ++next_id_;
+  auto text = std::make_unique<open_text>();
+  text->asked = std::move(r);
+  if (text->has_penalties())
+    for (const auto t : text->asked.prompt) ++text->count(t).prompt;
+  known_.emplace(id, std::move(text));
+  return {id, refusal::none};
+}
+
+void text_batch::cancel(sequence_id id) {
+  batching_.cancel(id);
+  const auto found = known_.find(id);
+  if (found == known_.end()) return;
+  found->second->gone = true;
+  if (under_way_) leaving_.push_back(std::move(found->second));
+  known_.erase(found);
+}
+
+const llm_step& text_batch::plan() {
+  const auto& step = batching_.plan();
+  wishes_.clear();
+  wishing_.clear();
+  for (const auto row : step.sampled) {
+    auto& text = *known_.at(step.sequences[step.row_sequence[row]]);
+    wishing_.push_back(&text);
+    wishes_.push_back({&text.asked.how, text.asked.how.seed, text.counts, step.positions[row] + uint64_t{1},
+                       text.asked.top});
+  }
+  under_way_ = step.rows() > 0;
+  return step;
+}
+
+std::span<const text_batch::step_token> text_batch::done(std::span<const chosen_token> chosen) {
+  under_way_ = false;
+  sampled_.clear();
+  told_.clear();
+  const auto& step = batching_.step();
+  for (size_t i = 0; i < wishing_.size() && i < chosen.size(); ++i) {
+    auto& text = *wishing_[i];
+    if (text.gone) continue;
+    step_token told{step.sequences[step.row_sequence[step.sampled[i]]]};
+    if (chosen[i].valid) {
+      const auto next = chosen[i].which;
+      ++text.generated;
+      if (text.has_penalties()) ++text.count(next).output;
+      const auto& stop = text.asked.stop;
+      told.chosen = &chosen[i];
+      told.finish = std::find(stop.begin(), stop.end(), next) != stop.end() ? finish_reason::stop
+                    : text.generated == text.asked.max_tokens               ? finish_reason::length
+                                                                            : finish_reason::none;
+    }
+    sampled_.push_back({told.text, chosen[i].which, told.ended()});
+    if (told.ended()) known_.erase(told.text);
+    told_.push_back(told);
+  }
+  leaving_.clear();
+  batching_.done(sampled_);
+  return told_;
+}
+
+void text_batch::fail_step() {
+  under_way_ = false;
+  leaving_.clear();
+  batching_.fail();
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,89 @@
+// Texts that an engine generates: which step comes next, how its tokens are to be chosen, and what each
+// choice means for its text. Continuous batching with all that belongs to one text beside it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "messages/token_choice.hpp"
+#include "policies/continuous_batching.hpp"
+
+namespace troupe::llm {
+
+inline sampling greedy() {
+  sampling s;
+  s.temperature = 0;
+  return s;
+}
+
+struct text_request {
+  std::vector<token> prompt = {};
+  adapter_id adapter = base_model;
+  uint32_t max_tokens = 16;
+  sampling how = greedy();
+  std::vector<token> stop = {};  ///< any of these ends the text, and is its last token
+  uint32_t top = 0;              ///< so many of the most likely tokens are wanted with each
+};
+
+class text_batch {
+ public:
+  using refusal = continuous_batching::refusal;
+
+  /// A token that a text has got.
+  struct step_token {
+    sequence_id text;
+    const chosen_token* chosen = nullptr;  ///< valid until the next step; null: there was nothing to choose
+    finish_reason finish = finish_reason::none;  ///< the text has ended and is forgotten
+    bool ended() const { return chosen == nullptr || finish != finish_reason::none; }
+  };
+
+  explicit text_batch(batching_limits limits) : batching_(limits) {}
+
+  struct added {
+    sequence_id id;
+    refusal refused = refusal::none;
+  };
+  added add(text_request r);
+  /// Forgets a text that has not ended.
+  void cancel(sequence_id id);
+
+  /// The next step, without rows if there is nothing to do; and for each of its `sampled` what to choose.
+  /// Both stay valid until `done`, whatever is added or cancelled meanwhile. Requires: no step is under way.
+  const llm_step& plan();
+  std::span<const choice_wish> wishes() const { return wishes_; }
+  /// The step is done: `chosen` by entry of `sampled`. What its texts got, but for those cancelled meanwhile.
+  std::span<const step_token> done(std::span<const chosen_token> chosen);
+
+  /// The step is lost, and with it all keys and values that the device had: its texts go on being known, to
+  /// be cancelled; others that run wait again.
+  void fail_step();
+
+  const continuous_batching& batching() const { return batching_; }
+  continuous_batching& batching() { return batching_; }
+
+ private:
+  struct open_text {
+    text_request asked;
+    uint32_t generated = 0;
+    bool gone = false;                        // cancelled during the step
+    std::vector<token_frequency> counts;      // of its tokens, for penalties
+    std::unordered_map<token, size_t> place;  // in `counts`
+
+    bool has_penalties() const;
+    token_frequency& count(token t);
+  };
+
+  continuous_batching batching_;
+  std::unordered_map<sequence_id, std::unique_ptr<open_text>> known_;
+  std::vector<std::unique_ptr<open_text>> leaving_;  // cancelled while the device may read what is theirs
+  std::vector<choice_wish> wishes_;
+  std::vector<open_text*> wishing_;  // by entry of `wishes_`
+  std::vector<sampled_token> sampled_;
+  std::vector<step_token> told_;
+  uint64_t next_id_ = 1;
+  bool under_way_ = false;
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,140 @@
+#include "policies/text_batch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe::llm;
+using troupe::finish_reason;
+
+namespace {
+
+chosen_token chosen(token t) {
+  chosen_token c;
+  c.which = t;
+  c.valid = true;
+  return c;
+}
+
+struct small_batch : text_batch {
+  small_batch() : text_batch({.max_sequences = 4, .prefill_chunk = 8, .blocks = 16, .block_tokens = 4}) {}
+
+  sequence_id begin(text_request r) {
+    const auto [id, refused] = add(std::move(r));
+    REQUIRE(refused == refusal::none);
+    return id;
+  }
+  /// A step in which every text gets this token.
+  std::span<const step_token> run(token t) {
+    const auto& step = plan();
+    chosen_.assign(step.sampled.size(), chosen(t));
+    return done(chosen_);
+  }
+
+ private:
+  std::vector<chosen_token> chosen_;
+};
+
+text_request request(std::vector<token> prompt, uint32_t max_tokens) {
+  text_request r;
+  r.prompt = std::move(prompt);
+  r.max_tokens = max_tokens;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("text batch: a text ends with a stop token, which it keeps, or with its last token") {
+  small_batch b;
+  auto stops = request({1, 2}, 9);
+  stops.stop = {7, 8};
+  const auto first = b.begin(stops);
+  auto told = b.run(5);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].text == first);
+  CHECK(told[0].finish == finish_reason::none);
+  told = b.run(8);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].chosen->which == 8);
+  CHECK(told[0].finish == finish_reason::stop);
+  b.begin(request({1}, 2));
+  CHECK(b.run(5)[0].finish == finish_reason::none);
+  CHECK(b.run(5)[0].finish == finish_reason::length);
+  CHECK(b.batching().idle());
+  CHECK(b.batching().blocks().free() == 16);
+}
+
+TEST_CASE("text batch: a stop token that is also the last token stops the text") {
+  small_batch b;
+  auto r = request({1}, 1);
+  r.stop = {3};
+  b.begin(r);
+  CHECK(b.run(3)[0].finish == finish_reason::stop);
+}
+
+TEST_CASE("text batch: what is chosen after a text is asked for with its own sampling, seed and position") {
+  small_batch b;
+  auto r = request({1, 2, 3}, 4);
+  r.how.seed = 77;
+  r.top = 5;
+  b.begin(r);
+  for (uint64_t position = 3; position < 6; ++position) {
+    b.plan();
+    REQUIRE(b.wishes().size() == 1);
+    CHECK(b.wishes()[0].position == position);
+    CHECK(b.wishes()[0].seed == 77);
+    CHECK(b.wishes()[0].top == 5);
+    CHECK(b.wishes()[0].counts.empty());  // no penalties, no counting
+    (void)b.done(std::vector{chosen(4)});
+  }
+}
+
+TEST_CASE("text batch: with penalties the tokens of prompt and output are counted apart") {
+  small_batch b;
+  auto r = request({1, 2, 1}, 4);
+  r.how.frequency_penalty = 1;
+  b.begin(r);
+  (void)b.run(2);
+  (void)b.run(9);
+  b.plan();
+  const auto counts = b.wishes()[0].counts;
+  REQUIRE(counts.size() == 3);
+  const auto of = [&](token t) {
+    for (const auto& c : counts)
+      if (c.which == t) return std::pair{c.prompt, c.output};
+    return std::pair{0u, 0u};
+  };
+  CHECK(of(1) == std::pair{2u, 0u});
+  CHECK(of(2) == std::pair{1u, 1u});
+  CHECK(of(9) == std::pair{0u, 1u});
+}
+
+TEST_CASE(
+    "text batch: a text that is cancelled during a step tells nothing, and what the device reads stays") {
+  small_batch b;
+  auto r = request({1, 2}, 4);
+  r.how.presence_penalty = 1;
+  const auto gone = b.begin(r);
+  (void)b.run(5);
+  const auto stays = b.begin(request({4}, 4));
+  b.plan();
+  const auto wishes = b.wishes();
+  REQUIRE(wishes.size() == 2);
+  b.cancel(gone);
+  for (const auto& w : wishes) CHECK(w.how->top_p == 1);  // read as the device does, for the sanitizer to see
+  const std::vector both(2, chosen(6));
+  const auto told = b.done(both);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].text == stays);
+}
+
+TEST_CASE("text batch: where there was nothing to choose from, the text has ended without a token") {
+  small_batch b;
+  const auto id = b.begin(request({1}, 4));
+  b.plan();
+  const std::vector<chosen_token> nothing(1);
+  const auto told = b.done(nothing);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].text == id);
+  CHECK(told[0].chosen == nullptr);
+  CHECK(told[0].ended());
+  CHECK(b.batching().idle());
+}
