@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <vector>
 
 #include "gpu/kernels/dense_job.hpp"
 #include "gpu/kernels/simd.hpp"
@@ -11,7 +12,14 @@ namespace troupe::kernels {
 
 namespace {
 
-constexpr size_t panels_of_job = 4;
+constexpr size_t panels_of_job = 4, inputs_of_job = 512;
+
+/// Room for the inputs of a call, kept for the thread's next ones.
+float* room_for(size_t floats) {
+  thread_local std::vector<float> room;
+  if (room.size() < floats) room.resize(floats);
+  return room.data();
+}
 
 }  // namespace
 
@@ -19,14 +27,33 @@ void dense(const dense_args& a) {
   assert(a.x_stride >= a.w->in() && a.y_stride >= a.w->out());
   if (a.rows == 0 || a.w->out() == 0) return;
   const auto run = TROUPE_PICK(run_dense);
-  const size_t panels = a.w->panels(), tall = dense_max_rows;
+  const auto pack = TROUPE_PICK(pack_inputs);
+  const size_t in = a.w->in(), panels = a.w->panels(), tall = dense_max_rows;
   const size_t wide_jobs = (panels + panels_of_job - 1) / panels_of_job,
                tall_jobs = (a.rows + tall - 1) / tall;
-  const bool worth_threads = a.rows * a.w->in() * a.w->out() > size_t{1} << 17;
-#pragma omp parallel for schedule(static) if (worth_threads)
+  const bool worth_threads = a.rows * in * a.w->out() > size_t{1} << 17;
+  const auto job_of = [&](size_t i) {
+    return dense_job{&a, a.x, i * tall, std::min(tall, a.rows - i * tall)};
+  };
+
+  float* packed = nullptr;  // a row alone is what its tile reads
+  if (a.rows > 1) {
+    packed = room_for(a.rows * in);
+    const size_t slices = (in + inputs_of_job - 1) / inputs_of_job;
+#pragma omp parallel for schedule(static) if (worth_threads && a.rows * in > size_t{1} << 16)
+    for (size_t i = 0; i < slices * tall_jobs; ++i) {
+      const size_t begin = i % slices * inputs_of_job;
+      pack(job_of(i / slices), begin, std::min(in, begin + inputs_of_job), packed);
+    }
+  }
+  // whoever is free takes the next: other processes may use the cores, too
+#pragma omp parallel for schedule(dynamic) if (worth_threads)
   for (size_t i = 0; i < wide_jobs * tall_jobs; ++i) {
-    const size_t row = i / wide_jobs * tall, panel = i % wide_jobs * panels_of_job;
-    run({&a, row, std::min(tall, a.rows - row), panel, std::min(panels_of_job, panels - panel)});
+    auto job = job_of(i / wide_jobs);
+    if (packed) job.x = packed;
+    job.first_panel = i % wide_jobs * panels_of_job;
+    job.panels = std::min(panels_of_job, panels - job.first_panel);
+    run(job);
   }
 }
 

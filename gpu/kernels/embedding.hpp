@@ -4,11 +4,12 @@
 #include <cstdint>
 
 #include "gpu/element.hpp"
+#include "messages/token.hpp"
 
 namespace troupe::kernels {
 
 struct embedding_args {
-  const uint32_t* tokens = nullptr;  ///< [rows], each below the table's vocabulary
+  const llm::token* tokens = nullptr;  ///< [rows], each from 0 to below the table's vocabulary
   size_t rows = 0;
   const void* table = nullptr;  ///< [vocabulary, hidden]
   element type = element::f32;  ///< of the table

@@ -1,6 +1,7 @@
 // Root mean square normalisation, with the addition to the residual stream that comes before it.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace troupe::kernels {
 
@@ -9,10 +10,11 @@ struct rms_norm_args {
   size_t residual_stride = 0;  ///< floats from row to row, at least `width`
   const float* x = nullptr;    ///< [rows, width], or null: nothing is added and `residual` only read
   size_t x_stride = 0;
-  const float* weight = nullptr;  ///< [width]
-  float epsilon = 1e-5F;          ///< added to the mean of the squares
-  float* out = nullptr;           ///< [rows, width]: residual / sqrt(mean(residual^2) + epsilon) * weight
-  size_t out_stride = 0;          ///< may be `residual` itself, if that is not needed any more
+  const uint32_t* which = nullptr;  ///< [rows] of `residual` and x, each once; null: the first ones, in order
+  const float* weight = nullptr;    ///< [width]
+  float epsilon = 1e-5F;            ///< added to the mean of the squares
+  float* out = nullptr;             ///< [rows, width]: residual / sqrt(mean(residual^2) + epsilon) * weight
+  size_t out_stride = 0;  ///< may be `residual` itself, if that is not needed any more and `which` is null
   size_t rows = 0, width = 0;
 };
 

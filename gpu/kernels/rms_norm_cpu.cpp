@@ -10,9 +10,11 @@ namespace troupe::kernels {
 void rms_norm(const rms_norm_args& a) {
   const auto run = TROUPE_PICK(normalise_row);
 #pragma omp parallel for schedule(static) if (a.rows * a.width > 1 << 15)
-  for (size_t r = 0; r < a.rows; ++r)
-    run(a.residual + r * a.residual_stride, a.x ? a.x + r * a.x_stride : nullptr, a.weight,
+  for (size_t r = 0; r < a.rows; ++r) {
+    const size_t from = a.which ? a.which[r] : r;
+    run(a.residual + from * a.residual_stride, a.x ? a.x + from * a.x_stride : nullptr, a.weight,
         a.out + r * a.out_stride, a.width, a.epsilon);
+  }
 }
 
 }  // namespace troupe::kernels

@@ -6,10 +6,11 @@ namespace troupe::kernels {
 
 void rms_norm_reference(const rms_norm_args& a) {
   for (size_t r = 0; r < a.rows; ++r) {
-    float* residual = a.residual + r * a.residual_stride;
+    const size_t from = a.which ? a.which[r] : r;
+    float* residual = a.residual + from * a.residual_stride;
     double squares = 0;
     for (size_t i = 0; i < a.width; ++i) {
-      if (a.x) residual[i] += a.x[r * a.x_stride + i];
+      if (a.x) residual[i] += a.x[from * a.x_stride + i];
       squares += double{residual[i]} * residual[i];
     }
     const double factor = 1 / std::sqrt(squares / static_cast<double>(a.width) + a.epsilon);

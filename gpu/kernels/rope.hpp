@@ -1,10 +1,21 @@
 // Rotary position embedding of queries and keys, in place, in the halves convention of Hugging Face: numbers
-// i and i + head_dim / 2 of a head are a pair, which is turned by position * frequencies[i].
+// i and i + head_dim / 2 of a head are a pair, which is turned by position * frequencies[i]. The angles are
+// those of all layers: they are calculated once a step.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace troupe::kernels {
+
+struct rope_angles_args {
+  const uint32_t* positions = nullptr;  ///< [rows], in tokens from the sequence's start
+  size_t rows = 0;
+  uint32_t head_dim = 0;               ///< even
+  const float* frequencies = nullptr;  ///< [head_dim / 2], radians a token
+  float scale = 1;                     ///< of cosine and sine (Transformers: attention_scaling)
+  float* cosine = nullptr;             ///< [rows, head_dim / 2], written
+  float* sine = nullptr;               ///< [rows, head_dim / 2], written
+};
 
 struct rope_args {
   float* q = nullptr;   ///< [rows, heads, head_dim], turned
@@ -13,14 +24,13 @@ struct rope_args {
   size_t k_stride = 0;
   size_t rows = 0;
   uint32_t heads = 0, kv_heads = 0;
-  uint32_t head_dim = 0;                ///< even, at most 256
-  const uint32_t* positions = nullptr;  ///< [rows], in tokens from the sequence's start
-  const float* frequencies = nullptr;   ///< [head_dim / 2], radians a token
-  float scale = 1;                      ///< of cosine and sine (Transformers: attention_scaling)
+  uint32_t head_dim = 0;          ///< even
+  const float* cosine = nullptr;  ///< [rows, head_dim / 2], of rope_angles
+  const float* sine = nullptr;
 };
 
-inline constexpr uint32_t rope_max_head_dim = 256;
-
+void rope_angles_reference(const rope_angles_args& args);
+void rope_angles(const rope_angles_args& args);
 void rope_reference(const rope_args& args);
 void rope(const rope_args& args);
 

@@ -9,18 +9,26 @@
 
 namespace troupe::kernels {
 
-void rope(const rope_args& a) {
-  assert(a.head_dim % 2 == 0 && a.head_dim <= rope_max_head_dim);
-  const auto turn = TROUPE_PICK(turn_heads);
+void rope_angles(const rope_angles_args& a) {
+  assert(a.head_dim % 2 == 0);
   const uint32_t half = a.head_dim / 2;
-#pragma omp parallel for schedule(static) if (a.rows * (a.heads + a.kv_heads) * a.head_dim > 1 << 15)
+#pragma omp parallel for schedule(static) if (a.rows * half > 1 << 12)
   for (size_t r = 0; r < a.rows; ++r) {
-    float cosine[rope_max_head_dim / 2], sine[rope_max_head_dim / 2];
     const auto position = static_cast<float>(a.positions[r]);
     for (uint32_t i = 0; i < half; ++i) {
       const float angle = position * a.frequencies[i];
-      cosine[i] = std::cos(angle) * a.scale, sine[i] = std::sin(angle) * a.scale;
+      a.cosine[r * half + i] = std::cos(angle) * a.scale, a.sine[r * half + i] = std::sin(angle) * a.scale;
     }
+  }
+}
+
+void rope(const rope_args& a) {
+  assert(a.head_dim % 2 == 0);
+  const auto turn = TROUPE_PICK(turn_heads);
+  const uint32_t half = a.head_dim / 2;
+#pragma omp parallel for schedule(static) if (a.rows * (a.heads + a.kv_heads) * a.head_dim > 1 << 16)
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float *cosine = a.cosine + r * half, *sine = a.sine + r * half;
     turn(a.q + r * a.q_stride, a.heads, half, cosine, sine);
     turn(a.k + r * a.k_stride, a.kv_heads, half, cosine, sine);
   }

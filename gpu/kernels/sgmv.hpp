@@ -23,11 +23,20 @@ struct lora_weights {
 
 inline constexpr uint32_t lora_max_rank = 256;
 
+/// Which rows have which adapter: the same for all projections of a step, but for `projection`.
 struct lora_segments {
   const uint32_t* segment_end = nullptr;  ///< [count + 1], ascending from 0: segment s is rows [s] .. [s + 1]
-  const lora_weights* weights = nullptr;  ///< [count]
+  /// [count] the matrices of a segment's adapter, one for each projection that there is; null: the base model
+  const lora_weights* const* adapters = nullptr;
   uint32_t count = 0;
   element type = element::f32;  ///< of all the matrices
+  size_t projection = 0;        ///< which of an adapter's
+
+  /// Null: the segment's rows stay as they are.
+  const lora_weights* weights(uint32_t segment) const {
+    const lora_weights* all = adapters[segment];
+    return all != nullptr && all[projection].adapts() ? all + projection : nullptr;
+  }
 };
 
 struct sgmv_shrink_args {

@@ -21,14 +21,14 @@ void share_jobs(const lora_segments& segments, size_t piece, Count count_of, Run
              me = static_cast<size_t>(omp_get_thread_num());
   size_t turn = 0;
   for (uint32_t s = 0; s < segments.count; ++s) {
-    const lora_weights& w = segments.weights[s];
-    if (!w.adapts()) continue;
-    assert(w.rank <= lora_max_rank);
-    const size_t count = count_of(w), past = segments.segment_end[s + 1];
+    const lora_weights* w = segments.weights(s);
+    if (w == nullptr) continue;
+    assert(w->rank <= lora_max_rank);
+    const size_t count = count_of(*w), past = segments.segment_end[s + 1];
     for (size_t row = segments.segment_end[s]; row < past; row += lora_rows_of_job) {
       for (size_t first = 0; first < count; first += piece) {
         if (turn++ % threads == me)
-          run({&w, row, std::min(lora_rows_of_job, past - row), first, std::min(piece, count - first)});
+          run({w, row, std::min(lora_rows_of_job, past - row), first, std::min(piece, count - first)});
       }
     }
   }
@@ -52,9 +52,8 @@ void share_expand(const sgmv_expand_args& a) {
 bool worth_threads(const lora_segments& segments, size_t width) {
   size_t products = 0;
   for (uint32_t s = 0; s < segments.count; ++s) {
-    if (segments.weights[s].adapts())
-      products +=
-          size_t{segments.segment_end[s + 1] - segments.segment_end[s]} * segments.weights[s].rank * width;
+    if (const lora_weights* w = segments.weights(s))
+      products += size_t{segments.segment_end[s + 1] - segments.segment_end[s]} * w->rank * width;
   }
   return products > size_t{1} << 16;
 }

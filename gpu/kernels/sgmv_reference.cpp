@@ -4,8 +4,9 @@ namespace troupe::kernels {
 
 void sgmv_shrink_reference(const sgmv_shrink_args& a) {
   for (uint32_t s = 0; s < a.segments.count; ++s) {
-    const lora_weights& w = a.segments.weights[s];
-    if (!w.adapts()) continue;
+    const lora_weights* found = a.segments.weights(s);
+    if (found == nullptr) continue;
+    const lora_weights& w = *found;
     for (size_t r = a.segments.segment_end[s]; r < a.segments.segment_end[s + 1]; ++r) {
       for (size_t j = 0; j < w.rank; ++j) {
         double sum = 0;
@@ -19,8 +20,9 @@ void sgmv_shrink_reference(const sgmv_shrink_args& a) {
 
 void sgmv_expand_reference(const sgmv_expand_args& a) {
   for (uint32_t s = 0; s < a.segments.count; ++s) {
-    const lora_weights& w = a.segments.weights[s];
-    if (!w.adapts()) continue;
+    const lora_weights* found = a.segments.weights(s);
+    if (found == nullptr) continue;
+    const lora_weights& w = *found;
     for (size_t r = a.segments.segment_end[s]; r < a.segments.segment_end[s + 1]; ++r) {
       for (size_t n = 0; n < a.out; ++n) {
         double sum = 0;

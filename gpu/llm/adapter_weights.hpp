@@ -15,8 +15,11 @@ class adapter_weights {
   adapter_weights(const adapter& from, uint32_t layers, element type);
 
   /// Rank 0 if the adapter leaves the projection as it is.
-  const kernels::lora_weights& of(uint32_t layer, projection p) const {
-    return parts_[size_t{layer} * projection_count + static_cast<size_t>(p)];
+  const kernels::lora_weights& of(uint32_t layer, projection p) const { return parts_[index(layer, p)]; }
+  /// Of all layers' projections, by `index`.
+  const kernels::lora_weights* parts() const { return parts_.data(); }
+  static constexpr size_t index(uint32_t layer, projection p) {
+    return size_t{layer} * projection_count + static_cast<size_t>(p);
   }
   uint32_t max_rank() const { return max_rank_; }
   uint64_t bytes() const { return memory_.size(); }

@@ -12,8 +12,11 @@
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
 #include "messages/llm_step.hpp"
+#include "messages/time.hpp"
 
 namespace troupe::llm {
+
+class adapter_weights;
 
 struct decoder_options {
   element weights = element::f32;  ///< what the projections are kept and read as; they calculate in f32
@@ -24,6 +27,13 @@ struct decoder_options {
 
 /// [rows, hidden] f32: what one layer hands to the next. Can be moved to where the next layers are.
 using activation = std::vector<float>;
+
+/// How long the kernels of each kind took. The rest of a call's time is work of the host.
+struct kernel_times {
+  duration projections{}, adapters{}, attention{}, others{};
+  uint32_t launches = 0;  ///< of kernels, each between two readings of the clock
+  duration sum() const { return projections + adapters + attention + others; }
+};
 
 /// One caller at a time, but for `load` of a layer, which may run beside steps of other layers.
 class decoder {
@@ -44,6 +54,8 @@ class decoder {
 
   /// Takes an adapter under this id, in place of the one that had it. `a` may go afterwards.
   void load(adapter_id id, const adapter& a);
+  /// The same for one that was packed already, for this model's layers and weights' type.
+  void load(adapter_id id, std::shared_ptr<const adapter_weights> a);
   /// Requires: no step uses it any more.
   void unload(adapter_id id);
   /// On the device, of all adapters.
@@ -58,6 +70,9 @@ class decoder {
   /// The final norm and the head, for some rows: `logits` is [rows.size(), config().vocabulary]. Requires:
   /// that layer is loaded (and the embedding, if tied).
   void head(const activation& x, std::span<const uint32_t> rows, std::span<float> logits);
+
+  /// From now on adds up in `sum`, by `c`, what kernels take; both stay where they are. Null: no more.
+  void time_kernels(const clock* c, kernel_times* sum);
 
   /// A block's bytes, all layers, for who moves it; [layers, 2, kv_heads, block_tokens, head_dim] (Punica
   /// §5).

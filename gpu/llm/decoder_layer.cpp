@@ -1,61 +1,67 @@
 #include "gpu/llm/decoder_layer.hpp"
 
-#include <algorithm>
 #include <cassert>
+#include <span>
 #include <string>
 
 namespace troupe::llm {
 
-void linear::apply(const float* x, float* y, size_t rows) const {
-  kernels::dense({.x = x,
-                  .x_stride = weights.in(),
-                  .w = &weights,
-                  .bias = bias.empty() ? nullptr : bias.data(),
-                  .y = y,
-                  .y_stride = weights.out(),
-                  .rows = rows});
+kernels::dense_args linear::args(const float* x, float* y, size_t rows) const {
+  return {.x = x,
+          .x_stride = weights.in(),
+          .w = &weights,
+          .bias = bias.empty() ? nullptr : bias.data(),
+          .y = y,
+          .y_stride = weights.out(),
+          .rows = rows};
+}
+
+std::vector<float> floats_of(const weight_view& w) {
+  std::vector<float> out(w.bytes.size() / element_bytes(w.type));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = element_at(w.bytes.data(), w.type, i);
+  return out;
 }
 
 std::vector<float> floats_of(const layer_parameters& p, std::string_view name) {
   const auto* found = p.find(name);
-  if (found == nullptr) return {};
-  const auto view = p.view(*found);
-  std::vector<float> out(view.bytes.size() / element_bytes(view.type));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = element_at(view.bytes.data(), view.type, i);
-  return out;
+  return found == nullptr ? std::vector<float>{} : floats_of(p.view(*found));
 }
 
 linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_view> names, element type) {
+  std::vector<weight_view> parts;
   linear l;
-  // Checkpoints may store each projection as another type; together they are floats then.
-  size_t out = 0, in = 0;
-  std::vector<std::byte> together;
-  const auto stored = p.view(*p.find(std::string(*names.begin()) + ".weight")).type;
-  const bool alike = std::all_of(names.begin(), names.end(), [&](std::string_view name) {
-    return p.view(*p.find(std::string(name) + ".weight")).type == stored;
-  });
+  size_t out = 0;
+  bool alike = true, biased = false;
   for (const auto name : names) {
-    const auto view = p.view(*p.find(std::string(name) + ".weight"));
-    assert(view.shape.size() == 2 && (in == 0 || in == view.shape[1]));
-    out += view.shape[0];
-    in = view.shape[1];
+    const auto* weight = p.find(std::string(name) + ".weight");
+    assert(weight != nullptr && weight->shape.size() == 2);
+    const auto& part = parts.emplace_back(p.view(*weight));
+    assert(part.shape[1] == parts.front().shape[1]);
+    alike = alike && part.type == parts.front().type;
+    out += part.shape[0];
+    const auto bias = floats_of(p, std::string(name) + ".bias");
+    biased = biased || !bias.empty();
+    l.bias.insert(l.bias.end(), bias.begin(), bias.end());
+    l.bias.resize(out);  // zeros for one that has none
+  }
+  if (!biased) l.bias.clear();
+
+  if (parts.size() == 1) {
+    l.weights = {parts[0].bytes.data(), parts[0].type, type, out, parts[0].shape[1]};
+    return l;
+  }
+  // Checkpoints may store each projection as another type; together they are floats then.
+  std::vector<std::byte> together;
+  for (const auto& part : parts) {
     if (alike) {
-      together.insert(together.end(), view.bytes.begin(), view.bytes.end());
+      together.insert(together.end(), part.bytes.begin(), part.bytes.end());
     } else {
-      const auto numbers = floats_of(p, std::string(name) + ".weight");
+      const auto numbers = floats_of(part);
       const auto bytes = std::as_bytes(std::span{numbers});
       together.insert(together.end(), bytes.begin(), bytes.end());
     }
   }
-  l.weights = kernels::packed_weights(together.data(), alike ? stored : element::f32, type, out, in);
-  bool biased = false;
-  for (const auto name : names) {
-    auto b = floats_of(p, std::string(name) + ".bias");
-    biased |= !b.empty();
-    b.resize(p.find(std::string(name) + ".weight")->shape[0]);  // zeros for one that has none
-    l.bias.insert(l.bias.end(), b.begin(), b.end());
-  }
-  if (!biased) l.bias.clear();
+  l.weights = {together.data(), alike ? parts[0].type : element::f32, type, out, parts[0].shape[1]};
   return l;
 }
 

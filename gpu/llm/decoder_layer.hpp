@@ -13,7 +13,7 @@ struct linear {
   std::vector<float> bias;  ///< empty: none
 
   /// y: [rows, out], contiguous; so is x.
-  void apply(const float* x, float* y, size_t rows) const;
+  kernels::dense_args args(const float* x, float* y, size_t rows) const;
 };
 
 struct decoder_layer {
@@ -24,7 +24,9 @@ struct decoder_layer {
 /// Packs them as `type`. Requires: a layer of the transformer, as `checkpoint::read` gives it.
 decoder_layer pack_layer(const layer_parameters& p, element type);
 
-/// A vector as floats.
+/// All numbers of a weight.
+std::vector<float> floats_of(const weight_view& w);
+/// The same of a layer's parameter; none if it has no such.
 std::vector<float> floats_of(const layer_parameters& p, std::string_view name);
 /// The projection of that name alone ("lm_head").
 linear pack_linear(const layer_parameters& p, std::initializer_list<std::string_view> names, element type);

@@ -25,7 +25,7 @@ TEST_CASE("an embedding is the table's row, whatever its element type") {
     for (const element type : all_elements) {
       for (const size_t hidden : widths) {
         const guarded table = random_numbers(11 * hidden, random, type);
-        const uint32_t tokens[] = {10, 0, 3, 3, 7};
+        const llm::token tokens[] = {10, 0, 3, 3, 7};
         guarded out(5 * hidden);
         std::vector<float> expected(5 * hidden);
         embedding_args args{tokens, 5, table.data(), type, hidden, expected.data(), hidden};
@@ -45,7 +45,7 @@ TEST_CASE("every FP16 and BF16 number is read and written as its definition says
       std::vector<uint16_t> all(65536), back(65536);
       for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
       std::vector<float> wide(65536), expected(65536);
-      const uint32_t token = 0;
+      const llm::token token = 0;
       embedding({&token, 1, all.data(), type, 65536, wide.data(), 65536});
       embedding_reference({&token, 1, all.data(), type, 65536, expected.data(), 65536});
       CHECK(same_bits(wide.data(), expected.data(), wide.size()));
@@ -81,6 +81,7 @@ TEST_CASE("rms_norm adds to the residual and normalises it, a row at a time with
                            width,
                            add ? x.floats() : nullptr,
                            width,
+                           nullptr,
                            weight.floats(),
                            1e-5F,
                            expected.data(),
@@ -99,9 +100,20 @@ TEST_CASE("rms_norm adds to the residual and normalises it, a row at a time with
         }
         guarded alone = start;
         std::vector<float> one(width);
-        rms_norm({alone.floats() + 4 * width, width, add ? x.floats() + 4 * width : nullptr, width,
+        rms_norm({alone.floats() + 4 * width, width, add ? x.floats() + 4 * width : nullptr, width, nullptr,
                   weight.floats(), 1e-5F, one.data(), width, 1, width});
         CHECK(same_bits(one.data(), out.floats() + 4 * width, width));
+
+        const uint32_t which[] = {4, 0, 8};
+        guarded picked = start, of_picked(3 * width);
+        args.residual = picked.floats(), args.out = of_picked.floats(), args.which = which, args.rows = 3;
+        rms_norm(args);
+        CHECK(of_picked.intact());
+        for (size_t i = 0; i < 3; ++i) {
+          CHECK(same_bits(of_picked.floats() + i * width, out.floats() + which[i] * width, width));
+          CHECK(same_bits(picked.floats() + which[i] * width, sums.data() + which[i] * width, width));
+        }
+        CHECK(same_bits(picked.floats() + 5 * width, start.floats() + 5 * width, 3 * width));
       }
     }
   });
@@ -111,24 +123,36 @@ TEST_CASE("rope turns pairs by their angle up to position 100000, each row by it
   std::mt19937 random(4);
   with_each_isa([&] {
     for (const uint32_t dim : {2U, 6U, 64U, 80U, 128U, 256U}) {
-      const uint32_t heads = 3, kv_heads = 2, positions[] = {0, 1, 77, 4095, 100000};
-      std::vector<float> frequencies(dim / 2);
-      for (uint32_t i = 0; i < dim / 2; ++i)
+      const uint32_t heads = 3, kv_heads = 2, half = dim / 2, positions[] = {0, 1, 77, 4095, 100000};
+      std::vector<float> frequencies(half);
+      for (uint32_t i = 0; i < half; ++i)
         frequencies[i] = std::pow(10000.0F, -2 * static_cast<float>(i) / static_cast<float>(dim));
+      guarded cosine(5 * half), sine(5 * half);
+      std::vector<float> expected_cosine(5 * half), expected_sine(5 * half);
+      rope_angles_args angles{positions,           5, dim, frequencies.data(), 1.25F, expected_cosine.data(),
+                              expected_sine.data()};
+      rope_angles_reference(angles);
+      angles.cosine = cosine.floats(), angles.sine = sine.floats();
+      rope_angles(angles);
+      CHECK(distance(cosine.floats(), expected_cosine.data(), cosine.size()) <= 2e-7);
+      CHECK(distance(sine.floats(), expected_sine.data(), sine.size()) <= 2e-7);
+      CHECK((cosine.intact() && sine.intact()));
+
       guarded q = random_numbers(5 * heads * dim, random), k = random_numbers(5 * kv_heads * dim, random);
       std::vector<float> expected_q = copy(q), expected_k = copy(k), alone_q = copy(q), alone_k = copy(k);
-      rope_args args{expected_q.data(), heads * dim, expected_k.data(), kv_heads * dim,     5,    heads,
-                     kv_heads,          dim,         positions,         frequencies.data(), 1.25F};
+      rope_args args{expected_q.data(), heads * dim, expected_k.data(),      kv_heads * dim,      5, heads,
+                     kv_heads,          dim,         expected_cosine.data(), expected_sine.data()};
       rope_reference(args);
-      args.q = q.floats(), args.k = k.floats();
+      args.q = q.floats(), args.k = k.floats(), args.cosine = cosine.floats(), args.sine = sine.floats();
       rope(args);
       CHECK(distance(q.floats(), expected_q.data(), q.size()) <= 4e-7);
       CHECK(distance(k.floats(), expected_k.data(), k.size()) <= 4e-7);
       CHECK((q.intact() && k.intact()));
       args.q = alone_q.data() + 3 * heads * dim, args.k = alone_k.data() + 3 * kv_heads * dim;
-      args.rows = 1, args.positions = positions + 3;
+      args.rows = 1, args.cosine += 3 * half, args.sine += 3 * half;
       rope(args);
       CHECK(same_bits(args.q, q.floats() + 3 * heads * dim, heads * dim));
+      CHECK(same_bits(args.k, k.floats() + 3 * kv_heads * dim, kv_heads * dim));
     }
   });
 }

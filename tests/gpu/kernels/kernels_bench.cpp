@@ -15,6 +15,7 @@
 
 #include "gpu/kernels/dense.hpp"
 #include "gpu/kernels/paged_attention.hpp"
+#include "gpu/kernels/read_bandwidth.hpp"
 #include "gpu/kernels/sgmv.hpp"
 
 using namespace troupe;
@@ -42,19 +43,6 @@ std::vector<float> random_floats(size_t n, uint32_t seed) {
   std::vector<float> v(n);
   for (float& x : v) x = static_cast<float>(random() % 2000) / 1000 - 1;
   return v;
-}
-
-double read_bandwidth() {
-  static std::vector<float> large(size_t{1} << 27);  // 512 MB, more than any cache
-  volatile float sink = 0;
-  const double s = median_seconds([&] {
-    float sum = 0;
-#pragma omp parallel for simd simdlen(16) reduction(+ : sum) schedule(static)
-    for (size_t i = 0; i < large.size(); ++i) sum += large[i];
-    sink = sum;
-  });
-  (void)sink;
-  return static_cast<double>(large.size()) * 4 / s;
 }
 
 double bandwidth = 0;
@@ -91,13 +79,15 @@ void bench_lora(uint32_t rank, element type) {
   std::vector<lora_weights> weights;
   for (size_t i = 0; i < rows * layers; ++i)
     weights.push_back({matrices[2 * i].data(), matrices[2 * i + 1].data(), rank, 1});
+  std::vector<const lora_weights*> adapters;
+  for (const auto& w : weights) adapters.push_back(&w);
   std::vector<uint32_t> ends;
   for (uint32_t r = 0; r <= rows; ++r) ends.push_back(r);
   const auto x = random_floats(rows * width, 3);
   std::vector<float> y(rows * width), v(rows * rank);
   const double s = median_seconds([&] {
                      for (size_t layer = 0; layer < layers; ++layer)
-                       lora({{ends.data(), &weights[layer * rows], rows, type},
+                       lora({{ends.data(), &adapters[layer * rows], rows, type},
                              x.data(),
                              width,
                              width,
@@ -162,9 +152,12 @@ int main(int argc, char** argv) {
   std::vector<int> threads;
   for (int i = 1; i < argc; ++i) threads.push_back(std::atoi(argv[i]));
   if (threads.empty()) threads = {1, 2};
+  const machine_clock time;
+  const read_bandwidth memory;
   for (const int n : threads) {
     omp_set_num_threads(n);
-    bandwidth = read_bandwidth();
+    bandwidth = 0;
+    for (int i = 0; i < 9; ++i) bandwidth = std::max(bandwidth, memory.measure(time, size_t{1} << 29));
     std::printf("threads %d: reading %.2f GB/s\n", n, bandwidth / 1e9);
     for (const element type : {element::f32, element::bf16}) {
       bench_attention(32, false, type);

@@ -24,7 +24,8 @@ struct lora_case {
     }
     for (size_t s = 0; s < segment_rows.size(); ++s)
       weights.push_back({a[s].data(), b[s].data(), ranks[s], 0.25F * static_cast<float>(s + 1)});
-    segments = {end.data(), weights.data(), static_cast<uint32_t>(segment_rows.size()), type};
+    for (const lora_weights& w : weights) adapters.push_back(&w);
+    segments = {end.data(), adapters.data(), static_cast<uint32_t>(segment_rows.size()), type};
     x = random_numbers(rows() * in, random), y = random_numbers(rows() * out, random);
     v = guarded(rows() * v_stride);
   }
@@ -37,6 +38,7 @@ struct lora_case {
   std::vector<uint32_t> end = {0};
   std::vector<guarded> a, b;
   std::vector<lora_weights> weights;
+  std::vector<const lora_weights*> adapters;
   lora_segments segments;
   guarded x{0}, y{0}, v{0};
 };
@@ -96,6 +98,25 @@ TEST_CASE("rows without an adapter keep their bits") {
   lora(c.args());
 }
 
+TEST_CASE(
+    "each segment has the matrices of the projection that is asked for, and none if it has no adapter") {
+  lora_case c({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7),
+      d({2, 3, 2}, {8, 8, 4}, 40, 50, element::f32, 7);
+  // three adapters of two projections: what c has is the second one's
+  std::vector<lora_weights> both;
+  for (const lora_weights& w : c.weights) both.push_back({}), both.push_back(w);
+  const lora_weights* const adapters[] = {both.data(), nullptr, both.data() + 4};
+  c.segments.adapters = adapters, c.segments.projection = 1;
+  d.weights[1] = {};
+  lora(c.args());
+  lora(d.args());
+  CHECK(same_bits(c.y.floats(), d.y.floats(), c.y.size()));
+  const std::vector<float> before(c.y.floats(), c.y.floats() + c.y.size());
+  c.segments.projection = 0;
+  lora(c.args());
+  CHECK(same_bits(c.y.floats(), before.data(), before.size()));
+}
+
 TEST_CASE("a row through lora has the same bits alone, in any segment and with any number of threads") {
   with_each_isa([] {
     for (const element type : all_elements) {
@@ -116,10 +137,10 @@ TEST_CASE("a row through lora has the same bits alone, in any segment and with a
           for (uint32_t rows = 1; rows <= 40; ++rows) {
             // the rows before, these in a segment, the others: the same adapter three times
             const uint32_t first = (rows * 11) % (41 - rows), ends[] = {0, first, first + rows, 40};
-            const lora_weights weights[] = {c.weights[0], c.weights[0], c.weights[0]};
+            const lora_weights* const adapters[] = {c.adapters[0], c.adapters[0], c.adapters[0]};
             std::vector<float> y = before;
             lora_args args = c.args();
-            args.segments.segment_end = ends, args.segments.weights = weights, args.segments.count = 3;
+            args.segments.segment_end = ends, args.segments.adapters = adapters, args.segments.count = 3;
             args.y = y.data();
             lora(args);
             different += !same_bits(y.data(), alone.data(), y.size());
