@@ -1,0 +1,341 @@
+#include "gpu/llm/cpu_engine_device.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/kernels/paged_kv.hpp"
+#include "gpu/llm/adapter_loader.hpp"
+#include "gpu/llm/adapter_weights.hpp"
+#include "gpu/llm/choose_tokens.hpp"
+#include "gpu/llm/decoder.hpp"
+#include "gpu/model_error.hpp"
+
+namespace troupe::llm {
+namespace {
+
+/// Of a step, before the device looks whether it is to end: decodes run all layers at once.
+constexpr uint32_t rows_times_layers = 512;
+constexpr uint32_t most_block_tokens = 4096;
+
+uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
+  if (o.block_tokens == 0 || o.block_tokens > most_block_tokens)
+    throw model_error(fmt::format("a block of the KV cache holds 1 to {} tokens, not {}", most_block_tokens,
+                                  o.block_tokens));
+  const kernels::paged_kv kv{nullptr, o.kv, model.layers, model.kv_heads, o.block_tokens, model.head_dim};
+  const uint64_t blocks = o.kv_bytes / kv.page_bytes();
+  if (blocks == 0)
+    throw model_error(fmt::format(
+        "{}: a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give it more",
+        o.folder.string(), o.kv_bytes, o.block_tokens, kv.page_bytes()));
+  return static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<uint32_t>::max()));
+}
+
+/// What a decoder keeps of a layer: matrices as `type`, vectors as floats, the embedding as it is stored.
+uint64_t kept_bytes(const layer_parameters& layer, element type, bool tied) {
+  uint64_t sum = 0;
+  for (const auto& p : layer.parameters) {
+    const auto view = layer.view(p);
+    const uint64_t numbers = view.bytes.size() / element_bytes(view.type);
+    const bool table = p.name == "embed_tokens.weight";
+    if (table) sum += view.bytes.size();
+    if (!table || tied) sum += numbers * element_bytes(p.shape.size() > 1 ? type : element::f32);
+  }
+  return sum;
+}
+
+}  // namespace
+
+/// The device's thread and what it shares with the owner.
+struct cpu_engine_device::worker {
+  worker(const clock& c, std::function<void()> when_ready, cpu_engine_options given)
+      : time(c),
+        ready(std::move(when_ready)),
+        options(std::move(given)),
+        loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
+        thread([this] { run(); }) {}
+
+  ~worker() { stop(); }
+
+  // the owner
+
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex);
+      stopping = true;
+    }
+    wake.notify_one();
+    loader.stop();
+    if (thread.joinable()) thread.join();
+  }
+
+  void start(const llm_step& what, std::span<const choice_wish> wishes) {
+    assert(loaded && !under_way && what.rows() > 0 && wishes.size() == what.sampled.size());
+    under_way = true;
+    {
+      const std::scoped_lock lock(mutex);
+      step = &what;
+      step_wishes = wishes;
+    }
+    wake.notify_one();
+  }
+
+  bool poll(engine_event& out) {
+    const std::scoped_lock lock(mutex);
+    if (events.empty()) return false;
+    std::swap(out, events.front());
+    if (spare.capacity() == 0) spare = std::move(events.front().chosen);
+    events.erase(events.begin());
+    if (out.what == engine_event::kind::loaded) loaded = true;
+    if (out.what == engine_event::kind::step_done || out.what == engine_event::kind::step_failed)
+      under_way = false;
+    return true;
+  }
+
+  void read_adapter(adapter_id id, const std::string& folder) {
+    const auto number = ++orders;
+    {
+      const std::scoped_lock lock(mutex);
+      ordered_at[number] = time.now();
+    }
+    loader.add({.id = id, .number = number, .folder = folder, .only_read = true});
+  }
+
+  void load_adapter(adapter_id id, const std::string& folder) {
+    const auto number = ++orders;
+    {
+      const std::scoped_lock lock(mutex);
+      assert(id != base_model && !held.contains(id) && held.size() < options.adapter_slots);
+      held[id] = number;
+      ordered_at[number] = time.now();
+    }
+    loader.add({.id = id, .number = number, .folder = folder});
+  }
+
+  void unload_adapter(adapter_id id) {
+    uint64_t number = 0;
+    {
+      const std::scoped_lock lock(mutex);
+      if (const auto known = held.extract(id)) number = known.mapped();
+      ordered_at.erase(number);
+      std::erase_if(events, [&](const engine_event& e) {
+        return e.adapter == id && e.what != engine_event::kind::adapter_read;
+      });
+      changes.push_back({.id = id, .weights = nullptr, .problem = {}});
+    }
+    loader.cancel(number);
+    wake.notify_one();
+  }
+
+  // the loader's thread
+
+  void arrived(adapter_loader::outcome o) {
+    {
+      const std::scoped_lock lock(mutex);
+      if (!is_wanted(o)) return;
+      changes.push_back(std::move(o));
+    }
+    wake.notify_one();
+  }
+
+  // the device's thread
+
+  void run() {
+    omp_set_num_threads(std::max(1, options.threads));
+    if (!load()) return;
+    std::vector<adapter_loader::outcome> now;
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty(); });
+      if (stopping) return;
+      std::swap(now, changes);
+      const auto* what = std::exchange(step, nullptr);
+      const auto wishes = step_wishes;
+      lock.unlock();
+      for (auto& c : now) apply(c);
+      now.clear();
+      if (what != nullptr) execute(*what, wishes);
+      lock.lock();
+    }
+  }
+
+  /// False: the device is of no use, or to end.
+  bool load() {
+    engine_event e;
+    try {
+      const checkpoint files(options.folder);
+      const auto& config = files.config();
+      const auto blocks = blocks_of(options, config);
+      loader.open(config, options.weights);
+      model.emplace(config, decoder_options{options.weights, options.kv, blocks, options.block_tokens});
+      e.facts = {.vocabulary = config.vocabulary,
+                 .max_positions = config.max_positions,
+                 .blocks = blocks,
+                 .block_tokens = options.block_tokens,
+                 .end_of_text = config.eos};
+      for (uint32_t l = 0; l < files.layers(); ++l) {
+        if (stopping) return false;
+        const auto layer = files.read(l);
+        e.facts.weight_bytes += kept_bytes(layer, options.weights, config.tied_embeddings);
+        model->load(l, layer);
+      }
+    } catch (const std::bad_alloc&) {
+      e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
+    } catch (const std::exception& problem) {
+      e.problem = problem.what();
+    }
+    const bool usable = e.problem.empty();
+    if (!usable) {
+      e.what = engine_event::kind::unusable;
+      e.facts = {};
+      model.reset();
+    }
+    tell(std::move(e));
+    return usable;
+  }
+
+  /// Something has become of an adapter, or it is to go.
+  void apply(adapter_loader::outcome& c) {
+    engine_event e;
+    e.problem = std::move(c.problem);
+    e.adapter = c.id;
+    e.from_disk = c.from_disk;
+    if (c.only_read) {
+      e.what = engine_event::kind::adapter_read;
+    } else {
+      remove(c.id);
+      e.what = engine_event::kind::adapter_failed;
+    }
+    if (c.weights != nullptr) {
+      e.what = engine_event::kind::adapter_ready;
+      e.bytes = c.weights->bytes();
+      model->load(c.id, c.weights);
+      resident.emplace(c.id, std::move(c.weights));
+    }
+    {
+      const std::scoped_lock lock(mutex);
+      if (!is_wanted(c)) return;
+      e.took = time.now() - ordered_at.extract(c.order).mapped();
+      if (e.what == engine_event::kind::adapter_failed) held.erase(c.id);
+      events.push_back(std::move(e));
+    }
+    ready();
+  }
+
+  void remove(adapter_id id) {
+    const auto old = resident.extract(id);
+    if (!old) return;
+    model->unload(id);
+    loader.discard(std::move(old.mapped()));
+  }
+
+  void execute(const llm_step& what, std::span<const choice_wish> wishes) {
+    const auto begun = time.now();
+    engine_event e;
+    e.what = engine_event::kind::step_done;
+    {
+      const std::scoped_lock lock(mutex);
+      e.chosen = std::move(spare);
+    }
+    try {
+      if (!compute(what, wishes, e.chosen)) return;
+    } catch (const std::bad_alloc&) {
+      e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
+    } catch (const std::exception& problem) {
+      e.problem = problem.what();
+    }
+    if (!e.problem.empty()) {
+      e.what = engine_event::kind::step_failed;
+      e.chosen.clear();
+    }
+    e.took = time.now() - begun;
+    tell(std::move(e));
+  }
+
+  /// False: it did not come to its end, because the device is to end.
+  bool compute(const llm_step& what, std::span<const choice_wish> wishes, std::vector<chosen_token>& chosen) {
+    for (const auto a : what.segment_adapters)
+      if (a != base_model && !resident.contains(a))
+        throw model_error(fmt::format("a step wants adapter {}, which is not on the device", a.value));
+    const uint32_t end = model->config().layers + 1, part = std::max(1U, rows_times_layers / what.rows());
+    for (uint32_t l = 0; l < end; l += part) {
+      if (stopping) return false;
+      model->run(what, l, std::min(l + part, end), x);
+    }
+    const uint32_t vocabulary = model->config().vocabulary;
+    logits.resize(what.sampled.size() * vocabulary);
+    if (!what.sampled.empty()) model->head(x, what.sampled, logits);
+    choose_tokens(logits, vocabulary, wishes, chosen);
+    return true;
+  }
+
+  void tell(engine_event e) {
+    {
+      const std::scoped_lock lock(mutex);
+      events.push_back(std::move(e));
+    }
+    ready();
+  }
+
+  /// It was ordered, and not unloaded since.
+  bool is_wanted(const adapter_loader::outcome& o) const { return ordered_at.contains(o.order); }
+
+  const clock& time;
+  const std::function<void()> ready;
+  const cpu_engine_options options;
+
+  // of the owner
+  bool loaded = false, under_way = false;
+  uint64_t orders = 0;
+
+  // of the device's thread
+  std::optional<decoder> model;
+  std::unordered_map<adapter_id, std::shared_ptr<const adapter_weights>> resident;
+  activation x;
+  std::vector<float> logits;
+
+  std::mutex mutex;  // guards the rest
+  std::condition_variable wake;
+  std::atomic<bool> stopping = false;  // read without the mutex, too
+  const llm_step* step = nullptr;
+  std::span<const choice_wish> step_wishes;
+  std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
+  std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
+  std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes
+  std::vector<engine_event> events;
+  std::vector<chosen_token> spare;  // memory for the next step's
+
+  adapter_loader loader;  // calls `arrived`
+  std::thread thread;     // uses all of them
+};
+
+cpu_engine_device::cpu_engine_device(const clock& c, std::function<void()> ready, cpu_engine_options options)
+    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
+cpu_engine_device::~cpu_engine_device() = default;
+
+void cpu_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes) {
+  worker_->start(step, wishes);
+}
+bool cpu_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }
+void cpu_engine_device::read_adapter(adapter_id id, const std::string& folder) {
+  worker_->read_adapter(id, folder);
+}
+void cpu_engine_device::load_adapter(adapter_id id, const std::string& folder) {
+  worker_->load_adapter(id, folder);
+}
+void cpu_engine_device::unload_adapter(adapter_id id) { worker_->unload_adapter(id); }
+void cpu_engine_device::stop() { worker_->stop(); }
+
+}  // namespace troupe::llm

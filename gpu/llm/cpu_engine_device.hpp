@@ -1,0 +1,49 @@
+// An engine's device that really computes: a thread of its own runs steps on a decoder (gpu/llm/decoder.hpp),
+// a second one brings adapters (gpu/llm/adapter_loader.hpp).
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "gpu/element.hpp"
+#include "gpu/llm/engine_device.hpp"
+
+namespace troupe::llm {
+
+struct cpu_engine_options {
+  std::filesystem::path folder;    ///< of the checkpoint
+  element weights = element::f32;  ///< what projections and adapters are kept as
+  element kv = element::f32;
+  uint64_t kv_bytes = 0;       ///< of the KV cache: as many blocks as go into it, at least one
+  uint32_t block_tokens = 16;  ///< 1 to 4096
+  int threads = 1;             ///< of OpenMP, for each kernel
+  uint32_t adapter_slots = 0;  ///< adapters there, or on their way, at once
+  uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
+};
+
+/// It begins to load the model at once: `loaded` or `unusable` is the first event, and after `unusable` there
+/// is none. A step that throws has failed; the device goes on. Adapters may be ordered before the model is
+/// there. One that was read or packed beside a step takes its place when that step is done.
+class cpu_engine_device final : public engine_device {
+ public:
+  /// `ready` is called from the device's thread, without a lock, after each event; until the destructor
+  /// returns. `c` must outlive the device.
+  cpu_engine_device(const clock& c, std::function<void()> ready, cpu_engine_options options);
+  /// Whatever is under way ends early, and nothing is told of it: after a layer that is loaded, a few layers
+  /// of a long step, or an adapter that is read.
+  ~cpu_engine_device() override;
+
+  void start(const llm_step& step, std::span<const choice_wish> wishes) override;
+  bool poll(time_point now, engine_event& out) override;
+  void read_adapter(adapter_id id, const std::string& folder) override;
+  void load_adapter(adapter_id id, const std::string& folder) override;
+  void unload_adapter(adapter_id id) override;
+  void stop() override;
+
+ private:
+  struct worker;
+  std::unique_ptr<worker> worker_;
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,380 @@
+// Greedy tokens against the outputs of Transformers and PEFT (tests/fixtures/llama-tasks).
+#include "gpu/llm/cpu_engine_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "gpu/llm/adapter_weights.hpp"
+#include "tests/gpu/checkpoint/files.hpp"
+#include "tests/gpu/llm/small_engine.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+using kind = engine_event::kind;
+
+namespace {
+
+const std::filesystem::path llama = fixtures / "llama-tasks";
+constexpr uint64_t block_bytes = 4 * 2 * 64 * 4 * 6;  // a token's keys and values times 4, of all layers
+
+std::string adapter_of(const std::string& name) { return (llama / "adapters" / name).string(); }
+
+cpu_engine_options options_of(uint32_t slots, uint32_t blocks = 256) {
+  return {.folder = llama / "base",
+          .kv_bytes = blocks * block_bytes,
+          .block_tokens = 4,
+          .adapter_slots = slots,
+          .adapter_bytes = 1 << 30};
+}
+
+struct golden {
+  asked_text asked;
+  std::vector<token> output;
+};
+std::vector<golden> golden_texts(const engine_facts& facts) {
+  std::ifstream in(llama / "golden.json");
+  std::vector<golden> out;
+  for (const auto& g : nlohmann::json::parse(in)) {
+    golden t{.asked = {.prompt = g["prompt_ids"], .max_tokens = 40, .stop = facts.end_of_text},
+             .output = g["output_ids"]};
+    if (!g["adapter"].is_null()) t.asked.adapter = adapter_of(g["adapter"]);
+    out.push_back(std::move(t));
+  }
+  REQUIRE(out.size() == 30);
+  return out;
+}
+
+/// The bits of what was chosen and of its chances.
+std::vector<std::pair<token, uint32_t>> bits_of(const std::vector<chosen_token>& chosen) {
+  std::vector<std::pair<token, uint32_t>> out;
+  for (const auto& c : chosen) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &c.logprob, sizeof bits);
+    out.emplace_back(c.which, bits);
+  }
+  return out;
+}
+
+llm_step one_row_step(token t, uint32_t position, adapter_id adapter = base_model) {
+  llm_step s;
+  s.tokens = {t};
+  s.positions = {position};
+  s.row_sequence = {0};
+  s.sequences = {sequence_id{1}};
+  s.block_start = {0, 1};
+  s.blocks = {0};
+  s.segment_end = {0, 1};
+  s.segment_adapters = {adapter};
+  s.sampled = {0};
+  return s;
+}
+const sampling greedy{.temperature = 0, .biases = {}};
+const std::vector<choice_wish> one_wish{{.how = &greedy, .counts = {}}};
+
+}  // namespace
+
+TEST_CASE("a device says what its model is") {
+  auto o = options_of(0, 10);
+  o.kv_bytes += block_bytes - 1;
+  waited_device d(o);
+  const auto e = d.next();
+  REQUIRE(e.what == kind::loaded);
+  CHECK(e.facts.vocabulary == 354);
+  CHECK(e.facts.max_positions == 512);
+  CHECK(e.facts.blocks == 10);
+  CHECK(e.facts.block_tokens == 4);
+  CHECK(e.facts.end_of_text == read_model_config(llama / "base").eos);
+  const auto stored = std::filesystem::file_size(llama / "base/model.safetensors");
+  CHECK(e.facts.weight_bytes > stored);  // the file has 16 bits, the device 32
+  CHECK(e.facts.weight_bytes < 3 * stored);
+}
+
+TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Transformers") {
+  for (const uint32_t blocks : {256U, 16U}) {
+    CAPTURE(blocks);
+    small_engine engine(options_of(4, blocks), {.max_sequences = 32, .prefill_chunk = 7});
+    const auto all = golden_texts(engine.facts());
+    for (const auto& t : all) engine.add(t.asked);
+    engine.run();
+    for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
+    CHECK(engine.loads() == 4);
+    CHECK((engine.evictions() > 0) == (blocks == 16));
+  }
+}
+
+TEST_CASE("with fewer slots than adapters they take turns, and the tokens are the same") {
+  for (const uint64_t kept : {uint64_t{1} << 30, uint64_t{0}}) {
+    CAPTURE(kept);
+    auto o = options_of(2);
+    o.adapter_bytes = kept;
+    small_engine engine(o, {.max_sequences = 3, .prefill_chunk = 16});
+    const auto all = golden_texts(engine.facts());
+    for (const auto& t : all) engine.add(t.asked);
+    engine.run();
+    for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
+    CHECK(engine.loads() > 4);
+    CHECK(engine.reads() == (kept > 0 ? 4 : engine.loads()));
+  }
+}
+
+TEST_CASE("adapters that come and go beside a text leave its bits alone") {
+  const asked_text long_text{.prompt = {1, 265, 260, 274}, .adapter = adapter_of("sort"), .max_tokens = 300};
+  small_engine quiet(options_of(4), {});
+  quiet.add(long_text);
+  quiet.run();
+  REQUIRE(quiet.tokens(0).size() == 300);
+
+  small_engine busy(options_of(4), {});
+  busy.add(long_text);
+  uint32_t steps = 0;
+  busy.run([&] {
+    const adapter_id a{100}, b{101};
+    if (steps % 4 == 0) busy.device()->load_adapter(a, adapter_of("reverse"));
+    if (steps % 4 == 1) busy.device()->load_adapter(b, adapter_of("upper"));
+    if (steps % 4 == 2) busy.device()->unload_adapter(b);
+    if (steps % 4 == 3) busy.device()->unload_adapter(a);
+    ++steps;
+  });
+  CHECK(steps >= 300);
+  CHECK(busy.others() > 0);
+  CHECK(bits_of(busy.chosen(0)) == bits_of(quiet.chosen(0)));
+}
+
+TEST_CASE(
+    "an adapter that is unloaded while it is on its way is never told of, and its id can be used again") {
+  waited_device d(options_of(2));
+  REQUIRE(d.next().what == kind::loaded);
+  for (int i = 0; i < 50; ++i) {
+    d->load_adapter(adapter_id{1}, adapter_of("sort"));
+    if (i % 3 == 1) std::this_thread::yield();
+    if (i % 3 == 2) {
+      // whatever comes of the second one: the first is ready or failed by then
+      d->load_adapter(adapter_id{2}, adapter_of("nowhere"));
+      engine_event e = d.next();
+      while (e.adapter != adapter_id{2}) e = d.next();
+    }
+    d->unload_adapter(adapter_id{1});
+  }
+  d->load_adapter(adapter_id{1}, adapter_of("upper"));
+  auto e = d.next();
+  CHECK(e.what == kind::adapter_ready);
+  CHECK(e.adapter == adapter_id{1});
+  const auto model = read_model_config(llama / "base");
+  CHECK(e.bytes ==
+        adapter_weights(read_adapter(adapter_of("upper"), model), model.layers, element::f32).bytes());
+  CHECK(d.quiet(e));
+}
+
+TEST_CASE("an adapter that is only read takes no slot, and is not read again when it is loaded") {
+  waited_device d(options_of(1));
+  d->read_adapter(adapter_id{1}, adapter_of("sort"));
+  d->read_adapter(adapter_id{2}, "/nowhere");
+  d->load_adapter(adapter_id{3}, adapter_of("upper"));
+  REQUIRE(d.next().what == kind::loaded);
+  std::map<uint32_t, engine_event> told;
+  for (int i = 0; i < 3; ++i) {
+    const auto e = d.next();
+    told[e.adapter.value] = e;
+  }
+  CHECK(told[1].what == kind::adapter_read);
+  CHECK(told[1].problem.empty());
+  CHECK(told[1].from_disk);
+  CHECK(told[2].what == kind::adapter_read);
+  CHECK(told[2].problem == "/nowhere/adapter_config.json: No such file or directory");
+  CHECK(told[3].what == kind::adapter_ready);
+  d->unload_adapter(adapter_id{3});
+  d->load_adapter(adapter_id{1}, adapter_of("sort"));
+  d->read_adapter(adapter_id{1}, adapter_of("sort"));
+  auto e = d.next();
+  CHECK(e.what == kind::adapter_ready);
+  CHECK_FALSE(e.from_disk);
+  d->unload_adapter(adapter_id{1});  // what is read is told of all the same
+  e = d.next();
+  CHECK(e.what == kind::adapter_read);
+  CHECK(e.adapter == adapter_id{1});
+}
+
+TEST_CASE("a step with an adapter that went fails, and the device goes on") {
+  waited_device d(options_of(1));
+  REQUIRE(d.next().what == kind::loaded);
+  d->load_adapter(adapter_id{7}, adapter_of("sort"));
+  REQUIRE(d.next().what == kind::adapter_ready);
+  const auto with = one_row_step(1, 0, adapter_id{7}), without = one_row_step(1, 0);
+  d->start(with, one_wish);
+  auto e = d.next();
+  CHECK(e.what == kind::step_done);
+  CHECK(e.took > 0ns);
+  d->unload_adapter(adapter_id{7});
+  d->start(with, one_wish);
+  e = d.next();
+  CHECK(e.what == kind::step_failed);
+  CHECK(e.problem == "a step wants adapter 7, which is not on the device");
+  CHECK(e.chosen.empty());
+  d->start(without, one_wish);
+  e = d.next();
+  CHECK(e.what == kind::step_done);
+  CHECK(e.chosen.size() == 1);
+}
+
+TEST_CASE("a chunk of a prefill after which nothing is chosen is done without tokens") {
+  waited_device d(options_of(0));
+  REQUIRE(d.next().what == kind::loaded);
+  auto step = one_row_step(1, 0);
+  step.sampled.clear();
+  d->start(step, {});
+  const auto e = d.next();
+  CHECK(e.what == kind::step_done);
+  CHECK(e.chosen.empty());
+}
+
+TEST_CASE("a broken adapter fails with the reason, and the others go on") {
+  const temporary_folder broken;
+  std::filesystem::copy(adapter_of("sort"), broken.path);
+  std::filesystem::resize_file(broken.path / "adapter_model.safetensors", 5000);
+  small_engine engine(options_of(2), {});
+  const auto all = golden_texts(engine.facts());
+  for (const auto& t : all) engine.add(t.asked);
+  const auto lost = engine.add({.prompt = {1, 2}, .adapter = broken.path.string()});
+  const auto none = engine.add({.prompt = {1, 2}, .adapter = "/nowhere"});
+  engine.run();
+  for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
+  CHECK(engine.tokens(lost).empty());
+  CHECK(engine.tokens(none).empty());
+  CHECK(engine.failed().size() == 2);
+  CHECK(engine.failed().at("/nowhere") == "/nowhere/adapter_config.json: No such file or directory");
+  CHECK(engine.failed()
+            .at(broken.path.string())
+            .starts_with((broken.path / "adapter_model.safetensors").string()));
+}
+
+TEST_CASE("a model that cannot be loaded makes the device unusable, with the reason") {
+  const auto problem = [](const cpu_engine_options& o) {
+    waited_device d(o);
+    d->load_adapter(adapter_id{1}, adapter_of("sort"));
+    auto e = d.next();
+    CHECK(e.what == kind::unusable);
+    CHECK(e.facts.vocabulary == 0);
+    const auto text = e.problem;
+    d->unload_adapter(adapter_id{1});
+    CHECK(d.quiet(e));
+    return text;
+  };
+  auto o = options_of(1);
+  o.folder = "/nowhere";
+  CHECK(problem(o) == "/nowhere/config.json: No such file or directory");
+  o = options_of(1);
+  o.kv_bytes = block_bytes - 1;
+  CHECK(problem(o).find("has no room for one block of 4 tokens, 12288 bytes: give it more") !=
+        std::string::npos);
+  // sanitizers end a process that asks for so much
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+  o.kv_bytes = uint64_t{1} << 63;
+  CHECK(problem(o).find("does not fit into memory") != std::string::npos);
+#endif
+  o.block_tokens = 0;
+  CHECK(problem(o) == "a block of the KV cache holds 1 to 4096 tokens, not 0");
+  o.block_tokens = 4097;
+  CHECK(problem(o) == "a block of the KV cache holds 1 to 4096 tokens, not 4097");
+
+  const temporary_folder truncated;
+  std::filesystem::copy(llama / "base", truncated.path);
+  std::filesystem::resize_file(truncated.path / "model.safetensors", 100'000);
+  o = options_of(1);
+  o.folder = truncated.path;
+  CHECK(problem(o).starts_with((truncated.path / "model.safetensors").string()));
+}
+
+TEST_CASE("a device can be destroyed at any moment") {
+  const auto o = options_of(4);
+  llm_step step = one_row_step(1, 0);
+  for (uint32_t p = 1; p < 200; ++p) {
+    step.tokens.push_back(1);
+    step.positions.push_back(p);
+    step.row_sequence.push_back(0);
+    if (p % 4 == 0) step.blocks.push_back(p / 4);
+  }
+  step.block_start = {0, 50};
+  step.segment_end = {0, 200};
+  step.sampled = {199};
+  for (int i = 0; i < 36; ++i) {
+    CAPTURE(i);
+    waited_device d(o);
+    const auto load_all = [&] {
+      uint32_t id = 0;
+      for (const auto* name : {"sort", "upper", "reverse", "nowhere"})
+        d->load_adapter(adapter_id{++id}, adapter_of(name));
+    };
+    if (i % 6 == 1) load_all();                             // while the model is loaded, with orders
+    if (i % 6 < 2) std::this_thread::sleep_for(i * 200us);  // or without, after more or less of it
+    if (i % 6 < 2) continue;
+    REQUIRE(d.next().what == kind::loaded);
+    if (i % 6 == 2) continue;                  // with nothing to do
+    if (i % 6 >= 4) load_all();                // while adapters are read
+    if (i % 6 != 4) d->start(step, one_wish);  // while a step runs
+    if (i > 17) std::this_thread::sleep_for(i * 20us);
+    if (i % 5 == 0) d.next();
+  }
+}
+
+TEST_CASE("chances of the chosen and the most likely tokens come with each token, and fit each other") {
+  small_engine engine(options_of(0), {});
+  const auto text = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12, .top = 5});
+  const auto plain = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12});
+  engine.run();
+  CHECK(bits_of(engine.chosen(text)) == bits_of(engine.chosen(plain)));
+  for (const auto& c : engine.chosen(text)) {
+    REQUIRE(c.top.size() == 5);
+    CHECK(c.top[0] == token_chance{c.which, c.logprob});
+    for (size_t i = 1; i < 5; ++i) CHECK(c.top[i].logprob <= c.top[i - 1].logprob);
+    CHECK(c.logprob < 0);
+  }
+  for (const auto& c : engine.chosen(plain)) CHECK(c.top.empty());
+}
+
+TEST_CASE("what is drawn depends on the seed, not on who else is in the batch") {
+  const auto asked = [](uint64_t seed) {
+    return asked_text{.prompt = {1, 265, 260},
+                      .max_tokens = 20,
+                      .how = {.temperature = 1.5F,
+                              .top_k = 50,
+                              .top_p = 0.9F,
+                              .repetition_penalty = 1.1F,
+                              .presence_penalty = 0.2F,
+                              .frequency_penalty = 0.1F,
+                              .biases = {{300, 2}}},
+                      .seed = seed};
+  };
+  std::set<std::vector<token>> different;
+  small_engine together(options_of(0), {.max_sequences = 6});
+  for (uint64_t seed = 0; seed < 6; ++seed) together.add(asked(seed));
+  together.run();
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    small_engine alone(options_of(0), {.max_sequences = 1});
+    alone.add(asked(seed));
+    alone.run();
+    CHECK(bits_of(alone.chosen(0)) == bits_of(together.chosen(seed)));
+    different.insert(together.tokens(seed));
+  }
+  CHECK(different.size() == 6);
+}
+
+TEST_CASE("weights and KV cache in 16 bits give texts, too, from fewer bytes") {
+  auto o = options_of(4);
+  small_engine wide(o, {});
+  o.weights = o.kv = element::bf16;
+  small_engine narrow(o, {});
+  CHECK(narrow.facts().blocks == 2 * wide.facts().blocks);
+  CHECK(narrow.facts().weight_bytes < wide.facts().weight_bytes);
+  const auto all = golden_texts(narrow.facts());
+  for (const auto& t : all) narrow.add(t.asked);
+  narrow.run();
+  size_t same = 0;
+  for (size_t i = 0; i < all.size(); ++i) same += narrow.tokens(i) == all[i].output ? 1 : 0;
+  CHECK(same >= 25);
+}

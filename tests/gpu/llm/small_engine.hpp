@@ -1,0 +1,107 @@
+// An engine without actors: continuous batching over a device, adapters in its slots.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpu/llm/cpu_engine_device.hpp"
+#include "policies/continuous_batching.hpp"
+
+namespace troupe::llm {
+
+/// What an owner of a device waits on.
+class bell {
+ public:
+  void ring();
+  void wait();  ///< for a ring since the last one; fails after a minute
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+/// A device and its next events.
+class waited_device {
+ public:
+  explicit waited_device(cpu_engine_options options)
+      : device_(
+            clock_, [this] { bell_.ring(); }, std::move(options)) {}
+
+  engine_event next();
+  /// Nothing has been told beyond what `next` gave.
+  bool quiet(engine_event& out) { return !device_.poll(clock_.now(), out); }
+  engine_device* operator->() { return &device_; }
+
+ private:
+  machine_clock clock_;
+  bell bell_;
+  cpu_engine_device device_;
+};
+
+struct asked_text {
+  std::vector<token> prompt = {};
+  std::string adapter = {};  ///< its folder; empty: the base model
+  uint32_t max_tokens = 16;
+  sampling how = {.temperature = 0, .biases = {}};
+  uint64_t seed = 0;
+  std::vector<token> stop = {};
+  uint32_t top = 0;
+};
+
+class small_engine {
+ public:
+  /// The device has loaded its model then. `limits`: the KV cache's figures are the device's.
+  small_engine(cpu_engine_options options, batching_limits limits);
+
+  const engine_facts& facts() const { return facts_; }
+  size_t add(asked_text text);
+  /// Until all texts have ended. `each_step` is called before every step.
+  void run(const std::function<void()>& each_step = {});
+  const std::vector<chosen_token>& chosen(size_t text) const { return texts_[text].chosen; }
+  std::vector<token> tokens(size_t text) const;
+
+  /// A problem by adapter.
+  const std::map<std::string, std::string>& failed() const { return failed_; }
+  uint32_t loads() const { return loads_; }
+  uint32_t reads() const { return reads_; }
+  uint32_t others() const { return others_; }  ///< adapters that came and that nobody here asked for
+  uint64_t evictions() const { return batching_->evictions(); }
+  waited_device& device() { return device_; }
+
+ private:
+  struct open_text {
+    asked_text asked;
+    std::vector<chosen_token> chosen;
+    std::map<token, token_frequency> frequency;
+    std::vector<token_frequency> counts;
+  };
+
+  void arrange_adapters();
+  void unload_unused();
+  void begin_step();
+  void take(const engine_event& e);
+  void finish_step(const std::vector<chosen_token>& chosen);
+  const std::string& folder_of(adapter_id id) const;
+
+  const cpu_engine_options options_;
+  waited_device device_;
+  engine_facts facts_;
+  std::unique_ptr<continuous_batching> batching_;
+  std::vector<open_text> texts_;  // of sequence i + 1
+  std::map<std::string, adapter_id> ids_;
+  std::deque<uint32_t> there_;  // by arrival
+  std::set<uint32_t> leaving_, coming_;
+  std::map<std::string, std::string> failed_;
+  const llm_step* step_ = nullptr;
+  std::vector<choice_wish> wishes_;
+  uint32_t loads_ = 0, reads_ = 0, others_ = 0;
+};
+
+}  // namespace troupe::llm
