@@ -4,8 +4,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <mutex>
 
+#include "transport/http_pending_reply.hpp"
 #include "transport/http_response_text.hpp"
 
 namespace troupe {
@@ -20,79 +20,6 @@ constexpr size_t large_read = 64 << 10;  // while a body arrives; also the most 
 constexpr duration linger_timeout = 2s;
 
 }  // namespace
-
-// The answer of one request on its way from the handler's thread to the connection's.
-class pending_reply final : public http_exchange {
- public:
-  void respond(http_response response) override {
-    settle([&] { response_ = std::move(response); });
-  }
-  void respond_with(std::unique_ptr<response_writer> writer) override {
-    settle([&] { writer_ = std::move(writer); });
-  }
-
-  void on_cancel(std::function<void()> call) override {
-    {
-      std::lock_guard lock(mutex_);
-      if (!cancelled_) {
-        if (!settled_) cancel_ = std::move(call);
-        return;
-      }
-    }
-    call();
-  }
-
-  // The rest is for the connection, on its thread.
-
-  /// From now on an answer wakes the connection; false if it is here already.
-  bool wait_with(http_connection& connection) {
-    std::lock_guard lock(mutex_);
-    if (settled_) return false;
-    waiting_ = &connection;
-    return true;
-  }
-  bool settled() {
-    std::lock_guard lock(mutex_);
-    return settled_;
-  }
-  /// The answer; if there is none, the request is cancelled.
-  std::optional<http_response> finish() {
-    std::function<void()> cancel;
-    {
-      std::lock_guard lock(mutex_);
-      waiting_ = nullptr;
-      if (!settled_) {
-        settled_ = cancelled_ = true;
-        cancel.swap(cancel_);
-      }
-    }
-    if (cancel) cancel();
-    if (writer_) return written_by(*std::exchange(writer_, {}));
-    return std::exchange(response_, {});
-  }
-
- private:
-  template <class Keep>
-  void settle(Keep keep) {
-    std::function<void()> unused;  // destroyed outside the lock: it may hold anything
-    std::lock_guard lock(mutex_);
-    if (settled_) return;
-    settled_ = true;
-    keep();
-    unused.swap(cancel_);
-    // Under the lock: the connection waits for it in finish(), so that it and its loop are there until this
-    // returns.
-    if (waiting_) waiting_->wake_from_anywhere();
-  }
-
-  std::mutex mutex_;
-  bool settled_ = false;
-  bool cancelled_ = false;
-  std::optional<http_response> response_;  // or
-  std::unique_ptr<response_writer> writer_;
-  std::function<void()> cancel_;
-  http_connection* waiting_ = nullptr;  // alive while set
-};
 
 http_connection::http_connection(net::ip::tcp::socket socket, http_loop& loop)
     : loop_(loop),
@@ -114,18 +41,12 @@ http_connection::~http_connection() {
 
 net::awaitable<void> http_connection::run(std::shared_ptr<http_connection> self) {
   auto& me = *self;
-  bool keep = true;
-  while (keep) {
+  for (auto next = after::keep; next == after::keep;) {
     std::optional<http_received> got = co_await me.read_request();
     if (!got) break;
-    auto response = std::exchange(me.refusal_, std::nullopt);
-    if (!response) response = co_await me.answer(*got);
-    if (!response) break;
-    keep = got->keep_alive && !me.loop_.draining;
-    const bool written = co_await me.write_response(std::move(*response), *got, keep);
+    next = co_await me.answer(*got);
     me.set_serving(false);
-    if (!written) break;
-    if (!keep) co_await me.leave();
+    if (next == after::leave) co_await me.leave();
   }
   me.close();
 }
@@ -192,31 +113,67 @@ std::optional<http_response> http_connection::admit() {
   }
 }
 
-net::awaitable<std::optional<http_response>> http_connection::answer(http_received& got) {
-  auto pending = std::make_shared<pending_reply>();
+net::awaitable<http_connection::after> http_connection::answer(http_received& got) {
+  if (refusal_) co_return co_await write_response(*std::exchange(refusal_, {}), got);
+  const auto form = got.head       ? http_body_form::none
+                    : got.http_1_0 ? http_body_form::until_close
+                                   : http_body_form::chunked;
+  const auto pending = std::make_shared<pending_reply>(*this, loop_.shared.unsent, form);
+  struct finished {
+    pending_reply& reply;
+    ~finished() { reply.finish(); }
+  } const in_the_end{*pending};
   try {
     loop_.shared.handler.handle(std::move(got.request), http_reply(pending));
   } catch (...) {  // the reply went with the stack, and answered 500
   }
   got.share.reset();  // who keeps the body counts it himself
-  co_return co_await wait_for(std::move(pending));
+  co_await wait_for(*pending);
+  if (auto head = pending->take_head()) co_return co_await write_stream(std::move(*head), *pending, got);
+  watching_ = false;
+  auto response = pending->finish();
+  if (!response) co_return after::close;
+  co_return co_await write_response(std::move(*response), got);
 }
 
-net::awaitable<std::optional<http_response>> http_connection::wait_for(
-    std::shared_ptr<pending_reply> pending) {
-  if (pending->wait_with(*this)) {
+/// Until the handler has done something, or the client has left.
+net::awaitable<void> http_connection::wait_for(pending_reply& pending) {
+  while (!over() && pending.nothing_yet()) {
     deadline_ = clock_type::time_point::max();  // how long an answer may take is the handler's business
     watching_ = true;
     listen();
-    while (!pending->settled() && !over()) co_await sleep();
-    watching_ = false;
+    co_await sleep();
   }
-  co_return pending->finish();
 }
 
-net::awaitable<bool> http_connection::write_response(http_response response, const http_received& to,
-                                                     bool keep) {
-  co_return co_await write(http_response_text(std::move(response), to, keep));
+net::awaitable<http_connection::after> http_connection::write_response(http_response response,
+                                                                       const http_received& to) {
+  const bool keep = to.keep_alive && !loop_.draining;
+  const bool written = co_await write(http_response_text(std::move(response), to, keep));
+  co_return written ? keep ? after::keep : after::leave : after::close;
+}
+
+net::awaitable<http_connection::after> http_connection::write_stream(http_response head,
+                                                                     pending_reply& pending,
+                                                                     const http_received& to) {
+  const bool keep = to.keep_alive && !loop_.draining && !to.http_1_0;
+  watching_ = true;  // from the start: also while a write waits
+  listen();
+  auto part = pending.take_part();
+  std::string bytes = http_stream_head_text(head, to, keep) + part.bytes;
+  for (;;) {
+    const bool written = co_await write(std::move(bytes));
+    if (!written) co_return after::close;
+    if (to.head) part.over = part.whole = true;  // that was all of it: who still writes is told to stop
+    if (part.over) break;
+    co_await wait_for(pending);
+    if (over()) co_return after::close;
+    part = pending.take_part();
+    bytes = std::move(part.bytes);
+  }
+  watching_ = false;
+  if (!part.whole && to.http_1_0) reset();
+  co_return part.whole&& keep ? after::keep : after::leave;
 }
 
 net::awaitable<bool> http_connection::write(std::string bytes) {
@@ -231,6 +188,7 @@ net::awaitable<bool> http_connection::write(std::string bytes) {
   co_await net::async_write(socket_, net::buffer(bytes.data() + sent, bytes.size() - sent),
                             net::redirect_error(net::use_awaitable, ec));
   writing_ = false;
+  deadline_ = clock_type::time_point::max();
   co_return !ec && !over();
 }
 
@@ -238,9 +196,9 @@ net::awaitable<void> http_connection::answer_and_leave(http_response response) {
   set_serving(true);
   expired_ = false;
   const http_received nothing;
-  const bool written = co_await write_response(std::move(response), nothing, false);
+  const auto next = co_await write_response(std::move(response), nothing);
   set_serving(false);
-  if (written) co_await leave();
+  if (next == after::leave) co_await leave();
 }
 
 // Closing a socket with unread bytes resets it, and the reset can overtake the answer. So: say that we are
@@ -283,6 +241,7 @@ void http_connection::listen() {
     else
       self->read_some();
     if (self->watching_ && self->buffer_.size() < large_read) self->listen();
+    if (self->ended_ && self->watching_) self->stop_writing();
     self->wake();
   });
 }
@@ -307,11 +266,27 @@ void http_connection::wake_from_anywhere() {
   net::post(loop_.context, [self = shared_from_this()] { self->wake(); });
 }
 
+void http_connection::close_from_anywhere() {
+  net::post(loop_.context, [self = shared_from_this()] { self->close(); });
+}
+
 void http_connection::expire(clock_type::time_point now) {
   if (now < deadline_) return;
   expired_ = true;
-  if (writing_) socket_.cancel();
+  stop_writing();
   wake();
+}
+
+void http_connection::stop_writing() {
+  error_code ignored;  // it may be closed already
+  if (writing_) socket_.cancel(ignored);
+}
+
+/// The client of HTTP/1.0 takes the end of the connection for the end of the body; only this is no such end.
+void http_connection::reset() {
+  error_code ignored;
+  socket_.set_option(net::socket_base::linger(true, 0), ignored);
+  close();
 }
 
 void http_connection::close() {

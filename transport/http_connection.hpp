@@ -56,15 +56,19 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
 
   void wake() { wake_.cancel(); }
   void wake_from_anywhere();
+  void close_from_anywhere();
   void expire(clock_type::time_point now);  ///< gives up what has passed its time
   void close();
 
  private:
+  enum class after { keep, leave, close };  // an answer, what becomes of the connection
   boost::asio::awaitable<std::optional<http_received>> read_request();
   std::optional<http_response> admit();
-  boost::asio::awaitable<std::optional<http_response>> answer(http_received& got);
-  boost::asio::awaitable<std::optional<http_response>> wait_for(std::shared_ptr<pending_reply> pending);
-  boost::asio::awaitable<bool> write_response(http_response response, const http_received& to, bool keep);
+  boost::asio::awaitable<after> answer(http_received& got);
+  boost::asio::awaitable<void> wait_for(pending_reply& pending);
+  boost::asio::awaitable<after> write_response(http_response response, const http_received& to);
+  boost::asio::awaitable<after> write_stream(http_response head, pending_reply& pending,
+                                             const http_received& to);
   boost::asio::awaitable<bool> write(std::string bytes);
   boost::asio::awaitable<void> answer_and_leave(http_response response);
   boost::asio::awaitable<void> leave();
@@ -72,6 +76,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   boost::asio::awaitable<void> sleep();
   void listen();
   void read_some();
+  void stop_writing();
+  void reset();
   bool over() const { return ended_ || expired_ || closed_; }
   void set_deadline(duration timeout) { deadline_ = clock_type::now() + timeout; }
   void set_serving(bool serving);

@@ -75,8 +75,26 @@ void http_reply::send(std::unique_ptr<response_writer> writer) {
   if (auto exchange = std::move(exchange_)) exchange->respond_with(std::move(writer));
 }
 
+http_stream http_reply::begin(http_response head) {
+  auto exchange = std::move(exchange_);
+  if (exchange) exchange->begin(std::move(head));
+  return http_stream(std::move(exchange));
+}
+
 void http_reply::on_cancel(std::function<void()> call) {
   if (exchange_) exchange_->on_cancel(std::move(call));
+}
+
+http_stream::~http_stream() {
+  if (exchange_) exchange_->end(false);
+}
+
+void http_stream::write(std::string piece) {
+  if (exchange_) exchange_->write(std::move(piece));
+}
+
+void http_stream::end() {
+  if (auto exchange = std::move(exchange_)) exchange->end(true);
 }
 
 }  // namespace troupe

@@ -78,6 +78,33 @@ class http_exchange {
   /// The server has it written on the thread of the connection, others at once.
   virtual void respond_with(std::unique_ptr<response_writer> writer) { respond(written_by(*writer)); }
   virtual void on_cancel(std::function<void()> call) = 0;
+  /// The head of an answer whose body comes piece by piece; its body is the first piece.
+  virtual void begin(http_response head) = 0;
+  /// The next piece.
+  virtual void write(std::string piece) = 0;
+  /// The body is whole; `whole` false: it ends here, and the client can tell.
+  virtual void end(bool whole) = 0;
+};
+
+/// The right, and the duty, to send a body piece by piece, from any thread; one caller at a time. What a
+/// client is slow to take is kept, within the server's bounds; then the client counts as gone. After a client
+/// went away nothing has any effect. Dropped without `end`, it breaks the body off.
+class http_stream {
+ public:
+  explicit http_stream(std::shared_ptr<http_exchange> exchange) : exchange_(std::move(exchange)) {}
+  http_stream(http_stream&&) = default;
+  http_stream& operator=(http_stream&& other) noexcept {
+    std::swap(exchange_, other.exchange_);
+    return *this;
+  }
+  ~http_stream();
+
+  /// A piece is sent at once, alone.
+  void write(std::string piece);
+  void end();
+
+ private:
+  std::shared_ptr<http_exchange> exchange_;
 };
 
 /// The right, and the duty, to answer one request: once, from any thread, now or later. Dropped unanswered it
@@ -95,6 +122,9 @@ class http_reply {
   /// Answers. A second answer, or one after the client went away, changes nothing.
   void send(http_response response);
   void send(std::unique_ptr<response_writer> writer);
+  /// Answers with a body that comes piece by piece: the response's own is the first piece. `on_cancel` holds
+  /// until the end of the body.
+  http_stream begin(http_response head);
   /// `call` runs once if the client goes away (or the server gives up) before the answer: on a server thread,
   /// or at once in the caller's if that has happened already. It must not block.
   void on_cancel(std::function<void()> call);

@@ -9,6 +9,18 @@ namespace {
 
 constexpr size_t worth_compressing = 1024;  // about what one packet takes anyway
 
+/// `length`: the field that says where the body ends.
+void append_head(std::string& text, const http_response& response, std::string_view length,
+                 const http_received& to, bool keep) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}", response.status,
+                 http_reason(response.status), response.content_type, length);
+  for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
+  if (!keep) text += "Connection: close\r\n";
+  if (keep && to.http_1_0) text += "Connection: keep-alive\r\n";
+  text += "\r\n";
+}
+
 }  // namespace
 
 std::string http_response_text(http_response response, const http_received& to, bool keep) {
@@ -19,14 +31,14 @@ std::string http_response_text(http_response response, const http_received& to, 
   }
   std::string text;
   text.reserve(256 + response.body.size());
-  auto out = std::back_inserter(text);
-  fmt::format_to(out, "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.status,
-                 http_reason(response.status), response.content_type, response.body.size());
-  for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
-  if (!keep) text += "Connection: close\r\n";
-  if (keep && to.http_1_0) text += "Connection: keep-alive\r\n";
-  text += "\r\n";
+  append_head(text, response, fmt::format("Content-Length: {}\r\n", response.body.size()), to, keep);
   if (!to.head) text += response.body;
+  return text;
+}
+
+std::string http_stream_head_text(const http_response& head, const http_received& to, bool keep) {
+  std::string text;
+  append_head(text, head, to.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n", to, keep);
   return text;
 }
 

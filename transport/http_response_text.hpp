@@ -11,4 +11,8 @@ namespace troupe {
 /// connection stays open.
 std::string http_response_text(http_response response, const http_received& to, bool keep);
 
+/// The head of an answer whose body follows piece by piece: in chunks, or for HTTP/1.0 until the connection
+/// ends.
+std::string http_stream_head_text(const http_response& head, const http_received& to, bool keep);
+
 }  // namespace troupe

@@ -21,6 +21,9 @@ struct slow_exchange final : http_exchange {
   void respond(http_response r) override { response = std::move(r); }
   void respond_with(std::unique_ptr<response_writer> w) override { writer = std::move(w); }
   void on_cancel(std::function<void()>) override {}
+  void begin(http_response) override { FAIL("nothing here comes piece by piece"); }
+  void write(std::string) override {}
+  void end(bool) override {}
   std::optional<http_response> response;
   std::unique_ptr<response_writer> writer;
 };

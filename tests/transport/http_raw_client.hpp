@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,6 +45,9 @@ class http_raw_client {
   void hang_up() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
+
+  /// Says that nothing more will be sent; what comes can still be read.
+  void half_close() { ::shutdown(fd_, SHUT_WR); }
 
   /// False if the server has closed.
   bool send(std::string_view bytes) {
@@ -85,6 +90,34 @@ class http_raw_client {
     return a;
   }
 
+  /// The next chunk of a body; empty: the last one. Nothing if the connection ends before.
+  std::optional<std::string> receive_chunk(std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    size_t end;
+    while ((end = rest_.find("\r\n")) == std::string::npos)
+      if (!read_more(until)) return {};
+    const size_t size = std::stoul(rest_, nullptr, 16);
+    while (rest_.size() < end + 2 + size + 2)
+      if (!read_more(until)) return {};
+    if (rest_.substr(end + 2 + size, 2) != "\r\n") throw std::runtime_error("not a chunk");
+    auto chunk = rest_.substr(end + 2, size);
+    rest_.erase(0, end + 2 + size + 2);
+    return chunk;
+  }
+
+  /// The next bytes; fewer if the connection ends before.
+  std::string receive_bytes(size_t size, std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    while (rest_.size() < size && read_more(until)) {
+    }
+    auto bytes = rest_.substr(0, size);
+    rest_.erase(0, size);
+    return bytes;
+  }
+
+  /// Whether the connection, now at its end, was not closed but reset.
+  bool was_reset() const { return reset_; }
+
   /// Whether the server closes within the time; anything it still sends is discarded.
   bool closed_within(std::chrono::milliseconds timeout) {
     const auto until = std::chrono::steady_clock::now() + timeout;
@@ -100,6 +133,7 @@ class http_raw_client {
     if (left.count() <= 0 || ::poll(&p, 1, static_cast<int>(left.count())) <= 0) return false;
     char chunk[16384];
     const auto n = ::recv(fd_, chunk, sizeof chunk, 0);
+    reset_ = n < 0 && errno == ECONNRESET;
     if (n <= 0) return false;
     rest_.append(chunk, static_cast<size_t>(n));
     return true;
@@ -107,6 +141,7 @@ class http_raw_client {
 
   int fd_;
   std::string rest_;
+  bool reset_ = false;
 };
 
 }  // namespace troupe

@@ -10,7 +10,11 @@ namespace {
 struct recorded final : http_exchange {
   void respond(http_response r) override { response = std::move(r); }
   void on_cancel(std::function<void()>) override {}
+  void begin(http_response head) override { response = std::move(head); }
+  void write(std::string piece) override { response.body += piece; }
+  void end(bool whole) override { broken_off = !whole; }
   http_response response;
+  bool broken_off = false;
 };
 
 http_response ask(http_router& router, std::string method, std::string path) {
