@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/openai/error.hpp"
+
 namespace troupe {
 namespace {
 
@@ -82,9 +84,9 @@ std::optional<http_response> http_router::admit(http_request& head) {
   std::string allowed;
   if (const auto* r = find(head, &allowed))
     return guard_ ? guard_->refusal(r->pattern, parameters_of(r->segments, head.path), head) : std::nullopt;
-  if (allowed.empty()) return http_error_response(404, "no such path: " + head.path);
-  auto refusal =
-      http_error_response(405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
+  if (allowed.empty()) return openai::path_error(head.path, 404, "no such path: " + head.path);
+  auto refusal = openai::path_error(
+      head.path, 405, fmt::format("{} does not take {}; use {}", head.path, head.method, allowed));
   refusal.headers.add("Allow", allowed);
   return refusal;
 }

@@ -1,7 +1,8 @@
 // An HTTP/1.1 server: keep-alive, pipelining in order, bounded in everything that a client could grow.
 //
 // A connection belongs to one io thread for its life and serves one request at a time; while a handler works,
-// the connection watches for its client to leave. A client that half-closes counts as gone.
+// the connection watches for its client to leave. A client that half-closes counts as gone, and so does one
+// of HEAD once it has the head of a stream.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,12 +38,12 @@ struct http_server_options {
   uint32_t max_header_bytes = 32 << 10;  ///< beyond: 431
   uint64_t max_body_bytes = 64 << 20;    ///< of a request; beyond: 413
   /// Of all requests being read (body_budget.hpp); beyond: 503. And of all answers that clients are slow to
-  /// take; beyond: closed.
+  /// take, of which one stream has 4 MiB at most; beyond: closed.
   uint64_t max_bodies_bytes = 256 << 20;
   duration idle_timeout = 75s;    ///< between requests of a connection
   duration header_timeout = 10s;  ///< from the first byte of a request to the end of its headers; then 408
   duration body_timeout = 60s;    ///< from the end of the headers to the end of the body; then 408
-  duration write_timeout = 60s;   ///< for a client to take its response
+  duration write_timeout = 60s;   ///< for a client to take its response, or what there is of a stream
 };
 
 /// The server cannot start; `what()` names the address and the fix.

@@ -1,0 +1,57 @@
+#include <limits>
+
+#include "transport/openai/chat_messages.hpp"
+#include "transport/openai/text_fields.hpp"
+
+namespace troupe::openai {
+namespace {
+
+void take_modalities(body_reader& in) {
+  in.list("modalities", 16, [&](place at) {
+    const auto modality = in.text(at);
+    if (modality != "text")
+      refuse("modalities", "modalities: models here write text, not " + shortened(modality));
+  });
+}
+
+}  // namespace
+
+result<chat_request> parse_chat(std::string_view body) {
+  return read_body(body, [](body_reader& in) {
+    chat_request request;
+    request.add_special_tokens = false;
+    const auto tokens = [&](const std::string& key) {
+      return in.whole<uint32_t>(key, 1, std::numeric_limits<int32_t>::max());
+    };
+    in.read([&](const std::string& key) {
+      if (key == "messages") {
+        request.messages = take_messages(in);
+      } else if (key == "max_completion_tokens") {  // its newer name goes before
+        request.max_tokens = tokens(key);
+      } else if (key == "max_tokens") {
+        const auto most = tokens(key);
+        if (!in.has("max_completion_tokens")) request.max_tokens = most;
+      } else if (key == "logprobs") {
+        request.logprobs = in.boolean(key);
+      } else if (key == "top_logprobs") {
+        request.top_logprobs = in.whole<uint32_t>(key, 0, 20);
+      } else if (key == "add_generation_prompt") {
+        request.add_generation_prompt = in.boolean(key);
+      } else if (key == "echo") {
+        if (in.boolean(key)) refuse("echo", "echo: is for completions");
+      } else if (key == "modalities") {
+        take_modalities(in);
+      } else {
+        return take_shared(request, in, key) || take_unsupported(in, key);
+      }
+      return true;
+    });
+    check_shared(request, in);
+    if (!in.has("messages")) refuse("messages", "messages: is missing");
+    if (request.top_logprobs > 0 && !request.logprobs)
+      refuse("top_logprobs", "top_logprobs: only comes with logprobs; set it to true");
+    return request;
+  });
+}
+
+}  // namespace troupe::openai

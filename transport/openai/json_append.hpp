@@ -1,0 +1,40 @@
+// JSON written straight into a string: what a stream of tokens sends for each of them.
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace troupe::openai {
+
+/// `text` in quotes. What is not UTF-8 becomes U+FFFD: one for every maximal part of a broken character.
+void append_quoted(std::string& out, std::string_view text);
+
+template <std::integral I>
+void append_number(std::string& out, I value) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+/// In brackets, with commas; `element(x)` writes each.
+template <class List, class Element>
+void append_list(std::string& out, const List& list, Element element) {
+  out += '[';
+  bool first = true;
+  for (const auto& x : list) {
+    if (!first) out += ',';
+    first = false;
+    element(x);
+  }
+  out += ']';
+}
+
+/// In the fewest digits that read back as the same value. What has no JSON form (minus infinity: a token that
+/// cannot be) is -9999, as other servers write it.
+void append_logprob(std::string& out, float value);
+
+/// Characters of UTF-8, of which text offsets are made.
+size_t character_count(std::string_view text);
+
+}  // namespace troupe::openai
