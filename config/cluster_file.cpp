@@ -54,13 +54,18 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   spec.tenants = read_tenants(root, directory, spec.security);
   const auto domains = read_domains(root);
   spec.domains = domains.domains;
-  spec.nodes = read_nodes(root, spec);
+  const auto nodes = read_nodes(root, spec);
+  spec.nodes = nodes.nodes;
   check_domains(domains, spec.nodes);
   spec.placer = read_placer(root, spec.domains);
   spec.autoscale = read_autoscale(root, spec.nodes);
   spec.actors = read_actors(root, spec, plugins.complete);
   spec.links = read_links(root, spec.nodes);
-  spec.models = read_models(root, spec, directory);
+  defined_names names;
+  spec.models = read_models(root, spec, directory, names);
+  auto llms = read_llms(root, spec, directory, names);
+  check_workers(root, nodes, llms, spec);
+  spec.llms = std::move(llms.llms);
   spec.directory = absolute_path(directory);
   auto& models = root.table_or_empty("models");
   if (const auto given = models.text("directory", ""); !given.empty()) {

@@ -189,30 +189,49 @@ class model_reader {
 
 }  // namespace
 
+void defined_names::add(section& s, const char* kind, const std::string& name) {
+  if (name.empty()) return;
+  const auto [first, fresh] = taken_.emplace(
+      name, fmt::format("{} '{}' is already defined in line {}", kind, name, s.at("name").line));
+  if (!fresh) s.refuse("name", first->second + "; choose another name");
+}
+
 std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
-                                    const std::filesystem::path& directory) {
+                                    const std::filesystem::path& directory, defined_names& names) {
   const auto sections = root.tables("model");
-  if (sections.empty() && !root.has("model")) {
-    root.refuse("model", "is missing; describe each model to serve in a [[model]] section");
+  if (sections.empty() && !root.has("model") && !root.has("llm")) {
+    root.refuse("model",
+                "is missing; describe each model to serve in a [[model]] section, or each language model in "
+                "an [[llm]] section");
   }
   model_reader models{cluster, directory, root.owner(), true};
-  std::map<std::string, uint32_t> lines;
   std::vector<model_spec> out;
   for (auto* s : sections) {
     out.push_back(models.read(*s));
-    const auto& name = out.back().name;
-    if (name.empty()) continue;
-    const auto [first, fresh] = lines.emplace(name, s->at("name").line);
-    if (!fresh) {
-      s->refuse("name", fmt::format("model '{}' is already defined in line {}; choose another name", name,
-                                    first->second));
-    }
+    names.add(*s, "model", out.back().name);
   }
   return out;
 }
 
+namespace {
+
+/// For a model that comes to a cluster that runs.
+void refuse_without_device(section& s, const cluster_spec& cluster, const model_spec& m) {
+  if (std::ranges::any_of(cluster.slots, [&](const slot_spec& slot) {
+        return cluster.nodes[slot.node.value].domain == m.domain;
+      }))
+    return;
+  const auto domain = domain_name(cluster, m.domain);
+  s.refuse(fmt::format("no worker{} has a device that could run a model; only language models are served",
+                       domain.empty() ? "" : fmt::format(" of domain '{}'", domain)));
+}
+
+}  // namespace
+
 model_spec read_model(section& s, const cluster_spec& cluster, const std::filesystem::path& directory) {
-  return model_reader{cluster, directory, s.owner(), false}.read(s);
+  auto m = model_reader{cluster, directory, s.owner(), false}.read(s);
+  refuse_without_device(s, cluster, m);
+  return m;
 }
 
 model_reading read_model_text(std::string_view text, const std::string& file, const cluster_spec& cluster,
@@ -220,6 +239,7 @@ model_reading read_model_text(std::string_view text, const std::string& file, co
   reader in{text, file};
   model_reading out;
   out.spec = model_reader{cluster, directory, in, false, below}.read(in.root());
+  refuse_without_device(in.root(), cluster, out.spec);
   out.problems = in.finish();
   out.effective = in.effective();
   return out;

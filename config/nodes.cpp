@@ -76,9 +76,6 @@ node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
     if (const auto d = read_device(*device)) n.devices.push_back(*d);
   }
 
-  if (n.has(node_role::worker) && devices.empty()) {
-    s.refuse("roles", "a worker needs a device; add a [[node.device]] to it");
-  }
   if (!n.roles.empty() && !n.has(node_role::worker) && !devices.empty()) {
     s.refuse("roles", "only a worker uses devices; add the role \"worker\" or remove its [[node.device]]");
   }
@@ -148,7 +145,9 @@ void require_roles(section& root, const std::vector<section*>& sections,
     root.refuse("node", "no node is a gateway; add \"gateway\" to the roles of one");
   }
   if (count(node_role::worker) == 0) {
-    root.refuse("node", "no node is a worker; add \"worker\" to the roles of one and a [[node.device]]");
+    root.refuse("node",
+                "no node is a worker; add \"worker\" to the roles of one, and a [[node.device]] or an "
+                "[[llm]]");
   }
   if (count(node_role::scheduler) == 0) {
     root.refuse("node", "no node is the scheduler; add \"scheduler\" to the roles of one");
@@ -173,18 +172,47 @@ void require_roles(section& root, const std::vector<section*>& sections,
 
 }  // namespace
 
-std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster) {
-  const auto sections = root.tables("node");
-  std::vector<node_spec> nodes;
+node_reading read_nodes(section& root, const cluster_spec& cluster) {
+  node_reading out{{}, root.tables("node")};
   collisions taken;
-  for (auto* s : sections) {
-    nodes.push_back(read_node(*s, cluster.domains));
-    taken.add(*s, nodes.back());
+  for (auto* s : out.sections) {
+    out.nodes.push_back(read_node(*s, cluster.domains));
+    taken.add(*s, out.nodes.back());
   }
-  require_roles(root, sections, nodes);
-  refuse_standbys_of_domains(sections, nodes, cluster.domains);
-  check_listening(sections, nodes, cluster);
-  return nodes;
+  require_roles(root, out.sections, out.nodes);
+  refuse_standbys_of_domains(out.sections, out.nodes, cluster.domains);
+  check_listening(out.sections, out.nodes, cluster);
+  return out;
+}
+
+void check_workers(section& root, const node_reading& read, const llm_reading& llms,
+                   const cluster_spec& cluster) {
+  std::vector<bool> runs_models(domain_count(cluster));
+  for (uint32_t i = 0; i < read.nodes.size(); ++i) {
+    const auto& n = read.nodes[i];
+    if (n.roles.empty()) return;  // a problem already, and it may be the worker that is missed
+    if (!n.has(node_role::worker)) continue;
+    const bool unclear = read.sections[i]->has("device") && root.owner().problem_count() > 0;
+    if (!n.devices.empty() || unclear) {
+      runs_models[n.domain] = true;
+      continue;
+    }
+    const bool serves =
+        std::ranges::any_of(llms.llms, [&](const llm_spec& m) { return m.node == node_id{i}; });
+    if (!serves && llms.placed)
+      read.sections[i]->refuse("roles",
+                               "a worker needs a device or a language model; add a [[node.device]] to it, "
+                               "or an [[llm]] that names it");
+  }
+  if (root.owner().problem_count() > 0) return;  // a device may be where the file does not say it
+  for (const auto& m : cluster.models) {
+    if (runs_models[m.domain]) continue;
+    const auto domain = domain_name(cluster, m.domain);
+    root.refuse("model", fmt::format("no worker{} has a device that could run model '{}'; add a "
+                                     "[[node.device]] to one",
+                                     domain.empty() ? "" : fmt::format(" of domain '{}'", domain), m.name));
+    return;
+  }
 }
 
 std::vector<link_spec> read_links(section& root, const std::vector<node_spec>& nodes) {

@@ -2,6 +2,7 @@
 // together. They report to the reader of the section that they are given. For readers of files only.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,9 +48,13 @@ void check_domains(const domain_reading& read, const std::vector<node_spec>& nod
 /// `domain` of a worker or a model: required where there are domains, a problem where there are none.
 uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains);
 
-/// Also refuses a cluster without exactly one scheduler, a gateway and a device. Needs the cluster's
+/// Also refuses a cluster without exactly one scheduler, a gateway and a worker. Needs the cluster's
 /// security, tenants and domains.
-std::vector<node_spec> read_nodes(section& root, const cluster_spec& cluster);
+struct node_reading {
+  std::vector<node_spec> nodes;
+  std::vector<section*> sections;  ///< of these
+};
+node_reading read_nodes(section& root, const cluster_spec& cluster);
 
 /// Needs the cluster's nodes.
 autoscale_spec read_autoscale(section& root, const std::vector<node_spec>& nodes);
@@ -61,8 +66,31 @@ model_spec read_model(section& s, const cluster_spec& cluster, const std::filesy
 
 std::string absolute_path(const std::filesystem::path& p);
 
+/// Who has a name already. Models and language models share one space of names, that of URLs and tenants.
+class defined_names {
+ public:
+  /// Refuses `name`, which `s` gives to a `kind`, if it is taken; an empty one was refused before.
+  void add(section& s, const char* kind, const std::string& name);
+
+ private:
+  std::map<std::string, std::string> taken_;  // what and where
+};
+
 /// Paths are relative to `directory`. Needs the cluster's nodes and policy.
 std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
-                                    const std::filesystem::path& directory);
+                                    const std::filesystem::path& directory, defined_names& names);
+
+/// [[llm]]. Paths are relative to `directory`. Needs the cluster's nodes.
+struct llm_reading {
+  std::vector<llm_spec> llms;
+  bool placed = true;  ///< false: nobody knows which node one of them is for
+};
+llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
+                      defined_names& names);
+
+/// Refuses workers that have nothing to do, and models that no device can run. `cluster`: its domains and
+/// models.
+void check_workers(section& root, const node_reading& read, const llm_reading& llms,
+                   const cluster_spec& cluster);
 
 }  // namespace troupe

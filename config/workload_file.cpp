@@ -207,9 +207,15 @@ workload_reading read_workload(const std::filesystem::path& file, const cluster_
 
 workload_reading read_workload_text(std::string_view text, const std::string& file,
                                     const cluster_spec& cluster) {
+  workload_reading out;
+  if (cluster.models.empty()) {
+    out.problems = {about_file(file,
+                               "asks models, and the cluster has none but language models, which cannot "
+                               "be simulated; describe a [[model]] in the cluster file")};
+    return out;
+  }
   reader in{text, file};
   auto& root = in.root();
-  workload_reading out;
   auto& spec = out.spec;
   spec.seed = static_cast<uint64_t>(root.integer("seed", 0, INT64_MAX, 1));
   spec.length = root.seconds("duration_s", 0.001, 7 * day_s);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/config/cluster_text.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace troupe;
 
@@ -27,6 +28,34 @@ TEST_CASE("check sums a good cluster up in one line") {
   CHECK(r.err.str() == "");
   CHECK(r.out.str() ==
         quickstart + ": ok: 2 nodes, 3 models, 1 slot, hash " + read_cluster(quickstart).spec.hash + "\n");
+}
+
+TEST_CASE("check and dump show language models") {
+  const temporary_folder folder;
+  std::filesystem::create_directory(folder / "base");
+  folder.write("base/config.json", "{}");
+  const auto file = folder.write("cluster.toml", R"(name = "texts"
+[[node]]
+name = "all"
+roles = ["gateway", "scheduler", "worker"]
+control_port = 7701
+http_port = 8080
+[[llm]]
+name = "tasks"
+model = "base"
+)");
+  const run r{check_config, file, false};
+  CHECK(r.err.str() == "");
+  CHECK(r.out.str() == file.string() + ": ok: 1 node, 0 models, 1 language model, 0 slots, hash " +
+                           read_cluster(file).spec.hash + "\n");
+  const auto checked = nlohmann::json::parse(run{check_config, file, true}.out.str());
+  CHECK(checked["models"] == 0);
+  CHECK(checked["language_models"] == 1);
+  const auto dump = nlohmann::json::parse(run{dump_config, file, true}.out.str());
+  CHECK(dump["llm"][0]["model"]["value"] == (folder / "base").string());
+  CHECK(dump["llm"][0]["model"]["origin"] == file.string() + ":9:9");
+  CHECK(dump["llm"][0]["node"]["value"] == "all");
+  CHECK(dump["llm"][0]["kv_mb"]["value"] == 256);
 }
 
 TEST_CASE("check reports problems to the error stream and exits with 2") {

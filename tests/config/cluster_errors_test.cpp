@@ -112,7 +112,7 @@ TEST_CASE("nodes must be distinct, reachable and make a cluster") {
       {R"(, "scheduler"])", R"(, "scheduler", "standby"])", R"(8:9: node.roles: the scheduler cannot stand by for itself; give the role "standby" to another node, best on another host)"},
       {R"(, "scheduler"])", R"(, "standby"])", R"(6:1: node: no node is the scheduler; add "scheduler" to the roles of one)"},
       {R"(, "scheduler"])", "]", R"(6:1: node: no node is the scheduler; add "scheduler" to the roles of one)"},
-      {"[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "", "13:9: node.roles: a worker needs a device; add a [[node.device]] to it"},
+      {"[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "", "13:9: node.roles: a worker needs a device or a language model; add a [[node.device]] to it, or an [[llm]] that names it"},
       {"8080", "8080\n[[node.device]]\nkind = \"emulated\"", R"(8:9: node.roles: only a worker uses devices; add the role "worker" or remove its [[node.device]])"},
       {"count = 2", "threads = 2", "17:11: node.device.threads: only a cpu device has threads; remove it"},
   });
@@ -207,7 +207,7 @@ TEST_CASE("an empty file says what a cluster consists of") {
   CHECK(listed(read("").problems) ==
         R"(cluster.toml:1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'
 cluster.toml:1:1: node: is missing; describe each process of the cluster in a [[node]] section
-cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section
+cluster.toml:1:1: model: is missing; describe each model to serve in a [[model]] section, or each language model in an [[llm]] section
 )");
 }
 

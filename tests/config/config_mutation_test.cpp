@@ -25,9 +25,9 @@ class vandal {
 
   void damage_once(std::string& text) {
     static constexpr std::string_view words[] = {
-        "-1",          "0",        "1e308", "nan",     "\"\"",        "[]",           "{}",      "[[node]]\n",
-        "[[model]]\n", "\"head\"", "true",  "\\u0000", "99999999999", "\"emulated\"", "\"cpu\"", "1979-05-27",
-        "=",           "\n",       "\"",    "#"};
+        "-1",           "0",           "1e308",      "nan",      "\"\"", "[]",      "{}",
+        "[[node]]\n",   "[[model]]\n", "[[llm]]\n",  "\"head\"", "true", "\\u0000", "99999999999",
+        "\"emulated\"", "\"cpu\"",     "1979-05-27", "=",        "\n",   "\"",      "#"};
     const size_t at = below(text.size());
     switch (below(5)) {
       case 0: text[at] = static_cast<char>(below(256)); break;
@@ -69,8 +69,19 @@ void check_problems(const std::vector<problem>& problems) {
 
 TEST_CASE("a damaged cluster file is refused or means something") {
   const std::string folder = TROUPE_EXAMPLES "/emulated";
-  const auto text = read_text_file(folder + "/cluster.toml").content;
+  auto text = read_text_file(folder + "/cluster.toml").content;
   REQUIRE(!text.empty());
+  text += R"(
+[[llm]]
+name = "tasks"
+model = ")" TROUPE_FIXTURES R"(/llama-tasks/base"
+node = "gpus_b"
+dtype = "f16"
+block_tokens = 8
+adapters = ")" TROUPE_FIXTURES R"(/llama-tasks/adapters"
+adapter_slots = 2
+adapter_api = true
+)";
   int accepted = 0, refused = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     CAPTURE(seed);
@@ -83,6 +94,7 @@ TEST_CASE("a damaged cluster file is refused or means something") {
     CHECK(listed(again.problems) == "");
     CHECK(again.spec.hash == cluster.spec.hash);
     CHECK(again.spec.slots.size() == cluster.spec.slots.size());
+    CHECK(again.spec.llms.size() == cluster.spec.llms.size());
   }
   CHECK(accepted > 100);
   CHECK(refused > 1000);

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+
+#include "config/sections.hpp"
+#include "config/text_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> type_names{"f32", "bf16", "f16"};  // in the order of `llm_type`
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+uint64_t mebibytes(section& s, std::string_view key, double least, double fallback) {
+  constexpr double most = 1e8, mib = 1 << 20;
+  return static_cast<uint64_t>(s.number(key, "MiB", least, most, fallback) * mib);
+}
+
+class llm_reader {
+ public:
+  llm_reader(const cluster_spec& cluster, const std::filesystem::path& directory)
+      : nodes_(cluster.nodes), directory_(directory) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].roles.empty()) unclear_ = true;
+      if (!nodes_[i].has(node_role::worker)) continue;
+      workers_.push_back(node_id{i});
+      worker_names_.push_back(nodes_[i].name);
+    }
+  }
+
+  llm_spec read(section& s) {
+    llm_spec m;
+    m.name = s.name("name");
+    read_checkpoint(s, m);
+    read_node(s, m);
+    m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(m.type)));
+    m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
+    m.kv_bytes = mebibytes(s, "kv_mb", 1, 256);
+    m.block_tokens = static_cast<uint32_t>(s.integer("block_tokens", 1, 256, m.block_tokens));
+    if (!std::has_single_bit(m.block_tokens))
+      s.refuse("block_tokens", fmt::format("must be a power of two, not {}; give {} or {}", m.block_tokens,
+                                           std::bit_floor(m.block_tokens), std::bit_ceil(m.block_tokens)));
+    m.max_sequences = static_cast<uint32_t>(s.integer("max_sequences", 1, 65536, m.max_sequences));
+    m.max_waiting = static_cast<uint32_t>(s.integer("max_waiting", 1, 1 << 24, m.max_waiting));
+    m.prefill_chunk = static_cast<uint32_t>(s.integer("prefill_chunk", 1, 1 << 20, m.prefill_chunk));
+    m.most_choices = static_cast<uint32_t>(s.integer("most_choices", 1, 65536, m.most_choices));
+    m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
+    read_adapters(s, m);
+    return m;
+  }
+
+  bool placed() const { return placed_; }
+
+ private:
+  void read_checkpoint(section& s, llm_spec& m) {
+    const auto folder = s.text("model", {}, "the folder of a Hugging Face checkpoint, relative to this file");
+    if (folder.empty()) return;
+    m.path = absolute_path(directory_ / folder);
+    if (!is_folder(m.path))
+      return s.refuse("model", fmt::format("{} is no folder; name that of a Hugging Face checkpoint, which "
+                                           "holds a config.json",
+                                           m.path));
+    // Weights take minutes to read; a checkpoint with other weights mostly has another config.json, too.
+    const auto config = std::filesystem::path(m.path) / "config.json";
+    const auto content = fingerprint_of(config);
+    if (!content.error.empty())
+      s.refuse("model", fmt::format("{} {}; the folder of a Hugging Face checkpoint holds it",
+                                    config.string(), content.error));
+    auto& record = s.recorded("model");
+    record.value = m.path;
+    record.meaning = content.content;
+  }
+
+  void read_node(section& s, llm_spec& m) {
+    const auto given = s.peek("node");
+    for (const auto& n : nodes_) {
+      if (given.empty() || n.name != given || n.has(node_role::worker)) continue;
+      placed_ = false;
+      return s.unused("node", n.roles.empty()
+                                  ? ""  // that its roles are wrong was said
+                                  : fmt::format("node '{}' is no worker; add \"worker\" to its roles, or "
+                                                "name a node that is one",
+                                                given));
+    }
+    if (workers_.empty() || (unclear_ && !s.has("node"))) {
+      placed_ = false;
+      return s.unused("node");  // what is wrong with the nodes was said
+    }
+    const auto chosen = workers_.size() == 1 && !s.has("node") ? s.choice("node", worker_names_, 0)
+                                                               : s.choice("node", worker_names_);
+    placed_ = placed_ && chosen;
+    if (chosen) m.node = workers_[*chosen];
+  }
+
+  void read_adapters(section& s, llm_spec& m) {
+    const auto folder = s.text("adapters", "", "the folder of the adapters' folders, relative to this file");
+    if (!folder.empty()) {
+      m.adapter_directory = absolute_path(directory_ / folder);
+      if (!is_folder(m.adapter_directory))
+        s.refuse("adapters", fmt::format("{} is no folder; name one that holds a folder for each adapter",
+                                         m.adapter_directory));
+      auto& record = s.recorded("adapters");
+      record.value = m.adapter_directory;
+      // Adapters come and go, and the file may lie elsewhere on another host: but not in a folder of
+      // another name.
+      const std::filesystem::path path{m.adapter_directory};
+      record.meaning = "in " + (path.has_filename() ? path : path.parent_path()).filename().string();
+    }
+    m.adapter_slots = static_cast<uint32_t>(s.integer("adapter_slots", 0, 65536, m.adapter_slots));
+    m.adapter_bytes = mebibytes(s, "adapter_mb", 0, 1024);
+    m.adapter_api = s.flag("adapter_api", m.adapter_api);
+    if (m.adapter_slots > 0) return;
+    constexpr auto* fix =
+        "adapters need slots on the device; give adapter_slots = 1 or more, or remove this key";
+    if (!m.adapter_directory.empty()) s.refuse("adapters", fix);
+    if (m.adapter_api) s.refuse("adapter_api", fix);
+  }
+
+  const std::vector<node_spec>& nodes_;
+  const std::filesystem::path& directory_;
+  std::vector<node_id> workers_;
+  std::vector<std::string_view> worker_names_;
+  bool unclear_ = false;  ///< some node may be a worker or not
+  bool placed_ = true;
+};
+
+}  // namespace
+
+llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,
+                      defined_names& names) {
+  llm_reader reader{cluster, directory};
+  llm_reading out;
+  for (auto* s : root.tables("llm")) {
+    out.llms.push_back(reader.read(*s));
+    names.add(*s, "language model", out.llms.back().name);
+  }
+  out.placed = reader.placed();
+  return out;
+}
+
+}  // namespace troupe
