@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "policies/api_key.hpp"
+#include "transport/openai/error.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, access>, 16> table{{
+constexpr std::array<std::pair<std::string_view, access>, 22> table{{
     {"/health", access::open},
     {"/v2/health/live", access::open},
     {"/v2/health/ready", access::open},
@@ -25,6 +26,13 @@ constexpr std::array<std::pair<std::string_view, access>, 16> table{{
     {"/v2/models/{model}/versions/{version}/ready", access::tenant},
     {"/v2/models/{model}/versions/{version}/config", access::tenant},
     {"/v2/models/{model}/versions/{version}/infer", access::tenant},
+    // Which models: their handlers look, as the body names them.
+    {"/v1/models", access::tenant},
+    {"/v1/models/{id}", access::tenant},
+    {"/v1/completions", access::tenant},
+    {"/v1/chat/completions", access::tenant},
+    {"/tokenize", access::tenant},
+    {"/detokenize", access::tenant},
     // What tells of other tenants, or changes what is served:
     {"/metrics", access::admin},
     {"/v2/models/{model}/stats", access::admin},
@@ -75,21 +83,23 @@ std::optional<http_response> authorisation::refusal(std::string_view pattern, co
   if (needed == access::tenant && keys->tenants.empty()) return {};  // only administration has a key
 
   const auto key = presented_key(head);
-  if (!key) return refuse(refused::no_key, "this needs a key: send the header 'Authorization: Bearer KEY'");
+  if (!key)
+    return refuse(pattern, refused::no_key, "this needs a key: send the header 'Authorization: Bearer KEY'");
   const auto digest = digest_of(*key);
   if (keys->admin && same_key(digest, *keys->admin)) return {};
   const api_keys::tenant* who = nullptr;
   for (const auto& t : keys->tenants)
     if (same_key(digest, t.key)) who = &t;
-  if (who == nullptr) return refuse(refused::unknown_key, "nobody has this key");
+  if (who == nullptr) return refuse(pattern, refused::unknown_key, "nobody has this key");
   if (needed == access::admin)
-    return refuse(refused::forbidden,
+    return refuse(pattern, refused::forbidden,
                   keys->admin
                       ? "this needs the admin key, not a tenant's"
                       : "this needs the admin key, and the cluster file has none; give it one in [admin]");
   const auto& model = path["model"];
   if (!model.empty() && !who->may_use(model))
-    return refuse(refused::forbidden, fmt::format("tenant '{}' may not use model '{}'", who->name, model));
+    return refuse(pattern, refused::forbidden,
+                  fmt::format("tenant '{}' may not use model '{}'", who->name, model));
   head.tenant = static_cast<uint32_t>(who - keys->tenants.data()) + 1;
   return {};
 }
@@ -99,9 +109,9 @@ bool authorisation::may_see(uint32_t tenant, std::string_view model) const {
   return tenant == 0 || tenant > keys->tenants.size() || keys->tenants[tenant - 1].may_use(model);
 }
 
-http_response authorisation::refuse(refused why, std::string_view text) {
+http_response authorisation::refuse(std::string_view pattern, refused why, std::string text) {
   refused_[static_cast<size_t>(why)].fetch_add(1, std::memory_order_relaxed);
-  auto r = http_error_response(why == refused::forbidden ? 403 : 401, text);
+  auto r = openai::path_error(pattern, why == refused::forbidden ? 403 : 401, std::move(text));
   if (why != refused::forbidden) r.headers.add("WWW-Authenticate", "Bearer realm=\"troupe\"");
   return r;
 }

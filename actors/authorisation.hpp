@@ -60,7 +60,7 @@ class authorisation final : public http_guard {
 
  private:
   enum class refused { no_key, unknown_key, forbidden };
-  http_response refuse(refused why, std::string_view text);
+  http_response refuse(std::string_view pattern, refused why, std::string text);
 
   std::shared_ptr<const api_keys> keys_;  // read and replaced atomically
   std::array<std::atomic<uint64_t>, 3> refused_{};

@@ -23,6 +23,12 @@ std::vector<catalog::entry> entries_of(const cluster_spec& cluster) {
   return out;
 }
 
+std::vector<tenant_quota> quotas_of(const cluster_spec& cluster) {
+  std::vector<tenant_quota> out;
+  for (const auto& t : cluster.tenants) out.push_back({t.rate_rps, t.burst, t.concurrency});
+  return out;
+}
+
 data_lane::options lane_options(const cluster_spec& cluster, node_id self, const cast::world& w) {
   const auto life = w.next_life({});
   return {self, life, w.secret_of(life), cluster.nodes.size(), cluster.limits.heartbeat};
@@ -37,7 +43,8 @@ rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t doma
   o.elected = has_standby(cluster);
   for (const auto& s : cluster.slots) o.nodes_of_slots.push_back(s.node);
   o.decision_log = cluster.policy.decision_log;
-  if (cluster.autoscale.mode != autoscale_mode::off) o.autoscale = cluster.autoscale;
+  if (cluster.autoscale.mode != autoscale_mode::off && !cluster.slots.empty())
+    o.autoscale = cluster.autoscale;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].kind == device_kind::emulated) o.scalable.insert(slot_id{i});
   if (places_models(cluster)) {
@@ -57,16 +64,24 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
       lane_(w.carrier, w.time, office_, lane_options(cluster, self, w)),
       pool_(self, lane_.life(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
       memory_(pool_, lane_, office_),
-      catalog_(entries_of(cluster)) {
+      catalog_(entries_of(cluster)),
+      language_models_(cluster),
+      tenants_(quotas_of(cluster)) {
   office_.set_lane(lane_);
   spawn_shells(w);
   auto& carrier = w.carrier;
+  // other nodes than gateways hear nothing of engines
+  const bool waits_for_engines =
+      w.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
+  const auto serves_text = [this, waits_for_engines] {
+    return !waits_for_engines || language_models_.served_once();
+  };
   deployer_ = spawn<deployer>(
       w.system, deployer::surroundings{cluster, self, w.time, w.control, w.devices, w.read_model, w.wake,
                                        w.begin_drain, w.on_unusable, w.broken});
   node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, deployer_,
-                                   [this](const deployment& line) { return keep_queue(line); },
+      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, serves_text,
+                                   deployer_, [this](const deployment& line) { return keep_queue(line); },
                                    [&carrier] {
                                      const auto a = carrier.address();
                                      return std::vector<uint8_t>(a.begin(), a.end());
@@ -104,10 +119,7 @@ void cast::spawn_shells(const world& w) {
   if (me.has(node_role::gateway)) {
     gateway::options o;
     for (const auto& m : cluster_.models) o.models.push_back(m.name);
-    for (const auto& t : cluster_.tenants) {
-      o.tenants.push_back(t.name);
-      o.quotas.push_back({t.rate_rps, t.burst, t.concurrency});
-    }
+    for (const auto& t : cluster_.tenants) o.tenants.push_back(t.name);
     o.scheduler = scheduler;
     if (has_standby(cluster_)) o.line = line_of_succession(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
@@ -115,7 +127,14 @@ void cast::spawn_shells(const world& w) {
     o.drain_timeout = cluster_.limits.drain_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
     o.decision_log = cluster_.policy.decision_log;
-    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients);
+    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients, tenants_);
+  }
+  if (me.has(node_role::gateway) && w.completions != nullptr) {
+    llm_gateway::options o;
+    for (const auto& m : cluster_.llms) o.models.push_back({m.name, m.node});
+    o.max_in_flight = cluster_.limits.requests_in_flight;
+    o.drain_timeout = cluster_.limits.drain_timeout;
+    fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *w.completions, tenants_, language_models_);
   }
   if (me.schedules()) {
     for (uint32_t d = 0; d < domain_count(cluster_); ++d)
@@ -141,6 +160,9 @@ void cast::spawn_shells(const world& w) {
                             w.device_of(slot_id{i}), memory_);
     }
   }
+  for (uint32_t i = 0; w.engine_device_of && i < cluster_.llms.size(); ++i)
+    if (cluster_.llms[i].node == self_)
+      fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(i, w), w.engine_device_of(llm_id{i}));
   if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
     fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
@@ -160,6 +182,22 @@ void cast::spawn_shells(const world& w) {
     if (place != with_queues.end()) queue_hosts[static_cast<size_t>(place - with_queues.begin())] = host;
   }
   office_.set_queue_hosts(queue_hosts);
+}
+
+llm_engine::options cast::engine_options(uint32_t index, const world& w) const {
+  const auto& m = cluster_.llms[index];
+  llm_engine::options o;
+  o.model = llm_id{index};
+  o.name = m.name;
+  for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
+    if (cluster_.nodes[i].has(node_role::gateway)) o.gateways.push_back(node_id{i});
+  o.max_sequences = m.max_sequences;
+  o.max_waiting = m.max_waiting;
+  o.prefill_chunk = m.prefill_chunk;
+  o.adapter_slots = m.adapter_slots;
+  if (w.adapters_of) o.adapters = w.adapters_of(llm_id{index});
+  o.on_unusable = w.on_unusable;
+  return o;
 }
 
 std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) const {

@@ -12,10 +12,13 @@
 #include "actors/deployer.hpp"
 #include "actors/gateway.hpp"
 #include "actors/host.hpp"
+#include "actors/llm_engine.hpp"
+#include "actors/llm_gateway.hpp"
 #include "actors/node.hpp"
 #include "actors/node_memory.hpp"
 #include "actors/post_office.hpp"
 #include "gpu/device.hpp"
+#include "gpu/llm/engine_device.hpp"
 #include "messages/cluster.hpp"
 #include "transport/data_lane.hpp"
 #include "transport/slot_pool.hpp"
@@ -45,6 +48,11 @@ class cast {
     std::function<deployer::model_reading(const std::string&)> read_model;
     std::function<void()> begin_drain;             ///< asked for by a command; as SIGTERM does
     std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
+    completion_port* completions = nullptr;        ///< used on gateways of a cluster with language models
+    /// The device of a language model of this node; it lives as long as the cast.
+    std::function<llm::engine_device&(llm_id)> engine_device_of = {};
+    /// The adapters that this node has for a language model from the beginning.
+    std::function<std::vector<adapter_entry>(llm_id)> adapters_of = {};
   };
 
   /// Spawns the cast and starts the data lane. `cluster` outlives the cast.
@@ -56,10 +64,12 @@ class cast {
   // For frontends, from any thread.
   slot_pool& pool() { return pool_; }
   const catalog& models() const { return catalog_; }
+  const llm_catalog& language_models() const { return language_models_; }
   post_office& office() { return office_; }
   /// An id that no other request of the cluster has.
   request_id next_request_id();
   address gateway_address() const { return {self_, {}, role::gateway, 0}; }
+  address llm_gateway_address() const { return {self_, {}, role::llm_gateway, 0}; }
 
   const node_protocol& node_actor() const { return node_; }
   const deployer_protocol& deployer_actor() const { return deployer_; }
@@ -70,6 +80,7 @@ class cast {
 
  private:
   void spawn_shells(const world& w);
+  llm_engine::options engine_options(uint32_t index, const world& w) const;
   std::unique_ptr<shell> make_queue(const deployment& line, outbox& out) const;
   bool keep_queue(const deployment& line);
 
@@ -80,6 +91,8 @@ class cast {
   slot_pool pool_;
   node_memory memory_;
   catalog catalog_;
+  llm_catalog language_models_;
+  tenant_desk tenants_;
   node_protocol node_;
   deployer_protocol deployer_;
   std::map<model_id, model_spec> queues_;  ///< that live here; the node actor's once it runs

@@ -68,6 +68,12 @@ struct client_request {
   request asked;
 };
 
+/// A client's requests for text have been parsed and cut into tokens; several if it sent several prompts.
+/// Their ids are the frontend's.
+struct generation_request {
+  std::vector<generation> asked;
+};
+
 /// The client of this request is gone.
 struct client_gone {
   request_id id;
@@ -108,7 +114,7 @@ struct extend<std::variant<Ts...>, More...> {
 
 using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
                                      device_ready, client_request, client_gone, model_change, model_idle,
-                                     slot_service, queue_load, tenure, backends>::type;
+                                     slot_service, queue_load, tenure, backends, generation_request>::type;
 
 struct envelope {
   address from;

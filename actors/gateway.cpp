@@ -12,13 +12,14 @@ constexpr int most_together = 4096;  // requests in one `submit`: a frame takes 
 
 }  // namespace
 
-gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients)
+gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
+                 tenant_desk& tenants)
     : shell(self, out),
       options_(o),
       memory_(memory),
       clients_(clients),
+      tenants_(tenants),
       scheduler_(o.scheduler),
-      tenants_(o.quotas),
       decided_(o.decision_log) {
   for (const auto& m : o.models) models_.push_back({m, true, {}, {}});
 }

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "actors/memory_port.hpp"
+#include "actors/outcome.hpp"
 #include "actors/shell.hpp"
+#include "actors/tenant_desk.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
 #include "policies/expiries.hpp"
@@ -20,26 +22,8 @@
 #include "policies/ledger.hpp"
 #include "policies/recent.hpp"
 #include "policies/ring.hpp"
-#include "policies/tenant_limits.hpp"
 
 namespace troupe {
-
-/// How a request ended.
-struct outcome {
-  enum class fate { finished, dropped, failed };
-  fate kind = fate::finished;
-  drop_reason reason = drop_reason::none;  ///< of a drop
-  failure error = failure::none;           ///< of a failure
-  std::span<const std::byte> output;       ///< lies in what was pulled
-  uint32_t batch_rows = 0;                 ///< of the batch that it ran in
-  duration latency{};                      ///< from its arrival
-  std::string_view detail{};  ///< of a device_error; of a quota its limit; valid during the call only
-  time_point arrival = never;
-  batch_times times{};              ///< of the batch that it ran in, if it came to that
-  duration retry_after{};           ///< of a drop at the door: not earlier than that, if it is known
-  time_point accepted_at = never;   ///< the gateway heard of it
-  time_point completed_at = never;  ///< the gateway heard that its batch was done
-};
 
 /// Where answers go: HTTP, or a simulated client.
 class client_port {
@@ -57,7 +41,6 @@ class gateway final : public shell {
   struct options {
     std::vector<std::string> models;   ///< names by id, for metrics
     std::vector<std::string> tenants;  ///< likewise, by `request::tenant` less one
-    std::vector<tenant_quota> quotas;  ///< of the tenants
     node_id scheduler;                 ///< where the model queues live; of a line the first
     std::vector<node_id> line;         ///< who may hold the office of the scheduler; empty: `scheduler` does
     size_t max_in_flight = 65536;
@@ -67,7 +50,9 @@ class gateway final : public shell {
     uint32_t decision_log = 0;              ///< of requests that it ended by itself, so many are remembered
   };
 
-  gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients);
+  /// What is handed in outlives it.
+  gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
+          tenant_desk& tenants);
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -158,13 +143,13 @@ class gateway final : public shell {
   options options_;
   memory_port& memory_;
   client_port& clients_;
+  tenant_desk& tenants_;
   bool draining_ = false;
   node_id scheduler_;
   bool scheduler_up_ = false;
   tenure office_;                                  // of a line
   std::unordered_map<node_id, incarnation> line_;  // of it, those that are up and do not leave
   ledger ledger_;
-  tenant_limits tenants_;
   std::vector<model_state> models_;       // by id
   std::vector<model_idle> retiring_;      // models that still have requests here
   id_table<request_id, flight> flights_;  // the request table

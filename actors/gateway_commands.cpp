@@ -5,6 +5,7 @@
 #include "actors/decision_log_size.hpp"
 #include "actors/gateway.hpp"
 #include "actors/open_requests.hpp"
+#include "actors/reason_counts.hpp"
 #include "messages/obey.hpp"
 #include "policies/random.hpp"
 
@@ -85,12 +86,8 @@ ledger_report gateway::ledger_of_models() const {
     line.accepted = b.accepted;
     line.finished = b.finished;
     line.in_time = in_time;
-    for (size_t k = 1; k < drop_reason_count; ++k)
-      if (b.dropped[k] > 0)
-        line.dropped.push_back({std::string(to_string(static_cast<drop_reason>(k))), b.dropped[k]});
-    for (size_t k = 1; k < failure_count; ++k)
-      if (b.failed[k] > 0)
-        line.failed.push_back({std::string(to_string(static_cast<failure>(k))), b.failed[k]});
+    line.dropped = reason_counts<drop_reason>(b.dropped);
+    line.failed = reason_counts<failure>(b.failed);
     out.models.push_back(std::move(line));
   }
   return out;

@@ -16,9 +16,10 @@ void gateway::report(std::vector<metric>& out) const {
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
   add("troupe_requests_submitted_again_total", {}, static_cast<double>(submitted_again_), counter);
+  const auto tenants = tenants_.books();
   for (size_t i = 0; i < options_.tenants.size(); ++i) {
     const auto& name = options_.tenants[i];
-    const auto& b = tenants_.books()[i];
+    const auto& b = tenants[i];
     add("troupe_tenant_requests_admitted_total", {{"tenant", name}}, static_cast<double>(b.admitted),
         counter);
     add("troupe_tenant_requests_refused_total", {{"tenant", name}, {"limit", "rate"}},

@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-http_response refusal_response(const outcome& how) {
-  unsigned status = 500;
-  std::string reason, text;
+refusal_text refusal_of(const outcome& how) {
+  refusal_text out;
+  auto& [status, reason, text] = out;
   if (how.kind == outcome::fate::dropped) {
     reason = to_string(how.reason);
     switch (how.reason) {
@@ -32,7 +32,12 @@ http_response refusal_response(const outcome& how) {
                                 : std::string(how.detail);
     text = "request failed: " + text;
   }
-  return http_error_response(status, text, how.retry_after, reason);
+  return out;
+}
+
+http_response refusal_response(const outcome& how) {
+  const auto r = refusal_of(how);
+  return http_error_response(r.status, r.text, how.retry_after, r.reason);
 }
 
 void http_clients::expect(request_id id, waiting w) {

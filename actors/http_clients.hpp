@@ -17,7 +17,15 @@ namespace troupe {
 /// By what a request goes in `troupe why`: a header of every answer to one that was given an id.
 inline constexpr const char* request_id_header = "Troupe-Request-Id";
 
-/// What a drop or failure says to an HTTP client.
+/// How a drop or failure is told to an HTTP client, whatever the form.
+struct refusal_text {
+  unsigned status = 500;
+  std::string reason;  ///< a word for programs
+  std::string text;
+};
+refusal_text refusal_of(const outcome& how);
+
+/// The same as KServe's clients read it.
 http_response refusal_response(const outcome& how);
 
 /// Which requests wait for an answer, and how each is written: the gateway's way back to HTTP.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <limits>
 #include <map>
 
 #include "messages/obey.hpp"
@@ -66,6 +67,21 @@ void metrics::finish(uint64_t number) {
   done.reply(std::move(done.sum));
 }
 
+namespace {
+
+/// Its buckets count all up to their ends.
+prometheus::ClientMetric::Histogram to_prometheus(const histogram& h) {
+  prometheus::ClientMetric::Histogram out;
+  out.sample_count = h.count();
+  out.sample_sum = h.sum();
+  uint64_t sum = 0;
+  for (size_t i = 0; i < h.bounds().size(); ++i) out.bucket.push_back({sum += h.counts()[i], h.bounds()[i]});
+  out.bucket.push_back({h.count(), std::numeric_limits<double>::infinity()});
+  return out;
+}
+
+}  // namespace
+
 std::string to_prometheus(const std::vector<metric>& metrics) {
   std::map<std::string, prometheus::MetricFamily> families;
   for (const auto& m : metrics) {
@@ -77,6 +93,9 @@ std::string to_prometheus(const std::vector<metric>& metrics) {
     if (m.type == metric::kind::counter) {
       family.type = prometheus::MetricType::Counter;
       value.counter.value = m.value;
+    } else if (m.type == metric::kind::histogram && m.distribution) {
+      family.type = prometheus::MetricType::Histogram;
+      value.histogram = to_prometheus(*m.distribution);
     } else {
       family.type = prometheus::MetricType::Gauge;
       value.gauge.value = m.value;

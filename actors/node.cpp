@@ -269,6 +269,7 @@ void node::on_wake() {
   detector_.advance(now);
   end_lives();
   mind_office();
+  update_ready();
   report_forged(now);
   if (now >= next_hello_) {
     next_hello_ = now + 1s;
@@ -308,7 +309,7 @@ void node::tell_peers(caf::message body) {
 }
 
 void node::update_ready() {
-  ready_ = around_.models.serving();
+  ready_ = around_.models.serving() && around_.serves_text();
   for (uint32_t i = 0; i < peers_.size(); ++i)
     ready_ = ready_ && (node_id{i} == around_.self || peers_[i].state == stage::up);
   if (ready_ == told_ready_) return;

@@ -1,22 +1,25 @@
 // A shell: the part of a hot actor that translates messages into policy calls and decisions into messages. It
 // knows neither threads nor CAF nor a clock; a host (shell_group.hpp) runs it, in every world the same.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "actors/events.hpp"
+#include "policies/histogram.hpp"
 
 namespace troupe {
 
 /// One figure of an actor, for status and metrics. Names follow Prometheus.
 struct metric {
-  enum class kind { counter, gauge };
+  enum class kind { counter, gauge, histogram };
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels;
   double value = 0;
   kind type = kind::gauge;
+  std::optional<histogram> distribution = {};  ///< of a histogram, whose `value` is their number
 };
 
 /// Where a shell's messages go. Delivery is in order per pair of actors as long as both live, and may fail

@@ -77,9 +77,10 @@ struct gateway_parts : client_port {
   }
   std::map<uint64_t, drop_reason> fates;
   scripted_memory memory{gateway_node};
+  tenant_desk desk{{}};
 };
 struct gateway_stage : gateway_parts, command_stage<gateway> {
-  gateway_stage() : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this)) {
+  gateway_stage() : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), desk) {
     tell(node_up{scheduler_node, {10}});
   }
   static gateway::options options() {

@@ -8,11 +8,10 @@ using namespace troupe::test;
 namespace {
 
 struct logging_gateway : gateway_stage {
-  explicit logging_gateway(uint32_t remembered = 4) : gateway_stage(options(remembered)) {}
+  explicit logging_gateway(uint32_t remembered = 4) : gateway_stage(options(remembered), {{1, 1, 0}}) {}
   static gateway::options options(uint32_t remembered) {
     auto o = gateway_stage::options(2);  // in flight
     o.tenants = {"alice"};
-    o.quotas = {{1, 1, 0}};
     o.decision_log = remembered;
     return o;
   }

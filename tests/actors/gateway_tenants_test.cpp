@@ -7,8 +7,7 @@ using namespace troupe::test;
 TEST_CASE("gateway: a tenant over its rate is refused at once and told when to come again") {
   auto o = gateway_stage::options(100);
   o.tenants = {"narrow"};
-  o.quotas = {{10, 2, 0}};
-  gateway_stage g(o);
+  gateway_stage g(o, {{10, 2, 0}});
   const auto ask = [&](uint64_t id, uint32_t tenant) {
     auto c = g.ask(id);
     c.asked.tenant = tenant;
@@ -31,8 +30,7 @@ TEST_CASE("gateway: a tenant over its rate is refused at once and told when to c
 TEST_CASE("gateway: a tenant's place in flight is free again once its request has a fate, whichever") {
   auto o = gateway_stage::options(100);
   o.tenants = {"narrow"};
-  o.quotas = {{0, 1, 1}};
-  gateway_stage g(o);
+  gateway_stage g(o, {{0, 1, 1}});
   const auto ask = [&](uint64_t id) {
     auto c = g.ask(id);
     c.asked.tenant = 1;
@@ -59,8 +57,7 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
 TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody works for it any more") {
   auto o = gateway_stage::options(2);
   o.tenants = {"narrow"};
-  o.quotas = {{0, 1, 1}};
-  gateway_stage g(o);
+  gateway_stage g(o, {{0, 1, 1}});
   const auto ask = [&](uint64_t id, uint32_t tenant = 1) {
     auto c = g.ask(id);
     c.asked.tenant = tenant;

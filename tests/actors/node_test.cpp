@@ -34,7 +34,7 @@ class gateway_node final : control_lane {
     office_.add_host(host_, {});
     node_ = spawn<node>(
         system_, node::surroundings{
-                     cluster_, door, time_, lane_, office_, *this, models, deployments_,
+                     cluster_, door, time_, lane_, office_, *this, models, [] { return true; }, deployments_,
                      [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
                      [](incarnation last) { return incarnation{last.value + 1}; },
                      [](incarnation) { return uint64_t{1}; }, [](incarnation) {},

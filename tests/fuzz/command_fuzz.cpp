@@ -108,7 +108,8 @@ void try_gateway(const command& c) {
   no_client clients;
   gateway::options o;
   o.models = {"m"};
-  actor_under_test<gateway> door(a_gateway, o, memory, clients);
+  tenant_desk desk({});
+  actor_under_test<gateway> door(a_gateway, o, memory, clients, desk);
   door.tell(node_up{node_id{0}, {1}});
   for (uint64_t id : {1, 2, 3}) door.tell(client_request{some_request(id)});
   door.order(c);

@@ -64,6 +64,7 @@ class trace {
   void add_event(const pulled& e) { (add(e.token), add(e.status)); }
   void add_event(const device_ready&) { mix(2); }
   void add_event(const client_request& e) { add(e.asked); }
+  void add_event(const generation_request& e) { add(e.asked); }
   void add_event(const client_gone& e) { add(e.id); }
 
   /// The finaliser of MurmurHash3 (Appleby) over a running sum.

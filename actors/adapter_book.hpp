@@ -1,0 +1,75 @@
+// The adapters that requests to an engine may name, and what became of each.
+#pragma once
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "messages/generation.hpp"
+#include "messages/llm_step.hpp"
+
+namespace troupe {
+
+class adapter_book {
+ public:
+  struct entry {
+    adapter_entry what;
+    llm::adapter_id id;
+    bool checking = false;  ///< its files are being read for the first time: no request may name it yet
+    bool leaving = false;   ///< unregistered, but requests with it have not ended
+    uint32_t open = 0;      ///< requests
+    uint64_t requests = 0;  ///< ever
+    uint64_t loads = 0;     ///< onto the device
+    duration last_load{};
+    uint64_t bytes = 0;  ///< on the device, when it was there last
+  };
+
+  /// Under a new id. Requires: the name is free.
+  entry& add(adapter_entry what) {
+    const llm::adapter_id id{++last_};
+    names_.emplace(what.name, id);
+    return entries_.emplace(id, entry{.what = std::move(what), .id = id}).first->second;
+  }
+  /// Of this name, that is not leaving; null if there is none.
+  entry* find(std::string_view name) {
+    const auto found = names_.find(name);
+    return found == names_.end() ? nullptr : &entries_.at(found->second);
+  }
+  /// Null if it is gone.
+  entry* find(llm::adapter_id id) {
+    const auto found = entries_.find(id);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+  const entry* find(llm::adapter_id id) const { return const_cast<adapter_book*>(this)->find(id); }
+  /// Its name is free again; the entry stays until `forget`.
+  void unregister(entry& e) {
+    names_.erase(e.what.name);
+    e.leaving = true;
+  }
+  void forget(llm::adapter_id id) {
+    if (const auto* e = find(id); e != nullptr && !e->leaving) names_.erase(e->what.name);
+    entries_.erase(id);
+  }
+
+  /// That requests may name.
+  size_t size() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(names_, [this](const auto& n) { return !entries_.at(n.second).checking; }));
+  }
+  /// In the order of the names, behind `after`, so many at most; those that are being checked left out.
+  std::vector<const entry*> list(std::string_view after, size_t limit) const {
+    std::vector<const entry*> out;
+    for (auto at = names_.upper_bound(after); at != names_.end() && out.size() < limit; ++at)
+      if (const auto& e = entries_.at(at->second); !e.checking) out.push_back(&e);
+    return out;
+  }
+
+ private:
+  std::map<std::string, llm::adapter_id, std::less<>> names_;
+  std::unordered_map<llm::adapter_id, entry> entries_;
+  uint32_t last_ = llm::base_model.value;
+};
+
+}  // namespace troupe

@@ -1,0 +1,50 @@
+// The requests for text of a gateway's HTTP clients, between their parsing and the end of their answers: the
+// way back of the llm_gateway to HTTP.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "actors/llm_gateway.hpp"
+#include "actors/text_answer.hpp"
+
+namespace troupe {
+
+class completion_clients final : public completion_port {
+ public:
+  /// `give_up`: nobody wants an answer to this request any more.
+  void on_give_up(std::function<void(request_id)> give_up) { give_up_ = std::move(give_up); }
+
+  /// Before any of its requests goes to the gateway, which owns the answer from then on.
+  void expect(std::unique_ptr<text_answer> answer);
+  /// The token of a `change_adapter` whose answer goes to this client.
+  uint64_t expect_change(http_reply reply, std::string done);
+
+  // completion_port
+  bool token(const generated_token& t) override;
+  void ended(request_id id, const outcome& how) override;
+  void adapter_changed(const troupe::adapter_changed& a) override;
+
+  /// Requests that wait: parsed, and not answered.
+  size_t waiting_now() const { return waiting_now_.load(std::memory_order_relaxed); }
+
+ private:
+  struct place {
+    std::shared_ptr<text_answer> answer;
+    size_t prompt = 0;
+  };
+  struct change {
+    http_reply reply;
+    std::string done;  // what to say if it was
+  };
+  std::function<void(request_id)> give_up_;
+  std::mutex mutex_;  // of the tables
+  std::unordered_map<request_id, place> open_;
+  std::unordered_map<uint64_t, change> changes_;
+  uint64_t next_change_ = 1;
+  std::atomic<size_t> waiting_now_{0};
+};
+
+}  // namespace troupe

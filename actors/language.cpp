@@ -1,0 +1,22 @@
+#include "actors/language.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace troupe {
+
+std::string render_chat(const language& of, const nlohmann::ordered_json& messages,
+                        bool add_generation_prompt, std::chrono::sys_days today) {
+  const std::chrono::year_month_day date{today};
+  return of.chat->render({{"messages", messages},
+                          {"add_generation_prompt", add_generation_prompt},
+                          {"bos_token", of.begin},
+                          {"eos_token", of.end},
+                          {"tools", nullptr},
+                          {"strftime_now", fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                                                       static_cast<unsigned>(date.month()),
+                                                       static_cast<unsigned>(date.day()))}});
+}
+
+}  // namespace troupe

@@ -1,0 +1,267 @@
+#include "actors/llm_engine.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "actors/ids_where.hpp"
+
+namespace troupe {
+
+llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_device& device)
+    : shell(self, out), options_(o), device_(device), slots_(o.adapter_slots) {
+  for (const auto& a : options_.adapters) adapters_.add(a);
+}
+
+void llm_engine::on(envelope& e, time_point now) {
+  now_ = now;
+  dispatch(e.body, overloaded{
+                       [&](generate& g) {
+                         for (auto& r : g.requests) accept(r);
+                       },
+                       [&](cancel& c) { give_up(c.id); },
+                       [&](end_choice& c) { end_text(c.id, c.choice); },
+                       [&](change_adapter& c) { change(e.from, c); },
+                       [&](device_ready&) {
+                         while (device_.poll(now, happened_)) on_event(happened_, now);
+                       },
+                       [&](node_up& n) {
+                         if (std::ranges::count(options_.gateways, n.node) == 0) return;
+                         gateways_up_[n.node] = n.life;
+                         send(on_node(n.node, role::llm_gateway), all_adapters());
+                         told_.reset();  // it has not heard
+                         told_at_ = long_ago;
+                         status_changed_ = true;
+                       },
+                       [&](node_down& n) {
+                         if (const auto up = gateways_up_.find(n.node);
+                             up != gateways_up_.end() && up->second == n.life)
+                           gateways_up_.erase(up);
+                         for (const auto id : ids_where(flights_, [&](const flight& f) {
+                                return f.gateway.node == n.node && f.gateway.life == n.life;
+                              }))
+                           give_up(id);
+                       },
+                       [&](reborn& r) {
+                         for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
+                           give_up(id);
+                         self_.life = r.life;
+                         gateways_up_.clear();
+                         posts_.clear();
+                       },
+                       [&](drain&) { draining_ = status_changed_ = true; },
+                   });
+}
+
+void llm_engine::on_time(time_point now) {
+  now_ = now;
+  while (device_.poll_at() <= now && device_.poll(now, happened_)) on_event(happened_, now);
+  exchange_adapters(now);
+  begin_step();
+  mail();
+  tell_status(now);
+}
+
+time_point llm_engine::next_wakeup() const {
+  return std::min(device_.poll_at(), status_changed_ ? told_at_ + options_.status_interval : never);
+}
+
+void llm_engine::accept(generation& g) {
+  if (draining_) return drop(g, drop_reason::draining);
+  if (!texts_) return problem_.empty() ? drop(g, drop_reason::no_capacity) : fail(g, problem_);
+  auto* adapter = g.adapter.empty() ? nullptr : adapters_.find(g.adapter);
+  if (!g.adapter.empty() && (adapter == nullptr || adapter->checking))
+    return drop(g, drop_reason::undeployed);
+  if (auto wrong = problem_with(g)) return fail(g, std::move(*wrong));
+  if (texts_->batching().waiting() + g.choices > options_.max_waiting)
+    return drop(g, drop_reason::queue_full);
+  llm::text_request text;
+  text.adapter = adapter == nullptr ? llm::base_model : adapter->id;
+  text.max_tokens = g.max_tokens;
+  text.stop = std::move(g.stop);
+  text.top = g.top_logprobs;
+  flight f{g.gateway, text.adapter, {}};
+  for (uint32_t i = 0; i < g.choices; ++i) {
+    auto one = text;
+    one.prompt = g.prompt;
+    one.how = g.how;
+    one.how.seed += i;
+    const auto [id, refused] = texts_->add(std::move(one));
+    if (refused != llm::text_batch::refusal::none) {  // of the first: they are all alike, and there is room
+      for (const auto& [_, text_id] : f.open) {
+        texts_->cancel(text_id);
+        places_.erase(text_id);
+      }
+      return fail(g, "prompt and answer do not fit into the KV cache");
+    }
+    f.open.emplace(i, id);
+    places_.emplace(id, place{g.id, i});
+  }
+  prompt_tokens_ += g.prompt.size();
+  if (adapter != nullptr) ++adapter->open, ++adapter->requests;
+  flights_.emplace(g.id, std::move(f));
+  adapters_moved_ = status_changed_ = true;
+}
+
+/// A gateway has looked at all this; but it may know what an earlier engine said.
+std::optional<std::string> llm_engine::problem_with(const generation& g) const {
+  if (g.prompt.empty() || g.max_tokens == 0 || g.choices == 0)
+    return "a text needs a prompt, a choice and a token to generate";
+  if (g.prompt.size() - 1 + g.max_tokens > facts_.max_positions)
+    return std::to_string(g.prompt.size()) + " tokens of prompt and " + std::to_string(g.max_tokens) +
+           " to generate are more than the model's " + std::to_string(facts_.max_positions) + " positions";
+  const auto known = [&](llm::token t) { return t >= 0 && static_cast<uint32_t>(t) < facts_.vocabulary; };
+  if (!std::ranges::all_of(g.prompt, known) ||
+      !std::ranges::all_of(g.how.biases, known, &llm::token_bias::which))
+    return "a token is not of the model's vocabulary";
+  if (!g.adapter.empty() && options_.adapter_slots == 0) return "the engine has no room for adapters";
+  if (flights_.contains(g.id)) return "the request is here already";
+  return {};
+}
+
+void llm_engine::drop(const generation& g, drop_reason why) {
+  post_to(g.gateway).dropped.requests.push_back({g.id, 1, why});
+}
+
+void llm_engine::fail(const generation& g, std::string detail) {
+  post_to(g.gateway).failed.results.push_back({g.id, 1, failure::device_error, {}, std::move(detail)});
+}
+
+/// Ends the request without a word.
+void llm_engine::give_up(request_id id) {
+  const auto found = flights_.find(id);
+  if (found == flights_.end()) return;
+  for (const auto& [_, text] : found->second.open) {
+    texts_->cancel(text);
+    places_.erase(text);
+  }
+  found->second.open.clear();
+  close(found);
+}
+
+void llm_engine::end_text(request_id id, uint32_t choice) {
+  const auto found = flights_.find(id);
+  if (found == flights_.end()) return;
+  auto& open = found->second.open;
+  const auto text = open.find(choice);
+  if (text == open.end()) return;
+  texts_->cancel(text->second);
+  places_.erase(text->second);
+  open.erase(text);
+  if (open.empty()) close(found);
+}
+
+void llm_engine::close(std::unordered_map<request_id, flight>::iterator f) {
+  const auto adapter = f->second.adapter;
+  flights_.erase(f);
+  adapters_moved_ = status_changed_ = true;
+  if (adapter == llm::base_model) return;
+  if (--adapters_.find(adapter)->open == 0) leave(adapter);
+}
+
+template <class If>
+void llm_engine::fail_those(If&& held, const std::string& detail) {
+  for (const auto id : ids_where(flights_, held)) {
+    post_to(flights_.at(id).gateway).failed.results.push_back({id, 1, failure::device_error, {}, detail});
+    give_up(id);
+  }
+}
+
+void llm_engine::on_event(llm::engine_event& e, time_point now) {
+  using kind = llm::engine_event::kind;
+  switch (e.what) {
+    case kind::loaded: return on_loaded(e.facts);
+    case kind::unusable:
+      problem_ = e.problem;
+      if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
+      status_changed_ = true;
+      return;
+    case kind::step_done: return on_step(e);
+    case kind::step_failed: return on_failed_step(e.problem);
+    case kind::adapter_read: return on_adapter_read(e.adapter, e.problem);
+    case kind::adapter_ready: return on_adapter_ready(e, now);
+    case kind::adapter_failed:  // the next request tries again, as the files may be mended by then
+      slots_.failed(e.adapter);
+      adapters_moved_ = true;
+      return fail_those([&](const flight& f) { return f.adapter == e.adapter; }, e.problem);
+  }
+}
+
+void llm_engine::on_loaded(const llm::engine_facts& facts) {
+  facts_ = facts;
+  llm::batching_limits limits;
+  limits.max_sequences = options_.max_sequences;
+  limits.prefill_chunk = options_.prefill_chunk;
+  limits.max_waiting = options_.max_waiting;
+  limits.blocks = facts.blocks;
+  limits.block_tokens = facts.block_tokens;
+  texts_.emplace(limits);
+  status_changed_ = true;
+}
+
+/// What was in the step has failed. Others that run have lost their keys and values, and wait again.
+void llm_engine::on_failed_step(const std::string& detail) {
+  stepping_ = false;
+  adapters_moved_ = status_changed_ = true;
+  const std::set<llm::sequence_id> held(texts_->batching().step().sequences.begin(),
+                                        texts_->batching().step().sequences.end());
+  texts_->fail_step();
+  fail_those(
+      [&](const flight& f) {
+        return std::ranges::any_of(f.open, [&](const auto& text) { return held.contains(text.second); });
+      },
+      detail);
+}
+
+/// A text may have ended that nothing is told of: it was cancelled.
+void llm_engine::on_step(llm::engine_event& e) {
+  stepping_ = false;
+  adapters_moved_ = status_changed_ = true;
+  ++steps_;
+  device_busy_ += e.took;
+  for (const auto& got : texts_->done(e.chosen)) {
+    const auto known = places_.find(got.text);
+    if (known == places_.end()) continue;  // another choice of its request has failed
+    const auto at = known->second;
+    const auto f = flights_.find(at.request);
+    auto& out = post_to(f->second.gateway);
+    if (got.chosen == nullptr) {
+      out.failed.results.push_back(
+          {at.request, 1, failure::device_error, {}, "the model gave no numbers to choose a token from"});
+      give_up(at.request);
+      continue;
+    }
+    ++generated_tokens_;
+    out.tokens.tokens.push_back(
+        {at.request, at.choice, got.chosen->which, got.chosen->logprob, got.chosen->top, got.finish});
+    if (!got.ended()) continue;
+    places_.erase(got.text);
+    f->second.open.erase(at.choice);
+    if (f->second.open.empty()) close(f);
+  }
+}
+
+void llm_engine::begin_step() {
+  if (stepping_ || !texts_) return;
+  const auto& step = texts_->plan();
+  if (step.rows() == 0) return;
+  stepping_ = true;
+  device_.start(step, texts_->wishes());
+}
+
+llm_engine::post& llm_engine::post_to(const address& gateway) {
+  const auto known = std::ranges::find(posts_, gateway, &std::pair<address, post>::first);
+  return known != posts_.end() ? known->second : posts_.emplace_back(gateway, post{}).second;
+}
+
+void llm_engine::mail() {
+  for (auto& [gateway, p] : posts_) {
+    // tokens first: what ends a request ends it
+    if (!p.tokens.tokens.empty()) send(gateway, std::move(p.tokens));
+    if (!p.dropped.requests.empty()) send(gateway, std::move(p.dropped));
+    if (!p.failed.results.empty()) send(gateway, std::move(p.failed));
+  }
+  posts_.clear();
+}
+
+}  // namespace troupe

@@ -1,0 +1,98 @@
+// Which adapters an engine has: on its device, and for requests to name.
+#include <algorithm>
+
+#include "actors/llm_engine.hpp"
+
+namespace troupe {
+
+/// Half of the slots change hands at a time, so that the others go on.
+void llm_engine::exchange_adapters(time_point now) {
+  if (!texts_ || !adapters_moved_) return;
+  adapters_moved_ = false;
+  const auto wanted = texts_->batching().wanted_adapters((slots_.slots() + 1) / 2);
+  const auto todo = slots_.decide(
+      wanted, [this](llm::adapter_id a) { return texts_->batching().users(a); }, now);
+  for (const auto a : todo.fence) texts_->batching().adapter_unloaded(a);
+  for (const auto a : todo.unload) {
+    texts_->batching().adapter_unloaded(a);
+    device_.unload_adapter(a);
+  }
+  for (const auto a : todo.load) device_.load_adapter(a, adapters_.find(a)->what.path);
+}
+
+void llm_engine::change(const address& from, const change_adapter& c) {
+  auto* known = adapters_.find(c.adapter.name);
+  if (c.load) {
+    if (known != nullptr) return answer(from, c.token, adapter_answer::exists);
+    if (!texts_) return answer(from, c.token, adapter_answer::refused, "the model is not loaded yet");
+    if (options_.adapter_slots == 0)
+      return answer(from, c.token, adapter_answer::refused, "the engine has no room for adapters");
+    auto& e = adapters_.add(c.adapter);
+    e.checking = true;
+    askers_[e.id] = {from, c.token};
+    return device_.read_adapter(e.id, c.adapter.path);
+  }
+  if (known == nullptr || known->checking) return answer(from, c.token, adapter_answer::unknown);
+  const auto id = known->id;
+  adapters_.unregister(*known);
+  tell_gateways({options_.model, false, {}, {c.adapter.name}});
+  askers_[id] = {from, c.token};
+  adapters_moved_ = true;
+  if (known->open == 0) leave(id);
+}
+
+void llm_engine::on_adapter_read(llm::adapter_id id, const std::string& problem) {
+  auto* e = adapters_.find(id);
+  if (e == nullptr || !e->checking) return;
+  const auto who = askers_[id];
+  askers_.erase(id);
+  if (!problem.empty()) {
+    adapters_.forget(id);
+    return answer(who.gateway, who.token, adapter_answer::refused, problem);
+  }
+  e->checking = false;
+  tell_gateways({options_.model, false, {e->what}, {}});
+  answer(who.gateway, who.token, adapter_answer::done);
+}
+
+void llm_engine::on_adapter_ready(const llm::engine_event& e, time_point now) {
+  slots_.loaded(e.adapter, now);
+  adapters_moved_ = status_changed_ = true;
+  ++adapter_loads_;
+  adapter_reads_ += e.from_disk;
+  auto* known = adapters_.find(e.adapter);
+  if (known == nullptr) return;  // unregistered meanwhile, without requests: the next exchange unloads it
+  ++known->loads;
+  known->last_load = e.took;
+  known->bytes = e.bytes;
+  texts_->batching().adapter_loaded(e.adapter);
+}
+
+/// The last request with an adapter has ended.
+void llm_engine::leave(llm::adapter_id id) {
+  slots_.used(id, now_);
+  if (!adapters_.find(id)->leaving) return;
+  slots_.retire(id);
+  adapters_moved_ = true;
+  if (const auto who = askers_.find(id); who != askers_.end()) {
+    answer(who->second.gateway, who->second.token, adapter_answer::done);
+    askers_.erase(who);
+  }
+  adapters_.forget(id);
+}
+
+void llm_engine::answer(const address& to, uint64_t token, adapter_answer what, std::string message) {
+  send(to, adapter_changed{token, what, std::move(message)});
+}
+
+void llm_engine::tell_gateways(const adapters_known& news) {
+  for (const auto& [node, _] : gateways_up_) send(on_node(node, role::llm_gateway), news);
+}
+
+adapters_known llm_engine::all_adapters() const {
+  adapters_known out{options_.model, true, {}, {}};
+  for (const auto* e : adapters_.list({}, adapters_.size())) out.present.push_back(e->what);
+  return out;
+}
+
+}  // namespace troupe

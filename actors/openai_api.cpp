@@ -1,0 +1,138 @@
+#include "actors/openai_api.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gpu/request_refused.hpp"
+
+namespace troupe {
+openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {
+  auto& office = parts_.cast.office();
+  const auto gateway = parts_.cast.llm_gateway_address();
+  parts_.clients.on_give_up([&office, gateway](request_id id) { office.tell(gateway, client_gone{id}); });
+}
+
+std::chrono::sys_seconds openai_api::wall_time() const {
+  return std::chrono::sys_seconds{std::chrono::duration_cast<std::chrono::seconds>(parts_.unix_time())};
+}
+
+void openai_api::add_to(http_router& routes) {
+  routes.add("POST", "/v1/completions", [this](http_request request, auto&, http_reply reply) {
+    complete(std::move(request), std::move(reply));
+  });
+  routes.add("POST", "/v1/chat/completions", [this](http_request request, auto&, http_reply reply) {
+    chat(std::move(request), std::move(reply));
+  });
+  routes.add("GET", "/v1/models", [this](const http_request& request, auto&, http_reply reply) {
+    list(request.tenant, std::move(reply));
+  });
+  routes.add("GET", "/v1/models/{id}", [this](const http_request& request, auto& at, http_reply reply) {
+    describe(at["id"], request.tenant, std::move(reply));
+  });
+  routes.add("POST", "/tokenize", [this](const http_request& request, auto&, http_reply reply) {
+    tokenize(request, std::move(reply));
+  });
+  routes.add("POST", "/detokenize", [this](const http_request& request, auto&, http_reply reply) {
+    detokenize(request, std::move(reply));
+  });
+  routes.add("POST", "/v1/load_lora_adapter", [this](const http_request& request, auto&, http_reply reply) {
+    load_adapter(request, std::move(reply));
+  });
+  routes.add("POST", "/v1/unload_lora_adapter", [this](const http_request& request, auto&, http_reply reply) {
+    unload_adapter(request, std::move(reply));
+  });
+}
+
+/// A tenant that may use a model may use its adapters; one may also be given adapters alone.
+bool openai_api::may_use(uint32_t tenant, const std::string& name, llm_id model) const {
+  return parts_.keys.may_see(tenant, name) ||
+         parts_.keys.may_see(tenant, parts_.cluster.llms[model.value].name);
+}
+
+openai::result<openai_api::chosen> openai_api::find(const std::string& name, uint32_t tenant) const {
+  const auto& models = parts_.cluster.llms;
+  const auto& called = name.empty() && models.size() == 1 ? models.front().name : name;
+  auto target = parts_.cast.language_models().find(called);
+  if (!target || !may_use(tenant, called, target->model)) return openai::model_not_found(called);
+  chosen out;
+  out.spec = &models[target->model.value];
+  out.words = parts_.languages[target->model.value];
+  out.target = std::move(*target);
+  return out;
+}
+
+void openai_api::complete(http_request request, http_reply reply) {
+  const auto arrival = parts_.time.now();
+  auto asked = openai::parse_completion(request.body);
+  if (!asked) return refuse(reply, asked.error());
+  const auto to = find(asked->model, request.tenant);
+  if (!to) return refuse(reply, to.error());
+  std::vector<prompt> prompts;
+  for (auto& p : asked->prompts) {
+    prompt one;
+    if (auto* text = std::get_if<std::string>(&p)) {
+      auto tokens = encode(*to, *text, asked->add_special_tokens, "prompt");
+      if (!tokens) return refuse(reply, tokens.error());
+      one.tokens = std::move(*tokens);
+      if (asked->echo) one.echo = std::move(*text);
+    } else {
+      one.tokens = std::get<std::vector<llm::token>>(std::move(p));
+      if (asked->echo) one.echo = to->words->words->decode(one.tokens, asked->skip_special_tokens);
+    }
+    prompts.push_back(std::move(one));
+  }
+  submit(*asked, openai::text_kind::completion, *to, std::move(prompts), request.tenant, arrival,
+         std::move(reply));
+}
+
+void openai_api::chat(http_request request, http_reply reply) {
+  const auto arrival = parts_.time.now();
+  auto asked = openai::parse_chat(request.body);
+  if (!asked) return refuse(reply, asked.error());
+  const auto to = find(asked->model, request.tenant);
+  if (!to) return refuse(reply, to.error());
+  auto tokens = tokens_of_chat(*to, asked->messages, asked->add_generation_prompt, asked->add_special_tokens);
+  if (!tokens) return refuse(reply, tokens.error());
+  std::vector<prompt> one;
+  one.push_back({std::move(*tokens), {}});
+  submit(*asked, openai::text_kind::chat, *to, std::move(one), request.tenant, arrival, std::move(reply));
+}
+
+/// Whoever writes a special token into a text means it, as with other servers.
+openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
+                                                           bool special, const char* field) const {
+  // what cannot fit is not cut into tokens first: that takes the time of the other clients
+  if (text.size() / of.words->longest_token > of.target.most_positions)
+    return openai::error{400,
+                         fmt::format("{}: {} bytes are more than the {} tokens that model '{}' takes here",
+                                     field, text.size(), of.target.most_positions, of.spec->name),
+                         field, "context_length_exceeded"};
+  try {
+    return of.words->words->encode(text, special, true);
+  } catch (const request_refused& e) {
+    return openai::error{400, e.what(), field, {}};
+  }
+}
+
+openai::result<std::vector<llm::token>> openai_api::tokens_of_chat(const chosen& of,
+                                                                   const nlohmann::ordered_json& messages,
+                                                                   bool add_generation_prompt,
+                                                                   bool special) const {
+  const auto& l = *of.words;
+  if (!l.chat)
+    return openai::error{400,
+                         fmt::format("model '{}' has no chat template; use /v1/completions", of.spec->name),
+                         "messages",
+                         {}};
+  std::string text;
+  try {
+    text =
+        render_chat(l, messages, add_generation_prompt, std::chrono::floor<std::chrono::days>(wall_time()));
+  } catch (const request_refused& e) {
+    return openai::error{400, e.what(), "messages", {}};
+  }
+  return encode(of, text, special, "messages");
+}
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+// The OpenAI face of a gateway: completions, chats, models, tokens, adapters. Its functions run on the HTTP
+// threads: they parse and check, cut text into tokens, and hand requests to the llm_gateway.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/authorisation.hpp"
+#include "actors/cast.hpp"
+#include "actors/completion_clients.hpp"
+#include "transport/http_router.hpp"
+#include "transport/openai/text_request.hpp"
+
+namespace troupe {
+
+class openai_api {
+ public:
+  struct parts {
+    const cluster_spec& cluster;
+    const clock& time;
+    class cast& cast;
+    completion_clients& clients;
+    const authorisation& keys;
+    std::vector<std::shared_ptr<const language>> languages;  ///< by llm_id
+    std::function<duration()> unix_time;  ///< since 1970, as the machine's wall clock has it
+  };
+  explicit openai_api(parts p);
+
+  void add_to(http_router& routes);
+
+ private:
+  /// A model that a request names and may use.
+  struct chosen {
+    llm_catalog::target target;
+    const llm_spec* spec = nullptr;
+    std::shared_ptr<const language> words;
+  };
+  struct prompt {
+    std::vector<llm::token> tokens;
+    std::string echo;
+  };
+
+  openai::result<chosen> find(const std::string& name, uint32_t tenant) const;
+  bool may_use(uint32_t tenant, const std::string& name, llm_id model) const;
+  void complete(http_request request, http_reply reply);
+  void chat(http_request request, http_reply reply);
+  openai::result<std::vector<llm::token>> encode(const chosen& of, const std::string& text, bool special,
+                                                 const char* field) const;
+  openai::result<std::vector<llm::token>> tokens_of_chat(const chosen& of,
+                                                         const nlohmann::ordered_json& messages,
+                                                         bool add_generation_prompt, bool special) const;
+  void submit(const openai::text_request& asked, openai::text_kind kind, const chosen& to,
+              std::vector<prompt> prompts, uint32_t tenant, time_point arrival, http_reply reply);
+  void list(uint32_t tenant, http_reply reply) const;
+  void describe(const std::string& name, uint32_t tenant, http_reply reply) const;
+  void tokenize(const http_request& request, http_reply reply) const;
+  void detokenize(const http_request& request, http_reply reply) const;
+  void load_adapter(const http_request& request, http_reply reply);
+  void unload_adapter(const http_request& request, http_reply reply);
+  void change(llm_id model, bool load, adapter_entry what, http_reply reply);
+  std::chrono::sys_seconds wall_time() const;
+  std::optional<openai::error> problem_with(const openai::text_request& asked, const char* field,
+                                            const chosen& to, const std::vector<prompt>& prompts) const;
+  generation generation_of(const openai::text_request& asked, const chosen& to, uint32_t tenant,
+                           time_point arrival, size_t prompt_tokens);
+  static void refuse(http_reply& reply, const openai::error& why) { reply.send(openai::error_response(why)); }
+
+  parts parts_;
+  const std::chrono::sys_seconds started_;
+};
+
+}  // namespace troupe

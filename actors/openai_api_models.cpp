@@ -1,0 +1,115 @@
+// What there is besides texts: models, adapters that come and go, tokens.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/openai_api.hpp"
+#include "transport/openai/lora_adapter.hpp"
+#include "transport/openai/models.hpp"
+#include "transport/openai/tokenize.hpp"
+
+namespace troupe {
+namespace {
+
+void answer(http_reply& reply, std::string body) {
+  http_response r;
+  r.body = std::move(body);
+  reply.send(std::move(r));
+}
+
+}  // namespace
+
+void openai_api::list(uint32_t tenant, http_reply reply) const {
+  const auto& models = parts_.cluster.llms;
+  const auto engines = parts_.cast.language_models().engines();
+  std::vector<openai::model_card> cards;
+  for (uint32_t i = 0; i < models.size(); ++i)
+    if (may_use(tenant, models[i].name, llm_id{i}))
+      cards.push_back({models[i].name, models[i].path, {}, started_, engines[i].max_positions});
+  for (const auto& a : parts_.cast.language_models().adapters())
+    if (may_use(tenant, a.what.name, a.model))
+      cards.push_back({a.what.name, a.what.path, models[a.model.value].name, started_,
+                       engines[a.model.value].max_positions});
+  answer(reply, openai::format_models(cards));
+}
+
+void openai_api::describe(const std::string& name, uint32_t tenant, http_reply reply) const {
+  const auto found = find(name, tenant);
+  if (!found) return refuse(reply, found.error());
+  openai::model_card card{name, {}, {}, started_, found->target.max_positions};
+  if (found->target.adapter.empty())
+    card.root = found->spec->path;
+  else
+    card.parent = found->spec->name;
+  answer(reply, openai::format_model(card));
+}
+
+void openai_api::tokenize(const http_request& request, http_reply reply) const {
+  const auto asked = openai::parse_tokenize(request.body);
+  if (!asked) return refuse(reply, asked.error());
+  const auto of = find(asked->model, request.tenant);
+  if (!of) return refuse(reply, of.error());
+  const auto& words = *of->words->words;
+  const auto tokens = asked->prompt ? encode(*of, *asked->prompt, asked->add_special_tokens, "prompt")
+                                    : tokens_of_chat(*of, asked->messages, asked->add_generation_prompt,
+                                                     asked->add_special_tokens);
+  if (!tokens) return refuse(reply, tokens.error());
+  std::vector<std::string> texts;
+  std::optional<std::span<const std::string>> told;
+  if (asked->return_token_strs) {
+    for (const auto t : *tokens) texts.push_back(words.decode({t}, false));
+    told = texts;
+  }
+  answer(reply, openai::format_tokenize(*tokens, told, of->target.max_positions));
+}
+
+void openai_api::detokenize(const http_request& request, http_reply reply) const {
+  const auto asked = openai::parse_detokenize(request.body);
+  if (!asked) return refuse(reply, asked.error());
+  const auto of = find(asked->model, request.tenant);
+  if (!of) return refuse(reply, of.error());
+  answer(reply, openai::format_detokenize(of->words->words->decode(asked->tokens, false)));
+}
+
+void openai_api::load_adapter(const http_request& request, http_reply reply) {
+  const auto asked = openai::parse_load_adapter(request.body);
+  if (!asked) return refuse(reply, asked.error());
+  const auto& models = parts_.cluster.llms;
+  const auto open = [](const llm_spec& m) { return m.adapter_api; };
+  const auto first = std::ranges::find_if(models, open);
+  if (first == models.end())
+    return refuse(
+        reply,
+        {403, "adapters are not loaded by clients here; set adapter_api = true of an [[llm]]", {}, {}});
+  if (std::ranges::count_if(models, open) > 1)
+    return refuse(
+        reply,
+        {400, "several models take adapters from clients; set adapter_api of one of them only", {}, {}});
+  if (parts_.cast.language_models().find(asked->name) || parts_.cast.models().find(asked->name))
+    return refuse(
+        reply, {400, fmt::format("lora_name: there is a model '{}' already", asked->name), "lora_name", {}});
+  change(llm_id{static_cast<uint32_t>(first - models.begin())}, true, {asked->name, asked->path},
+         std::move(reply));
+}
+
+void openai_api::unload_adapter(const http_request& request, http_reply reply) {
+  const auto name = openai::parse_unload_adapter(request.body);
+  if (!name) return refuse(reply, name.error());
+  const auto known = parts_.cast.language_models().find(*name);
+  if (!known || known->adapter.empty()) return refuse(reply, openai::model_not_found(*name));
+  if (!parts_.cluster.llms[known->model.value].adapter_api)
+    return refuse(
+        reply,
+        {403, "adapters are not unloaded by clients here; set adapter_api = true of the [[llm]]", {}, {}});
+  change(known->model, false, {*name, {}}, std::move(reply));
+}
+
+void openai_api::change(llm_id model, bool load, adapter_entry what, http_reply reply) {
+  auto said =
+      fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
+  const auto token = parts_.clients.expect_change(std::move(reply), std::move(said));
+  parts_.cast.office().tell(parts_.cast.llm_gateway_address(),
+                            change_adapter{token, model, load, std::move(what)});
+}
+
+}  // namespace troupe

@@ -1,0 +1,121 @@
+// From a parsed body to requests that are on their way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "actors/openai_api.hpp"
+#include "policies/random.hpp"
+
+namespace troupe {
+namespace {
+
+text_answer::options options_of(const openai::text_request& asked, openai::text_kind kind) {
+  text_answer::options o;
+  o.kind = kind;
+  o.choices = asked.n;
+  o.stream = asked.stream;
+  o.include_usage = asked.include_usage;
+  o.logprobs = asked.logprobs;
+  o.skip_special_tokens = asked.skip_special_tokens;
+  o.include_stop = asked.include_stop;
+  o.stop = asked.stop;
+  return o;
+}
+
+/// Tokens of prompt and answer; the last one is chosen, and never computed.
+uint64_t room_of(const llm_catalog::target& t) { return uint64_t{t.most_positions} + 1; }
+
+}  // namespace
+
+std::optional<openai::error> openai_api::problem_with(const openai::text_request& asked, const char* field,
+                                                      const chosen& to,
+                                                      const std::vector<prompt>& prompts) const {
+  using openai::error;
+  const auto& name = to.spec->name;
+  if (!to.target.up)
+    return error{503, fmt::format("the engine of model '{}' is not ready", name), {}, "no_capacity"};
+  if (asked.n > to.spec->most_choices)
+    return error{400, fmt::format("n: at most {} here", to.spec->most_choices), "n", {}};
+  const auto unknown = [&](llm::token t) {
+    return t < 0 || static_cast<uint32_t>(t) >= to.target.vocabulary;
+  };
+  for (const auto& b : asked.how.biases)
+    if (unknown(b.which))
+      return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};
+  const auto room = room_of(to.target);
+  const auto wanted = asked.max_tokens.value_or(1);
+  for (const auto& p : prompts) {
+    if (p.tokens.empty()) return error{400, fmt::format("{}: has no tokens", field), field, {}};
+    if (const auto bad = std::ranges::find_if(p.tokens, unknown); bad != p.tokens.end())
+      return error{400, fmt::format("{}: the vocabulary has no token {}", field, *bad), field, {}};
+    if (p.tokens.size() + wanted > room)
+      return error{
+          400,
+          fmt::format("the prompt's {} tokens and {} to generate are more than the {} that model '{}' "
+                      "takes here",
+                      p.tokens.size(), wanted, room, name),
+          field, "context_length_exceeded"};
+  }
+  // The gateway has the same bound; here it also holds for what is still on its way there.
+  if (parts_.clients.waiting_now() + prompts.size() > parts_.cluster.limits.requests_in_flight)
+    return text_refusal(outcome::dropped(drop_reason::queue_full));
+  return {};
+}
+
+/// Without its prompt.
+generation openai_api::generation_of(const openai::text_request& asked, const chosen& to, uint32_t tenant,
+                                     time_point arrival, size_t prompt_tokens) {
+  generation g;
+  g.id = parts_.cast.next_request_id();
+  g.model = to.target.model;
+  g.tenant = tenant;
+  g.arrival = arrival;
+  g.deadline = arrival + to.spec->timeout;
+  g.adapter = to.target.adapter;
+  g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(room_of(to.target) - prompt_tokens));
+  g.choices = asked.n;
+  g.how = asked.how;
+  // who wants to see the same again says a seed; others must not see the same as their neighbours
+  auto mixed = g.id.value ^ static_cast<uint64_t>(arrival.time_since_epoch().count());
+  g.how.seed = asked.seed.value_or(splitmix64(mixed));
+  g.stop = asked.stop_tokens;
+  if (!asked.ignore_eos)
+    g.stop.insert(g.stop.end(), to.words->end_of_text.begin(), to.words->end_of_text.end());
+  g.logprobs = asked.logprobs;
+  g.top_logprobs = std::min(asked.top_logprobs, to.target.vocabulary);
+  return g;
+}
+
+void openai_api::submit(const openai::text_request& asked, openai::text_kind kind, const chosen& to,
+                        std::vector<prompt> prompts, uint32_t tenant, time_point arrival, http_reply reply) {
+  const char* field = kind == openai::text_kind::chat ? "messages" : "prompt";
+  if (const auto wrong = problem_with(asked, field, to, prompts)) return refuse(reply, *wrong);
+  std::vector<generation> requests;
+  for (const auto& p : prompts)
+    requests.push_back(generation_of(asked, to, tenant, arrival, p.tokens.size()));
+  auto o = options_of(asked, kind);
+  o.id = std::to_string(requests.front().id.value);
+  o.created = wall_time();
+  o.model = asked.model.empty() ? to.spec->name : asked.model;
+  auto answer = std::make_unique<text_answer>(std::move(o), to.words, std::move(reply));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    answer->add_prompt(requests[i].id, prompts[i].tokens, prompts[i].echo);
+    requests[i].prompt = std::move(prompts[i].tokens);
+  }
+  auto& office = parts_.cast.office();
+  const auto gateway = parts_.cast.llm_gateway_address();
+  const auto cancel = [&office, gateway, ids = answer->requests()] {
+    for (const auto id : ids) office.tell(gateway, client_gone{id});
+  };
+  const auto gone = std::make_shared<std::atomic<bool>>(false);
+  answer->reply().on_cancel([gone, cancel] {
+    *gone = true;
+    cancel();
+  });
+  parts_.clients.expect(std::move(answer));
+  office.tell(gateway, generation_request{std::move(requests)});
+  if (*gone) cancel();  // it went before they were there
+}
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+// What the tenants of a node may still ask: one book for all of its gateways, which may run on threads of
+// their own.
+#pragma once
+#include <mutex>
+
+#include "policies/tenant_limits.hpp"
+
+namespace troupe {
+
+/// Thread-safe; as tenant_limits otherwise.
+class tenant_desk {
+ public:
+  explicit tenant_desk(const std::vector<tenant_quota>& quotas) : limits_(quotas) {}
+
+  tenant_limits::verdict admit(uint32_t tenant, time_point now) {
+    if (tenant == 0) return {};
+    std::lock_guard lock(mutex_);
+    return limits_.admit(tenant, now);
+  }
+  void leave(uint32_t tenant) {
+    if (tenant == 0) return;
+    std::lock_guard lock(mutex_);
+    limits_.leave(tenant);
+  }
+  std::vector<tenant_limits::counts> books() const {
+    std::lock_guard lock(mutex_);
+    return limits_.books();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  tenant_limits limits_;
+};
+
+}  // namespace troupe

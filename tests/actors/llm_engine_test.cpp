@@ -1,0 +1,289 @@
+#include "actors/llm_engine.hpp"
+
+#include "tests/actors/llm_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("llm engine: takes nothing before its model is there, and says when it is") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  CHECK_FALSE(e.out.one<engine_status>().ready);
+  CHECK(e.out.one<adapters_known>().present.size() == 3);
+  e.ask(e.request(1));
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::no_capacity);
+  e.load();
+  e.run_until(e.now + 1s);
+  const auto s = e.out.one<engine_status>();
+  CHECK(s.ready);
+  CHECK(s.max_positions == 100);
+  CHECK(s.kv_tokens == 256);
+}
+
+TEST_CASE("llm engine: a model that cannot be loaded is told, and every request fails with why") {
+  std::string told;
+  auto o = engine_stage::options();
+  o.on_unusable = [&](const std::string& why) { told = why; };
+  engine_stage e(o);
+  llm::engine_event bad;
+  bad.what = llm::engine_event::kind::unusable;
+  bad.problem = "x.safetensors: is cut off";
+  e.device.tell(bad);
+  e.wake();
+  CHECK(told == "m: x.safetensors: is cut off");
+  e.ask(e.request(1));
+  CHECK(e.out.one<completion>().results.front().detail == "x.safetensors: is cut off");
+}
+
+TEST_CASE("llm engine: sends every token of a step at once, and the last with its reason") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1));
+  for (int i = 0; i < 3; ++i) e.step();
+  const auto tokens = e.tokens();
+  REQUIRE(tokens.size() == 3);
+  CHECK(tokens[0].which == 7);   // token 6 at position 1
+  CHECK(tokens[1].which == 9);   // 7 at 2
+  CHECK(tokens[2].which == 12);  // 9 at 3
+  CHECK(tokens[1].finish == finish_reason::none);
+  CHECK(tokens[2].finish == finish_reason::length);
+  CHECK_FALSE(e.device.running);
+  CHECK(e.state().running == 0);
+  CHECK(e.state().generated_tokens == 3);
+  CHECK(e.actor.unfinished() == 0);
+}
+
+TEST_CASE("llm engine: the choices of a request are texts of their own, and one that is ended stops alone") {
+  engine_stage e;
+  e.load();
+  auto g = e.request(1);
+  g.choices = 2;
+  e.ask(g);
+  e.step();  // the prefill of the first
+  e.step();  // of the second, beside a token of the first
+  e.tell(end_choice{{1}, 0}, the_llm_gateway);
+  e.tokens();
+  e.step();
+  for (const auto& t : e.tokens()) CHECK(t.choice == 1);
+  CHECK(e.actor.unfinished() == 1);
+  e.tell(end_choice{{1}, 1}, the_llm_gateway);
+  CHECK(e.actor.unfinished() == 0);
+}
+
+TEST_CASE("llm engine: an adapter is brought in beside the steps of others, and used once it is there") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1, "", 20));
+  e.ask(e.request(2, "b", 2));
+  REQUIRE(e.device.loading.size() == 1);
+  const auto b = e.device.loading.begin()->first;
+  CHECK(e.device.loading.at(b) == "/b");
+  for (int i = 0; i < 3; ++i) e.step();
+  for (const auto& t : e.tokens()) CHECK(t.id == request_id{1});
+  e.device.end_load(b);
+  e.wake();
+  for (int i = 0; i < 3; ++i) e.step();
+  size_t of_second = 0;
+  for (const auto& t : e.tokens()) of_second += t.id == request_id{2};
+  CHECK(of_second == 2);
+}
+
+TEST_CASE("llm engine: more adapters than slots take turns, and all are served") {
+  engine_stage e;
+  e.load();
+  uint64_t id = 0;
+  for (const char* adapter : {"a", "b", "c", "a", "c", "b"}) e.ask(e.request(++id, adapter, 2));
+  std::map<uint64_t, uint32_t> got;
+  for (int i = 0; i < 100 && e.actor.unfinished() > 0; ++i) {
+    CHECK(e.device.loading.size() + e.device.here.size() <= 2);
+    if (!e.device.loading.empty()) {
+      e.device.end_load(e.device.loading.begin()->first);
+      e.wake();
+    }
+    if (e.device.running) e.step();
+    for (const auto& t : e.tokens()) ++got[t.id.value];
+  }
+  CHECK(e.actor.unfinished() == 0);
+  CHECK(got.size() == 6);
+  for (const auto& [_, n] : got) CHECK(n == 2);
+}
+
+TEST_CASE("llm engine: an adapter whose files will not do fails its own requests only") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1, "", 5));
+  e.ask(e.request(2, "a"));
+  llm::engine_event bad;
+  bad.what = llm::engine_event::kind::adapter_failed;
+  bad.adapter = e.device.loading.begin()->first;
+  bad.problem = "/a: no adapter_config.json";
+  e.device.loading.clear();
+  e.device.tell(bad);
+  e.wake();
+  const auto failed = e.out.one<completion>();
+  REQUIRE(failed.results.size() == 1);
+  CHECK(failed.results[0].id == request_id{2});
+  CHECK(failed.results[0].detail == "/a: no adapter_config.json");
+  e.step();
+  CHECK(e.tokens().size() == 1);
+  e.ask(e.request(3, "a"));
+  CHECK(e.device.loading.size() == 1);  // tried again
+}
+
+TEST_CASE("llm engine: adapters come once their files were read, and go when their last request has ended") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  e.load();
+  e.out.forget();
+  const auto change = [&](bool load, const char* name) {
+    e.tell(change_adapter{9, {}, load, {name, "/new"}}, the_llm_gateway);
+  };
+  change(true, "a");
+  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::exists);
+  change(true, "new");
+  CHECK(e.out.take<adapter_changed>().empty());
+  e.ask(e.request(1, "new"));
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::undeployed);
+  llm::engine_event read;
+  read.what = llm::engine_event::kind::adapter_read;
+  read.adapter = e.device.reading.begin()->first;
+  e.device.tell(read);
+  e.wake();
+  CHECK(e.out.one<adapters_known>().present.front().name == "new");
+  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::done);
+  e.ask(e.request(2, "new", 1));
+  change(false, "new");
+  CHECK(e.out.one<adapters_known>().gone.front() == "new");
+  CHECK(e.out.take<adapter_changed>().empty());
+  e.ask(e.request(3, "new"));
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::undeployed);
+  e.device.end_load(read.adapter);
+  e.wake();
+  e.step();
+  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::done);
+  CHECK(e.device.here.empty());  // its slot is free
+  change(false, "new");
+  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::unknown);
+}
+
+TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after the step") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  e.load();
+  e.ask(e.request(1, "", 50));
+  e.ask(e.request(2, "", 50));
+  e.step();
+  e.tell(cancel{{1}}, the_llm_gateway);
+  CHECK(e.actor.unfinished() == 1);
+  e.step();
+  e.tokens();
+  e.step();
+  for (const auto& t : e.tokens()) CHECK(t.id == request_id{2});
+  e.tell(node_down{gateway_node, {10}});  // an earlier life
+  CHECK(e.actor.unfinished() == 1);
+  e.tell(node_down{gateway_node, {11}});
+  CHECK(e.actor.unfinished() == 0);
+  e.step();
+  CHECK(e.state().kv_blocks_free == 64);
+  CHECK_FALSE(e.device.running);
+}
+
+TEST_CASE("llm engine: a slot is free for others when its last text was cancelled during a step") {
+  auto o = engine_stage::options();
+  o.adapter_slots = 1;
+  engine_stage e(o);
+  e.load();
+  e.ask(e.request(1, "a", 50));
+  const auto a = e.device.loading.begin()->first;
+  e.device.end_load(a);
+  e.wake();
+  e.ask(e.request(2, "b", 1));
+  REQUIRE(e.device.running);
+  e.tell(cancel{{1}}, the_llm_gateway);
+  CHECK(e.device.here.contains(a));  // the step reads it
+  e.step();
+  CHECK(e.device.here.empty());
+  REQUIRE(e.device.loading.size() == 1);
+  e.device.end_load(e.device.loading.begin()->first);
+  e.wake();
+  e.step();
+  CHECK(e.tokens().back().id == request_id{2});
+}
+
+TEST_CASE("llm engine: its status follows what it does, and not only what comes and goes") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  e.load();
+  e.ask(e.request(1, "", 30));
+  e.ask(e.request(2, "", 30));
+  e.step();
+  e.step();
+  e.out.forget();
+  e.run_until(e.now + 1s);
+  const auto s = e.out.one<engine_status>();
+  CHECK(s.running == 2);
+  CHECK(s.waiting == 0);
+  CHECK(s.kv_used > 0);
+  e.tell(cancel{{1}}, the_llm_gateway);
+  e.tell(cancel{{2}}, the_llm_gateway);
+  e.step();
+  e.run_until(e.now + 1s);
+  CHECK(e.out.take<engine_status>().back().running == 0);
+}
+
+TEST_CASE("llm engine: a step that fails ends the texts that it held, and no others") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1));
+  e.ask(e.request(2, "", 1));
+  llm::engine_event bad;
+  bad.what = llm::engine_event::kind::step_failed;
+  bad.problem = "out of memory";
+  e.device.running.reset();
+  e.device.tell(bad);
+  e.wake();
+  CHECK(e.out.one<completion>().results.front().detail == "out of memory");
+  e.step();
+  CHECK(e.tokens().front().id == request_id{2});
+  CHECK(e.state().kv_blocks_free == 64);
+}
+
+TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or none") {
+  engine_stage e;
+  e.load();
+  for (uint64_t id = 1; id <= 9; ++id) e.ask(e.request(id, "", 50));  // one runs, eight wait
+  CHECK(e.out.take<drops>().empty());
+  auto g = e.request(10);
+  e.ask(g);
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::queue_full);
+  e.step();
+  e.step();  // two of them begin to run
+  g.id = request_id{11};
+  g.choices = 3;
+  e.ask(g);
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::queue_full);
+  CHECK(e.actor.unfinished() == 9);
+}
+
+TEST_CASE("llm engine: what does not fit fails with the numbers") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1, "", 200));
+  CHECK(e.out.one<completion>().results.front().detail.find("100 positions") != std::string::npos);
+  auto g = e.request(2);
+  g.prompt = {5, 1000};
+  e.ask(g);
+  CHECK(e.out.one<completion>().results.front().detail.find("vocabulary") != std::string::npos);
+}
+
+TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing new") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1));
+  e.tell(drain{});
+  e.ask(e.request(2));
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::draining);
+  for (int i = 0; i < 3; ++i) e.step();
+  CHECK(e.tokens().back().finish == finish_reason::length);
+  CHECK(e.actor.unfinished() == 0);
+}

@@ -1,0 +1,125 @@
+// An engine on a device that is told what to do: what it chooses depends on all that the step reads.
+#pragma once
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "actors/llm_engine.hpp"
+#include "tests/actors/obey.hpp"
+#include "tests/actors/stage.hpp"
+
+namespace troupe::test {
+
+/// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when it is told.
+class scripted_engine_device final : public llm::engine_device {
+ public:
+  void start(const llm::llm_step& step, std::span<const llm::choice_wish> wishes) override {
+    CHECK(!running);
+    CHECK(wishes.size() == step.sampled.size());
+    for (const auto a : step.segment_adapters) CHECK((a == llm::base_model || here.contains(a)));
+    running = step;
+    ++steps;
+  }
+  bool poll(time_point, llm::engine_event& out) override {
+    if (told_.empty()) return false;
+    out = std::move(told_.front());
+    told_.pop_front();
+    return true;
+  }
+  void read_adapter(llm::adapter_id id, const std::string& folder) override { reading[id] = folder; }
+  void load_adapter(llm::adapter_id id, const std::string& folder) override {
+    CHECK(!here.contains(id));
+    loading[id] = folder;
+  }
+  void unload_adapter(llm::adapter_id id) override { CHECK(here.erase(id) == 1); }
+  void stop() override { running.reset(); }
+
+  void tell(llm::engine_event e) { told_.push_back(std::move(e)); }
+  void tell_loaded(uint32_t blocks = 64) {
+    llm::engine_event e;
+    e.facts = {1000, 100, blocks, 4, 0, {}};  // vocabulary, positions, blocks of 4 tokens
+    tell(e);
+  }
+  void end_step() {
+    REQUIRE(running);
+    llm::engine_event e;
+    e.what = llm::engine_event::kind::step_done;
+    for (const auto row : running->sampled) {
+      size_t segment = 0;
+      while (running->segment_end[segment + 1] <= row) ++segment;
+      const auto value = running->tokens[row] + static_cast<int>(running->positions[row]) +
+                         static_cast<int>(running->segment_adapters[segment].value);
+      e.chosen.push_back({value % 1000, -1, {}, true});
+    }
+    running.reset();
+    tell(e);
+  }
+  void end_load(llm::adapter_id id) {
+    REQUIRE(loading.erase(id) == 1);
+    here.insert(id);
+    llm::engine_event e;
+    e.what = llm::engine_event::kind::adapter_ready;
+    e.adapter = id;
+    e.took = 3ms;
+    e.bytes = 10;
+    tell(e);
+  }
+
+  std::optional<llm::llm_step> running;
+  uint64_t steps = 0;
+  std::map<llm::adapter_id, std::string> loading, reading;
+  std::set<llm::adapter_id> here;
+
+ private:
+  std::deque<llm::engine_event> told_;
+};
+
+inline constexpr address the_llm_gateway{gateway_node, {11}, role::llm_gateway, 0};
+inline constexpr address the_engine{worker_node, {12}, role::llm_engine, 0};
+
+struct engine_parts {
+  scripted_engine_device device;
+};
+
+struct engine_stage : engine_parts, stage<llm_engine> {
+  explicit engine_stage(llm_engine::options o = options()) : stage(the_engine, o, device) {}
+  static llm_engine::options options() {
+    llm_engine::options o;
+    o.name = "m";
+    o.gateways = {gateway_node};
+    o.adapter_slots = 2;
+    o.max_sequences = 4;
+    o.max_waiting = 8;
+    for (const char* name : {"a", "b", "c"}) o.adapters.push_back({name, std::string("/") + name});
+    return o;
+  }
+  void load() {
+    device.tell_loaded();
+    wake();
+  }
+  void wake() { tell(device_ready{}); }
+  void step() {
+    device.end_step();
+    wake();
+  }
+  static generation request(uint64_t id, std::string adapter = {}, uint32_t tokens = 3) {
+    generation g;
+    g.id = request_id{id};
+    g.gateway = the_llm_gateway;
+    g.adapter = std::move(adapter);
+    g.prompt = {5, 6};
+    g.max_tokens = tokens;
+    return g;
+  }
+  void ask(generation g) { tell(generate{{std::move(g)}}, the_llm_gateway); }
+  std::vector<generated_token> tokens() {
+    std::vector<generated_token> all;
+    for (auto& g : out.take<generated>())
+      for (auto& t : g.tokens) all.push_back(std::move(t));
+    return all;
+  }
+  llm_engine_state state() { return obey<llm_engine_state>(*this, get_state{}); }
+};
+
+}  // namespace troupe::test
