@@ -6,6 +6,7 @@
 #include "messages/decisions.hpp"
 #include "tools/bench_fabric.hpp"
 #include "tools/bench_infer.hpp"
+#include "tools/bench_llm.hpp"
 #include "tools/bench_partition.hpp"
 #include "tools/bench_schedule.hpp"
 #include "tools/bench_serve.hpp"
@@ -125,6 +126,50 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   infer->add_option("--python", i->python, "Interpreter that has onnxruntime")->capture_default_str();
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return bench_infer(*i); }; });
+
+  auto l = std::make_shared<bench_llm_options>();
+  auto* llm = command(*bench, "llm",
+                      "Tokens a second of a random language model against this machine's memory and cores",
+                      "troupe bench llm --type bf16 --batch 1,32");
+  llm->add_option("--layers", l->shape.layers, "Of the model")
+      ->check(whole_in(1, 256))
+      ->capture_default_str();
+  llm->add_option("--hidden", l->shape.hidden, "Width of the model")
+      ->check(whole_in(2, 16'384))
+      ->capture_default_str();
+  llm->add_option("--heads", l->shape.heads, "Of the queries")
+      ->check(whole_in(1, 256))
+      ->capture_default_str();
+  llm->add_option("--kv-heads", l->shape.kv_heads, "Of keys and values")
+      ->check(whole_in(1, 256))
+      ->capture_default_str();
+  llm->add_option("--intermediate", l->shape.intermediate, "Width between gate, up and down")
+      ->check(whole_in(1, 65'536))
+      ->capture_default_str();
+  llm->add_option("--vocabulary", l->shape.vocabulary, "Tokens")
+      ->check(whole_in(1, 1 << 20))
+      ->capture_default_str();
+  llm->add_option("--type", l->type, "Of weights, adapters and KV cache")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
+  llm->add_option("--threads", l->threads, "Default: one for each core")->check(whole_in(1, 1024));
+  llm->add_option("--batch", l->batches, "Texts that are decoded at once, several batch sizes")
+      ->delimiter(',')
+      ->check(whole_in(1, 1024))
+      ->capture_default_str();
+  llm->add_option("--context", l->context, "Tokens of each text, and of the prefill")
+      ->check(whole_in(1, 1 << 17))
+      ->capture_default_str();
+  llm->add_option("--adapters", l->adapters, "A batch of so many rows with an adapter each; 0: none")
+      ->check(whole_in(0, 1024))
+      ->capture_default_str();
+  llm->add_option("--rank", l->rank, "Of the adapters")->check(whole_in(1, 256))->capture_default_str();
+  llm->add_option("--seconds", l->seconds, "For each figure")
+      ->check(finite_in(0.001, 3600))
+      ->capture_default_str();
+  llm->add_flag("--cpu-time", l->cpu_time, "With --threads 1: CPU time, for a machine that others use, too");
+  llm->add_flag("--json", l->json, "Print one JSON document");
+  llm->callback([l, &chosen] { chosen = [l] { return bench_llm(*l); }; });
 }
 
 }  // namespace troupe

@@ -62,13 +62,16 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
            {"name", spec.name},
            {"nodes", spec.nodes.size()},
            {"models", spec.models.size()},
+           {"language_models", spec.llms.size()},
            {"slots", spec.slots.size()},
            {"hash", spec.hash}},
           out);
   } else {
     for (const auto& w : warnings) err << path << ": warning: " << w << '\n';
-    out << fmt::format("{}: ok: {}, {}, {}, hash {}\n", path, counted(spec.nodes.size(), "node"),
-                       counted(spec.models.size(), "model"), counted(spec.slots.size(), "slot"), spec.hash);
+    out << fmt::format("{}: ok: {}, {}, {}{}, hash {}\n", path, counted(spec.nodes.size(), "node"),
+                       counted(spec.models.size(), "model"),
+                       spec.llms.empty() ? "" : counted(spec.llms.size(), "language model") + ", ",
+                       counted(spec.slots.size(), "slot"), spec.hash);
   }
   return done;
 }

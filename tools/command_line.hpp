@@ -30,6 +30,8 @@ int with_cluster(const std::string& file, const std::function<int(const cluster_
 void add_actor_commands(CLI::App& app, job& chosen);
 /// Measurements: bench ....
 void add_bench_commands(CLI::App& app, job& chosen);
+/// Clients of a running cluster: load, chat.
+void add_client_commands(CLI::App& app, job& chosen);
 /// Models in this process, without a cluster: infer, profile, generate.
 void add_model_commands(CLI::App& app, job& chosen);
 /// The laboratory: goodput, experiment.

@@ -39,7 +39,13 @@ std::shared_ptr<const tokenizer> tokenizer_of(const std::filesystem::path& folde
   return read_tokenizer(folder);
 }
 
-text_request request_of(const generate_options& o, const model_config& model, const tokenizer* words) {
+struct asked_text {
+  text_request request;
+  std::vector<uint32_t> logits_at;
+};
+
+asked_text request_of(const generate_options& o, const model_config& model, const tokenizer* words) {
+  std::vector<uint32_t> logits_at;
   text_request r;
   if (!o.has_prompt)
     r.prompt = o.ids;
@@ -51,7 +57,7 @@ text_request request_of(const generate_options& o, const model_config& model, co
         o.model));
   if (r.prompt.empty()) throw request_refused("the prompt has no tokens: give it a text, or --ids");
   r.max_tokens = o.max_tokens;
-  r.sampling = o.sampling;
+  r.how = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
   if (!o.adapter.empty()) r.adapter = the_adapter;
   const auto length = static_cast<int64_t>(r.prompt.size());
@@ -60,9 +66,9 @@ text_request request_of(const generate_options& o, const model_config& model, co
       throw request_refused(
           fmt::format("--logits-at {}: the prompt's positions are 0 to {}, or from its end -1 to {}", at,
                       length - 1, -length));
-    r.logits_at.push_back(static_cast<uint32_t>(at < 0 ? length + at : at));
+    logits_at.push_back(static_cast<uint32_t>(at < 0 ? length + at : at));
   }
-  return r;
+  return {std::move(r), std::move(logits_at)};
 }
 
 int run(const generate_options& o) {
@@ -72,13 +78,13 @@ int run(const generate_options& o) {
   const checkpoint files(o.model);
   const auto& model = files.config();
   const auto words = tokenizer_of(o.model);
-  auto request = request_of(o, model, words.get());
+  auto [request, logits_at] = request_of(o, model, words.get());
   const auto prompt = request.prompt;
 
   const auto blocks = static_cast<uint32_t>((prompt.size() + o.max_tokens) / block_tokens + 1);
   decoder d(model, {type, type, blocks, block_tokens});
   text_generator texts(d, {.max_sequences = 1});
-  const auto id = texts.add(std::move(request));  // refuses before anything is loaded
+  const auto id = texts.add(std::move(request), std::move(logits_at));  // refuses before anything is loaded
   for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
   if (!o.adapter.empty()) {
     d.load(the_adapter, read_adapter(o.adapter, model));
@@ -98,24 +104,25 @@ int run(const generate_options& o) {
   for (size_t seen = 0; texts.step();)
     for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
   if (spoken) say(spoken->finish());
-  const bool failed = out.reason == finish::error;
-  if (failed) fmt::print(stderr, "{}: the model gave no numbers to choose a token from\n", o.model);
+  if (out.failed) fmt::print(stderr, "{}: the model gave no numbers to choose a token from\n", o.model);
 
   if (!o.json) {
     if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));
     fmt::print("\n");
-    return failed ? 1 : 0;
+    return out.failed ? 1 : 0;
   }
-  nlohmann::ordered_json doc{
-      {"prompt_ids", prompt}, {"ids", out.tokens}, {"text", text}, {"finish_reason", to_string(out.reason)}};
+  nlohmann::ordered_json doc{{"prompt_ids", prompt},
+                             {"ids", out.tokens},
+                             {"text", text},
+                             {"finish_reason", out.failed ? "error" : to_string(out.reason)}};
   if (!o.logits_at.empty()) doc["logits"] = out.logits;
   fmt::print("{}\n", json_text(doc));
-  return failed ? 1 : 0;
+  return out.failed ? 1 : 0;
 }
 
 }  // namespace
 
-int generate(const generate_options& options) {
+int run_generate(const generate_options& options) {
   try {
     return run(options);
   } catch (const model_error& e) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/kernels/sampling.hpp"
+#include "policies/text_batch.hpp"
 
 namespace troupe {
 
@@ -15,7 +15,7 @@ struct generate_options {
   std::vector<int32_t> ids;
   bool has_prompt = false;
   uint32_t max_tokens = 16;
-  kernels::sampling_parameters sampling{.temperature = 0};
+  llm::sampling sampling = llm::greedy();
   bool ignore_eos = false;  ///< goes on after what ends a text
   std::string device = "cpu";
   std::string dtype = "f32";
@@ -28,6 +28,6 @@ struct generate_options {
 /// numbers) and, with `logits_at`, logits: a list for each position. A model without tokenizer files serves
 /// `ids`; the text is empty then. Returns 0; 1 if the model gives no numbers; 2 for a model or a request that
 /// cannot be used, with one message to standard error.
-int generate(const generate_options& options);
+int run_generate(const generate_options& options);
 
 }  // namespace troupe

@@ -36,6 +36,20 @@ namespace {
 
 constexpr size_t read_size = 16 << 10;
 constexpr uint64_t response_limit = 1 << 30;
+constexpr size_t least_chunked = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+
+/// A request on its way.
+struct errand {
+  http_request request;
+  http_client::on_piece piece;  // may be none
+  http_client::on_done done;
+};
+
+void copy_head(const http::response_header<>& from, http_response& to) {
+  to.status = from.result_int();
+  for (const auto& field : from) to.headers.add(std::string(field.name_string()), std::string(field.value()));
+  to.content_type = to.headers.find("Content-Type").value_or("");
+}
 
 struct connection {
   explicit connection(net::io_context& context) : socket(context) {}
@@ -102,7 +116,7 @@ struct http_client::state {
     thread.join();
   }
 
-  void start(http_request request, on_done done) {
+  void start(errand e) {
     while (!idle.empty() && !idle.back()->usable()) idle.pop_back();
     std::shared_ptr<connection> c;
     if (!idle.empty()) {
@@ -111,37 +125,35 @@ struct http_client::state {
     } else if (busy.size() < options.max_connections && !closing) {
       c = std::make_shared<connection>(context);
     } else {
-      done({.error = fmt::format("all {} connections are busy", options.max_connections), .response = {}});
+      e.done({.error = fmt::format("all {} connections are busy", options.max_connections), .response = {}});
       return;
     }
     c->deadline = steady::now() + options.timeout;
     busy.insert(c.get());
-    net::co_spawn(context, perform(std::move(c), std::move(request), std::move(done)), net::detached);
+    net::co_spawn(context, perform(std::move(c), std::move(e)), net::detached);
   }
 
-  net::awaitable<void> perform(std::shared_ptr<connection> c, http_request request, on_done done) {
+  net::awaitable<void> perform(std::shared_ptr<connection> c, errand e) {
     http_outcome outcome;
     http::response_parser<http::string_body> parser;
     parser.body_limit(response_limit);
-    parser.skip(request.method == "HEAD");
+    parser.skip(e.request.method == "HEAD");
     parser.eager(true);
-    outcome.error = co_await exchange(*c, bytes_of(request, options), parser);
+    outcome.error = co_await exchange(*c, bytes_of(e.request, options), parser, e.piece);
     busy.erase(c.get());
     if (outcome.error.empty()) {
       if (parser.keep_alive() && c->buffer.size() == 0) idle.push_back(std::move(c));
       auto message = parser.release();
-      outcome.response.status = message.result_int();
-      for (const auto& field : message)
-        outcome.response.headers.add(std::string(field.name_string()), std::string(field.value()));
-      outcome.response.content_type = outcome.response.headers.find("Content-Type").value_or("");
+      copy_head(message, outcome.response);
       outcome.response.body = std::move(message.body());
     }
-    done(std::move(outcome));
+    e.done(std::move(outcome));
   }
 
   /// Why it failed; empty if the response is in `parser`.
   net::awaitable<std::string> exchange(connection& c, std::string bytes,
-                                       http::response_parser<http::string_body>& parser) {
+                                       http::response_parser<http::string_body>& parser,
+                                       const on_piece& piece) {
     error_code ec;
     if (!c.socket.is_open()) {
       co_await connect(c, ec);
@@ -152,6 +164,7 @@ struct http_client::state {
       co_await net::async_write(c.socket, net::buffer(bytes.data() + sent, bytes.size() - sent),
                                 net::redirect_error(net::use_awaitable, ec));
     if (ec) co_return failure(c, "cannot send", ec);
+    http_response head;
     while (!parser.is_done()) {
       const size_t n = co_await c.socket.async_read_some(c.buffer.prepare(read_size),
                                                          net::redirect_error(net::use_awaitable, ec));
@@ -161,12 +174,22 @@ struct http_client::state {
       else if (ec)
         co_return failure(c, "no answer", ec);
       while (c.buffer.size() > 0 && !parser.is_done()) {
+        if (parser.is_header_done() && parser.chunked() && c.buffer.size() < least_chunked) break;
         const size_t used = parser.put(c.buffer.data(), ec);
         c.buffer.consume(used);
         if (ec == http::error::need_more) ec = {};
         if (ec || used == 0) break;
       }
+      if (ec == http::error::partial_message) co_return failure(c, "the answer broke off", ec);
       if (ec) co_return failure(c, "malformed answer", ec);
+      if (!piece || !parser.is_header_done()) continue;
+      if (head.headers.begin() == head.headers.end()) copy_head(parser.get(), head);
+      auto& body = parser.get().body();
+      if (!body.empty() && !piece(head, body)) {
+        close(c);
+        co_return std::string("broken off");
+      }
+      c.deadline = steady::now() + options.timeout;
     }
     co_return std::string();
   }
@@ -204,8 +227,11 @@ struct http_client::state {
   }
 
   static void expire(connection& c) {
-    error_code ignored;
     c.expired = true;
+    close(c);
+  }
+  static void close(connection& c) {
+    error_code ignored;
     c.socket.close(ignored);
   }
 
@@ -225,9 +251,14 @@ http_client::http_client(http_client_options options) : state_(std::make_unique<
 http_client::~http_client() = default;
 
 void http_client::send(http_request request, on_done done) {
-  net::post(state_->context, [s = state_.get(), r = std::move(request), d = std::move(done)]() mutable {
-    s->start(std::move(r), std::move(d));
-  });
+  send(std::move(request), nullptr, std::move(done));
+}
+
+void http_client::send(http_request request, on_piece piece, on_done done) {
+  net::post(state_->context,
+            [s = state_.get(), e = errand{std::move(request), std::move(piece), std::move(done)}]() mutable {
+              s->start(std::move(e));
+            });
 }
 
 http_outcome http_client::fetch(http_request request) {

@@ -25,7 +25,7 @@ struct http_client_options {
   std::string host;
   uint16_t port = 80;
   uint32_t max_connections = 256;
-  duration timeout = 30s;  ///< from send to the end of the response
+  duration timeout = 30s;  ///< from send to the end of the response, or to the next piece of a body
 };
 
 /// How a request ended: with a response, or without one.
@@ -38,6 +38,10 @@ struct http_outcome {
 class http_client {
  public:
   using on_done = std::function<void(http_outcome)>;
+  /// More of a body has come. `head`: of the answer, without its body. May take what is in `body`; what it
+  /// leaves there it gets again, with the next piece or in the outcome. False: no more is wanted, and the
+  /// request ends with the error "broken off".
+  using on_piece = std::function<bool(const http_response& head, std::string& body)>;
 
   explicit http_client(http_client_options options);
   /// Ends what is in flight with an error.
@@ -47,6 +51,9 @@ class http_client {
 
   /// From any thread. `done` is called once, on the client's thread, and must not block it.
   void send(http_request request, on_done done);
+  /// The same for an answer whose body comes piece by piece: `piece`, on the client's thread, sees each at
+  /// once.
+  void send(http_request request, on_piece piece, on_done done);
   /// Sends and waits; not from `done`.
   http_outcome fetch(http_request request);
 

@@ -6,15 +6,14 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "config/text_file.hpp"
 #include "tools/http_client.hpp"
+#include "tools/http_key.hpp"
 #include "transport/kserve_v2.hpp"
 
 namespace troupe {
@@ -33,26 +32,6 @@ struct target {
   duration slo = duration::max();
   load_counts counts;
 };
-
-/// The header for the API key that the options or the environment give; nothing if there is none.
-std::optional<http_headers::field> key_header(const load_options& o) {
-  std::string key;
-  if (o.key_file.empty()) {
-    const char* given = std::getenv("TROUPE_API_KEY");
-    key = given ? given : "";
-  } else {
-    auto text = read_text_file(o.key_file);
-    if (!text.error.empty()) throw load_error(o.key_file + " " + text.error);
-    key = std::move(text.content);
-    key.erase(key.find_last_not_of(" \t\r\n") + 1);
-    if (key.empty()) throw load_error(o.key_file + " holds no key");
-  }
-  if (key.empty()) return {};
-  if (std::ranges::any_of(key, [](char c) { return c < ' ' || c > '~'; }))
-    throw load_error((o.key_file.empty() ? "TROUPE_API_KEY" : o.key_file) +
-                     " holds no key: it must be one line of printable characters");
-  return http_headers::field{"Authorization", "Bearer " + key};
-}
 
 std::string get(http_client& client, const load_options& o, const std::string& path, std::string_view fix) {
   auto outcome = client.fetch({.path = path, .query = {}, .headers = o.headers, .body = {}});
@@ -286,12 +265,12 @@ int run_load(const load_options& o) {
   }
   try {
     auto with_key = o;
-    if (auto header = key_header(o))
+    if (auto header = api_key_header(o.key_file))
       with_key.headers.add(std::move(header->first), std::move(header->second));
     const auto report = measure_load(with_key);
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
     return report.total().finished > 0 ? 0 : 1;
-  } catch (const load_error& e) {
+  } catch (const std::runtime_error& e) {  // load_error, api_key_error
     fmt::print(stderr, "load: {}\n", e.what());
     return 1;
   }

@@ -15,7 +15,6 @@
 #include "tools/change_models.hpp"
 #include "tools/check_config.hpp"
 #include "tools/command_line.hpp"
-#include "tools/load_client.hpp"
 #include "tools/make_certs.hpp"
 #include "tools/serve_node.hpp"
 #include "tools/simulate.hpp"
@@ -180,49 +179,6 @@ void add_changes(CLI::App& app, job& chosen) {
   });
 }
 
-void add_load(CLI::App& app, job& chosen) {
-  struct arguments {
-    load_options load;
-    double duration_s = 10;
-    std::string arrivals = "poisson";
-  };
-  auto a = std::make_shared<arguments>();
-  a->load.arrivals.rate = 100;
-  auto* load = command(app, "load", "Send open-loop load to a running cluster",
-                       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp");
-  load->add_option("url", a->load.url, "http://HOST:PORT")->required();
-  load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
-      ->check(finite_in(least_rate, 1e6))
-      ->capture_default_str();
-  load->add_option("--duration", a->duration_s, "Seconds")
-      ->check(finite_in(0.001, 1e6))
-      ->capture_default_str();
-  load->add_option("--arrivals", a->arrivals, "poisson, gamma or constant")
-      ->check(CLI::IsMember({"poisson", "gamma", "constant"}))
-      ->capture_default_str();
-  load->add_option("--cv", a->load.arrivals.cv, "gamma: deviation over mean of the gaps")
-      ->check(finite_in(0.01, 100))
-      ->capture_default_str();
-  load->add_option("--model", a->load.models, "Only this model (may be repeated)");
-  load->add_option("--rows", a->load.rows, "Rows a request")
-      ->check(whole_in(1, 65536))
-      ->capture_default_str();
-  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline")->check(finite_in(0.001, hour_ms));
-  load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
-  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")
-      ->check(whole_in(0, INT64_MAX))
-      ->capture_default_str();
-  load->add_option("--key-file", a->load.key_file, "File that holds an API key; else TROUPE_API_KEY is one");
-  load->add_flag("--json", a->load.json, "Print one JSON document");
-  load->callback([a, &chosen] {
-    chosen = [a] {
-      parse_arrival_kind(a->arrivals, a->load.arrivals.kind);
-      a->load.length = from_ms(a->duration_s * 1000);
-      return run_load(a->load);
-    };
-  });
-}
-
 void add_simulate(CLI::App& app, job& chosen) {
   auto s = std::make_shared<simulate_options>();
   auto* sub = command(app, "simulate", "Run a cluster in virtual time, with the same actors and policies",
@@ -259,7 +215,7 @@ int main(int argc, char** argv) {
   add_actor_commands(app, chosen);
   add_certs(app, chosen);
   add_changes(app, chosen);
-  add_load(app, chosen);
+  add_client_commands(app, chosen);
   add_model_commands(app, chosen);
   add_simulate(app, chosen);
   add_bench_commands(app, chosen);

@@ -53,7 +53,7 @@ void add_generate(CLI::App& app, job& chosen) {
   sub->callback([o, prompt, ids, &chosen] {
     if (prompt->count() + ids->count() == 0) throw CLI::RequiredError("--prompt or --ids");
     o->has_prompt = prompt->count() > 0;
-    chosen = [o] { return generate(*o); };
+    chosen = [o] { return run_generate(*o); };
   });
 }
 

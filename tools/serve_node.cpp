@@ -21,6 +21,7 @@
 #include "actors/control_middleman.hpp"
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
+#include "actors/openai_api.hpp"
 #include "actors/repository_api.hpp"
 #include "actors/system_config.hpp"
 #include "config/cluster_file.hpp"
@@ -29,6 +30,7 @@
 #include "tools/control_certificates.hpp"
 #include "tools/device_rack.hpp"
 #include "tools/http_options.hpp"
+#include "tools/llm_rack.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
 
@@ -209,6 +211,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   device_rack rack(cluster, self, time, [&](slot_id slot) {
     office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
   });
+  llm_rack engines(cluster, self, time, [&](llm_id model) {
+    if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, model.value}, device_ready{});
+  });
+  completion_clients completions;
   const on_broken broken = [&](std::string why) { said.say(events::kind::threw, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
@@ -246,11 +252,17 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     broken,
                     [&](const std::string& text) { return read_model(text, cluster); },
                     [&] { said.say(events::kind::stop); },
-                    [&](std::string why) { said.say(events::kind::unusable, std::move(why)); }};
+                    [&](std::string why) { said.say(events::kind::unusable, std::move(why)); },
+                    &completions,
+                    [&](llm_id model) -> llm::engine_device& { return engines.at(model); },
+                    [&](llm_id model) { return engines.adapters_of(model); }};
   cast players(cluster, self, world);
   office = &players.office();
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i)  // what a device had to tell before there was an office
+    if (cluster.llms[i].node == self) players.office().tell({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
+  std::unique_ptr<openai_api> texts;
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
     out.push_back({"troupe_extension_messages_dropped_total",
@@ -293,7 +305,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   try {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
-          cluster, time, players, clients, gauges, [&] { return players.models().serving() && !draining; },
+          cluster, time, players, clients, gauges,
+          [&] { return players.models().serving() && players.language_models().served_once() && !draining; },
           [] { return std::chrono::system_clock::now().time_since_epoch(); }});
       repository = std::make_unique<repository_api>(repository_api::parts{
           system, players.deployer_actor(),
@@ -304,6 +317,12 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           },
           3 * cluster.limits.node_timeout});
       repository->add_to(api->routes());
+      if (!cluster.llms.empty()) {
+        texts = std::make_unique<openai_api>(
+            openai_api::parts{cluster, time, players, completions, api->keys(), read_languages(cluster),
+                              [] { return std::chrono::system_clock::now().time_since_epoch(); }});
+        texts->add_to(api->routes());
+      }
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();
     }
@@ -347,6 +366,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   caf::anon_send_exit(gauges, caf::exit_reason::kill);
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   system.await_all_actors_done();
+  engines.clear();
   rack.clear();  // what a device may still call is there until here
   server.reset();
   return exit_code;

@@ -6,33 +6,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gpu/kernels/sampling.hpp"
 #include "gpu/llm/decoder.hpp"
-#include "policies/continuous_batching.hpp"
+#include "policies/text_batch.hpp"
 
 namespace troupe::llm {
 
-struct text_request {
-  std::vector<token> prompt = {};
-  adapter_id adapter = base_model;
-  uint32_t max_tokens = 16;
-  kernels::sampling_parameters sampling = {.temperature = 0};  ///< greedy
-  std::vector<token> stop = {};          ///< any of these ends the text, and is its last token
-  std::vector<uint32_t> logits_at = {};  ///< positions of the prompt after which logits are wanted
-};
-
-enum class finish : uint8_t {
-  none,
-  stop,
-  length,
-  error,  ///< the model gave no numbers to choose from
-};
-std::string_view to_string(finish f);  ///< "stop", "length", as in OpenAI's API; "error"
-
 struct generated_text {
   std::vector<token> tokens;
-  finish reason = finish::none;
-  std::vector<std::vector<float>> logits;  ///< of `logits_at`, in that order; [vocabulary] each
+  finish_reason reason = finish_reason::none;
+  bool failed = false;                     ///< it ended because the model gave no numbers to choose from
+  std::vector<std::vector<float>> logits;  ///< where they were asked for, in that order; [vocabulary] each
+  bool ended() const { return failed || reason != finish_reason::none; }
 };
 
 class text_generator {
@@ -43,12 +27,13 @@ class text_generator {
 
   /// Until an adapter is loaded its texts wait. It must stay in the decoder until it is unloaded here and has
   /// no users.
-  void adapter_loaded(adapter_id a) { batching_.adapter_loaded(a); }
-  void adapter_unloaded(adapter_id a) { batching_.adapter_unloaded(a); }
-  uint32_t users(adapter_id a) const { return batching_.users(a); }
+  void adapter_loaded(adapter_id a) { texts_.batching().adapter_loaded(a); }
+  void adapter_unloaded(adapter_id a) { texts_.batching().adapter_unloaded(a); }
+  uint32_t users(adapter_id a) const { return texts_.batching().users(a); }
+  /// `logits_at`: positions of the prompt after which logits are wanted.
   /// Throws request_refused: a token that the vocabulary lacks, too long a text for the model or the KV
   /// cache, a full queue.
-  sequence_id add(text_request r);
+  sequence_id add(text_request r, std::vector<uint32_t> logits_at = {});
   /// Ends a text if it has not ended, and forgets it: ended texts, too, are kept until then.
   void forget(sequence_id id);
   /// One step. False: there is nothing that can run. If it throws, the generator is of no use any more.
@@ -56,30 +41,24 @@ class text_generator {
 
   /// Of a text that was added: what there is so far.
   const generated_text& text(sequence_id id) const { return known_.at(id).text; }
-  uint64_t evictions() const { return batching_.evictions(); }
+  uint64_t evictions() const { return texts_.batching().evictions(); }
 
  private:
-  struct open_text {
-    text_request request;
+  struct watched_text {
+    std::vector<uint32_t> logits_at;
     generated_text text;
-    std::vector<kernels::token_count> counts;       // of its tokens, for penalties
-    std::unordered_map<uint32_t, size_t> count_of;  // where in `counts`
-
-    kernels::token_count& count(token t);
   };
 
   void keep_logits(const llm_step& step);
-  sampled_token choose(sequence_id id, std::span<const float> logits);
 
   decoder& decoder_;
-  continuous_batching batching_;
-  std::unordered_map<sequence_id, open_text> known_;
-  uint64_t next_id_ = 1;
+  text_batch texts_;
+  std::unordered_map<sequence_id, watched_text> known_;
   activation activation_;
   std::vector<float> logits_;
   std::vector<std::vector<float>*> wanted_;  // of `logits_at`, in the step that runs
   std::vector<uint32_t> wanted_rows_;
-  std::vector<sampled_token> chosen_;
+  std::vector<chosen_token> chosen_;
 };
 
 }  // namespace troupe::llm

@@ -104,6 +104,13 @@ max_batch = 16
                               timeout=PATIENCE)
         return json.loads(done.stdout)
 
+    def asked(self, actor, command, **fields):
+        """What the actor answers to a command."""
+        done = subprocess.run([processes.PROGRAM, "ask", self.file, actor, command, json.dumps(fields)],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     def metric_of(self, node, name):
         """The sum over all series of that name which the node tells `troupe status`."""
         (status,) = [n for n in self.status()["nodes"] if n["node"] == node]

@@ -25,8 +25,9 @@ def run(*arguments, code=0):
 
 class Help(unittest.TestCase):
     COMMANDS = ("up", "check", "config", "config dump", "status", "actors", "ask", "tell", "top", "trace", "certs", "deploy",
-                "undeploy", "drain", "load", "infer", "profile", "simulate", "bench", "bench fabric", "bench schedule",
-                "bench serve", "bench simulate", "bench infer", "bench partition", "migrate", "why", "goodput",
+                "undeploy", "drain", "load", "chat", "infer", "profile", "simulate", "bench", "bench fabric", "bench schedule",
+                "bench serve", "bench simulate", "bench infer", "bench llm",
+                "bench partition", "migrate", "why", "goodput",
                 "generate", "experiment", "experiment list", "experiment run", "experiment plot")
 
     def test_every_command_shows_an_example_of_itself(self):
@@ -55,6 +56,28 @@ class WithoutCluster(unittest.TestCase):
                           ["--domains", 4, "--models", 3]):
             with self.subTest(arguments):
                 run("bench", "schedule", *arguments, code=2)
+
+    def test_load_refuses_what_completions_have_no_use_for(self):
+        url = "http://127.0.0.1:1"
+        for arguments in (["--completions", "--model", "m", "--prompt", "x"],
+                          ["--completions", "--model", "m", "--rate", 1],
+                          ["--completions", "--prompt", "x", "--rate", 1],
+                          ["--completions", "--model", "m", "--prompt", "x", "--rate", 1, "--concurrency", 1],
+                          ["--completions", "--model", "m", "--prompt", "x", "--rate", 1, "--rows", 2],
+                          ["--completions", "--model", "m", "--prompt", "x", "--prompt-tokens", 5, "--rate", 1],
+                          ["--model", "m", "--prompt", "x"]):
+            with self.subTest(arguments):
+                run("load", url, *arguments, code=2)
+
+    def test_load_and_chat_fail_without_a_server(self):
+        done = json.loads(run("load", "http://127.0.0.1:1", "--completions", "--model", "m", "--prompt", "x",
+                              "--concurrency", 1, "--requests", 2, "--json", code=1))
+        self.assertEqual([done["sent"], done["completed"], done["failed"]], [2, 0, 2])
+        chat = [processes.PROGRAM, "chat", "http://127.0.0.1:1", "--model", "m"]
+        done = subprocess.run(chat, input="hello\nagain\n", capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr, "chat: cannot connect (127.0.0.1:1): Connection refused\n")
 
     def test_check_counts_problems(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -70,6 +70,7 @@ constexpr batching_limits roomy{.max_sequences = 32, .prefill_chunk = 512, .bloc
 /// generates.
 struct task {
   text_request request;
+  uint32_t last() const { return static_cast<uint32_t>(request.prompt.size() - 1); }
   std::vector<token> output;
   std::vector<float> first_logits;
 };
@@ -81,7 +82,6 @@ std::vector<task> tasks(model& m) {
     t.request.prompt = g["prompt_ids"].get<std::vector<token>>();
     t.request.max_tokens = 40;
     t.request.stop = m.config().eos;
-    t.request.logits_at = {static_cast<uint32_t>(t.request.prompt.size() - 1)};
     if (!g["adapter"].is_null())
       t.request.adapter = m.adapter_of(folder / "adapters" / g["adapter"].get<std::string>());
     t.output = g["output_ids"].get<std::vector<token>>();
@@ -112,11 +112,11 @@ double relative_l2(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_CASE("every task of the adapters gets the tokens of Transformers, one after the other") {
   model m(fixtures / "llama-tasks" / "base", roomy);
   for (const auto& t : tasks(m)) {
-    const auto id = m.texts().add(t.request);
+    const auto id = m.texts().add(t.request, {t.last()});
     while (m.texts().step()) {
     }
     CHECK(m.texts().text(id).tokens == t.output);
-    CHECK(m.texts().text(id).reason == finish::stop);
+    CHECK(m.texts().text(id).reason == finish_reason::stop);
     CHECK(largest_difference(m.texts().text(id).logits.at(0), t.first_logits) < 2e-3);
   }
 }
@@ -127,7 +127,7 @@ TEST_CASE(
   {
     model m(fixtures / "llama-tasks" / "base", roomy);
     for (const auto& t : tasks(m)) {
-      const auto id = m.texts().add(t.request);
+      const auto id = m.texts().add(t.request, {t.last()});
       while (m.texts().step()) {
       }
       alone.push_back(m.texts().text(id).logits.at(0));
@@ -149,7 +149,7 @@ TEST_CASE(
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
     std::map<size_t, sequence_id> ids;
     for (const auto i : order) {
-      ids[i] = m.texts().add(all[i].request);
+      ids[i] = m.texts().add(all[i].request, {all[i].last()});
       if (random() % 2 == 0) m.texts().step();
     }
     while (m.texts().step()) {
@@ -177,13 +177,13 @@ TEST_CASE("random models of four families give the logits and the tokens of Tran
       text_request r;
       r.prompt = golden["ids"].get<std::vector<token>>();
       r.max_tokens = static_cast<uint32_t>(greedy.size());
-      r.logits_at = {golden["mid_index"].get<uint32_t>(), static_cast<uint32_t>(r.prompt.size() - 1)};
-      const auto id = m.texts().add(r);
+      const auto last = static_cast<uint32_t>(r.prompt.size() - 1);
+      const auto id = m.texts().add(r, {golden["mid_index"].get<uint32_t>(), last});
       while (m.texts().step()) {
       }
       const auto& text = m.texts().text(id);
       CHECK(text.tokens == greedy);
-      CHECK(text.reason == finish::length);
+      CHECK(text.reason == finish_reason::length);
       CHECK(relative_l2(text.logits.at(0), golden["mid_logits"].get<std::vector<float>>()) < 1e-4);
       CHECK(relative_l2(text.logits.at(1), golden["last_logits"].get<std::vector<float>>()) < 1e-4);
     }
@@ -198,8 +198,7 @@ TEST_CASE("in 16 bits the logits of a random model stay close") {
     text_request r;
     r.prompt = golden["ids"].get<std::vector<token>>();
     r.max_tokens = 1;
-    r.logits_at = {static_cast<uint32_t>(r.prompt.size() - 1)};
-    const auto id = m.texts().add(r);
+    const auto id = m.texts().add(r, {static_cast<uint32_t>(r.prompt.size() - 1)});
     m.texts().step();
     CHECK(relative_l2(m.texts().text(id).logits.at(0), golden["last_logits"].get<std::vector<float>>()) <
           most);
@@ -211,7 +210,11 @@ TEST_CASE("what is drawn depends on the seed and the position, not on who else i
   const auto request_of = [](uint64_t seed) {
     text_request r{.prompt = {1, 63, 154, 142}};
     r.max_tokens = 30;
-    r.sampling = {.temperature = 1.2F, .top_k = 40, .top_p = 0.95F, .repetition_penalty = 1.1F, .seed = seed};
+    r.how.temperature = 1.2F;
+    r.how.top_k = 40;
+    r.how.top_p = 0.95F;
+    r.how.repetition_penalty = 1.1F;
+    r.how.seed = seed;
     return r;
   };
   std::vector<std::vector<token>> alone;
@@ -238,16 +241,15 @@ TEST_CASE("a text whose adapter is missing waits, and one that is forgotten is g
   text_request r{.prompt = {1, 265, 260}, .adapter = adapter_id{5}};
   const auto waits = m.texts().add(r);
   CHECK(!m.texts().step());
-  CHECK(m.texts().text(waits).reason == finish::none);
+  CHECK(m.texts().text(waits).reason == finish_reason::none);
   m.texts().forget(waits);
   r.adapter = base_model;
   r.max_tokens = 3;
-  r.logits_at = {1, 0, 1};
-  const auto runs = m.texts().add(r);
+  const auto runs = m.texts().add(r, {1, 0, 1});
   while (m.texts().step()) {
   }
   const auto& text = m.texts().text(runs);
-  CHECK(text.reason == finish::length);
+  CHECK(text.reason == finish_reason::length);
   CHECK(text.logits[0] == text.logits[2]);
   CHECK(text.logits[0] != text.logits[1]);
   CHECK_THROWS_AS(m.texts().text(waits), std::out_of_range);
@@ -255,9 +257,9 @@ TEST_CASE("a text whose adapter is missing waits, and one that is forgotten is g
 
 TEST_CASE("a request that the model cannot serve is refused with the reason") {
   model m(fixtures / "llama-tasks" / "base", {.max_sequences = 2, .blocks = 4, .block_tokens = 4});
-  const auto problem = [&](text_request r) -> std::string {
+  const auto problem = [&](text_request r, std::vector<uint32_t> logits_at = {}) -> std::string {
     try {
-      m.texts().add(std::move(r));
+      m.texts().add(std::move(r), std::move(logits_at));
     } catch (const request_refused& e) {
       return e.what();
     }
@@ -268,8 +270,7 @@ TEST_CASE("a request that the model cannot serve is refused with the reason") {
   CHECK(problem({.prompt = {}}) == "a text needs a prompt, and a token to generate");
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 16}) ==
         "2 tokens of prompt and 16 to generate do not fit into the KV cache");
-  CHECK(problem({.prompt = {1, 2}, .logits_at = {2}}) ==
-        "logits are wanted after position 2 of a prompt of 2 tokens");
+  CHECK(problem({.prompt = {1, 2}}, {2}) == "logits are wanted after position 2 of a prompt of 2 tokens");
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 512}).find("more than the model's 512 positions") !=
         std::string::npos);
   CHECK(problem({.prompt = {1, 2}, .max_tokens = 15}).empty());

@@ -1,0 +1,118 @@
+// At the widths of real models, with random weights: nothing that runs beside a text changes a bit of it.
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <map>
+
+#include "policies/random.hpp"
+#include "tools/random_llm.hpp"
+#include "tools/text_generator.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+constexpr uint32_t ranks[] = {1, 3, 16, 64};
+constexpr size_t text_count = 10;
+
+/// Two layers as wide as those of a model of a billion parameters, and an adapter of each rank.
+struct wide_model {
+  explicit wide_model(batching_limits limits)
+      : config(random_config({.layers = 2,
+                              .hidden = 2048,
+                              .heads = 16,
+                              .kv_heads = 4,
+                              .intermediate = 1024,
+                              .vocabulary = 512},
+                             256)),
+        computes(config, {element::f32, element::f32, limits.blocks, limits.block_tokens}),
+        texts(computes, limits) {
+    for (uint32_t l = 0; l < config.layers + 2; ++l)
+      computes.load(l, random_layer(config, l, element::f32, 7));
+    for (uint32_t i = 0; i < std::size(ranks); ++i) {
+      computes.load(adapter_id{i + 1}, random_adapter(config, ranks[i], element::f32, i));
+      texts.adapter_loaded(adapter_id{i + 1});
+    }
+  }
+  model_config config;
+  decoder computes;
+  text_generator texts;
+};
+
+text_request random_text(random_stream& random) {
+  text_request r;
+  for (uint64_t n = 1 + random() % 30; n > 0; --n) r.prompt.push_back(static_cast<token>(random() % 512));
+  r.adapter = adapter_id{static_cast<uint32_t>(random() % (std::size(ranks) + 1))};
+  r.max_tokens = 1 + static_cast<uint32_t>(random() % 8);
+  if (random() % 2 == 0) {
+    r.how.temperature = 1;
+    r.how.seed = random();
+    r.how.frequency_penalty = 0.5F;
+  }
+  return r;
+}
+
+struct text {
+  text_request request;
+  generated_text alone;
+  uint32_t last() const { return static_cast<uint32_t>(request.prompt.size() - 1); }
+};
+
+std::vector<text> texts_alone(uint64_t seed) {
+  wide_model m({.max_sequences = 1, .blocks = 32, .block_tokens = 16});
+  random_stream random(seed, "texts");
+  std::vector<text> out(text_count);
+  for (auto& t : out) {
+    t.request = random_text(random);
+    const auto id = m.texts.add(t.request, {t.last()});
+    while (m.texts.step()) {
+    }
+    t.alone = m.texts.text(id);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "2048 wide: a text's bits are its own, whatever adapters, chunks, evictions and cancellations are beside "
+    "it") {
+  omp_set_num_threads(1);
+  const auto texts = texts_alone(3);
+  uint64_t evictions = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    random_stream random(seed, "beside");
+    omp_set_num_threads(1 + static_cast<int>(seed % 2));
+    wide_model m({.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
+                  .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
+                  .blocks = 12,
+                  .block_tokens = 4});
+    std::vector<size_t> order(texts.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    std::map<size_t, sequence_id> ids;
+    std::vector<sequence_id> passing;
+    for (const auto i : order) {
+      ids[i] = m.texts.add(texts[i].request, {texts[i].last()});
+      passing.push_back(m.texts.add(random_text(random)));
+      for (uint64_t steps = random() % 3; steps > 0; --steps) m.texts.step();
+      if (random() % 2 == 0) {
+        m.texts.forget(passing.back());
+        passing.pop_back();
+      }
+    }
+    while (m.texts.step()) {
+    }
+    for (const auto& [i, id] : ids) {
+      CAPTURE(i);
+      CHECK(m.texts.text(id).tokens == texts[i].alone.tokens);
+      CHECK(m.texts.text(id).logits == texts[i].alone.logits);
+    }
+    evictions += m.texts.evictions();
+  }
+  omp_set_num_threads(1);
+  CHECK(evictions > 0);
+}

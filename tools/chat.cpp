@@ -1,0 +1,150 @@
+#include "tools/chat.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gpu/model_error.hpp"
+#include "tools/http_key.hpp"
+#include "tools/local_partner.hpp"
+#include "tools/served_partner.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// On one line, without what moves a cursor.
+std::string one_line(std::string text) {
+  for (auto& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  return text.substr(0, 500);
+}
+
+/// A model may say anything; a terminal obeys some of it.
+std::string without_controls(std::string text) {
+  std::erase_if(text, [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127;
+  });
+  return text;
+}
+
+class conversation {
+ public:
+  conversation(chat_partner& partner, const std::string& system, const chat_terminal& terminal)
+      : partner_(partner), terminal_(terminal) {
+    if (!system.empty()) say("system", system);
+  }
+
+  /// Whether it was answered; what was not is forgotten.
+  bool exchange(const std::string& line) {
+    say("user", line);
+    auto answer = partner_.answer(
+        messages_, [this](const std::string& text) { terminal_.out << without_controls(text) << std::flush; },
+        terminal_.interrupted);
+    if (!answer.text.empty() && !answer.text.ends_with('\n')) terminal_.out << '\n';
+    terminal_.out << std::flush;
+    const bool answered = answer.error.empty();
+    if (answered && !(answer.interrupted && answer.text.empty())) {
+      say("assistant", std::move(answer.text));
+      return true;
+    }
+    messages_.erase(messages_.size() - 1);
+    if (answered) return true;
+    terminal_.err << "chat: " << one_line(answer.error) << std::endl;
+    return false;
+  }
+
+ private:
+  void say(const char* role, std::string text) {
+    messages_.push_back({{"role", role}, {"content", std::move(text)}});
+  }
+
+  chat_partner& partner_;
+  const chat_terminal& terminal_;
+  json messages_ = json::array();
+};
+
+volatile std::sig_atomic_t interrupts = 0;
+
+/// While it lives, Ctrl-C is counted instead of ending the program.
+class counted_interrupts {
+ public:
+  counted_interrupts() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupts = 1; };
+    action.sa_flags = SA_RESTART;
+    interrupts = 0;
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~counted_interrupts() { ::sigaction(SIGINT, &before_, nullptr); }
+  counted_interrupts(const counted_interrupts&) = delete;
+  counted_interrupts& operator=(const counted_interrupts&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
+namespace {
+
+/// Null, and says why: there is nobody of this address.
+std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& err) {
+  if (std::filesystem::is_directory(o.where)) try {
+      return make_local_partner(o);
+    } catch (const model_error& e) {
+      err << "chat: " << e.what() << '\n';
+      return nullptr;
+    }
+  if (!o.adapter.empty()) {
+    err << "chat: --adapter is for a folder; of a server name the adapter with --model\n";
+    return nullptr;
+  }
+  if (auto url = parse_http_url(o.where)) return std::make_unique<served_partner>(o, std::move(*url));
+  err << fmt::format("chat: \"{}\" is no http://HOST:PORT, and no folder\n", o.where);
+  return nullptr;
+}
+
+}  // namespace
+
+int converse(const chat_options& o, const chat_terminal& terminal) {
+  const auto partner = partner_of(o, terminal.err);
+  if (!partner) return 2;
+  conversation talk(*partner, o.system, terminal);
+  int code = 0;
+  for (std::string line;;) {
+    if (terminal.prompts) terminal.out << "> " << std::flush;
+    if (!std::getline(terminal.in, line)) break;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const counted_interrupts guard;
+    if (talk.exchange(line)) continue;
+    code = 1;
+    if (!terminal.prompts) break;
+  }
+  if (terminal.prompts) terminal.out << std::endl;
+  return code;
+}
+
+int run_chat(const chat_options& o) {
+  auto with_key = o;
+  try {
+    if (auto header = api_key_header(o.key_file))
+      with_key.headers.add(std::move(header->first), std::move(header->second));
+  } catch (const api_key_error& e) {
+    fmt::print(stderr, "chat: {}\n", e.what());
+    return 1;
+  }
+  return converse(with_key, {.in = std::cin,
+                             .out = std::cout,
+                             .err = std::cerr,
+                             .prompts = ::isatty(STDIN_FILENO) == 1,
+                             .interrupted = [] { return interrupts != 0; }});
+}
+
+}  // namespace troupe

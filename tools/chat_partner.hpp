@@ -1,0 +1,26 @@
+// Who answers in a conversation: a server (tools/served_partner.hpp) or a model in this process
+// (tools/local_partner.hpp).
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace troupe {
+
+struct chat_answer {
+  std::string text;
+  std::string error;  ///< empty: it is whole, or was interrupted
+  bool interrupted = false;
+};
+
+class chat_partner {
+ public:
+  virtual ~chat_partner() = default;
+  /// The answer to `messages` (role, content), the last of which is the user's. Calls `say` with each piece
+  /// as it comes, and `interrupted` now and then: true ends the answer.
+  virtual chat_answer answer(const nlohmann::ordered_json& messages,
+                             const std::function<void(const std::string&)>& say,
+                             const std::function<bool()>& interrupted) = 0;
+};
+
+}  // namespace troupe

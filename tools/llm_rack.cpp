@@ -1,0 +1,60 @@
+#include "tools/llm_rack.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "gpu/llm/cpu_engine_device.hpp"
+#include "tools/read_language.hpp"
+
+namespace troupe {
+namespace {
+
+element element_of(llm_type t) {
+  switch (t) {
+    case llm_type::bf16: return element::bf16;
+    case llm_type::f16: return element::f16;
+    default: return element::f32;
+  }
+}
+
+}  // namespace
+
+llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
+                   std::function<void(llm_id)> ready)
+    : cluster_(cluster) {
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
+    const auto& m = cluster.llms[i];
+    if (m.node != self) continue;
+    llm::cpu_engine_options o;
+    o.folder = m.path;
+    o.weights = o.kv = element_of(m.type);
+    o.kv_bytes = m.kv_bytes;
+    o.block_tokens = m.block_tokens;
+    o.threads = static_cast<int>(m.threads);
+    o.adapter_slots = m.adapter_slots;
+    o.adapter_bytes = m.adapter_bytes;
+    devices_[llm_id{i}] = std::make_unique<llm::cpu_engine_device>(
+        time, [ready, i] { ready(llm_id{i}); }, std::move(o));
+  }
+}
+
+std::vector<adapter_entry> llm_rack::adapters_of(llm_id model) const {
+  const auto& folder = cluster_.llms[model.value].adapter_directory;
+  std::vector<adapter_entry> out;
+  std::error_code failed;
+  if (folder.empty()) return out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (std::filesystem::exists(entry.path() / "adapter_config.json", failed))
+      out.push_back({entry.path().filename().string(), entry.path().string()});
+  std::ranges::sort(out, {}, &adapter_entry::name);
+  return out;
+}
+
+std::vector<std::shared_ptr<const language>> read_languages(const cluster_spec& cluster) {
+  std::vector<std::shared_ptr<const language>> out;
+  for (const auto& m : cluster.llms) out.push_back(read_language(m.path));
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+// What language models need on one real node: on a worker the devices of its engines, on a gateway the words
+// of all models.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "actors/language.hpp"
+#include "gpu/llm/engine_device.hpp"
+#include "messages/cluster.hpp"
+
+namespace troupe {
+
+class llm_rack {
+ public:
+  /// The devices begin to load at once; `ready(model)` is called from their threads when there is something
+  /// to poll. `cluster` and `time` outlive the rack.
+  llm_rack(const cluster_spec& cluster, node_id self, const clock& time, std::function<void(llm_id)> ready);
+
+  llm::engine_device& at(llm_id model) { return *devices_.at(model); }
+  /// Of the model's adapter folder: each folder in it that holds an adapter_config.json, by its name.
+  std::vector<adapter_entry> adapters_of(llm_id model) const;
+  /// Waits for steps that run, and ends the devices.
+  void clear() { devices_.clear(); }
+
+ private:
+  const cluster_spec& cluster_;
+  std::map<llm_id, std::unique_ptr<llm::engine_device>> devices_;
+};
+
+/// Of every language model of the cluster, by llm_id. Throws model_error, naming the file and the fix.
+std::vector<std::shared_ptr<const language>> read_languages(const cluster_spec& cluster);
+
+}  // namespace troupe

@@ -1,0 +1,146 @@
+// The flags of `troupe load` and `troupe chat`.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+
+#include "tools/chat.hpp"
+#include "tools/command_line.hpp"
+#include "tools/load_client.hpp"
+#include "tools/load_completions.hpp"
+
+namespace troupe {
+namespace {
+
+struct load_arguments {
+  load_options load;
+  completion_load_options completions;
+  double duration_s = 10;
+  std::string arrivals = "poisson";
+  bool completes = false;
+  bool rate_given = false;
+  double ttft_slo_ms = 0, tpot_slo_ms = 0;
+};
+
+int run(load_arguments& a) {
+  auto& o = a.load;
+  o.length = from_ms(a.duration_s * 1000);
+  if (!a.completes) {
+    parse_arrival_kind(a.arrivals, o.arrivals.kind);
+    return run_load(o);
+  }
+  auto& c = a.completions;
+  c.url = o.url;
+  c.length = o.length;
+  c.seed = o.seed;
+  c.json = o.json;
+  c.key_file = o.key_file;
+  if (o.models.size() == 1) c.model = o.models[0];
+  if (a.rate_given) c.rate = o.arrivals.rate;
+  if (a.ttft_slo_ms > 0) c.slo.ttft = from_ms(a.ttft_slo_ms);
+  if (a.tpot_slo_ms > 0) c.slo.tpot = from_ms(a.tpot_slo_ms);
+  return run_completion_load(c);
+}
+
+/// What only completions have.
+void add_completions(CLI::App& load, load_arguments& a) {
+  auto* completions = load.add_flag("--completions", a.completes,
+                                    "Stream completions from /v1/completions; TTFT: first token - send, ITL: "
+                                    "between tokens, TPOT: (last - first) / (output tokens - 1), E2E: end - "
+                                    "send, goodput: what meets both objectives, per second");
+  for (const auto* option : {"--arrivals", "--cv", "--rows", "--slo-ms", "--input"})
+    completions->excludes(load.get_option(option));
+  const auto only = [completions](CLI::Option* option) {
+    option->needs(completions)->group("With --completions");
+    return option;
+  };
+  auto& c = a.completions;
+  only(load.add_option("--concurrency", c.concurrency, "So many at a time, instead of --rate"))
+      ->check(whole_in(1, 65536))
+      ->excludes(load.get_option("--rate"));
+  only(load.add_option("--requests", c.requests, "So many at most"))->check(whole_in(1, INT64_MAX));
+  auto* prompt = only(load.add_option("--prompt", c.prompt, "Of every request"));
+  auto* tokens = only(load.add_option("--prompt-tokens", c.prompt_tokens, "So many random token ids instead"))
+                     ->check(whole_in(1, 1 << 20))
+                     ->excludes(prompt);
+  only(load.add_option("--token-bound", c.token_bound, "These are below this"))
+      ->check(whole_in(1, INT32_MAX))
+      ->needs(tokens)
+      ->capture_default_str();
+  only(load.add_option("--max-tokens", c.max_tokens, "Of an answer"))
+      ->check(whole_in(1, 1 << 20))
+      ->capture_default_str();
+  auto* adapters =
+      only(load.add_option("--adapters", c.adapters, "NAME,NAME: each request asks for one"))->delimiter(',');
+  only(load.add_option("--zipf", c.zipf, "The i-th adapter is i^-S as popular as the first; 0: all alike"))
+      ->check(finite_in(0, 100))
+      ->needs(adapters);
+  only(load.add_option("--ttft-slo", a.ttft_slo_ms, "Objective for the time to the first token, in ms"))
+      ->check(finite_in(0.001, hour_ms));
+  only(load.add_option("--tpot-slo", a.tpot_slo_ms, "Objective for the time per output token, in ms"))
+      ->check(finite_in(0.001, hour_ms));
+}
+
+void add_load(CLI::App& app, job& chosen) {
+  auto a = std::make_shared<load_arguments>();
+  a->load.arrivals.rate = 100;
+  a->completions.concurrency = 0;  // unless said
+  auto* load = command(
+      app, "load", "Send open-loop load to a running cluster",
+      "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp\n"
+      "  troupe load http://127.0.0.1:8080 --completions --model llama --concurrency 4 --prompt Hello");
+  load->add_option("url", a->load.url, "http://HOST:PORT")->required();
+  load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
+      ->check(finite_in(least_rate, 1e6))
+      ->capture_default_str();
+  load->add_option("--duration", a->duration_s, "Seconds")
+      ->check(finite_in(0.001, 1e6))
+      ->capture_default_str();
+  load->add_option("--arrivals", a->arrivals, "poisson, gamma or constant")
+      ->check(CLI::IsMember({"poisson", "gamma", "constant"}))
+      ->capture_default_str();
+  load->add_option("--cv", a->load.arrivals.cv, "gamma: deviation over mean of the gaps")
+      ->check(finite_in(0.01, 100))
+      ->capture_default_str();
+  load->add_option("--model", a->load.models, "Only this model (may be repeated)");
+  load->add_option("--rows", a->load.rows, "Rows a request")
+      ->check(whole_in(1, 65536))
+      ->capture_default_str();
+  load->add_option("--slo-ms", a->load.slo_ms, "Tighten every deadline")->check(finite_in(0.001, hour_ms));
+  load->add_option("--input", a->load.input, "File of raw input rows instead of random ones");
+  load->add_option("--seed", a->load.seed, "Of arrivals and inputs")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
+  load->add_option("--key-file", a->load.key_file, "File that holds an API key; else TROUPE_API_KEY is one");
+  load->add_flag("--json", a->load.json, "Print one JSON document");
+  add_completions(*load, *a);
+  load->callback([a, load, &chosen] {
+    a->rate_given = load->count("--rate") > 0;
+    chosen = [a] { return run(*a); };
+  });
+}
+
+void add_chat(CLI::App& app, job& chosen) {
+  auto c = std::make_shared<chat_options>();
+  auto* chat = command(app, "chat", "Talk with a language model, line by line; Ctrl-D ends",
+                       "troupe chat http://127.0.0.1:8080 --model llama");
+  chat->add_option("where", c->where, "http://HOST:PORT, or the folder of a checkpoint")->required();
+  chat->add_option("--model", c->model, "Of the server, or an adapter of one");
+  chat->add_option("--adapter", c->adapter, "Of a folder: that of a LoRA adapter in PEFT's format");
+  chat->add_option("--system", c->system, "What the model is told before the first line");
+  chat->add_option("--max-tokens", c->max_tokens, "Of an answer; the server's default unless said")
+      ->check(whole_in(1, 1 << 20));
+  chat->add_option("--temperature", c->temperature, "0: always the likeliest token")->check(finite_in(0, 2));
+  chat->add_option("--seed", c->seed, "Of the draws")->check(whole_in(0, INT64_MAX));
+  chat->add_option("--key-file", c->key_file, "File that holds an API key; else TROUPE_API_KEY is one");
+  chat->callback([c, &chosen] { chosen = [c] { return run_chat(*c); }; });
+}
+
+}  // namespace
+
+void add_client_commands(CLI::App& app, job& chosen) {
+  add_load(app, chosen);
+  add_chat(app, chosen);
+}
+
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "tools/local_partner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "actors/language.hpp"
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/model_error.hpp"
+#include "gpu/request_refused.hpp"
+#include "gpu/tokenizer/detokenizer.hpp"
+#include "tools/read_language.hpp"
+#include "tools/text_generator.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr uint32_t block_tokens = 16;
+constexpr uint32_t longest = 8192;  // tokens of a conversation: more than that takes much memory
+constexpr llm::adapter_id the_adapter{1};
+
+class local_partner final : public chat_partner {
+ public:
+  explicit local_partner(const chat_options& o)
+      : o_(o),
+        files_(o.where),
+        words_(read_language(o.where)),
+        most_(std::min(files_.config().max_positions, longest)),
+        decoder_(files_.config(), {element::f32, element::f32, most_ / block_tokens + 1, block_tokens}),
+        texts_(decoder_, {.max_sequences = 1}) {
+    if (!words_->chat)
+      throw model_error(fmt::format("{}: has no chat template; troupe generate continues texts", o.where));
+    for (uint32_t l = 0; l < files_.layers(); ++l) decoder_.load(l, files_.read(l));
+    if (o.adapter.empty()) return;
+    decoder_.load(the_adapter, llm::read_adapter(o.adapter, files_.config()));
+    texts_.adapter_loaded(the_adapter);
+  }
+
+  chat_answer answer(const nlohmann::ordered_json& messages,
+                     const std::function<void(const std::string&)>& say,
+                     const std::function<bool()>& interrupted) override {
+    chat_answer told;
+    try {
+      const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+      auto request = request_for(render_chat(*words_, messages, true, today));
+      llm::detokenizer spoken(words_->words, request.prompt);
+      const auto id = texts_.add(std::move(request));
+      const auto& text = texts_.text(id);
+      const auto tell = [&](const std::string& piece) {
+        told.text += piece;
+        if (!piece.empty()) say(piece);
+      };
+      for (size_t seen = 0; !(told.interrupted = interrupted()) && texts_.step();)
+        for (; seen < text.tokens.size(); ++seen) tell(spoken.add(text.tokens[seen]));
+      tell(spoken.finish());
+      if (text.failed) told.error = "the model gave no numbers to choose a token from";
+      texts_.forget(id);
+    } catch (const request_refused& e) {
+      told.error = e.what();
+    }
+    return told;
+  }
+
+ private:
+  llm::text_request request_for(const std::string& prompt) const {
+    llm::text_request r;
+    r.prompt = words_->words->encode(prompt, false, true);
+    if (r.prompt.size() >= most_)
+      throw request_refused(
+          fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), most_));
+    r.max_tokens = std::min(o_.max_tokens.value_or(longest), most_ - static_cast<uint32_t>(r.prompt.size()));
+    r.how.temperature = static_cast<float>(o_.temperature.value_or(1));
+    r.how.seed =
+        o_.seed.value_or(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()));
+    r.stop = words_->end_of_text;
+    if (!o_.adapter.empty()) r.adapter = the_adapter;
+    return r;
+  }
+
+  const chat_options& o_;
+  const llm::checkpoint files_;
+  const std::shared_ptr<const language> words_;
+  const uint32_t most_;
+  llm::decoder decoder_;
+  llm::text_generator texts_;
+};
+
+}  // namespace
+
+std::unique_ptr<chat_partner> make_local_partner(const chat_options& o) {
+  return std::make_unique<local_partner>(o);
+}
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+#include "tools/read_language.hpp"
+
+#include <algorithm>
+
+#include "gpu/checkpoint/model_config.hpp"
+
+namespace troupe {
+
+std::shared_ptr<const language> read_language(const std::filesystem::path& folder) {
+  auto l = std::make_shared<language>();
+  const auto config = llm::read_model_config(folder);
+  l->words = llm::read_tokenizer(folder);
+  l->chat = llm::read_chat_template(folder);
+  const auto text_of = [&](llm::token t) { return l->words->decode({t}, false); };
+  if (config.bos) l->begin = text_of(*config.bos);
+  if (!config.eos.empty()) l->end = text_of(config.eos.front());
+  l->end_of_text = config.eos;
+  for (uint32_t t = 0; t < l->words->vocabulary(); ++t)
+    l->longest_token = std::max(l->longest_token, text_of(static_cast<llm::token>(t)).size());
+  return l;
+}
+
+}  // namespace troupe
