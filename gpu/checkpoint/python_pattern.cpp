@@ -1,16 +1,15 @@
 #include "gpu/checkpoint/python_pattern.hpp"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <fmt/format.h>
-#include <pcre2.h>
 
 #include <algorithm>
-#include <array>
-#include <new>
 
 #include "gpu/model_error.hpp"
+#include "gpu/pcre2.hpp"
 
 namespace troupe::llm {
+
+using namespace pcre;
 
 namespace {
 
@@ -18,30 +17,6 @@ namespace {
 // steps.
 constexpr uint32_t most_steps = 10'000;
 constexpr uint32_t most_heap_kib = 1024;
-
-struct release {
-  void operator()(pcre2_code* p) const { pcre2_code_free(p); }
-  void operator()(pcre2_compile_context* p) const { pcre2_compile_context_free(p); }
-  void operator()(pcre2_match_context* p) const { pcre2_match_context_free(p); }
-  void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
-};
-
-template <class T>
-using owned = std::unique_ptr<T, release>;
-
-template <class T>
-owned<T> own(T* p) {
-  if (p == nullptr) throw std::bad_alloc();
-  return owned<T>(p);
-}
-
-PCRE2_SPTR bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
-
-std::string message(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
 
 bool begins_with_one_of(std::string_view text, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view b) { return text.starts_with(b); });

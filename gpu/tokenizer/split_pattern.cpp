@@ -1,17 +1,15 @@
 #include "gpu/tokenizer/split_pattern.hpp"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <fmt/format.h>
-#include <pcre2.h>
-
-#include <array>
-#include <new>
 
 #include "gpu/model_error.hpp"
+#include "gpu/pcre2.hpp"
 #include "gpu/request_refused.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {
+
+using namespace pcre;
 
 namespace {
 
@@ -21,31 +19,6 @@ constexpr size_t longest_pattern = 1 << 14;
 constexpr uint32_t most_steps = 4'000'000;
 constexpr uint32_t most_heap_kib = 64 * 1024;
 constexpr size_t jit_stack_bytes = 1 << 20;
-
-struct release {
-  void operator()(pcre2_code* p) const { pcre2_code_free(p); }
-  void operator()(pcre2_compile_context* p) const { pcre2_compile_context_free(p); }
-  void operator()(pcre2_match_context* p) const { pcre2_match_context_free(p); }
-  void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
-  void operator()(pcre2_jit_stack* p) const { pcre2_jit_stack_free(p); }
-};
-
-template <class T>
-using owned = std::unique_ptr<T, release>;
-
-template <class T>
-owned<T> own(T* p) {
-  if (p == nullptr) throw std::bad_alloc();
-  return owned<T>(p);
-}
-
-std::string message(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
-
-PCRE2_SPTR bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 /// What the searches of one call share.
 class matcher {
