@@ -134,8 +134,7 @@ int converse(const chat_options& o, const chat_terminal& terminal) {
 int run_chat(const chat_options& o) {
   auto with_key = o;
   try {
-    if (auto header = api_key_header(o.key_file))
-      with_key.headers.add(std::move(header->first), std::move(header->second));
+    with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
   } catch (const api_key_error& e) {
     fmt::print(stderr, "chat: {}\n", e.what());
     return 1;

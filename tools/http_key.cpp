@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-std::optional<http_headers::field> api_key_header(const std::string& file) {
+http_headers with_api_key(http_headers headers, const std::string& file) {
   std::string key;
   if (file.empty()) {
     const char* given = std::getenv("TROUPE_API_KEY");
@@ -19,11 +19,12 @@ std::optional<http_headers::field> api_key_header(const std::string& file) {
     key.erase(key.find_last_not_of(" \t\r\n") + 1);
     if (key.empty()) throw api_key_error(file + " holds no key");
   }
-  if (key.empty()) return {};
+  if (key.empty()) return headers;
   if (std::ranges::any_of(key, [](char c) { return c < ' ' || c > '~'; }))
     throw api_key_error((file.empty() ? "TROUPE_API_KEY" : file) +
                         " holds no key: it must be one line of printable characters");
-  return http_headers::field{"Authorization", "Bearer " + key};
+  headers.add("Authorization", "Bearer " + key);
+  return headers;
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 // The API key that a client of a cluster shows.
 #pragma once
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -14,8 +13,8 @@ class api_key_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The header for the key in `file`, or if that is empty in the environment's TROUPE_API_KEY; nothing if
-/// there is none. Throws api_key_error.
-std::optional<http_headers::field> api_key_header(const std::string& file);
+/// With the header for the key in `file`, or if that is empty in the environment's TROUPE_API_KEY; as they
+/// are if there is none. Throws api_key_error.
+http_headers with_api_key(http_headers headers, const std::string& file);
 
 }  // namespace troupe

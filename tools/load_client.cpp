@@ -265,8 +265,7 @@ int run_load(const load_options& o) {
   }
   try {
     auto with_key = o;
-    if (auto header = api_key_header(o.key_file))
-      with_key.headers.add(std::move(header->first), std::move(header->second));
+    with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
     const auto report = measure_load(with_key);
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
     return report.total().finished > 0 ? 0 : 1;

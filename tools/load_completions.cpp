@@ -214,8 +214,7 @@ int run_completion_load(const completion_load_options& o) {
   }
   try {
     auto with_key = o;
-    if (auto header = api_key_header(o.key_file))
-      with_key.headers.add(std::move(header->first), std::move(header->second));
+    with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
     const auto report = measure_completions(with_key);
     fmt::print("{}", o.json ? completion_json(report) + "\n" : completion_table(report));
     return report.completed > 0 ? 0 : 1;
