@@ -10,14 +10,14 @@ void llm_engine::exchange_adapters(time_point now) {
   if (!texts_ || !adapters_moved_) return;
   adapters_moved_ = false;
   const auto wanted = texts_->batching().wanted_adapters((slots_.slots() + 1) / 2);
-  const auto todo = slots_.decide(
+  const auto moves = slots_.decide(
       wanted, [this](llm::adapter_id a) { return texts_->batching().users(a); }, now);
-  for (const auto a : todo.fence) texts_->batching().adapter_unloaded(a);
-  for (const auto a : todo.unload) {
+  for (const auto a : moves.fence) texts_->batching().adapter_unloaded(a);
+  for (const auto a : moves.unload) {
     texts_->batching().adapter_unloaded(a);
     device_.unload_adapter(a);
   }
-  for (const auto a : todo.load) device_.load_adapter(a, adapters_.find(a)->what.path);
+  for (const auto a : moves.load) device_.load_adapter(a, adapters_.find(a)->what.path);
 }
 
 void llm_engine::change(const address& from, const change_adapter& c) {

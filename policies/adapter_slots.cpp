@@ -16,7 +16,7 @@ constexpr size_t nobody_waits = std::numeric_limits<size_t>::max();
 struct adapter_slots::round {
   std::unordered_map<adapter_id, size_t> urgency;  // position among the wanted ones
   std::vector<adapter_id> without;  // wanted, and no slot given to it yet, the most urgent first
-  decision todo;
+  decision moves;
 
   size_t urgency_of(adapter_id a) const {
     const auto found = urgency.find(a);
@@ -30,10 +30,10 @@ adapter_slots::decision adapter_slots::decide(std::span<const adapter_id> wanted
                                               const std::function<uint32_t(adapter_id)>& users,
                                               time_point now) {
   round r;
-  if (slots_ == 0) return r.todo;
+  if (slots_ == 0) return r.moves;
   for (auto h = held_.begin(); h != held_.end();) {
     const bool gone = h->second.state == place::fenced && users(h->first) == 0;
-    if (gone) r.todo.unload.push_back(h->first);
+    if (gone) r.moves.unload.push_back(h->first);
     h = gone ? held_.erase(h) : std::next(h);
   }
   for (const auto a : wanted) {
@@ -42,12 +42,12 @@ adapter_slots::decision adapter_slots::decide(std::span<const adapter_id> wanted
     if (held == held_.end() || (held->second.state == place::fenced && !held->second.retired))
       r.without.push_back(a);
   }
-  if (r.without.empty()) return r.todo;
+  if (r.without.empty()) return r.moves;
   take_free_slots(r);
   take_unused_slots(r, users);
   fence_for_the_rest(r);
-  for (const auto a : r.todo.load) held_[a] = {place::loading, false, now, now};
-  return r.todo;
+  for (const auto a : r.moves.load) held_[a] = {place::loading, false, now, now};
+  return r.moves;
 }
 
 /// Those that are still fenced wait for their own texts: nobody is on a device twice.
@@ -56,7 +56,7 @@ void adapter_slots::take_free_slots(round& r) {
   std::erase_if(r.without, [&](adapter_id a) {
     if (free == 0 || held_.contains(a)) return false;
     --free;
-    r.todo.load.push_back(a);
+    r.moves.load.push_back(a);
     return true;
   });
 }
@@ -82,8 +82,8 @@ void adapter_slots::take_unused_slots(round& r, const std::function<uint32_t(ada
     if (c.urgency < r.urgency_of(a)) return false;
     ++taken;
     held_.erase(c.id);
-    r.todo.unload.push_back(c.id);
-    r.todo.load.push_back(a);
+    r.moves.unload.push_back(c.id);
+    r.moves.load.push_back(a);
     return true;
   });
 }
@@ -103,7 +103,7 @@ void adapter_slots::fence_for_the_rest(round& r) {
                                    [&](const auto& x) { return r.urgency_of(x.second) > urgency; });
     if (next == longest_first.end()) return;
     held_.at(next->second).state = place::fenced;
-    r.todo.fence.push_back(next->second);
+    r.moves.fence.push_back(next->second);
     longest_first.erase(next);
   }
 }
