@@ -8,11 +8,8 @@
 #include <atomic>
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "actors/actor_of.hpp"
 #include "actors/cast.hpp"
@@ -31,6 +28,7 @@
 #include "tools/device_rack.hpp"
 #include "tools/http_options.hpp"
 #include "tools/llm_rack.hpp"
+#include "tools/node_events.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
 
@@ -39,54 +37,6 @@ namespace {
 
 struct node_config final : threaded_config {
   node_config() : threaded_config(2) { prepare_control_lane(*this); }
-};
-
-/// What the main thread waits for; said by signals, actors and loaders.
-class events {
- public:
-  enum class kind { ready, stop, drained, refused, unusable, threw, new_keys };
-  void say(kind k, std::string text = {}) {
-    std::lock_guard lock(mutex_);
-    queue_.push_back({k, std::move(text)});
-    wake_.notify_one();
-  }
-  std::pair<kind, std::string> wait() {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return !queue_.empty(); });
-    auto first = std::move(queue_.front());
-    queue_.erase(queue_.begin());
-    return first;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<std::pair<kind, std::string>> queue_;
-};
-
-/// Turns SIGTERM, SIGINT and SIGHUP into an event. Built before any other thread, so that all inherit the
-/// mask.
-class signal_watch {
- public:
-  explicit signal_watch(events& to) {
-    sigemptyset(&set_);
-    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&set_, s);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    thread_ = std::thread([this, &to] {
-      for (int got = 0; sigwait(&set_, &got) == 0 && !over_;)
-        if (got != SIGUSR2) to.say(got == SIGHUP ? events::kind::new_keys : events::kind::stop);
-    });
-  }
-  ~signal_watch() {
-    over_ = true;
-    pthread_kill(thread_.native_handle(), SIGUSR2);
-    thread_.join();
-  }
-
- private:
-  sigset_t set_{};
-  std::atomic<bool> over_{false};
-  std::thread thread_;
 };
 
 /// Wall-clock nanoseconds: larger in every later life of a node, also across restarts.
@@ -188,7 +138,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
   const machine_clock time(options.clock_offset);
-  events said;
+  node_events said;
   const signal_watch signals(said);
 
   ucx_options carrier_options;
@@ -215,7 +165,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, model.value}, device_ready{});
   });
   completion_clients completions;
-  const on_broken broken = [&](std::string why) { said.say(events::kind::threw, std::move(why)); };
+  const on_broken broken = [&](std::string why) { said.say(node_events::kind::threw, std::move(why)); };
   std::unique_ptr<control_door> door;
   try {
     door = std::make_unique<control_door>(system, control_certificates(cluster, me.name, me.host), time,
@@ -245,14 +195,14 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     [](incarnation) { return draw_secret(); },
                     [&](bool yes) {
                       ready = yes;
-                      if (yes) said.say(events::kind::ready);
+                      if (yes) said.say(node_events::kind::ready);
                     },
-                    [&] { said.say(events::kind::drained); },
-                    [&](std::string why) { said.say(events::kind::refused, std::move(why)); },
+                    [&] { said.say(node_events::kind::drained); },
+                    [&](std::string why) { said.say(node_events::kind::refused, std::move(why)); },
                     broken,
                     [&](const std::string& text) { return read_model(text, cluster); },
-                    [&] { said.say(events::kind::stop); },
-                    [&](std::string why) { said.say(events::kind::unusable, std::move(why)); },
+                    [&] { said.say(node_events::kind::stop); },
+                    [&](std::string why) { said.say(node_events::kind::unusable, std::move(why)); },
                     &completions,
                     [&](llm_id model) -> llm::engine_device& { return engines.at(model); },
                     [&](llm_id model) { return engines.adapters_of(model); }};
@@ -330,25 +280,25 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     for (bool over = false; !over;) {
       const auto [what, text] = said.wait();
       switch (what) {
-        case events::kind::ready:
+        case node_events::kind::ready:
           if (std::exchange(told, true)) break;
           print_ready(me, server ? server->port() : 0, options.json);
           std::fflush(stdout);
           break;
-        case events::kind::stop:
+        case node_events::kind::stop:
           draining = true;
           caf::anon_send(players.node_actor(), drain_atom_v);
           break;
-        case events::kind::new_keys:
+        case node_events::kind::new_keys:
           if (api) take_new_keys(cluster, *api);
           break;
-        case events::kind::drained: over = true; break;
-        case events::kind::threw:
+        case node_events::kind::drained: over = true; break;
+        case node_events::kind::threw:
           spdlog::critical("event=broken node={} reason=\"{}\"", me.name, text);
           spdlog::shutdown();
           std::_Exit(exit_broken);  // what is left of it touches nothing more; its peers see it end
-        case events::kind::refused:
-        case events::kind::unusable:
+        case node_events::kind::refused:
+        case node_events::kind::unusable:
           fmt::print(stderr, "troupe: {}\n", text);
           exit_code = 1;
           over = true;
