@@ -164,19 +164,29 @@ TEST_CASE(
   CHECK(evictions > 0);
 }
 
-TEST_CASE("random models of four families give the logits and the tokens of Transformers") {
-  for (const std::string name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"}) {
+TEST_CASE(
+    "random models of four families give the logits and the tokens of Transformers, also with an adapter") {
+  struct sample {
+    std::string name;
+    bool adapted = false;
+  };
+  for (const auto& [name, adapted] :
+       {sample{"llama2-mha"}, sample{"llama2-mha", true}, sample{"llama3-gqa-tied"},
+        sample{"llama3-gqa-tied", true}, sample{"mistral-swa"}, sample{"qwen2-bias"}}) {
     CAPTURE(name);
-    const auto golden = read_json(fixtures / "random-llms" / name / "golden.json");
+    CAPTURE(adapted);
+    const auto folder = fixtures / "random-llms" / name;
+    const auto golden = read_json(adapted ? folder / "adapter" / "golden.json" : folder / "golden.json");
     const auto greedy = golden["greedy"].get<std::vector<token>>();
     for (const uint32_t chunk : {512U, 7U}) {
       CAPTURE(chunk);
       auto limits = roomy;
       limits.prefill_chunk = chunk;
-      model m(fixtures / "random-llms" / name, limits);
+      model m(folder, limits);
       text_request r;
       r.prompt = golden["ids"].get<std::vector<token>>();
       r.max_tokens = static_cast<uint32_t>(greedy.size());
+      if (adapted) r.adapter = m.adapter_of(folder / "adapter");
       const auto last = static_cast<uint32_t>(r.prompt.size() - 1);
       const auto id = m.texts().add(r, {golden["mid_index"].get<uint32_t>(), last});
       while (m.texts().step()) {
