@@ -139,6 +139,7 @@ namespace troupe {
 using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // from another node
                                        caf::reacts_to<slot_ready>,         // what a slot of this node has
                                        caf::reacts_to<deployment_log>,     // from the deployer: so it is now
+                                       caf::reacts_to<deployment_report>,  // likewise, for who schedules
                                        caf::reacts_to<peer_synchronised>,  // from the data lane
                                        caf::reacts_to<peer_lost>,      // likewise, or from the control lane
                                        caf::reacts_to<group_report>,   // from the hosts

@@ -133,11 +133,11 @@ void deployer::on_reborn(incarnation life) {
   review();
 }
 
-/// To who decides.
+/// To who decides, through the node actor: it says first what the slots have.
 void deployer::tell_parts() {
   deployment_report mine;
   for (const auto& [id, part] : own_.done()) mine.parts.push_back(part);
-  send(scheduler_, std::move(mine));
+  caf::anon_send(node_, std::move(mine));
 }
 
 void deployer::on_tenure(const tenure& t) {
@@ -210,7 +210,7 @@ void deployer::tell_slots(const std::vector<slot_id>& slots) {
 
 void deployer::part_done(const deployment_part& part) {
   progress_.done(around_.self, life_, part);
-  if (peers_.contains(scheduler_)) send(scheduler_, deployment_report{{part}});
+  caf::anon_send(node_, deployment_report{{part}});
   review();
 }
 

@@ -87,9 +87,10 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   const auto drop = [&](drop_reason why) {
     reply.send(refusal_response({outcome::fate::dropped, why, failure::none, {}, 0, {}}));
   };
-  auto model = find(path, reply);
+  // Whether a worker has it at the moment, its queue knows: while a model moves, news from two workers may
+  // come here in another order than there.
+  auto model = find_loaded(path, reply);
   if (!model) return;
-  if (model->slots == 0) return drop(drop_reason::no_capacity);
   // The gateway has the same bound; here it also holds for what is still on its way there.
   if (parts_.clients.waiting_now() >= parts_.cluster.limits.requests_in_flight)
     return drop(drop_reason::queue_full);

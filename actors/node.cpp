@@ -34,6 +34,7 @@ node::handle::behavior_type node::make_behavior() {
           },
           [this](const slot_ready& s) { on_local_slot(s); },
           [this](const deployment_log& log) { on_deployments(log); },
+          [this](const deployment_report& r) { pass_on(r); },
           [this](const peer_synchronised& p) { on_synchronised(p.node, p.life); },
           [this](const peer_lost& l) { on_lost(l); },
           [this](const group_report& r) { on_report(r); },
@@ -185,6 +186,14 @@ void node::on_deployments(const deployment_log& log) {
     if (open) around_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0});
   }
   update_ready();
+}
+
+/// After what the slots have, which was said before: a queue that goes over to another domain because all
+/// have done their parts must know the slots there.
+void node::pass_on(const deployment_report& r) {
+  if (peers_[scheduler_.value].state != stage::up) return;
+  around_.control.send(
+      {{around_.self, life_, role::deployer, 0}, {scheduler_, {}, role::deployer, 0}, caf::make_message(r)});
 }
 
 void node::accept_slot(const slot_ready& s) {

@@ -85,6 +85,7 @@ class node {
   void on_peer_slot(const slot_ready& s);
   void on_local_slot(slot_ready s);
   void on_deployments(const deployment_log& log);
+  void pass_on(const deployment_report& r);
   void on_synchronised(node_id id, incarnation life);
   void on_lost(const peer_lost& l);
   void on_wake();

@@ -88,6 +88,9 @@ class deployers : control_lane {
   }
   template <class Message>
   void tell(node_id to, Message&& m) {
+    auto& n = nodes_[to.value];
+    if constexpr (std::is_same_v<std::decay_t<Message>, tenure>) n.scheduler = m.scheduler;
+    if constexpr (std::is_same_v<std::decay_t<Message>, peer_change>) n.reaches[m.node.value] = m.up;
     caf::anon_send(nodes_[to.value].deployments, std::forward<Message>(m));
     scheduler_.run();
   }
@@ -134,6 +137,14 @@ class deployers : control_lane {
   void begin(node_id node, incarnation life) {
     auto& n = nodes_[node.value];
     n.life = life;
+    n.reaches = {};
+    n.report = [this, node](const deployment_report& r) {
+      const auto& from = nodes_[node.value];
+      if (from.reaches[from.scheduler.value])
+        send({{node, from.life, role::deployer, 0},
+              {from.scheduler, {}, role::deployer, 0},
+              caf::make_message(r)});
+    };
     n.deployments = spawn<deployer>(
         system_, deployer::surroundings{cluster_, node, time_, *this, n, read,
                                         [this](const caf::actor&, time_point) { ++wake_ups_; }, [] {},
@@ -151,12 +162,16 @@ class deployers : control_lane {
     std::vector<loading> loads;
     std::vector<deployment> lines;
     slot_ready slot;
+    node_id scheduler = head;
+    std::array<bool, 3> reaches{};                         ///< the others
+    std::function<void(const deployment_report&)> report;  ///< passes it on to who schedules
   };
 
   static node_protocol::behavior_type node_actor(node_protocol::pointer, member* of) {
     return {[](const control_frame&) {},
             [of](const slot_ready& s) { of->slot = s; },
             [of](const deployment_log& log) { of->lines.push_back(log.models.at(0)); },
+            [of](const deployment_report& r) { of->report(r); },
             [](const peer_synchronised&) {},
             [](const peer_lost&) {},
             [](const group_report&) {},

@@ -77,6 +77,7 @@ TEST_CASE("domains: models that go back and forth lose no request") {
     s.move(duration{800'000'000 + seed * 1'000'000}, slow, "east").move(1100ms, rare, "west");
     const auto r = s.run(seed, seed % 2 == 0 ? 0.02 : 0);
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    CHECK(r.total.no_capacity == 0);
     if (seed % 2 == 1) CHECK(r.total.of(fate::finished) > r.total.offered * 95 / 100);
   }
 }

@@ -35,6 +35,7 @@ struct model_books {
   uint64_t offered = 0;
   uint64_t fates[fate_count] = {};
   uint64_t in_slo = 0;       ///< finished and in time
+  uint64_t no_capacity = 0;  ///< dropped: no living worker had the model
   request_id first_dropped;  ///< 0: none was
   latency_histogram latency;
   uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }

@@ -147,7 +147,7 @@ void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
       around_.checks.bytes.answered(r, how.output,
                                     uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
       return end(r, fate::finished);
-    case outcome::fate::dropped: return end(r, fate::dropped);
+    case outcome::fate::dropped: return end(r, fate::dropped, how.reason);
     case outcome::fate::failed:
       around_.checks.calm.failed(id, how.error);
       around_.checks.poisons.failed(id, how.error);
@@ -179,11 +179,12 @@ size_t clients::waiting_at(node_id gateway) const {
   return n;
 }
 
-void clients::end(client_request_record& r, fate how) {
+void clients::end(client_request_record& r, fate how, drop_reason why) {
   const auto now = around_.time.now();
   if (r.accepted) around_.faults.request_ended(r, now);
   const auto count = [&](model_books& b) {
     ++b.fates[static_cast<size_t>(how)];
+    b.no_capacity += why == drop_reason::no_capacity;
     if (how == fate::dropped && b.first_dropped == request_id{}) b.first_dropped = r.id;
     if (how != fate::finished) return;
     const auto took = now - r.offered_at;
