@@ -112,9 +112,20 @@ struct extend<std::variant<Ts...>, More...> {
 };
 }  // namespace detail
 
-using shell_message = detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled,
-                                     device_ready, client_request, client_gone, model_change, model_idle,
-                                     slot_service, queue_load, tenure, backends, generation_request>::type;
+using any_shell_message =
+    detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
+                   client_request, client_gone, model_change, model_idle, slot_service, queue_load, tenure,
+                   backends, generation_request>::type;
+
+/// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
+struct shell_message : any_shell_message {
+  using any_shell_message::any_shell_message;
+  shell_message(const shell_message& m);
+  shell_message(shell_message&& m) noexcept;
+  shell_message& operator=(const shell_message& m);
+  shell_message& operator=(shell_message&& m) noexcept;
+  ~shell_message();
+};
 
 struct envelope {
   address from;
@@ -124,8 +135,6 @@ struct envelope {
 using parcel = std::vector<envelope>;
 
 /// A wire message as a shell gets it.
-inline shell_message to_shell_message(wire_message&& m) {
-  return std::visit([](auto&& x) -> shell_message { return std::move(x); }, std::move(m));
-}
+shell_message to_shell_message(wire_message&& m);
 
 }  // namespace troupe

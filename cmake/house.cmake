@@ -41,13 +41,13 @@ function(troupe_library name)
   endif()
 endfunction()
 
-# troupe_public(NAME): a library that plug-ins link into themselves, installed as Troupe::<folder>.
+# troupe_public(NAME): a library that plug-ins link into themselves, installed as Troupe::<name>.
 function(troupe_public name)
   set_target_properties(${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_features(${name} PUBLIC cxx_std_20)
-  string(REPLACE troupe_ "" folder ${name})
-  set_target_properties(${name} PROPERTIES EXPORT_NAME ${folder})
+  string(REPLACE troupe_ "" exported ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
   install(TARGETS ${name} EXPORT TroupeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 endfunction()

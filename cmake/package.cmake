@@ -13,7 +13,7 @@ install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What plug-ins are built with: headers that need nothing but the standard library (json.hpp and what is built on it want
-# nlohmann_json, too), two static libraries (policies/ and messages/ install themselves), and how CMake and pkg-config
+# nlohmann_json, too), static libraries (they install themselves), and how CMake and pkg-config
 # find them.
 install(DIRECTORY messages policies DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe FILES_MATCHING PATTERN "*.hpp"
   PATTERN caf_types.hpp EXCLUDE PATTERN "codec*.hpp" EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN schema.hpp EXCLUDE
