@@ -23,7 +23,8 @@ class adapter_book {
     uint64_t requests = 0;  ///< ever
     uint64_t loads = 0;     ///< onto the device
     duration last_load{};
-    uint64_t bytes = 0;  ///< on the device, when it was there last
+    uint64_t bytes = 0;        ///< on the device, when it was there last
+    std::string problem = {};  ///< with its files, when it was to be loaded last
   };
 
   /// Under a new id. Requires: the name is free.

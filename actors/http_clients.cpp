@@ -24,7 +24,8 @@ refusal_text refusal_of(const outcome& how) {
     text = "request dropped: " + text;
   } else {
     reason = to_string(how.error);
-    const bool its_own = how.error == failure::device_error || how.error == failure::poison;
+    const bool its_own = how.error == failure::device_error || how.error == failure::poison ||
+                         how.error == failure::adapter_unusable;
     status = how.error == failure::timeout ? 504 : its_own ? 500 : 503;
     text = how.error == failure::poison
                ? "two workers were lost with it, the second while it ran alone; do not send it again"

@@ -6,6 +6,11 @@
 
 namespace troupe {
 
+std::string text_of(const language& of, llm::token t) {
+  auto text = of.words->piece(t);
+  return text.empty() ? of.words->decode({t}, false) : text;
+}
+
 std::string render_chat(const language& of, const nlohmann::ordered_json& messages,
                         bool add_generation_prompt, std::chrono::sys_days today) {
   const std::chrono::year_month_day date{today};

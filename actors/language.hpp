@@ -19,6 +19,9 @@ struct language {
   std::vector<llm::token> end_of_text;  ///< these end a text unless a request says otherwise
 };
 
+/// The bytes of a token by itself, a leading space included; of a special token its name.
+std::string text_of(const language& of, llm::token t);
+
 /// A conversation as the text that the model was trained on. Throws request_refused, as
 /// chat_template::render. Requires: there is a template.
 std::string render_chat(const language& of, const nlohmann::ordered_json& messages,

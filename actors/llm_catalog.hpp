@@ -22,8 +22,14 @@ class llm_catalog {
     std::string adapter;  ///< empty: the base model
     bool up = false;      ///< its engine takes requests
     uint32_t vocabulary = 0;
-    uint32_t max_positions = 0;   ///< of a text, by the model
-    uint32_t most_positions = 0;  ///< that fit into the KV cache, too
+    uint32_t longest_text = 0;  ///< tokens of prompt and answer
+
+    bool knows(llm::token t) const { return t >= 0 && static_cast<uint32_t>(t) < vocabulary; }
+    /// The first that is not of the vocabulary.
+    std::optional<llm::token> stranger_in(const std::vector<llm::token>& tokens) const {
+      const auto found = std::ranges::find_if_not(tokens, [this](llm::token t) { return knows(t); });
+      return found == tokens.end() ? std::nullopt : std::optional(*found);
+    }
   };
   struct adapter {
     llm_id model;
@@ -104,8 +110,7 @@ class llm_catalog {
   };
   target target_of(uint32_t i, std::string name) const {
     const auto& e = models_[i].engine;
-    return {llm_id{i},    std::move(name), models_[i].up,
-            e.vocabulary, e.max_positions, std::min(e.max_positions, e.kv_tokens)};
+    return {llm_id{i}, std::move(name), models_[i].up, e.vocabulary, e.longest_text()};
   }
 
   mutable std::mutex mutex_;

@@ -159,10 +159,9 @@ void llm_engine::close(std::unordered_map<request_id, flight>::iterator f) {
   if (--adapters_.find(adapter)->open == 0) leave(adapter);
 }
 
-template <class If>
-void llm_engine::fail_those(If&& held, const std::string& detail) {
-  for (const auto id : ids_where(flights_, held)) {
-    post_to(flights_.at(id).gateway).failed.results.push_back({id, 1, failure::device_error, {}, detail});
+void llm_engine::fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail) {
+  for (const auto id : ids) {
+    post_to(flights_.at(id).gateway).failed.results.push_back({id, 1, why, {}, detail});
     give_up(id);
   }
 }
@@ -180,10 +179,7 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
     case kind::step_failed: return on_failed_step(e.problem);
     case kind::adapter_read: return on_adapter_read(e.adapter, e.problem);
     case kind::adapter_ready: return on_adapter_ready(e, now);
-    case kind::adapter_failed:  // the next request tries again, as the files may be mended by then
-      slots_.failed(e.adapter);
-      adapters_moved_ = true;
-      return fail_those([&](const flight& f) { return f.adapter == e.adapter; }, e.problem);
+    case kind::adapter_failed: return on_adapter_failed(e);
   }
 }
 
@@ -206,11 +202,10 @@ void llm_engine::on_failed_step(const std::string& detail) {
   const std::set<llm::sequence_id> held(texts_->batching().step().sequences.begin(),
                                         texts_->batching().step().sequences.end());
   texts_->fail_step();
-  fail_those(
-      [&](const flight& f) {
-        return std::ranges::any_of(f.open, [&](const auto& text) { return held.contains(text.second); });
-      },
-      detail);
+  const auto was_in_it = [&](const flight& f) {
+    return std::ranges::any_of(f.open, [&](const auto& text) { return held.contains(text.second); });
+  };
+  fail_those(ids_where(flights_, was_in_it), failure::device_error, detail);
 }
 
 /// A text may have ended that nothing is told of: it was cancelled.

@@ -74,8 +74,7 @@ class llm_engine final : public shell {
   void give_up(request_id id);
   void end_text(request_id id, uint32_t choice);
   void close(std::unordered_map<request_id, flight>::iterator f);
-  template <class If>
-  void fail_those(If&& held, const std::string& detail);
+  void fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail);
   void on_failed_step(const std::string& detail);
 
   void on_event(llm::engine_event& e, time_point now);
@@ -88,6 +87,7 @@ class llm_engine final : public shell {
   void change(const address& from, const change_adapter& c);
   void on_adapter_read(llm::adapter_id id, const std::string& problem);
   void on_adapter_ready(const llm::engine_event& e, time_point now);
+  void on_adapter_failed(const llm::engine_event& e);
   void leave(llm::adapter_id id);
   void answer(const address& to, uint64_t token, adapter_answer what, std::string message = {});
   void tell_gateways(const adapters_known& news);

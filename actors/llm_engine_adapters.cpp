@@ -1,6 +1,7 @@
 // Which adapters an engine has: on its device, and for requests to name.
 #include <algorithm>
 
+#include "actors/ids_where.hpp"
 #include "actors/llm_engine.hpp"
 
 namespace troupe {
@@ -65,7 +66,20 @@ void llm_engine::on_adapter_ready(const llm::engine_event& e, time_point now) {
   ++known->loads;
   known->last_load = e.took;
   known->bytes = e.bytes;
+  known->problem.clear();
   texts_->batching().adapter_loaded(e.adapter);
+}
+
+/// The next request tries again: the files may be mended by then. What is wrong with them is for who asks
+/// the engine, not for every tenant.
+void llm_engine::on_adapter_failed(const llm::engine_event& e) {
+  slots_.failed(e.adapter);
+  adapters_moved_ = true;
+  auto* known = adapters_.find(e.adapter);
+  if (known == nullptr) return;
+  known->problem = e.problem;
+  fail_those(ids_where(flights_, [&](const flight& f) { return f.adapter == e.adapter; }),
+             failure::adapter_unusable, "adapter '" + known->what.name + "' cannot be loaded");
 }
 
 /// The last request with an adapter has ended.

@@ -99,6 +99,7 @@ adapter_list llm_engine::list(const list_adapters& asked) const {
     s.loads = e->loads;
     s.last_load = e->last_load;
     s.bytes = e->bytes;
+    s.problem = e->problem;
     out.adapters.push_back(std::move(s));
   }
   return out;

@@ -103,10 +103,10 @@ void openai_api::chat(http_request request, http_reply reply) {
 openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
                                                            bool special, const char* field) const {
   // what cannot fit is not cut into tokens first: that takes the time of the other clients
-  if (text.size() / of.words->longest_token > of.target.most_positions)
+  if (text.size() / of.words->longest_token > of.target.longest_text)
     return openai::error{400,
                          fmt::format("{}: {} bytes are more than the {} tokens that model '{}' takes here",
-                                     field, text.size(), of.target.most_positions, of.spec->name),
+                                     field, text.size(), of.target.longest_text, of.spec->name),
                          field, "context_length_exceeded"};
   try {
     return of.words->words->encode(text, special, true);

@@ -25,22 +25,23 @@ void openai_api::list(uint32_t tenant, http_reply reply) const {
   std::vector<openai::model_card> cards;
   for (uint32_t i = 0; i < models.size(); ++i)
     if (may_use(tenant, models[i].name, llm_id{i}))
-      cards.push_back({models[i].name, models[i].path, {}, started_, engines[i].max_positions});
+      cards.push_back({models[i].name, models[i].path, {}, started_, engines[i].longest_text()});
   for (const auto& a : parts_.cast.language_models().adapters())
     if (may_use(tenant, a.what.name, a.model))
       cards.push_back({a.what.name, a.what.path, models[a.model.value].name, started_,
-                       engines[a.model.value].max_positions});
+                       engines[a.model.value].longest_text()});
   answer(reply, openai::format_models(cards));
 }
 
 void openai_api::describe(const std::string& name, uint32_t tenant, http_reply reply) const {
   const auto found = find(name, tenant);
   if (!found) return refuse(reply, found.error());
-  openai::model_card card{name, {}, {}, started_, found->target.max_positions};
-  if (found->target.adapter.empty())
-    card.root = found->spec->path;
-  else
+  openai::model_card card{name, found->spec->path, {}, started_, found->target.longest_text};
+  if (!found->target.adapter.empty()) {
     card.parent = found->spec->name;
+    for (const auto& a : parts_.cast.language_models().adapters())
+      if (a.model == found->target.model && a.what.name == name) card.root = a.what.path;
+  }
   answer(reply, openai::format_model(card));
 }
 
@@ -49,7 +50,6 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
   if (!asked) return refuse(reply, asked.error());
   const auto of = find(asked->model, request.tenant);
   if (!of) return refuse(reply, of.error());
-  const auto& words = *of->words->words;
   const auto tokens = asked->prompt ? encode(*of, *asked->prompt, asked->add_special_tokens, "prompt")
                                     : tokens_of_chat(*of, asked->messages, asked->add_generation_prompt,
                                                      asked->add_special_tokens);
@@ -57,10 +57,10 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
   std::vector<std::string> texts;
   std::optional<std::span<const std::string>> told;
   if (asked->return_token_strs) {
-    for (const auto t : *tokens) texts.push_back(words.decode({t}, false));
+    for (const auto t : *tokens) texts.push_back(text_of(*of->words, t));
     told = texts;
   }
-  answer(reply, openai::format_tokenize(*tokens, told, of->target.max_positions));
+  answer(reply, openai::format_tokenize(*tokens, told, of->target.longest_text));
 }
 
 void openai_api::detokenize(const http_request& request, http_reply reply) const {
@@ -68,6 +68,8 @@ void openai_api::detokenize(const http_request& request, http_reply reply) const
   if (!asked) return refuse(reply, asked.error());
   const auto of = find(asked->model, request.tenant);
   if (!of) return refuse(reply, of.error());
+  if (const auto bad = of->target.stranger_in(asked->tokens))
+    return refuse(reply, {400, fmt::format("tokens: the vocabulary has no token {}", *bad), "tokens", {}});
   answer(reply, openai::format_detokenize(of->words->words->decode(asked->tokens, false)));
 }
 

@@ -23,9 +23,6 @@ text_answer::options options_of(const openai::text_request& asked, openai::text_
   return o;
 }
 
-/// Tokens of prompt and answer; the last one is chosen, and never computed.
-uint64_t room_of(const llm_catalog::target& t) { return uint64_t{t.most_positions} + 1; }
-
 }  // namespace
 
 std::optional<openai::error> openai_api::problem_with(const openai::text_request& asked, const char* field,
@@ -37,17 +34,13 @@ std::optional<openai::error> openai_api::problem_with(const openai::text_request
     return error{503, fmt::format("the engine of model '{}' is not ready", name), {}, "no_capacity"};
   if (asked.n > to.spec->most_choices)
     return error{400, fmt::format("n: at most {} here", to.spec->most_choices), "n", {}};
-  const auto unknown = [&](llm::token t) {
-    return t < 0 || static_cast<uint32_t>(t) >= to.target.vocabulary;
-  };
   for (const auto& b : asked.how.biases)
-    if (unknown(b.which))
+    if (!to.target.knows(b.which))
       return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};
-  const auto room = room_of(to.target);
-  const auto wanted = asked.max_tokens.value_or(1);
+  const uint64_t room = to.target.longest_text, wanted = asked.max_tokens.value_or(1);
   for (const auto& p : prompts) {
     if (p.tokens.empty()) return error{400, fmt::format("{}: has no tokens", field), field, {}};
-    if (const auto bad = std::ranges::find_if(p.tokens, unknown); bad != p.tokens.end())
+    if (const auto bad = to.target.stranger_in(p.tokens))
       return error{400, fmt::format("{}: the vocabulary has no token {}", field, *bad), field, {}};
     if (p.tokens.size() + wanted > room)
       return error{
@@ -73,7 +66,7 @@ generation openai_api::generation_of(const openai::text_request& asked, const ch
   g.arrival = arrival;
   g.deadline = arrival + to.spec->timeout;
   g.adapter = to.target.adapter;
-  g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(room_of(to.target) - prompt_tokens));
+  g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.longest_text - prompt_tokens));
   g.choices = asked.n;
   g.how = asked.how;
   // who wants to see the same again says a seed; others must not see the same as their neighbours

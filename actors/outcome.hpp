@@ -18,7 +18,7 @@ struct outcome {
   std::span<const std::byte> output;       ///< lies in what was pulled
   uint32_t batch_rows = 0;                 ///< of the batch that it ran in
   duration latency{};                      ///< from its arrival
-  std::string_view detail{};  ///< of a device_error; of a quota its limit; valid during the call only
+  std::string_view detail{};  ///< of an error its own; of a quota its limit; valid during the call only
   time_point arrival = never;
   batch_times times{};              ///< of the batch that it ran in, if it came to that
   duration retry_after{};           ///< of a drop at the door: not earlier than that, if it is known

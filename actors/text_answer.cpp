@@ -9,7 +9,8 @@ openai::error text_refusal(const outcome& how) {
   const auto r = refusal_of(how);
   if (how.reason == drop_reason::undeployed)
     return {404, "the model or adapter is served no more", "model", "model_not_found"};
-  return {r.status, r.text, {}, r.reason};
+  const bool adapter = how.error == failure::adapter_unusable;
+  return {r.status, r.text, adapter ? "model" : "", r.reason};
 }
 
 text_answer::text_answer(options o, std::shared_ptr<const language> of, http_reply reply)
@@ -53,12 +54,9 @@ bool text_answer::token(size_t prompt, const generated_token& t) {
 }
 
 void text_answer::keep(choice& c, const generated_token& t, std::string_view piece) {
-  const auto text_of = [&](llm::token which) {
-    auto text = language_->words->piece(which);
-    return text.empty() ? language_->words->decode({which}, false) : text;
-  };
-  kept_token k{text_of(t.which), t.logprob, {}, c.characters};
-  for (const auto& alternative : t.top) k.top.emplace_back(text_of(alternative.which), alternative.logprob);
+  kept_token k{text_of(*language_, t.which), t.logprob, {}, c.characters};
+  for (const auto& alternative : t.top)
+    k.top.emplace_back(text_of(*language_, alternative.which), alternative.logprob);
   c.tokens.push_back(std::move(k));
   c.characters += openai::character_count(piece);
 }

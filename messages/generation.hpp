@@ -1,6 +1,7 @@
 // A request for generated text on its way from a gateway to the engine that has the language model, and the
 // tokens on their way back.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -102,6 +103,8 @@ struct engine_status {
   std::vector<std::string> waiting_adapters;  ///< of texts that wait
   TROUPE_MESSAGE(engine_status, model, ready, problem, vocabulary, max_positions, kv_tokens, running, waiting,
                  kv_used, adapter_slots, running_adapters, waiting_adapters)
+  /// Tokens of prompt and answer that a text may have: by the model, and by the KV cache.
+  uint32_t longest_text() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;
 };
 

@@ -49,7 +49,9 @@ struct adapter_state {
   uint64_t loads = 0;     ///< onto the device
   duration last_load{};   ///< from the order until it was there
   uint64_t bytes = 0;     ///< on the device, when it was there last
-  TROUPE_MESSAGE(adapter_state, name, path, place, running, requests_open, requests, loads, last_load, bytes)
+  std::string problem;    ///< with its files, when it was to be loaded last
+  TROUPE_MESSAGE(adapter_state, name, path, place, running, requests_open, requests, loads, last_load, bytes,
+                 problem)
 };
 struct adapter_list {
   uint64_t total = 0;

@@ -30,15 +30,16 @@ std::string_view to_string(drop_reason r);
 /// Why a request failed: something broke.
 enum class failure : uint16_t {
   none,
-  timeout,         ///< no answer in time
-  worker_lost,     ///< the worker died with it
-  scheduler_lost,  ///< the scheduler died with it
-  stale_memory,    ///< the bytes were no longer there to be pulled
-  device_error,    ///< the device refused or failed the batch
-  node_fenced,     ///< this node was declared dead by its peers while it held it
-  poison           ///< it killed its worker twice, the second time alone
+  timeout,          ///< no answer in time
+  worker_lost,      ///< the worker died with it
+  scheduler_lost,   ///< the scheduler died with it
+  stale_memory,     ///< the bytes were no longer there to be pulled
+  device_error,     ///< the device refused or failed the batch
+  node_fenced,      ///< this node was declared dead by its peers while it held it
+  poison,           ///< it killed its worker twice, the second time alone
+  adapter_unusable  ///< the files of the adapter that it names will not do
 };
-inline constexpr size_t failure_count = 8;
+inline constexpr size_t failure_count = 9;
 std::string_view to_string(failure f);
 
 /// Ids of two gateways, or of two lives of one, do not meet: node, some bits of its life, a counter.
@@ -100,7 +101,7 @@ struct result {
   uint32_t attempt = 0;
   failure error = failure::none;
   region_ref output;   ///< in the worker's pool; empty if it failed
-  std::string detail;  ///< of a device_error, for the client: what and where
+  std::string detail;  ///< of a device_error or an unusable adapter, for the client: what and where
   TROUPE_MESSAGE(result, id, attempt, error, output, detail)
   bool operator==(const result&) const = default;
 };

@@ -1,5 +1,7 @@
 #include "tools/llm_rack.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -44,9 +46,17 @@ std::vector<adapter_entry> llm_rack::adapters_of(llm_id model) const {
   std::vector<adapter_entry> out;
   std::error_code failed;
   if (folder.empty()) return out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
-    if (std::filesystem::exists(entry.path() / "adapter_config.json", failed))
-      out.push_back({entry.path().filename().string(), entry.path().string()});
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    if (!std::filesystem::exists(entry.path() / "adapter_config.json", failed)) continue;
+    auto name = entry.path().filename().string();
+    if (name.find(',') == name.npos)
+      out.push_back({std::move(name), entry.path().string()});
+    else
+      spdlog::warn(
+          "event=adapter_left_out folder=\"{}\" reason=\"metrics list adapters with commas between them: "
+          "rename it\"",
+          entry.path().string());
+  }
   std::ranges::sort(out, {}, &adapter_entry::name);
   return out;
 }

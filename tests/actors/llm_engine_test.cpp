@@ -123,7 +123,10 @@ TEST_CASE("llm engine: an adapter whose files will not do fails its own requests
   const auto failed = e.out.one<completion>();
   REQUIRE(failed.results.size() == 1);
   CHECK(failed.results[0].id == request_id{2});
-  CHECK(failed.results[0].detail == "/a: no adapter_config.json");
+  CHECK(failed.results[0].error == failure::adapter_unusable);
+  CHECK(failed.results[0].detail == "adapter 'a' cannot be loaded");
+  const auto known = e.actor.on_command({1, "list_adapters", R"({"limit": 1, "after": ""})"}, e.now).body;
+  CHECK(known.find("/a: no adapter_config.json") != known.npos);
   e.step();
   CHECK(e.tokens().size() == 1);
   e.ask(e.request(3, "a"));

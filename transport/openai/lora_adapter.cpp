@@ -9,12 +9,18 @@ namespace {
 
 constexpr size_t longest_name = 256, longest_path = 4096;
 
-// It goes into logs and into labels of metrics.
-std::string take_name(body_reader& in, const std::string& key, size_t longest) {
-  auto name = in.text(key, longest);
-  if (name.empty()) refuse(key, key + ": must not be empty");
-  if (std::ranges::any_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+std::string take_line(body_reader& in, const std::string& key, size_t longest) {
+  auto line = in.text(key, longest);
+  if (line.empty()) refuse(key, key + ": must not be empty");
+  if (std::ranges::any_of(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
     refuse(key, key + ": must not have control characters");
+  return line;
+}
+
+// It goes into logs, and into a label of metrics that is a list with commas.
+std::string take_name(body_reader& in, const std::string& key) {
+  auto name = take_line(in, key, longest_name);
+  if (name.find(',') != name.npos) refuse(key, key + ": must not have a comma");
   return name;
 }
 
@@ -29,9 +35,9 @@ result<load_adapter> parse_load_adapter(std::string_view body) {
     load_adapter request;
     in.read([&](const std::string& key) {
       if (key == "lora_name")
-        request.name = take_name(in, key, longest_name);
+        request.name = take_name(in, key);
       else if (key == "lora_path")
-        request.path = take_name(in, key, longest_path);
+        request.path = take_line(in, key, longest_path);
       else
         return false;
       return true;
@@ -47,7 +53,7 @@ result<std::string> parse_unload_adapter(std::string_view body) {
     std::string name;
     in.read([&](const std::string& key) {
       if (key != "lora_name") return false;
-      name = take_name(in, key, longest_name);
+      name = take_name(in, key);
       return true;
     });
     require(in, "lora_name");

@@ -21,7 +21,8 @@ TEST_CASE("adapters without a proper name or path are refused") {
   CHECK(blamed(parse_load_adapter(R"({"lora_name": "n"})")) == "lora_path");
   CHECK(blamed(parse_load_adapter(R"({"lora_name": "n", "lora_path": null})")) == "lora_path");
   CHECK(blamed(parse_unload_adapter("{}")) == "lora_name");
-  const std::string bad[] = {"1", "\"\"", "\"a\\nb\"", "\"\\u0000\"", "\"" + std::string(257, 'x') + "\""};
+  const std::string bad[] = {"1",           "\"\"",    "\"a\\nb\"",
+                             "\"\\u0000\"", "\"a,b\"", "\"" + std::string(257, 'x') + "\""};
   for (const auto& name : bad) {
     CHECK(blamed(parse_load_adapter(R"({"lora_path": "p", "lora_name": )" + name + "}")) == "lora_name");
     CHECK(blamed(parse_unload_adapter(R"({"lora_name": )" + name + "}")) == "lora_name");
