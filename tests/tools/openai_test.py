@@ -6,7 +6,10 @@ Needs the Python of tests/requirements.txt.
 """
 import concurrent.futures
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
@@ -19,29 +22,31 @@ from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES
 from processes import PATIENCE
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TASKS = FIXTURES.parent / "llama-tasks"
 GOLDEN = json.loads((TASKS / "golden.json").read_text())
 TEMPLATE = """{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}\
 {% if add_generation_prompt %}={% endif %}"""
 
 
-def tasks_cluster(more="", **options):
-    return Cluster(model_text=f"""[[llm]]
-name = "tasks"
-model = "base"
-adapters = "{TASKS / 'adapters'}"
-{more}
-""", **options)
-
-
 class OpenAI(ClusterTest):
     @classmethod
     def setUpClass(cls):
         # few slots and KV blocks, so that adapters change places and texts are evicted
-        cls.cluster = tasks_cluster("adapter_slots = 2\nkv_mb = 1\nmax_sequences = 16\nadapter_api = true")
+        cls.cluster = Cluster(model_text="""[[llm]]
+name = "tasks"
+model = "base"
+adapters = "adapters"
+adapter_slots = 2
+kv_mb = 1
+max_sequences = 16
+adapter_api = true
+""")
         cls.addClassCleanup(cls.cluster.__exit__)
         folder = Path(cls.cluster.folder.name)
-        shutil.copytree(TASKS / "base", folder / "base")
+        shutil.copytree(TASKS, folder, dirs_exist_ok=True)
+        shutil.copytree(TASKS / "adapters" / "sort", folder / "adapters" / "torn")
+        os.truncate(folder / "adapters" / "torn" / "adapter_model.safetensors", 3000)
         (folder / "base" / "chat_template.jinja").write_text(TEMPLATE)
         cls.up = cls.cluster.start()
         cls.client = openai.OpenAI(base_url=cls.cluster.url + "/v1", api_key="none", timeout=PATIENCE, max_retries=0)
@@ -74,6 +79,18 @@ class OpenAI(ClusterTest):
                 self.assertEqual(answer.usage.prompt_tokens, len(case["prompt_ids"]))
                 self.assertEqual(answer.usage.completion_tokens, len(case["output_ids"]))
         self.assert_balanced()
+        engine = self.cluster.asked("llm_engine/0", "get_state")
+        self.assertGreater(engine["adapter_loads"], 4, "two slots for four adapters")
+
+    def test_texts_that_are_evicted_go_on_as_if_nothing_had_been(self):
+        case = GOLDEN[0]
+        evicted = self.cluster.asked("llm_engine/0", "get_state")["evictions"]
+        told = self.complete(case, n=16, extra_body={"max_tokens": 300, "ignore_eos": True})
+        self.assertEqual(told.usage.completion_tokens, 16 * 300)
+        self.assertEqual(len({choice.text for choice in told.choices}), 1)  # all are greedy
+        self.assertTrue(told.choices[0].text.startswith(case["text"]))
+        self.assert_balanced()
+        self.assertGreater(self.cluster.asked("llm_engine/0", "get_state")["evictions"], evicted)
 
     def test_streams_say_the_same(self):
         def stream(case):
@@ -137,23 +154,63 @@ class OpenAI(ClusterTest):
         self.assertEqual(roles[0], "assistant")
 
     def test_a_client_that_leaves_frees_its_place(self):
-        stream = self.client.completions.create(model="tasks", prompt="abc=", max_tokens=200, stream=True,
+        before = self.cluster.asked("llm_engine/0", "get_state")["generated_tokens"]
+        stream = self.client.completions.create(model="tasks", prompt="abc=", max_tokens=300, n=16, stream=True,
                                                 extra_body={"ignore_eos": True})
         next(iter(stream))
         stream.close()
         self.assert_balanced()
+        after = self.cluster.asked("llm_engine/0", "get_state")["generated_tokens"]
+        self.assertLess(after - before, 16 * 300 / 2)
+        self.assertRegex(self.cluster.ask("GET", "/metrics")[2],
+                         r'(?m)^troupe_llm_requests_dropped_total{.*reason="cancelled".*} [1-9]')
+
+    def test_the_example_of_tenants_with_an_adapter_each(self):
+        example = [sys.executable, EXAMPLES / "lora_tenants" / "tenants.py", self.cluster.url, "6"]
+        done = subprocess.run(example, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assert_balanced()
+
+    def test_a_conversation_in_the_terminal(self):
+        case = next(c for c in GOLDEN if c["adapter"] == "upper")
+        chat = [processes.PROGRAM, "chat", self.cluster.url, "--model", "upper", "--temperature", "0"]
+        words = case["prompt"].removesuffix("=")
+        done = subprocess.run(chat, input=words + "\n", capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.strip(), case["text"])
 
     def test_models_and_tokens(self):
         models = {m.id: m for m in self.client.models.list()}
-        self.assertEqual(set(models), {"tasks", "reverse", "upper", "sort", "rot13"})
+        self.assertEqual(set(models), {"tasks", "reverse", "upper", "sort", "rot13", "torn"})
         self.assertEqual(models["upper"].parent, "tasks")
         self.assertIsNone(models["tasks"].parent)
-        self.assertEqual(self.client.models.retrieve("sort").id, "sort")
+        self.assertEqual(self.client.models.retrieve("sort"), models["sort"])
         case = GOLDEN[0]
         status, _, text = self.cluster.ask("POST", "/tokenize", json.dumps({"model": "tasks", "prompt": case["prompt"]}))
         self.assertEqual((status, json.loads(text)["tokens"]), (200, case["prompt_ids"]))
+        asked = json.dumps({"model": "tasks", "prompt": "ab", "return_token_strs": True})
+        self.assertEqual(json.loads(self.cluster.ask("POST", "/tokenize", asked)[2])["token_strs"], ["<s>", " ", "a", "b"])
         status, _, text = self.cluster.ask("POST", "/detokenize", json.dumps({"tokens": case["output_ids"][:-1]}))
         self.assertEqual((status, json.loads(text)["prompt"]), (200, case["text"]))
+        self.assertEqual(self.cluster.ask("POST", "/detokenize", json.dumps({"tokens": [99999]}))[0], 400)
+
+    def test_the_longest_text_is_as_long_as_it_is_said_to_be(self):
+        longest = self.client.models.retrieve("tasks").max_model_len
+        full = self.client.completions.create(model="tasks", prompt=[1] * (longest - 1), max_tokens=1)
+        self.assertEqual(full.usage.total_tokens, longest)
+        with self.assertRaises(openai.BadRequestError) as e:
+            self.client.completions.create(model="tasks", prompt=[1] * longest, max_tokens=1)
+        self.assertEqual(e.exception.code, "context_length_exceeded")
+
+    def test_an_adapter_whose_files_will_not_do_is_named(self):
+        with self.assertRaises(openai.InternalServerError) as e:
+            self.complete({"adapter": "torn", "prompt": "abc="})
+        self.assertEqual((e.exception.code, e.exception.param), ("adapter_unusable", "model"))
+        self.assertEqual(e.exception.body["message"], "request failed: adapter 'torn' cannot be loaded")
+        listed = self.cluster.asked("llm_engine/0", "list_adapters", limit=100, after="")
+        known = {a["name"]: a for a in listed["adapters"]}
+        self.assertIn("adapter_model.safetensors", known["torn"]["problem"])
+        self.assert_balanced()
 
     def test_errors_have_their_classes(self):
         with self.assertRaises(openai.NotFoundError) as e:
