@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "policies/random.hpp"
 #include "tools/random_llm.hpp"
@@ -19,7 +20,7 @@ constexpr size_t text_count = 10;
 
 /// Two layers as wide as those of a model of a billion parameters, and an adapter of each rank.
 struct wide_model {
-  explicit wide_model(batching_limits limits)
+  wide_model(element type, batching_limits limits)
       : config(random_config({.layers = 2,
                               .hidden = 2048,
                               .heads = 16,
@@ -27,12 +28,11 @@ struct wide_model {
                               .intermediate = 1024,
                               .vocabulary = 512},
                              256)),
-        computes(config, {element::f32, element::f32, limits.blocks, limits.block_tokens}),
+        computes(config, {type, type, limits.blocks, limits.block_tokens}),
         texts(computes, limits) {
-    for (uint32_t l = 0; l < config.layers + 2; ++l)
-      computes.load(l, random_layer(config, l, element::f32, 7));
+    for (uint32_t l = 0; l < config.layers + 2; ++l) computes.load(l, random_layer(config, l, type, 7));
     for (uint32_t i = 0; i < std::size(ranks); ++i) {
-      computes.load(adapter_id{i + 1}, random_adapter(config, ranks[i], element::f32, i));
+      computes.load(adapter_id{i + 1}, random_adapter(config, ranks[i], type, i));
       texts.adapter_loaded(adapter_id{i + 1});
     }
   }
@@ -57,16 +57,20 @@ text_request random_text(random_stream& random) {
 struct text {
   text_request request;
   generated_text alone;
-  uint32_t last() const { return static_cast<uint32_t>(request.prompt.size() - 1); }
+  std::vector<uint32_t> positions() const {
+    std::vector<uint32_t> all(request.prompt.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
 };
 
-std::vector<text> texts_alone(uint64_t seed) {
-  wide_model m({.max_sequences = 1, .blocks = 32, .block_tokens = 16});
+std::vector<text> texts_alone(element type, uint64_t seed) {
+  wide_model m(type, {.max_sequences = 1, .blocks = 32, .block_tokens = 16});
   random_stream random(seed, "texts");
   std::vector<text> out(text_count);
   for (auto& t : out) {
     t.request = random_text(random);
-    const auto id = m.texts.add(t.request, {t.last()});
+    const auto id = m.texts.add(t.request, t.positions());
     while (m.texts.step()) {
     }
     t.alone = m.texts.text(id);
@@ -80,23 +84,26 @@ TEST_CASE(
     "2048 wide: a text's bits are its own, whatever adapters, chunks, evictions and cancellations are beside "
     "it") {
   omp_set_num_threads(1);
-  const auto texts = texts_alone(3);
+  const std::map<element, std::vector<text>> alone{{element::f32, texts_alone(element::f32, 3)},
+                                                   {element::bf16, texts_alone(element::bf16, 4)}};
   uint64_t evictions = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
+    const auto type = seed % 3 == 0 ? element::bf16 : element::f32;
+    const auto& texts = alone.at(type);
     random_stream random(seed, "beside");
     omp_set_num_threads(1 + static_cast<int>(seed % 2));
-    wide_model m({.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
-                  .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
-                  .blocks = 12,
-                  .block_tokens = 4});
+    wide_model m(type, {.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
+                        .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
+                        .blocks = 12,
+                        .block_tokens = 4});
     std::vector<size_t> order(texts.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
     std::map<size_t, sequence_id> ids;
     std::vector<sequence_id> passing;
     for (const auto i : order) {
-      ids[i] = m.texts.add(texts[i].request, {texts[i].last()});
+      ids[i] = m.texts.add(texts[i].request, texts[i].positions());
       passing.push_back(m.texts.add(random_text(random)));
       for (uint64_t steps = random() % 3; steps > 0; --steps) m.texts.step();
       if (random() % 2 == 0) {
