@@ -45,10 +45,11 @@ void add_generate(CLI::App& app, job& chosen) {
   sub->add_option("--device", o->device, "Where it runs: cpu, the only one today")->capture_default_str();
   sub->add_option("--dtype", o->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
       ->capture_default_str();
+  auto* json = sub->add_flag("--json", o->json, "Print one JSON document");
   sub->add_option("--logits-at", o->logits_at,
                   "With --json: the logits after these positions of the prompt; -1 is the last")
-      ->delimiter(',');
-  sub->add_flag("--json", o->json, "Print one JSON document");
+      ->delimiter(',')
+      ->needs(json);
   prompt->excludes(ids);
   sub->callback([o, prompt, ids, &chosen] {
     if (prompt->count() + ids->count() == 0) throw CLI::RequiredError("--prompt or --ids");
