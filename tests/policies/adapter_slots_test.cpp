@@ -256,11 +256,11 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
         return static_cast<uint32_t>(
             std::count_if(running.begin(), running.end(), [&](const text& t) { return t.adapter == a; }));
       };
-      const auto todo = policy.decide(wanted, users, at(tick));
-      for (const auto a : todo.unload) REQUIRE(users(a) == 0);
-      for (const auto a : todo.fence) REQUIRE(users(a) > 0);
-      for (const auto a : todo.load) loading.emplace(tick + load, a);
-      loads += static_cast<int64_t>(todo.load.size());
+      const auto moves = policy.decide(wanted, users, at(tick));
+      for (const auto a : moves.unload) REQUIRE(users(a) == 0);
+      for (const auto a : moves.fence) REQUIRE(users(a) > 0);
+      for (const auto a : moves.load) loading.emplace(tick + load, a);
+      loads += static_cast<int64_t>(moves.load.size());
       REQUIRE(policy.taken() <= slots);
       std::erase_if(waiting, [&](text& t) {
         if (policy.of(t.adapter) != place::ready) return false;
@@ -315,11 +315,11 @@ TEST_CASE("the text that has waited longest begins when its adapter has come and
         policy.loaded(l->second, at(tick));
         texts.adapter_loaded(l->second);
       }
-      const auto todo = policy.decide(
+      const auto moves = policy.decide(
           texts.wanted_adapters(slots / 2), [&](adapter_id a) { return texts.users(a); }, at(tick));
-      for (const auto& those : {todo.fence, todo.unload})
+      for (const auto& those : {moves.fence, moves.unload})
         for (const auto a : those) texts.adapter_unloaded(a);
-      for (const auto a : todo.load) loading.emplace(tick + load, a);
+      for (const auto a : moves.load) loading.emplace(tick + load, a);
       const auto& step = texts.plan();
       for (const auto id : step.sequences) {
         const auto w =
