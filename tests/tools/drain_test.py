@@ -14,7 +14,8 @@ class Drain(ClusterTest):
         fixture = Fixture("mlp")
         # The deferred policy waits for a full batch of 16 as long as the SLO and the margin (for a busy machine)
         # allow: 12 clients keep 12 requests in flight, and they wait together.
-        with Cluster(("mlp",), slo_ms=2000, policy='batching = "deferred"\nmargin_us = 300000',
+        policy = 'batching = "deferred"\nmargin_us = 1000000\nnetwork_control_us = 1000000'
+        with Cluster(("mlp",), slo_ms=4500, policy=policy,
                      limits="drain_timeout_ms = 60000\nnode_timeout_ms = 20000") as c:
             up = c.start()
             with Load(c, [fixture], clients=12) as load:
