@@ -169,6 +169,7 @@ void llm_engine::fail_those(const std::vector<request_id>& ids, failure why, con
 void llm_engine::on_event(llm::engine_event& e, time_point now) {
   using kind = llm::engine_event::kind;
   switch (e.what) {
+    case kind::layers_ready: facts_ = e.facts; return;
     case kind::loaded: return on_loaded(e.facts);
     case kind::unusable:
       problem_ = e.problem;

@@ -66,6 +66,8 @@ llm_engine_state llm_engine::describe() const {
   s.model = options_.name;
   s.state = state();
   s.problem = problem_;
+  s.layers = facts_.layers;
+  s.layers_ready = facts_.layers_ready;
   s.adapters = static_cast<uint32_t>(adapters_.size());
   s.adapter_slots = options_.adapter_slots;
   s.adapter_slots_taken = slots_.taken();

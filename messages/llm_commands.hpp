@@ -14,6 +14,8 @@ struct llm_engine_state {
   std::string model;
   std::string state;  ///< loading, serving, draining or unusable
   std::string problem;
+  uint32_t layers = 0;  ///< of the model, with embedding and head; 0: not known yet
+  uint32_t layers_ready = 0;
   uint32_t running = 0;  ///< texts
   uint32_t waiting = 0;
   uint32_t kv_blocks = 0;
@@ -28,9 +30,9 @@ struct llm_engine_state {
   uint32_t adapter_slots_taken = 0;
   uint64_t adapter_loads = 0;  ///< onto the device
   uint64_t adapter_reads = 0;  ///< of these: from disk
-  TROUPE_MESSAGE(llm_engine_state, model, state, problem, running, waiting, kv_blocks, kv_blocks_free, steps,
-                 prompt_tokens, generated_tokens, evictions, device_busy, adapters, adapter_slots,
-                 adapter_slots_taken, adapter_loads, adapter_reads)
+  TROUPE_MESSAGE(llm_engine_state, model, state, problem, layers, layers_ready, running, waiting, kv_blocks,
+                 kv_blocks_free, steps, prompt_tokens, generated_tokens, evictions, device_busy, adapters,
+                 adapter_slots, adapter_slots_taken, adapter_loads, adapter_reads)
 };
 
 struct list_adapters {

@@ -81,11 +81,9 @@ class bench {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
     // keys and values of texts that nobody has prefilled: small numbers
-    for (uint32_t b = 0; b < decoder_.options().blocks; ++b) {
-      const auto block = decoder_.block(b);
-      for (size_t i = 0; i < block.size() / element_bytes(type_); ++i)
-        set_element(block.data(), type_, i, static_cast<float>((i + b) % 17) / 64);
-    }
+    const auto cache = decoder_.blocks();
+    for (size_t i = 0; i < cache.size() / element_bytes(type_); ++i)
+      set_element(cache.data(), type_, i, static_cast<float>(i % 17) / 64);
   }
 
   void run() {

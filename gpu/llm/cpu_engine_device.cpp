@@ -81,13 +81,17 @@ struct cpu_engine_device::worker {
     if (thread.joinable()) thread.join();
   }
 
-  void start(const llm_step& what, std::span<const choice_wish> wishes) {
-    assert(loaded && !under_way && what.rows() > 0 && wishes.size() == what.sampled.size());
+  void start(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& layers) {
+    assert(told.layers > 0 && !under_way && what.rows() > 0);
+    assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
+    assert(wishes.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
+    assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
     under_way = true;
     {
       const std::scoped_lock lock(mutex);
       step = &what;
       step_wishes = wishes;
+      step_layers = layers;
     }
     wake.notify_one();
   }
@@ -98,7 +102,8 @@ struct cpu_engine_device::worker {
     std::swap(out, events.front());
     if (spare.capacity() == 0) spare = std::move(events.front().chosen);
     events.erase(events.begin());
-    if (out.what == engine_event::kind::loaded) loaded = true;
+    if (out.what == engine_event::kind::loaded || out.what == engine_event::kind::layers_ready)
+      told = out.facts;
     if (out.what == engine_event::kind::step_done || out.what == engine_event::kind::step_failed)
       under_way = false;
     return true;
@@ -152,58 +157,74 @@ struct cpu_engine_device::worker {
 
   // the device's thread
 
+  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last.
   void run() {
     omp_set_num_threads(std::max(1, options.threads));
-    if (!load()) return;
+    if (!try_to(&worker::open)) return;
     std::vector<adapter_loader::outcome> now;
     std::unique_lock lock(mutex);
     while (true) {
-      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty(); });
+      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty() || !all_ready(); });
       if (stopping) return;
       std::swap(now, changes);
       const auto* what = std::exchange(step, nullptr);
       const auto wishes = step_wishes;
+      const auto part = step_layers;
       lock.unlock();
       for (auto& c : now) apply(c);
       now.clear();
-      if (what != nullptr) execute(*what, wishes);
+      if (what != nullptr) execute(*what, wishes, part);
+      if (!all_ready() && !try_to(&worker::load_layer)) return;
       lock.lock();
     }
   }
 
-  /// False: the device is of no use, or to end.
-  bool load() {
+  bool all_ready() const { return facts.layers_ready == facts.layers; }
+
+  /// Loads a part of the model. False: it cannot be loaded, as was told.
+  bool try_to(void (worker::*load)()) {
     engine_event e;
     try {
-      const checkpoint files(options.folder);
-      const auto& config = files.config();
-      const auto blocks = blocks_of(options, config);
-      loader.open(config, options.weights);
-      model.emplace(config, decoder_options{options.weights, options.kv, blocks, options.block_tokens});
-      e.facts = {.vocabulary = config.vocabulary,
-                 .max_positions = config.max_positions,
-                 .blocks = blocks,
-                 .block_tokens = options.block_tokens,
-                 .end_of_text = config.eos};
-      for (uint32_t l = 0; l < files.layers(); ++l) {
-        if (stopping) return false;
-        const auto layer = files.read(l);
-        e.facts.weight_bytes += kept_bytes(layer, options.weights, config.tied_embeddings);
-        model->load(l, layer);
-      }
+      (this->*load)();
+      return true;
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
     } catch (const std::exception& problem) {
       e.problem = problem.what();
     }
-    const bool usable = e.problem.empty();
-    if (!usable) {
-      e.what = engine_event::kind::unusable;
-      e.facts = {};
-      model.reset();
-    }
+    e.what = engine_event::kind::unusable;
     tell(std::move(e));
-    return usable;
+    return false;
+  }
+
+  void open() {
+    files.emplace(options.folder);
+    const auto& config = files->config();
+    const auto blocks = blocks_of(options, config);
+    loader.open(config, options.weights);
+    model.emplace(config, decoder_options{options.weights, options.kv, blocks, options.block_tokens});
+    facts = {.vocabulary = config.vocabulary,
+             .max_positions = config.max_positions,
+             .blocks = blocks,
+             .block_tokens = options.block_tokens,
+             .block_bytes = model->blocks().size() / blocks,
+             .layers = files->layers(),
+             .layers_ready = 0,
+             .weight_bytes = 0,
+             .end_of_text = config.eos};
+  }
+
+  void load_layer() {
+    const auto next = facts.layers_ready;
+    const auto layer = files->read(next);
+    model->load(next, layer);
+    facts.weight_bytes += kept_bytes(layer, options.weights, files->config().tied_embeddings);
+    ++facts.layers_ready;
+    if (all_ready()) files.reset();
+    engine_event e;
+    e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
+    e.facts = facts;
+    tell(std::move(e));
   }
 
   /// Something has become of an adapter, or it is to go.
@@ -241,7 +262,7 @@ struct cpu_engine_device::worker {
     loader.discard(std::move(old.mapped()));
   }
 
-  void execute(const llm_step& what, std::span<const choice_wish> wishes) {
+  void execute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part) {
     const auto begun = time.now();
     engine_event e;
     e.what = engine_event::kind::step_done;
@@ -250,7 +271,7 @@ struct cpu_engine_device::worker {
       e.chosen = std::move(spare);
     }
     try {
-      if (!compute(what, wishes, e.chosen)) return;
+      if (!compute(what, wishes, part, e.chosen)) return;
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
     } catch (const std::exception& problem) {
@@ -265,16 +286,24 @@ struct cpu_engine_device::worker {
   }
 
   /// False: it did not come to its end, because the device is to end.
-  bool compute(const llm_step& what, std::span<const choice_wish> wishes, std::vector<chosen_token>& chosen) {
+  bool compute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part,
+               std::vector<chosen_token>& chosen) {
     for (const auto a : what.segment_adapters)
       if (a != base_model && !resident.contains(a))
         throw model_error(fmt::format("a step wants adapter {}, which is not on the device", a.value));
-    const uint32_t end = model->config().layers + 1, part = std::max(1U, rows_times_layers / what.rows());
-    for (uint32_t l = 0; l < end; l += part) {
+    const uint32_t end = std::min(part.end, facts.layers), head = facts.layers - 1;
+    if (end > facts.layers_ready)
+      throw model_error(
+          fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready));
+    auto& x = part.x != nullptr ? *part.x : own_x;
+    const uint32_t some = std::max(1U, rows_times_layers / what.rows()), stop = std::min(end, head);
+    for (uint32_t l = part.first; l < stop; l += some) {
       if (stopping) return false;
-      model->run(what, l, std::min(l + part, end), x);
+      model->run(what, l, std::min(l + some, stop), x);
     }
-    const uint32_t vocabulary = model->config().vocabulary;
+    chosen.clear();
+    if (end <= head) return true;
+    const uint32_t vocabulary = facts.vocabulary;
     logits.resize(what.sampled.size() * vocabulary);
     if (!what.sampled.empty()) model->head(x, what.sampled, logits);
     choose_tokens(logits, vocabulary, wishes, chosen);
@@ -297,13 +326,16 @@ struct cpu_engine_device::worker {
   const cpu_engine_options options;
 
   // of the owner
-  bool loaded = false, under_way = false;
+  engine_facts told;  // so far
+  bool under_way = false;
   uint64_t orders = 0;
 
-  // of the device's thread
+  // of the device's thread; once facts were told, the owner may ask the model for its blocks
+  engine_facts facts;
+  std::optional<checkpoint> files;  // until all layers are loaded
   std::optional<decoder> model;
   std::unordered_map<adapter_id, std::shared_ptr<const adapter_weights>> resident;
-  activation x;
+  activation own_x;
   std::vector<float> logits;
 
   std::mutex mutex;  // guards the rest
@@ -311,6 +343,7 @@ struct cpu_engine_device::worker {
   std::atomic<bool> stopping = false;  // read without the mutex, too
   const llm_step* step = nullptr;
   std::span<const choice_wish> step_wishes;
+  layer_range step_layers;
   std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
   std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
   std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes
@@ -325,9 +358,11 @@ cpu_engine_device::cpu_engine_device(const clock& c, std::function<void()> ready
     : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
 cpu_engine_device::~cpu_engine_device() = default;
 
-void cpu_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes) {
-  worker_->start(step, wishes);
+void cpu_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
+                              const layer_range& layers) {
+  worker_->start(step, wishes, layers);
 }
+std::span<std::byte> cpu_engine_device::kv_memory() { return worker_->model->blocks(); }
 bool cpu_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }
 void cpu_engine_device::read_adapter(adapter_id id, const std::string& folder) {
   worker_->read_adapter(id, folder);

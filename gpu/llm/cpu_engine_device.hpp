@@ -22,9 +22,10 @@ struct cpu_engine_options {
   uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
 };
 
-/// It begins to load the model at once: `loaded` or `unusable` is the first event, and after `unusable` there
-/// is none. A step that throws has failed; the device goes on. Adapters may be ordered before the model is
-/// there. One that was read or packed beside a step takes its place when that step is done.
+/// It begins to load the model at once and tells of each layer, unless the model is `unusable`: after that
+/// there is no event. A step of layers that are there runs between two that are loaded. A step that throws
+/// has failed; the device goes on. Adapters may be ordered before the model is there. One that was read or
+/// packed beside a step takes its place when that step is done.
 class cpu_engine_device final : public engine_device {
  public:
   /// `ready` is called from the device's thread, without a lock, after each event; until the destructor
@@ -34,11 +35,13 @@ class cpu_engine_device final : public engine_device {
   /// of a long step, or an adapter that is read.
   ~cpu_engine_device() override;
 
-  void start(const llm_step& step, std::span<const choice_wish> wishes) override;
+  using engine_device::start;
+  void start(const llm_step& step, std::span<const choice_wish> wishes, const layer_range& layers) override;
   bool poll(time_point now, engine_event& out) override;
   void read_adapter(adapter_id id, const std::string& folder) override;
   void load_adapter(adapter_id id, const std::string& folder) override;
   void unload_adapter(adapter_id id) override;
+  std::span<std::byte> kv_memory() override;
   void stop() override;
 
  private:

@@ -136,9 +136,8 @@ void decoder::load(adapter_id id, std::shared_ptr<const adapter_weights> a) {
 void decoder::unload(adapter_id id) { state_->adapters.unload(id); }
 uint64_t decoder::adapter_bytes() const { return state_->adapters.bytes(); }
 
-std::span<std::byte> decoder::block(uint32_t index) {
-  const auto bytes = state_->kv.page_bytes();
-  return {state_->pages.data() + index * bytes, bytes};
+std::span<std::byte> decoder::blocks() {
+  return {state_->pages.data(), state_->options.blocks * state_->kv.page_bytes()};
 }
 
 void decoder::time_kernels(const clock* c, kernel_times* sum) {

@@ -11,6 +11,7 @@
 
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/activation.hpp"
 #include "messages/llm_step.hpp"
 #include "messages/time.hpp"
 
@@ -24,9 +25,6 @@ struct decoder_options {
   uint32_t blocks = 0;             ///< of the KV cache
   uint32_t block_tokens = 16;
 };
-
-/// [rows, hidden] f32: what one layer hands to the next. Can be moved to where the next layers are.
-using activation = std::vector<float>;
 
 /// How long the kernels of each kind took. The rest of a call's time is work of the host.
 struct kernel_times {
@@ -74,9 +72,9 @@ class decoder {
   /// From now on adds up in `sum`, by `c`, what kernels take; both stay where they are. Null: no more.
   void time_kernels(const clock* c, kernel_times* sum);
 
-  /// A block's bytes, all layers, for who moves it; [layers, 2, kv_heads, block_tokens, head_dim] (Punica
-  /// §5).
-  std::span<std::byte> block(uint32_t index);
+  /// The KV cache, for who moves blocks: one after the other, each [layers, 2, kv_heads, block_tokens,
+  /// head_dim] (Punica §5).
+  std::span<std::byte> blocks();
 
  private:
   struct state;

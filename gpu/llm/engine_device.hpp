@@ -5,11 +5,14 @@
 // onto the device, steps. The device calls its `ready` function, from a thread of its own, when `poll` has
 // something to tell.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gpu/llm/activation.hpp"
 #include "messages/llm_step.hpp"
 #include "messages/time.hpp"
 #include "messages/token_choice.hpp"
@@ -22,16 +25,29 @@ struct engine_facts {
   uint32_t max_positions = 0;
   uint32_t blocks = 0;  ///< of its KV cache
   uint32_t block_tokens = 0;
-  uint64_t weight_bytes = 0;
+  uint64_t block_bytes = 0;        ///< of all layers of a block
+  uint32_t layers = 0;             ///< with the embedding before and the head behind the decoder's
+  uint32_t layers_ready = 0;       ///< layers [0, n) are loaded; they come one by one
+  uint64_t weight_bytes = 0;       ///< of those
   std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a text
+};
+
+/// Which layers a step runs. 0 is the embedding, the last one the final norm and the head.
+struct layer_range {
+  uint32_t first = 0;
+  uint32_t end = std::numeric_limits<uint32_t>::max();  ///< past the last; beyond the model: all that follow
+  /// In: what layer `first - 1` gave (layer 0 ignores it). Out: what the last one gave, unless that was the
+  /// head. Stays where it is until the step is done. Null: the device's own; for whole steps only.
+  activation* x = nullptr;
 };
 
 /// What has happened on a device.
 struct engine_event {
   enum class kind : uint8_t {
-    loaded,         ///< the model: `facts`
+    layers_ready,   ///< some more layers, but not all yet: `facts`
+    loaded,         ///< the whole model: `facts`
     unusable,       ///< the model cannot be loaded: `problem`
-    step_done,      ///< `chosen`
+    step_done,      ///< `chosen`, if it ran the head
     step_failed,    ///< `problem`; the KV cache holds nothing any more
     adapter_read,   ///< `adapter` is in host memory; or its files will not do: `problem`
     adapter_ready,  ///< `adapter` is on the device
@@ -52,9 +68,14 @@ class engine_device {
  public:
   virtual ~engine_device() = default;
 
-  /// Runs a step. `step`, `wishes` (one for each entry of `step.sampled`) and what they point to stay as they
-  /// are until it is done. Requires: loaded, no step is under way, its adapters are on the device.
-  virtual void start(const llm_step& step, std::span<const choice_wish> wishes) = 0;
+  /// Runs some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
+  /// `wishes` (one for each entry of `step.sampled`; none if the head is not run) and what they point to stay
+  /// as they are until it is done. Requires: those layers are ready, no step is under way, its adapters are
+  /// on the device.
+  virtual void start(const llm_step& step, std::span<const choice_wish> wishes,
+                     const layer_range& layers) = 0;
+  /// All of them.
+  void start(const llm_step& step, std::span<const choice_wish> wishes) { start(step, wishes, {}); }
   /// The next thing that has happened, once each, in order.
   virtual bool poll(time_point now, engine_event& out) = 0;
   /// When to poll next: an emulated device knows; a real one says `never` and calls `ready`.
@@ -67,6 +88,10 @@ class engine_device {
   virtual void load_adapter(adapter_id id, const std::string& folder) = 0;
   /// Frees its slot. Nothing is told of it any more, if it was still on its way. Requires: no step uses it.
   virtual void unload_adapter(adapter_id id) = 0;
+
+  /// The KV cache, for who moves blocks: `facts.blocks` of `facts.block_bytes` each, one after the other. The
+  /// device's, until `stop`. Between steps only, but for blocks that no step uses. Requires: facts were told.
+  virtual std::span<std::byte> kv_memory() = 0;
 
   /// Ends: nothing of a step is read any more, and `ready` is not called. Nothing may follow. Twice is once.
   virtual void stop() = 0;

@@ -12,6 +12,18 @@ TEST_CASE("llm engine: takes nothing before its model is there, and says when it
   CHECK(e.out.one<adapters_known>().present.size() == 3);
   e.ask(e.request(1));
   CHECK(e.out.one<drops>().requests.front().reason == drop_reason::no_capacity);
+  CHECK(e.state().layers == 0);
+  llm::engine_event some;
+  some.what = llm::engine_event::kind::layers_ready;
+  some.facts = scripted_engine_device::facts(64);
+  some.facts.layers_ready = 2;
+  e.device.tell(some);
+  e.wake();
+  CHECK(e.state().layers == 3);
+  CHECK(e.state().layers_ready == 2);
+  CHECK(e.state().state == "loading");
+  e.ask(e.request(1));
+  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::no_capacity);
   e.load();
   e.run_until(e.now + 1s);
   const auto s = e.out.one<engine_status>();

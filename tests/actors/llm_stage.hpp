@@ -14,8 +14,11 @@ namespace troupe::test {
 /// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when it is told.
 class scripted_engine_device final : public llm::engine_device {
  public:
-  void start(const llm::llm_step& step, std::span<const llm::choice_wish> wishes) override {
+  void start(const llm::llm_step& step, std::span<const llm::choice_wish> wishes,
+             const llm::layer_range& layers) override {
     CHECK(!running);
+    CHECK(layers.first == 0);
+    CHECK(layers.x == nullptr);
     CHECK(wishes.size() == step.sampled.size());
     for (const auto a : step.segment_adapters) CHECK((a == llm::base_model || here.contains(a)));
     running = step;
@@ -33,12 +36,23 @@ class scripted_engine_device final : public llm::engine_device {
     loading[id] = folder;
   }
   void unload_adapter(llm::adapter_id id) override { CHECK(here.erase(id) == 1); }
+  std::span<std::byte> kv_memory() override { return {}; }
   void stop() override { running.reset(); }
 
   void tell(llm::engine_event e) { told_.push_back(std::move(e)); }
+  static llm::engine_facts facts(uint32_t blocks) {
+    llm::engine_facts f;
+    f.vocabulary = 1000;
+    f.max_positions = 100;
+    f.blocks = blocks;
+    f.block_tokens = 4;
+    f.layers = 3;
+    return f;
+  }
   void tell_loaded(uint32_t blocks = 64) {
     llm::engine_event e;
-    e.facts = {1000, 100, blocks, 4, 0, {}};  // vocabulary, positions, blocks of 4 tokens
+    e.facts = facts(blocks);
+    e.facts.layers_ready = e.facts.layers;
     tell(e);
   }
   void end_step() {

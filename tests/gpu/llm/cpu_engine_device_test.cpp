@@ -176,12 +176,12 @@ TEST_CASE("an adapter that is only read takes no slot, and is not read again whe
   d->read_adapter(adapter_id{1}, adapter_of("sort"));
   d->read_adapter(adapter_id{2}, "/nowhere");
   d->load_adapter(adapter_id{3}, adapter_of("upper"));
-  REQUIRE(d.next().what == kind::loaded);
-  std::map<uint32_t, engine_event> told;
-  for (int i = 0; i < 3; ++i) {
+  std::map<uint32_t, engine_event> told;  // the model's is of no adapter; it may come between them
+  for (int i = 0; i < 4; ++i) {
     const auto e = d.next();
     told[e.adapter.value] = e;
   }
+  CHECK(told[0].what == kind::loaded);
   CHECK(told[1].what == kind::adapter_read);
   CHECK(told[1].problem.empty());
   CHECK(told[1].from_disk);
@@ -220,6 +220,65 @@ TEST_CASE("a step with an adapter that went fails, and the device goes on") {
   e = d.next();
   CHECK(e.what == kind::step_done);
   CHECK(e.chosen.size() == 1);
+}
+
+TEST_CASE("layers come one by one, and those that are there run a step while the others come") {
+  const auto step = one_row_step(265, 0);
+  waited_device whole(options_of(0));
+  const auto facts = whole.next().facts;
+  CHECK(facts.layers_ready == facts.layers);
+  whole->start(step, one_wish);
+  const auto expected = bits_of(whole.next().chosen);
+  REQUIRE(expected.size() == 1);
+
+  waited_device d(options_of(0));
+  activation x;
+  uint32_t told = 0, ready = 0, run = 0, going_to = 0, parts = 0;
+  std::vector<chosen_token> chosen;
+  while (run < facts.layers) {
+    auto e = d.next_of_all();
+    if (e.what == kind::step_done) {
+      run = going_to;
+      chosen = std::move(e.chosen);
+      CHECK(chosen.size() == (run == facts.layers ? 1 : 0));
+    } else {
+      ready = ++told;
+      CHECK(e.what == (told < facts.layers ? kind::layers_ready : kind::loaded));
+      CHECK(e.facts.layers_ready == told);
+      CHECK(e.facts.layers == facts.layers);
+      CHECK(e.facts.weight_bytes <= facts.weight_bytes);
+      CHECK(e.facts.block_bytes == block_bytes);
+    }
+    if (run < going_to || run == ready) continue;  // it runs, or has to wait for a layer
+    going_to = ready;
+    ++parts;
+    d->start(step, going_to < facts.layers ? std::span<const choice_wish>() : one_wish,
+             {.first = run, .end = going_to, .x = &x});
+  }
+  CHECK(told == facts.layers);
+  CHECK(parts > 2);  // the first began before the last layer was there
+  CHECK(bits_of(chosen) == expected);
+}
+
+TEST_CASE("a text goes on on another device to which its KV blocks were copied") {
+  waited_device here(options_of(0, 4)), there(options_of(0, 4));
+  const auto facts = here.next().facts;
+  there.next();
+  const auto chosen = [](waited_device& d, const llm_step& step) {
+    d->start(step, one_wish);
+    return bits_of(d.next().chosen);
+  };
+  for (uint32_t p = 0; p < 3; ++p) chosen(here, one_row_step(265 + static_cast<token>(p), p));
+  auto last = one_row_step(271, 3);
+  const auto without = chosen(there, last);
+  REQUIRE(here->kv_memory().size() == facts.blocks * facts.block_bytes);
+  const auto block = here->kv_memory().first(facts.block_bytes);
+  std::ranges::copy(block, there->kv_memory().subspan(2 * facts.block_bytes).begin());
+  auto moved = last;
+  moved.blocks = {2};
+  const auto expected = chosen(here, last);
+  CHECK(chosen(there, moved) == expected);
+  CHECK(without != expected);
 }
 
 TEST_CASE("a chunk of a prefill after which nothing is chosen is done without tokens") {

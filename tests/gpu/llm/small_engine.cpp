@@ -20,9 +20,15 @@ void bell::wait() {
   rung_ = false;
 }
 
-engine_event waited_device::next() {
+engine_event waited_device::next_of_all() {
   engine_event e;
   while (!device_.poll(clock_.now(), e)) bell_.wait();
+  return e;
+}
+
+engine_event waited_device::next() {
+  auto e = next_of_all();
+  while (e.what == engine_event::kind::layers_ready) e = next_of_all();
   return e;
 }
 

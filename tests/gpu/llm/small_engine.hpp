@@ -34,6 +34,8 @@ class waited_device {
       : device_(
             clock_, [this] { bell_.ring(); }, std::move(options)) {}
 
+  engine_event next_of_all();
+  /// Without those of layers that come.
   engine_event next();
   /// Nothing has been told beyond what `next` gave.
   bool quiet(engine_event& out) { return !device_.poll(clock_.now(), out); }
