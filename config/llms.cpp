@@ -4,12 +4,14 @@
 #include <bit>
 
 #include "config/sections.hpp"
+#include "config/step_profile_file.hpp"
 #include "config/text_file.hpp"
 
 namespace troupe {
 
 namespace {
 
+constexpr std::array<std::string_view, 2> device_names{"cpu", "emulated"};   // as `device_kind`
 constexpr std::array<std::string_view, 3> type_names{"f32", "bf16", "f16"};  // in the order of `llm_type`
 
 bool is_folder(const std::string& path) {
@@ -39,6 +41,7 @@ class llm_reader {
     m.name = s.name("name");
     read_checkpoint(s, m);
     read_node(s, m);
+    read_device(s, m);
     m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(m.type)));
     m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
     m.kv_bytes = mebibytes(s, "kv_mb", 1, 256);
@@ -75,6 +78,29 @@ class llm_reader {
     auto& record = s.recorded("model");
     record.value = m.path;
     record.meaning = content.content;
+  }
+
+  void read_device(section& s, llm_spec& m) {
+    m.device = static_cast<device_kind>(s.choice("device", device_names, 0));
+    if (m.device == device_kind::cpu) {
+      constexpr auto* why = "is for device = \"emulated\"; add that, or remove this key";
+      for (const auto* key : {"profile", "jitter", "max_positions", "emulated_adapters"})
+        s.unused(key, s.has(key) ? why : "");
+      return;
+    }
+    const auto file =
+        s.text("profile", {}, "a file as examples/profiles/punica-7b-a100.toml, relative to this one");
+    m.jitter = s.number("jitter", "a fraction", 0, 10, 0);
+    m.max_positions = static_cast<uint32_t>(s.integer("max_positions", 0, 1 << 24, 0));
+    m.emulated_adapters = static_cast<uint32_t>(s.integer("emulated_adapters", 0, 100'000, 0));
+    if (file.empty()) return;
+    const auto path = absolute_path(directory_ / file);
+    auto read = read_step_profile(path);
+    m.profile = read.profile;
+    s.owner().refuse(std::move(read.problems));
+    auto& record = s.recorded("profile");
+    record.value = path;
+    record.meaning = fingerprint_of(path).content;
   }
 
   void read_node(section& s, llm_spec& m) {

@@ -12,6 +12,7 @@
 #include "messages/latency.hpp"
 #include "messages/model_spec.hpp"
 #include "messages/plugin.hpp"
+#include "messages/step_latency.hpp"
 #include "messages/tensor.hpp"
 #include "messages/time.hpp"
 
@@ -152,8 +153,13 @@ enum class llm_type : uint16_t { f32, bf16, f16 };
 /// A language model with its adapters, and the engine that serves it.
 struct llm_spec {
   std::string name;
-  std::string path;  ///< absolute: the folder of a checkpoint
-  node_id node;      ///< a worker
+  std::string path;                       ///< absolute: the folder of a checkpoint
+  node_id node;                           ///< a worker
+  device_kind device = device_kind::cpu;  ///< or emulated: of the checkpoint, words and configuration count
+  llm::llm_profile profile = {};          ///< of an emulated one
+  double jitter = 0;                      ///< of an emulated one: steps take up to this fraction longer
+  uint32_t max_positions = 0;             ///< of an emulated one's texts; 0: the checkpoint's
+  uint32_t emulated_adapters = 0;         ///< of an emulated one, beside those of a directory
   llm_type type = llm_type::f32;
   uint32_t threads = 1;
   uint64_t kv_bytes = 256 << 20;  ///< of the KV cache

@@ -1,12 +1,16 @@
 #include "tools/llm_rack.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "gpu/checkpoint/model_config.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
+#include "gpu/llm/emulated_engine_device.hpp"
+#include "gpu/model_error.hpp"
 #include "tools/read_language.hpp"
 
 namespace troupe {
@@ -20,6 +24,37 @@ element element_of(llm_type t) {
   }
 }
 
+llm::cpu_engine_options cpu(const llm_spec& m) {
+  llm::cpu_engine_options o;
+  o.folder = m.path;
+  o.weights = o.kv = element_of(m.type);
+  o.kv_bytes = m.kv_bytes;
+  o.block_tokens = m.block_tokens;
+  o.threads = static_cast<int>(m.threads);
+  o.adapter_slots = m.adapter_slots;
+  o.adapter_bytes = m.adapter_bytes;
+  return o;
+}
+
+std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& time) {
+  llm::emulated_engine_options o;
+  try {
+    const auto config = llm::read_model_config(m.path);
+    o.vocabulary = config.vocabulary;
+    o.max_positions = m.max_positions > 0 ? m.max_positions : config.max_positions;
+    o.layers = config.layers + 2;
+    o.end_of_text = config.eos;
+  } catch (const model_error& e) {
+    o.problem = e.what();
+  }
+  o.profile = m.profile;
+  o.kv_bytes = m.kv_bytes;
+  o.block_tokens = m.block_tokens;
+  o.adapter_slots = m.adapter_slots;
+  o.jitter = m.jitter;
+  return std::make_unique<llm::emulated_engine_device>(time, std::move(o));
+}
+
 }  // namespace
 
 llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
@@ -28,22 +63,20 @@ llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
   for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
     const auto& m = cluster.llms[i];
     if (m.node != self) continue;
-    llm::cpu_engine_options o;
-    o.folder = m.path;
-    o.weights = o.kv = element_of(m.type);
-    o.kv_bytes = m.kv_bytes;
-    o.block_tokens = m.block_tokens;
-    o.threads = static_cast<int>(m.threads);
-    o.adapter_slots = m.adapter_slots;
-    o.adapter_bytes = m.adapter_bytes;
-    devices_[llm_id{i}] = std::make_unique<llm::cpu_engine_device>(
-        time, [ready, i] { ready(llm_id{i}); }, std::move(o));
+    devices_[llm_id{i}] = m.device == device_kind::emulated
+                              ? emulated(m, time)
+                              : std::make_unique<llm::cpu_engine_device>(
+                                    time, [ready, i] { ready(llm_id{i}); }, cpu(m));
   }
 }
 
 std::vector<adapter_entry> llm_rack::adapters_of(llm_id model) const {
   const auto& folder = cluster_.llms[model.value].adapter_directory;
   std::vector<adapter_entry> out;
+  for (uint32_t i = 0; i < cluster_.llms[model.value].emulated_adapters; ++i) {
+    auto name = fmt::format("adapter-{:04}", i);
+    out.push_back({name, name});
+  }
   std::error_code failed;
   if (folder.empty()) return out;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {

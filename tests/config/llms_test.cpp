@@ -10,14 +10,14 @@ using namespace troupe;
 namespace {
 
 // Relative to the folder that `read` gives the file.
-constexpr std::string_view llm = R"([[llm]]
+constexpr std::string_view tasks = R"([[llm]]
 name = "tasks"
 model = "../llama-tasks/base"
 )";
 const std::string base = std::filesystem::path(TROUPE_FIXTURES "/llama-tasks/base").lexically_normal();
 
 cluster_reading with(std::string_view keys) {
-  return read(std::string(good_cluster) + std::string(llm) + std::string(keys));
+  return read(std::string(good_cluster) + std::string(tasks) + std::string(keys));
 }
 
 /// Without the file's name and the place.
@@ -33,7 +33,7 @@ std::string only_llms() {
   std::string text{good_cluster};
   text.erase(text.find("[[model]]"));
   text = changed(text, "[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "");
-  return text + std::string(llm);
+  return text + std::string(tasks);
 }
 
 constexpr std::string_view another_worker = R"([[node]]
@@ -138,7 +138,7 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
 
 TEST_CASE("a checkpoint is a folder with a config.json") {
   const auto problem = [](const std::string& model) {
-    return said(read(changed(std::string(good_cluster) + std::string(llm), "../llama-tasks/base", model)));
+    return said(read(changed(std::string(good_cluster) + std::string(tasks), "../llama-tasks/base", model)));
   };
   const temporary_folder folder;
   CHECK(problem("../llama-task/base") ==
@@ -171,7 +171,7 @@ TEST_CASE("the only worker serves a language model, of several one is named") {
     return said(
         read(changed(good_cluster, "[[model]]",
                      std::string(another_worker) + "[[node.device]]\nkind = \"emulated\"\n[[model]]") +
-             std::string(llm) + std::string(keys)));
+             std::string(tasks) + std::string(keys)));
   };
   CHECK(problem("") == "llm.node: is missing; it must be one of \"worker\", \"other\"");
   CHECK(problem("node = \"other\"") == "");
@@ -273,4 +273,22 @@ TEST_CASE("the hash depends on a language model's keys and its config.json, not 
   CHECK(hash_in(b, "adapters = \"adapters\"") != hash_in(b, "adapters = \"others\""));
   b.write("base/config.json", "{ }");
   CHECK(hash_in(b) != hash);
+}
+
+TEST_CASE("an emulated device needs a profile, whose problems are told with its own places") {
+  const std::string profile = TROUPE_EXAMPLES "/profiles/punica-7b-a100.toml";
+  const auto right = with("device = \"emulated\"\nprofile = \"" + profile +
+                          "\"\nmax_positions = 4096\njitter = 0.1\nemulated_adapters = 100\n");
+  REQUIRE(listed(right.problems) == "");
+  const auto& m = right.spec.llms[0];
+  CHECK(m.device == device_kind::emulated);
+  CHECK(m.profile.kv_token_bytes == 524288);
+  CHECK(m.max_positions == 4096);
+  CHECK(m.jitter == 0.1);
+  CHECK(m.emulated_adapters == 100);
+  CHECK(said("device = \"emulated\"\n").find("profile: is missing") != std::string::npos);
+  CHECK(said("device = \"emulated\"\nprofile = \"/nowhere.toml\"\n").find("No such file") !=
+        std::string::npos);
+  CHECK(said("device = \"tpu\"\n").find("device: ") != std::string::npos);
+  CHECK(said("jitter = 0.1\n") == "llm.jitter: is for device = \"emulated\"; add that, or remove this key");
 }

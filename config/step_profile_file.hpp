@@ -1,0 +1,21 @@
+// The profile of a language model on a device, for an emulated one: a TOML file.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/problem.hpp"
+#include "messages/step_latency.hpp"
+
+namespace troupe {
+
+struct step_profile_reading {
+  llm::llm_profile profile;
+  std::vector<problem> problems;  ///< none: the profile is right
+};
+
+step_profile_reading read_step_profile(const std::filesystem::path& file);
+step_profile_reading read_step_profile_text(std::string_view toml, const std::string& file);
+
+}  // namespace troupe

@@ -1,0 +1,169 @@
+#include "gpu/llm/emulated_engine_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+#include "gpu/fnv.hpp"
+
+namespace troupe::llm {
+namespace {
+
+uint64_t mixed(uint64_t value, uint64_t hash) { return fnv1a(std::as_bytes(std::span(&value, 1)), hash); }
+
+constexpr uint64_t base_print = 1;
+
+}  // namespace
+
+emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_options options)
+    : clock_(c), options_(std::move(options)), random_(static_cast<uint32_t>(options_.seed)) {
+  random_.discard(1);  // the first value is nearly the seed itself
+  const uint64_t block_bytes = options_.profile.kv_token_bytes * options_.block_tokens;
+  const uint64_t blocks = block_bytes == 0 ? 0 : options_.kv_bytes / block_bytes;
+  engine_event e;
+  e.problem = options_.problem;
+  if (e.problem.empty() && blocks == 0)
+    e.problem = fmt::format(
+        "a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give "
+        "it more",
+        options_.kv_bytes, options_.block_tokens, block_bytes);
+  if (!e.problem.empty()) {
+    e.what = engine_event::kind::unusable;
+    tell(long_ago, std::move(e));
+    return;
+  }
+  assert(options_.vocabulary > options_.end_of_text.size());
+  facts_.vocabulary = options_.vocabulary;
+  facts_.max_positions = options_.max_positions;
+  facts_.blocks = static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<uint32_t>::max()));
+  facts_.block_tokens = options_.block_tokens;
+  facts_.block_bytes = options_.block_tokens * sizeof(uint64_t);
+  facts_.layers = facts_.layers_ready = options_.layers;
+  facts_.end_of_text = options_.end_of_text;
+  words_.resize(uint64_t{facts_.blocks} * facts_.block_tokens);
+  e.what = engine_event::kind::loaded;
+  e.facts = facts_;
+  tell(long_ago, std::move(e));
+}
+
+void emulated_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
+                                   const layer_range& layers) {
+  const auto end = std::min(layers.end, facts_.layers);
+  assert(step.rows() > 0 && layers.first < end);
+  const auto now = clock_.now();
+  engine_event e;
+  e.what = engine_event::kind::step_done;
+  for (const auto a : step.segment_adapters)
+    if (a != base_model && print_of(a) == 0)
+      e.problem = fmt::format("a step wants adapter {}, which is not on the device", a.value);
+  if (!e.problem.empty()) {
+    e.what = engine_event::kind::step_failed;
+    return tell(now, std::move(e));
+  }
+  const auto share = static_cast<double>(end - layers.first) / facts_.layers;
+  const auto drawn = static_cast<double>(random_() - random_.min()) / (random_.max() - random_.min());
+  e.took = std::chrono::duration_cast<duration>(options_.profile.step(shape_of(step)) * share *
+                                                (1 + options_.jitter * drawn));
+  if (layers.first == 0) remember(step);
+  if (end == facts_.layers) {
+    assert(wishes.size() == step.sampled.size());
+    for (size_t i = 0; i < step.sampled.size(); ++i)
+      e.chosen.push_back(choose(step, step.sampled[i], wishes[i]));
+  }
+  const auto done_at = now + e.took;
+  tell(done_at, std::move(e));
+}
+
+/// Writes the words of all rows before one is read, as layers do.
+void emulated_engine_device::remember(const llm_step& step) {
+  for (size_t i = 0; i < step.segment_adapters.size(); ++i) {
+    const auto adapter = print_of(step.segment_adapters[i]);
+    for (auto row = step.segment_end[i]; row < step.segment_end[i + 1]; ++row) {
+      const auto position = step.positions[row];
+      const auto first = step.block_start[step.row_sequence[row]];
+      const uint64_t block = step.blocks[first + position / facts_.block_tokens];
+      words_[block * facts_.block_tokens + position % facts_.block_tokens] =
+          mixed(adapter, mixed(position, mixed(static_cast<uint64_t>(step.tokens[row]), fnv_start)));
+    }
+  }
+}
+
+chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
+                                            const choice_wish& wish) const {
+  const auto segment = std::ranges::upper_bound(step.segment_end, row) - step.segment_end.begin() - 1;
+  auto hash = mixed(print_of(step.segment_adapters[static_cast<size_t>(segment)]), fnv_start);
+  const auto* blocks = step.blocks.data() + step.block_start[step.row_sequence[row]];
+  for (uint64_t p = 0; p <= step.positions[row]; ++p)
+    hash = mixed(
+        words_[blocks[p / facts_.block_tokens] * uint64_t{facts_.block_tokens} + p % facts_.block_tokens],
+        hash);
+  if (wish.how->temperature > 0) hash = mixed(wish.seed, hash);
+  chosen_token out;
+  out.which = as_token(hash);
+  out.logprob = -1;
+  out.valid = true;
+  for (uint32_t i = 0; i < wish.top; ++i) out.top.push_back({as_token(hash + i), -1 - static_cast<float>(i)});
+  return out;
+}
+
+token emulated_engine_device::as_token(uint64_t hash) const {
+  auto which = static_cast<token>(hash % options_.vocabulary);
+  while (std::ranges::count(options_.end_of_text, which) > 0)
+    which = static_cast<token>((static_cast<uint32_t>(which) + 1) % options_.vocabulary);
+  return which;
+}
+
+bool emulated_engine_device::poll(time_point now, engine_event& out) {
+  if (events_.empty() || events_.begin()->first > now) return false;
+  out = std::move(events_.extract(events_.begin()).mapped());
+  if (out.what == engine_event::kind::adapter_ready) slots_.at(out.adapter).ready = true;
+  return true;
+}
+
+time_point emulated_engine_device::poll_at() const {
+  return events_.empty() ? never : events_.begin()->first;
+}
+
+/// Nothing is read: every folder is an adapter.
+void emulated_engine_device::read_adapter(adapter_id id, const std::string&) {
+  engine_event e;
+  e.what = engine_event::kind::adapter_read;
+  e.adapter = id;
+  tell(clock_.now(), std::move(e));
+}
+
+void emulated_engine_device::load_adapter(adapter_id id, const std::string& folder) {
+  assert(id != base_model && !slots_.contains(id) && slots_.size() < options_.adapter_slots);
+  const auto name = folder.substr(folder.find_last_of('/') + 1);  // it may lie elsewhere on another node
+  slots_[id].print = fnv1a(std::as_bytes(std::span(name)));
+  engine_event e;
+  e.what = engine_event::kind::adapter_ready;
+  e.adapter = id;
+  e.took = options_.profile.adapter_load;
+  e.from_disk = true;
+  const auto at = clock_.now() + e.took;
+  tell(at, std::move(e));
+}
+
+void emulated_engine_device::unload_adapter(adapter_id id) {
+  slots_.erase(id);
+  std::erase_if(events_, [&](const auto& e) {
+    return e.second.adapter == id && e.second.what == engine_event::kind::adapter_ready;
+  });
+}
+
+/// 0: it is not there.
+uint64_t emulated_engine_device::print_of(adapter_id id) const {
+  if (id == base_model) return base_print;
+  const auto known = slots_.find(id);
+  return known == slots_.end() || !known->second.ready ? 0 : known->second.print;
+}
+
+std::span<std::byte> emulated_engine_device::kv_memory() { return std::as_writable_bytes(std::span(words_)); }
+
+void emulated_engine_device::stop() { events_.clear(); }
+
+}  // namespace troupe::llm

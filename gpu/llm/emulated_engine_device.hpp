@@ -1,0 +1,72 @@
+// An engine's device that is a timer: steps take what a profile says (messages/step_latency.hpp). Its texts
+// stand for none, but they would notice wrong memory.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpu/llm/engine_device.hpp"
+#include "messages/step_latency.hpp"
+
+namespace troupe::llm {
+
+struct emulated_engine_options {
+  llm_profile profile;
+  uint32_t vocabulary = 0;
+  uint32_t max_positions = 0;
+  uint32_t layers = 3;             ///< with embedding and head
+  std::vector<token> end_of_text;  ///< never chosen: texts end by their `max_tokens`, stop strings and tokens
+  uint64_t kv_bytes = 0;           ///< of the cache that it claims to have
+  uint32_t block_tokens = 16;
+  uint32_t adapter_slots = 0;
+  double jitter = 0;         ///< steps take up to this fraction longer, uniformly
+  uint64_t seed = 0;         ///< of the jitter
+  std::string problem = {};  ///< not empty: the model is unusable, and why
+};
+
+/// Deterministic: same options, same steps at the same times, same events. No thread: its owner polls at
+/// `poll_at`.
+///
+/// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
+/// that follows a text is a hash of the words at all of its positions, read back through the step's block
+/// table, of the adapter in its slot and, where a draw is wished for, of the seed: whoever mixes up blocks,
+/// slots or what a text resumes with gets other tokens. Penalties and biases change nothing.
+class emulated_engine_device final : public engine_device {
+ public:
+  /// `c` outlives it. A cache without room for a block makes it unusable, too.
+  emulated_engine_device(const clock& c, emulated_engine_options options);
+
+  using engine_device::start;
+  void start(const llm_step& step, std::span<const choice_wish> wishes, const layer_range& layers) override;
+  bool poll(time_point now, engine_event& out) override;
+  time_point poll_at() const override;
+  void read_adapter(adapter_id id, const std::string& folder) override;
+  void load_adapter(adapter_id id, const std::string& folder) override;
+  void unload_adapter(adapter_id id) override;
+  std::span<std::byte> kv_memory() override;
+  void stop() override;
+
+ private:
+  struct slot {
+    uint64_t print = 0;  // of what was loaded
+    bool ready = false;
+  };
+
+  void tell(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
+  uint64_t print_of(adapter_id id) const;
+  void remember(const llm_step& step);
+  chosen_token choose(const llm_step& step, uint32_t row, const choice_wish& wish) const;
+  token as_token(uint64_t hash) const;
+
+  const clock& clock_;
+  const emulated_engine_options options_;
+  engine_facts facts_;
+  std::vector<uint64_t> words_;  // [blocks, block_tokens]
+  std::map<adapter_id, slot> slots_;
+  std::multimap<time_point, engine_event> events_;  // those of the same time in their order
+  std::minstd_rand random_;
+};
+
+}  // namespace troupe::llm

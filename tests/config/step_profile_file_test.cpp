@@ -1,0 +1,83 @@
+#include "config/step_profile_file.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::string_view good = R"([step]
+fixed_us = 1000
+decode_us = 2.5
+decode_context_ns = 0.5
+[kv]
+token_bytes = 1024
+[adapter]
+load_ms = 2
+)";
+
+std::string problems_of(std::string_view toml) {
+  std::string out;
+  for (const auto& p : read_step_profile_text(toml, "p.toml").problems) out += to_string(p) + "\n";
+  return out;
+}
+
+llm::step_shape decodes(uint64_t rows, uint64_t context) {
+  llm::step_shape s;
+  s.decodes = rows;
+  s.decode_context = rows * context;
+  s.longest_context = context;
+  return s;
+}
+
+double ms(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+}  // namespace
+
+TEST_CASE("step profile: terms have their units, and what is absent takes no time") {
+  const auto r = read_step_profile_text(good, "p.toml");
+  REQUIRE(r.problems.empty());
+  CHECK(r.profile.kv_token_bytes == 1024);
+  CHECK(r.profile.adapter_load == 2ms);
+  CHECK(r.profile.step(decodes(2, 1000)) == 1006us);
+  llm::step_shape prefill;
+  prefill.prefill_tokens = 100;
+  CHECK(r.profile.step(prefill) == 1ms);
+}
+
+TEST_CASE("step profile: Punica's on an A100 takes what the paper says, at both lengths and batch sizes") {
+  const auto r = read_step_profile(TROUPE_EXAMPLES "/profiles/punica-7b-a100.toml");
+  REQUIRE(r.problems.empty());
+  CHECK(ms(r.profile.step(decodes(1, 128))) == doctest::Approx(11).epsilon(0.01));
+  CHECK(ms(r.profile.step(decodes(32, 128))) == doctest::Approx(13).epsilon(0.01));
+  CHECK(ms(r.profile.step(decodes(1, 2048))) == doctest::Approx(17).epsilon(0.01));
+  CHECK(ms(r.profile.step(decodes(32, 2048))) == doctest::Approx(34).epsilon(0.01));
+}
+
+TEST_CASE("step profile: what is wrong is told with its place") {
+  CHECK(problems_of("").find("a step must take time") != std::string::npos);
+  CHECK(problems_of("[step]\nfixed_us = 1\n").find("token_bytes") != std::string::npos);
+  CHECK(problems_of("[step]\nfixed_us = -1\n[kv]\ntoken_bytes = 8\n").find("p.toml:2:") == 0);
+  CHECK(
+      problems_of("[step]\nfixed_us = 1\nfast = 2\n[kv]\ntoken_bytes = 8\n").find("p.toml:3:1: step.fast") ==
+      0);
+  CHECK(problems_of("[step\n").find("p.toml:1:") == 0);
+  CHECK(read_step_profile("/nowhere.toml").problems.size() == 1);
+}
+
+TEST_CASE("step profile: the shape of a step counts rows of prefills, decodes, contexts and adapters") {
+  llm::llm_step s;
+  s.tokens = {1, 2, 3, 4, 5};
+  s.positions = {0, 1, 2, 9, 4};
+  s.row_sequence = {0, 0, 0, 1, 2};
+  s.segment_end = {0, 3, 4, 5};
+  s.segment_adapters = {llm::adapter_id{1}, llm::base_model, llm::adapter_id{2}};
+  const auto shape = llm::shape_of(s);
+  CHECK(shape.prefill_tokens == 3);
+  CHECK(shape.prefill_context == 6);
+  CHECK(shape.decodes == 2);
+  CHECK(shape.decode_context == 15);
+  CHECK(shape.longest_context == 10);
+  CHECK(shape.adapter_rows == 4);
+  CHECK(shape.adapters == 2);
+}

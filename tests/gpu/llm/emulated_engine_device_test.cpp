@@ -1,0 +1,254 @@
+// Whoever mixes up memory gets other tokens: each test that plants such a mistake checks that it shows.
+#include "gpu/llm/emulated_engine_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+
+#include "policies/continuous_batching.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+using kind = engine_event::kind;
+
+namespace {
+
+struct stepped_clock final : clock {
+  time_point at = time_point{1s};
+  time_point now() const override { return at; }
+};
+
+emulated_engine_options options_of(uint32_t blocks = 64) {
+  emulated_engine_options o;
+  o.profile.step.fixed = 1ms;
+  o.profile.step.decode = 10us;
+  o.profile.kv_token_bytes = 100;
+  o.profile.adapter_load = 2ms;
+  o.vocabulary = 1000;
+  o.max_positions = 512;
+  o.end_of_text = {2};
+  o.kv_bytes = uint64_t{blocks} * 4 * 100;
+  o.block_tokens = 4;
+  o.adapter_slots = 4;
+  return o;
+}
+
+struct text {
+  std::vector<token> prompt;
+  adapter_id adapter = base_model;
+  uint64_t seed = 0;
+};
+
+/// An engine over the device, in which time passes as the device wants it.
+struct emulated_engine {
+  explicit emulated_engine(emulated_engine_options o, uint32_t chunk = 64) : device(time, o) {
+    engine_event e;
+    REQUIRE(device.poll(time.at, e));
+    REQUIRE(e.what == kind::loaded);
+    facts = e.facts;
+    batching = std::make_unique<continuous_batching>(batching_limits{.max_sequences = 8,
+                                                                     .prefill_chunk = chunk,
+                                                                     .blocks = facts.blocks,
+                                                                     .block_tokens = facts.block_tokens});
+    for (uint32_t a = 1; a <= 3; ++a) {
+      device.load_adapter(adapter_id{a}, "/adapters/" + std::to_string(a));
+      CHECK(next().what == kind::adapter_ready);
+      batching->adapter_loaded(adapter_id{a});
+    }
+  }
+
+  engine_event next() {
+    engine_event e;
+    REQUIRE(device.poll_at() != never);
+    time.at = std::max(time.at, device.poll_at());
+    REQUIRE(device.poll(time.at, e));
+    return e;
+  }
+
+  /// Tokens of each text. `spoil` may change what the device is told.
+  std::vector<std::vector<token>> run(const std::vector<text>& texts, uint32_t max_tokens,
+                                      const std::function<void(llm_step&)>& spoil = {}) {
+    std::vector<std::vector<token>> out(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i)
+      REQUIRE(batching->add({sequence_id{i + 1}, texts[i].prompt, max_tokens, texts[i].adapter}) ==
+              continuous_batching::refusal::none);
+    const sampling how{.temperature = 1, .biases = {}};
+    while (!batching->idle()) {
+      const auto planned = batching->plan();
+      std::vector<choice_wish> wishes;
+      for (const auto row : planned.sampled)
+        wishes.push_back({.how = &how,
+                          .seed = texts[planned.sequences[planned.row_sequence[row]].value - 1].seed,
+                          .counts = {}});
+      auto told = planned;
+      if (spoil) spoil(told);
+      device.start(told, wishes);
+      const auto e = next();
+      REQUIRE(e.what == kind::step_done);
+      std::vector<sampled_token> chosen;
+      for (size_t i = 0; i < planned.sampled.size(); ++i) {
+        const auto id = planned.sequences[planned.row_sequence[planned.sampled[i]]];
+        chosen.push_back({id, e.chosen[i].which});
+        out[id.value - 1].push_back(e.chosen[i].which);
+      }
+      batching->done(chosen);
+    }
+    return out;
+  }
+
+  stepped_clock time;
+  emulated_engine_device device;
+  engine_facts facts;
+  std::unique_ptr<continuous_batching> batching;
+};
+
+std::vector<text> some_texts() {
+  std::vector<text> out;
+  for (uint32_t i = 0; i < 6; ++i) {
+    text t{{}, adapter_id{i % 4}, i};
+    for (uint32_t p = 0; p < 5 + 3 * i; ++p) t.prompt.push_back(static_cast<token>(7 * p + 3));
+    out.push_back(t);
+  }
+  return out;
+}
+constexpr uint32_t tokens_of_each = 20;
+
+std::vector<std::vector<token>> each_alone() {
+  std::vector<std::vector<token>> out;
+  for (const auto& t : some_texts()) out.push_back(emulated_engine(options_of()).run({t}, tokens_of_each)[0]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("emulated engine: a step takes what the profile says, and texts end at their length only") {
+  emulated_engine e(options_of());
+  const auto begun = e.time.at;
+  const auto tokens = e.run({{{1, 2, 3}}}, 200)[0];
+  CHECK(tokens.size() == 200);
+  CHECK(std::ranges::count(tokens, 2) == 0);           // the end of texts
+  CHECK(e.time.at - begun == 200 * 1ms + 199 * 10us);  // the prefill's rows are no decodes
+  CHECK(e.device.poll_at() == never);
+}
+
+TEST_CASE("emulated engine: a text is the same beside others, in chunks, evicted and resumed") {
+  const auto alone = each_alone();
+  emulated_engine roomy(options_of());
+  CHECK(roomy.run(some_texts(), tokens_of_each) == alone);
+  CHECK(roomy.batching->evictions() == 0);
+  emulated_engine tight(options_of(14), 3);
+  CHECK(tight.run(some_texts(), tokens_of_each) == alone);
+  CHECK(tight.batching->evictions() > 0);
+  CHECK(tight.batching->blocks().free() == 14);
+}
+
+TEST_CASE("emulated engine: texts differ by prompt, adapter and seed") {
+  const text t{{5, 6, 7}};
+  auto with_adapter = t, other_seed = t, other_prompt = t;
+  with_adapter.adapter = adapter_id{1};
+  other_seed.seed = 1;
+  other_prompt.prompt[0] = 6;
+  const auto out = emulated_engine(options_of()).run({t, with_adapter, other_seed, other_prompt, t}, 8);
+  for (size_t i = 1; i < 4; ++i) CHECK(out[i] != out[0]);
+  CHECK(out[4] == out[0]);
+}
+
+TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed text shows in its tokens") {
+  const auto alone = each_alone();
+  int planted = 0;
+  const auto spoiled = [&](uint32_t blocks, const std::function<void(llm_step&)>& spoil) {
+    planted = 0;
+    return emulated_engine(options_of(blocks), 64).run(some_texts(), tokens_of_each, spoil);
+  };
+  SUBCASE("two pages of a text change places once") {
+    CHECK(spoiled(64, [&](llm_step& s) {
+            for (size_t i = 0; i + 1 < s.block_start.size() && planted == 0; ++i)
+              if (s.positions[s.sampled.back()] > 8 && s.block_start[i + 1] - s.block_start[i] > 2)
+                std::swap(s.blocks[s.block_start[i]], s.blocks[s.block_start[i] + 1]), ++planted;
+          }) != alone);
+  }
+  SUBCASE("a text reads another's page once") {
+    CHECK(spoiled(64, [&](llm_step& s) {
+            if (planted > 0 || s.sequences.size() < 3) return;
+            s.blocks[s.block_start[1]] = s.blocks[s.block_start[2]];
+            ++planted;
+          }) != alone);
+  }
+  SUBCASE("a segment gets another adapter's slot once") {
+    CHECK(spoiled(64, [&](llm_step& s) {
+            if (planted > 0 || s.segment_adapters.back() == base_model) return;
+            s.segment_adapters.back() = adapter_id{s.segment_adapters.back().value % 3 + 1};
+            ++planted;
+          }) != alone);
+  }
+  SUBCASE("a resumed text comes back with its last token doubled") {
+    std::map<uint64_t, uint32_t> prefilled;
+    CHECK(spoiled(14, [&](llm_step& s) {
+            const auto first = s.row_sequence[0];
+            uint32_t rows = 0;
+            while (rows < s.rows() && s.row_sequence[rows] == first) ++rows;
+            if (rows < 2 || prefilled[s.sequences[first].value]++ == 0) return;
+            s.tokens[rows - 2] = s.tokens[rows - 1];
+            ++planted;
+          }) != alone);
+  }
+  CHECK(planted > 0);
+}
+
+TEST_CASE("emulated engine: adapters come after their time, and one that is not there fails the step") {
+  stepped_clock time;
+  emulated_engine_device d(time, options_of());
+  engine_event e;
+  REQUIRE(d.poll(time.at, e));
+  d.load_adapter(adapter_id{1}, "/a");
+  CHECK_FALSE(d.poll(time.at + 1ms, e));
+  CHECK(d.poll_at() == time.at + 2ms);
+  llm_step s;
+  s.tokens = {1};
+  s.positions = {0};
+  s.row_sequence = {0};
+  s.sequences = {sequence_id{1}};
+  s.block_start = {0, 1};
+  s.blocks = {0};
+  s.segment_end = {0, 1};
+  s.segment_adapters = {adapter_id{1}};
+  d.start(s, {});
+  REQUIRE(d.poll(time.at, e));
+  CHECK(e.what == kind::step_failed);
+  CHECK(e.problem == "a step wants adapter 1, which is not on the device");
+  d.unload_adapter(adapter_id{1});
+  CHECK(d.poll_at() == never);
+}
+
+TEST_CASE("emulated engine: jitter only lengthens steps, by its fraction at most, and comes from the seed") {
+  const auto took = [](double jitter, uint64_t seed) {
+    auto o = options_of();
+    o.jitter = jitter;
+    o.seed = seed;
+    emulated_engine e(o);
+    const auto begun = e.time.at;
+    e.run({{{1}}}, 50);
+    return e.time.at - begun;
+  };
+  CHECK(took(0.2, 1) > took(0, 1));
+  CHECK(took(0.2, 1) < took(0, 1) * 6 / 5);
+  CHECK(took(0.2, 1) == took(0.2, 1));
+  CHECK(took(0.2, 1) != took(0.2, 2));
+}
+
+TEST_CASE("emulated engine: a model without room for a block, or with a problem, is unusable") {
+  const auto said = [](const emulated_engine_options& o) {
+    stepped_clock time;
+    emulated_engine_device d(time, o);
+    engine_event e;
+    REQUIRE(d.poll(time.at, e));
+    CHECK(e.what == kind::unusable);
+    return e.problem;
+  };
+  auto o = options_of();
+  o.kv_bytes = 399;
+  CHECK(said(o) == "a KV cache of 399 bytes has no room for one block of 4 tokens, 400 bytes: give it more");
+  o.problem = "no config.json";
+  CHECK(said(o) == "no config.json");
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A language model on a device that is a timer: a cluster without a GPU that takes the time of one, with adapters by the
+thousand and texts that do not depend on what runs beside them."""
+import concurrent.futures
+import json
+import time
+import urllib.request
+from pathlib import Path
+
+import cluster
+from cluster import Cluster, ClusterTest
+from fixtures import FIXTURES
+from processes import PATIENCE
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "emulated_llm" / "cluster.toml"
+PROFILE = EXAMPLE.parents[1] / "profiles" / "punica-7b-a100.toml"
+
+
+class EmulatedLlm(ClusterTest):
+    def texts(self, c, **keys):
+        body = {"prompt": "abc=", "max_tokens": 20, "temperature": 0, "return_tokens_as_token_ids": True} | keys
+        request = urllib.request.Request(c.url + "/v1/completions", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def test_it_takes_the_time_of_its_profile_and_a_text_is_the_same_beside_others(self):
+        model = f"""[[llm]]
+name = "big"
+device = "emulated"
+profile = "{PROFILE}"
+model = "{FIXTURES.parent / 'llama-tasks' / 'base'}"
+max_positions = 4096
+kv_mb = 20480
+emulated_adapters = 1000
+adapter_slots = 8
+"""
+        with Cluster(model_text=model) as c:
+            c.start()
+            with urllib.request.urlopen(c.url + "/v1/models", timeout=PATIENCE) as answer:
+                names = [m["id"] for m in json.load(answer)["data"]]
+            self.assertEqual(len(names), 1001)
+            began = time.monotonic()
+            alone = self.texts(c, model="adapter-0007", max_tokens=50)
+            took = time.monotonic() - began
+            self.assertEqual(alone["usage"]["completion_tokens"], 50)
+            self.assertGreater(took, 50 * 0.0105)  # no step is shorter
+            asked = [f"adapter-{i:04}" for i in range(24)]
+            with concurrent.futures.ThreadPoolExecutor(len(asked)) as clients:
+                together = dict(zip(asked, clients.map(lambda a: self.texts(c, model=a, max_tokens=50), asked)))
+            text = {a: t["choices"][0]["text"] for a, t in together.items()}
+            self.assertEqual(text["adapter-0007"], alone["choices"][0]["text"])
+            self.assertEqual(len(set(text.values())), len(asked), "adapters differ")
+            engine = c.asked("llm_engine/0", "get_state")
+            self.assertEqual(engine["layers_ready"], engine["layers"])
+            self.assertGreaterEqual(engine["adapter_loads"], 24)
+            self.assertEqual(engine["kv_blocks_free"], engine["kv_blocks"])
+
+
+if __name__ == "__main__":
+    cluster.main()
