@@ -14,6 +14,7 @@ void succession::begin(incarnation life, time_point now) {
   begun_ = now;
   saw_holder_ = watching_ = false;
   vacant_since_ = never;
+  before_ = 0;
   heard_ = long_ago;
 }
 
@@ -85,7 +86,9 @@ bool succession::must_wait(time_point now) const {
   const auto mine = std::find(line.begin(), line.end(), options_.self) - line.begin();
   const bool knows = known_.reign != epoch{};
   const auto since = knows ? std::max(begun_, learned_) : begun_;
-  if (now >= since + (1 + mine) * options_.node_timeout) return false;
+  // a holder of whom others know: the own connection to it may be dead, and has to be noticed and made anew
+  const auto turns = (knows ? 2 : 1) + mine;
+  if (now >= since + turns * options_.node_timeout) return false;
   const auto later_life = [&] {
     if (known_.scheduler == options_.self) return life_ > known_.life;
     const auto p = peers_.find(known_.scheduler);
@@ -115,6 +118,8 @@ std::optional<tenure> succession::decide(time_point now, time_point heard) {
   const auto before =
       std::count_if(line.begin(), std::find(line.begin(), line.end(), options_.self),
                     [&](node_id n) { return lives(n) && !(held_by_other && n == known_.scheduler); });
+  if (before > before_) vacant_since_ = now;  // who has only just come has its turn, too
+  before_ = before;
   if (now < vacant_since_ + before * options_.takeover) return {};
   return tenure{next_epoch(), options_.self, life_};
 }

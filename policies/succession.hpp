@@ -15,10 +15,11 @@ namespace troupe {
 /// takes it, at once; the others each wait `takeover` for every one that is before them and lives.
 ///
 /// That is for who has seen the holder in this tenure. Who has just begun a life knows nothing, and who hears
-/// of a holder that it cannot reach may be the only one: it waits `node_timeout` once, and once more for each
-/// place in the line. The first case ends earlier when it has met all others of the line, the second when it
-/// meets the holder, or a later life of it. So two that cannot reach each other do not take the office from
-/// each other again and again.
+/// of a holder that it cannot reach may be the only one: the first waits `node_timeout`, the second twice
+/// that (a connection that is dead without a word is noticed and made anew meanwhile), and both once more for
+/// each place in the line. The first case ends earlier when it has met all others of the line, the second
+/// when it meets the holder, or a later life of it. So two that cannot reach each other do not take the
+/// office from each other again and again.
 ///
 /// To be wrong is safe: the epochs of two nodes are never equal, workers obey the highest, and who hears of a
 /// later tenure than its own has lost the office.
@@ -86,10 +87,11 @@ class succession {
   std::map<node_id, peer> peers_;  ///< that are up
   std::set<node_id> met_;          ///< in this life
   time_point begun_ = never;
-  time_point learned_ = never;  ///< of this tenure
-  int hurried_ = 0;             ///< tenures, one soon after the other, until this one
-  bool saw_holder_ = false;     ///< in this life, and in this tenure
-  time_point vacant_since_ = never;
+  time_point learned_ = never;       ///< of this tenure
+  int hurried_ = 0;                  ///< tenures, one soon after the other, until this one
+  bool saw_holder_ = false;          ///< in this life, and in this tenure
+  time_point vacant_since_ = never;  ///< or since another one came that is before this node
+  int64_t before_ = 0;               ///< so many of these there were when `decide` was called last
 
   bool watching_ = false;        ///< the holder was up when `decide` was called last
   time_point asked_ = never;     ///< when that was
