@@ -2,6 +2,7 @@
 import collections
 import contextlib
 import os
+import random
 import re
 import signal
 import socket
@@ -34,20 +35,19 @@ _ports_given = set()
 
 
 def free_ports(n):
-    """Ports that nobody listens on now; a test that runs at the same time would have to be unlucky."""
-    sockets = []
-    while len(sockets) < n:
-        s = socket.socket()
-        s.bind(("127.0.0.1", 0))
-        if s.getsockname()[1] in _ports_given:
-            s.close()
+    """Ports that nobody listens on now. Below those that the kernel gives to outgoing connections: one of
+    them would be gone by the time that it is listened on, with the thousands that other tests make."""
+    given = []
+    while len(given) < n:
+        port = random.randrange(12000, 32000)
+        if port in _ports_given:
             continue
-        sockets.append(s)
-    ports = [s.getsockname()[1] for s in sockets]
-    _ports_given.update(ports)
-    for s in sockets:
-        s.close()
-    return ports
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(("127.0.0.1", port))
+            _ports_given.add(port)
+            given.append(port)
+    return given
 
 
 def resident_mb(pid):
