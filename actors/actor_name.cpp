@@ -20,9 +20,11 @@ std::vector<node_id> homes_of(const cluster_spec& cluster, role kind, uint32_t i
         : kind == role::placer       ? n.has(node_role::scheduler)
         : kind == role::gpu_worker   ? index < cluster.slots.size() && cluster.slots[index].node == node_id{i}
         : kind == role::llm_gateway  ? n.has(node_role::gateway)
-        : kind == role::llm_engine   ? index < cluster.llms.size() && cluster.llms[index].node == node_id{i}
-        : kind == role::extension ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}
-                                  : true;
+        : kind == role::llm_engine
+            ? index < cluster.engines.size() && cluster.engines[index].node == node_id{i}
+        : kind == role::llm_router ? n.schedules() && index < cluster.llms.size()
+        : kind == role::extension  ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}
+                                   : true;
     if (at_home) out.push_back(node_id{i});
   }
   return out;

@@ -131,7 +131,9 @@ void cast::spawn_shells(const world& w) {
   }
   if (me.has(node_role::gateway) && w.completions != nullptr) {
     llm_gateway::options o;
-    for (const auto& m : cluster_.llms) o.models.push_back({m.name, m.node});
+    for (const auto& m : cluster_.llms) o.models.push_back(m.name);
+    o.engines = cluster_.engines;
+    o.routers = line_of_succession(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.drain_timeout = cluster_.limits.drain_timeout;
     fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *w.completions, tenants_, language_models_);
@@ -160,9 +162,17 @@ void cast::spawn_shells(const world& w) {
                             w.device_of(slot_id{i}), memory_);
     }
   }
-  for (uint32_t i = 0; w.engine_device_of && i < cluster_.llms.size(); ++i)
-    if (cluster_.llms[i].node == self_)
-      fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(i, w), w.engine_device_of(llm_id{i}));
+  if (me.schedules()) {
+    shell_group* routers = nullptr;
+    for (uint32_t i = 0; i < cluster_.llms.size(); ++i) {
+      if (routers == nullptr || w.host_per_shell) routers = &fresh();
+      routers->add<llm_router>(name(role::llm_router, i), router_options(llm_id{i}));
+    }
+  }
+  for (uint32_t i = 0; w.engine_device_of && i < cluster_.engines.size(); ++i)
+    if (cluster_.engines[i].node == self_)
+      fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(engine_id{i}, w),
+                              w.engine_device_of(engine_id{i}));
   if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
     fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
@@ -184,10 +194,26 @@ void cast::spawn_shells(const world& w) {
   office_.set_queue_hosts(queue_hosts);
 }
 
-llm_engine::options cast::engine_options(uint32_t index, const world& w) const {
-  const auto& m = cluster_.llms[index];
+llm_router::options cast::router_options(llm_id model) const {
+  const auto& m = cluster_.llms[model.value];
+  llm_router::options o;
+  o.model = model;
+  o.name = m.name;
+  o.routing = m.routing;
+  for (const auto id : engines_of(cluster_, model))
+    o.engines.emplace_back(id, cluster_.engines[id.value].node);
+  o.most_waiting = m.max_waiting;
+  o.consolidate_every = m.consolidate_every;
+  return o;
+}
+
+llm_engine::options cast::engine_options(engine_id id, const world& w) const {
+  const auto model = cluster_.engines[id.value].model;
+  const auto& m = cluster_.llms[model.value];
   llm_engine::options o;
-  o.model = llm_id{index};
+  o.model = model;
+  o.engine = id;
+  o.routers = line_of_succession(cluster_);
   o.name = m.name;
   for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
     if (cluster_.nodes[i].has(node_role::gateway)) o.gateways.push_back(node_id{i});
@@ -195,7 +221,7 @@ llm_engine::options cast::engine_options(uint32_t index, const world& w) const {
   o.max_waiting = m.max_waiting;
   o.prefill_chunk = m.prefill_chunk;
   o.adapter_slots = m.adapter_slots;
-  if (w.adapters_of) o.adapters = w.adapters_of(llm_id{index});
+  if (w.adapters_of) o.adapters = w.adapters_of(model);
   o.on_unusable = w.on_unusable;
   return o;
 }

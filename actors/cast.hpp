@@ -14,6 +14,7 @@
 #include "actors/host.hpp"
 #include "actors/llm_engine.hpp"
 #include "actors/llm_gateway.hpp"
+#include "actors/llm_router.hpp"
 #include "actors/node.hpp"
 #include "actors/node_memory.hpp"
 #include "actors/post_office.hpp"
@@ -49,8 +50,8 @@ class cast {
     std::function<void()> begin_drain;             ///< asked for by a command; as SIGTERM does
     std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
     completion_port* completions = nullptr;        ///< used on gateways of a cluster with language models
-    /// The device of a language model of this node; it lives as long as the cast.
-    std::function<llm::engine_device&(llm_id)> engine_device_of = {};
+    /// The device of an engine of this node; it lives as long as the cast.
+    std::function<llm::engine_device&(engine_id)> engine_device_of = {};
     /// The adapters that this node has for a language model from the beginning.
     std::function<std::vector<adapter_entry>(llm_id)> adapters_of = {};
   };
@@ -80,7 +81,8 @@ class cast {
 
  private:
   void spawn_shells(const world& w);
-  llm_engine::options engine_options(uint32_t index, const world& w) const;
+  llm_engine::options engine_options(engine_id id, const world& w) const;
+  llm_router::options router_options(llm_id model) const;
   std::unique_ptr<shell> make_queue(const deployment& line, outbox& out) const;
   bool keep_queue(const deployment& line);
 

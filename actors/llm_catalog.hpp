@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@ class llm_catalog {
   struct target {
     llm_id model;
     std::string adapter;  ///< empty: the base model
-    bool up = false;      ///< its engine takes requests
+    bool up = false;      ///< an engine takes requests
     uint32_t vocabulary = 0;
     uint32_t longest_text = 0;  ///< tokens of prompt and answer
 
@@ -37,34 +38,46 @@ class llm_catalog {
   };
 
   explicit llm_catalog(const cluster_spec& cluster) {
-    for (const auto& m : cluster.llms) models_.push_back({m.name, {}, false, true, {}});
+    for (const auto& m : cluster.llms) models_.push_back({m.name, true, {}});
+    for (const auto& e : cluster.engines) engines_.push_back({{}, e.model, false});
+    for (uint32_t i = 0; i < engines_.size(); ++i) {
+      engines_[i].said.model = engines_[i].model;
+      engines_[i].said.engine = engine_id{i};
+    }
   }
 
   void update(engine_status s) {
     std::lock_guard lock(mutex_);
-    if (s.model.value >= models_.size()) return;
-    auto& m = models_[s.model.value];
-    m.up = s.ready;
+    if (s.engine.value >= engines_.size()) return;
+    auto& e = engines_[s.engine.value];
+    auto& m = models_.at(e.model.value);
+    e.up = s.ready;
     m.awaited = m.awaited && !s.ready;
-    m.engine = std::move(s);
+    e.said = std::move(s);
   }
   void update(const adapters_known& news) {
     std::lock_guard lock(mutex_);
-    if (news.model.value >= models_.size()) return;
-    auto& known = models_[news.model.value].adapters;
-    if (news.all) known.clear();
-    for (const auto& a : news.present) known[a.name] = a;
-    for (const auto& name : news.gone) known.erase(name);
+    if (news.engine.value >= engines_.size()) return;
+    auto& known = models_.at(engines_[news.engine.value].model.value).adapters;
+    for (auto a = known.begin(); news.all && a != known.end();)
+      a = a->second.leaves(news.engine) ? known.erase(a) : std::next(a);
+    for (const auto& a : news.present) {
+      auto& entry = known[a.name];
+      entry.what = a;
+      entry.engines.insert(news.engine);
+    }
+    for (const auto& name : news.gone)
+      if (const auto a = known.find(name); a != known.end() && a->second.leaves(news.engine)) known.erase(a);
   }
-  /// Its engine is gone, with all that it was doing. Its adapters are known until the next one tells.
-  void lose(llm_id id) {
+  /// It is gone, with all that it was doing. Its adapters are known until the next one tells.
+  void lose(engine_id id) {
     std::lock_guard lock(mutex_);
-    auto& m = models_.at(id.value);
-    m.up = false;
-    m.engine.running = m.engine.waiting = 0;
-    m.engine.kv_used = 0;
-    m.engine.running_adapters.clear();
-    m.engine.waiting_adapters.clear();
+    auto& e = engines_.at(id.value);
+    e.up = false;
+    e.said.running = e.said.waiting = 0;
+    e.said.kv_used = 0;
+    e.said.running_adapters.clear();
+    e.said.waiting_adapters.clear();
   }
 
   /// A model's name goes before an adapter's.
@@ -81,40 +94,58 @@ class llm_catalog {
     std::lock_guard lock(mutex_);
     std::vector<adapter> out;
     for (uint32_t i = 0; i < models_.size(); ++i)
-      for (const auto& [_, a] : models_[i].adapters) out.push_back({llm_id{i}, a});
+      for (const auto& [_, a] : models_[i].adapters) out.push_back({llm_id{i}, a.what});
     return out;
   }
-  /// By model: what its engine said last; `ready` false if it is gone.
+  /// By engine_id: what each said last; `ready` false if it is gone.
   std::vector<engine_status> engines() const {
     std::lock_guard lock(mutex_);
     std::vector<engine_status> out;
-    for (const auto& m : models_) {
-      out.push_back(m.engine);
-      out.back().ready = m.up;
+    for (const auto& e : engines_) {
+      out.push_back(e.said);
+      out.back().ready = e.up;
     }
     return out;
   }
-  /// Every engine has taken requests once.
+  /// Every model has had an engine that takes requests.
   bool served_once() const {
     std::lock_guard lock(mutex_);
     return std::ranges::none_of(models_, &model::awaited);
   }
 
  private:
+  struct known_adapter {
+    adapter_entry what;
+    std::set<engine_id> engines;  ///< that have it
+    /// True: no engine has it any more.
+    bool leaves(engine_id id) { return engines.erase(id) > 0 && engines.empty(); }
+  };
   struct model {
     std::string name;
-    engine_status engine;
-    bool up = false;
     bool awaited = true;  ///< it was never up
-    std::map<std::string, adapter_entry, std::less<>> adapters;
+    std::map<std::string, known_adapter, std::less<>> adapters;
+  };
+  struct engine {
+    engine_status said;
+    llm_id model;
+    bool up = false;
   };
   target target_of(uint32_t i, std::string name) const {
-    const auto& e = models_[i].engine;
-    return {llm_id{i}, std::move(name), models_[i].up, e.vocabulary, e.longest_text()};
+    target t{llm_id{i}, std::move(name), false, 0, 0};
+    for (const auto& e : engines_) {
+      if (e.model != llm_id{i}) continue;
+      t.up = t.up || e.up;
+      if (e.said.vocabulary == 0) continue;  // it has never been there
+      t.longest_text =
+          t.vocabulary == 0 ? e.said.longest_text() : std::min(t.longest_text, e.said.longest_text());
+      t.vocabulary = e.said.vocabulary;
+    }
+    return t;
   }
 
   mutable std::mutex mutex_;
   std::vector<model> models_;
+  std::vector<engine> engines_;
 };
 
 }  // namespace troupe

@@ -26,17 +26,19 @@ void llm_engine::on(envelope& e, time_point now) {
                          while (device_.poll(now, happened_)) on_event(happened_, now);
                        },
                        [&](node_up& n) {
-                         if (std::ranges::count(options_.gateways, n.node) == 0) return;
-                         gateways_up_[n.node] = n.life;
-                         send(on_node(n.node, role::llm_gateway), all_adapters());
+                         if (std::ranges::count(options_.gateways, n.node) == 0 &&
+                             std::ranges::count(options_.routers, n.node) == 0)
+                           return;
+                         nodes_up_[n.node] = n.life;
+                         tell_all(all_adapters());
                          told_.reset();  // it has not heard
                          told_at_ = long_ago;
                          status_changed_ = true;
                        },
                        [&](node_down& n) {
-                         if (const auto up = gateways_up_.find(n.node);
-                             up != gateways_up_.end() && up->second == n.life)
-                           gateways_up_.erase(up);
+                         if (const auto up = nodes_up_.find(n.node);
+                             up != nodes_up_.end() && up->second == n.life)
+                           nodes_up_.erase(up);
                          for (const auto id : ids_where(flights_, [&](const flight& f) {
                                 return f.gateway.node == n.node && f.gateway.life == n.life;
                               }))
@@ -46,7 +48,7 @@ void llm_engine::on(envelope& e, time_point now) {
                          for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
                            give_up(id);
                          self_.life = r.life;
-                         gateways_up_.clear();
+                         nodes_up_.clear();
                          posts_.clear();
                        },
                        [&](drain&) { draining_ = status_changed_ = true; },
@@ -73,34 +75,47 @@ void llm_engine::accept(generation& g) {
   if (!g.adapter.empty() && (adapter == nullptr || adapter->checking))
     return drop(g, drop_reason::undeployed);
   if (auto wrong = problem_with(g)) return fail(g, std::move(*wrong));
-  if (texts_->batching().waiting() + g.choices > options_.max_waiting)
-    return drop(g, drop_reason::queue_full);
+  const auto texts = g.begun.empty() ? g.choices : static_cast<uint32_t>(g.begun.size());
+  if (texts_->batching().waiting() + texts > options_.max_waiting) return drop(g, drop_reason::queue_full);
   llm::text_request text;
   text.adapter = adapter == nullptr ? llm::base_model : adapter->id;
+  text.prompt = std::move(g.prompt);
   text.max_tokens = g.max_tokens;
+  text.how = g.how;
   text.stop = std::move(g.stop);
   text.top = g.top_logprobs;
-  flight f{g.gateway, text.adapter, {}};
-  for (uint32_t i = 0; i < g.choices; ++i) {
-    auto one = text;
-    one.prompt = g.prompt;
-    one.how = g.how;
-    one.how.seed += i;
-    const auto [id, refused] = texts_->add(std::move(one));
-    if (refused != llm::text_batch::refusal::none) {  // of the first: they are all alike, and there is room
-      for (const auto& [_, text_id] : f.open) {
-        texts_->cancel(text_id);
-        places_.erase(text_id);
-      }
-      return fail(g, "prompt and answer do not fit into the KV cache");
+  flight f{g.gateway, g.attempt, text.adapter, {}};
+  const auto prompt = text.prompt.size();
+  if (!begin(g, text, f)) {  // the first of them: they are all alike, and there is room
+    for (const auto& [_, id] : f.open) {
+      texts_->cancel(id);
+      places_.erase(id);
     }
-    f.open.emplace(i, id);
-    places_.emplace(id, place{g.id, i});
+    return fail(g, "prompt and answer do not fit into the KV cache");
   }
-  prompt_tokens_ += g.prompt.size();
+  prompt_tokens_ += prompt;
   if (adapter != nullptr) ++adapter->open, ++adapter->requests;
   flights_.emplace(g.id, std::move(f));
   adapters_moved_ = status_changed_ = true;
+}
+
+/// All its choices from the beginning, or those that go on with what they have.
+bool llm_engine::begin(const generation& g, const llm::text_request& text, flight& f) {
+  const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
+    auto one = text;
+    one.begun = so_far;
+    one.how.seed += choice;
+    const auto [id, refused] = texts_->add(std::move(one));
+    if (refused != llm::text_batch::refusal::none) return false;
+    f.open.emplace(choice, id);
+    places_.emplace(id, place{g.id, choice});
+    return true;
+  };
+  for (const auto& t : g.begun)
+    if (!add(t.choice, t.tokens)) return false;
+  for (uint32_t i = 0; g.begun.empty() && i < g.choices; ++i)
+    if (!add(i, {})) return false;
+  return true;
 }
 
 /// A gateway has looked at all this; but it may know what an earlier engine said.
@@ -111,6 +126,10 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
     return std::to_string(g.prompt.size()) + " tokens of prompt and " + std::to_string(g.max_tokens) +
            " to generate are more than the model's " + std::to_string(facts_.max_positions) + " positions";
   const auto known = [&](llm::token t) { return t >= 0 && static_cast<uint32_t>(t) < facts_.vocabulary; };
+  const auto goes_on = [&](const text_so_far& t) {
+    return t.choice < g.choices && t.tokens.size() < g.max_tokens && std::ranges::all_of(t.tokens, known);
+  };
+  if (!std::ranges::all_of(g.begun, goes_on)) return "what another engine began is not of this request";
   if (!std::ranges::all_of(g.prompt, known) ||
       !std::ranges::all_of(g.how.biases, known, &llm::token_bias::which))
     return "a token is not of the model's vocabulary";
@@ -120,11 +139,12 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
 }
 
 void llm_engine::drop(const generation& g, drop_reason why) {
-  post_to(g.gateway).dropped.requests.push_back({g.id, 1, why});
+  post_to(g.gateway).dropped.requests.push_back({g.id, g.attempt, why});
 }
 
 void llm_engine::fail(const generation& g, std::string detail) {
-  post_to(g.gateway).failed.results.push_back({g.id, 1, failure::device_error, {}, std::move(detail)});
+  post_to(g.gateway).failed.results.push_back(
+      {g.id, g.attempt, failure::device_error, {}, std::move(detail)});
 }
 
 /// Ends the request without a word.
@@ -161,7 +181,8 @@ void llm_engine::close(std::unordered_map<request_id, flight>::iterator f) {
 
 void llm_engine::fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail) {
   for (const auto id : ids) {
-    post_to(flights_.at(id).gateway).failed.results.push_back({id, 1, why, {}, detail});
+    const auto& f = flights_.at(id);
+    post_to(f.gateway).failed.results.push_back({id, f.attempt, why, {}, detail});
     give_up(id);
   }
 }
@@ -222,14 +243,17 @@ void llm_engine::on_step(llm::engine_event& e) {
     const auto f = flights_.find(at.request);
     auto& out = post_to(f->second.gateway);
     if (got.chosen == nullptr) {
-      out.failed.results.push_back(
-          {at.request, 1, failure::device_error, {}, "the model gave no numbers to choose a token from"});
+      out.failed.results.push_back({at.request,
+                                    f->second.attempt,
+                                    failure::device_error,
+                                    {},
+                                    "the model gave no numbers to choose a token from"});
       give_up(at.request);
       continue;
     }
     ++generated_tokens_;
-    out.tokens.tokens.push_back(
-        {at.request, at.choice, got.chosen->which, got.chosen->logprob, got.chosen->top, got.finish});
+    out.tokens.tokens.push_back({at.request, f->second.attempt, at.choice, got.chosen->which,
+                                 got.chosen->logprob, got.chosen->top, got.finish});
     if (!got.ended()) continue;
     places_.erase(got.text);
     f->second.open.erase(at.choice);
@@ -240,9 +264,22 @@ void llm_engine::on_step(llm::engine_event& e) {
 void llm_engine::begin_step() {
   if (stepping_ || !texts_) return;
   const auto& step = texts_->plan();
+  tell_evicted();
   if (step.rows() == 0) return;
   stepping_ = true;
   device_.start(step, texts_->wishes());
+}
+
+/// So that a router moves them where there is room. Those with several choices stay: not all of them wait.
+void llm_engine::tell_evicted() {
+  texts_evicted news{options_.model, options_.engine, {}};
+  for (const auto text : texts_->batching().take_evicted())
+    if (const auto known = places_.find(text);
+        known != places_.end() && flights_.at(known->second.request).open.size() == 1)
+      news.requests.push_back(known->second.request);
+  if (news.requests.empty()) return;
+  for (const auto n : options_.routers)
+    if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
 llm_engine::post& llm_engine::post_to(const address& gateway) {

@@ -25,8 +25,10 @@ class llm_engine final : public shell {
  public:
   struct options {
     llm_id model;
+    engine_id engine;
     std::string name;
     std::vector<node_id> gateways;
+    std::vector<node_id> routers;
     uint32_t max_sequences = 32;
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
@@ -53,6 +55,7 @@ class llm_engine final : public shell {
   /// A request with texts that have not ended.
   struct flight {
     address gateway;
+    uint32_t attempt = 1;
     llm::adapter_id adapter;
     std::map<uint32_t, llm::sequence_id> open;  // by choice
   };
@@ -69,6 +72,7 @@ class llm_engine final : public shell {
 
   void accept(generation& g);
   std::optional<std::string> problem_with(const generation& g) const;
+  bool begin(const generation& g, const llm::text_request& text, flight& f);
   void drop(const generation& g, drop_reason why);
   void fail(const generation& g, std::string detail);
   void give_up(request_id id);
@@ -90,7 +94,8 @@ class llm_engine final : public shell {
   void on_adapter_failed(const llm::engine_event& e);
   void leave(llm::adapter_id id);
   void answer(const address& to, uint64_t token, adapter_answer what, std::string message = {});
-  void tell_gateways(const adapters_known& news);
+  void tell_all(const shell_message& news);
+  void tell_evicted();
   adapters_known all_adapters() const;
   adapter_list list(const list_adapters& asked) const;
 
@@ -116,7 +121,7 @@ class llm_engine final : public shell {
     uint64_t token = 0;
   };
   std::unordered_map<llm::adapter_id, asker> askers_;  // of adapters that come or go
-  std::map<node_id, incarnation> gateways_up_;
+  std::map<node_id, incarnation> nodes_up_;            // with gateways or routers
   std::vector<std::pair<address, post>> posts_;
   bool stepping_ = false;
   bool adapters_moved_ = false;  // who has a slot may have to change

@@ -36,7 +36,7 @@ void llm_engine::change(const address& from, const change_adapter& c) {
   if (known == nullptr || known->checking) return answer(from, c.token, adapter_answer::unknown);
   const auto id = known->id;
   adapters_.unregister(*known);
-  tell_gateways({options_.model, false, {}, {c.adapter.name}});
+  tell_all(adapters_known{options_.model, options_.engine, false, {}, {c.adapter.name}});
   askers_[id] = {from, c.token};
   adapters_moved_ = true;
   if (known->open == 0) leave(id);
@@ -52,7 +52,7 @@ void llm_engine::on_adapter_read(llm::adapter_id id, const std::string& problem)
     return answer(who.gateway, who.token, adapter_answer::refused, problem);
   }
   e->checking = false;
-  tell_gateways({options_.model, false, {e->what}, {}});
+  tell_all(adapters_known{options_.model, options_.engine, false, {e->what}, {}});
   answer(who.gateway, who.token, adapter_answer::done);
 }
 
@@ -99,12 +99,16 @@ void llm_engine::answer(const address& to, uint64_t token, adapter_answer what, 
   send(to, adapter_changed{token, what, std::move(message)});
 }
 
-void llm_engine::tell_gateways(const adapters_known& news) {
-  for (const auto& [node, _] : gateways_up_) send(on_node(node, role::llm_gateway), news);
+/// Gateways and routers.
+void llm_engine::tell_all(const shell_message& news) {
+  for (const auto n : options_.gateways)
+    if (nodes_up_.contains(n)) send(on_node(n, role::llm_gateway), news);
+  for (const auto n : options_.routers)
+    if (nodes_up_.contains(n)) send(on_node(n, role::llm_router, options_.model.value), news);
 }
 
 adapters_known llm_engine::all_adapters() const {
-  adapters_known out{options_.model, true, {}, {}};
+  adapters_known out{options_.model, options_.engine, true, {}, {}};
   for (const auto* e : adapters_.list({}, adapters_.size())) out.present.push_back(e->what);
   return out;
 }

@@ -27,6 +27,8 @@ void llm_engine::busy_with(std::vector<node_id>& out) const {
 engine_status llm_engine::status() const {
   engine_status s;
   s.model = options_.model;
+  s.engine = options_.engine;
+  s.max_sequences = options_.max_sequences;
   s.ready = texts_ && !draining_;
   s.problem = problem_;
   s.adapter_slots = options_.adapter_slots;
@@ -35,6 +37,7 @@ engine_status llm_engine::status() const {
   s.vocabulary = facts_.vocabulary;
   s.max_positions = facts_.max_positions;
   s.kv_tokens = facts_.blocks * facts_.block_tokens;
+  s.block_tokens = facts_.block_tokens;
   s.running = batching.running();
   s.waiting = batching.waiting();
   s.kv_used =
@@ -57,7 +60,7 @@ void llm_engine::tell_status(time_point now) {
   told_at_ = now;
   auto s = status();
   if (told_ && *told_ == s) return;
-  for (const auto& [node, _] : gateways_up_) send(on_node(node, role::llm_gateway), s);
+  tell_all(s);
   told_ = std::move(s);
 }
 
@@ -117,7 +120,7 @@ void llm_engine::report(std::vector<metric>& out) const {
   using enum metric::kind;
   const auto s = describe();
   const auto add = [&](const char* name, double value, metric::kind k) {
-    out.push_back({name, {{"model", s.model}}, value, k});
+    out.push_back({name, {{"model", s.model}, {"engine", std::to_string(options_.engine.value)}}, value, k});
   };
   add("troupe_llm_texts_running", s.running, gauge);
   add("troupe_llm_texts_waiting", s.waiting, gauge);

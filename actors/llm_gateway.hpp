@@ -1,8 +1,10 @@
-// llm_gateway: owns the fate of every request for text that its node accepted. Sends requests to the engine
-// of their model, hands tokens on to clients, gives up what got no answer in time.
+// llm_gateway: owns the fate of every request for text that its node accepted, and what it has got so far.
+// Has a router say which engine a request goes to, hands tokens on to clients, takes a request to another
+// engine where its text goes on, gives up what got no answer in time.
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,11 +35,9 @@ class completion_port {
 class llm_gateway final : public shell {
  public:
   struct options {
-    struct model {
-      std::string name;
-      node_id engine;  ///< its node
-    };
-    std::vector<model> models;  ///< by llm_id
+    std::vector<std::string> models;   ///< by llm_id
+    std::vector<engine_spec> engines;  ///< by engine_id
+    std::vector<node_id> routers;      ///< nodes that have them; the first that is up is asked
     size_t max_in_flight = 65536;
     duration drain_timeout{};  ///< it is gone after that at the latest
   };
@@ -48,7 +48,7 @@ class llm_gateway final : public shell {
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
-  time_point next_wakeup() const override { return expiries_.next(); }
+  time_point next_wakeup() const override;
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override { return draining_ ? "draining" : "serving"; }
@@ -59,39 +59,79 @@ class llm_gateway final : public shell {
   bool balanced() const { return ledger_.balanced(flights_.size()); }
 
  private:
+  /// A choice, as its client has seen it.
+  struct text {
+    bool open = true;
+    std::vector<llm::token> tokens;
+  };
   /// An accepted request without a fate.
   struct flight {
-    llm_id model;
-    uint32_t tenant = 0;
-    std::vector<bool> open;  // choices that go on
-    uint32_t open_count = 0;
-    uint64_t prompt_tokens = 0, tokens = 0;
-    time_point arrival = never, deadline = never, accepted_at = never;
-    time_point first_token_at = never, last_token_at = never;
+    generation asked;  // as the first engine would get it
+    std::vector<text> texts;
+    uint32_t open = 0;  // of these
+    engine_id at = no_engine;
+    uint32_t version = 1, attempt = 0;  // see messages/routing.hpp; of `generate`
+    uint32_t losses = 0;                // engines that died with it
+    time_point accepted_at = never, first_token_at = never, last_token_at = never;
+
+    bool begun() const { return first_token_at != never; }
   };
   /// What is kept of a model, by its id.
   struct model_state {
-    generate next;  ///< sent at the end of the turn
-    uint64_t prompt_tokens = 0, generated_tokens = 0;
+    route next;  ///< sent at the end of the turn, as the next one
+    route_ends ended;
+    uint64_t prompt_tokens = 0, generated_tokens = 0, moves = 0;
     histogram first_token{histogram::seconds()}, between_tokens{histogram::short_seconds()},
         whole{histogram::seconds()};
   };
+  /// Of an adapter, at all engines of its model.
+  struct change {
+    change_adapter asked;
+    std::set<engine_id> awaited, done;
+    adapter_changed worst;
+  };
   using flights = std::unordered_map<request_id, flight>;
+  struct load {
+    uint32_t running = 0, waiting = 0, engines_up = 0, adapter_slots = 0;
+    uint64_t kv_tokens = 0;
+    float kv_used = 0;  ///< share
+    std::set<std::string> running_adapters, waiting_adapters;
+  };
 
   void accept(generation& g, time_point now);
   void on_tokens(const generated& g, time_point now);
-  void change(change_adapter& c);
   void on_gone(request_id id, time_point now);
-  void lose_engine(llm_id model, failure why, time_point now);
-  void cancel_in_engine(request_id id, const flight& f);
+  void cancel_in_engine(request_id id, flight& f);
   void settle(flights::iterator f, outcome how, time_point now);
+  void settle_all(failure why, time_point now);
   void refuse(const generation& g, drop_reason why, time_point now, duration retry_after = {},
               std::string_view detail = {});
-  address engine_of(llm_id model) const {
-    return on_node(options_.models[model.value].engine, role::llm_engine, model.value);
-  }
   ledger_report ledger_of_models() const;
+  std::vector<load> loads_of_models() const;
   gateway_state describe() const;
+
+  // whereabouts of requests (llm_gateway_routing.cpp)
+  void ask_router(request_id id, flight& f);
+  routed_request told(request_id id, const flight& f) const;
+  void on_placements(const placements& p, time_point now);
+  void give(flight& f, engine_id to);
+  void on_drops(const address& from, const drops& d, time_point now);
+  void on_node_up(const node_up& n);
+  void on_node_down(const node_down& n, time_point now);
+  void lose_engine(engine_id id, time_point now);
+  bool is_up(engine_id id) const { return nodes_up_.contains(options_.engines[id.value].node); }
+  bool any_engine_up(llm_id model) const;
+  address address_of(engine_id id) const {
+    return on_node(options_.engines[id.value].node, role::llm_engine, id.value);
+  }
+  node_id router() const;
+  void tell_router_all();
+  void post(time_point now);
+
+  // adapters (llm_gateway_adapters.cpp)
+  void begin(change_adapter& c);
+  void on_answer(engine_id from, const adapter_changed& a);
+  void note(std::map<uint64_t, change>::iterator c, engine_id from, const adapter_changed& a);
 
   const options options_;
   completion_port& clients_;
@@ -100,10 +140,14 @@ class llm_gateway final : public shell {
   bool draining_ = false;
   ledger ledger_;  // its models are llm_ids
   std::vector<model_state> models_;
-  std::unordered_map<node_id, incarnation> engines_up_;
+  std::vector<generate> next_;  // by engine, sent at the end of the turn
+  std::unordered_map<node_id, incarnation> nodes_up_;
+  node_id router_{UINT32_MAX};  // that knows our requests, if it is up
   flights flights_;
+  std::vector<request_id> homeless_;  // their engine is gone, as we see it, but not for the router
+  time_point ask_again_at_ = never;
   expiries expiries_;
-  std::map<uint64_t, llm_id> changes_;  // of adapters, that engines have not answered
+  std::map<uint64_t, change> changes_;  // of adapters, by token
   uint64_t late_tokens_ = 0;
 };
 

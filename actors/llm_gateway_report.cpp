@@ -1,19 +1,34 @@
 // What a gateway of language models says of itself, and for its engines: the metrics that the Kubernetes
 // inference gateway routes by have vLLM's names (gateway-api-inference-extension, model server protocol).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "actors/llm_gateway.hpp"
 #include "actors/reason_counts.hpp"
 #include "messages/obey.hpp"
 
 namespace troupe {
-namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string out;
-  for (const auto& n : names) out += (out.empty() ? "" : ",") + n;
+/// By model: what its engines say, and what waits for one.
+std::vector<llm_gateway::load> llm_gateway::loads_of_models() const {
+  std::vector<load> out(models_.size());
+  for (const auto& e : catalog_.engines()) {
+    auto& l = out.at(e.model.value);
+    l.running += e.running;
+    l.waiting += e.waiting;
+    l.engines_up += e.ready;
+    l.adapter_slots += e.adapter_slots;
+    l.kv_tokens += e.kv_tokens;
+    l.kv_used += e.kv_used * static_cast<float>(e.kv_tokens);
+    l.running_adapters.insert(e.running_adapters.begin(), e.running_adapters.end());
+    l.waiting_adapters.insert(e.waiting_adapters.begin(), e.waiting_adapters.end());
+  }
+  for (auto& l : out) l.kv_used /= static_cast<float>(std::max<uint64_t>(1, l.kv_tokens));
+  for (const auto& [_, f] : flights_) out[f.asked.model.value].waiting += f.at == no_engine;
   return out;
 }
-
-}  // namespace
 
 void llm_gateway::report(std::vector<metric>& out) const {
   using enum metric::kind;
@@ -27,20 +42,20 @@ void llm_gateway::report(std::vector<metric>& out) const {
   add("troupe_llm_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
   add("troupe_llm_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_llm_late_tokens_total", {}, static_cast<double>(late_tokens_), counter);
-  const auto engines = catalog_.engines();
+  const auto loads = loads_of_models();
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
-    const auto& name = options_.models[i].name;
+    const auto& name = options_.models[i];
     const labels of{{"model_name", name}};
-    const auto& e = engines[i];
+    const auto& e = loads[i];
     add("vllm:num_requests_running", of, e.running, gauge);
     add("vllm:num_requests_waiting", of, e.waiting, gauge);
     add("vllm:kv_cache_usage_perc", of, e.kv_used, gauge);
     add("vllm:lora_requests_info",
         {{"model_name", name},
          {"max_lora", std::to_string(e.adapter_slots)},
-         {"running_lora_adapters", joined(e.running_adapters)},
-         {"waiting_lora_adapters", joined(e.waiting_adapters)}},
+         {"running_lora_adapters", fmt::format("{}", fmt::join(e.running_adapters, ","))},
+         {"waiting_lora_adapters", fmt::format("{}", fmt::join(e.waiting_adapters, ","))}},
         1, gauge);
     const auto& m = models_[i];
     add("vllm:prompt_tokens_total", of, static_cast<double>(m.prompt_tokens), counter);
@@ -48,7 +63,9 @@ void llm_gateway::report(std::vector<metric>& out) const {
     spread("vllm:time_to_first_token_seconds", name, m.first_token);
     spread("vllm:inter_token_latency_seconds", name, m.between_tokens);
     spread("vllm:e2e_request_latency_seconds", name, m.whole);
-    add("troupe_llm_engine_up", of, e.ready ? 1 : 0, gauge);
+    add("troupe_llm_moves_total", of, static_cast<double>(m.moves), counter);
+    add("troupe_llm_engine_up", of, e.engines_up > 0 ? 1 : 0, gauge);
+    add("troupe_llm_engines_up", of, e.engines_up, gauge);
     if (i >= books.size()) continue;
     add("troupe_llm_requests_accepted_total", of, static_cast<double>(books[i].accepted), counter);
     add("troupe_llm_requests_finished_total", of, static_cast<double>(books[i].finished), counter);
@@ -85,7 +102,7 @@ ledger_report llm_gateway::ledger_of_models() const {
   for (size_t i = 0; i < models_.size(); ++i) {
     const fates b = i < books.size() ? books[i] : fates{};
     ledger_line line;
-    line.model = options_.models[i].name;
+    line.model = options_.models[i];
     line.accepted = b.accepted;
     line.finished = line.in_time = b.finished;
     line.dropped = reason_counts<drop_reason>(b.dropped);

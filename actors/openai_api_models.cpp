@@ -21,15 +21,15 @@ void answer(http_reply& reply, std::string body) {
 
 void openai_api::list(uint32_t tenant, http_reply reply) const {
   const auto& models = parts_.cluster.llms;
-  const auto engines = parts_.cast.language_models().engines();
+  const auto& known = parts_.cast.language_models();
+  const auto longest = [&](llm_id model) { return known.find(models[model.value].name)->longest_text; };
   std::vector<openai::model_card> cards;
   for (uint32_t i = 0; i < models.size(); ++i)
     if (may_use(tenant, models[i].name, llm_id{i}))
-      cards.push_back({models[i].name, models[i].path, {}, started_, engines[i].longest_text()});
-  for (const auto& a : parts_.cast.language_models().adapters())
+      cards.push_back({models[i].name, models[i].path, {}, started_, longest(llm_id{i})});
+  for (const auto& a : known.adapters())
     if (may_use(tenant, a.what.name, a.model))
-      cards.push_back({a.what.name, a.what.path, models[a.model.value].name, started_,
-                       engines[a.model.value].longest_text()});
+      cards.push_back({a.what.name, a.what.path, models[a.model.value].name, started_, longest(a.model)});
   answer(reply, openai::format_models(cards));
 }
 

@@ -66,6 +66,7 @@ cluster_reading read_cluster_text(std::string_view text, const std::string& file
   auto llms = read_llms(root, spec, directory, names);
   check_workers(root, nodes, llms, spec);
   spec.llms = std::move(llms.llms);
+  spec.engines = std::move(llms.engines);
   spec.directory = absolute_path(directory);
   auto& models = root.table_or_empty("models");
   if (const auto given = models.text("directory", ""); !given.empty()) {

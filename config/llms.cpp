@@ -6,6 +6,7 @@
 #include "config/sections.hpp"
 #include "config/step_profile_file.hpp"
 #include "config/text_file.hpp"
+#include "policies/text_routing.hpp"
 
 namespace troupe {
 
@@ -36,11 +37,14 @@ class llm_reader {
     }
   }
 
-  llm_spec read(section& s) {
-    llm_spec m;
+  /// Adds the model and its engines.
+  void read(section& s, llm_reading& out) {
+    const llm_id id{static_cast<uint32_t>(out.llms.size())};
+    auto& m = out.llms.emplace_back();
     m.name = s.name("name");
     read_checkpoint(s, m);
-    read_node(s, m);
+    read_engines(s, id, out.engines);
+    read_routing(s, m);
     read_device(s, m);
     m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(m.type)));
     m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
@@ -55,7 +59,6 @@ class llm_reader {
     m.most_choices = static_cast<uint32_t>(s.integer("most_choices", 1, 65536, m.most_choices));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);
-    return m;
   }
 
   bool placed() const { return placed_; }
@@ -103,25 +106,49 @@ class llm_reader {
     record.meaning = fingerprint_of(path).content;
   }
 
-  void read_node(section& s, llm_spec& m) {
+  void read_engines(section& s, llm_id model, std::vector<engine_spec>& out) {
+    const auto per_node = s.integer("engines_per_node", 1, 1024, 1);
+    for (const auto node : nodes_of(s))
+      for (int64_t i = 0; i < per_node; ++i) out.push_back({model, node});
+  }
+
+  std::vector<node_id> nodes_of(section& s) {
+    const bool several = s.has("nodes");
+    if (several && s.has("node")) s.refuse("node", "\"nodes\" says it already; remove one of the two");
     const auto given = s.peek("node");
     for (const auto& n : nodes_) {
-      if (given.empty() || n.name != given || n.has(node_role::worker)) continue;
+      if (several || given.empty() || n.name != given || n.has(node_role::worker)) continue;
       placed_ = false;
-      return s.unused("node", n.roles.empty()
-                                  ? ""  // that its roles are wrong was said
-                                  : fmt::format("node '{}' is no worker; add \"worker\" to its roles, or "
-                                                "name a node that is one",
-                                                given));
+      s.unused("node", n.roles.empty()
+                           ? ""  // that its roles are wrong was said
+                           : fmt::format("node '{}' is no worker; add \"worker\" to its roles, or name a "
+                                         "node that is one",
+                                         given));
+      return {};
     }
-    if (workers_.empty() || (unclear_ && !s.has("node"))) {
+    if (workers_.empty() || (unclear_ && !several && !s.has("node"))) {
       placed_ = false;
-      return s.unused("node");  // what is wrong with the nodes was said
+      s.unused("node");  // what is wrong with the nodes was said
+      s.unused("nodes");
+      return {};
     }
-    const auto chosen = workers_.size() == 1 && !s.has("node") ? s.choice("node", worker_names_, 0)
-                                                               : s.choice("node", worker_names_);
-    placed_ = placed_ && chosen;
-    if (chosen) m.node = workers_[*chosen];
+    std::vector<node_id> out;
+    if (several) {
+      s.unused("node");
+      for (const auto i : s.choices("nodes", worker_names_, true)) out.push_back(workers_[i]);
+    } else {
+      const auto chosen = workers_.size() == 1 && !s.has("node") ? s.choice("node", worker_names_, 0)
+                                                                 : s.choice("node", worker_names_);
+      if (chosen) out.push_back(workers_[*chosen]);
+    }
+    placed_ = placed_ && !out.empty();
+    return out;
+  }
+
+  void read_routing(section& s, llm_spec& m) {
+    const auto& known = text_routings().names();
+    m.routing = known[s.choice("routing", known, 0)];
+    m.consolidate_every = s.seconds("consolidate_s", 0, 86'400, 0);
   }
 
   void read_adapters(section& s, llm_spec& m) {
@@ -163,7 +190,7 @@ llm_reading read_llms(section& root, const cluster_spec& cluster, const std::fil
   llm_reader reader{cluster, directory};
   llm_reading out;
   for (auto* s : root.tables("llm")) {
-    out.llms.push_back(reader.read(*s));
+    reader.read(*s, out);
     names.add(*s, "language model", out.llms.back().name);
   }
   out.placed = reader.placed();

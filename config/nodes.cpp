@@ -198,7 +198,7 @@ void check_workers(section& root, const node_reading& read, const llm_reading& l
       continue;
     }
     const bool serves =
-        std::ranges::any_of(llms.llms, [&](const llm_spec& m) { return m.node == node_id{i}; });
+        std::ranges::any_of(llms.engines, [&](const engine_spec& e) { return e.node == node_id{i}; });
     if (!serves && llms.placed)
       read.sections[i]->refuse("roles",
                                "a worker needs a device or a language model; add a [[node.device]] to it, "

@@ -83,6 +83,7 @@ std::vector<model_spec> read_models(section& root, const cluster_spec& cluster,
 /// [[llm]]. Paths are relative to `directory`. Needs the cluster's nodes.
 struct llm_reading {
   std::vector<llm_spec> llms;
+  std::vector<engine_spec> engines;
   bool placed = true;  ///< false: nobody knows which node one of them is for
 };
 llm_reading read_llms(section& root, const cluster_spec& cluster, const std::filesystem::path& directory,

@@ -150,11 +150,10 @@ struct placer_spec {
 /// What a language model's numbers are kept as on a device; it calculates in f32.
 enum class llm_type : uint16_t { f32, bf16, f16 };
 
-/// A language model with its adapters, and the engine that serves it.
+/// A language model with its adapters, and how its engines serve it.
 struct llm_spec {
   std::string name;
   std::string path;                       ///< absolute: the folder of a checkpoint
-  node_id node;                           ///< a worker
   device_kind device = device_kind::cpu;  ///< or emulated: of the checkpoint, words and configuration count
   llm::llm_profile profile = {};          ///< of an emulated one
   double jitter = 0;                      ///< of an emulated one: steps take up to this fraction longer
@@ -173,6 +172,14 @@ struct llm_spec {
   uint32_t adapter_slots = 8;     ///< adapters on the device at once
   uint64_t adapter_bytes = 1u << 30;  ///< of adapters kept in host memory
   bool adapter_api = false;           ///< clients may load and unload adapters
+  std::string routing = "punica";     ///< which engine gets a request (policies/text_routing.hpp)
+  duration consolidate_every{};       ///< zero: engines are not emptied in favour of others
+};
+
+/// One of the engines of a language model.
+struct engine_spec {
+  llm_id model;
+  node_id node;  ///< a worker
 };
 
 struct slot_spec {
@@ -195,6 +202,7 @@ struct cluster_spec {
   std::vector<link_spec> links;
   std::vector<model_spec> models;
   std::vector<llm_spec> llms;
+  std::vector<engine_spec> engines;  ///< by model, in the order in which it names their nodes
   policy_spec policy;
   placer_spec placer;
   autoscale_spec autoscale;
@@ -238,6 +246,13 @@ inline std::vector<node_id> line_of_succession(const cluster_spec& cluster) {
     for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
       if (cluster.nodes[i].has(r)) line.push_back(node_id{i});
   return line;
+}
+
+inline std::vector<engine_id> engines_of(const cluster_spec& cluster, llm_id model) {
+  std::vector<engine_id> out;
+  for (uint32_t i = 0; i < cluster.engines.size(); ++i)
+    if (cluster.engines[i].model == model) out.push_back(engine_id{i});
+  return out;
 }
 
 inline bool has_standby(const cluster_spec& cluster) { return line_of_succession(cluster).size() > 1; }

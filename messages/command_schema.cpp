@@ -20,6 +20,7 @@ auto with_protocol(role kind, Use&& use) {
     case role::metrics: return use(metrics_commands{});
     case role::placer: return use(placer_commands{});
     case role::llm_gateway: return use(llm_gateway_commands{});
+    case role::llm_router: return use(llm_router_commands{});
     case role::llm_engine: return use(llm_engine_commands{});
     case role::extension: break;  // its plug-in knows (plugins/extension.hpp)
   }

@@ -14,10 +14,19 @@
 
 namespace troupe {
 
+/// A choice that another engine began: with these tokens so far.
+struct text_so_far {
+  uint32_t choice = 0;
+  std::vector<llm::token> tokens;
+  TROUPE_MESSAGE(text_so_far, choice, tokens)
+  bool operator==(const text_so_far&) const = default;
+};
+
 /// What an engine knows of a request. The gateway has checked it against the engine's status: its tokens are
 /// of the vocabulary, prompt and answer fit.
 struct generation {
   request_id id;
+  uint32_t attempt = 1;  ///< an engine's answers carry it: those of earlier ones are late
   llm_id model;
   uint32_t tenant = 0;  ///< as `request::tenant`
   address gateway;      ///< who assigns its fate
@@ -31,8 +40,12 @@ struct generation {
   std::vector<llm::token> stop;  ///< each ends its text, and is its last token
   bool logprobs = false;         ///< wanted, of the chosen tokens
   uint32_t top_logprobs = 0;     ///< and of so many most likely ones
-  TROUPE_MESSAGE(generation, id, model, tenant, gateway, arrival, deadline, adapter, prompt, max_tokens,
-                 choices, how, stop, logprobs, top_logprobs)
+  int32_t priority = 0;          ///< lower ones first
+  time_point due = never;        ///< its first token's (TTFT target)
+  std::vector<text_so_far>
+      begun;  ///< the choices that go on, of a request that was elsewhere; else empty: all
+  TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
+                 max_tokens, choices, how, stop, logprobs, top_logprobs, priority, due, begun)
   bool operator==(const generation&) const = default;
 };
 
@@ -69,12 +82,13 @@ struct token_chance {
 
 struct generated_token {
   request_id id;
+  uint32_t attempt = 1;
   uint32_t choice = 0;
   llm::token which = 0;
   float logprob = 0;
   std::vector<token_chance> top;  ///< descending, if asked for
   finish_reason finish = finish_reason::none;
-  TROUPE_MESSAGE(generated_token, id, choice, which, logprob, top, finish)
+  TROUPE_MESSAGE(generated_token, id, attempt, choice, which, logprob, top, finish)
   bool operator==(const generated_token&) const = default;
 };
 
@@ -86,23 +100,27 @@ struct generated {
   bool operator==(const generated&) const = default;
 };
 
-/// llm_engine → gateways: how it is. When a node is up, and whenever something changed, but not more often
-/// than every 100 ms.
+/// llm_engine → gateways and routers: how it is. When a node is up, and whenever something changed, but not
+/// more often than every 100 ms.
 struct engine_status {
   llm_id model;
+  engine_id engine;
   bool ready = false;   ///< takes requests
   std::string problem;  ///< why it will never be ready: the model cannot be loaded
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;  ///< of a text, by the model
   uint32_t kv_tokens = 0;      ///< that the KV cache holds
+  uint32_t block_tokens = 1;   ///< positions of a KV block
+  uint32_t max_sequences = 0;  ///< texts that run at once
   uint32_t running = 0;        ///< texts
   uint32_t waiting = 0;
   float kv_used = 0;  ///< share of the cache
   uint32_t adapter_slots = 0;
   std::vector<std::string> running_adapters;  ///< of texts that run
   std::vector<std::string> waiting_adapters;  ///< of texts that wait
-  TROUPE_MESSAGE(engine_status, model, ready, problem, vocabulary, max_positions, kv_tokens, running, waiting,
-                 kv_used, adapter_slots, running_adapters, waiting_adapters)
+  TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
+                 block_tokens, max_sequences, running, waiting, kv_used, adapter_slots, running_adapters,
+                 waiting_adapters)
   /// Tokens of prompt and answer that a text may have: by the model, and by the KV cache.
   uint32_t longest_text() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;
@@ -116,13 +134,14 @@ struct adapter_entry {
   bool operator==(const adapter_entry&) const = default;
 };
 
-/// llm_engine → gateways: which adapters there are.
+/// llm_engine → gateways and routers: which adapters it has.
 struct adapters_known {
   llm_id model;
+  engine_id engine;
   bool all = false;  ///< forget others; else these came and those went
   std::vector<adapter_entry> present;
   std::vector<std::string> gone;
-  TROUPE_MESSAGE(adapters_known, model, all, present, gone)
+  TROUPE_MESSAGE(adapters_known, model, engine, all, present, gone)
   bool operator==(const adapters_known&) const = default;
 };
 

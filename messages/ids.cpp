@@ -7,8 +7,8 @@
 namespace troupe {
 namespace {
 constexpr std::array<std::string_view, role_count> names{
-    "node",    "gateway",  "model_queue", "rank_arbiter", "gpu_worker",  "console",
-    "metrics", "deployer", "extension",   "placer",       "llm_gateway", "llm_engine"};
+    "node",     "gateway",   "model_queue", "rank_arbiter", "gpu_worker", "console",   "metrics",
+    "deployer", "extension", "placer",      "llm_gateway",  "llm_engine", "llm_router"};
 }
 
 std::string_view to_string(role r) { return names[static_cast<size_t>(r)]; }

@@ -12,9 +12,13 @@ using node_id = strong_id<struct node_tag, uint32_t>;        ///< index of a [[n
 using model_id = strong_id<struct model_tag, uint32_t>;      ///< index of a [[model]] in the cluster file, or
                                                              ///< given by the deployer beyond them
 using llm_id = strong_id<struct llm_tag, uint32_t>;          ///< index of an [[llm]] in the cluster file
+using engine_id = strong_id<struct engine_tag, uint32_t>;    ///< of a language model, dense over the cluster
 using slot_id = strong_id<struct slot_tag, uint32_t>;        ///< an execution slot, dense over the cluster
 using batch_id = strong_id<struct batch_tag, uint64_t>;      ///< unique within its model queue's incarnation
 using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique over the cluster; 0 is none
+
+/// Where a text is that no engine has.
+inline constexpr engine_id no_engine{UINT32_MAX};
 
 /// One life of a node: larger than that of any earlier life of the same node. 0 stands for "whichever lives".
 using incarnation = strong_id<struct incarnation_tag, uint64_t>;
@@ -35,16 +39,17 @@ enum class role : uint16_t {
   extension,
   placer,
   llm_gateway,
-  llm_engine
+  llm_engine,
+  llm_router
 };
-inline constexpr size_t role_count = 12;
+inline constexpr size_t role_count = 13;
 std::string_view to_string(role r);
 bool parse_role(std::string_view name, role& out);
 
 /// An actor, wherever it runs: messages between nodes name actors like this, never by CAF handle.
 /// `index`: extension its position among the [[actor]]s of the cluster file; gateway, node, console,
-/// metrics, deployer, placer, llm_gateway 0; llm_engine its llm_id; rank_arbiter its scheduling domain;
-/// model_queue its model_id; gpu_worker its slot_id.
+/// metrics, deployer, placer, llm_gateway 0; llm_engine its engine_id; llm_router its llm_id; rank_arbiter
+/// its scheduling domain; model_queue its model_id; gpu_worker its slot_id.
 struct address {
   node_id node;
   incarnation life;  ///< 0 = whichever lives; replies carry the life that asked

@@ -35,6 +35,69 @@ struct llm_engine_state {
                  adapter_slots, adapter_slots_taken, adapter_loads, adapter_reads)
 };
 
+struct router_engine {
+  uint32_t engine = 0;
+  uint32_t node = 0;     ///< its position in the cluster file
+  std::string state;     ///< away, closed: takes no more texts, or open
+  uint32_t texts = 0;    ///< that the router has placed there
+  uint32_t running = 0;  ///< as the engine said last
+  uint32_t waiting = 0;
+  uint64_t free_tokens = 0;  ///< of its KV cache, less what is on its way there
+  uint32_t adapters = 0;     ///< of its texts
+  TROUPE_MESSAGE(router_engine, engine, node, state, texts, running, waiting, free_tokens, adapters)
+};
+struct llm_router_state {
+  std::string model;
+  std::string routing;
+  std::vector<router_engine> engines;
+  uint32_t requests = 0;      ///< that it knows
+  uint32_t waiting = 0;       ///< of these: for an engine
+  uint32_t idle_engines = 0;  ///< open ones without texts: could be given back
+  bool wants_more = false;    ///< every open engine is nearly full: one more would take requests now
+  uint64_t placed = 0;
+  uint64_t evicted = 0;  ///< moved for want of KV blocks
+  uint64_t drained = 0;
+  uint64_t consolidated = 0;
+  uint64_t asked = 0;    ///< moved by operators
+  uint64_t refused = 0;  ///< dropped: the queue was full, the time over, or no engine there
+  TROUPE_MESSAGE(llm_router_state, model, routing, engines, requests, waiting, idle_engines, wants_more,
+                 placed, evicted, drained, consolidated, asked, refused)
+};
+
+struct list_texts {
+  static constexpr const char* about = "requests of the model, in the order of their ids";
+  uint32_t limit = 100;
+  uint64_t after = 0;  ///< only ids behind this one
+  TROUPE_MESSAGE(list_texts, limit, after)
+};
+struct text_state {
+  uint64_t request = 0;
+  std::string adapter;
+  bool waiting = false;  ///< for an engine
+  uint32_t engine = 0;   ///< else
+  uint32_t texts = 0;    ///< that go on
+  duration age{};
+  TROUPE_MESSAGE(text_state, request, adapter, waiting, engine, texts, age)
+};
+struct text_list {
+  uint64_t total = 0;
+  std::vector<text_state> texts;
+  TROUPE_MESSAGE(text_list, total, texts)
+};
+
+struct migrate {
+  static constexpr const char* about = "moves a request to another engine: its stream goes on there";
+  uint64_t request = 0;
+  uint32_t engine = 0;
+  TROUPE_MESSAGE(migrate, request, engine)
+};
+struct drain_engine {
+  static constexpr const char* about = "moves the texts of an engine to others, and gives it no new ones";
+  uint32_t engine = 0;
+  bool open = false;  ///< the other way: it takes texts again
+  TROUPE_MESSAGE(drain_engine, engine, open)
+};
+
 struct list_adapters {
   static constexpr const char* about = "the adapters that requests may name, in the order of their names";
   uint32_t limit = 100;

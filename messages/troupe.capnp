@@ -6,7 +6,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
 enum Role { node @0; gateway @1; modelQueue @2; rankArbiter @3; gpuWorker @4; console @5; metrics @6; deployer @7; extension @8; placer @9;
-  llmGateway @10; llmEngine @11;
+  llmGateway @10; llmEngine @11; llmRouter @12;
 }
 enum MemoryKind { host @0; pinned @1; device @2; }
 enum DropReason { none @0; late @1; shed @2; queueFull @3; cancelled @4; noCapacity @5; draining @6; undeployed @7; quota @8; }
@@ -22,6 +22,7 @@ enum DataType {
 enum ProfileOrigin { given @0; file @1; measured @2; }
 enum DeploymentState { deployed @0; retiring @1; undeployed @2; }
 enum FinishReason { none @0; stop @1; length @2; }
+enum RouteReason { placed @0; evicted @1; drained @2; consolidated @3; asked @4; }
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
@@ -124,25 +125,38 @@ struct Sampling {
   temperature @0 :Float32; topK @1 :UInt32; topP @2 :Float32; minP @3 :Float32; repetitionPenalty @4 :Float32;
   presencePenalty @5 :Float32; frequencyPenalty @6 :Float32; seed @7 :UInt64; biases @8 :List(TokenBias);
 }
+struct TextSoFar { choice @0 :UInt32; tokens @1 :List(Int32); }
 struct Generation {
   id @0 :UInt64; model @1 :UInt32; tenant @2 :UInt32; gateway @3 :Address; arrival @4 :Int64; deadline @5 :Int64;
   adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; how @10 :Sampling;
-  stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32;
+  stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32; attempt @14 :UInt32; priority @15 :Int32;
+  due @16 :Int64; begun @17 :List(TextSoFar);
 }
 struct Generate { requests @0 :List(Generation); }
 struct EndChoice { id @0 :UInt64; choice @1 :UInt32; }
 struct TokenChance { which @0 :Int32; logprob @1 :Float32; }
 struct GeneratedToken {
   id @0 :UInt64; choice @1 :UInt32; which @2 :Int32; logprob @3 :Float32; top @4 :List(TokenChance);
-  finish @5 :FinishReason;
+  finish @5 :FinishReason; attempt @6 :UInt32;
 }
 struct Generated { tokens @0 :List(GeneratedToken); }
 struct EngineStatus {
   model @0 :UInt32; ready @1 :Bool; problem @2 :Text; vocabulary @3 :UInt32; maxPositions @4 :UInt32;
   kvTokens @5 :UInt32; running @6 :UInt32; waiting @7 :UInt32; kvUsed @8 :Float32; adapterSlots @9 :UInt32;
-  runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text);
+  runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text); engine @12 :UInt32; blockTokens @13 :UInt32;
+  maxSequences @14 :UInt32;
 }
 struct AdapterEntry { name @0 :Text; path @1 :Text; }
-struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); }
+struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); engine @4 :UInt32; }
 struct ChangeAdapter { token @0 :UInt64; model @1 :UInt32; load @2 :Bool; adapter @3 :AdapterEntry; }
 struct AdapterChanged { token @0 :UInt64; answer @1 :AdapterAnswer; message @2 :Text; }
+
+struct RoutedRequest {
+  id @0 :UInt64; version @1 :UInt32; adapter @2 :Text; texts @3 :UInt32; tokens @4 :UInt64; arrival @5 :Int64;
+  priority @6 :Int32; due @7 :Int64; at @8 :UInt32; begun @9 :Bool;
+}
+struct Route { model @0 :UInt32; all @1 :Bool; requests @2 :List(RoutedRequest); }
+struct RouteEnds { model @0 :UInt32; requests @1 :List(UInt64); }
+struct Placement { id @0 :UInt64; version @1 :UInt32; to @2 :UInt32; why @3 :RouteReason; }
+struct Placements { model @0 :UInt32; requests @1 :List(Placement); }
+struct TextsEvicted { model @0 :UInt32; engine @1 :UInt32; requests @2 :List(UInt64); }

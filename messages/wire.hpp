@@ -8,6 +8,7 @@
 #include "messages/membership.hpp"
 #include "messages/plugin.hpp"
 #include "messages/request.hpp"
+#include "messages/routing.hpp"
 #include "messages/scheduling.hpp"
 
 namespace troupe {
@@ -50,7 +51,11 @@ namespace troupe {
   X(engine_status, EngineStatus)         \
   X(adapters_known, AdaptersKnown)       \
   X(change_adapter, ChangeAdapter)       \
-  X(adapter_changed, AdapterChanged)
+  X(adapter_changed, AdapterChanged)     \
+  X(route, Route)                        \
+  X(route_ends, RouteEnds)               \
+  X(placements, Placements)              \
+  X(texts_evicted, TextsEvicted)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
 #define TROUPE_WIRE_PARTS(X)         \
@@ -73,7 +78,10 @@ namespace troupe {
   X(generation, Generation)          \
   X(token_chance, TokenChance)       \
   X(generated_token, GeneratedToken) \
-  X(adapter_entry, AdapterEntry)
+  X(adapter_entry, AdapterEntry)     \
+  X(text_so_far, TextSoFar)          \
+  X(routed_request, RoutedRequest)   \
+  X(placement, Placement)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.
 #define TROUPE_WIRE_ENUMS(X) \
@@ -87,7 +95,8 @@ namespace troupe {
   X(profile_origin)          \
   X(deployment_state)        \
   X(finish_reason)           \
-  X(adapter_answer)
+  X(adapter_answer)          \
+  X(route_reason)
 
 template <class E>
 inline constexpr size_t enum_count = 0;

@@ -126,6 +126,7 @@ bool continuous_batching::reserve(sequence& s, size_t positions) {
   const auto needs = blocks_for(positions);
   while (blocks_.free() + s.blocks.size() < needs) {
     auto& newest = *running_.back();
+    evicted_.push_back(newest.id);
     evict(newest);
     if (&newest == &s) return false;
   }

@@ -13,6 +13,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "messages/llm_step.hpp"
@@ -90,6 +91,8 @@ class continuous_batching {
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
   uint64_t evictions() const { return evictions_; }
+  /// Texts that gave their blocks up to older ones, since it was asked last: they wait, or have ended since.
+  std::vector<sequence_id> take_evicted() { return std::exchange(evicted_, {}); }
   const kv_blocks& blocks() const { return blocks_; }
   bool idle() const { return running_.empty() && waiting_.empty(); }
   /// Null if it is not known (any more). Prompt first, then what was generated.
@@ -120,6 +123,7 @@ class continuous_batching {
   llm_step step_;
   bool under_way_ = false;
   uint64_t arrivals_ = 0, evictions_ = 0;
+  std::vector<sequence_id> evicted_;
 };
 
 }  // namespace troupe::llm

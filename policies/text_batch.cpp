@@ -18,13 +18,19 @@ token_frequency& text_batch::open_text::count(token t) {
 
 text_batch::added text_batch::add(text_request r) {
   const auto id = sequence_id{next_id_};
-  const auto refused = batching_.add({id, r.prompt, r.max_tokens, r.adapter});
+  auto so_far = r.prompt;
+  so_far.insert(so_far.end(), r.begun.begin(), r.begun.end());
+  const auto generated = static_cast<uint32_t>(std::min<size_t>(r.begun.size(), r.max_tokens));
+  const auto refused = batching_.add({id, std::move(so_far), r.max_tokens - generated, r.adapter});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   auto text = std::make_unique<open_text>();
   text->asked = std::move(r);
-  if (text->has_penalties())
+  text->generated = generated;
+  if (text->has_penalties()) {
     for (const auto t : text->asked.prompt) ++text->count(t).prompt;
+    for (const auto t : text->asked.begun) ++text->count(t).output;
+  }
   known_.emplace(id, std::move(text));
   return {id, refusal::none};
 }

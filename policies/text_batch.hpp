@@ -20,6 +20,7 @@ inline sampling greedy() {
 
 struct text_request {
   std::vector<token> prompt = {};
+  std::vector<token> begun = {};  ///< what was generated elsewhere: fewer than `max_tokens`
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
   sampling how = greedy();

@@ -58,15 +58,16 @@ std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& tim
 }  // namespace
 
 llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
-                   std::function<void(llm_id)> ready)
+                   std::function<void(engine_id)> ready)
     : cluster_(cluster) {
-  for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
-    const auto& m = cluster.llms[i];
-    if (m.node != self) continue;
-    devices_[llm_id{i}] = m.device == device_kind::emulated
-                              ? emulated(m, time)
-                              : std::make_unique<llm::cpu_engine_device>(
-                                    time, [ready, i] { ready(llm_id{i}); }, cpu(m));
+  for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
+    const auto& e = cluster.engines[i];
+    const auto& m = cluster.llms[e.model.value];
+    if (e.node != self) continue;
+    devices_[engine_id{i}] = m.device == device_kind::emulated
+                                 ? emulated(m, time)
+                                 : std::make_unique<llm::cpu_engine_device>(
+                                       time, [ready, i] { ready(engine_id{i}); }, cpu(m));
   }
 }
 

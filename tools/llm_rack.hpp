@@ -14,11 +14,12 @@ namespace troupe {
 
 class llm_rack {
  public:
-  /// The devices begin to load at once; `ready(model)` is called from their threads when there is something
+  /// The devices begin to load at once; `ready(engine)` is called from their threads when there is something
   /// to poll. `cluster` and `time` outlive the rack.
-  llm_rack(const cluster_spec& cluster, node_id self, const clock& time, std::function<void(llm_id)> ready);
+  llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
+           std::function<void(engine_id)> ready);
 
-  llm::engine_device& at(llm_id model) { return *devices_.at(model); }
+  llm::engine_device& at(engine_id id) { return *devices_.at(id); }
   /// Of the model's adapter folder: each folder in it that holds an adapter_config.json, by its name.
   std::vector<adapter_entry> adapters_of(llm_id model) const;
   /// Waits for steps that run, and ends the devices.
@@ -26,7 +27,7 @@ class llm_rack {
 
  private:
   const cluster_spec& cluster_;
-  std::map<llm_id, std::unique_ptr<llm::engine_device>> devices_;
+  std::map<engine_id, std::unique_ptr<llm::engine_device>> devices_;
 };
 
 /// Of every language model of the cluster, by llm_id. Throws model_error, naming the file and the fix.

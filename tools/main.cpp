@@ -16,6 +16,7 @@
 #include "tools/check_config.hpp"
 #include "tools/command_line.hpp"
 #include "tools/make_certs.hpp"
+#include "tools/move_texts.hpp"
 #include "tools/serve_node.hpp"
 #include "tools/simulate.hpp"
 #include "tools/status.hpp"
@@ -108,6 +109,7 @@ void add_changes(CLI::App& app, job& chosen) {
     std::string file, name, domain;
     model_options model;
     change_options how;
+    engine_change to;
   };
   auto a = std::make_shared<arguments>();
   const auto common = [a](CLI::App& to) {
@@ -155,26 +157,47 @@ void add_changes(CLI::App& app, job& chosen) {
     };
   });
 
-  auto* migrate =
-      command(app, "migrate", "Serve a model on the devices of another scheduling domain; no request is lost",
-              "troupe migrate cluster.toml mlp2 right --wait");
+  auto* migrate = command(
+      app, "migrate",
+      "Serve a model on the devices of another scheduling domain, or have another engine go on with a "
+      "text; no request is lost, no stream breaks",
+      "troupe migrate cluster.toml mlp2 right --wait");
   common(*migrate);
-  migrate->add_option("model", a->name, "Its name")->required();
-  migrate->add_option("domain", a->domain, "Name of a [[domain]]")->required();
-  migrate->callback([a, &chosen] {
-    chosen = [a] {
-      return with_cluster(
-          a->file, [&](const cluster_spec& c) { return migrate_model(c, a->name, a->domain, a->how); });
+  migrate->add_option("what", a->name, "Name of a model; with --engine: id of a request for text")
+      ->required();
+  auto* domain = migrate->add_option("domain", a->domain, "Name of a [[domain]]");
+  auto* engine =
+      migrate->add_option("--engine", a->to.engine, "Where the text goes on, by the engine's number");
+  engine->excludes(domain);
+  migrate->callback([a, domain, engine, &chosen] {
+    if (engine->empty() && domain->empty())
+      throw CLI::ValidationError("domain", "name one for a model; give --engine for a text");
+    chosen = [a, text = !engine->empty()] {
+      a->to.json = a->how.json;
+      return with_cluster(a->file, [&](const cluster_spec& c) {
+        return text ? migrate_text(c, a->name, a->to) : migrate_model(c, a->name, a->domain, a->how);
+      });
     };
   });
 
-  auto* drain = command(app, "drain", "Let a node finish what it has and leave; its process ends",
-                        "troupe drain cluster.toml worker --wait");
+  auto* drain =
+      command(app, "drain",
+              "Let a node finish what it has and leave: its process ends. Or empty an engine of a language "
+              "model: others go on with its texts",
+              "troupe drain cluster.toml worker --wait");
   common(*drain);
-  drain->add_option("node", a->name, "Its name")->required();
-  drain->callback([a, &chosen] {
-    chosen = [a] {
-      return with_cluster(a->file, [&](const cluster_spec& c) { return drain_one(c, a->name, a->how); });
+  auto* node = drain->add_option("node", a->name, "Its name");
+  auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node");
+  emptied->excludes(node);
+  drain->add_flag("--open", a->to.open, "The engine takes texts again")->needs(emptied);
+  drain->callback([a, node, emptied, &chosen] {
+    if (node->empty() && emptied->empty()) throw CLI::ValidationError("node", "name one, or give --engine");
+    chosen = [a, engine = !emptied->empty()] {
+      a->to.json = a->how.json;
+      a->to.wait_s = a->how.wait_s;
+      return with_cluster(a->file, [&](const cluster_spec& c) {
+        return engine ? drain_engine_of(c, a->to) : drain_one(c, a->name, a->how);
+      });
     };
   });
 }

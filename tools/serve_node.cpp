@@ -161,8 +161,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   device_rack rack(cluster, self, time, [&](slot_id slot) {
     office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
   });
-  llm_rack engines(cluster, self, time, [&](llm_id model) {
-    if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, model.value}, device_ready{});
+  llm_rack engines(cluster, self, time, [&](engine_id id) {
+    if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
   });
   completion_clients completions;
   const on_broken broken = [&](std::string why) { said.say(node_events::kind::threw, std::move(why)); };
@@ -204,12 +204,14 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     [&] { said.say(node_events::kind::stop); },
                     [&](std::string why) { said.say(node_events::kind::unusable, std::move(why)); },
                     &completions,
-                    [&](llm_id model) -> llm::engine_device& { return engines.at(model); },
+                    [&](engine_id id) -> llm::engine_device& { return engines.at(id); },
                     [&](llm_id model) { return engines.adapters_of(model); }};
   cast players(cluster, self, world);
   office = &players.office();
-  for (uint32_t i = 0; i < cluster.llms.size(); ++i)  // what a device had to tell before there was an office
-    if (cluster.llms[i].node == self) players.office().tell({self, {}, role::llm_engine, i}, device_ready{});
+  for (uint32_t i = 0; i < cluster.engines.size();
+       ++i)  // what a device had to tell before there was an office
+    if (cluster.engines[i].node == self)
+      players.office().tell({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
   std::unique_ptr<openai_api> texts;

@@ -302,3 +302,57 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   CHECK(e.tokens().back().finish == finish_reason::length);
   CHECK(e.actor.unfinished() == 0);
 }
+
+TEST_CASE("llm engine: a text that another began goes on with the tokens that it would have got there") {
+  engine_stage whole, rest;
+  whole.load();
+  rest.load();
+  whole.ask(whole.request(1, "", 5));
+  for (int i = 0; i < 5; ++i) whole.step();
+  const auto all = whole.tokens();
+  REQUIRE(all.size() == 5);
+  auto g = rest.request(1, "", 5);
+  g.attempt = 2;
+  g.begun = {{0, {all[0].which, all[1].which}}};
+  rest.ask(g);
+  for (int i = 0; i < 3; ++i) rest.step();
+  const auto later = rest.tokens();
+  REQUIRE(later.size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(later[i].which == all[i + 2].which);
+    CHECK(later[i].attempt == 2);
+  }
+  CHECK(later[2].finish == finish_reason::length);
+  CHECK(rest.actor.unfinished() == 0);
+}
+
+TEST_CASE("llm engine: of several choices only those go on that had not ended") {
+  engine_stage e;
+  e.load();
+  auto g = e.request(1, "", 5);
+  g.choices = 3;
+  g.begun = {{2, {7}}};
+  e.ask(g);
+  for (int i = 0; i < 4; ++i) e.step();
+  for (const auto& t : e.tokens()) CHECK(t.choice == 2);
+  CHECK(e.actor.unfinished() == 0);
+  g.begun = {{3, {7}}};
+  e.ask(g);
+  CHECK(e.out.one<completion>().results.front().error == failure::device_error);
+  g.begun = {{2, {7, 7, 7, 7, 7}}};
+  e.ask(g);
+  CHECK(e.out.one<completion>().results.front().error == failure::device_error);
+}
+
+TEST_CASE("llm engine: tells its routers which text gave its blocks to an older one") {
+  engine_stage e;
+  e.tell(node_up{scheduler_node, {10}});
+  e.device.tell_loaded(4);  // 16 positions
+  e.wake();
+  e.ask(e.request(1, "", 10));
+  e.ask(e.request(2, "", 10));
+  for (int i = 0; i < 14; ++i) e.step();
+  const auto news = e.out.one<texts_evicted>();
+  CHECK(news.requests == std::vector{request_id{2}});
+  CHECK(e.state().evictions == 1);
+}

@@ -102,6 +102,7 @@ struct engine_stage : engine_parts, stage<llm_engine> {
     llm_engine::options o;
     o.name = "m";
     o.gateways = {gateway_node};
+    o.routers = {scheduler_node};
     o.adapter_slots = 2;
     o.max_sequences = 4;
     o.max_waiting = 8;

@@ -68,7 +68,7 @@ struct answering {
   bool get(llm::token which, finish_reason finish = finish_reason::none, uint32_t choice = 0,
            size_t prompt = 0) {
     return answer->token(prompt,
-                         {answer->requests().at(prompt), choice, which, -0.5F, {{which, -0.5F}}, finish});
+                         {answer->requests().at(prompt), 1, choice, which, -0.5F, {{which, -0.5F}}, finish});
   }
   json body() const { return json::parse(exchange->whole->body); }
 

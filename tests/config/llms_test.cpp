@@ -51,7 +51,8 @@ TEST_CASE("a language model needs a name and a checkpoint, the rest has defaults
   const auto& m = cluster.spec.llms[0];
   CHECK(m.name == "tasks");
   CHECK(m.path == base);
-  CHECK(m.node == node_id{1});
+  REQUIRE(cluster.spec.engines.size() == 1);
+  CHECK(cluster.spec.engines[0].node == node_id{1});
   CHECK(m.type == llm_type::f32);
   CHECK(m.threads == 1);
   CHECK(m.kv_bytes == 256 << 20);
@@ -85,7 +86,8 @@ adapter_api = true
 )");
   REQUIRE(listed(cluster.problems) == "");
   const auto& m = cluster.spec.llms.at(0);
-  CHECK(m.node == node_id{1});
+  REQUIRE(cluster.spec.engines.size() == 1);
+  CHECK(cluster.spec.engines[0].node == node_id{1});
   CHECK(m.type == llm_type::bf16);
   CHECK(m.threads == 4);
   CHECK(m.kv_bytes == 500 << 20);
@@ -188,8 +190,29 @@ TEST_CASE("a cluster may have only language models, and a worker of one needs no
   REQUIRE(listed(cluster.problems) == "");
   CHECK(cluster.spec.models.empty());
   CHECK(cluster.spec.slots.empty());
-  CHECK(cluster.spec.llms.at(0).node == node_id{1});
+  CHECK(cluster.spec.engines.at(0).node == node_id{1});
   CHECK(cluster.spec.hash.size() == 16);
+}
+
+TEST_CASE("a language model may have several engines, on several nodes") {
+  const auto on = [](std::string_view keys) {
+    return read(only_llms() + std::string(keys) + std::string(another_worker));
+  };
+  const auto cluster =
+      on("nodes = [\"worker\", \"other\"]\nengines_per_node = 2\n"
+         "routing = \"affinity\"\nconsolidate_s = 2.5\n");
+  REQUIRE(listed(cluster.problems) == "");
+  std::vector<uint32_t> nodes;
+  for (const auto& e : cluster.spec.engines) nodes.push_back(e.node.value);
+  CHECK(nodes == std::vector<uint32_t>{1, 1, 2, 2});
+  CHECK(engines_of(cluster.spec, llm_id{0}).size() == 4);
+  CHECK(cluster.spec.llms[0].routing == "affinity");
+  CHECK(cluster.spec.llms[0].consolidate_every == 2500ms);
+  CHECK(said(on("nodes = [\"worker\", \"other\"]\nnode = \"other\"\n")) ==
+        "llm.node: \"nodes\" says it already; remove one of the two");
+  CHECK(said(on("nodes = [\"othre\"]\n")).find("did you mean 'other'?") != std::string::npos);
+  CHECK(said(on("nodes = [\"worker\", \"other\"]\nrouting = \"punika\"\n")).find("did you mean 'punica'?") !=
+        std::string::npos);
 }
 
 TEST_CASE("a worker has a device or a language model") {
@@ -247,7 +270,7 @@ TEST_CASE("a dumped language model reads back to the same, wherever it is read")
   CHECK(a.path == b.path);
   CHECK(std::filesystem::path(a.adapter_directory) / "" == std::filesystem::path(b.adapter_directory) / "");
   CHECK(a.kv_bytes == b.kv_bytes);
-  CHECK(a.node == b.node);
+  CHECK(first.spec.engines.at(0).node == again.spec.engines.at(0).node);
 }
 
 TEST_CASE("the hash depends on a language model's keys and its config.json, not on where they lie") {

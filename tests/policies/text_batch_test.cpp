@@ -138,3 +138,27 @@ TEST_CASE("text batch: where there was nothing to choose from, the text has ende
   CHECK(told[0].ended());
   CHECK(b.batching().idle());
 }
+
+TEST_CASE("text batch: a text that was begun elsewhere goes on as it would have there") {
+  small_batch whole, rest;
+  auto r = request({1, 2, 1}, 4);
+  r.how.frequency_penalty = 1;
+  r.how.seed = 5;
+  whole.begin(r);
+  (void)whole.run(9);
+  (void)whole.run(2);
+  r.begun = {9, 2};
+  rest.begin(r);
+  whole.plan();
+  rest.plan();
+  REQUIRE(rest.wishes().size() == 1);
+  CHECK(rest.wishes()[0].position == whole.wishes()[0].position);
+  CHECK(rest.wishes()[0].seed == whole.wishes()[0].seed);
+  for (const auto& a : rest.wishes()[0].counts)
+    for (const auto& b : whole.wishes()[0].counts)
+      if (a.which == b.which) CHECK(std::pair{a.prompt, a.output} == std::pair{b.prompt, b.output});
+  (void)rest.done(std::vector{chosen(3)});
+  CHECK(rest.run(3)[0].finish == finish_reason::length);
+  r.begun = {9, 2, 3, 3};
+  CHECK(rest.add(r).refused == text_batch::refusal::empty);  // there is nothing left to generate
+}

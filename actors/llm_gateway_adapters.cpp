@@ -1,0 +1,47 @@
+// A gateway's part in the coming and going of adapters: all engines of a model have it, or none.
+#include <utility>
+
+#include "actors/llm_gateway.hpp"
+
+namespace troupe {
+
+void llm_gateway::begin(change_adapter& c) {
+  change all{c, {}, {}, {c.token, adapter_answer::done, {}}};
+  for (uint32_t i = 0; i < options_.engines.size(); ++i)
+    if (options_.engines[i].model == c.model && is_up(engine_id{i})) all.awaited.insert(engine_id{i});
+  if (all.awaited.empty())
+    return clients_.adapter_changed({c.token, adapter_answer::refused, "the engine is gone"});
+  for (const auto e : all.awaited) send(address_of(e), c);
+  changes_.emplace(c.token, std::move(all));
+}
+
+void llm_gateway::on_answer(engine_id from, const adapter_changed& a) {
+  if (const auto c = changes_.find(a.token); c != changes_.end() && c->second.awaited.contains(from))
+    note(c, from, a);
+}
+
+/// The last answer is the client's. An adapter that one engine refused is taken from those that have it now.
+void llm_gateway::note(std::map<uint64_t, change>::iterator at, engine_id from, const adapter_changed& a) {
+  auto& c = at->second;
+  c.awaited.erase(from);
+  if (a.answer == adapter_answer::done)
+    c.done.insert(from);
+  else if (c.worst.answer == adapter_answer::done)
+    c.worst = a;
+  if (!c.awaited.empty()) return;
+  const auto all = std::move(c);
+  changes_.erase(at);
+  const bool part = !all.done.empty() && all.worst.answer != adapter_answer::done;
+  if (part && all.asked.load) {
+    for (const auto e : all.done) {
+      auto back = all.asked;
+      back.load = false;
+      send(address_of(e), std::move(back));
+    }
+    return clients_.adapter_changed(all.worst);
+  }
+  // gone where it was: those who did not know it do not matter
+  clients_.adapter_changed(part ? adapter_changed{all.asked.token, adapter_answer::done, {}} : all.worst);
+}
+
+}  // namespace troupe

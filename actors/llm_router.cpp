@@ -1,0 +1,79 @@
+#include "actors/llm_router.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+text_router::options policy_options(const llm_router::options& o) {
+  text_router::options out;
+  for (const auto& [id, _] : o.engines) out.engines.push_back(id);
+  out.most_waiting = o.most_waiting;
+  return out;
+}
+
+}  // namespace
+
+llm_router::llm_router(address self, outbox& out, const options& o)
+    : shell(self, out), options_(o), requests_(policy_options(o), (*text_routings().find(o.routing))()) {}
+
+void llm_router::on(envelope& e, time_point now) {
+  dispatch(e.body, overloaded{
+                       [&](route& r) { requests_.on_route(e.from, r); },
+                       [&](route_ends& r) {
+                         for (const auto id : r.requests) requests_.on_end(id);
+                       },
+                       [&](engine_status& s) { requests_.on_status(s, now); },
+                       [&](adapters_known& a) { requests_.on_adapters(a); },
+                       [&](texts_evicted& t) { requests_.on_evicted(t); },
+                       [&](node_up& n) { lives_[n.node] = n.life; },
+                       [&](node_down& n) { on_node_down(n); },
+                       [&](reborn& r) {
+                         self_.life = r.life;
+                         lives_.clear();
+                         requests_.clear();
+                       },
+                   });
+}
+
+void llm_router::on_node_down(const node_down& n) {
+  if (const auto up = lives_.find(n.node); up == lives_.end() || up->second != n.life) return;
+  lives_.erase(n.node);
+  requests_.lose_gateway(n.node);
+  for (const auto& [id, node] : options_.engines)
+    if (node == n.node) requests_.lose_engine(id);
+}
+
+void llm_router::on_time(time_point now) {
+  if (options_.consolidate_every > duration{} && now >= consolidate_at_) {
+    consolidate_at_ = now + options_.consolidate_every;
+    requests_.consolidate(now);
+  }
+  std::vector<std::pair<address, placements>> placed;
+  std::vector<std::pair<address, drops>> refused;
+  const auto of = [](auto& all, const address& gateway) -> auto& {
+    const auto known = std::ranges::find(all, gateway, [](const auto& p) { return p.first; });
+    return known != all.end()
+               ? known->second
+               : all.emplace_back(gateway, typename std::decay_t<decltype(all)>::value_type::second_type{})
+                     .second;
+  };
+  for (const auto& d : requests_.decide(now)) {
+    if (d.refused != drop_reason::none)
+      of(refused, d.gateway).requests.push_back({d.to.id, d.to.version, d.refused});
+    else
+      of(placed, d.gateway).requests.push_back(d.to);
+  }
+  for (auto& [gateway, p] : placed) {
+    p.model = options_.model;
+    send(gateway, std::move(p));
+  }
+  for (auto& [gateway, d] : refused) send(gateway, std::move(d));
+}
+
+time_point llm_router::next_wakeup() const {
+  const bool consolidates = options_.consolidate_every > duration{} && !requests_.requests().empty();
+  return std::min(consolidates ? consolidate_at_ : never, requests_.next_due());
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+// llm_router: says which engine of its model each request goes to, moves requests to empty engines that
+// close, leave or are hardly used, and lets those wait that have no room anywhere. The policy is text_router.
+#pragma once
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/shell.hpp"
+#include "messages/cluster.hpp"
+#include "messages/commands.hpp"
+#include "policies/text_router.hpp"
+
+namespace troupe {
+
+class llm_router final : public shell {
+ public:
+  struct options {
+    llm_id model;
+    std::string name;
+    std::string routing = "punica";                      ///< policies/text_routing.hpp
+    std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
+    uint32_t most_waiting = 1024;
+    duration consolidate_every{};  ///< zero: never
+  };
+
+  llm_router(address self, outbox& out, const options& o);
+
+  void on(envelope& e, time_point now) override;
+  void on_time(time_point now) override;
+  time_point next_wakeup() const override;
+  void report(std::vector<metric>& out) const override;
+  command_reply on_command(const command& c, time_point now) override;
+
+ private:
+  void on_node_down(const node_down& n);
+  llm_router_state describe(time_point now) const;
+  text_list list(const list_texts& asked, time_point now) const;
+
+  const options options_;
+  text_router requests_;
+  std::unordered_map<node_id, incarnation> lives_;  // of nodes that are up
+  time_point consolidate_at_ = long_ago;
+};
+
+}  // namespace troupe

@@ -1,0 +1,140 @@
+// Punica's scheduler (§5): where the requests of a language model are, who waits for an engine, and who moves
+// to another. Knows engines by what they say of themselves now and then, requests by what gateways say.
+//
+// - A new request goes to an engine with room: fewer texts than run there at once, and KV blocks for its
+//   tokens and for one more block of every text. Which of these, `text_routing` says.
+// - Where none has room it waits: by priority, then by when its first token is due, then by arrival. Nobody
+//   passes one who waits for any engine. Whose first token is not there in time is refused.
+// - An engine that runs out of KV blocks evicts its newest text, which moves if another engine has room.
+// - An engine that is closed, or leaves, gives its requests to others as they have room.
+// - Consolidation: the emptiest engine gives all it has to fuller ones, if they have room for all of it.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "messages/generation.hpp"
+#include "messages/request.hpp"
+#include "messages/routing.hpp"
+#include "policies/text_routing.hpp"
+
+namespace troupe {
+
+class text_router {
+ public:
+  struct options {
+    std::vector<engine_id> engines;  ///< ascending
+    uint32_t most_waiting = 1024;    ///< requests; the last of the queue is refused beyond
+    /// What an engine says of itself is at most so old, and a request that it was given since not in it.
+    duration status_age = 250ms;
+    /// A request without a target counts as one that is due so long after its arrival.
+    duration patience = 10s;
+  };
+  struct decision {
+    address gateway;
+    placement to;
+    drop_reason refused = drop_reason::none;  ///< else it goes nowhere
+  };
+  struct engine {
+    engine_status said;
+    bool up = false;
+    bool closed = false;                          ///< by an operator
+    std::set<std::string, std::less<>> adapters;  ///< that its requests may name
+    std::map<std::string, uint32_t, std::less<>>
+        running;                        ///< requests here, by adapter; without the base model
+    std::vector<std::string> resident;  ///< adapters in slots, as far as we know: who was used last is last
+    uint32_t texts = 0;                 ///< of requests here
+    std::set<request_id> requests;
+    struct arrival {
+      time_point at;
+      uint64_t tokens;
+    };
+    std::deque<arrival> fresh;  ///< that `said` may not count yet
+    time_point said_at = long_ago;
+
+    bool open() const { return up && said.ready && !closed; }
+  };
+  struct request {
+    address gateway;
+    routed_request asked;  ///< `at`: where it is now
+    route_reason why = route_reason::placed;
+  };
+  struct counts {
+    std::array<uint64_t, route_reason_count> moved{};  ///< by reason
+    uint64_t refused = 0;
+  };
+
+  text_router(options o, std::unique_ptr<text_routing> routing);
+
+  void on_status(const engine_status& s, time_point now);
+  void on_adapters(const adapters_known& a);
+  /// It is gone. Its requests are nobody's until their gateways tell again.
+  void lose_engine(engine_id id);
+  /// False: there is no such engine.
+  bool close(engine_id id, bool closed);
+
+  void on_route(const address& gateway, const route& r);
+  void on_end(request_id id);
+  void on_evicted(const texts_evicted& e);
+  void lose_gateway(node_id node);
+  void clear();
+
+  /// Asked for by an operator. Why not; empty: it moves with the next `decide`.
+  std::string migrate(request_id id, engine_id to, time_point now);
+  /// Empties the emptiest engine if the others can take what it has: see above.
+  void consolidate(time_point now);
+
+  /// What follows from all that was told: valid until the next call.
+  const std::vector<decision>& decide(time_point now);
+  /// When somebody's first token is due who waits.
+  time_point next_due() const;
+
+  const std::map<engine_id, engine>& engines() const { return engines_; }
+  const std::map<request_id, request>& requests() const { return requests_; }
+  size_t waiting() const { return waiting_.size(); }
+  const counts& counted() const { return counts_; }
+  /// Of its KV cache, for new requests.
+  uint64_t free_tokens(const engine& e, time_point now) const;
+  bool full(const engine& e, time_point now) const;
+
+ private:
+  using place_in_queue = std::tuple<int32_t, time_point, request_id>;
+  /// What goes to an engine together.
+  struct load {
+    uint32_t texts = 0;
+    uint64_t tokens = 0;
+  };
+
+  place_in_queue place_of(const routed_request& r) const;
+  bool has_room(const engine& e, const load& with, time_point now) const;
+  bool may_have(const engine& e, const routed_request& r) const;
+  engine_id choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
+  std::vector<std::pair<request_id, engine_id>> plan_emptying(engine_id id, time_point now) const;
+  void put(request& r, engine_id to);
+  void take_from_engine(request& r);
+  static void use_slot(engine& e, const std::string& adapter);
+  void forget(std::map<request_id, request>::iterator r);
+  void move(request& r, engine_id to, route_reason why, time_point now);
+  void place_waiting(time_point now);
+  void move_evicted(time_point now);
+  void empty_closed(time_point now);
+  void refuse(request_id id, drop_reason why);
+
+  const options options_;
+  const std::unique_ptr<text_routing> routing_;
+  std::map<engine_id, engine> engines_;
+  std::map<request_id, request> requests_;
+  std::set<place_in_queue> waiting_;
+  std::set<request_id> evicted_;
+  std::vector<decision> decisions_, told_;
+  std::vector<engine_load> loads_;
+  counts counts_;
+};
+
+}  // namespace troupe

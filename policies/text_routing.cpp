@@ -1,0 +1,69 @@
+#include "policies/text_routing.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe {
+namespace {
+
+/// The index of the greatest by `rank`.
+template <class Rank>
+size_t greatest(std::span<const engine_load> loads, Rank&& rank) {
+  return static_cast<size_t>(std::ranges::max_element(loads, {}, rank) - loads.begin());
+}
+
+class punica final : public text_routing {
+ public:
+  size_t choose(bool, std::span<const engine_load> loads) override {
+    return greatest(loads, [](const engine_load& e) { return std::tuple(e.texts, e.id); });
+  }
+};
+
+class affinity final : public text_routing {
+ public:
+  size_t choose(bool with_adapter, std::span<const engine_load> loads) override {
+    return greatest(loads, [with_adapter](const engine_load& e) {
+      const bool no_matter = !with_adapter || e.has_adapter;
+      const bool unused = no_matter || e.unused_slot, free = no_matter || e.free_slot;
+      const auto crowd = unused ? int64_t{0} : -int64_t{e.adapters};
+      return std::tuple(no_matter, unused, free, crowd, e.texts, e.id);
+    });
+  }
+};
+
+class least_loaded final : public text_routing {
+ public:
+  size_t choose(bool, std::span<const engine_load> loads) override {
+    return static_cast<size_t>(std::ranges::min_element(loads, {}, &engine_load::texts) - loads.begin());
+  }
+};
+
+class round_robin final : public text_routing {
+ public:
+  size_t choose(bool, std::span<const engine_load> loads) override {
+    const auto next = std::ranges::upper_bound(loads, last_, {}, &engine_load::id);
+    const auto chosen = next == loads.end() ? loads.begin() : next;
+    last_ = chosen->id;
+    return static_cast<size_t>(chosen - loads.begin());
+  }
+
+ private:
+  engine_id last_ = no_engine;
+};
+
+template <class Routing>
+std::unique_ptr<text_routing> make() {
+  return std::make_unique<Routing>();
+}
+
+}  // namespace
+
+registry<text_routing_factory>& text_routings() {
+  static registry<text_routing_factory> known{{"punica", make<punica>},
+                                              {"affinity", make<affinity>},
+                                              {"least_loaded", make<least_loaded>},
+                                              {"round_robin", make<round_robin>}};
+  return known;
+}
+
+}  // namespace troupe

@@ -1,0 +1,128 @@
+#include "actors/llm_router.hpp"
+
+#include "tests/actors/obey.hpp"
+#include "tests/actors/stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr address the_router{scheduler_node, {10}, role::llm_router, 0};
+constexpr address the_door{gateway_node, {11}, role::llm_gateway, 0};
+constexpr node_id other_node{3};
+
+struct router_stage : stage<llm_router> {
+  explicit router_stage(duration consolidate_every = {}) : stage(the_router, options(consolidate_every)) {
+    tell(node_up{gateway_node, {11}});
+    tell(node_up{worker_node, {12}});
+    tell(node_up{other_node, {13}});
+    for (uint32_t i = 0; i < 2; ++i) say(i);
+  }
+  static llm_router::options options(duration consolidate_every) {
+    llm_router::options o;
+    o.name = "m";
+    o.routing = "least_loaded";
+    o.engines = {{{0}, worker_node}, {{1}, other_node}};
+    o.consolidate_every = consolidate_every;
+    return o;
+  }
+  void say(uint32_t engine, bool ready = true) {
+    engine_status s;
+    s.engine = {engine};
+    s.ready = ready;
+    s.kv_tokens = 1000;
+    s.block_tokens = 10;
+    s.max_sequences = 4;
+    tell(s, {engine == 0 ? worker_node : other_node, {}, role::llm_engine, engine});
+  }
+  void add(uint64_t id) {
+    routed_request r;
+    r.id = {id};
+    r.version = 1;
+    r.tokens = 10;
+    r.arrival = now;
+    tell(route{{}, false, {r}}, the_door);
+  }
+  llm_router_state state() { return obey<llm_router_state>(*this, get_state{}); }
+  /// Its answer, or why not.
+  std::string order(const char* type, const std::string& fields) {
+    const auto r = actor.on_command({1, type, fields}, now);
+    actor.on_time(now);
+    return r.ok ? "" : r.body;
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "llm router: tells the gateway of a request where it goes, and a gateway that is gone nothing more") {
+  router_stage s;
+  s.add(1);
+  const auto placed = s.out.take_addressed<placements>();
+  REQUIRE(placed.size() == 1);
+  CHECK(placed[0].first == the_door);
+  CHECK(placed[0].second.requests[0].to == engine_id{0});
+  CHECK(s.state().requests == 1);
+  s.tell(node_down{gateway_node, {10}});  // an earlier life
+  CHECK(s.state().requests == 1);
+  s.tell(node_down{gateway_node, {11}});
+  CHECK(s.state().requests == 0);
+}
+
+TEST_CASE("llm router: does not send to a node that is down, and drops what no engine can take") {
+  router_stage s;
+  s.tell(node_down{worker_node, {12}});
+  s.add(1);
+  CHECK(s.out.one<placements>().requests[0].to == engine_id{1});
+  CHECK(s.state().engines[0].state == "away");
+  s.tell(node_down{other_node, {13}});
+  s.add(2);
+  const auto refused = s.out.one<drops>().requests;
+  CHECK(refused[0].reason == drop_reason::no_capacity);
+  CHECK(refused[0].attempt == 1);  // the version
+  CHECK(s.state().refused == 1);
+}
+
+TEST_CASE("llm router: operators move texts and empty engines, or hear why not") {
+  router_stage s;
+  s.add(1);
+  s.add(2);
+  s.out.forget();
+  CHECK(s.order("migrate", R"({"request": 1, "engine": 1})").empty());
+  const auto moved = s.out.one<placements>().requests;
+  CHECK(moved[0].why == route_reason::asked);
+  CHECK(s.order("migrate", R"({"request": 7, "engine": 1})") == "migrate: there is no request 7");
+  CHECK(s.order("drain_engine", R"({"engine": 1, "open": false})").empty());
+  CHECK(s.out.one<placements>().requests.size() == 2);
+  CHECK(s.state().engines[1].state == "closed");
+  CHECK(s.state().drained == 2);
+  CHECK(s.order("drain_engine", R"({"engine": 9, "open": false})") ==
+        "drain_engine.engine: the model has no engine 9");
+  CHECK(s.order("drain_engine", R"({"engine": 1, "open": true})").empty());
+  const auto texts = obey<text_list>(s, list_texts{1, 1});
+  CHECK(texts.total == 2);
+  REQUIRE(texts.texts.size() == 1);
+  CHECK(texts.texts[0].request == 2);
+}
+
+TEST_CASE("llm router: consolidates in its time, and says which engines could be given back") {
+  router_stage s(2s);
+  s.add(1);
+  s.add(2);
+  CHECK(s.state().idle_engines == 0);
+  CHECK_FALSE(s.state().wants_more);
+  s.run_until(s.now + 3s);
+  CHECK(s.state().consolidated == 1);
+  CHECK(s.state().idle_engines == 1);
+  for (uint64_t id = 3; id <= 8; ++id) s.add(id);
+  CHECK(s.state().wants_more);
+}
+
+TEST_CASE("llm router: a new life of its node knows nothing until it is told") {
+  router_stage s;
+  s.add(1);
+  s.tell(reborn{{20}});
+  CHECK(s.state().requests == 0);
+  CHECK(s.state().engines[0].state == "away");
+}
