@@ -5,6 +5,7 @@
 
 #include "actors/actor_of.hpp"
 #include "actors/gpu_worker.hpp"
+#include "actors/llm_router.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/placer.hpp"
 #include "actors/queue_policy.hpp"
@@ -52,6 +53,19 @@ rank_arbiter::options arbiter_options(const cluster_spec& cluster, uint32_t doma
     o.network = cluster.policy.network;
     o.response = cluster.policy.response + cluster.policy.margin;  // as in `parameters_of`
   }
+  return o;
+}
+
+llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
+  const auto& m = cluster.llms[model.value];
+  llm_router::options o;
+  o.model = model;
+  o.name = m.name;
+  o.routing = m.routing;
+  for (const auto id : engines_of(cluster, model))
+    o.engines.emplace_back(id, cluster.engines[id.value].node);
+  o.most_waiting = m.max_waiting;
+  o.consolidate_every = m.consolidate_every;
   return o;
 }
 
@@ -166,7 +180,7 @@ void cast::spawn_shells(const world& w) {
     shell_group* routers = nullptr;
     for (uint32_t i = 0; i < cluster_.llms.size(); ++i) {
       if (routers == nullptr || w.host_per_shell) routers = &fresh();
-      routers->add<llm_router>(name(role::llm_router, i), router_options(llm_id{i}));
+      routers->add<llm_router>(name(role::llm_router, i), router_options(cluster_, llm_id{i}));
     }
   }
   for (uint32_t i = 0; w.engine_device_of && i < cluster_.engines.size(); ++i)
@@ -192,19 +206,6 @@ void cast::spawn_shells(const world& w) {
     if (place != with_queues.end()) queue_hosts[static_cast<size_t>(place - with_queues.begin())] = host;
   }
   office_.set_queue_hosts(queue_hosts);
-}
-
-llm_router::options cast::router_options(llm_id model) const {
-  const auto& m = cluster_.llms[model.value];
-  llm_router::options o;
-  o.model = model;
-  o.name = m.name;
-  o.routing = m.routing;
-  for (const auto id : engines_of(cluster_, model))
-    o.engines.emplace_back(id, cluster_.engines[id.value].node);
-  o.most_waiting = m.max_waiting;
-  o.consolidate_every = m.consolidate_every;
-  return o;
 }
 
 llm_engine::options cast::engine_options(engine_id id, const world& w) const {

@@ -14,7 +14,6 @@
 #include "actors/host.hpp"
 #include "actors/llm_engine.hpp"
 #include "actors/llm_gateway.hpp"
-#include "actors/llm_router.hpp"
 #include "actors/node.hpp"
 #include "actors/node_memory.hpp"
 #include "actors/post_office.hpp"
@@ -82,7 +81,6 @@ class cast {
  private:
   void spawn_shells(const world& w);
   llm_engine::options engine_options(engine_id id, const world& w) const;
-  llm_router::options router_options(llm_id model) const;
   std::unique_ptr<shell> make_queue(const deployment& line, outbox& out) const;
   bool keep_queue(const deployment& line);
 

@@ -34,7 +34,7 @@ class llm_router final : public shell {
 
  private:
   void on_node_down(const node_down& n);
-  llm_router_state describe(time_point now) const;
+  llm_router_state describe() const;
   text_list list(const list_texts& asked, time_point now) const;
 
   const options options_;

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-llm_router_state llm_router::describe(time_point now) const {
+llm_router_state llm_router::describe() const {
   llm_router_state s;
   s.model = options_.name;
   s.routing = options_.routing;
@@ -22,10 +22,10 @@ llm_router_state llm_router::describe(time_point now) const {
     out.texts = e.texts;
     out.running = e.said.running;
     out.waiting = e.said.waiting;
-    out.free_tokens = requests_.free_tokens(e, now);
+    out.free_tokens = text_router::free_tokens(e);
     out.adapters = static_cast<uint32_t>(e.running.size());
     s.idle_engines += e.open() && e.texts == 0;
-    s.wants_more = s.wants_more && (!e.open() || requests_.full(e, now));
+    s.wants_more = s.wants_more && (!e.open() || text_router::full(e));
     s.engines.push_back(std::move(out));
   }
   const auto& c = requests_.counted();
@@ -60,7 +60,7 @@ text_list llm_router::list(const list_texts& asked, time_point now) const {
 
 command_reply llm_router::on_command(const command& c, time_point now) {
   return obey(llm_router_commands{}, c,
-              overloaded{[&](const get_state&) { return describe(now); },
+              overloaded{[&](const get_state&) { return describe(); },
                          [&](const list_texts& l) { return list(l, now); },
                          [&](const migrate& m) {
                            const auto problem =

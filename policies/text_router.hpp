@@ -41,24 +41,28 @@ class text_router {
     placement to;
     drop_reason refused = drop_reason::none;  ///< else it goes nowhere
   };
+  /// Names are long to compare: each has a number.
+  using adapter_number = uint32_t;
+  static constexpr adapter_number base_model = 0;
+
   struct engine {
     engine_status said;
     bool up = false;
-    bool closed = false;                          ///< by an operator
-    std::set<std::string, std::less<>> adapters;  ///< that its requests may name
-    std::map<std::string, uint32_t, std::less<>>
-        running;                        ///< requests here, by adapter; without the base model
-    std::vector<std::string> resident;  ///< adapters in slots, as far as we know: who was used last is last
-    uint32_t texts = 0;                 ///< of requests here
+    bool closed = false;                                       ///< by an operator
+    std::vector<bool> adapters;                                ///< by number: its requests may name it
+    std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests here, by adapter
+    std::vector<adapter_number> resident;  ///< in slots, as far as we know: who was used last is last
+    uint32_t texts = 0;                    ///< of requests here
     std::set<request_id> requests;
     struct arrival {
       time_point at;
       uint64_t tokens;
     };
     std::deque<arrival> fresh;  ///< that `said` may not count yet
-    time_point said_at = long_ago;
+    uint64_t fresh_tokens = 0;
 
     bool open() const { return up && said.ready && !closed; }
+    bool has(adapter_number a) const { return a == base_model || (a < adapters.size() && adapters[a]); }
   };
   struct request {
     address gateway;
@@ -100,8 +104,8 @@ class text_router {
   size_t waiting() const { return waiting_.size(); }
   const counts& counted() const { return counts_; }
   /// Of its KV cache, for new requests.
-  uint64_t free_tokens(const engine& e, time_point now) const;
-  bool full(const engine& e, time_point now) const;
+  static uint64_t free_tokens(const engine& e);
+  static bool full(const engine& e);
 
  private:
   using place_in_queue = std::tuple<int32_t, time_point, request_id>;
@@ -112,13 +116,16 @@ class text_router {
   };
 
   place_in_queue place_of(const routed_request& r) const;
-  bool has_room(const engine& e, const load& with, time_point now) const;
-  bool may_have(const engine& e, const routed_request& r) const;
-  engine_id choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
-  std::vector<std::pair<request_id, engine_id>> plan_emptying(engine_id id, time_point now) const;
+  static bool has_room(const engine& e, const load& with);
+  static bool may_have(const engine& e, const routed_request& r, adapter_number a);
+  engine_id choose(const routed_request& r, engine_id other_than = no_engine);
+  adapter_number number_of(const std::string& adapter) const;
+  adapter_number number_for(const std::string& adapter);
+  std::vector<std::pair<request_id, engine_id>> plan_emptying(engine_id id) const;
   void put(request& r, engine_id to);
   void take_from_engine(request& r);
-  static void use_slot(engine& e, const std::string& adapter);
+  static void use_slot(engine& e, adapter_number a);
+  static void forget_old(engine& e, time_point then);
   void forget(std::map<request_id, request>::iterator r);
   void move(request& r, engine_id to, route_reason why, time_point now);
   void place_waiting(time_point now);
@@ -129,6 +136,7 @@ class text_router {
   const options options_;
   const std::unique_ptr<text_routing> routing_;
   std::map<engine_id, engine> engines_;
+  std::unordered_map<std::string, adapter_number> numbers_;  // of all adapters that there ever were
   std::map<request_id, request> requests_;
   std::set<place_in_queue> waiting_;
   std::set<request_id> evicted_;

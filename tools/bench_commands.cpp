@@ -8,6 +8,7 @@
 #include "tools/bench_infer.hpp"
 #include "tools/bench_llm.hpp"
 #include "tools/bench_partition.hpp"
+#include "tools/bench_route.hpp"
 #include "tools/bench_schedule.hpp"
 #include "tools/bench_serve.hpp"
 #include "tools/bench_simulate.hpp"
@@ -54,6 +55,27 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
   partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
+
+  auto r = std::make_shared<bench_route_options>();
+  auto* route =
+      command(*bench, "route", "Decisions of the router of texts: one request ends, another is placed",
+              "troupe bench route --engines 64 --adapters 10000");
+  route->add_option("--engines", r->engines, "Engines")->check(whole_in(1, 4096))->capture_default_str();
+  route->add_option("--adapters", r->adapters, "Adapters that every engine has")
+      ->check(whole_in(1, 1'000'000))
+      ->capture_default_str();
+  route->add_option("--texts", r->texts, "Texts that run on an engine at once")
+      ->check(whole_in(1, 4096))
+      ->capture_default_str();
+  route->add_option("--load", r->load, "Share of these places that is taken")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  route->add_option("--requests", r->requests, "Decisions to measure")
+      ->check(whole_in(100, 100'000'000))
+      ->capture_default_str();
+  route->add_option("--routing", r->routing, "Only this one");
+  route->add_flag("--json", r->json, "Print one JSON document");
+  route->callback([r, &chosen] { chosen = [r] { return bench_route(*r); }; });
 
   auto s = std::make_shared<bench_schedule_options>();
   auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",

@@ -1,0 +1,123 @@
+#include "tools/bench_route.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "policies/random.hpp"
+#include "policies/text_router.hpp"
+
+namespace troupe {
+namespace {
+
+using microseconds = std::chrono::duration<double, std::micro>;
+
+constexpr address door{{}, {}, role::llm_gateway, 0};
+
+std::string adapter_name(uint64_t i) { return fmt::format("adapter-{:05}", i); }
+
+void say(text_router& router, const bench_route_options& o, time_point now) {
+  for (uint32_t e = 0; e < o.engines; ++e) {
+    engine_status s;
+    s.engine = {e};
+    s.ready = true;
+    s.kv_tokens = 1 << 24;
+    s.block_tokens = 16;
+    s.max_sequences = o.texts;
+    s.adapter_slots = o.texts;
+    router.on_status(s, now);
+  }
+}
+
+/// Engines that have all adapters, and much memory.
+void introduce(text_router& router, const bench_route_options& o, time_point now) {
+  say(router, o, now);
+  adapters_known all{{}, {}, true, {}, {}};
+  for (uint32_t i = 0; i < o.adapters; ++i) all.present.push_back({adapter_name(i), {}});
+  for (uint32_t e = 0; e < o.engines; ++e) {
+    all.engine = {e};
+    router.on_adapters(all);
+  }
+}
+
+struct figures {
+  double mean = 0, median = 0, p99 = 0, largest = 0;
+};
+
+figures measure(std::string_view routing, const bench_route_options& o) {
+  text_router::options settings;
+  for (uint32_t e = 0; e < o.engines; ++e) settings.engines.push_back({e});
+  text_router router(settings, (*text_routings().find(routing))());
+  random_stream random(1, "route");
+  time_point now{1h};
+  introduce(router, o, now);
+  std::vector<request_id> open;
+  uint64_t next = 1;
+  const auto enough = static_cast<size_t>(std::max(1.0, o.load * o.engines * o.texts));
+  std::vector<double> took;
+  took.reserve(o.requests);
+  for (uint64_t i = 0; took.size() < o.requests; ++i, now += 100us) {
+    if (i % 1000 == 0) say(router, o, now);  // every 100 ms
+    routed_request r;
+    r.id = {next++};
+    r.adapter = adapter_name(random.below(o.adapters));
+    r.tokens = 100;
+    r.arrival = now;
+    const route asked{{}, false, {r}};
+    const bool full = open.size() >= enough;
+    const auto leaves = full ? random.below(open.size()) : 0;
+    const auto began = std::chrono::steady_clock::now();
+    if (full) router.on_end(open[leaves]);
+    router.on_route(door, asked);
+    const auto decided = router.decide(now).size();
+    const microseconds one = std::chrono::steady_clock::now() - began;
+    if (full) {
+      took.push_back(one.count());
+      open[leaves] = r.id;
+    } else {
+      open.push_back(r.id);
+    }
+    if (decided != 1) break;  // cannot be: there is room
+  }
+  std::ranges::sort(took);
+  figures f;
+  for (const auto t : took) f.mean += t / static_cast<double>(took.size());
+  const auto at = [&](double share) {
+    return took[static_cast<size_t>(share * static_cast<double>(took.size() - 1))];
+  };
+  f.median = at(0.5);
+  f.p99 = at(0.99);
+  f.largest = took.back();
+  return f;
+}
+
+}  // namespace
+
+int bench_route(const bench_route_options& o) {
+  if (!o.routing.empty() && text_routings().find(o.routing) == nullptr) {
+    fmt::print(stderr, "troupe: there is no routing '{}'\n", o.routing);
+    return 2;
+  }
+  nlohmann::ordered_json document{
+      {"engines", o.engines}, {"adapters", o.adapters}, {"texts", o.texts}, {"load", o.load}};
+  if (!o.json)
+    fmt::print(
+        "{} engines with {} adapters, {} texts each at once, {:.0f} % of these places taken\n{:<14} {:>9} "
+        "{:>9} {:>9} {:>9}\n",
+        o.engines, o.adapters, o.texts, 100 * o.load, "us a decision", "mean", "median", "99 %", "largest");
+  for (const auto name : text_routings().names()) {
+    if (!o.routing.empty() && name != o.routing) continue;
+    const auto f = measure(name, o);
+    document["microseconds"][std::string(name)] = {
+        {"mean", f.mean}, {"median", f.median}, {"p99", f.p99}, {"largest", f.largest}};
+    if (!o.json)
+      fmt::print("{:<14} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", name, f.mean, f.median, f.p99, f.largest);
+  }
+  if (o.json) fmt::print("{}\n", document.dump(2));
+  return 0;
+}
+
+}  // namespace troupe
