@@ -66,6 +66,8 @@ generation openai_api::generation_of(const openai::text_request& asked, const ch
   g.arrival = arrival;
   g.deadline = arrival + to.spec->timeout;
   g.adapter = to.target.adapter;
+  g.priority = asked.priority;
+  if (asked.ttft) g.due = arrival + *asked.ttft;
   g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.longest_text - prompt_tokens));
   g.choices = asked.n;
   g.how = asked.how;

@@ -159,6 +159,10 @@ bool take_shared(text_request& request, body_reader& in, const std::string& key)
     take_stream_options(request, in);
   else if (key == "user")
     request.user = in.text(key, longest_name);
+  else if (key == "priority")
+    request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
+  else if (key == "ttft_ms")
+    request.ttft = from_ms(in.number(key, 1e-3, 86'400'000));
   else
     return false;
   return true;
