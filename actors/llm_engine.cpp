@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/ids_where.hpp"
+#include "actors/planted_bug.hpp"
 
 namespace troupe {
 
@@ -19,7 +20,9 @@ void llm_engine::on(envelope& e, time_point now) {
                        [&](generate& g) {
                          for (auto& r : g.requests) accept(r);
                        },
-                       [&](cancel& c) { give_up(c.id); },
+                       [&](cancel& c) {
+                         if (!planted(bug::deaf_engine)) give_up(c.id);
+                       },
                        [&](end_choice& c) { end_text(c.id, c.choice); },
                        [&](change_adapter& c) { change(e.from, c); },
                        [&](device_ready&) {
@@ -267,6 +270,11 @@ void llm_engine::begin_step() {
   tell_evicted();
   if (step.rows() == 0) return;
   stepping_ = true;
+  if (planted(bug::mixed_pages)) {
+    auto mixed = step;
+    mixed.blocks.front() = mixed.blocks.back();
+    return device_.start(mixed, texts_->wishes());
+  }
   device_.start(step, texts_->wishes());
 }
 

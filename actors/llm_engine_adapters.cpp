@@ -3,6 +3,7 @@
 
 #include "actors/ids_where.hpp"
 #include "actors/llm_engine.hpp"
+#include "actors/planted_bug.hpp"
 
 namespace troupe {
 
@@ -18,7 +19,10 @@ void llm_engine::exchange_adapters(time_point now) {
     texts_->batching().adapter_unloaded(a);
     device_.unload_adapter(a);
   }
-  for (const auto a : moves.load) device_.load_adapter(a, adapters_.find(a)->what.path);
+  for (const auto a : moves.load) {
+    const auto& path = adapters_.find(a)->what.path;
+    device_.load_adapter(a, planted(bug::wrong_slot) ? path + "1" : path);
+  }
 }
 
 void llm_engine::change(const address& from, const change_adapter& c) {

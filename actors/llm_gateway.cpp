@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/ids_where.hpp"
+#include "actors/planted_bug.hpp"
 
 namespace troupe {
 
@@ -97,7 +98,7 @@ time_point llm_gateway::next_wakeup() const { return std::min(expiries_.next(), 
 void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
     const auto found = flights_.find(t.id);
-    if (found == flights_.end() || t.attempt != found->second.attempt ||
+    if (found == flights_.end() || (t.attempt != found->second.attempt && !planted(bug::old_engine)) ||
         t.choice >= found->second.texts.size() || !found->second.texts[t.choice].open) {
       ++late_tokens_;
       continue;

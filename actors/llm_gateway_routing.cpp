@@ -4,6 +4,7 @@
 
 #include "actors/ids_where.hpp"
 #include "actors/llm_gateway.hpp"
+#include "actors/planted_bug.hpp"
 
 namespace troupe {
 namespace {
@@ -58,6 +59,9 @@ void llm_gateway::give(flight& f, engine_id to) {
   g.attempt = ++f.attempt;
   for (uint32_t i = 0; f.begun() && i < f.texts.size(); ++i)
     if (f.texts[i].open) g.begun.push_back({i, f.texts[i].tokens});
+  if (planted(bug::forget_token))
+    for (auto& t : g.begun)
+      if (!t.tokens.empty()) t.tokens.pop_back();
   next_[to.value].requests.push_back(std::move(g));
 }
 
@@ -161,7 +165,7 @@ void llm_gateway::post(time_point now) {
     m.next.model = m.ended.model = llm_id{i};
     if (!nodes_up_.contains(router_)) continue;
     const auto to = on_node(router_, role::llm_router, i);
-    if (!m.ended.requests.empty()) send(to, std::exchange(m.ended, {}));
+    if (!m.ended.requests.empty() && !planted(bug::keep_route)) send(to, std::exchange(m.ended, {}));
     if (!m.next.requests.empty() || m.next.all) send(to, std::exchange(m.next, {}));
   }
   for (uint32_t i = 0; i < next_.size(); ++i)

@@ -25,9 +25,15 @@ enum class bug : uint8_t {
   forget_preempted,  ///< a queue does not run again what was stopped
   answer_stopped,    ///< a worker takes what was stopped for done
   obey_anybody,      ///< a worker does what a scheduler orders that was deposed
-  any_size           ///< a queue makes batches of any size
+  any_size,          ///< a queue makes batches of any size
+  forget_token,      ///< a gateway tells the next engine all of a text but its last token
+  old_engine,        ///< a gateway takes tokens of an engine that a text has left
+  mixed_pages,       ///< an engine computes with a KV block of another text
+  wrong_slot,        ///< an engine loads another adapter than the one that texts wait for
+  keep_route,        ///< a gateway does not tell its router that requests have ended
+  deaf_engine        ///< an engine goes on with what was cancelled
 };
-inline constexpr uint8_t bug_count = 20;
+inline constexpr uint8_t bug_count = 26;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

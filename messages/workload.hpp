@@ -31,6 +31,20 @@ struct model_load {
   latency_model latency;  ///< for simulation: from the workload, else from the cluster file; zero: neither
 };
 
+/// Requests for text of one language model. Numbers between `least` and `most` are drawn evenly.
+struct text_load {
+  llm_id model;
+  double rate_rps = 0;
+  arrival_kind arrivals = arrival_kind::poisson;
+  double gamma_cv = 1;
+  uint32_t least_prompt = 1, most_prompt = 1;  ///< tokens
+  uint32_t least_tokens = 1, most_tokens = 1;  ///< to generate
+  uint32_t adapters = 0;                       ///< three of four requests name one of the first so many
+  double several_choices = 0;                  ///< share of the requests that want two or three
+  double hang_up = 0;                          ///< share of the clients that go away within a second
+  duration ttft{};                             ///< target for the first token; zero: none
+};
+
 /// From `at` on, until the next segment, every rate is `scale` times what it was at the start.
 struct rate_segment {
   duration at{};
@@ -93,9 +107,11 @@ struct change_event {
 
 struct workload_spec {
   uint64_t seed = 1;
-  duration length{};                   ///< of the whole run, warm-up included
-  duration warmup{};                   ///< its requests do not count in the figures
-  std::vector<model_load> models;      ///< one a model of the cluster, in its order, then one a deploy
+  duration length{};               ///< of the whole run, warm-up included
+  duration warmup{};               ///< its requests do not count in the figures
+  std::vector<model_load> models;  ///< one a model of the cluster, in its order, then one a deploy
+  std::vector<text_load> texts;
+  double text_changes_per_s = 0;       ///< texts moved, engines emptied, adapters changed by an operator
   std::vector<double> tenants;         ///< share of the requests that each tenant sends; empty: nobody's
   std::vector<rate_segment> segments;  ///< ascending
   std::vector<fault_spec> faults;      ///< by time

@@ -7,6 +7,7 @@
 
 #include "policies/random.hpp"
 #include "tools/sim/payload.hpp"
+#include "tools/sim/text_reference.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -28,37 +29,49 @@ process::process(node_id self, uint64_t number, const world& w)
     if (s.node == self)
       devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, w.seed + i, {}}, w.devices);
   }
+  for (uint32_t i = 0; i < w.cluster.engines.size(); ++i) {
+    const auto& e = w.cluster.engines[i];
+    if (e.node == self)
+      engines_.try_emplace(engine_id{i}, w.clock,
+                           engine_options_of(w.cluster.llms[e.model.value], w.seed + i));
+  }
   w.network.attach(self, sim_lane::control, this);
   const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };
   cast_ = std::make_unique<cast>(
       w.cluster, self,
-      cast::world{.system = w.system,
-                  .time = w.clock,
-                  .carrier = *fabric_,
-                  .control = *this,
-                  .clients = w.clients,
-                  .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
-                  .devices = *this,
-                  .spawn_host =
-                      [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
-                        return spawn_scheduled_host(
-                            world_.system, std::move(group), world_.clock, world_.turn_interval, waker,
-                            std::move(broken), [this](const envelope& e) { world_.delivered(self_, e); });
-                      },
-                  .host_per_shell = w.host_per_shell,
-                  .wake = waker,
-                  .next_life = w.next_life,
-                  .secret_of =
-                      [self, seed = w.seed](incarnation life) {
-                        return random_stream(seed ^ life.value, "lane", self.value)();
-                      },
-                  .on_ready = [this](bool ready) { ready_ = ready; },
-                  .on_drained = w.drained,
-                  .on_refused = [](const std::string&) {},
-                  .broken = w.broken,
-                  .read_model = w.read_model,
-                  .begin_drain = [this] { caf::anon_send(cast_->node_actor(), drain_atom_v); },
-                  .on_unusable = {}});
+      cast::world{
+          .system = w.system,
+          .time = w.clock,
+          .carrier = *fabric_,
+          .control = *this,
+          .clients = w.clients,
+          .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
+          .devices = *this,
+          .spawn_host =
+              [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
+                return spawn_scheduled_host(world_.system, std::move(group), world_.clock,
+                                            world_.turn_interval, waker, std::move(broken),
+                                            [this](const envelope& e) { world_.delivered(self_, e); });
+              },
+          .host_per_shell = w.host_per_shell,
+          .wake = waker,
+          .next_life = w.next_life,
+          .secret_of =
+              [self, seed = w.seed](incarnation life) {
+                return random_stream(seed ^ life.value, "lane", self.value)();
+              },
+          .on_ready = [this](bool ready) { ready_ = ready; },
+          .on_drained = w.drained,
+          .on_refused = [](const std::string&) {},
+          .broken = w.broken,
+          .read_model = w.read_model,
+          .begin_drain = [this] { caf::anon_send(cast_->node_actor(), drain_atom_v); },
+          .on_unusable = {},
+          .completions = w.cluster.llms.empty() ? nullptr : &w.completions,
+          .engine_device_of = [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
+          .adapters_of = [this](llm_id m) { return sim::adapters_of(world_.cluster.llms[m.value]); }});
+  for (const auto& [id, _] : engines_)
+    cast_->office().tell({self, {}, role::llm_engine, id.value}, device_ready{});
 }
 
 process::~process() = default;

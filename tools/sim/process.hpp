@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/cast.hpp"
+#include "gpu/llm/emulated_engine_device.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/watched_device.hpp"
 #include "transport/sim_fabric.hpp"
@@ -23,6 +24,7 @@ class process final : private control_lane, private sim_port, private model_load
     sim_memory& memory;
     const sim_clock& clock;
     client_port& clients;
+    completion_port& completions;
     device_watch& devices;
     std::function<void(node_id, const envelope&)> delivered;
     std::function<incarnation(incarnation last)> next_life;
@@ -67,6 +69,7 @@ class process final : private control_lane, private sim_port, private model_load
   const world world_;
   std::unique_ptr<fabric> fabric_;
   std::map<slot_id, watched_device> devices_;
+  std::map<engine_id, llm::emulated_engine_device> engines_;
   std::unordered_map<caf::actor_id, alarm> alarms_;
   std::unique_ptr<cast> cast_;
   bool ready_ = false;

@@ -54,6 +54,13 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
       asking({cluster, models, workload, time, [this](node_id n) { return cast_of(n); },
               [this](node_id n) { return nodes[n.value].clock.now(); }, checks, hits},
              {o.hang_up, o.seed}),
+      reading({cluster, workload, time, [this](node_id n) { return cast_of(n); },
+               [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken},
+              o.seed),
+      disturbing(
+          {cluster, workload, time, [this](node_id n) { return cast_of(n); },
+           [this](const auto& to, const auto& type, const auto& fields) { return ask(to, type, fields); }},
+          o.seed),
       changing({system, cluster, workload, time, chance, [this](node_id n) { return cast_of(n); },
                 checks.deployments, tracing}) {
   random_stream r(o.seed, "clocks");
@@ -111,6 +118,8 @@ void world::state::play() {
     time.at(start + f.at, sim_event::fault, [this, f] { begin_fault(f); });
   changing.start(measured_until + options.drain_at_most / 2);
   asking.start();
+  reading.start();
+  disturbing.start();
   while (time.now() < measured_until) {
     record();
     run_until(std::min(time.now() + 100ms, measured_until));
@@ -122,8 +131,9 @@ void world::state::play() {
 void world::state::drain() {
   const auto give_up = time.now() + options.drain_at_most;
   run_until(std::max(time.now(), faults_end));
-  while ((asking.waiting() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
-  checks.fates.at_end(asking.waiting());
+  const auto unfinished = [this] { return asking.waiting() + reading.waiting(); };
+  while ((unfinished() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
+  checks.fates.at_end(unfinished());
   record();
   // Then what the ends of lives and of time-outs leave behind.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
@@ -138,6 +148,7 @@ void world::state::check_end() {
     for (const auto& m : cast->models().all()) served.insert(m->name);
     if (cast_of(scheduler_of(cluster)) != nullptr) checks.deployments.at_end(node_id{i}, served);
     checks.memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
+    check_texts(node_id{i});
   }
 }
 
@@ -156,6 +167,8 @@ world_result world::run() {
   auto& r = s.result;
   r.models = s.asking.books();
   r.total = s.asking.total();
+  r.texts = s.reading.books();
+  r.text_changes = s.disturbing.done();
   r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;
   r.trace_hash = s.tracing.hash();

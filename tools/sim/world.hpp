@@ -11,6 +11,8 @@
 #include "messages/workload.hpp"
 #include "tools/sim/books.hpp"
 #include "tools/sim/faults.hpp"
+#include "tools/sim/text_clients.hpp"
+#include "tools/sim/text_operator.hpp"
 #include "tools/sim/violations.hpp"
 #include "tools/trace_document.hpp"
 
@@ -47,7 +49,9 @@ struct world_result {
   std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
   std::vector<model_books> models;  ///< requests offered after the warm-up
   std::vector<device_books> devices;
-  model_books total;      ///< all requests
+  model_books total;              ///< all requests
+  std::vector<text_books> texts;  ///< by load of the workload
+  text_operator::counts text_changes;
   duration load_began{};  ///< true time of the workload's beginning
   duration measured{};    ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;

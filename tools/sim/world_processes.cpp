@@ -12,8 +12,8 @@ void world::state::begin_process(node_id id) {
   checks.ledgers.begin(id);
   n.running = std::make_unique<process>(
       id, ++processes,
-      process::world{system, cluster, time, network, memory, n.clock, asking.port(id), *this,
-                     [this](node_id at, const envelope& e) { delivered(at, e); },
+      process::world{system, cluster, time, network, memory, n.clock, asking.port(id), reading.port(id),
+                     *this, [this](node_id at, const envelope& e) { delivered(at, e); },
                      [&n](incarnation last) { return n.life = {std::max(n.life.value, last.value) + 1}; },
                      [this, id](const std::string& why) {
                        checks.broken.add("exception", why);
@@ -29,6 +29,7 @@ void world::state::end_process(node_id id, bool reset) {
   if (!n.running) return;
   check_ledger(id);
   asking.gateway_died(id);
+  reading.gateway_died(id);
   time.end_process(id);
   network.crash(id, reset);
   n.running->kill();

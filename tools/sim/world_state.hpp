@@ -70,7 +70,8 @@ struct world::state final : device_watch {
   void record();
   void ask_why();
   void watch_scale();
-  /// What a shell of the scheduler's node answers; not `ok` if there is none.
+  void check_texts(node_id id);
+  /// What a shell answers; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
   const world_options options;
@@ -91,6 +92,8 @@ struct world::state final : device_watch {
   fault_log hits;
   recording recorded;
   clients asking;
+  text_clients reading;
+  text_operator disturbing;
   administrator changing;
   std::vector<member> nodes;
   uint64_t processes = 0;  ///< begun so far

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <caf/send.hpp>
+#include <optional>
 
 #include "tools/decision_story.hpp"
 #include "tools/sim/world_state.hpp"
@@ -16,6 +19,8 @@ void world::state::delivered(node_id at, const envelope& e) {
     for (const auto& r : order->requests)
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
+  if (const auto* g = std::get_if<generate>(&e.body))
+    for (const auto& r : g->requests) reading.given(at, r);
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
     checks.reigns.heard(h->slot, h->reign);
   if (!std::holds_alternative<reborn>(e.body)) return;
@@ -87,6 +92,29 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
   actors->office().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
   settle();
   return out;
+}
+
+/// When all texts have ended, KV blocks and adapters' slots are free, and nobody remembers a request.
+void world::state::check_texts(node_id id) {
+  const auto state_of = [&]<class State>(std::type_identity<State>, role kind, uint32_t index) {
+    const auto told = ask({id, {}, kind, index}, "get_state", {});
+    return told.ok ? std::optional(from_json<State>(nlohmann::json::parse(told.body))) : std::nullopt;
+  };
+  for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
+    if (cluster.engines[i].node != id) continue;
+    const auto s = state_of(std::type_identity<llm_engine_state>{}, role::llm_engine, i);
+    if (s && (s->running + s->waiting > 0 || s->kv_blocks_free != s->kv_blocks))
+      checks.broken.add("engine", fmt::format("engine {} has {} texts, {} wait, {} of {} blocks are free", i,
+                                              s->running, s->waiting, s->kv_blocks_free, s->kv_blocks));
+  }
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i)
+    if (const auto s = state_of(std::type_identity<llm_router_state>{}, role::llm_router, i);
+        s && s->requests > 0)
+      checks.broken.add("router", fmt::format("the router of model {} on node {} remembers {} requests", i,
+                                              id.value, s->requests));
+  if (cluster.llms.empty() || !cluster.nodes[id.value].has(node_role::gateway)) return;
+  if (const auto s = state_of(std::type_identity<gateway_state>{}, role::llm_gateway, 0); s && !s->balanced)
+    checks.broken.add("ledger", fmt::format("the books of texts on node {} do not balance", id.value));
 }
 
 void world::state::ask_why() {

@@ -1,0 +1,44 @@
+#include <set>
+
+#include "actors/planted_bug.hpp"
+#include "tests/sim/text_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+/// The invariants that runs with the bug break; operators move texts, and clients leave.
+std::set<std::string> broken_by(bug b, const char* wanted) {
+  std::set<std::string> broken;
+  planted_bug = b;
+  for (uint64_t seed = 1; seed <= 10 && !broken.contains(wanted); ++seed)
+    for (const auto& v : run(text_cluster(), text_workload(20), {.seed = seed}).violations)
+      broken.insert(v.check);
+  planted_bug = bug::none;
+  return broken;
+}
+
+bool breaks(bug b, const char* invariant) { return broken_by(b, invariant).contains(invariant); }
+
+}  // namespace
+
+TEST_CASE("texts: without a bug no invariant is broken") { CHECK(broken_by(bug::none, "any").empty()); }
+
+TEST_CASE("texts: an engine that goes on from less than its client has seen is noticed") {
+  CHECK(breaks(bug::forget_token, "text"));
+}
+
+TEST_CASE("texts: tokens of an engine that a text has left are noticed") {
+  CHECK(breaks(bug::old_engine, "text"));
+}
+
+TEST_CASE("texts: a KV block of another text is noticed") { CHECK(breaks(bug::mixed_pages, "text")); }
+
+TEST_CASE("texts: another adapter in the slot is noticed") { CHECK(breaks(bug::wrong_slot, "text")); }
+
+TEST_CASE("texts: a router that is not told of ends is noticed") { CHECK(breaks(bug::keep_route, "router")); }
+
+TEST_CASE("texts: an engine that goes on with what was cancelled is noticed") {
+  CHECK(breaks(bug::deaf_engine, "calm"));
+}
