@@ -32,6 +32,8 @@ void add_actor_commands(CLI::App& app, job& chosen);
 void add_bench_commands(CLI::App& app, job& chosen);
 /// Clients of a running cluster: load, chat.
 void add_client_commands(CLI::App& app, job& chosen);
+/// Traces of requests for text: replay, traffic.
+void add_trace_commands(CLI::App& app, job& chosen);
 /// Models in this process, without a cluster: infer, profile, generate.
 void add_model_commands(CLI::App& app, job& chosen);
 /// The laboratory: goodput, experiment.

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <memory>
+#include <atomic>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "messages/json_text.hpp"
 #include "policies/arrivals.hpp"
-#include "tools/event_stream.hpp"
-#include "tools/http_client.hpp"
+#include "tools/completion_sender.hpp"
 #include "tools/http_key.hpp"
 #include "tools/load_client.hpp"
 
@@ -21,66 +19,13 @@ namespace {
 
 constexpr duration pause_after_failure = 10ms;  // a server that refuses is not asked as fast as it can refuse
 
-/// A completion on its way; touched by the client's thread only.
-struct pending_completion {
-  std::string model;
-  completion_times times;
-  std::string error;  // that the server sent as an event
-  bool done = false;  // [DONE] came
-};
-
-uint64_t number_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
-}
-
-bool has_text(const nlohmann::json& chunk) {
-  const auto choices = chunk.find("choices");
-  if (choices == chunk.end() || !choices->is_array()) return false;
-  return std::ranges::any_of(*choices, [](const nlohmann::json& choice) {
-    const auto text = choice.is_object() ? choice.find("text") : choice.end();
-    return text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
-  });
-}
-
-void look_at(pending_completion& p, const std::string& data, time_point at) {
-  p.times.ended = at;
-  if (data == "[DONE]") {
-    p.done = true;
-    return;
-  }
-  const auto chunk = nlohmann::json::parse(data, nullptr, false);
-  if (!chunk.is_object()) {
-    p.error = "an event that is no JSON object";
-    return;
-  }
-  if (chunk.contains("error")) p.error = "an error amid the answer";
-  if (has_text(chunk)) p.times.tokens.push_back(at);
-  if (const auto usage = chunk.find("usage"); usage != chunk.end() && usage->is_object()) {
-    p.times.prompt_tokens = number_of(*usage, "prompt_tokens");
-    p.times.output_tokens = number_of(*usage, "completion_tokens");
-  }
-}
-
-/// Why it counts as failed; empty if it is complete.
-std::string failure_of(const pending_completion& p, const event_stream_end& end) {
-  if (!p.error.empty()) return p.error;
-  if (!end.error.empty()) return end.error;
-  if (end.response.status != 200) return fmt::format("HTTP {}", end.response.status);
-  if (!end.streamed) return "an answer that is no event stream";
-  return p.done ? "" : "an answer without its end";
-}
-
 class completion_load {
  public:
-  explicit completion_load(const completion_load_options& o, const http_url& url)
+  explicit completion_load(const completion_load_options& o)
       : o_(o),
-        path_(url.path + "/v1/completions"),
         start_(clock_.now()),
-        client_({.host = url.host,
-                 .port = url.port,
-                 .max_connections = o.max_connections,
-                 .timeout = o.timeout}) {
+        sender_({o.url, o.headers, o.max_connections, o.timeout},
+                [this](const completion_end& e) { count(e); }) {
     report_.slo = o.slo;
   }
 
@@ -89,8 +34,7 @@ class completion_load {
       send_when_due();
     else
       send_when_free();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return in_flight_ == 0; });
+    sender_.wait_below(1);
     report_.length = last_end_ - start_;
     return std::move(report_);
   }
@@ -111,11 +55,8 @@ class completion_load {
   void send_when_free() {
     for (uint64_t i = 0; i < o_.requests; ++i) {
       auto request = requests_.make(i);
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return in_flight_ < o_.concurrency; });
-      const bool refused = refused_;
-      lock.unlock();
-      if (refused) std::this_thread::sleep_for(pause_after_failure);
+      sender_.wait_below(o_.concurrency);
+      if (refused_) std::this_thread::sleep_for(pause_after_failure);
       if (clock_.now() >= start_ + o_.length) break;
       send(std::move(request), clock_.now());
     }
@@ -124,49 +65,31 @@ class completion_load {
   void send(completion_requests::request made, time_point at) {
     {
       std::lock_guard lock(mutex_);
-      ++in_flight_;
       ++report_.sent;
       report_.worst_lag = std::max(report_.worst_lag, clock_.now() - at);
     }
-    const auto pending = std::make_shared<pending_completion>();
-    pending->model = std::move(made.model);
-    pending->times.sent = at;
-    http_request request{
-        .method = "POST", .path = path_, .query = {}, .headers = o_.headers, .body = std::move(made.body)};
-    post_for_events(client_, std::move(request),
-                    {[pending](const std::string& data, time_point came) {
-                       look_at(*pending, data, came);
-                       return true;
-                     },
-                     [this, pending](const event_stream_end& end) { count(*pending, end); }});
+    sender_.send({std::move(made.model), std::move(made.body)}, at);
   }
 
-  void count(pending_completion& p, const event_stream_end& end) {
-    const auto why = failure_of(p, end);
-    if (p.times.output_tokens == 0) p.times.output_tokens = p.times.tokens.size();  // no usage
+  void count(const completion_end& e) {
     std::lock_guard lock(mutex_);
     last_end_ = std::max(last_end_, clock_.now());
-    refused_ = !why.empty();
-    if (why.empty())
-      report_.add(p.model, p.times);
+    refused_ = !e.error.empty();
+    if (e.error.empty())
+      report_.add(e.model, e.times);
     else
-      report_.add_error(why);
-    --in_flight_;
-    changed_.notify_all();
+      report_.add_error(e.error);
   }
 
   const completion_load_options& o_;
   const completion_requests requests_{o_};
-  const std::string path_;
   const machine_clock clock_;
   const time_point start_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   completion_report report_;
   time_point last_end_{start_};
-  uint64_t in_flight_ = 0;
-  bool refused_ = false;  // the last answer
-  http_client client_;    // last: its thread uses the others
+  std::atomic<bool> refused_ = false;  // the last answer
+  completion_sender sender_;           // last: its thread uses the others
 };
 
 }  // namespace
@@ -197,11 +120,7 @@ completion_requests::request completion_requests::make(uint64_t index) const {
   return made;
 }
 
-completion_report measure_completions(const completion_load_options& o) {
-  const auto url = parse_http_url(o.url);
-  if (!url) throw load_error(fmt::format("\"{}\" is no http://HOST:PORT", o.url));
-  return completion_load(o, *url).run();
-}
+completion_report measure_completions(const completion_load_options& o) { return completion_load(o).run(); }
 
 int run_completion_load(const completion_load_options& o) {
   const char* wrong = nullptr;

@@ -239,6 +239,7 @@ int main(int argc, char** argv) {
   add_certs(app, chosen);
   add_changes(app, chosen);
   add_client_commands(app, chosen);
+  add_trace_commands(app, chosen);
   add_model_commands(app, chosen);
   add_simulate(app, chosen);
   add_bench_commands(app, chosen);

@@ -27,7 +27,7 @@ class Help(unittest.TestCase):
     COMMANDS = ("up", "check", "config", "config dump", "status", "actors", "ask", "tell", "top", "trace", "certs", "deploy",
                 "undeploy", "drain", "load", "chat", "infer", "profile", "simulate", "bench", "bench fabric", "bench schedule",
                 "bench serve", "bench simulate", "bench infer", "bench llm",
-                "bench partition", "migrate", "why", "goodput",
+                "bench partition", "bench route", "replay", "traffic", "migrate", "why", "goodput",
                 "generate", "experiment", "experiment list", "experiment run", "experiment plot")
 
     def test_every_command_shows_an_example_of_itself(self):

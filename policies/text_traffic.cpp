@@ -1,0 +1,50 @@
+#include "policies/text_traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+uint32_t draw(random_stream& random, const token_lengths& l) {
+  const auto drawn = l.median * std::exp(l.sigma * standard_normal(random));
+  return static_cast<uint32_t>(std::clamp(std::round(drawn), 1.0, static_cast<double>(std::max(1u, l.most))));
+}
+
+std::string numbered(const std::string& prefix, uint64_t n) {
+  auto digits = std::to_string(n);
+  return prefix + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
+}
+
+}  // namespace
+
+text_traffic::text_traffic(const text_traffic_options& options)
+    : options_(options),
+      arrivals_(options.arrivals, time_point{}, random_stream(options.seed, "arrivals")),
+      popular_(zipf_shares(std::max(1u, options.adapters),
+                           options.popularity == adapter_popularity::zipf ? options.alpha : 0)),
+      lengths_(options.seed, "lengths"),
+      adapters_(options.seed, "adapters"),
+      tenants_(options.seed, "tenants") {}
+
+std::string text_traffic::some_adapter() {
+  switch (options_.popularity) {
+    case adapter_popularity::distinct: return numbered(options_.adapter_prefix, count_ % options_.adapters);
+    case adapter_popularity::identical: return numbered(options_.adapter_prefix, 0);
+    default: return numbered(options_.adapter_prefix, popular_(adapters_));
+  }
+}
+
+traced_text text_traffic::next() {
+  traced_text t;
+  t.at = arrivals_.next().time_since_epoch();
+  t.prompt_tokens = draw(lengths_, options_.prompt);
+  t.output_tokens = draw(lengths_, options_.output);
+  if (options_.adapters > 0) t.adapter = some_adapter();
+  if (options_.tenants > 0) t.tenant = "tenant-" + std::to_string(tenants_.below(options_.tenants));
+  t.slo = options_.slo;
+  ++count_;
+  return t;
+}
+
+}  // namespace troupe

@@ -1,0 +1,215 @@
+#include "tools/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "messages/json_text.hpp"
+#include "tools/completion_sender.hpp"
+#include "tools/http_key.hpp"
+#include "tools/load_client.hpp"
+
+namespace troupe {
+namespace {
+
+duration stretched(duration d, double by) {
+  return duration{std::llround(static_cast<double>(d.count()) * by)};
+}
+
+struct books {
+  explicit books(const replay_options& o, time_point from) : options(o), start(from) {
+    report.all.slo = o.slo;
+    report.interval = o.interval;
+  }
+
+  replay_interval& at(time_point t) {
+    const auto i = static_cast<size_t>(std::max<int64_t>(0, (t - start) / options.interval));
+    if (i >= report.series.size()) report.series.resize(i + 1);
+    return report.series[i];
+  }
+  void sent(time_point due, time_point now) {
+    std::lock_guard lock(mutex);
+    ++report.all.sent;
+    ++at(due).sent;
+    report.all.worst_lag = std::max(report.all.worst_lag, now - due);
+  }
+  void ended(const completion_end& e, time_point now) {
+    std::lock_guard lock(mutex);
+    report.all.length = std::max(report.all.length, now - start);
+    for (const auto t : e.times.tokens) ++at(t).tokens;
+    if (const auto first = e.times.ttft()) at(e.times.tokens.front()).ttft.add(*first);
+    auto& here = at(now);
+    if (!e.error.empty()) {
+      ++here.failed;
+      report.all.add_error(e.error);
+      return;
+    }
+    ++here.completed;
+    here.good += report.all.slo.met_by(e.times);
+    report.all.add(e.model, e.times);
+  }
+  void count_in_flight() {
+    uint64_t open = 0;
+    for (auto& i : report.series) {
+      open += i.sent;
+      open -= std::min(open, i.completed + i.failed);
+      i.in_flight = open;
+    }
+  }
+
+  const replay_options& options;
+  const time_point start;
+  std::mutex mutex;
+  replay_report report;
+};
+
+}  // namespace
+
+std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_options& o) {
+  std::vector<traced_text> out;
+  random_stream random(o.seed, "replay");
+  const auto last = rows.empty() ? duration{} : rows.back().at;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto& row = rows[i];
+    if (row.at < o.from || row.at - o.from >= o.length) continue;
+    const auto gap = (i + 1 < rows.size() ? rows[i + 1].at : last) - row.at;
+    row.prompt_tokens = std::min(row.prompt_tokens, o.most_prompt);
+    row.output_tokens = std::min(row.output_tokens, o.most_output);
+    // copies come between this one and the next
+    auto copies = static_cast<uint64_t>(o.rate_scale);
+    copies += random.uniform() < o.rate_scale - static_cast<double>(copies);
+    for (uint64_t k = 0; k < copies && out.size() < o.requests; ++k) {
+      auto& sent = out.emplace_back(row);
+      sent.at =
+          stretched(row.at - o.from + (k == 0 ? duration{} : stretched(gap, random.uniform())), o.time_scale);
+    }
+  }
+  std::ranges::stable_sort(out, {}, &traced_text::at);
+  return out;
+}
+
+std::string replay_body(const traced_text& row, uint64_t index, const replay_options& o) {
+  nlohmann::ordered_json j{{"model", row.adapter.empty() ? o.model : row.adapter},
+                           {"prompt", nlohmann::ordered_json::array()},
+                           {"max_tokens", row.output_tokens},
+                           {"ignore_eos", true},
+                           {"stream", true},
+                           {"stream_options", {{"include_usage", true}}}};
+  auto& prompt = j["prompt"];
+  for (uint32_t begin = 0, block = 0; begin < row.prompt_tokens; begin += trace_block_tokens, ++block) {
+    const bool named = block < row.blocks.size();
+    random_stream content(named ? row.blocks[block] : o.seed + index, named ? "block" : "prompt",
+                          named ? 0 : block);
+    const auto end = std::min(row.prompt_tokens, begin + trace_block_tokens);
+    for (auto i = begin; i < end; ++i) prompt.push_back(content.below(o.token_bound));
+  }
+  if (row.slo) j["ttft_ms"] = to_ms(*row.slo);
+  if (row.priority != 0) j["priority"] = row.priority;
+  return json_text(j);
+}
+
+replay_report replay(const replay_options& o) {
+  auto trace = read_text_trace_file(o.file);
+  const auto rows = trace.rows.size();
+  const auto due = scaled(std::move(trace.rows), o);
+  if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
+  if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
+    throw load_error("the trace has requests without an adapter: name a --model for them");
+  const auto usual = with_api_key({}, o.key_file);
+  std::map<std::string, http_headers> of_tenants;
+  for (const auto& [tenant, file] : o.tenant_keys) of_tenants[tenant] = with_api_key({}, file);
+  const machine_clock time;
+  books kept(o, time.now() + 100ms);
+  kept.report.format = trace.format;
+  kept.report.rows = rows;
+  kept.report.without_answer = trace.without_answer;
+  {
+    completion_sender sender({o.url, {}, o.max_connections, o.timeout},
+                             [&](const completion_end& e) { kept.ended(e, time.now()); });
+    for (size_t i = 0; i < due.size(); ++i) {
+      auto body = replay_body(due[i], i, o);
+      const auto at = kept.start + due[i].at;
+      std::this_thread::sleep_for(at - time.now());
+      kept.sent(at, time.now());
+      const auto key = of_tenants.find(due[i].tenant);
+      sender.send({due[i].adapter.empty() ? o.model : due[i].adapter, std::move(body),
+                   key == of_tenants.end() ? usual : key->second},
+                  at);
+    }
+  }
+  kept.count_in_flight();
+  return std::move(kept.report);
+}
+
+std::string replay_json(const replay_report& r) {
+  auto j = nlohmann::ordered_json::parse(completion_json(r.all));
+  j["trace"] = {{"format", r.format}, {"requests", r.rows}, {"without_answer", r.without_answer}};
+  j["interval_s"] = to_seconds(r.interval);
+  auto& series = j["series"] = nlohmann::ordered_json::array();
+  for (const auto& i : r.series)
+    series.push_back({{"sent", i.sent},
+                      {"completed", i.completed},
+                      {"failed", i.failed},
+                      {"good", i.good},
+                      {"in_flight", i.in_flight},
+                      {"tokens", i.tokens},
+                      {"ttft_p50_ms", to_ms(i.ttft.quantile(0.5))},
+                      {"ttft_p99_ms", to_ms(i.ttft.quantile(0.99))}});
+  return j.dump(2);
+}
+
+std::string replay_csv(const replay_report& r) {
+  std::string out = "second,sent,completed,failed,good,in_flight,tokens,ttft_p50_ms,ttft_p99_ms\n";
+  for (size_t k = 0; k < r.series.size(); ++k) {
+    const auto& i = r.series[k];
+    out += fmt::format("{:.3f},{},{},{},{},{},{},{:.3f},{:.3f}\n",
+                       static_cast<double>(k) * to_seconds(r.interval), i.sent, i.completed, i.failed, i.good,
+                       i.in_flight, i.tokens, to_ms(i.ttft.quantile(0.5)), to_ms(i.ttft.quantile(0.99)));
+  }
+  return out;
+}
+
+int run_replay(const replay_options& o) {
+  const auto write = [](const std::string& file, const std::string& text) {
+    if (file.empty()) return;
+    std::ofstream out(file, std::ios::binary);
+    if (!(out << text)) throw load_error(file + ": cannot be written");
+  };
+  try {
+    const auto r = replay(o);
+    write(o.json_file, replay_json(r) + "\n");
+    write(o.csv_file, replay_csv(r));
+    if (o.json)
+      fmt::print("{}\n", replay_json(r));
+    else
+      fmt::print("{} trace of {} requests{}\n{}", r.format, r.rows,
+                 r.without_answer > 0 ? fmt::format(", and {} without an answer", r.without_answer) : "",
+                 completion_table(r.all));
+    return r.all.completed > 0 ? 0 : 1;
+  } catch (const text_trace_error& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 2;
+  } catch (const std::runtime_error& e) {  // load_error, api_key_error
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+}
+
+int run_traffic(const traffic_options& o) {
+  text_traffic traffic(o.traffic);
+  duration first{-1};
+  for (uint64_t i = 0; i < o.requests; ++i) {
+    const auto row = traffic.next();
+    if (first < duration{}) first = row.at;
+    if (row.at - first >= o.length) break;
+    fmt::print("{}\n", to_mooncake(row));
+  }
+  return 0;
+}
+
+}  // namespace troupe

@@ -1,0 +1,165 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "tools/command_line.hpp"
+#include "tools/replay.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr double day_s = 86'400, day_ms = day_s * 1e3;
+
+struct replay_arguments {
+  replay_options replay;
+  double from_s = 0, length_s = 0, interval_s = 1, timeout_s = 60, ttft_slo_ms = 0, tpot_slo_ms = 0;
+  std::vector<std::string> keys;  ///< NAME=FILE
+};
+
+int run(replay_arguments a) {
+  auto& r = a.replay;
+  r.from = from_ms(a.from_s * 1e3);
+  if (a.length_s > 0) r.length = from_ms(a.length_s * 1e3);
+  r.interval = from_ms(a.interval_s * 1e3);
+  r.timeout = from_ms(a.timeout_s * 1e3);
+  if (a.ttft_slo_ms > 0) r.slo.ttft = from_ms(a.ttft_slo_ms);
+  if (a.tpot_slo_ms > 0) r.slo.tpot = from_ms(a.tpot_slo_ms);
+  for (const auto& k : a.keys) r.tenant_keys[k.substr(0, k.find('='))] = k.substr(k.find('=') + 1);
+  return run_replay(r);
+}
+
+const CLI::Validator name_and_file(
+    [](std::string& text) {
+      const auto at = text.find('=');
+      return at == 0 || at == std::string::npos || at + 1 == text.size() ? std::string("must be NAME=FILE")
+                                                                         : std::string();
+    },
+    "NAME=FILE");
+
+void add_replay(CLI::App& app, job& chosen) {
+  auto a = std::make_shared<replay_arguments>();
+  auto& r = a->replay;
+  auto* replay = command(
+      app, "replay",
+      "Send the requests of a trace (Azure's, BurstGPT's or Mooncake's) to an OpenAI-compatible server "
+      "when they are due",
+      "troupe replay examples/traces/mooncake.jsonl http://127.0.0.1:8082 --model llama-7b --csv "
+      "series.csv");
+  replay->add_option("trace", r.file, "Its file")->required();
+  replay->add_option("url", r.url, "http://HOST:PORT")->required();
+  replay->add_option("--model", r.model, "Asked for by requests without an adapter");
+  replay->add_option("--time-scale", r.time_scale, "Gaps become so many times as long")
+      ->check(finite_in(1e-6, 1e6))
+      ->capture_default_str();
+  replay->add_option("--rate-scale", r.rate_scale, "So many requests for each of the trace")
+      ->check(finite_in(1e-6, 1e4))
+      ->capture_default_str();
+  replay->add_option("--from", a->from_s, "Seconds of the trace to leave out")->check(finite_in(0, 1e9));
+  replay->add_option("--duration", a->length_s, "Seconds of the trace")->check(finite_in(1e-3, 1e9));
+  replay->add_option("--requests", r.requests, "So many at most")->check(whole_in(1, INT64_MAX));
+  replay->add_option("--most-prompt", r.most_prompt, "Cut longer prompts to so many tokens")
+      ->check(whole_in(1, UINT32_MAX));
+  replay->add_option("--most-output", r.most_output, "Ask for so many tokens at most")
+      ->check(whole_in(1, UINT32_MAX));
+  replay->add_option("--token-bound", r.token_bound, "Prompts are token ids below this")
+      ->check(whole_in(1, INT32_MAX))
+      ->capture_default_str();
+  replay->add_option("--ttft-slo", a->ttft_slo_ms, "Objective for the time to the first token, in ms")
+      ->check(finite_in(0.001, day_ms));
+  replay->add_option("--tpot-slo", a->tpot_slo_ms, "Objective for the time per output token, in ms")
+      ->check(finite_in(0.001, day_ms));
+  replay->add_option("--interval", a->interval_s, "Seconds of an interval of the series")
+      ->check(finite_in(1e-3, day_s))
+      ->capture_default_str();
+  replay->add_option("--timeout", a->timeout_s, "Seconds without a sign of the server")
+      ->check(finite_in(0.001, day_s))
+      ->capture_default_str();
+  replay->add_option("--connections", r.max_connections, "What would need more counts as failed")
+      ->check(whole_in(1, 65536))
+      ->capture_default_str();
+  replay->add_option("--seed", r.seed, "Of prompts and of --rate-scale")->capture_default_str();
+  replay->add_option("--key-file", r.key_file, "File with the API key");
+  replay
+      ->add_option("--tenant-key", a->keys,
+                   "File with the API key of a tenant of the trace (may be repeated)")
+      ->check(name_and_file);
+  replay->add_option("--json-file", r.json_file, "Write everything there, with the series");
+  replay->add_option("--csv", r.csv_file, "Write the series there");
+  replay->add_flag("--json", r.json, "Print one JSON document");
+  replay->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+}
+
+void add_traffic(CLI::App& app, job& chosen) {
+  struct arguments {
+    traffic_options what;
+    double length_s = 0, slo_ms = 0;
+    std::string popularity = "zipf";
+  };
+  auto a = std::make_shared<arguments>();
+  auto& t = a->what.traffic;
+  t.arrivals = {.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
+  auto* traffic = command(
+      app, "traffic",
+      "Make a trace of requests for text: chats' lengths, popular adapters, bursts; as Mooncake has it",
+      "troupe traffic --requests 1000 --rate 20 --cv 3 --adapters 100 > trace.jsonl");
+  traffic->add_option("--requests", a->what.requests, "So many at most")
+      ->check(whole_in(1, 1'000'000'000))
+      ->capture_default_str();
+  traffic->add_option("--duration", a->length_s, "Seconds")->check(finite_in(1e-3, 1e9));
+  traffic->add_option("--rate", t.arrivals.rate, "Requests a second")
+      ->check(finite_in(1e-6, 1e6))
+      ->capture_default_str();
+  traffic->add_option("--cv", t.arrivals.cv, "Deviation over mean of the gaps; 1: Poisson, more: bursts")
+      ->check(finite_in(0.01, 100))
+      ->capture_default_str();
+  const auto lengths = [traffic](const char* name, token_lengths& l, const char* of) {
+    const std::string option = std::string("--") + name;
+    traffic->add_option(option + "-tokens", l.median, std::string("Median of ") + of)
+        ->check(finite_in(1, 1e7))
+        ->capture_default_str();
+    traffic->add_option(option + "-sigma", l.sigma, "Deviation of their logarithm; 0: all alike")
+        ->check(finite_in(0, 10))
+        ->capture_default_str();
+    traffic->add_option(option + "-most", l.most, "And none is longer")
+        ->check(whole_in(1, 1 << 24))
+        ->capture_default_str();
+  };
+  lengths("prompt", t.prompt, "prompts");
+  lengths("output", t.output, "answers");
+  traffic->add_option("--adapters", t.adapters, "So many; none: the base model")
+      ->check(whole_in(0, 10'000'000));
+  traffic
+      ->add_option("--popularity", a->popularity,
+                   "distinct, uniform, zipf or identical, as Punica's Figure 11")
+      ->check(CLI::IsMember({"distinct", "uniform", "zipf", "identical"}))
+      ->capture_default_str();
+  traffic->add_option("--alpha", t.alpha, "zipf: the i-th adapter is i^-ALPHA as popular as the first")
+      ->check(finite_in(0, 100))
+      ->capture_default_str();
+  traffic->add_option("--adapter-prefix", t.adapter_prefix, "Then their numbers")->capture_default_str();
+  traffic->add_option("--tenants", t.tenants, "tenant-0, tenant-1, ..., all alike")
+      ->check(whole_in(0, 1'000'000));
+  traffic->add_option("--slo-ms", a->slo_ms, "For the first token of each")->check(finite_in(1e-3, day_ms));
+  traffic->add_option("--seed", t.seed, "The same seed, the same trace")->capture_default_str();
+  traffic->callback([a, &chosen] {
+    chosen = [a] {
+      auto& what = a->what;
+      if (a->length_s > 0) what.length = from_ms(a->length_s * 1e3);
+      if (a->slo_ms > 0) what.traffic.slo = from_ms(a->slo_ms);
+      const std::string& p = a->popularity;
+      what.traffic.popularity = p == "distinct"  ? adapter_popularity::distinct
+                                : p == "uniform" ? adapter_popularity::uniform
+                                : p == "zipf"    ? adapter_popularity::zipf
+                                                 : adapter_popularity::identical;
+      return run_traffic(what);
+    };
+  });
+}
+
+}  // namespace
+
+void add_trace_commands(CLI::App& app, job& chosen) {
+  add_replay(app, chosen);
+  add_traffic(app, chosen);
+}
+
+}  // namespace troupe
