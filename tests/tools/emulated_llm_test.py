@@ -10,7 +10,7 @@ from pathlib import Path
 import cluster
 from cluster import Cluster, ClusterTest
 from fixtures import FIXTURES
-from processes import PATIENCE
+from processes import PATIENCE, run
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "emulated_llm" / "cluster.toml"
 PROFILE = EXAMPLE.parents[1] / "profiles" / "punica-7b-a100.toml"
@@ -55,6 +55,29 @@ adapter_slots = 8
             self.assertEqual(engine["layers_ready"], engine["layers"])
             self.assertGreaterEqual(engine["adapter_loads"], 24)
             self.assertEqual(engine["kv_blocks_free"], engine["kv_blocks"])
+
+    def test_a_thousand_streams_at_once_without_an_error(self):
+        model = f"""[[llm]]
+name = "big"
+device = "emulated"
+profile = "{PROFILE}"
+model = "{FIXTURES.parent / 'llama-tasks' / 'base'}"
+max_positions = 4096
+kv_mb = 204800
+max_sequences = 64
+engines_per_node = 16
+"""
+        with Cluster(model_text=model) as c:
+            c.start()
+            code, out, err = run("load", c.url, "--completions", "--model", "big", "--concurrency", 1000, "--requests", 2000,
+                                 "--duration", PATIENCE, "--prompt-tokens", 8, "--token-bound", 60, "--max-tokens", 50, "--json")
+            self.assertEqual(code, 0, err)
+            told = json.loads(out)
+            self.assertEqual((told["completed"], told["errors"]), (2000, {}))
+            self.assertEqual(told["output_tokens"], 2000 * 50)
+            print(f"a thousand streams: between tokens {told['itl_ms']['p50']:.1f} ms in the median, "
+                  f"{told['itl_ms']['p99']:.1f} at 99 %")
+            self.assertEqual(c.metric("troupe_llm_ledger_balanced"), 1)
 
 
 if __name__ == "__main__":

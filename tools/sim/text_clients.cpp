@@ -122,6 +122,7 @@ bool text_clients::token(node_id gateway, const generated_token& t) {
   const auto now = around_.time.now();
   const bool first = std::ranges::all_of(s.got, [](const auto& g) { return g.empty(); });
   (first ? b.first_token : b.between_tokens).add(now - (first ? s.offered_at : s.last_token_at));
+  if (first) s.first_token_at = now;
   s.last_token_at = now;
   s.got[t.choice].push_back(t.which);
   if (t.finish != finish_reason::none) s.ended[t.choice] = true;
@@ -158,7 +159,11 @@ void text_clients::end(stream& s, fate how) {
   auto& b = books_[s.load];
   ++b.fates[static_cast<size_t>(how)];
   b.moved += s.moved;
-  if (how == fate::finished) b.whole.add(around_.time.now() - s.offered_at);
+  if (how == fate::finished) {
+    b.whole.add(around_.time.now() - s.offered_at);
+    if (s.got.size() == 1 && s.got[0].size() > 1)
+      b.tpot.add((s.last_token_at - s.first_token_at) / static_cast<int64_t>(s.got[0].size() - 1));
+  }
   if (how != fate::refused) compare(s, how == fate::finished);
 }
 

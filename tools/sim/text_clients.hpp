@@ -28,6 +28,7 @@ struct text_books {
   uint64_t tokens = 0;
   uint64_t moved = 0;  ///< requests of which more than one engine generated tokens
   latency_histogram first_token, between_tokens, whole;
+  latency_histogram tpot;  ///< (last - first token) / (tokens - 1), of finished requests for one choice
   uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
 };
 
@@ -66,7 +67,7 @@ class text_clients {
     size_t load = 0;
     generation asked;
     node_id gateway;
-    duration offered_at{}, last_token_at{};
+    duration offered_at{}, first_token_at{}, last_token_at{};
     std::vector<std::vector<llm::token>> got;  // by choice
     std::vector<bool> ended;
     std::vector<node_id> workers;

@@ -125,6 +125,7 @@ void world::state::play() {
     run_until(std::min(time.now() + 100ms, measured_until));
     check_ledgers();
     watch_scale();
+    watch_engines();
   }
 }
 

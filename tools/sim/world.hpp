@@ -52,8 +52,9 @@ struct world_result {
   model_books total;              ///< all requests
   std::vector<text_books> texts;  ///< by load of the workload
   text_operator::counts text_changes;
-  duration load_began{};  ///< true time of the workload's beginning
-  duration measured{};    ///< from the end of the warm-up to the end of the workload
+  std::vector<std::vector<uint32_t>> engine_texts;  ///< by engine, ten times a second, as routers have them
+  duration load_began{};                            ///< true time of the workload's beginning
+  duration measured{};  ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
   uint64_t events = 0;    ///< of the time line
   uint64_t messages = 0;  ///< delivered to shells

@@ -70,6 +70,7 @@ struct world::state final : device_watch {
   void record();
   void ask_why();
   void watch_scale();
+  void watch_engines();
   void check_texts(node_id id);
   /// What a shell answers; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);

@@ -143,6 +143,18 @@ void world::state::watch_scale() {
   }
 }
 
+void world::state::watch_engines() {
+  if (cluster.engines.empty()) return;
+  auto& now = result.engine_texts.emplace_back(cluster.engines.size());
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i)
+    for (const auto n : line_of_succession(cluster)) {
+      const auto told = ask({n, {}, role::llm_router, i}, "get_state", {});
+      if (!told.ok) continue;
+      for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(told.body)).engines)
+        now[e.engine] += e.texts;
+    }
+}
+
 void world::state::record() {
   if (!options.record) return;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
