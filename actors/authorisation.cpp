@@ -12,10 +12,11 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, access>, 22> table{{
+constexpr std::array<std::pair<std::string_view, access>, 23> table{{
     {"/health", access::open},
     {"/v2/health/live", access::open},
     {"/v2/health/ready", access::open},
+    {"/ui", access::open},  // the page is the same everywhere; what it shows comes from /ui/events
     {"/v2", access::tenant},
     {"/v2/models", access::tenant},
     {"/v2/models/{model}", access::tenant},

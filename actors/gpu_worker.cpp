@@ -210,6 +210,7 @@ void gpu_worker::finish(time_point now) {
     return let_go();
   }
   busy_ += outcome.finished_at - outcome.started_at;
+  remember(jobs_.front(), outcome);
   if (outcome.stopped && !planted(bug::answer_stopped)) {
     was_preempted(jobs_.front(), outcome);
   } else {

@@ -19,8 +19,8 @@
 #include "actors/memory_port.hpp"
 #include "actors/shell.hpp"
 #include "gpu/device.hpp"
-#include "messages/commands.hpp"
 #include "messages/id_table.hpp"
+#include "messages/past_batches.hpp"
 #include "policies/ring.hpp"
 
 namespace troupe {
@@ -65,6 +65,14 @@ class gpu_worker final : public shell {
     node_id gateway;
     incarnation life;  // the gateway's
   };
+  /// A batch that ran.
+  struct memory_of_batch {
+    uint64_t number;
+    model_id model;
+    uint32_t requests, rows;
+    time_point started_at, finished_at;
+    bool stopped;
+  };
   struct row_bytes {
     uint64_t input, output;
   };
@@ -92,6 +100,8 @@ class gpu_worker final : public shell {
   void release_outputs(const job& j);
   void tell_done(const batch_order& o, const batch_done& d);
   worker_state describe(time_point now) const;
+  past_batches list(const list_batches& asked, time_point now) const;
+  void remember(const job& j, const batch_outcome& outcome);
   void trace(const batch_order& o, uint32_t rows, refusal refused, const batch_times& times);
 
   options options_;
@@ -113,7 +123,10 @@ class gpu_worker final : public shell {
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{}, in_vain_{};
   std::array<uint64_t, refusal_count> refusals_{};  // preempted batches, too
-  std::optional<ring<batch_trace>> traced_;         // while recording
+  static constexpr size_t most_remembered = 512;
+  std::deque<memory_of_batch> remembered_;  // oldest first
+  uint64_t last_number_ = 0;
+  std::optional<ring<batch_trace>> traced_;  // while recording
 };
 
 }  // namespace troupe

@@ -7,9 +7,10 @@
 namespace troupe {
 
 command_reply gpu_worker::on_command(const command& c, time_point now) {
-  return obey(gpu_worker_commands{}, c,
+  return obey(gpu_worker_protocol{}, c,
               overloaded{
                   [&](const get_state&) { return describe(now); },
+                  [&](const list_batches& l) { return list(l, now); },
                   [&](const start_trace& s) {
                     traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
                     return acknowledged{};
@@ -54,6 +55,28 @@ worker_state gpu_worker::describe(time_point now) const {
   s.busy = busy_;
   s.outputs_offered = offered_.size();
   return s;
+}
+
+void gpu_worker::remember(const job& j, const batch_outcome& outcome) {
+  uint32_t rows = 0;
+  for (size_t i = 0; i < j.parts.size(); ++i)
+    if (j.parts[i].error == failure::none) rows += j.order.requests[i].rows;
+  remembered_.push_back({++last_number_, j.order.model, static_cast<uint32_t>(j.parts.size()), rows,
+                         outcome.started_at, outcome.finished_at, outcome.stopped});
+  if (remembered_.size() > most_remembered) remembered_.pop_front();
+}
+
+past_batches gpu_worker::list(const list_batches& asked, time_point now) const {
+  const auto later =
+      std::ranges::upper_bound(remembered_, asked.after, {}, &memory_of_batch::number) - remembered_.begin();
+  const auto wanted = std::min<size_t>(asked.limit, remembered_.size() - static_cast<size_t>(later));
+  past_batches out;
+  for (size_t i = remembered_.size() - wanted; i < remembered_.size(); ++i) {
+    const auto& b = remembered_[i];
+    out.batches.push_back({b.number, b.model, b.requests, b.rows, now - b.finished_at,
+                           b.finished_at - b.started_at, b.stopped});
+  }
+  return out;
 }
 
 void gpu_worker::trace(const batch_order& o, uint32_t rows, refusal refused, const batch_times& times) {

@@ -21,6 +21,7 @@
 #include "actors/openai_api.hpp"
 #include "actors/repository_api.hpp"
 #include "actors/system_config.hpp"
+#include "actors/ui_feed.hpp"
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
 #include "messages/host_port.hpp"
@@ -253,6 +254,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
 
   int exit_code = 0;
   std::unique_ptr<repository_api> repository;
+  std::unique_ptr<ui_feed> watching;
   std::unique_ptr<http_server> server;
   try {
     if (me.has(node_role::gateway)) {
@@ -275,6 +277,13 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                               [] { return std::chrono::system_clock::now().time_since_epoch(); }});
         texts->add_to(api->routes());
       }
+      watching = std::make_unique<ui_feed>(ui_feed::parts{system, desk, gauges, cluster, time, self, [&] {
+                                                            std::map<model_id, std::string> served;
+                                                            for (const auto& m : players.models().all())
+                                                              served[m->model] = m->name;
+                                                            return served;
+                                                          }});
+      watching->add_to(api->routes());
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();
     }
@@ -307,6 +316,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           break;
       }
     }
+    if (watching) watching->stop();
     if (server) server->drain(1s);
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
@@ -315,6 +325,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   rack.stop_loading();
   door->close();
   players.stop();
+  if (watching) watching->stop();
   caf::anon_send_exit(gauges, caf::exit_reason::kill);
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   system.await_all_actors_done();

@@ -224,6 +224,39 @@ TEST_CASE("gpu_worker commands: it says what it holds, and records its batches w
   CHECK(w.order("stop_trace").ok);
 }
 
+TEST_CASE("gpu_worker commands: it remembers the last batches that ran, and lists those after a number") {
+  commanded_worker w;
+  w.load(0, 0);
+  const char* all_of_them = R"({"after": 0, "limit": 1000})";
+  CHECK(w.ask<past_batches>("list_batches", all_of_them).batches.empty());
+  w.order_batch(1, 3);
+  w.run_until(at(20));
+  w.order_batch(2, 10);  // too late: never ran
+  w.order_batch(3, 30);
+  w.run_until(at(60));
+  const auto all = w.ask<past_batches>("list_batches", all_of_them).batches;
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].number == 1);
+  CHECK(all[0].requests == 1);
+  CHECK(all[0].rows == 1);
+  CHECK(all[0].took == 6ms);
+  CHECK(all[0].ended_ago == 54ms);
+  CHECK_FALSE(all[0].stopped);
+  const auto later = w.ask<past_batches>("list_batches", R"({"after": 1, "limit": 9})").batches;
+  REQUIRE(later.size() == 1);
+  CHECK(later[0].number == 2);
+  CHECK(w.ask<past_batches>("list_batches", R"({"after": 0, "limit": 1})").batches.at(0).number == 2);
+  CHECK(w.ask<past_batches>("list_batches", R"({"after": 2, "limit": 9})").batches.empty());
+  for (uint64_t batch = 4; batch < 4 + 520; ++batch) {
+    w.order_batch(batch, 1e6);
+    w.run_until(w.now + 10ms);
+  }
+  const auto kept = w.ask<past_batches>("list_batches", all_of_them).batches;
+  REQUIRE(kept.size() == 512);
+  CHECK(kept.front().number == 11);
+  CHECK(kept.back().number == 522);
+}
+
 TEST_CASE("gateway commands: it keeps books, gives requests up and records them while told to") {
   gateway_stage g;
   CHECK(g.order("start_trace", R"({"capacity": 10, "sample": 0})").body ==

@@ -1,0 +1,53 @@
+// What the page of a gateway (/ui) is fed with: while somebody watches, it asks the actors of the cluster how
+// they are, through the console of its node, and sends one document (ui_snapshot.hpp) a round to every
+// watcher as a server-sent event. What it holds is bounded: watchers, and questions under way.
+#pragma once
+#include <caf/actor.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "actors/console.hpp"
+#include "actors/metrics.hpp"
+#include "messages/cluster.hpp"
+#include "transport/http_router.hpp"
+
+namespace troupe {
+
+class ui_feed {
+ public:
+  static constexpr size_t most_watchers = 32;   ///< more are told 503
+  static constexpr size_t most_questions = 16;  ///< under way; a console takes 64 from all
+  static constexpr auto interval = std::chrono::milliseconds(250);  ///< from round to round, if all answer
+  static constexpr uint32_t adapters_every = 4;                     ///< rounds: which adapters are where
+  static constexpr uint32_t most_adapters = 1000;
+
+  struct parts {
+    caf::actor_system& system;
+    console::handle desk;
+    metrics_protocol metrics;
+    const cluster_spec& cluster;
+    const clock& time;
+    node_id self;
+    std::function<std::map<model_id, std::string>()> models;  ///< that are served; from any thread
+  };
+  explicit ui_feed(parts p);
+  ~ui_feed() { stop(); }
+  ui_feed(const ui_feed&) = delete;
+  ui_feed& operator=(const ui_feed&) = delete;
+
+  /// GET /ui, the page, and GET /ui/events. The router does not outlive this.
+  void add_to(http_router& router);
+  /// Ends all streams; asks nobody any more.
+  void stop();
+
+  class audience;
+  class asker;
+
+ private:
+  std::shared_ptr<audience> audience_;
+  caf::actor asker_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+// What a worker remembers of the batches that it ran, and the command for it: with those of commands.hpp, all
+// that a worker can be asked from outside.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/commands.hpp"
+
+namespace troupe {
+
+struct list_batches {
+  static constexpr const char* about = "the last batches that ran, oldest first";
+  uint64_t after = 0;  ///< only batches with a higher number
+  uint32_t limit = 512;
+  TROUPE_MESSAGE(list_batches, after, limit)
+};
+struct past_batch {
+  uint64_t number = 0;  ///< of the worker's batches, from 1 on
+  model_id model;
+  uint32_t requests = 0;
+  uint32_t rows = 0;  ///< that came with their inputs
+  duration ended_ago{};
+  duration took{};
+  bool stopped = false;  ///< another batch preempted it
+  TROUPE_MESSAGE(past_batch, number, model, requests, rows, ended_ago, took, stopped)
+};
+struct past_batches {
+  std::vector<past_batch> batches;  ///< the newest `limit` of the last 512
+  TROUPE_MESSAGE(past_batches, batches)
+};
+
+namespace detail {
+template <class... Es>
+type_list<Es..., exchange<list_batches, past_batches>> with_batches(type_list<Es...>);
+}
+using gpu_worker_protocol = decltype(detail::with_batches(gpu_worker_commands{}));
+
+}  // namespace troupe

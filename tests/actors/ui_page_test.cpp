@@ -1,0 +1,22 @@
+#include "actors/ui_page.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace troupe;
+
+TEST_CASE("ui_page: one page that takes nothing from outside, under a policy that names its script") {
+  const auto r = ui_page_response();
+  CHECK(r.status == 200);
+  CHECK(r.body.find("http://") == std::string::npos);
+  CHECK(r.body.find("https://") == std::string::npos);
+  CHECK(r.body.find("innerHTML") == std::string::npos);
+  const auto policy = std::string(r.headers.find("Content-Security-Policy").value());
+  CHECK(policy.starts_with("default-src 'none'; "));
+  const auto script = policy.find("script-src 'sha256-");
+  REQUIRE(script != std::string::npos);
+  const auto hash = policy.substr(script + 19);
+  CHECK(hash.find('\'') == 44);  // 32 bytes in base64
+  CHECK(hash[43] == '=');
+}
