@@ -19,8 +19,8 @@
 #include "actors/memory_port.hpp"
 #include "actors/shell.hpp"
 #include "gpu/device.hpp"
+#include "messages/commands.hpp"
 #include "messages/id_table.hpp"
-#include "messages/past_batches.hpp"
 #include "policies/ring.hpp"
 
 namespace troupe {

@@ -7,7 +7,7 @@
 namespace troupe {
 
 command_reply gpu_worker::on_command(const command& c, time_point now) {
-  return obey(gpu_worker_protocol{}, c,
+  return obey(gpu_worker_commands{}, c,
               overloaded{
                   [&](const get_state&) { return describe(now); },
                   [&](const list_batches& l) { return list(l, now); },

@@ -123,8 +123,8 @@ class ui_feed::asker {
           for (const auto& f : from_json<figure_list>(j).figures) n.add(f);
         });
     for (uint32_t i = 0; i < cluster.slots.size(); ++i) ask_worker(i, up(cluster.slots[i].node));
-    for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
-      const address engine{cluster.llms[i].node, {}, role::llm_engine, i};
+    for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
+      const address engine{cluster.engines[i].node, {}, role::llm_engine, i};
       if (!up(engine.node)) {
         adapters_.erase(i);
         continue;

@@ -50,6 +50,9 @@ std::optional<double> rise(const ui_sample& before, const ui_sample& now, const 
   return all;
 }
 
+/// What its figures are under: models have theirs under their names.
+std::string engine_name(const std::string& number) { return "engine " + number; }
+
 const char* word_for(device_kind k) {
   switch (k) {
     case device_kind::cpu: return "cpu";
@@ -65,7 +68,8 @@ void ui_sample::node::add(const std::string& name, labels of, double value) {
   std::string whose;
   for (const auto& [key, text] : of) {
     if (key == "quantile" && text != "0.99") return;
-    if (key == "model" || key == "model_name" || key == "slot") whose = text;
+    if (key == "engine") whose = engine_name(text);
+    if (whose.empty() && (key == "model" || key == "model_name" || key == "slot")) whose = text;
   }
   figures[{name, whose}] += value;
 }
@@ -94,8 +98,10 @@ ordered_json ui_snapshot::fold(ui_sample now) {
   for (const auto& [_, name] : now.models) names.insert(name);
   auto& models = doc["models"] = ordered_json::array();
   for (const auto& name : names) models.push_back(model_of(now, name));
+  auto& texts = doc["texts"] = ordered_json::array();
+  for (const auto& m : cluster_.llms) texts.push_back(texts_of(now, m.name));
   auto& engines = doc["engines"] = ordered_json::array();
-  for (uint32_t e = 0; e < cluster_.llms.size(); ++e) engines.push_back(engine_of(now, e));
+  for (uint32_t e = 0; e < cluster_.engines.size(); ++e) engines.push_back(engine_of(now, e));
   now.batches.clear();
   now.adapters.clear();
   before_.push_back(std::move(now));
@@ -169,12 +175,26 @@ ordered_json ui_snapshot::model_of(const ui_sample& now, const std::string& name
           {"p99_ms", p99 * 1000}};
 }
 
+ordered_json ui_snapshot::texts_of(const ui_sample& now, const std::string& llm) const {
+  return {{"name", llm},
+          {"waiting", sum(now, "troupe_llm_router_waiting", llm)},
+          {"requests_per_s", rate(now, "troupe_llm_requests_accepted_total", llm)},
+          {"finished_per_s", rate(now, "troupe_llm_requests_finished_total", llm)},
+          {"generated_tokens_per_s", rate(now, "vllm:generation_tokens_total", llm)},
+          {"moves_per_s", rate(now, "troupe_llm_moves_total", llm)},
+          {"dropped", sum(now, "troupe_llm_requests_dropped_total", llm)},
+          {"failed", sum(now, "troupe_llm_requests_failed_total", llm)},
+          {"ttft_ms", mean_ms(now, "vllm:time_to_first_token_seconds", llm)},
+          {"tpot_ms", mean_ms(now, "vllm:inter_token_latency_seconds", llm)}};
+}
+
 ordered_json ui_snapshot::engine_of(const ui_sample& now, uint32_t engine) const {
-  const auto& spec = cluster_.llms[engine];
-  const auto& name = spec.name;
+  const auto& spec = cluster_.engines[engine];
+  const auto name = engine_name(std::to_string(engine));
   const auto it = now.engines.find(engine);
   const auto s = it == now.engines.end() ? llm_engine_state{} : it->second;
-  ordered_json out{{"name", name},
+  ordered_json out{{"engine", engine},
+                   {"name", cluster_.llms[spec.model.value].name},
                    {"node", cluster_.nodes[spec.node.value].name},
                    {"state", s.state.empty() ? "unknown" : s.state},
                    {"problem", s.problem},
@@ -185,15 +205,10 @@ ordered_json ui_snapshot::engine_of(const ui_sample& now, uint32_t engine) const
                    {"adapters", s.adapters},
                    {"adapter_slots", s.adapter_slots},
                    {"adapter_slots_taken", s.adapter_slots_taken},
-                   {"requests_per_s", rate(now, "troupe_llm_requests_accepted_total", name)},
-                   {"finished_per_s", rate(now, "troupe_llm_requests_finished_total", name)},
-                   {"dropped", sum(now, "troupe_llm_requests_dropped_total", name)},
                    {"steps_per_s", rate(now, "troupe_llm_steps_total", name)},
                    {"prompt_tokens_per_s", rate(now, "troupe_llm_prompt_tokens_total", name)},
                    {"generated_tokens_per_s", rate(now, "troupe_llm_generated_tokens_total", name)},
-                   {"busy", rate(now, "troupe_llm_device_busy_seconds_total", name)},
-                   {"ttft_ms", mean_ms(now, "vllm:time_to_first_token_seconds", name)},
-                   {"tpot_ms", mean_ms(now, "vllm:inter_token_latency_seconds", name)}};
+                   {"busy", rate(now, "troupe_llm_device_busy_seconds_total", name)}};
   auto& resident = out["resident"] = ordered_json::array();
   if (const auto list = now.adapters.find(engine); list != now.adapters.end())
     for (const auto& a : list->second.adapters)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "messages/cluster.hpp"
-#include "messages/past_batches.hpp"
+#include "messages/commands.hpp"
 
 namespace troupe {
 
@@ -19,7 +19,7 @@ struct ui_sample {
   struct node {
     std::string state;  ///< as in `peer_state`
     incarnation life;
-    /// By name, and by the model or slot that it is of; summed over all other labels.
+    /// By name, and by the model, slot or engine that it is of; summed over all other labels.
     std::map<std::pair<std::string, std::string>, double> figures;
 
     using labels = std::span<const std::pair<std::string, std::string>>;
@@ -31,7 +31,7 @@ struct ui_sample {
   std::string gateway;                           ///< the node that asked
   std::map<std::string, node> nodes;             ///< by name
   std::map<uint32_t, past_batches> batches;      ///< by slot: those since the sample before
-  std::map<uint32_t, llm_engine_state> engines;  ///< by position in the cluster file
+  std::map<uint32_t, llm_engine_state> engines;  ///< by engine_id
   std::map<uint32_t, adapter_list> adapters;     ///< likewise
   std::map<model_id, std::string> models;        ///< that are served
 };
@@ -44,8 +44,8 @@ class ui_snapshot {
   /// Rates are over the last `window`; null until there are two samples of one life of a node to compare.
   static constexpr duration window = 2s;
 
-  /// {"at_s", "cluster", "gateway", "nodes", "slots", "models", "engines"} (docs/operations.md). Samples come
-  /// in the order of their times.
+  /// {"at_s", "cluster", "gateway", "nodes", "slots", "models", "texts", "engines"} (docs/operations.md).
+  /// Samples come in the order of their times.
   nlohmann::ordered_json fold(ui_sample now);
 
  private:
@@ -54,6 +54,7 @@ class ui_snapshot {
   nlohmann::ordered_json node_of(const ui_sample& now, const node_spec& spec) const;
   nlohmann::ordered_json slot_of(const ui_sample& now, uint32_t slot) const;
   nlohmann::ordered_json model_of(const ui_sample& now, const std::string& name) const;
+  nlohmann::ordered_json texts_of(const ui_sample& now, const std::string& llm) const;
   nlohmann::ordered_json engine_of(const ui_sample& now, uint32_t engine) const;
   std::string name_of(const ui_sample& now, model_id model) const;
 

@@ -1,7 +1,6 @@
 #include "messages/command_schema.hpp"
 
 #include "messages/obey.hpp"
-#include "messages/past_batches.hpp"
 #include "messages/protocol_schema.hpp"
 
 namespace troupe {
@@ -15,7 +14,7 @@ auto with_protocol(role kind, Use&& use) {
     case role::gateway: return use(gateway_commands{});
     case role::model_queue: return use(model_queue_commands{});
     case role::rank_arbiter: return use(rank_arbiter_commands{});
-    case role::gpu_worker: return use(gpu_worker_protocol{});
+    case role::gpu_worker: return use(gpu_worker_commands{});
     case role::deployer: return use(deployer_commands{});
     case role::console: return use(console_commands{});
     case role::metrics: return use(metrics_commands{});

@@ -11,6 +11,7 @@
 #include "messages/decisions.hpp"
 #include "messages/deployment.hpp"
 #include "messages/llm_commands.hpp"
+#include "messages/past_batches.hpp"
 #include "messages/request.hpp"
 #include "messages/traces.hpp"
 
@@ -304,8 +305,9 @@ struct worker_state {
 };
 
 using gpu_worker_commands =
-    type_list<exchange<get_state, worker_state>, exchange<start_trace, acknowledged>,
-              exchange<take_trace, traced_batches>, exchange<stop_trace, acknowledged>>;
+    type_list<exchange<get_state, worker_state>, exchange<list_batches, past_batches>,
+              exchange<start_trace, acknowledged>, exchange<take_trace, traced_batches>,
+              exchange<stop_trace, acknowledged>>;
 
 // Of a deployer: messages/deployment.hpp has them.
 

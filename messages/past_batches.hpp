@@ -1,10 +1,11 @@
-// What a worker remembers of the batches that it ran, and the command for it: with those of commands.hpp, all
-// that a worker can be asked from outside.
+// What a worker remembers of the batches that it ran. Part of commands.hpp, which has the rules.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "messages/commands.hpp"
+#include "messages/ids.hpp"
+#include "messages/message.hpp"
+#include "messages/time.hpp"
 
 namespace troupe {
 
@@ -28,11 +29,5 @@ struct past_batches {
   std::vector<past_batch> batches;  ///< the newest `limit` of the last 512
   TROUPE_MESSAGE(past_batches, batches)
 };
-
-namespace detail {
-template <class... Es>
-type_list<Es..., exchange<list_batches, past_batches>> with_batches(type_list<Es...>);
-}
-using gpu_worker_protocol = decltype(detail::with_batches(gpu_worker_commands{}));
 
 }  // namespace troupe

@@ -23,8 +23,8 @@ cluster_spec small_cluster() {
   c.slots.push_back({node_id{1}, device_kind::emulated});
   llm_spec l;
   l.name = "talker";
-  l.node = node_id{1};
   c.llms.push_back(l);
+  c.engines.push_back({llm_id{0}, node_id{1}});
   return c;
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("ui_snapshot: times to tokens are the means of the window") {
     const std::vector<std::pair<std::string, std::string>> of{{"model_name", "talker"}};
     now.nodes["head"].add("vllm:time_to_first_token_seconds_count", of, count);
     now.nodes["head"].add("vllm:time_to_first_token_seconds_sum", of, sum);
-    return s.fold(now)["engines"][0]["ttft_ms"];
+    return s.fold(now)["texts"][0]["ttft_ms"];
   };
   CHECK(tell(10, 5, 1).is_null());
   CHECK(tell(11, 7, 1.5) == 250);
@@ -126,4 +126,21 @@ TEST_CASE("ui_snapshot: who is down, or was never heard of, is shown as such") {
   CHECK(doc["nodes"][1]["state"] == "unknown");
   CHECK(doc["engines"][0]["state"] == "unknown");
   CHECK(doc["slots"][0]["batches"].empty());
+}
+
+TEST_CASE("ui_snapshot: figures of engines are their own, not their model's") {
+  auto cluster = small_cluster();
+  cluster.engines.push_back({llm_id{0}, node_id{0}});
+  ui_snapshot s(cluster);
+  auto tell = [&](double at, double first, double second) {
+    auto now = sample(at, 0, 0);
+    now.nodes["worker"].add({"troupe_llm_steps_total", "model=talker,engine=0", first});
+    now.nodes["head"].add({"troupe_llm_steps_total", "model=talker,engine=1", second});
+    return s.fold(now)["engines"];
+  };
+  tell(10, 5, 100);
+  const auto engines = tell(11, 10, 101);
+  CHECK(engines[0]["steps_per_s"] == 5);
+  CHECK(engines[1]["steps_per_s"] == 1);
+  CHECK(engines[1]["node"] == "head");
 }

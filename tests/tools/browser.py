@@ -17,6 +17,7 @@ class Browser:
     """One page. A context manager."""
 
     def __init__(self, url, width=1280, height=800):
+        assert CHROMIUM, "there is no chromium: tools/install brings it"
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-browser-", ignore_cleanup_errors=True)
         to_read, self.to_browser = os.pipe()
         self.from_browser, to_write = os.pipe()
