@@ -9,6 +9,7 @@
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
 #include "messages/model_spec.hpp"
+#include "messages/text_trace.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -111,11 +112,12 @@ struct workload_spec {
   duration warmup{};               ///< its requests do not count in the figures
   std::vector<model_load> models;  ///< one a model of the cluster, in its order, then one a deploy
   std::vector<text_load> texts;
-  double text_changes_per_s = 0;       ///< texts moved, engines emptied, adapters changed by an operator
-  std::vector<double> tenants;         ///< share of the requests that each tenant sends; empty: nobody's
-  std::vector<rate_segment> segments;  ///< ascending
-  std::vector<fault_spec> faults;      ///< by time
-  std::vector<change_event> changes;   ///< by time
+  std::vector<traced_text> text_trace;  ///< beside them: requests for text of the first language model
+  double text_changes_per_s = 0;        ///< texts moved, engines emptied, adapters changed by an operator
+  std::vector<double> tenants;          ///< share of the requests that each tenant sends; empty: nobody's
+  std::vector<rate_segment> segments;   ///< ascending
+  std::vector<fault_spec> faults;       ///< by time
+  std::vector<change_event> changes;    ///< by time
   random_fault_spec random_faults;
   clock_spec clocks;
 };

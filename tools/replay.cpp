@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "tools/completion_sender.hpp"
 #include "tools/http_key.hpp"
 #include "tools/load_client.hpp"
+#include "tools/replay_books.hpp"
 
 namespace troupe {
 namespace {
@@ -20,53 +20,6 @@ namespace {
 duration stretched(duration d, double by) {
   return duration{std::llround(static_cast<double>(d.count()) * by)};
 }
-
-struct books {
-  explicit books(const replay_options& o, time_point from) : options(o), start(from) {
-    report.all.slo = o.slo;
-    report.interval = o.interval;
-  }
-
-  replay_interval& at(time_point t) {
-    const auto i = static_cast<size_t>(std::max<int64_t>(0, (t - start) / options.interval));
-    if (i >= report.series.size()) report.series.resize(i + 1);
-    return report.series[i];
-  }
-  void sent(time_point due, time_point now) {
-    std::lock_guard lock(mutex);
-    ++report.all.sent;
-    ++at(due).sent;
-    report.all.worst_lag = std::max(report.all.worst_lag, now - due);
-  }
-  void ended(const completion_end& e, time_point now) {
-    std::lock_guard lock(mutex);
-    report.all.length = std::max(report.all.length, now - start);
-    for (const auto t : e.times.tokens) ++at(t).tokens;
-    if (const auto first = e.times.ttft()) at(e.times.tokens.front()).ttft.add(*first);
-    auto& here = at(now);
-    if (!e.error.empty()) {
-      ++here.failed;
-      report.all.add_error(e.error);
-      return;
-    }
-    ++here.completed;
-    here.good += report.all.slo.met_by(e.times);
-    report.all.add(e.model, e.times);
-  }
-  void count_in_flight() {
-    uint64_t open = 0;
-    for (auto& i : report.series) {
-      open += i.sent;
-      open -= std::min(open, i.completed + i.failed);
-      i.in_flight = open;
-    }
-  }
-
-  const replay_options& options;
-  const time_point start;
-  std::mutex mutex;
-  replay_report report;
-};
 
 }  // namespace
 
@@ -93,11 +46,20 @@ std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_opti
   return out;
 }
 
+std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o) {
+  auto due = scaled(std::move(trace.rows), o);
+  if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
+  if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
+    throw load_error("the trace has requests without an adapter: name a --model for them");
+  return due;
+}
+
 std::string replay_body(const traced_text& row, uint64_t index, const replay_options& o) {
   nlohmann::ordered_json j{{"model", row.adapter.empty() ? o.model : row.adapter},
                            {"prompt", nlohmann::ordered_json::array()},
                            {"max_tokens", row.output_tokens},
                            {"ignore_eos", true},
+                           {"skip_special_tokens", false},  // every token is text, and counts
                            {"stream", true},
                            {"stream_options", {{"include_usage", true}}}};
   auto& prompt = j["prompt"];
@@ -116,24 +78,19 @@ std::string replay_body(const traced_text& row, uint64_t index, const replay_opt
 replay_report replay(const replay_options& o) {
   auto trace = read_text_trace_file(o.file);
   const auto rows = trace.rows.size();
-  const auto due = scaled(std::move(trace.rows), o);
-  if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
-  if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
-    throw load_error("the trace has requests without an adapter: name a --model for them");
+  const auto due = rows_to_send(trace, o);
   const auto usual = with_api_key({}, o.key_file);
   std::map<std::string, http_headers> of_tenants;
   for (const auto& [tenant, file] : o.tenant_keys) of_tenants[tenant] = with_api_key({}, file);
   const machine_clock time;
-  books kept(o, time.now() + 100ms);
-  kept.report.format = trace.format;
-  kept.report.rows = rows;
-  kept.report.without_answer = trace.without_answer;
+  replay_books kept(o, time.now() + 100ms);
   {
-    completion_sender sender({o.url, {}, o.max_connections, o.timeout},
-                             [&](const completion_end& e) { kept.ended(e, time.now()); });
+    completion_sender sender({o.url, {}, o.max_connections, o.timeout}, [&](const completion_end& e) {
+      kept.ended(e.model, e.times, e.error, time.now());
+    });
     for (size_t i = 0; i < due.size(); ++i) {
       auto body = replay_body(due[i], i, o);
-      const auto at = kept.start + due[i].at;
+      const auto at = kept.start() + due[i].at;
       std::this_thread::sleep_for(at - time.now());
       kept.sent(at, time.now());
       const auto key = of_tenants.find(due[i].tenant);
@@ -142,8 +99,7 @@ replay_report replay(const replay_options& o) {
                   at);
     }
   }
-  kept.count_in_flight();
-  return std::move(kept.report);
+  return kept.close(trace, rows);
 }
 
 std::string replay_json(const replay_report& r) {
@@ -181,7 +137,7 @@ int run_replay(const replay_options& o) {
     if (!(out << text)) throw load_error(file + ": cannot be written");
   };
   try {
-    const auto r = replay(o);
+    const auto r = o.simulate.empty() ? replay(o) : replay_simulated(o);
     write(o.json_file, replay_json(r) + "\n");
     write(o.csv_file, replay_csv(r));
     if (o.json)

@@ -15,6 +15,7 @@ namespace troupe {
 struct replay_options {
   std::string file;
   std::string url;                    ///< http://HOST:PORT
+  std::string simulate = {};          ///< cluster file of a cluster that is simulated instead
   std::string model;                  ///< of rows without an adapter
   double time_scale = 1;              ///< gaps become so many times as long
   double rate_scale = 1;              ///< so many requests for each of the trace: less than one are drawn
@@ -54,11 +55,17 @@ struct replay_report {
 
 /// The rows that are sent, at the times at which they are: by `from`, `length`, both scales and bounds.
 std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_options& o);
+/// The same of a trace, whose rows are moved away. Throws text_trace_error or load_error if there is nothing
+/// to send, or no model to ask for.
+std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o);
 /// The body of the request for a row. Prompts of rows whose blocks begin alike begin alike.
 std::string replay_body(const traced_text& row, uint64_t index, const replay_options& o);
 
 /// Throws text_trace_error, or load_error (tools/load_client.hpp).
 replay_report replay(const replay_options& o);
+/// The same requests to the simulated cluster, which must have one language model, emulated: the same actors,
+/// in virtual time.
+replay_report replay_simulated(const replay_options& o);
 
 std::string replay_json(const replay_report& r);
 std::string replay_csv(const replay_report& r);

@@ -45,7 +45,10 @@ void add_replay(CLI::App& app, job& chosen) {
       "troupe replay examples/traces/mooncake.jsonl http://127.0.0.1:8082 --model llama-7b --csv "
       "series.csv");
   replay->add_option("trace", r.file, "Its file")->required();
-  replay->add_option("url", r.url, "http://HOST:PORT")->required();
+  auto* url = replay->add_option("url", r.url, "http://HOST:PORT");
+  auto* simulate = replay->add_option(
+      "--simulate", r.simulate, "Cluster file: the same requests to a simulated cluster, in virtual time");
+  simulate->excludes(url);
   replay->add_option("--model", r.model, "Asked for by requests without an adapter");
   replay->add_option("--time-scale", r.time_scale, "Gaps become so many times as long")
       ->check(finite_in(1e-6, 1e6))
@@ -85,7 +88,11 @@ void add_replay(CLI::App& app, job& chosen) {
   replay->add_option("--json-file", r.json_file, "Write everything there, with the series");
   replay->add_option("--csv", r.csv_file, "Write the series there");
   replay->add_flag("--json", r.json, "Print one JSON document");
-  replay->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+  replay->callback([a, url, simulate, &chosen] {
+    if (url->empty() && simulate->empty())
+      throw CLI::ValidationError("url", "say where to, or --simulate a cluster file");
+    chosen = [a] { return run(*a); };
+  });
 }
 
 void add_traffic(CLI::App& app, job& chosen) {

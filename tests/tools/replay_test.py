@@ -60,6 +60,24 @@ class Replay(ClusterTest):
             self.assertEqual(rows[-1]["in_flight"], "0")
             self.assertEqual(c.metric("troupe_llm_requests_finished_total"), 12 + told["sent"])
 
+    def test_the_same_trace_in_virtual_time(self):
+        with Cluster(model_text=MODEL) as c:
+            trace = Path(c.folder.name, "made.jsonl")
+            trace.write_text(run("traffic", "--requests", 200, "--rate", 30, "--adapters", 20, "--output-most", 60)[1])
+
+            def simulated():
+                code, out, err = run("replay", trace, "--simulate", c.file, "--json")
+                self.assertEqual(code, 0, err)
+                return json.loads(out)
+            told = simulated()
+            self.assertEqual((told["sent"], told["completed"], told["errors"]), (200, 200, {}))
+            self.assertGreater(told["tpot_ms"]["p50"], 10.5)  # no step is shorter
+            self.assertEqual(told, simulated())
+            code, _, err = run("replay", trace, "--simulate", EXAMPLES / "quickstart" / "cluster.toml")
+            self.assertEqual(code, 1)
+            self.assertIn("wants one [[llm]]", err)
+            self.assertEqual(run("replay", trace)[0], 2)
+
     def test_a_request_whose_first_token_cannot_come_in_time_is_refused(self):
         model = MODEL.replace("engines_per_node = 2", "max_sequences = 1")
         with Cluster(model_text=model) as c:

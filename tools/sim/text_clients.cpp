@@ -24,7 +24,7 @@ text_clients::text_clients(const surroundings& s, uint64_t seed)
     : around_(s),
       calm_(faults_are_only(s.workload, {})),
       random_(seed, "texts"),
-      books_(s.workload.texts.size()) {
+      books_(s.workload.texts.size() + (s.workload.text_trace.empty() ? 0 : 1)) {
   for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
     ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
     if (s.cluster.nodes[i].has(node_role::gateway)) gateways_.push_back(node_id{i});
@@ -49,6 +49,9 @@ void text_clients::start() {
     ++running_;
     schedule_next(i);
   }
+  for (size_t i = 0; i < around_.workload.text_trace.size(); ++i)
+    around_.time.at(start_ + around_.workload.text_trace[i].at, sim_event::client,
+                    [this, i] { offer_row(i); });
 }
 
 void text_clients::schedule_next(size_t load) {
@@ -86,23 +89,43 @@ void text_clients::offer(size_t load) {
   s.load = load;
   s.asked = some_request(asked);
   s.gateway = gateways_[random_.below(gateways_.size())];
-  s.offered_at = around_.time.now();
   const bool hangs_up = random_.uniform() < asked.hang_up;
-  const auto patience = duration{static_cast<int64_t>(random_.uniform() * 1e9)};
-  ++books_[load].offered;
+  const duration patience{static_cast<int64_t>(random_.uniform() * 1e9)};
+  enter(std::move(s), asked.ttft, hangs_up ? std::optional(patience) : std::nullopt);
+}
+
+void text_clients::offer_row(size_t row) {
+  const auto& asked = around_.workload.text_trace[row];
+  stream s;
+  s.load = around_.workload.texts.size();
+  s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{});
+  s.asked.prompt.resize(asked.prompt_tokens);
+  for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
+  s.asked.max_tokens = asked.output_tokens;
+  s.asked.adapter = asked.adapter;
+  s.asked.priority = asked.priority;
+  s.asked.how.temperature = 0;
+  s.gateway = gateways_[row % gateways_.size()];
+  enter(std::move(s), asked.slo.value_or(duration{}), {});
+}
+
+/// `ttft` zero: no target. `patience`: after which the client goes away.
+void text_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
+  s.offered_at = around_.time.now();
+  ++books_[s.load].offered;
   auto* gateway = around_.cast_of(s.gateway);
   if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, fate::refused);
   const auto now = around_.clock_of(s.gateway);
   s.asked.id = gateway->next_request_id();
   s.asked.arrival = now;
   s.asked.deadline = now + around_.cluster.llms[s.asked.model.value].timeout;
-  if (asked.ttft > duration{}) s.asked.due = now + asked.ttft;
+  if (ttft > duration{}) s.asked.due = now + ttft;
   s.got.resize(s.asked.choices);
   s.ended.resize(s.asked.choices);
   const auto id = s.asked.id;
   const auto request = s.asked;
-  if (hangs_up)
-    around_.time.at(around_.time.now() + patience, sim_event::client, s.gateway, [gateway, id] {
+  if (patience)
+    around_.time.at(around_.time.now() + *patience, sim_event::client, s.gateway, [gateway, id] {
       gateway->office().tell(gateway->llm_gateway_address(), client_gone{id});
     });
   open_.emplace(id, std::move(s));
@@ -124,6 +147,7 @@ bool text_clients::token(node_id gateway, const generated_token& t) {
   (first ? b.first_token : b.between_tokens).add(now - (first ? s.offered_at : s.last_token_at));
   if (first) s.first_token_at = now;
   s.last_token_at = now;
+  if (s.traced) s.traced->tokens.push_back(now - s.offered_at);
   s.got[t.choice].push_back(t.which);
   if (t.finish != finish_reason::none) s.ended[t.choice] = true;
   ++b.tokens;
@@ -146,7 +170,7 @@ void text_clients::on_ended(node_id gateway, request_id id, const outcome& how) 
   open_.erase(found);
   switch (how.kind) {
     case outcome::fate::finished: return end(s, fate::finished);
-    case outcome::fate::dropped: return end(s, fate::dropped);
+    case outcome::fate::dropped: return end(s, fate::dropped, how.reason);
     case outcome::fate::failed:
       if (calm_)
         around_.broken.add(
@@ -155,7 +179,7 @@ void text_clients::on_ended(node_id gateway, request_id id, const outcome& how) 
   }
 }
 
-void text_clients::end(stream& s, fate how) {
+void text_clients::end(stream& s, fate how, drop_reason why) {
   auto& b = books_[s.load];
   ++b.fates[static_cast<size_t>(how)];
   b.moved += s.moved;
@@ -165,6 +189,10 @@ void text_clients::end(stream& s, fate how) {
       b.tpot.add((s.last_token_at - s.first_token_at) / static_cast<int64_t>(s.got[0].size() - 1));
   }
   if (how != fate::refused) compare(s, how == fate::finished);
+  if (!s.traced) return;
+  s.traced->how = how;
+  s.traced->why = why;
+  traced_.push_back(std::move(*s.traced));
 }
 
 /// Every choice has the tokens of an undisturbed run: all of them, or the first ones.

@@ -21,6 +21,14 @@ class cast;
 
 namespace troupe::sim {
 
+/// A request of the workload's trace that came to its end, in time since it was due.
+struct traced_text_end {
+  size_t row = 0;
+  fate how = fate::finished;
+  drop_reason why = drop_reason::none;
+  std::vector<duration> tokens;  ///< when each came
+};
+
 /// Of the requests of one language model.
 struct text_books {
   uint64_t offered = 0;
@@ -58,13 +66,15 @@ class text_clients {
   /// An engine has been given this request, from the beginning or to go on.
   void given(node_id worker, const generation& g);
 
-  /// By load of the workload.
+  /// By load of the workload; its trace is the last.
   const std::vector<text_books>& books() const { return books_; }
+  std::vector<traced_text_end> take_traced() { return std::move(traced_); }
 
  private:
   struct port_of_node;
   struct stream {
     size_t load = 0;
+    std::optional<traced_text_end> traced = {};
     generation asked;
     node_id gateway;
     duration offered_at{}, first_token_at{}, last_token_at{};
@@ -76,10 +86,12 @@ class text_clients {
 
   void schedule_next(size_t load);
   void offer(size_t load);
+  void offer_row(size_t row);
+  void enter(stream s, duration ttft, std::optional<duration> patience);
   generation some_request(const text_load& load);
   bool token(node_id gateway, const generated_token& t);
   void on_ended(node_id gateway, request_id id, const outcome& how);
-  void end(stream& s, fate how);
+  void end(stream& s, fate how, drop_reason why = drop_reason::none);
   void compare(const stream& s, bool whole);
 
   const surroundings around_;
@@ -92,6 +104,7 @@ class text_clients {
   duration start_{};
   std::unordered_map<request_id, stream> open_;
   std::vector<text_books> books_;
+  std::vector<traced_text_end> traced_;
 };
 
 }  // namespace troupe::sim

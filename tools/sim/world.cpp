@@ -169,6 +169,7 @@ world_result world::run() {
   r.models = s.asking.books();
   r.total = s.asking.total();
   r.texts = s.reading.books();
+  r.traced_texts = s.reading.take_traced();
   r.text_changes = s.disturbing.done();
   r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;

@@ -51,6 +51,7 @@ struct world_result {
   std::vector<device_books> devices;
   model_books total;              ///< all requests
   std::vector<text_books> texts;  ///< by load of the workload
+  std::vector<traced_text_end> traced_texts;
   text_operator::counts text_changes;
   std::vector<std::vector<uint32_t>> engine_texts;  ///< by engine, ten times a second, as routers have them
   duration load_began{};                            ///< true time of the workload's beginning

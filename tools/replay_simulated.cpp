@@ -1,0 +1,62 @@
+// A trace of texts in virtual time.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "config/cluster_file.hpp"
+#include "tools/load_client.hpp"
+#include "tools/replay.hpp"
+#include "tools/replay_books.hpp"
+#include "tools/sim/world.hpp"
+
+namespace troupe {
+namespace {
+
+cluster_spec cluster_to_simulate(const std::string& file) {
+  auto read = read_cluster(file);
+  if (!read.ok()) throw load_error(to_string(read.problems.front()));
+  const auto& llms = read.spec.llms;
+  if (llms.size() != 1 || llms[0].device != device_kind::emulated || llms[0].max_positions == 0)
+    throw load_error(
+        file + ": a simulation of texts wants one [[llm]] with device = \"emulated\" and max_positions");
+  return std::move(read.spec);
+}
+
+}  // namespace
+
+replay_report replay_simulated(const replay_options& o) {
+  const auto cluster = cluster_to_simulate(o.simulate);
+  auto trace = read_text_trace_file(o.file);
+  const auto rows = trace.rows.size();
+  auto asked = o;
+  asked.model = cluster.llms[0].name;
+  workload_spec workload;
+  workload.text_trace = rows_to_send(trace, asked);
+  workload.length = workload.text_trace.back().at + 1s;
+  spdlog::set_level(spdlog::level::off);
+  const auto result =
+      sim::world(cluster, workload,
+                 {.seed = o.seed, .host_per_shell = false, .drain_at_most = cluster.llms[0].timeout})
+          .run();
+  for (const auto& v : result.violations)
+    throw load_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));
+  replay_books kept(o, time_point{});
+  for (const auto& row : workload.text_trace) kept.sent(time_point{row.at}, time_point{row.at});
+  for (const auto& end : result.traced_texts) {
+    const auto& row = workload.text_trace[end.row];
+    completion_times times;
+    times.sent = time_point{row.at};
+    for (const auto t : end.tokens) times.tokens.push_back(times.sent + t);
+    times.ended = times.tokens.empty() ? times.sent : times.tokens.back();
+    times.prompt_tokens = row.prompt_tokens;
+    times.output_tokens = times.tokens.size();
+    const bool whole = end.how == sim::fate::finished;
+    kept.ended(row.adapter.empty() ? asked.model : row.adapter, times,
+               whole                           ? ""
+               : end.how == sim::fate::dropped ? std::string(to_string(end.why))
+                                               : "failed",
+               times.ended);
+  }
+  return kept.close(trace, rows);
+}
+
+}  // namespace troupe
