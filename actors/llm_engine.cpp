@@ -1,6 +1,7 @@
 #include "actors/llm_engine.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -132,7 +133,10 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
   const auto goes_on = [&](const text_so_far& t) {
     return t.choice < g.choices && t.tokens.size() < g.max_tokens && std::ranges::all_of(t.tokens, known);
   };
-  if (!std::ranges::all_of(g.begun, goes_on)) return "what another engine began is not of this request";
+  const bool each_once =
+      std::ranges::adjacent_find(g.begun, std::greater_equal{}, &text_so_far::choice) == g.begun.end();
+  if (!each_once || !std::ranges::all_of(g.begun, goes_on))
+    return "what another engine began is not of this request";
   if (!std::ranges::all_of(g.prompt, known) ||
       !std::ranges::all_of(g.how.biases, known, &llm::token_bias::which))
     return "a token is not of the model's vocabulary";

@@ -18,12 +18,17 @@ uint64_t number_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
 }
 
-bool has_text(const nlohmann::json& chunk) {
+/// A choice has got a token. Its text may be empty (the beginning of a character, a space before the first);
+/// an end without text brings none.
+bool has_token(const nlohmann::json& chunk) {
   const auto choices = chunk.find("choices");
   if (choices == chunk.end() || !choices->is_array()) return false;
   return std::ranges::any_of(*choices, [](const nlohmann::json& choice) {
-    const auto text = choice.is_object() ? choice.find("text") : choice.end();
-    return text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
+    if (!choice.is_object()) return false;
+    const auto text = choice.find("text"), end = choice.find("finish_reason");
+    const bool says =
+        text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
+    return says || end == choice.end() || end->is_null();
   });
 }
 
@@ -48,7 +53,7 @@ struct completion_sender::pending {
       return;
     }
     if (chunk.contains("error")) error = "an error amid the answer";
-    if (has_text(chunk)) times.tokens.push_back(at);
+    if (has_token(chunk)) times.tokens.push_back(at);
     if (const auto usage = chunk.find("usage"); usage != chunk.end() && usage->is_object()) {
       times.prompt_tokens = number_of(*usage, "prompt_tokens");
       times.output_tokens = number_of(*usage, "completion_tokens");

@@ -14,7 +14,7 @@ namespace troupe {
 /// One completion that came to its end.
 struct completion_times {
   time_point sent;                 ///< when it was due, or was handed to its connection
-  std::vector<time_point> tokens;  ///< of the events that carried text, in order
+  std::vector<time_point> tokens;  ///< of the events that carried one, in order
   time_point ended;                ///< of the last event
   uint64_t prompt_tokens = 0;
   uint64_t output_tokens = 0;

@@ -59,7 +59,6 @@ std::string replay_body(const traced_text& row, uint64_t index, const replay_opt
                            {"prompt", nlohmann::ordered_json::array()},
                            {"max_tokens", row.output_tokens},
                            {"ignore_eos", true},
-                           {"skip_special_tokens", false},  // every token is text, and counts
                            {"stream", true},
                            {"stream_options", {{"include_usage", true}}}};
   auto& prompt = j["prompt"];

@@ -336,6 +336,9 @@ TEST_CASE("llm engine: of several choices only those go on that had not ended") 
   for (int i = 0; i < 4; ++i) e.step();
   for (const auto& t : e.tokens()) CHECK(t.choice == 2);
   CHECK(e.actor.unfinished() == 0);
+  g.begun = {{2, {7}}, {2, {7}}};
+  e.ask(g);
+  CHECK(e.out.one<completion>().results.front().error == failure::device_error);
   g.begun = {{3, {7}}};
   e.ask(g);
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);

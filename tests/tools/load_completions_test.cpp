@@ -19,7 +19,7 @@ void complete(http_reply reply) {
   auto stream = streaming_server::begin(reply);
   stream.write(completion_chunk("a"));
   stream.write(completion_chunk("bc"));
-  stream.write(completion_chunk(""));  // the reason of the end: no token
+  stream.write(event_of(R"({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})"));  // no token
   stream.write(usage_chunk(7, 3));
   stream.write(event_of("[DONE]"));
   stream.end();
