@@ -217,6 +217,7 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   llm::batching_limits limits;
   limits.max_sequences = options_.max_sequences;
   limits.prefill_chunk = options_.prefill_chunk;
+  limits.mix_adapters = options_.mix_adapters;
   limits.max_waiting = options_.max_waiting;
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;

@@ -32,6 +32,7 @@ class llm_engine final : public shell {
     uint32_t max_sequences = 32;
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
+    bool mix_adapters = true;
     uint32_t adapter_slots = 8;
     std::vector<adapter_entry> adapters;                ///< that are there from the beginning
     duration status_interval = 100ms;                   ///< between two `engine_status` at least

@@ -56,6 +56,13 @@ std::optional<openai::error> openai_api::problem_with(const openai::text_request
   return {};
 }
 
+/// What the request says, else what its tenant always wants.
+text_targets openai_api::targets_of(const openai::text_request& asked, uint32_t tenant) const {
+  const auto usual = tenant == 0 ? text_targets{} : parts_.cluster.tenants[tenant - 1].texts;
+  return {asked.priority.value_or(usual.priority), asked.ttft.value_or(usual.ttft),
+          asked.tpot.value_or(usual.tpot)};
+}
+
 /// Without its prompt.
 generation openai_api::generation_of(const openai::text_request& asked, const chosen& to, uint32_t tenant,
                                      time_point arrival, size_t prompt_tokens) {
@@ -66,8 +73,10 @@ generation openai_api::generation_of(const openai::text_request& asked, const ch
   g.arrival = arrival;
   g.deadline = arrival + to.spec->timeout;
   g.adapter = to.target.adapter;
-  g.priority = asked.priority;
-  if (asked.ttft) g.due = arrival + *asked.ttft;
+  const auto targets = targets_of(asked, tenant);
+  g.priority = targets.priority;
+  if (targets.ttft > duration{}) g.due = arrival + targets.ttft;
+  g.tpot = targets.tpot;
   g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.longest_text - prompt_tokens));
   g.choices = asked.n;
   g.how = asked.how;

@@ -56,6 +56,7 @@ class llm_reader {
     m.max_sequences = static_cast<uint32_t>(s.integer("max_sequences", 1, 65536, m.max_sequences));
     m.max_waiting = static_cast<uint32_t>(s.integer("max_waiting", 1, 1 << 24, m.max_waiting));
     m.prefill_chunk = static_cast<uint32_t>(s.integer("prefill_chunk", 1, 1 << 20, m.prefill_chunk));
+    m.mix_adapters = s.flag("mix_adapters", m.mix_adapters);
     m.most_choices = static_cast<uint32_t>(s.integer("most_choices", 1, 65536, m.most_choices));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);

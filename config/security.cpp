@@ -54,7 +54,7 @@ api_key_spec read_key(section& s, const std::filesystem::path& directory) {
 }
 
 tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
-  constexpr double most_rps = 1e6;
+  constexpr double most_rps = 1e6, day_ms = 86'400'000;
   tenant_spec t;
   t.name = s.name("name");
   t.key = read_key(s, directory);
@@ -66,6 +66,9 @@ tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
   }
   t.concurrency = static_cast<uint32_t>(s.integer("concurrency", 0, 1 << 24, 0));  // 0: any
   t.models = s.texts("models");
+  t.texts.priority = static_cast<int32_t>(s.integer("priority", -1'000'000, 1'000'000, 0));
+  t.texts.ttft = s.milliseconds("ttft_ms", 0, day_ms, 0);  // 0: none
+  t.texts.tpot = s.milliseconds("tpot_ms", 0, day_ms, 0);
   return t;
 }
 

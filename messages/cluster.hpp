@@ -14,6 +14,7 @@
 #include "messages/plugin.hpp"
 #include "messages/step_latency.hpp"
 #include "messages/tensor.hpp"
+#include "messages/text_targets.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -130,6 +131,7 @@ struct tenant_spec {
   double burst = 0;                 ///< so many at once after a pause
   uint32_t concurrency = 0;         ///< in flight at each gateway; 0: any
   std::vector<std::string> models;  ///< empty: all
+  text_targets texts = {};          ///< of its requests for text that say nothing else
 };
 
 struct security_spec {
@@ -165,7 +167,9 @@ struct llm_spec {
   uint32_t block_tokens = 16;     ///< positions of a KV block
   uint32_t max_sequences = 32;    ///< texts that run at once
   uint32_t max_waiting = 1024;    ///< that wait; beyond: 429
-  uint32_t prefill_chunk = 512;   ///< tokens of a prompt in one step
+  uint32_t prefill_chunk = 512;   ///< tokens of prompts in one step
+  std::string prefill = "eager";  ///< when prompts are prefilled (policies/prefill_timing.hpp)
+  bool mix_adapters = true;       ///< in one step; false: texts of one adapter at a time
   uint32_t most_choices = 16;     ///< `n` of a request
   duration timeout = 600s;        ///< of a request, from its arrival
   std::string adapter_directory;  ///< absolute; each folder in it that holds an adapter is one; empty: none

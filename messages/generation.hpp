@@ -42,10 +42,11 @@ struct generation {
   uint32_t top_logprobs = 0;     ///< and of so many most likely ones
   int32_t priority = 0;          ///< lower ones first
   time_point due = never;        ///< its first token's (TTFT target)
+  duration tpot{};               ///< target for each further one, in the mean; zero: none
   std::vector<text_so_far>
       begun;  ///< the choices that go on, of a request that was elsewhere; else empty: all
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
-                 max_tokens, choices, how, stop, logprobs, top_logprobs, priority, due, begun)
+                 max_tokens, choices, how, stop, logprobs, top_logprobs, priority, due, tpot, begun)
   bool operator==(const generation&) const = default;
 };
 
@@ -100,6 +101,15 @@ struct generated {
   bool operator==(const generated&) const = default;
 };
 
+/// How long an engine's steps take, from those that it ran; zero: it has not run any.
+struct step_forecast {
+  duration fixed{};    ///< a step
+  duration text{};     ///< more for each text that gets a token, as long as texts there are
+  duration prefill{};  ///< and for each token of prompts
+  TROUPE_MESSAGE(step_forecast, fixed, text, prefill)
+  bool operator==(const step_forecast&) const = default;
+};
+
 /// llm_engine → gateways and routers: how it is. When a node is up, and whenever something changed, but not
 /// more often than every 100 ms.
 struct engine_status {
@@ -114,13 +124,15 @@ struct engine_status {
   uint32_t max_sequences = 0;  ///< texts that run at once
   uint32_t running = 0;        ///< texts
   uint32_t waiting = 0;
-  float kv_used = 0;  ///< share of the cache
+  float kv_used = 0;    ///< share of the cache
+  uint64_t unread = 0;  ///< tokens that are to be prefilled before a new text's
+  step_forecast steps;
   uint32_t adapter_slots = 0;
   std::vector<std::string> running_adapters;  ///< of texts that run
   std::vector<std::string> waiting_adapters;  ///< of texts that wait
   TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
-                 block_tokens, max_sequences, running, waiting, kv_used, adapter_slots, running_adapters,
-                 waiting_adapters)
+                 block_tokens, max_sequences, running, waiting, kv_used, unread, steps, adapter_slots,
+                 running_adapters, waiting_adapters)
   /// Tokens of prompt and answer that a text may have: by the model, and by the KV cache.
   uint32_t longest_text() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;

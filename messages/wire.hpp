@@ -79,6 +79,7 @@ namespace troupe {
   X(token_chance, TokenChance)       \
   X(generated_token, GeneratedToken) \
   X(adapter_entry, AdapterEntry)     \
+  X(step_forecast, StepForecast)     \
   X(text_so_far, TextSoFar)          \
   X(routed_request, RoutedRequest)   \
   X(placement, Placement)

@@ -44,6 +44,7 @@ struct text_load {
   double several_choices = 0;                  ///< share of the requests that want two or three
   double hang_up = 0;                          ///< share of the clients that go away within a second
   duration ttft{};                             ///< target for the first token; zero: none
+  duration tpot{};                             ///< and for the others
 };
 
 /// From `at` on, until the next segment, every rate is `scale` times what it was at the start.

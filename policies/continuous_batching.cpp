@@ -148,6 +148,7 @@ void continuous_batching::admit() {
       std::find_if(waiting_.begin(), waiting_.end(), [&](const auto* s) { return is_loaded(s->adapter); });
   if (next == waiting_.end()) return;
   auto* s = *next;
+  if (!limits_.mix_adapters && !running_.empty() && running_.front()->adapter != s->adapter) return;
   if (blocks_.free() < blocks_for(s->text.size()) + running_.size()) return;
   waiting_.erase(next);
   const auto later =

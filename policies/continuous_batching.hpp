@@ -24,6 +24,7 @@ namespace troupe::llm {
 struct batching_limits {
   uint32_t max_sequences = 32;   ///< that run at once
   uint32_t prefill_chunk = 512;  ///< tokens of a prefill in one step
+  bool mix_adapters = true;      ///< false: texts of one adapter at a time, as engines without SGMV do
   uint32_t blocks = 0;           ///< of the device's KV cache
   uint32_t block_tokens = 16;    ///< positions of a block
   uint32_t max_waiting = 4096;

@@ -77,6 +77,7 @@ block_tokens = 32
 max_sequences = 64
 max_waiting = 100
 prefill_chunk = 256
+mix_adapters = false
 most_choices = 4
 timeout_s = 1.5
 adapters = "../llama-tasks/adapters"
@@ -95,6 +96,7 @@ adapter_api = true
   CHECK(m.max_sequences == 64);
   CHECK(m.max_waiting == 100);
   CHECK(m.prefill_chunk == 256);
+  CHECK_FALSE(m.mix_adapters);
   CHECK(m.most_choices == 4);
   CHECK(m.timeout == 1500ms);
   CHECK(m.adapter_directory == TROUPE_FIXTURES "/llama-tasks/adapters");

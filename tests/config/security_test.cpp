@@ -24,6 +24,9 @@ key = "0123456789abcdef"
 rate_rps = 100
 concurrency = 5
 models = ["m"]
+priority = -2
+ttft_ms = 500
+tpot_ms = 40
 [[tenant]]
 name = "ads"
 key = "another key of 24 letters"
@@ -39,6 +42,8 @@ burst = 7
   CHECK(tenants[0].burst == 100);
   CHECK(tenants[0].concurrency == 5);
   CHECK(tenants[0].models == std::vector<std::string>{"m"});
+  CHECK(tenants[0].texts == text_targets{-2, 500ms, 40ms});
+  CHECK(tenants[1].texts == text_targets{});
   CHECK(tenants[1].burst == 7);
   CHECK(tenants[1].concurrency == 0);
   CHECK(tenants[1].models.empty());

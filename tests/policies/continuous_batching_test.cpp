@@ -286,3 +286,22 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
     CHECK(engine.blocks().free() == limits.blocks);
   }
 }
+
+TEST_CASE("without mixing, texts of one adapter run at a time, first come first served") {
+  auto limits = small();
+  limits.mix_adapters = false;
+  continuous_batching engine(limits);
+  fake_device device(limits);
+  engine.adapter_loaded(adapter_id{7});
+  engine.add(text_of(1, 3, 4));
+  engine.add(text_of(2, 3, 4, adapter_id{7}));
+  engine.add(text_of(3, 3, 4));  // it could run beside the first, but does not pass the second
+  std::vector<size_t> together;
+  while (!engine.idle()) {
+    const auto& step = engine.plan();
+    CHECK(step.segment_adapters.size() == 1);
+    together.push_back(step.sequences.size());
+    engine.done(device.run(step));
+  }
+  CHECK(together == std::vector<size_t>(12, 1));
+}

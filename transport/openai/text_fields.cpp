@@ -13,6 +13,7 @@ namespace {
 constexpr size_t most_stops = 16, longest_stop = 1 << 10, most_stop_tokens = 128, most_biases = 1 << 10;
 constexpr size_t longest_name = 1 << 10;
 constexpr int64_t most_choices = 128;
+constexpr double day_ms = 86'400'000;
 
 // They would change the answer. What only tells how a tool is to be called does nothing without tools.
 constexpr std::string_view unsupported[] = {"allowed_token_ids",
@@ -162,7 +163,9 @@ bool take_shared(text_request& request, body_reader& in, const std::string& key)
   else if (key == "priority")
     request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
   else if (key == "ttft_ms")
-    request.ttft = from_ms(in.number(key, 1e-3, 86'400'000));
+    request.ttft = from_ms(in.number(key, 1e-3, day_ms));
+  else if (key == "tpot_ms")
+    request.tpot = from_ms(in.number(key, 1e-3, day_ms));
   else
     return false;
   return true;

@@ -38,8 +38,9 @@ struct text_request {
   bool logprobs = false;         ///< of the chosen tokens
   uint32_t top_logprobs = 0;     ///< and of so many most likely ones, 20 at most
   std::string user;              ///< 1024 bytes at most
-  int32_t priority = 0;          ///< lower ones first, as vLLM has it
-  std::optional<duration> ttft;  ///< the first token's target; `ttft_ms`, our own: 1 us to a day
+  std::optional<int32_t> priority;  ///< lower ones first, as vLLM has it
+  std::optional<duration> ttft;     ///< the first token's target; `ttft_ms`, our own: 1 us to a day
+  std::optional<duration> tpot;     ///< and for each further one, in the mean; `tpot_ms`, likewise
   bool operator==(const text_request&) const = default;
 };
 

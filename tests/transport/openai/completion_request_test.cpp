@@ -42,6 +42,18 @@ TEST_CASE("a completion needs a model and a prompt, the rest has OpenAI's defaul
     CHECK(!off);
 }
 
+TEST_CASE("a completion may say how urgent it is") {
+  const auto none = take("");
+  CHECK_FALSE(none.priority);
+  CHECK_FALSE(none.ttft);
+  CHECK_FALSE(none.tpot);
+  const auto r = take(R"("priority": -3, "ttft_ms": 250, "tpot_ms": 12.5)");
+  CHECK(r.priority == -3);
+  CHECK(r.ttft == 250ms);
+  CHECK(r.tpot == 12500us);
+  CHECK(refused(R"("tpot_ms": 0)").find("tpot_ms") != std::string::npos);
+}
+
 TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows") {
   const auto r = take(R"("max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 40, "min_p": 0.125,
     "repetition_penalty": 1.5, "presence_penalty": -2, "frequency_penalty": 2, "seed": 12345678901234567890,
