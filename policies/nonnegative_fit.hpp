@@ -1,0 +1,102 @@
+// Least squares with coefficients that are not negative: what a time is made of.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe {
+
+/// Keeps sums over its samples, not the samples. For few features: it looks at all 2^N sets of them.
+template <size_t N>
+class nonnegative_fit {
+  static_assert(N > 0 && N <= 10);
+
+ public:
+  using vector = std::array<double, N>;
+
+  /// `value` is about `features` times the coefficients; `weight` (not negative) is how much its squared
+  /// error counts.
+  void add(const vector& features, double value, double weight = 1) {
+    for (size_t i = 0; i < N; ++i) {
+      for (size_t j = 0; j < N; ++j) products_[i][j] += weight * features[i] * features[j];
+      moments_[i] += weight * features[i] * value;
+    }
+    squares_ += weight * value * value;
+  }
+  /// All samples so far count so many times as much: less than 1 to forget them.
+  void scale(double by) {
+    for (auto& row : products_)
+      for (auto& x : row) x *= by;
+    for (auto& x : moments_) x *= by;
+    squares_ *= by;
+  }
+
+  /// The coefficients with the least sum of squared errors. A feature that was always zero has zero; of
+  /// features that the samples do not tell apart any may have it all.
+  vector solve() const {
+    vector best{};
+    double most = 0;  // by which a set makes the sum smaller
+    for (uint32_t set = 1; set < 1u << N; ++set) {
+      vector x{};
+      if (!solve_for(set, x)) continue;
+      double gain = 0;
+      for (size_t i = 0; i < N; ++i) gain += moments_[i] * x[i];
+      // of sets as good as each other the first, which has fewer of the last features
+      if (gain > most * (1 + 1e-12)) most = gain, best = x;
+    }
+    return best;
+  }
+
+  /// The weighted sum of squared errors with these coefficients.
+  double squared_error(const vector& x) const {
+    double sum = squares_;
+    for (size_t i = 0; i < N; ++i) {
+      sum -= 2 * x[i] * moments_[i];
+      for (size_t j = 0; j < N; ++j) sum += x[i] * x[j] * products_[i][j];
+    }
+    return std::max(0.0, sum);
+  }
+
+ private:
+  /// The best with these features alone, by Cholesky's factors of their products, each feature scaled to the
+  /// length 1. False: it has a negative coefficient, or the samples do not tell the features apart.
+  bool solve_for(uint32_t set, vector& x) const {
+    constexpr double least_pivot = 1e-10;
+    std::array<size_t, N> at{};
+    size_t n = 0;
+    for (size_t i = 0; i < N; ++i)
+      if ((set >> i & 1) != 0) at[n++] = i;
+    vector length{}, y{};
+    for (size_t i = 0; i < n; ++i) {
+      if (!(products_[at[i]][at[i]] > 0)) return false;
+      length[i] = std::sqrt(products_[at[i]][at[i]]);
+    }
+    std::array<vector, N> l{};
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j <= i; ++j) {
+        double sum = products_[at[i]][at[j]] / (length[i] * length[j]);
+        for (size_t k = 0; k < j; ++k) sum -= l[i][k] * l[j][k];
+        if (i == j && !(sum > least_pivot)) return false;
+        l[i][j] = i == j ? std::sqrt(sum) : sum / l[j][j];
+      }
+      y[i] = moments_[at[i]] / length[i];
+      for (size_t k = 0; k < i; ++k) y[i] -= l[i][k] * y[k];
+      y[i] /= l[i][i];
+    }
+    for (size_t i = n; i-- > 0;) {
+      for (size_t k = i + 1; k < n; ++k) y[i] -= l[k][i] * y[k];
+      y[i] /= l[i][i];
+      if (y[i] < 0) return false;
+      x[at[i]] = y[i] / length[i];
+    }
+    return true;
+  }
+
+  std::array<vector, N> products_{};
+  vector moments_{};
+  double squares_ = 0;
+};
+
+}  // namespace troupe
