@@ -90,6 +90,7 @@ void completion_sender::send(call c, time_point at) {
   const auto p = std::make_shared<pending>();
   p->model = std::move(c.model);
   p->times.sent = at;
+  p->times.ttft_target = c.ttft_target;
   http_request request{
       .method = "POST", .path = path_, .query = {}, .headers = options_.headers, .body = std::move(c.body)};
   for (const auto& [name, value] : c.headers) request.headers.add(name, value);

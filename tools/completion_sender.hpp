@@ -33,6 +33,7 @@ class completion_sender {
     std::string model;
     std::string body;  ///< of POST /v1/completions, with "stream"
     http_headers headers = {};
+    std::optional<duration> ttft_target = {};  ///< as in `completion_times`
   };
   using ended = std::function<void(const completion_end&)>;
 

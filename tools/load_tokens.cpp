@@ -61,7 +61,7 @@ duration duration_sample::quantile(double q) const {
 
 bool completion_slo::met_by(const completion_times& times) const {
   const auto first = times.ttft();
-  return first && *first <= ttft && times.tpot().value_or(duration{}) <= tpot;
+  return first && *first <= times.ttft_target.value_or(ttft) && times.tpot().value_or(duration{}) <= tpot;
 }
 
 void completion_report::add(const std::string& model, const completion_times& times) {

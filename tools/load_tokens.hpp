@@ -18,6 +18,7 @@ struct completion_times {
   time_point ended;                ///< of the last event
   uint64_t prompt_tokens = 0;
   uint64_t output_tokens = 0;
+  std::optional<duration> ttft_target = {};  ///< its own, before the objective of all
 
   /// Time to first token: the first of `tokens` − sent. Nothing without tokens.
   std::optional<duration> ttft() const;

@@ -94,7 +94,7 @@ replay_report replay(const replay_options& o) {
       kept.sent(at, time.now());
       const auto key = of_tenants.find(due[i].tenant);
       sender.send({due[i].adapter.empty() ? o.model : due[i].adapter, std::move(body),
-                   key == of_tenants.end() ? usual : key->second},
+                   key == of_tenants.end() ? usual : key->second, due[i].slo},
                   at);
     }
   }

@@ -48,6 +48,7 @@ replay_report replay_simulated(const replay_options& o) {
     for (const auto t : end.tokens) times.tokens.push_back(times.sent + t);
     times.ended = times.tokens.empty() ? times.sent : times.tokens.back();
     times.prompt_tokens = row.prompt_tokens;
+    times.ttft_target = row.slo;
     times.output_tokens = times.tokens.size();
     const bool whole = end.how == sim::fate::finished;
     kept.ended(row.adapter.empty() ? asked.model : row.adapter, times,

@@ -54,6 +54,12 @@ TEST_CASE("load_tokens: a completion is good if it meets both objectives, with e
   CHECK(slo.met_by(completion({100}, 5000, 1)));
   CHECK_FALSE(slo.met_by(completion({}, 10, 0)));
   CHECK(completion_slo{}.met_by(completion({1'000'000}, 1'000'000, 1)));
+  auto own = completion({120}, 200, 1);
+  CHECK_FALSE(slo.met_by(own));
+  own.ttft_target = 120ms;
+  CHECK(slo.met_by(own));
+  own.ttft_target = 119ms;
+  CHECK_FALSE(slo.met_by(own));
 }
 
 TEST_CASE("load_tokens: a report adds up") {

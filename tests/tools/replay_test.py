@@ -65,14 +65,19 @@ class Replay(ClusterTest):
             trace = Path(c.folder.name, "made.jsonl")
             trace.write_text(run("traffic", "--requests", 200, "--rate", 30, "--adapters", 20, "--output-most", 60)[1])
 
-            def simulated():
-                code, out, err = run("replay", trace, "--simulate", c.file, "--json")
+            def simulated(*options):
+                code, out, err = run("replay", trace, "--simulate", c.file, "--json", *options)
                 self.assertEqual(code, 0, err)
                 return json.loads(out)
             told = simulated()
             self.assertEqual((told["sent"], told["completed"], told["errors"]), (200, 200, {}))
             self.assertGreater(told["tpot_ms"]["p50"], 10.5)  # no step is shorter
             self.assertEqual(told, simulated())
+            rows = [{"timestamp": i * 1000, "input_length": 5, "output_length": 5} for i in range(3)]
+            rows[1]["slo_ms"] = 10000
+            trace.write_text("\n".join(map(json.dumps, rows)))
+            told = simulated("--ttft-slo", 0.001)
+            self.assertEqual((told["completed"], told["good"]), (3, 1))  # a row's own objective goes before
             code, _, err = run("replay", trace, "--simulate", EXAMPLES / "quickstart" / "cluster.toml")
             self.assertEqual(code, 1)
             self.assertIn("wants one [[llm]]", err)
