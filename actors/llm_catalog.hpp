@@ -89,6 +89,14 @@ class llm_catalog {
       if (models_[i].adapters.contains(name)) return target_of(i, std::string(name));
     return {};
   }
+  /// Those that another engine of its model has, and this one not.
+  std::vector<adapter_entry> lacking(engine_id id) const {
+    std::lock_guard lock(mutex_);
+    std::vector<adapter_entry> out;
+    for (const auto& [_, a] : models_.at(engines_.at(id.value).model.value).adapters)
+      if (!a.engines.contains(id)) out.push_back(a.what);
+    return out;
+  }
   /// In the order of models, then of names.
   std::vector<adapter> adapters() const {
     std::lock_guard lock(mutex_);

@@ -34,7 +34,10 @@ void llm_gateway::on(envelope& e, time_point now) {
                              settle(f, outcome::failed(r.error, r.detail), now);
                        },
                        [&](engine_status& s) { catalog_.update(std::move(s)); },
-                       [&](adapters_known& a) { catalog_.update(a); },
+                       [&](adapters_known& a) {
+                         catalog_.update(a);
+                         if (a.all) complete(a.engine);
+                       },
                        [&](change_adapter& c) { begin(c); },
                        [&](adapter_changed& a) { on_answer(engine_id{e.from.index}, a); },
                        [&](node_up& n) { on_node_up(n); },

@@ -130,6 +130,7 @@ class llm_gateway final : public shell {
 
   // adapters (llm_gateway_adapters.cpp)
   void begin(change_adapter& c);
+  void complete(engine_id id);
   void on_answer(engine_id from, const adapter_changed& a);
   void note(std::map<uint64_t, change>::iterator c, engine_id from, const adapter_changed& a);
 

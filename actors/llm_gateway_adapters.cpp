@@ -1,4 +1,5 @@
 // A gateway's part in the coming and going of adapters: all engines of a model have it, or none.
+#include <algorithm>
 #include <utility>
 
 #include "actors/llm_gateway.hpp"
@@ -13,6 +14,20 @@ void llm_gateway::begin(change_adapter& c) {
     return clients_.adapter_changed({c.token, adapter_answer::refused, "the engine is gone"});
   for (const auto e : all.awaited) send(address_of(e), c);
   changes_.emplace(c.token, std::move(all));
+}
+
+/// An engine that has come gets the adapters that clients brought to the others meanwhile. Nobody waits for
+/// its answers; what it has already, or cannot have, stays as it is.
+void llm_gateway::complete(engine_id id) {
+  if (id.value >= options_.engines.size()) return;
+  const auto model = options_.engines[id.value].model;
+  for (auto& a : catalog_.lacking(id)) {
+    const bool leaves = std::ranges::any_of(changes_, [&](const auto& c) {
+      const auto& asked = c.second.asked;
+      return !asked.load && asked.model == model && asked.adapter.name == a.name;
+    });
+    if (!leaves) send(address_of(id), change_adapter{0, model, true, std::move(a)});
+  }
 }
 
 void llm_gateway::on_answer(engine_id from, const adapter_changed& a) {
