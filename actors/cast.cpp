@@ -221,6 +221,7 @@ llm_engine::options cast::engine_options(engine_id id, const world& w) const {
   o.max_waiting = m.max_waiting;
   o.prefill_chunk = m.prefill_chunk;
   o.mix_adapters = m.mix_adapters;
+  o.prefill = m.prefill;
   o.adapter_slots = m.adapter_slots;
   if (w.adapters_of) o.adapters = w.adapters_of(model);
   o.on_unusable = w.on_unusable;

@@ -7,6 +7,7 @@
 
 #include "actors/ids_where.hpp"
 #include "actors/planted_bug.hpp"
+#include "policies/text_turn.hpp"
 
 namespace troupe {
 
@@ -63,13 +64,15 @@ void llm_engine::on_time(time_point now) {
   now_ = now;
   while (device_.poll_at() <= now && device_.poll(now, happened_)) on_event(happened_, now);
   exchange_adapters(now);
-  begin_step();
+  begin_step(now);
   mail();
   tell_status(now);
 }
 
 time_point llm_engine::next_wakeup() const {
-  return std::min(device_.poll_at(), status_changed_ ? told_at_ + options_.status_interval : never);
+  const auto status = status_changed_ ? told_at_ + options_.status_interval : never;
+  const auto prompts = texts_ && !stepping_ ? texts_->batching().begins_at() : never;
+  return std::min({device_.poll_at(), status, prompts});
 }
 
 void llm_engine::accept(generation& g) {
@@ -88,6 +91,9 @@ void llm_engine::accept(generation& g) {
   text.how = g.how;
   text.stop = std::move(g.stop);
   text.top = g.top_logprobs;
+  text.priority = g.priority;
+  text.turn = text_turn(g.arrival, g.due, !g.begun.empty());
+  text.tpot = g.tpot;
   flight f{g.gateway, g.attempt, text.adapter, {}};
   const auto prompt = text.prompt.size();
   if (!begin(g, text, f)) {  // the first of them: they are all alike, and there is room
@@ -107,6 +113,8 @@ void llm_engine::accept(generation& g) {
 bool llm_engine::begin(const generation& g, const llm::text_request& text, flight& f) {
   const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
     auto one = text;
+    // the first token of a request is its first choice's
+    if (g.begun.empty() && choice == 0) one.due = g.due;
     one.begun = so_far;
     one.how.seed += choice;
     const auto [id, refused] = texts_->add(std::move(one));
@@ -221,7 +229,7 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.max_waiting = options_.max_waiting;
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;
-  texts_.emplace(limits);
+  texts_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   status_changed_ = true;
 }
 
@@ -244,6 +252,9 @@ void llm_engine::on_step(llm::engine_event& e) {
   adapters_moved_ = status_changed_ = true;
   ++steps_;
   device_busy_ += e.took;
+  const auto& step = texts_->batching().step();
+  const auto decodes = texts_->batching().decodes_of_step();
+  pace_.add(decodes, step.rows() - decodes, e.took);
   for (const auto& got : texts_->done(e.chosen)) {
     const auto known = places_.find(got.text);
     if (known == places_.end()) continue;  // another choice of its request has failed
@@ -269,10 +280,26 @@ void llm_engine::on_step(llm::engine_event& e) {
   }
 }
 
-void llm_engine::begin_step() {
+llm::outlook llm_engine::outlook(time_point now) const {
+  return {now, pace_.forecast(), pace_.prompt_tokens()};
+}
+
+/// What cannot have its first token in time any more.
+void llm_engine::drop_late() {
+  const auto late = texts_->batching().late();
+  for (const auto text : late) {
+    const auto request = places_.at(text).request;
+    const auto& f = flights_.at(request);
+    post_to(f.gateway).dropped.requests.push_back({request, f.attempt, drop_reason::late});
+    give_up(request);
+  }
+}
+
+void llm_engine::begin_step(time_point now) {
   if (stepping_ || !texts_) return;
-  const auto& step = texts_->plan();
+  const auto& step = texts_->plan(outlook(now));
   tell_evicted();
+  drop_late();
   if (step.rows() == 0) return;
   stepping_ = true;
   if (planted(bug::mixed_pages)) {

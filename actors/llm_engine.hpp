@@ -17,6 +17,7 @@
 #include "gpu/llm/engine_device.hpp"
 #include "messages/commands.hpp"
 #include "policies/adapter_slots.hpp"
+#include "policies/step_meter.hpp"
 #include "policies/text_batch.hpp"
 
 namespace troupe {
@@ -33,6 +34,7 @@ class llm_engine final : public shell {
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
     bool mix_adapters = true;
+    std::string prefill = "eager";  ///< policies/prefill_timing.hpp
     uint32_t adapter_slots = 8;
     std::vector<adapter_entry> adapters;                ///< that are there from the beginning
     duration status_interval = 100ms;                   ///< between two `engine_status` at least
@@ -85,7 +87,9 @@ class llm_engine final : public shell {
   void on_event(llm::engine_event& e, time_point now);
   void on_loaded(const llm::engine_facts& facts);
   void on_step(llm::engine_event& e);
-  void begin_step();
+  void begin_step(time_point now);
+  void drop_late();
+  llm::outlook outlook(time_point now) const;
 
   // adapters (llm_engine_adapters.cpp)
   void exchange_adapters(time_point now);
@@ -124,6 +128,7 @@ class llm_engine final : public shell {
   std::unordered_map<llm::adapter_id, asker> askers_;  // of adapters that come or go
   std::map<node_id, incarnation> nodes_up_;            // with gateways or routers
   std::vector<std::pair<address, post>> posts_;
+  llm::step_meter pace_;
   bool stepping_ = false;
   bool adapters_moved_ = false;  // who has a slot may have to change
   std::optional<engine_status> told_;

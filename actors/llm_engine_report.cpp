@@ -49,6 +49,10 @@ engine_status llm_engine::status() const {
     std::ranges::sort(out);
     return out;
   };
+  s.unread = batching.unread();
+  s.steps = pace_.forecast();
+  if (batching.running() > 0)
+    s.max_sequences = std::min(s.max_sequences, batching.most_running(outlook(now_)));
   s.running_adapters = names(batching.running_adapters());
   s.waiting_adapters = names(batching.waiting_adapters());
   return s;

@@ -31,6 +31,7 @@ routed_request llm_gateway::told(request_id id, const flight& f) const {
   r.arrival = f.asked.arrival;
   r.priority = f.asked.priority;
   r.due = f.asked.due;
+  r.tpot = f.asked.tpot;
   r.begun = f.begun();
   r.at = f.at;
   return r;
@@ -79,7 +80,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
     }
     if (r.attempt != f.attempt) continue;
     f.at = no_engine;
-    if (r.reason == drop_reason::undeployed) {
+    if (r.reason == drop_reason::undeployed || r.reason == drop_reason::late) {
       settle(found, outcome::dropped(r.reason), now);
       continue;
     }

@@ -21,7 +21,7 @@ void llm_router::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](route& r) { requests_.on_route(e.from, r); },
                        [&](route_ends& r) {
-                         for (const auto id : r.requests) requests_.on_end(id);
+                         for (const auto id : r.requests) requests_.on_end(id, now);
                        },
                        [&](engine_status& s) { requests_.on_status(s, now); },
                        [&](adapters_known& a) { requests_.on_adapters(a); },

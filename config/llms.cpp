@@ -6,6 +6,7 @@
 #include "config/sections.hpp"
 #include "config/step_profile_file.hpp"
 #include "config/text_file.hpp"
+#include "policies/prefill_timing.hpp"
 #include "policies/text_routing.hpp"
 
 namespace troupe {
@@ -56,6 +57,8 @@ class llm_reader {
     m.max_sequences = static_cast<uint32_t>(s.integer("max_sequences", 1, 65536, m.max_sequences));
     m.max_waiting = static_cast<uint32_t>(s.integer("max_waiting", 1, 1 << 24, m.max_waiting));
     m.prefill_chunk = static_cast<uint32_t>(s.integer("prefill_chunk", 1, 1 << 20, m.prefill_chunk));
+    const auto& timings = llm::prefill_timings().names();
+    m.prefill = timings[s.choice("prefill", timings, 0)];
     m.mix_adapters = s.flag("mix_adapters", m.mix_adapters);
     m.most_choices = static_cast<uint32_t>(s.integer("most_choices", 1, 65536, m.most_choices));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);

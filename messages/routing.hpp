@@ -21,15 +21,13 @@ struct routed_request {
   std::string adapter;
   uint32_t texts = 1;   ///< that go on
   uint64_t tokens = 0;  ///< of all of them, prompts with what follows
-  uint64_t unread = 0;  ///< of these the ones that an engine has to prefill
   time_point arrival = never;
   int32_t priority = 0;
   time_point due = never;    ///< of the first token
   duration tpot{};           ///< target for the others; zero: none
   bool begun = false;        ///< its client has seen tokens: it is refused no more
   engine_id at = no_engine;  ///< where it is
-  TROUPE_MESSAGE(routed_request, id, version, adapter, texts, tokens, unread, arrival, priority, due, tpot,
-                 begun, at)
+  TROUPE_MESSAGE(routed_request, id, version, adapter, texts, tokens, arrival, priority, due, tpot, begun, at)
   bool operator==(const routed_request&) const = default;
 };
 

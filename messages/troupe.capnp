@@ -154,7 +154,7 @@ struct AdapterChanged { token @0 :UInt64; answer @1 :AdapterAnswer; message @2 :
 
 struct RoutedRequest {
   id @0 :UInt64; version @1 :UInt32; adapter @2 :Text; texts @3 :UInt32; tokens @4 :UInt64; arrival @5 :Int64;
-  priority @6 :Int32; due @7 :Int64; at @8 :UInt32; begun @9 :Bool; unread @10 :UInt64; tpot @11 :Int64;
+  priority @6 :Int32; due @7 :Int64; at @8 :UInt32; begun @9 :Bool; tpot @10 :Int64;
 }
 struct Route { model @0 :UInt32; all @1 :Bool; requests @2 :List(RoutedRequest); }
 struct RouteEnds { model @0 :UInt32; requests @1 :List(UInt64); }

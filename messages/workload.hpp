@@ -45,6 +45,7 @@ struct text_load {
   double hang_up = 0;                          ///< share of the clients that go away within a second
   duration ttft{};                             ///< target for the first token; zero: none
   duration tpot{};                             ///< and for the others
+  uint32_t most_priority = 0;                  ///< priorities are drawn from 0 to this
 };
 
 /// From `at` on, until the next segment, every rate is `scale` times what it was at the start.

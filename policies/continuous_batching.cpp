@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 #include <utility>
 
 namespace troupe::llm {
@@ -12,15 +13,21 @@ struct continuous_batching::sequence {
   std::vector<token> text;  // the prompt, then what was generated
   size_t most;              // its length at the end
   adapter_id adapter;
+  int32_t priority;
+  time_point turn, due;
+  duration tpot;
   std::vector<uint32_t> blocks;
   size_t computed = 0;     // positions whose keys and values are in the blocks
   uint32_t in_step = 0;    // rows of the step under way
   bool cancelled = false;  // while a step is under way
 
   bool decodes() const { return computed + 1 == text.size() && computed > 0; }
+  uint64_t unread() const { return text.size() - computed; }
+  std::tuple<int32_t, uint64_t> importance() const { return {priority, arrival}; }
 };
 
-continuous_batching::continuous_batching(batching_limits limits) : limits_(limits), blocks_(limits.blocks) {
+continuous_batching::continuous_batching(batching_limits limits, std::unique_ptr<prefill_timing> timing)
+    : limits_(limits), timing_(std::move(timing)), blocks_(limits.blocks) {
   assert(limits.max_sequences > 0 && limits.prefill_chunk > 0 && limits.block_tokens > 0);
 }
 continuous_batching::~continuous_batching() = default;
@@ -35,9 +42,9 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
   const size_t most = s.prompt.size() + s.max_tokens;
   if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
-  auto made =
-      std::make_unique<sequence>(sequence{s.id, arrivals_++, std::move(s.prompt), most, s.adapter, {}});
-  waiting_.push_back(made.get());
+  auto made = std::make_unique<sequence>(sequence{
+      s.id, arrivals_++, std::move(s.prompt), most, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
+  queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
   return refusal::none;
@@ -111,13 +118,21 @@ void continuous_batching::release(sequence& s) {
   s.computed = 0;
 }
 
+bool continuous_batching::before(const sequence& a, const sequence& b) {
+  return std::tie(a.priority, a.turn, a.arrival) < std::tie(b.priority, b.turn, b.arrival);
+}
+
+void continuous_batching::queue(sequence& s) {
+  const auto later = std::upper_bound(waiting_.begin(), waiting_.end(), &s,
+                                      [](const auto* a, const auto* b) { return before(*a, *b); });
+  waiting_.insert(later, &s);
+}
+
 void continuous_batching::evict(sequence& s) {
   ++evictions_;
   release(s);
   std::erase(running_, &s);
-  const auto later =
-      std::find_if(waiting_.begin(), waiting_.end(), [&](const auto* w) { return w->arrival > s.arrival; });
-  waiting_.insert(later, &s);
+  queue(s);
 }
 
 /// Blocks for its first `positions`, at the expense of newer ones. False: there was none but itself, and it
@@ -134,51 +149,134 @@ bool continuous_batching::reserve(sequence& s, size_t positions) {
   return true;
 }
 
-continuous_batching::sequence* continuous_batching::prefilling() const {
-  const auto found =
-      std::find_if(running_.begin(), running_.end(), [](const auto* s) { return !s->decodes(); });
-  return found == running_.end() ? nullptr : *found;
+bool continuous_batching::prefilling() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto* s) { return !s->decodes(); });
+}
+
+uint64_t continuous_batching::unread() const {
+  uint64_t sum = 0;
+  for (const auto* s : running_)
+    if (!s->decodes()) sum += s->unread();
+  for (const auto* s : waiting_) sum += s->unread();
+  return sum;
+}
+
+uint32_t continuous_batching::most_running(const outlook& o) const {
+  auto most = limits_.max_sequences;
+  for (const auto* s : running_) most = std::min(most, texts_within(s->tpot, o.prompt_tokens, o.steps));
+  return most;
 }
 
 /// The first that waits, if its adapter is there and there is room for its text so far, and for those that
 /// run to grow: or it would soon be evicted again.
-void continuous_batching::admit() {
-  if (running_.size() >= limits_.max_sequences) return;
+bool continuous_batching::admit(const outlook& o) {
   const auto next =
       std::find_if(waiting_.begin(), waiting_.end(), [&](const auto* s) { return is_loaded(s->adapter); });
-  if (next == waiting_.end()) return;
+  if (next == waiting_.end()) return false;
   auto* s = *next;
-  if (!limits_.mix_adapters && !running_.empty() && running_.front()->adapter != s->adapter) return;
-  if (blocks_.free() < blocks_for(s->text.size()) + running_.size()) return;
+  if (!running_.empty()) {
+    if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return false;
+    if (running_.size() >= std::min(most_running(o), texts_within(s->tpot, o.prompt_tokens, o.steps)))
+      return false;
+  }
+  if (blocks_.free() < blocks_for(s->text.size()) + running_.size()) return false;
   waiting_.erase(next);
-  const auto later =
-      std::find_if(running_.begin(), running_.end(), [&](const auto* r) { return r->arrival > s->arrival; });
+  const auto later = std::find_if(running_.begin(), running_.end(),
+                                  [&](const auto* r) { return r->importance() > s->importance(); });
   running_.insert(later, s);
   while (s->blocks.size() < blocks_for(s->text.size())) s->blocks.push_back(blocks_.take());
+  return true;
 }
 
-const llm_step& continuous_batching::plan() {
+/// Whether those that wait do so a while longer, though the first of them could begin.
+bool continuous_batching::holds_back(const outlook& o) {
+  begins_at_ = never;
+  if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
+  const auto most = most_running(o);
+  if (running_.size() >= most) return false;
+  prefill_queue q{.now = o.now,
+                  .waiting = 0,
+                  .places = most - static_cast<uint32_t>(running_.size()),
+                  .tokens = 0,
+                  .chunk = limits_.prefill_chunk,
+                  .decodes = static_cast<uint32_t>(running_.size()),
+                  .due = never,
+                  .steps = o.steps};
+  for (const auto* s : waiting_) {
+    if (!is_loaded(s->adapter)) continue;
+    ++q.waiting;
+    q.tokens += s->unread();
+    q.due = std::min(q.due, s->due == never ? long_ago : s->due);
+  }
+  if (q.waiting == 0) return false;
+  const auto at = timing_->begin(q);
+  if (at <= o.now) return false;
+  begins_at_ = at;
+  return true;
+}
+
+/// By what is before them, if every step goes well. An engine that does nothing tries.
+void continuous_batching::find_late(const outlook& o) {
+  late_.clear();
+  uint64_t before_it = 0;
+  for (const auto* s : running_)
+    if (!s->decodes()) before_it += s->unread();
+  const auto decodes = static_cast<uint32_t>(running_.size());
+  for (const auto* s : waiting_) {
+    const bool tries = running_.empty() && before_it == 0;
+    const auto needs =
+        tries ? duration{} : prefill_time(before_it + s->unread(), limits_.prefill_chunk, decodes, o.steps);
+    if (o.now + needs > s->due)
+      late_.push_back(s->id);
+    else
+      before_it += s->unread();
+  }
+}
+
+/// Those that have begun go on, and others begin, as far as the step has room.
+void continuous_batching::add_prompts(const outlook& o) {
+  uint32_t room = limits_.prefill_chunk;
+  prompts_.clear();
+  const auto take = [&](sequence& s) {
+    if (room == 0) return;
+    s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.unread()));
+    room -= s.in_step;
+    prompts_.push_back(&s);
+  };
+  for (auto* s : running_)
+    if (!s->decodes()) take(*s);
+  if (!holds_back(o))
+    while (room > 0 && admit(o)) {
+      for (auto* s : running_)
+        if (!s->decodes() && s->in_step == 0) take(*s);
+    }
+  std::stable_sort(prompts_.begin(), prompts_.end(),
+                   [](const auto* a, const auto* b) { return a->adapter.value < b->adapter.value; });
+  for (auto* s : prompts_) {
+    append(*s, s->in_step);
+    close_segment(s->adapter);
+  }
+}
+
+const llm_step& continuous_batching::plan(const outlook& o) {
   assert(!under_way_);
   step_.clear();
   in_step_.clear();
   step_.block_start.push_back(0);
   step_.segment_end.push_back(0);
-  // oldest first, so that they keep what the newest give up
+  // the most important first, so that they keep what the least give up
   for (size_t i = 0; i < running_.size();) {
     auto& s = *running_[i];
     if (!s.decodes() || reserve(s, s.text.size())) ++i;
   }
-  if (prefilling() == nullptr) admit();
-
-  adapter_id last = base_model;
-  if (auto* p = prefilling()) {
-    append(*p, static_cast<uint32_t>(std::min<size_t>(limits_.prefill_chunk, p->text.size() - p->computed)));
-    close_segment(last = p->adapter);
-  }
+  find_late(o);
   decodes_.clear();
   for (auto* s : running_)
     if (s->decodes()) decodes_.push_back(s);
-  // those with the prefill's adapter go on with its segment
+  add_prompts(o);
+
+  const auto last = prompts_.empty() ? base_model : prompts_.back()->adapter;
+  // those with the last prompt's adapter go on with its segment
   std::stable_sort(decodes_.begin(), decodes_.end(), [&](const auto* a, const auto* b) {
     return std::pair{a->adapter != last, a->adapter.value} < std::pair{b->adapter != last, b->adapter.value};
   });
@@ -233,6 +331,7 @@ void continuous_batching::done(std::span<const sampled_token> chosen) {
     const bool ends = its == chosen.end() || its->last || s->text.size() + 1 == s->most;
     if (its != chosen.end()) {
       s->text.push_back(its->chosen);
+      s->due = never, s->turn = long_ago;  // it has begun: before those that have not
       next = its + 1;
     }
     if (ends) forget(s->id);

@@ -1,11 +1,12 @@
-// What an engine runs next: continuous batching of one language model with many adapters (Punica §5, with the
-// prefill in chunks). A step mixes at most one prefill, or a chunk of it, with one token of every text that
-// is being generated.
+// What an engine runs next: continuous batching of one language model with many adapters (Punica §5, with
+// prefills in chunks). A step mixes prompts, or chunks of them, with one token of every text that is being
+// generated. Punica's takes one prompt at most; ours as many as fit into `prefill_chunk`.
 //
-// Texts are served first come, first served. When KV blocks run out, the newest text that runs gives up its
-// own and waits again, before all that came after it; later its prompt and what it has generated are
-// prefilled anew. A text whose adapter is not loaded is passed by, but has its place among `max_waiting`: who
-// cannot load an adapter cancels its texts.
+// Texts begin by priority, then by their turn (policies/text_turn.hpp), then first come, first served: when
+// `prefill_timing` says so, unless one more would keep those that run from their targets. When KV blocks run
+// out, the newest of the least important texts that run gives up its own and waits again; later its prompt
+// and what it has generated are prefilled anew. A text whose adapter is not loaded is passed by, but has its
+// place among `max_waiting`: who cannot load an adapter cancels its texts.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,12 +19,14 @@
 
 #include "messages/llm_step.hpp"
 #include "policies/kv_blocks.hpp"
+#include "policies/prefill_timing.hpp"
+#include "policies/step_forecast.hpp"
 
 namespace troupe::llm {
 
 struct batching_limits {
   uint32_t max_sequences = 32;   ///< that run at once
-  uint32_t prefill_chunk = 512;  ///< tokens of a prefill in one step
+  uint32_t prefill_chunk = 512;  ///< tokens of prompts in one step
   bool mix_adapters = true;      ///< false: texts of one adapter at a time, as engines without SGMV do
   uint32_t blocks = 0;           ///< of the device's KV cache
   uint32_t block_tokens = 16;    ///< positions of a block
@@ -35,6 +38,17 @@ struct new_sequence {
   std::vector<token> prompt;
   uint32_t max_tokens = 0;  ///< generated ones at most, 1 or more
   adapter_id adapter = base_model;
+  int32_t priority = 0;    ///< lower ones first
+  time_point turn{};       ///< among those of its priority
+  time_point due = never;  ///< of its first token; `never` also if it has got that elsewhere
+  duration tpot{};         ///< target for the others; zero: none
+};
+
+/// What a step is planned with. Without a forecast nothing waits, and what is not due yet is not late.
+struct outlook {
+  time_point now = long_ago;
+  step_forecast steps = {};
+  double prompt_tokens = 0;  ///< that a step reads in the mean
 };
 
 /// What the device chose after a row of the last step.
@@ -53,10 +67,10 @@ class continuous_batching {
     queue_full,  ///< `max_waiting` wait already
   };
 
-  explicit continuous_batching(batching_limits limits);
+  explicit continuous_batching(batching_limits limits, std::unique_ptr<prefill_timing> timing = nullptr);
   ~continuous_batching();
 
-  /// A text at the end of the queue. Requires: its id is new.
+  /// A text into the queue. Requires: its id is new.
   refusal add(new_sequence s);
   /// Forgets a text, if it is known, wherever it is; what the step under way computes for it is thrown away.
   void cancel(sequence_id id);
@@ -77,14 +91,20 @@ class continuous_batching {
 
   /// The next step, valid until the next call; without rows if there is nothing to do. Requires: no step is
   /// under way.
-  const llm_step& plan();
+  const llm_step& plan(const outlook& o = {});
+  /// When a prompt that is held back begins; `never`: none is.
+  time_point begins_at() const { return begins_at_; }
+  /// Those of the queue that cannot have their first token in time, as it was when a step was planned last:
+  /// they wait on, and are to be cancelled.
+  const std::vector<sequence_id>& late() const { return late_; }
   /// The step is done: for every row of `llm_step::sampled` whose text was not cancelled meanwhile, in any
   /// order, what was chosen. Texts also end with `max_tokens`; one that was sampled and has no entry ends,
   /// too.
   void done(std::span<const sampled_token> chosen);
 
-  /// The one that `plan` made last.
+  /// The one that `plan` made last, and how many of its rows are decodes.
   const llm_step& step() const { return step_; }
+  uint32_t decodes_of_step() const { return static_cast<uint32_t>(decodes_.size()); }
 
   /// The step is lost, and with it all keys and values: what runs gives its blocks back and waits again.
   void fail();
@@ -92,6 +112,10 @@ class continuous_batching {
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
   uint64_t evictions() const { return evictions_; }
+  /// Tokens of prompts that are to be prefilled yet.
+  uint64_t unread() const;
+  /// Texts that may run at once, so that those that run keep their targets.
+  uint32_t most_running(const outlook& o) const;
   /// Texts that gave their blocks up to older ones, since it was asked last: they wait, or have ended since.
   std::vector<sequence_id> take_evicted() { return std::exchange(evicted_, {}); }
   const kv_blocks& blocks() const { return blocks_; }
@@ -102,27 +126,35 @@ class continuous_batching {
  private:
   struct sequence;
 
+  static bool before(const sequence& a, const sequence& b);
   size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
-  void admit();
+  bool admit(const outlook& o);
+  bool holds_back(const outlook& o);
+  void find_late(const outlook& o);
+  void add_prompts(const outlook& o);
+  void queue(sequence& s);
   bool reserve(sequence& s, size_t positions);
   void evict(sequence& s);
   void release(sequence& s);
   void forget(sequence_id id);
-  sequence* prefilling() const;
+  bool prefilling() const;
   void append(sequence& s, uint32_t rows);
   void close_segment(adapter_id a);
 
   const batching_limits limits_;
+  const std::unique_ptr<prefill_timing> timing_;  // null: at once
   kv_blocks blocks_;
   std::unordered_map<sequence_id, std::unique_ptr<sequence>> known_;
-  std::deque<sequence*> waiting_;   // by arrival
-  std::vector<sequence*> running_;  // by arrival
-  std::vector<sequence*> decodes_;  // of the step that is being made
-  std::vector<sequence*> in_step_;  // by entry of its `sequences`
+  std::deque<sequence*> waiting_;             // by priority and turn
+  std::vector<sequence*> running_;            // by priority and arrival
+  std::vector<sequence*> prompts_, decodes_;  // of the step that is being made
+  std::vector<sequence*> in_step_;            // by entry of its `sequences`
   std::unordered_set<adapter_id> loaded_;
   llm_step step_;
   bool under_way_ = false;
+  time_point begins_at_ = never;
+  std::vector<sequence_id> late_;
   uint64_t arrivals_ = 0, evictions_ = 0;
   std::vector<sequence_id> evicted_;
 };

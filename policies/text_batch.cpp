@@ -21,7 +21,8 @@ text_batch::added text_batch::add(text_request r) {
   auto so_far = r.prompt;
   so_far.insert(so_far.end(), r.begun.begin(), r.begun.end());
   const auto generated = static_cast<uint32_t>(std::min<size_t>(r.begun.size(), r.max_tokens));
-  const auto refused = batching_.add({id, std::move(so_far), r.max_tokens - generated, r.adapter});
+  const auto refused = batching_.add(
+      {id, std::move(so_far), r.max_tokens - generated, r.adapter, r.priority, r.turn, r.due, r.tpot});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   auto text = std::make_unique<open_text>();
@@ -44,8 +45,8 @@ void text_batch::cancel(sequence_id id) {
   known_.erase(found);
 }
 
-const llm_step& text_batch::plan() {
-  const auto& step = batching_.plan();
+const llm_step& text_batch::plan(const outlook& o) {
+  const auto& step = batching_.plan(o);
   wishes_.clear();
   wishing_.clear();
   for (const auto row : step.sampled) {

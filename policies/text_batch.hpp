@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "messages/token_choice.hpp"
@@ -26,6 +27,10 @@ struct text_request {
   sampling how = greedy();
   std::vector<token> stop = {};  ///< any of these ends the text, and is its last token
   uint32_t top = 0;              ///< so many of the most likely tokens are wanted with each
+  int32_t priority = 0;          ///< these as in `new_sequence`
+  time_point turn = {};
+  time_point due = never;
+  duration tpot = {};
 };
 
 class text_batch {
@@ -40,7 +45,8 @@ class text_batch {
     bool ended() const { return chosen == nullptr || finish != finish_reason::none; }
   };
 
-  explicit text_batch(batching_limits limits) : batching_(limits) {}
+  explicit text_batch(batching_limits limits, std::unique_ptr<prefill_timing> timing = nullptr)
+      : batching_(limits, std::move(timing)) {}
 
   struct added {
     sequence_id id;
@@ -52,7 +58,7 @@ class text_batch {
 
   /// The next step, without rows if there is nothing to do; and for each of its `sampled` what to choose.
   /// Both stay valid until `done`, whatever is added or cancelled meanwhile. Requires: no step is under way.
-  const llm_step& plan();
+  const llm_step& plan(const outlook& o = {});
   std::span<const choice_wish> wishes() const { return wishes_; }
   /// The step is done: `chosen` by entry of `sampled`. What its texts got, but for those cancelled meanwhile.
   std::span<const step_token> done(std::span<const chosen_token> chosen);

@@ -3,8 +3,11 @@
 //
 // - A new request goes to an engine with room: fewer texts than run there at once, and KV blocks for its
 //   tokens and for one more block of every text. Which of these, `text_routing` says.
-// - Where none has room it waits: by priority, then by when its first token is due, then by arrival. Nobody
-//   passes one who waits for any engine. Whose first token is not there in time is refused.
+// - Where none has room it waits: by priority, then by its turn (policies/text_turn.hpp). Nobody passes one
+// who
+//   waits for any engine.
+// - Whose first token cannot be there in time is refused: by what engines say of their steps and have to
+//   prefill, and by how many requests end a second. An engine without texts always tries.
 // - An engine that runs out of KV blocks evicts its newest text, which moves if another engine has room.
 // - An engine that is closed, or leaves, gives its requests to others as they have room.
 // - Consolidation: the emptiest engine gives all it has to fuller ones, if they have room for all of it.
@@ -22,6 +25,7 @@
 #include "messages/generation.hpp"
 #include "messages/request.hpp"
 #include "messages/routing.hpp"
+#include "policies/rate_meter.hpp"
 #include "policies/text_routing.hpp"
 
 namespace troupe {
@@ -33,8 +37,6 @@ class text_router {
     uint32_t most_waiting = 1024;    ///< requests; the last of the queue is refused beyond
     /// What an engine says of itself is at most so old, and a request that it was given since not in it.
     duration status_age = 250ms;
-    /// A request without a target counts as one that is due so long after its arrival.
-    duration patience = 10s;
   };
   struct decision {
     address gateway;
@@ -47,6 +49,7 @@ class text_router {
 
   struct engine {
     engine_status said;
+    time_point said_at = long_ago;
     bool up = false;
     bool closed = false;                                       ///< by an operator
     std::vector<bool> adapters;                                ///< by number: its requests may name it
@@ -84,7 +87,7 @@ class text_router {
   bool close(engine_id id, bool closed);
 
   void on_route(const address& gateway, const route& r);
-  void on_end(request_id id);
+  void on_end(request_id id, time_point now);
   void on_evicted(const texts_evicted& e);
   void lose_gateway(node_id node);
   void clear();
@@ -96,8 +99,8 @@ class text_router {
 
   /// What follows from all that was told: valid until the next call.
   const std::vector<decision>& decide(time_point now);
-  /// When somebody's first token is due who waits.
-  time_point next_due() const;
+  /// When the next first token is due of those who wait.
+  time_point next_due() const { return dues_.empty() ? never : dues_.begin()->first; }
 
   const std::map<engine_id, engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
@@ -113,12 +116,18 @@ class text_router {
   struct load {
     uint32_t texts = 0;
     uint64_t tokens = 0;
+    duration tpot{};  ///< the least target; zero: none
   };
 
-  place_in_queue place_of(const routed_request& r) const;
+  static bool waits_for_first_token(const routed_request& r) { return r.due != never && !r.begun; }
+  static place_in_queue place_of(const routed_request& r);
+  static bool in_time(const engine& e, const routed_request& r, time_point now);
+  time_point place_after(size_t waiting, time_point now) const;
+  bool hopeless(const routed_request& r, time_point now) const;
+  void stop_waiting(const routed_request& r);
   static bool has_room(const engine& e, const load& with);
   static bool may_have(const engine& e, const routed_request& r, adapter_number a);
-  engine_id choose(const routed_request& r, engine_id other_than = no_engine);
+  engine_id choose(const routed_request& r, time_point now, engine_id other_than = no_engine);
   adapter_number number_of(const std::string& adapter) const;
   adapter_number number_for(const std::string& adapter);
   std::vector<std::pair<request_id, engine_id>> plan_emptying(engine_id id) const;
@@ -139,10 +148,14 @@ class text_router {
   std::unordered_map<std::string, adapter_number> numbers_;  // of all adapters that there ever were
   std::map<request_id, request> requests_;
   std::set<place_in_queue> waiting_;
+  std::set<std::pair<time_point, request_id>> dues_;  // of those that wait
+  std::vector<request_id> newcomers_;                 // that were not told to wait yet
   std::set<request_id> evicted_;
   std::vector<decision> decisions_, told_;
   std::vector<engine_load> loads_;
   counts counts_;
+  rate_meter ends_;        // of requests that had an engine
+  double ends_per_s_ = 0;  // as of the present `decide`
 };
 
 }  // namespace troupe

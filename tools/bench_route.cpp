@@ -70,7 +70,7 @@ figures measure(std::string_view routing, const bench_route_options& o) {
     const bool full = open.size() >= enough;
     const auto leaves = full ? random.below(open.size()) : 0;
     const auto began = std::chrono::steady_clock::now();
-    if (full) router.on_end(open[leaves]);
+    if (full) router.on_end(open[leaves], now);
     router.on_route(door, asked);
     const auto decided = router.decide(now).size();
     const microseconds one = std::chrono::steady_clock::now() - began;

@@ -68,11 +68,11 @@ TEST_CASE("llm engine: sends every token of a step at once, and the last with it
 TEST_CASE("llm engine: the choices of a request are texts of their own, and one that is ended stops alone") {
   engine_stage e;
   e.load();
-  auto g = e.request(1);
+  auto g = e.request(1, "", 4);
   g.choices = 2;
   e.ask(g);
-  e.step();  // the prefill of the first
-  e.step();  // of the second, beside a token of the first
+  e.step();  // both prompts
+  e.step();
   e.tell(end_choice{{1}, 0}, the_llm_gateway);
   e.tokens();
   e.step();
@@ -271,10 +271,9 @@ TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or 
   auto g = e.request(10);
   e.ask(g);
   CHECK(e.out.one<drops>().requests.front().reason == drop_reason::queue_full);
-  e.step();
-  e.step();  // two of them begin to run
+  e.step();  // three of them begin to run
   g.id = request_id{11};
-  g.choices = 3;
+  g.choices = 4;
   e.ask(g);
   CHECK(e.out.one<drops>().requests.front().reason == drop_reason::queue_full);
   CHECK(e.actor.unfinished() == 9);
@@ -358,4 +357,73 @@ TEST_CASE("llm engine: tells its routers which text gave its blocks to an older 
   const auto news = e.out.one<texts_evicted>();
   CHECK(news.requests == std::vector{request_id{2}});
   CHECK(e.state().evictions == 1);
+}
+
+TEST_CASE("llm engine: says how long its steps take, and drops what cannot have its first token in time") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  e.load();
+  e.ask(e.request(1, "", 30));
+  for (int i = 0; i < 20; ++i) e.step(10ms);
+  e.run_until(e.now + 1s);
+  const auto said = e.out.take<engine_status>().back();
+  CHECK(said.steps.fixed == 10ms);
+  CHECK(said.unread == 0);
+  auto hasty = e.request(2), in_time = e.request(3), begun = e.request(4);
+  hasty.attempt = 7;
+  hasty.due = e.now + 19ms;  // the step under way, and its own
+  in_time.due = e.now + 21ms;
+  begun.due = e.now - 1s;
+  begun.begun = {{0, {8}}};
+  for (const auto& g : {hasty, in_time, begun}) e.ask(g);
+  e.step(10ms);
+  const auto dropped = e.out.one<drops>().requests;
+  REQUIRE(dropped.size() == 1);
+  CHECK(dropped[0].id == request_id{2});
+  CHECK(dropped[0].attempt == 7);
+  CHECK(dropped[0].reason == drop_reason::late);
+  CHECK(e.actor.unfinished() == 3);
+  e.tokens();
+  e.step(10ms);
+  std::set<uint64_t> got;
+  for (const auto& t : e.tokens()) got.insert(t.id.value);
+  CHECK(got == std::set<uint64_t>{1, 3, 4});
+}
+
+TEST_CASE("llm engine: deferred prompts begin when their time comes, though nothing else happens") {
+  auto o = engine_stage::options();
+  o.prefill = "deferred";
+  engine_stage e(o);
+  e.load();
+  e.ask(e.request(1));  // nothing is known of its steps, and it has no target
+  REQUIRE(e.device.running);
+  for (int i = 0; i < 3; ++i) e.step(10ms);
+  CHECK(e.actor.unfinished() == 0);
+  auto g = e.request(2);
+  g.due = e.now + 100ms;
+  e.ask(g);
+  CHECK_FALSE(e.device.running);
+  const auto begins = e.now + 100ms - 12ms;  // a step, and a fifth of one to spare
+  e.run_until(begins - 1ns);
+  CHECK_FALSE(e.device.running);
+  e.run_until(begins);
+  CHECK(e.device.running);
+}
+
+TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") {
+  engine_stage e;
+  e.tell(node_up{gateway_node, {11}});
+  e.load();
+  auto g = e.request(1, "", 60);
+  g.tpot = 12500us;
+  e.ask(g);
+  for (int i = 0; i < 10; ++i) e.step(11ms);
+  e.ask(e.request(2, "", 5));
+  for (int i = 0; i < 6; ++i) e.step(12ms);  // a millisecond for each text
+  e.run_until(e.now + 1s);
+  CHECK(e.out.take<engine_status>().back().max_sequences == 2);
+  e.tell(cancel{{1}}, the_llm_gateway);
+  e.step(11ms);
+  e.run_until(e.now + 1s);
+  CHECK(e.out.take<engine_status>().back().max_sequences == 4);
 }

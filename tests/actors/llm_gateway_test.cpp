@@ -161,6 +161,14 @@ TEST_CASE(
   g.check_clean();
 }
 
+TEST_CASE("llm gateway: what is too late for its engine is dropped, and not asked for again") {
+  door_stage g;
+  g.send_to_engine(1);
+  g.tell(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
+  CHECK(g.fates.at(1).reason == drop_reason::late);
+  g.check_clean();
+}
+
 TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel the request in the engine") {
   door_stage g;
   g.send_to_engine(1);
@@ -354,6 +362,25 @@ TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one
   g.tell(client_gone{{1}});
   g.tell(client_gone{{2}});
   g.check_clean();
+}
+
+TEST_CASE("llm gateway: an engine that comes gets the adapters that the others have") {
+  door_stage g;
+  g.tell(adapters_known{{}, first, true, {{"a", "/a"}, {"b", "/b"}}, {}}, the_engine);
+  CHECK(g.out.take<change_adapter>().empty());
+  g.tell(change_adapter{6, {}, false, {"b", ""}});  // it goes
+  g.out.forget();
+  const address other{other_node, {13}, role::llm_engine, 1};
+  g.tell(node_up{other_node, {13}});
+  g.out.forget();
+  g.tell(adapters_known{{}, second, true, {{"c", "/c"}}, {}}, other);
+  const auto loads = g.out.take_addressed<change_adapter>();
+  REQUIRE(loads.size() == 1);
+  CHECK(loads[0].first == address{other_node, {}, role::llm_engine, 1});
+  CHECK(loads[0].second.load);
+  CHECK(loads[0].second.adapter == adapter_entry{"a", "/a"});
+  g.tell(troupe::adapter_changed{0, adapter_answer::refused, "no such file"}, other);
+  CHECK(g.changes.empty());
 }
 
 TEST_CASE("llm gateway: all engines of a model have an adapter, or none") {

@@ -55,10 +55,11 @@ class scripted_engine_device final : public llm::engine_device {
     e.facts.layers_ready = e.facts.layers;
     tell(e);
   }
-  void end_step() {
+  void end_step(duration took = {}) {
     REQUIRE(running);
     llm::engine_event e;
     e.what = llm::engine_event::kind::step_done;
+    e.took = took;
     for (const auto row : running->sampled) {
       size_t segment = 0;
       while (running->segment_end[segment + 1] <= row) ++segment;
@@ -114,8 +115,9 @@ struct engine_stage : engine_parts, stage<llm_engine> {
     wake();
   }
   void wake() { tell(device_ready{}); }
-  void step() {
-    device.end_step();
+  void step(duration took = {}) {
+    now += took;
+    device.end_step(took);
     wake();
   }
   static generation request(uint64_t id, std::string adapter = {}, uint32_t tokens = 3) {

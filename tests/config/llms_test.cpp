@@ -78,6 +78,7 @@ max_sequences = 64
 max_waiting = 100
 prefill_chunk = 256
 mix_adapters = false
+prefill = "deferred"
 most_choices = 4
 timeout_s = 1.5
 adapters = "../llama-tasks/adapters"
@@ -97,6 +98,7 @@ adapter_api = true
   CHECK(m.max_waiting == 100);
   CHECK(m.prefill_chunk == 256);
   CHECK_FALSE(m.mix_adapters);
+  CHECK(m.prefill == "deferred");
   CHECK(m.most_choices == 4);
   CHECK(m.timeout == 1500ms);
   CHECK(m.adapter_directory == TROUPE_FIXTURES "/llama-tasks/adapters");

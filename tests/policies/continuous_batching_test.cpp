@@ -1,111 +1,49 @@
-#include "policies/continuous_batching.hpp"
-
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "policies/random.hpp"
+#include "tests/policies/text_stage.hpp"
 
+using namespace troupe;
 using namespace troupe::llm;
-using troupe::random_stream;
-using troupe::splitmix64;
 
 namespace {
-
-/// What the next token is: all that was read, and with which adapter, is in it.
-struct reading {
-  uint64_t state;
-  explicit reading(adapter_id a) : state(a.value * 0x9e3779b97f4a7c15) {}
-  void read(token t) {
-    state += static_cast<uint64_t>(t) + 1;
-    state = splitmix64(state);
-  }
-  token next() const { return static_cast<token>(state % 50000); }
-};
-
-/// Keeps in a KV cache which token was computed where, with which adapter, and reads back through the block
-/// table.
-class fake_device {
- public:
-  explicit fake_device(const batching_limits& l)
-      : block_tokens_(l.block_tokens), cache_(size_t{l.blocks} * l.block_tokens) {}
-
-  std::vector<sampled_token> run(const llm_step& s) {
-    REQUIRE(s.block_start.size() == s.sequences.size() + 1);
-    REQUIRE(s.segment_end.size() == s.segment_adapters.size() + 1);
-    REQUIRE(s.segment_end.back() == s.rows());
-    std::vector<sampled_token> out;
-    size_t segment = 0, sampled = 0;
-    for (uint32_t row = 0; row < s.rows(); ++row) {
-      while (row >= s.segment_end[segment + 1]) ++segment;
-      const auto adapter = s.segment_adapters[segment];
-      const auto sequence = s.row_sequence[row];
-      const auto at = [&](uint32_t position) -> entry& {
-        const auto index = s.block_start[sequence] + position / block_tokens_;
-        REQUIRE(index < s.block_start[sequence + 1]);
-        return cache_.at(size_t{s.blocks[index]} * block_tokens_ + position % block_tokens_);
-      };
-      at(s.positions[row]) = {s.tokens[row], adapter};
-      if (sampled == s.sampled.size() || s.sampled[sampled] != row) continue;
-      ++sampled;
-      reading r(adapter);
-      for (uint32_t p = 0; p <= s.positions[row]; ++p) {
-        REQUIRE(at(p).adapter == adapter);
-        r.read(at(p).value);
-      }
-      out.push_back({s.sequences[sequence], r.next(), false});
-    }
-    REQUIRE(sampled == s.sampled.size());
-    return out;
-  }
-
- private:
-  struct entry {
-    token value = -1;
-    adapter_id adapter;
-  };
-  uint32_t block_tokens_;
-  std::vector<entry> cache_;
-};
-
-std::vector<token> undisturbed(std::vector<token> text, uint32_t count, adapter_id a) {
-  reading r(a);
-  for (const auto t : text) r.read(t);
-  std::vector<token> out;
-  for (; count > 0; --count) {
-    out.push_back(r.next());
-    r.read(out.back());
-  }
-  return out;
-}
-
-batching_limits small() { return {.max_sequences = 4, .prefill_chunk = 8, .blocks = 16, .block_tokens = 4}; }
-
-new_sequence text_of(uint64_t id, uint32_t length, uint32_t generated, adapter_id a = base_model) {
-  new_sequence s{sequence_id{id}, {}, generated, a};
-  for (uint32_t i = 0; i < length; ++i) s.prompt.push_back(static_cast<token>(id * 100 + i));
-  return s;
-}
 
 using refusal = continuous_batching::refusal;
 
 }  // namespace
 
-TEST_CASE("a step mixes one prefill with a token of every text that is being generated") {
+TEST_CASE("a step mixes prompts with a token of every text that is being generated") {
   continuous_batching engine(small());
   fake_device device(small());
   REQUIRE(engine.add(text_of(1, 3, 10)) == refusal::none);
   REQUIRE(engine.add(text_of(2, 5, 10)) == refusal::none);
   REQUIRE(engine.add(text_of(3, 6, 10)) == refusal::none);
-  engine.done(device.run(engine.plan()));  // prefills 1
-  engine.done(device.run(engine.plan()));  // prefills 2, decodes 1
+  CHECK(engine.unread() == 14);
+  const auto& first = engine.plan();  // eight tokens of prompts at most
+  CHECK(first.sequences == std::vector{sequence_id{1}, sequence_id{2}});
+  CHECK(first.sampled == std::vector<uint32_t>{2, 7});
+  CHECK(engine.decodes_of_step() == 0);
+  engine.done(device.run(first));
   const auto& step = engine.plan();
   CHECK(step.rows() == 6 + 1 + 1);
   CHECK(step.sequences == std::vector{sequence_id{3}, sequence_id{1}, sequence_id{2}});
   CHECK(step.sampled == std::vector<uint32_t>{5, 6, 7});
-  CHECK(step.positions == std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 4, 5});
+  CHECK(step.positions == std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 3, 5});
+  CHECK(engine.decodes_of_step() == 2);
+}
+
+TEST_CASE("the last prompt of a step is cut where the step is full, and goes on first in the next") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 3, 10));
+  engine.add(text_of(2, 9, 10));
+  engine.add(text_of(3, 2, 10));
+  engine.done(device.run(engine.plan()));
+  CHECK(engine.unread() == 4 + 2);
+  const auto& step = engine.plan();
+  CHECK(step.sequences == std::vector{sequence_id{2}, sequence_id{3}, sequence_id{1}});
+  CHECK(step.sampled == std::vector<uint32_t>{3, 5, 6});
 }
 
 TEST_CASE("a long prompt is prefilled in chunks, and the others go on meanwhile") {
@@ -132,7 +70,8 @@ TEST_CASE("rows are grouped by adapter, and the prefill's goes on into the decod
   engine.add(text_of(1, 2, 9, a));
   engine.add(text_of(2, 2, 9, b));
   engine.add(text_of(3, 2, 9, a));
-  for (int i = 0; i < 3; ++i) engine.done(device.run(engine.plan()));
+  CHECK(engine.plan().segment_end == std::vector<uint32_t>{0, 4, 6});  // prompts, too
+  engine.done(device.run(engine.step()));
   engine.add(text_of(4, 2, 9, b));
   const auto& step = engine.plan();
   CHECK(step.segment_adapters == std::vector{b, a});
@@ -244,8 +183,10 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
                                  .prefill_chunk = draw(1, 20),
                                  .blocks = draw(12, 40),
                                  .block_tokens = draw(1, 5)};
-    continuous_batching engine(limits);
+    const bool defers = draw(0, 1) == 0;
+    continuous_batching engine(limits, defers ? (*prefill_timings().find("deferred"))() : nullptr);
     fake_device device(limits);
+    outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 10us}};
     struct expected {
       std::vector<token> tokens;
       size_t seen = 0;
@@ -256,6 +197,10 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
       if (turn < 200 && draw(0, 2) == 0) {
         auto s = text_of(next_id, draw(1, 30), draw(1, 20), adapter_id{draw(0, 3)});
         const auto tokens = undisturbed(s.prompt, s.max_tokens, s.adapter);
+        s.priority = static_cast<int32_t>(draw(0, 2));
+        s.turn = o.now + draw(0, 100) * 1ms;
+        if (draw(0, 1) == 0) s.due = o.now + draw(50, 500) * 1ms;
+        if (draw(0, 3) == 0) s.tpot = draw(1, 20) * 1ms;
         if (engine.add(std::move(s)) == refusal::none) open[sequence_id{next_id++}] = {tokens};
       }
       for (const auto a : engine.wanted_adapters(4))
@@ -268,7 +213,13 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
         open.erase(victim);
       };
       cancel_one();
-      const auto& step = engine.plan();
+      o.now += draw(0, 30) * 1ms;
+      const auto& step = engine.plan(o);
+      const auto late = engine.late();
+      for (const auto id : late) {
+        engine.cancel(id);
+        REQUIRE(open.erase(id) == 1);
+      }
       if (step.rows() == 0) continue;
       REQUIRE(step.sequences.size() <= limits.max_sequences);
       auto chosen = device.run(step);
@@ -279,7 +230,7 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
         REQUIRE(c.chosen == found->second.tokens.at(found->second.seen++));
       }
       engine.done(chosen);
-      std::erase_if(open, [](const auto& o) { return o.second.seen == o.second.tokens.size(); });
+      std::erase_if(open, [](const auto& text) { return text.second.seen == text.second.tokens.size(); });
     }
     CHECK(open.empty());
     CHECK(engine.idle());

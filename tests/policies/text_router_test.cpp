@@ -57,6 +57,14 @@ struct router_stage {
     }
     return out;
   }
+  void end(request_id id) { router.on_end(id, now); }
+  /// Steps of 10 ms, 1 ms for each text, 100 us for each token of a prompt; so many are to be read.
+  void forecast(uint32_t engine, uint64_t unread = 0) {
+    auto s = router.engines().at({engine}).said;
+    s.steps = {10ms, 1ms, 100us};
+    s.unread = unread;
+    router.on_status(s, now);
+  }
   uint32_t texts(uint32_t engine) { return router.engines().at({engine}).texts; }
 
   time_point now{1000s};
@@ -72,10 +80,10 @@ TEST_CASE(
   CHECK(s.decide() == "1>1 2>1 3>1 4>1 5>0 6>0 7>0 8>0");
   CHECK(s.router.waiting() == 2);
   CHECK(s.decide().empty());
-  s.router.on_end({6});
+  s.end({6});
   CHECK(s.decide() == "9>0");
-  s.router.on_end({1});
-  s.router.on_end({2});
+  s.end({1});
+  s.end({2});
   CHECK(s.decide() == "10>1");
   CHECK(s.texts(1) == 3);
 }
@@ -104,7 +112,7 @@ TEST_CASE(
   whole.tokens = 160;
   s.add(whole);
   CHECK(s.decide() == "1>0");
-  s.router.on_end({1});
+  s.end({1});
   whole.tokens = 161;
   s.add(whole);
   CHECK(s.decide() == "1!no_capacity");
@@ -116,15 +124,93 @@ TEST_CASE("text router: waits by priority, then by the time of the first token, 
   s.decide();
   auto later = s.request(5), soon = s.request(6), important = s.request(7);
   soon.due = s.now + 1s;
+  soon.arrival = s.now;
   important.priority = -1;
   for (const auto& r : {later, soon, important}) s.add(r);
   CHECK(s.router.next_due() == soon.due);
-  s.router.on_end({1});
+  s.end({1});
   CHECK(s.decide() == "7>0");
   s.now += 2s;
-  s.router.on_end({2});
+  s.end({2});
   CHECK(s.decide() == "6!late 5>0");
   CHECK(s.router.next_due() == never);
+}
+
+TEST_CASE("text router: what could not have its first token in time is refused at once") {
+  router_stage s(1);
+  s.add(1);
+  s.decide();
+  s.forecast(0, 1000);  // 111 ms of prompts
+  auto hasty = s.request(2), patient = s.request(3);
+  hasty.due = s.now + 111ms + 11ms;  // its own 10 tokens take 12
+  patient.due = s.now + 111ms + 13ms;
+  for (const auto& r : {hasty, patient}) s.add(r);
+  CHECK(s.decide() == "2!late 3>0");
+  s.now += 100ms;  // most of it has been read since
+  auto third = s.request(4);
+  third.due = s.now + 40ms;
+  s.add(third);
+  CHECK(s.decide() == "4>0");
+}
+
+TEST_CASE("text router: an engine that is in time is taken before a fuller one that is not") {
+  router_stage s(2);
+  for (uint64_t id = 1; id <= 5; ++id) s.add(id);
+  CHECK(s.decide() == "1>1 2>1 3>1 4>1 5>0");
+  s.end({1});
+  s.forecast(0);
+  s.forecast(1, 1000);
+  auto r = s.request(6);
+  r.due = s.now + 50ms;
+  s.add(r);
+  CHECK(s.decide() == "6>0");
+  s.add(7);
+  CHECK(s.decide() == "7>1");
+}
+
+TEST_CASE("text router: an idle engine tries, whatever its last steps were like") {
+  router_stage s(1);
+  s.forecast(0, 1'000'000);
+  auto r = s.request(1);
+  r.due = s.now + 1ms;
+  s.add(r);
+  CHECK(s.decide() == "1>0");
+}
+
+TEST_CASE("text router: who waits behind more than end in time is refused when it comes") {
+  router_stage s(1);
+  uint64_t next = 1;
+  for (; next <= 4; ++next) s.add(next);
+  s.decide();
+  for (int i = 0; i < 100; ++i) {  // ten end a second
+    s.now += 100ms;
+    s.end({next - 4});
+    s.add(next++);
+    s.say(0);
+    s.decide();
+  }
+  CHECK(s.router.waiting() == 0);
+  for (int i = 0; i < 10; ++i) s.add(next++);
+  auto hasty = s.request(next++), patient = s.request(next++);
+  hasty.due = s.now + 500ms;
+  hasty.priority = patient.priority = 1;  // behind the ten
+  patient.due = s.now + 1500ms;
+  for (const auto& r : {hasty, patient}) s.add(r);
+  CHECK(s.decide() == std::to_string(hasty.id.value) + "!late");
+  CHECK(s.router.waiting() == 11);
+}
+
+TEST_CASE("text router: an engine has room for as many texts as keep the target for tokens") {
+  router_stage s(2);
+  for (uint64_t id = 1; id <= 2; ++id) s.add(id);
+  CHECK(s.decide() == "1>1 2>1");
+  s.forecast(0);
+  s.forecast(1);
+  auto fast = s.request(3), slow = s.request(4);
+  fast.tpot = 12ms;  // of two texts, not of three
+  slow.tpot = 14ms;
+  for (const auto& r : {fast, slow}) s.add(r);
+  CHECK(s.decide() == "3>0 4>1");
 }
 
 TEST_CASE("text router: who has begun elsewhere comes first, and is refused by no bound and no time") {
@@ -137,7 +223,7 @@ TEST_CASE("text router: who has begun elsewhere comes first, and is refused by n
   s.add(6);
   s.add(begun);
   CHECK(s.decide() == "6!queue_full");
-  s.router.on_end({1});
+  s.end({1});
   CHECK(s.decide() == "5>0");
 }
 
@@ -180,12 +266,12 @@ TEST_CASE(
   CHECK(s.texts(1) == 2);  // there is no room for them yet
   s.add(7);
   CHECK(s.decide().empty());
-  for (uint64_t id = 5; id <= 6; ++id) s.router.on_end({id});
+  for (uint64_t id = 5; id <= 6; ++id) s.end({id});
   CHECK(s.decide() == "3>0 4>0");
   s.router.close({1}, false);
   CHECK(s.decide() == "7>1");
   s.say(1, 0, false);
-  s.router.on_end({1});
+  s.end({1});
   CHECK(s.decide() == "7>0");
   CHECK_FALSE(s.router.close({9}, true));
 }
@@ -234,7 +320,7 @@ TEST_CASE("text router: consolidation empties the emptiest engine, or moves noth
   s.router.consolidate(s.now);  // 4, 0, 3: no room for all of three
   CHECK(s.decide().empty());
   CHECK(s.router.counted().moved[static_cast<size_t>(route_reason::consolidated)] == 2);
-  for (uint64_t id : {1, 3, 4}) s.router.on_end({id});
+  for (uint64_t id : {1, 3, 4}) s.end({id});
   s.router.consolidate(s.now);
   CHECK(s.decide().size() > 0);
   CHECK((s.texts(0) == 0) != (s.texts(2) == 0));
@@ -287,7 +373,7 @@ TEST_CASE(
         cold_served += adapter != "hot";
       }
       while (open.size() > 9) {
-        s.router.on_end(request_id{open.begin()->first});
+        s.end(request_id{open.begin()->first});
         open.erase(open.begin());
       }
     }

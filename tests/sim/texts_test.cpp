@@ -39,7 +39,7 @@ TEST_CASE("texts: while nothing goes wrong no request fails, whatever operators 
 }
 
 TEST_CASE("texts: whatever goes wrong every stream is right as far as it goes, over five hundred seeds") {
-  uint64_t moved = 0, finished = 0, offered = 0;
+  uint64_t moved = 0, finished = 0, offered = 0, refused[2]{};
   fault_counts injected{};
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     auto w = text_workload(10);
@@ -49,14 +49,23 @@ TEST_CASE("texts: whatever goes wrong every stream is right as far as it goes, o
           fault_kind::restart, fault_kind::slow_link, fault_kind::reorder, fault_kind::clock_drift})
       w.random_faults.kinds.push_back(k);
     const auto names = text_routings().names();
-    const auto r = run(text_cluster(names[seed % names.size()]), w, {.seed = seed});
+    auto c = text_cluster(names[seed % names.size()]);
+    if (seed % 2 == 0) {
+      c.llms[0].prefill = "deferred";
+      w.texts[0].ttft = 300ms;
+      w.texts[0].tpot = 10ms;
+      w.texts[0].most_priority = 2;
+    }
+    const auto r = run(c, w, {.seed = seed});
     check(r, seed);
+    refused[seed % 2] += r.texts[0].of(fate::dropped);
     moved += r.texts[0].moved;
     finished += r.texts[0].of(fate::finished);
     offered += r.texts[0].offered;
     for (size_t k = 0; k < fault_kind_count; ++k) injected[k] += r.faults[k];
   }
   fmt::print("{} requests for text, {} finished, {} went on on another node\n", offered, finished, moved);
+  CHECK(refused[0] > refused[1]);  // with targets
   CHECK(moved > 3000);
   CHECK(finished > offered / 2);
   CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 100);

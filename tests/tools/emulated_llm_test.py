@@ -56,6 +56,45 @@ adapter_slots = 8
             self.assertGreaterEqual(engine["adapter_loads"], 24)
             self.assertEqual(engine["kv_blocks_free"], engine["kv_blocks"])
 
+    def test_targets_of_a_tenant_hold_unless_a_request_says_otherwise(self):
+        model = f"""[[tenant]]
+name = "hasty"
+key = "hasty-0123456789"
+ttft_ms = 300
+[[tenant]]
+name = "patient"
+key = "patient-0123456789"
+[[llm]]
+name = "big"
+device = "emulated"
+profile = "{PROFILE}"
+model = "{FIXTURES.parent / 'llama-tasks' / 'base'}"
+max_positions = 4096
+max_sequences = 1
+kv_mb = 20480
+"""
+        with Cluster(model_text=model) as c:
+            c.start()
+
+            def ask(tenant, **keys):
+                body = {"model": "big", "prompt": "abc=", "max_tokens": 20, "temperature": 0} | keys
+                code, _, text = c.ask("POST", "/v1/completions", json.dumps(body), f"{tenant}-0123456789",
+                                      {"Content-Type": "application/json"})
+                return code, json.loads(text)
+
+            with concurrent.futures.ThreadPoolExecutor(2) as clients:
+                long = clients.submit(ask, "patient", max_tokens=400)  # four seconds and more
+                while c.asked("llm_engine/0", "get_state")["running"] == 0:
+                    self.assertFalse(long.done(), long)
+                code, refusal = ask("hasty")
+                self.assertEqual(code, 503, refusal)
+                self.assertIn("late", json.dumps(refusal))
+                self.assertFalse(long.done(), "it was refused when its time was over, not before")
+                waits = clients.submit(ask, "hasty", ttft_ms=1000 * PATIENCE)
+                for answer, tokens in ((long.result(), 400), (waits.result(), 20)):
+                    self.assertEqual(answer[0], 200, answer)
+                    self.assertEqual(answer[1]["usage"]["completion_tokens"], tokens)
+
     def test_a_thousand_streams_at_once_without_an_error(self):
         model = f"""[[llm]]
 name = "big"

@@ -72,6 +72,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
     nodes.push_back({sim_clock(time.truth(), offset, drift), nullptr, {}});
   }
   for (uint32_t i = 0; i < nodes.size(); ++i) time.set_clock(node_id{i}, nodes[i].clock);
+  result.engines.resize(cluster.engines.size());
   for (const auto& m : models) result.names.push_back(m.name);
   result.devices.resize(models.size());
 }

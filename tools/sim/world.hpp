@@ -38,6 +38,12 @@ struct device_books {
   duration busy{};         ///< theirs, too
 };
 
+/// What an engine of a language model did.
+struct engine_books {
+  uint64_t steps = 0, generated_tokens = 0;
+  duration busy{};  ///< its device
+};
+
 /// What the arbiter advised at a time of the workload.
 struct scale_point {
   duration at{};
@@ -54,6 +60,7 @@ struct world_result {
   std::vector<traced_text_end> traced_texts;
   text_operator::counts text_changes;
   std::vector<std::vector<uint32_t>> engine_texts;  ///< by engine, ten times a second, as routers have them
+  std::vector<engine_books> engines;                ///< by engine: what it did in its last life
   duration load_began{};                            ///< true time of the workload's beginning
   duration measured{};  ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;

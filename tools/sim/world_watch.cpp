@@ -103,6 +103,7 @@ void world::state::check_texts(node_id id) {
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     if (cluster.engines[i].node != id) continue;
     const auto s = state_of(std::type_identity<llm_engine_state>{}, role::llm_engine, i);
+    if (s) result.engines[i] = {s->steps, s->generated_tokens, s->device_busy};
     if (s && (s->running + s->waiting > 0 || s->kv_blocks_free != s->kv_blocks))
       checks.broken.add("engine", fmt::format("engine {} has {} texts, {} wait, {} of {} blocks are free", i,
                                               s->running, s->waiting, s->kv_blocks_free, s->kv_blocks));

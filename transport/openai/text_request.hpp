@@ -34,10 +34,10 @@ struct text_request {
   bool add_special_tokens = true;  ///< to the prompt; chats: false, their templates do
   uint32_t n = 1;                  ///< texts of each prompt, 1 to 128
   bool stream = false;
-  bool include_usage = false;    ///< in the stream
-  bool logprobs = false;         ///< of the chosen tokens
-  uint32_t top_logprobs = 0;     ///< and of so many most likely ones, 20 at most
-  std::string user;              ///< 1024 bytes at most
+  bool include_usage = false;       ///< in the stream
+  bool logprobs = false;            ///< of the chosen tokens
+  uint32_t top_logprobs = 0;        ///< and of so many most likely ones, 20 at most
+  std::string user;                 ///< 1024 bytes at most
   std::optional<int32_t> priority;  ///< lower ones first, as vLLM has it
   std::optional<duration> ttft;     ///< the first token's target; `ttft_ms`, our own: 1 us to a day
   std::optional<duration> tpot;     ///< and for each further one, in the mean; `tpot_ms`, likewise
