@@ -1,5 +1,10 @@
 #include "config/step_profile_file.hpp"
 
+#include <fmt/format.h>
+
+#include <ranges>
+#include <utility>
+
 #include "config/reader.hpp"
 #include "config/text_file.hpp"
 
@@ -43,6 +48,26 @@ step_profile_reading read_step_profile_text(std::string_view toml, const std::st
       static_cast<uint64_t>(r.root().table_or_empty("kv").integer("token_bytes", 1, int64_t{1} << 32));
   out.profile.adapter_load = r.root().table_or_empty("adapter").milliseconds("load_ms", 0, 3'600'000, 0);
   out.problems = r.finish();
+  return out;
+}
+
+std::string step_profile_text(const llm::llm_profile& profile, std::string_view about) {
+  std::string out;
+  for (const auto line : std::views::split(about, '\n')) out += fmt::format("# {}\n", std::string_view(line));
+  const auto& s = profile.step;
+  const auto us = [](llm::step_latency::part p) { return p.count() / 1e3; };
+  out += "\n[step]\n";
+  for (const auto& [key, value] : {std::pair{"fixed_us", us(s.fixed)},
+                                   {"prefill_token_us", us(s.prefill_token)},
+                                   {"prefill_context_ns", s.prefill_context.count()},
+                                   {"decode_us", us(s.decode)},
+                                   {"decode_context_ns", s.decode_context.count()},
+                                   {"longest_context_ns", s.longest_context.count()},
+                                   {"adapter_row_us", us(s.adapter_row)},
+                                   {"adapter_us", us(s.adapter)}})
+    out += fmt::format("{} = {:.6g}\n", key, value);
+  out += fmt::format("\n[kv]\ntoken_bytes = {}\n\n[adapter]\nload_ms = {:.6g}\n", profile.kv_token_bytes,
+                     to_ms(profile.adapter_load));
   return out;
 }
 

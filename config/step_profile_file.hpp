@@ -18,4 +18,7 @@ struct step_profile_reading {
 step_profile_reading read_step_profile(const std::filesystem::path& file);
 step_profile_reading read_step_profile_text(std::string_view toml, const std::string& file);
 
+/// What reads as this profile. `about`: lines of comment at its head.
+std::string step_profile_text(const llm::llm_profile& profile, std::string_view about);
+
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include "tools/command_line.hpp"
 #include "tools/generate.hpp"
 #include "tools/infer_file.hpp"
+#include "tools/profile_llm.hpp"
 #include "tools/profile_model.hpp"
 
 namespace troupe {
@@ -58,6 +59,56 @@ void add_generate(CLI::App& app, job& chosen) {
   });
 }
 
+void add_profile(CLI::App& app, job& chosen) {
+  auto tensors = std::make_shared<profile_options>();
+  auto texts = std::make_shared<profile_llm_options>();
+  auto* sub =
+      command(app, "profile", "Measure a model's latency and fit what schedulers and emulated devices use",
+              "troupe profile --model-file mlp.onnx --max-batch 32");
+  auto* file =
+      sub->add_option("--model-file", tensors->model_file, "ONNX file: alpha and beta by batch size");
+  auto* folder = sub->add_option("--model", texts->model,
+                                 "Or the folder of a Hugging Face checkpoint: the terms of its steps");
+  sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or texts")
+      ->check(whole_in(1, 65536))
+      ->capture_default_str();
+  sub->add_option("--adapter", texts->adapter, "Folder of a LoRA adapter in PEFT's format")->needs(folder);
+  sub->add_option("--dtype", texts->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--threads", texts->threads, "That compute a step")
+      ->check(whole_in(1, 1024))
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--max-context", texts->max_context, "Longest text, in tokens")
+      ->check(whole_in(2, 1 << 20))
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--prefill-chunk", texts->prefill_chunk, "Tokens of prompts in a step, at most")
+      ->check(whole_in(1, 1 << 20))
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--kv-mb", texts->kv_mb, "KV cache, in MiB: steps that need more are left out")
+      ->check(whole_in(1, 1 << 22))
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--seconds", texts->seconds, "Time for all steps; each runs three times at least")
+      ->check(finite_in(0, 86'400))
+      ->needs(folder)
+      ->capture_default_str();
+  sub->add_option("--output", texts->output, "File for the profile, for [[llm]] with device = \"emulated\"")
+      ->needs(folder);
+  sub->add_flag("--json", tensors->json, "Print one JSON document");
+  file->excludes(folder);
+  sub->callback([tensors, texts, file, folder, &chosen] {
+    if (file->count() + folder->count() == 0) throw CLI::RequiredError("--model-file or --model");
+    texts->max_batch = tensors->max_batch;
+    texts->json = tensors->json;
+    const bool is_llm = folder->count() > 0;
+    chosen = [=] { return is_llm ? profile_llm(*texts) : profile_model(*tensors); };
+  });
+}
+
 }  // namespace
 
 void add_model_commands(CLI::App& app, job& chosen) {
@@ -71,14 +122,7 @@ void add_model_commands(CLI::App& app, job& chosen) {
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
 
-  auto p = std::make_shared<profile_options>();
-  auto* profile = command(app, "profile", "Measure a model's latency by batch size and fit alpha and beta",
-                          "troupe profile --model-file mlp.onnx --max-batch 32");
-  profile->add_option("--model-file", p->model_file, "ONNX file")->required();
-  profile->add_option("--max-batch", p->max_batch, "Largest batch, in rows")->capture_default_str();
-  profile->add_flag("--json", p->json, "Print one JSON document");
-  profile->callback([p, &chosen] { chosen = [p] { return profile_model(*p); }; });
-
+  add_profile(app, chosen);
   add_generate(app, chosen);
 }
 

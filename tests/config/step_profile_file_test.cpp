@@ -80,3 +80,22 @@ TEST_CASE("step profile: the shape of a step counts rows of prefills, decodes, c
   CHECK(shape.adapter_rows == 4);
   CHECK(shape.adapters == 2);
 }
+
+TEST_CASE("step profile: what is written reads as the same profile") {
+  llm::llm_profile p;
+  p.step = {.fixed = 10568us,
+            .prefill_token = 60us,
+            .prefill_context = std::chrono::duration<double, std::nano>(2.6),
+            .decode = std::chrono::duration<double, std::micro>(32.3),
+            .decode_context = 252ns,
+            .longest_context = std::chrono::duration<double, std::nano>(0.0125),
+            .adapter_row = 3us,
+            .adapter = 17us};
+  p.kv_token_bytes = 524288;
+  p.adapter_load = 2500us;
+  const auto text = step_profile_text(p, "a model\non a device");
+  CHECK(text.starts_with("# a model\n# on a device\n"));
+  const auto r = read_step_profile_text(text, "p.toml");
+  CHECK(r.problems.empty());
+  CHECK(r.profile == p);
+}

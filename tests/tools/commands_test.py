@@ -2,6 +2,7 @@
 """Every command explains itself, prints one JSON document if asked, and does what it says."""
 import array
 import json
+import re
 import subprocess
 import tempfile
 import unittest
@@ -109,6 +110,32 @@ class WithoutCluster(unittest.TestCase):
     def test_profile_fits_a_line(self):
         document = json.loads(run("profile", "--model-file", Fixture("mlp").path, "--max-batch", 4, "--json"))
         self.assertGreater(document["alpha_ms"] + document["beta_ms"], 0)
+
+    def test_profile_of_a_language_model_is_one_for_emulated_devices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tasks, profile = FIXTURES / "llama-tasks", Path(folder, "tasks.toml")
+            options = ["--max-batch", 4, "--max-context", 64, "--seconds", 0.1, "--kv-mb", 4]
+            document = json.loads(run("profile", "--model", tasks / "base", "--adapter", tasks / "adapters" / "upper",
+                                      "--output", profile, "--json", *options))
+            self.assertGreater(document["profile"]["fixed_us"] + document["profile"]["decode_us"], 0)
+            for name in ("prefill_tokens", "decodes", "adapters"):
+                self.assertGreater(max(s[name] for s in document["steps"]), 1, name)
+            held_out = [s for s in document["steps"] if s["held_out"]]
+            worst = max(abs(s["fit_milliseconds"] / s["milliseconds"] - 1) for s in held_out)
+            self.assertAlmostEqual(worst, document["held_out_error"]["largest"], places=3)
+            cluster = Path(folder, "cluster.toml")
+            text = (QUICKSTART.parent / "emulated_llm" / "cluster.toml").read_text()
+            text = re.sub('(?m)^profile = .*', f'profile = "{profile}"', text)
+            cluster.write_text(re.sub('(?m)^model = .*', f'model = "{tasks / "base"}"', text))
+            run("check", cluster)
+            self.assertIn("error of the fit", run("profile", "--model", tasks / "base", *options))
+            for wrong, said in ((["--model", folder], "config.json"), (["--model-file", "x.onnx", "--model", folder], "excludes"),
+                                ([], "--model-file or --model"), (["--model", tasks / "base", "--dtype", "f8"], "--dtype f8"),
+                                (["--model", tasks / "base", "--adapter", folder], "adapter_config.json")):
+                with self.subTest(said):
+                    done = subprocess.run([processes.PROGRAM, "profile", *map(str, wrong)], capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 2, done)
+                    self.assertIn(said, done.stderr)
 
     def test_simulation_repeats_itself(self):
         for folder, seeds in ((QUICKSTART, (1, 2)), (EMULATED, (7,))):
