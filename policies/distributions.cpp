@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 
@@ -29,12 +30,26 @@ double gamma_variate(random_stream& random, double shape, double scale) {
   }
 }
 
-std::vector<double> zipf_shares(uint32_t count, double exponent) {
-  std::vector<double> shares(count);
-  for (uint32_t i = 0; i < count; ++i) shares[i] = std::pow(i + 1.0, -exponent);
+namespace {
+
+std::vector<double> scaled_to_one(std::vector<double> shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& s : shares) s /= sum;
   return shares;
+}
+
+}  // namespace
+
+std::vector<double> zipf_shares(uint32_t count, double exponent) {
+  std::vector<double> shares(count);
+  for (uint32_t i = 0; i < count; ++i) shares[i] = std::pow(i + 1.0, -exponent);
+  return scaled_to_one(std::move(shares));
+}
+
+std::vector<double> geometric_shares(uint32_t count, double ratio) {
+  std::vector<double> shares(count);
+  for (uint32_t i = 0; i < count; ++i) shares[i] = std::pow(ratio, -static_cast<double>(i));
+  return scaled_to_one(std::move(shares));
 }
 
 weighted_choice::weighted_choice(const std::vector<double>& weights) : sums_(weights.size()) {

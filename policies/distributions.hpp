@@ -15,6 +15,8 @@ double gamma_variate(random_stream& random, double shape, double scale);
 /// Shares of `count` things of which the i-th is (i + 1)^-exponent as popular as the first; they add up to 1.
 /// Exponent 0: all alike.
 std::vector<double> zipf_shares(uint32_t count, double exponent);
+/// The same of things each of which is `ratio` times as popular as the next.
+std::vector<double> geometric_shares(uint32_t count, double ratio);
 
 /// Draws indices with given weights (≥ 0, not all 0). O(log n) a draw.
 class weighted_choice {

@@ -11,6 +11,15 @@ uint32_t draw(random_stream& random, const token_lengths& l) {
   return static_cast<uint32_t>(std::clamp(std::round(drawn), 1.0, static_cast<double>(std::max(1u, l.most))));
 }
 
+std::vector<double> shares_of(const text_traffic_options& o) {
+  const auto n = std::max(1u, o.adapters);
+  switch (o.popularity) {
+    case adapter_popularity::skewed: return geometric_shares(n, o.alpha);
+    case adapter_popularity::zipf: return zipf_shares(n, o.alpha);
+    default: return zipf_shares(n, 0);
+  }
+}
+
 std::string numbered(const std::string& prefix, uint64_t n) {
   auto digits = std::to_string(n);
   return prefix + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
@@ -21,8 +30,7 @@ std::string numbered(const std::string& prefix, uint64_t n) {
 text_traffic::text_traffic(const text_traffic_options& options)
     : options_(options),
       arrivals_(options.arrivals, time_point{}, random_stream(options.seed, "arrivals")),
-      popular_(zipf_shares(std::max(1u, options.adapters),
-                           options.popularity == adapter_popularity::zipf ? options.alpha : 0)),
+      popular_(shares_of(options)),
       lengths_(options.seed, "lengths"),
       adapters_(options.seed, "adapters"),
       tenants_(options.seed, "tenants") {}

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "messages/text_trace.hpp"
 #include "policies/arrivals.hpp"
@@ -15,9 +16,12 @@ namespace troupe {
 enum class adapter_popularity : uint8_t {
   distinct,   ///< each request another one, in turn
   uniform,    ///< all alike
+  skewed,     ///< each is alpha times as popular as the next, which Punica calls Zipf-alpha
   zipf,       ///< the i-th is i^-alpha as popular as the first
   identical,  ///< all the first
 };
+inline constexpr std::string_view adapter_popularity_names[]{"distinct", "uniform", "skewed", "zipf",
+                                                             "identical"};
 
 /// Log-normal: whole numbers of 1 to `most`.
 struct token_lengths {
@@ -33,7 +37,7 @@ struct text_traffic_options {
   token_lengths output{.median = 185, .sigma = 1.1, .most = 1024};
   uint32_t adapters = 0;  ///< 0: the base model
   adapter_popularity popularity = adapter_popularity::zipf;
-  double alpha = 1.5;
+  double alpha = 1.5;                       ///< of `skewed` and `zipf`
   std::string adapter_prefix = "adapter-";  ///< then the number, four digits or more
   uint32_t tenants = 0;                     ///< 0: nobody's; else "tenant-0" and so on, all alike
   std::optional<duration> slo = {};

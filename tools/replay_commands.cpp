@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "tools/command_line.hpp"
@@ -136,10 +137,13 @@ void add_traffic(CLI::App& app, job& chosen) {
       ->check(whole_in(0, 10'000'000));
   traffic
       ->add_option("--popularity", a->popularity,
-                   "distinct, uniform, zipf or identical, as Punica's Figure 11")
-      ->check(CLI::IsMember({"distinct", "uniform", "zipf", "identical"}))
+                   "distinct, uniform, skewed or identical, as Punica's Figure 11, or zipf")
+      ->check(CLI::IsMember({"distinct", "uniform", "skewed", "zipf", "identical"}))
       ->capture_default_str();
-  traffic->add_option("--alpha", t.alpha, "zipf: the i-th adapter is i^-ALPHA as popular as the first")
+  traffic
+      ->add_option("--alpha", t.alpha,
+                   "skewed: an adapter is ALPHA times as popular as the next; zipf: the i-th is i^-ALPHA as "
+                   "popular as the first")
       ->check(finite_in(0, 100))
       ->capture_default_str();
   traffic->add_option("--adapter-prefix", t.adapter_prefix, "Then their numbers")->capture_default_str();
@@ -153,10 +157,9 @@ void add_traffic(CLI::App& app, job& chosen) {
       if (a->length_s > 0) what.length = from_ms(a->length_s * 1e3);
       if (a->slo_ms > 0) what.traffic.slo = from_ms(a->slo_ms);
       const std::string& p = a->popularity;
-      what.traffic.popularity = p == "distinct"  ? adapter_popularity::distinct
-                                : p == "uniform" ? adapter_popularity::uniform
-                                : p == "zipf"    ? adapter_popularity::zipf
-                                                 : adapter_popularity::identical;
+      const auto& names = adapter_popularity_names;
+      const auto named = std::find(std::begin(names), std::end(names), p) - std::begin(names);
+      what.traffic.popularity = static_cast<adapter_popularity>(named);
       return run_traffic(what);
     };
   });

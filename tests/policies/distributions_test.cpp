@@ -56,6 +56,14 @@ TEST_CASE("Zipf shares fall as the power says and add up to one") {
   for (const double s : zipf_shares(5, 0)) CHECK(s == doctest::Approx(0.2));
 }
 
+TEST_CASE("geometric shares each fall by the ratio and add up to one") {
+  const auto shares = geometric_shares(1000, 1.5);
+  CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == doctest::Approx(1));
+  CHECK(shares[0] == doctest::Approx(1.0 / 3));
+  for (size_t i = 1; i < 50; ++i) CHECK(shares[i - 1] / shares[i] == doctest::Approx(1.5));
+  for (const double s : geometric_shares(5, 1)) CHECK(s == doctest::Approx(0.2));
+}
+
 TEST_CASE("a weighted choice follows its weights and never takes what weighs nothing") {
   random_stream random(5, "choice");
   const weighted_choice choose({0, 3, 0, 1, 0});

@@ -55,10 +55,16 @@ TEST_CASE("text traffic: adapters as popular as Punica's experiments want them")
   for (const auto& [_, n] : distinct) CHECK(n == 2000);
   CHECK(adapters_of(adapter_popularity::identical) == std::map<std::string, int>{{"adapter-0000", 20000}});
   for (const auto& [_, n] : adapters_of(adapter_popularity::uniform)) CHECK((n > 1800 && n < 2200));
-  auto zipf = adapters_of(adapter_popularity::zipf);
-  const double ratio = zipf["adapter-0000"] / static_cast<double>(zipf["adapter-0001"]);
-  CHECK(ratio > 2.6);  // 2^1.5 = 2.83
-  CHECK(ratio < 3.1);
+  const auto ratio = [](std::map<std::string, int> counts, const char* of, const char* over) {
+    return counts[of] / static_cast<double>(counts[over]);
+  };
+  const auto skewed = adapters_of(adapter_popularity::skewed);
+  CHECK(ratio(skewed, "adapter-0000", "adapter-0001") == doctest::Approx(1.5).epsilon(0.08));
+  CHECK(ratio(skewed, "adapter-0001", "adapter-0002") == doctest::Approx(1.5).epsilon(0.08));
+  CHECK(ratio(skewed, "adapter-0002", "adapter-0003") == doctest::Approx(1.5).epsilon(0.08));
+  const auto zipf = adapters_of(adapter_popularity::zipf);
+  CHECK(ratio(zipf, "adapter-0000", "adapter-0001") == doctest::Approx(2.83).epsilon(0.08));  // 2^1.5
+  CHECK(ratio(zipf, "adapter-0001", "adapter-0002") == doctest::Approx(1.84).epsilon(0.08));  // 1.5^1.5
 }
 
 TEST_CASE("text traffic: the same options give the same trace, and times never decrease") {
