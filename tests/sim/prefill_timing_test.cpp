@@ -55,7 +55,7 @@ figures serve(std::string_view prefill, const texts& asked) {
   CHECK(r.violations.empty());
   const auto& b = r.texts[0];
   figures f{b.offered, b.of(fate::finished)};
-  f.busy_ms = to_ms(r.engines[0].busy) / static_cast<double>(f.finished);
+  f.busy_ms = to_ms(r.engines[0].device_busy) / static_cast<double>(f.finished);
   f.ttft_p50 = to_ms(b.first_token.quantile(0.5)), f.ttft_p99 = to_ms(b.first_token.quantile(0.99));
   f.tpot_p50 = to_ms(b.tpot.quantile(0.5)), f.tpot_p99 = to_ms(b.tpot.quantile(0.99));
   f.gap_p99 = to_ms(b.between_tokens.quantile(0.99));

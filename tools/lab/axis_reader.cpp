@@ -33,7 +33,8 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
     case measure::scheduler:
       if (!among(parameter, of_scheduler)) return ignores();
       break;
-    case measure::partition: return ignores();
+    case measure::partition:
+    case measure::texts: return ignores();
     case measure::goodput:
       if (parameter == "rate_rps") return ignores();
       break;

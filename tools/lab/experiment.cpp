@@ -13,6 +13,7 @@ std::string_view main_metric(measure m) {
     case measure::trace: return "dropped";
     case measure::scheduler: return "scheduled_rps";
     case measure::partition: return "rate_imbalance";
+    case measure::texts: return "tokens_per_s";
   }
   return {};
 }
@@ -35,6 +36,9 @@ std::vector<std::string_view> metrics_of(measure m) {
       return {"rate_imbalance",   "least_rate_imbalance",   "largest_rate_imbalance",
               "memory_imbalance", "least_memory_imbalance", "largest_memory_imbalance",
               "seconds"};
+    case measure::texts:
+      return {"tokens_per_s", "mean_batch",  "full_share",  "idle_share",  "idle_minutes", "stays_idle",
+              "moved",        "ttft_p99_ms", "tpot_p50_ms", "tpot_p99_ms", "completed"};
   }
   return {};
 }

@@ -19,10 +19,11 @@ enum class measure : uint16_t {
   timeline,     ///< a changing load, step by step
   trace,        ///< every batch of a short run
   scheduler,    ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
-  partition     ///< how evenly models are spread over sub-clusters, by the search and at random
+  partition,    ///< how evenly models are spread over sub-clusters, by the search and at random
+  texts         ///< what engines of a language model generate
 };
 inline constexpr std::string_view measure_names[]{"goodput", "load",      "fewest_gpus", "timeline",
-                                                  "trace",   "scheduler", "partition"};
+                                                  "trace",   "scheduler", "partition",   "texts"};
 /// What a measure is about: the metric that claims and figures mean unless they name one.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.
@@ -85,7 +86,8 @@ struct plot_spec {
     curves,    ///< the curves of runs
     sorted,    ///< a metric of all points in descending order
     timeline,  ///< the columns of a timeline, one below the other
-    batches    ///< every batch as a box on its GPU
+    batches,   ///< every batch as a box on its GPU
+    engines    ///< of the measure texts: requests, tokens and the batch of each engine over time
   };
   kind what = kind::lines;
   std::string x;               ///< lines: the parameter
@@ -95,7 +97,8 @@ struct plot_spec {
   std::vector<std::string> policies;  ///< empty: all
   bool log_x = false;
 };
-inline constexpr std::string_view plot_kinds[]{"lines", "bars", "curves", "sorted", "timeline", "batches"};
+inline constexpr std::string_view plot_kinds[]{"lines",    "bars",    "curves", "sorted",
+                                               "timeline", "batches", "engines"};
 
 struct experiment {
   std::string name;  ///< of its file

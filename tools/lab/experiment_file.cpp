@@ -65,7 +65,7 @@ class experiment_reader {
       if (std::find(out_.policies.begin(), p, *p) != p)
         s.refuse("policies", fmt::format("holds '{}' twice; remove one", *p));
     }
-    if (s.has("shedding") && (out_.what == measure::scheduler || out_.what == measure::partition)) {
+    if (s.has("shedding") && (out_.what == measure::scheduler || !serves_models())) {
       s.unused("shedding", fmt::format("has no effect: the measure {} takes no notice of it; remove it",
                                        measure_names[static_cast<size_t>(out_.what)]));
     } else if (s.has("shedding")) {
@@ -92,6 +92,10 @@ class experiment_reader {
 
   /// Why the measure cannot run the policy. Empty: it can.
   std::string unusable(const std::string& policy) const {
+    if (out_.what == measure::texts) {
+      if (text_policy_named(policy)) return {};
+      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(text_policy_names(), ", "));
+    }
     if (out_.what != measure::partition) {
       if (!is_waiting(policy) && !scheduling_named(policy)) return unknown_policy(policy);
       const auto how = scheduling_of(any_wait(), policy).value_or(scheduling{});
@@ -107,6 +111,9 @@ class experiment_reader {
       if (m == policy) return {};
     return fmt::format("unknown method '{}'; there are {}", policy, fmt::join(partition_methods, ", "));
   }
+
+  /// Whether there are models, which a scheduler serves.
+  bool serves_models() const { return out_.what != measure::partition && out_.what != measure::texts; }
 
   static scenario any_wait() {
     scenario out;
@@ -167,14 +174,15 @@ class experiment_reader {
         if (!axes_.complete) values->ignore_rest();
       }
       c.base = read_case_keys(*s, directory_, base);
-      if (c.base.models.empty() && !s->has("model"))
+      if (serves_models() && c.base.models.empty() && !s->has("model"))
         s->refuse("model", "is missing; write [[case.model]], or [[model]] for all cases");
       check_points(*s, c);
       out_.cases.push_back(std::move(c));
     }
     if (!out_.cases.empty()) return;
-    if (out_.what == measure::partition) {
+    if (!serves_models()) {
       out_.cases.push_back({"", base, {}, true});
+      check_points(root_, out_.cases.back());
     } else if (base.models.empty()) {
       root_.refuse("model", "is missing; write [[model]], or a [[case]] with models");
     } else {
@@ -186,6 +194,13 @@ class experiment_reader {
   /// Whether every value of every axis leaves a scenario that can be served, and that says what its measure
   /// needs.
   void check_points(section& s, const experiment_case& c) {
+    if (c.base.texts && out_.what != measure::texts)
+      s.refuse("texts",
+               fmt::format("the measure {} takes no notice of it; remove it, or say measure = \"texts\"",
+                           measure_names[static_cast<size_t>(out_.what)]));
+    if (!c.base.texts && out_.what == measure::texts)
+      s.refuse("texts", "is missing; the measure texts needs it");
+    if (!serves_models()) return;
     bool rate = c.base.rate_rps.has_value();
     for (size_t i = 0; i < out_.axes.size(); ++i) {
       const auto& a = out_.axes[i];
@@ -289,6 +304,8 @@ class experiment_reader {
   void read_plot(section& s) {
     plot_spec p;
     p.what = static_cast<plot_spec::kind>(s.choice("kind", plot_kinds, 0));
+    if (p.what == plot_spec::kind::engines && out_.what != measure::texts)
+      s.refuse("kind", "only the measure texts has engines to draw");
     auto metrics = metrics_of(out_.what);
     if (out_.relative_to) metrics.push_back("relative");
     std::vector<std::string_view> axes;

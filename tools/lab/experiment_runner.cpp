@@ -11,6 +11,7 @@
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/partition_measure.hpp"
+#include "tools/lab/text_measure.hpp"
 
 namespace troupe::lab {
 
@@ -105,6 +106,7 @@ std::vector<planned_point> plan(const experiment& e, const run_options& options)
 sample sample_of(const experiment& e, const planned_point& p, uint64_t seed, const run_options& options) {
   if (e.what == measure::partition)
     return measure_partition(*e.partition, p.what.policy, seed, options.quick);
+  if (e.what == measure::texts) return measure_texts(p.where, p.what.policy, seed, options.quick);
   auto how = scheduling_of(p.where, p.what.policy);
   if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
   if (e.shedding) how->shedding = *e.shedding;

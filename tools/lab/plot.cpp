@@ -29,7 +29,8 @@ struct sheet {
 };
 
 sheet sheet_of(const results& r, size_t panels) {
-  const bool wide = r.what.plot->what == plot_spec::kind::timeline;
+  const auto kind = r.what.plot->what;
+  const bool wide = kind == plot_spec::kind::timeline || kind == plot_spec::kind::engines;
   const size_t columns = std::clamp<size_t>(panels, 1, wide ? 1 : 3);
   const size_t rows = (panels + columns - 1) / columns;
   return {columns, rows,

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "tools/lab/parameter.hpp"
+#include "tools/lab/text_panels.hpp"
 
 namespace troupe::lab {
 
@@ -45,6 +46,7 @@ std::string words(std::string_view metric) {
       {"offered_rps", "offered (requests/s)"},
       {"gpus_used", "GPUs used"},
       {"gpus_busy", "GPUs busy"},
+      {"tokens_per_s", "tokens/s"},
       {"advice_gpus", "advice (GPUs)"},
       {"time_s", "time (s)"}};
   const auto found = known.find(metric);
@@ -66,6 +68,7 @@ class panel_maker {
       case kind::sorted: return sorted();
       case kind::timeline: return timeline();
       case kind::batches: return batches();
+      case kind::engines: return engine_panels(r_);
     }
     return {};
   }

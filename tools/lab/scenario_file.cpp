@@ -8,6 +8,7 @@
 
 #include "config/profile_file.hpp"
 #include "config/text_file.hpp"
+#include "tools/lab/text_scenario_file.hpp"
 
 namespace troupe::lab {
 
@@ -212,6 +213,7 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   read_search(s, out.search);
   read_load(s, out);
   read_silence(s, out);
+  read_texts(s, directory, out.texts);
   if (out.load && out.pause)
     s.refuse(s.has("silence") ? "silence" : "changing_load",
              "a run has silence or changing_load, not both; remove one of the two");

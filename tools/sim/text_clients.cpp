@@ -100,7 +100,7 @@ void text_clients::offer_row(size_t row) {
   const auto& asked = around_.workload.text_trace[row];
   stream s;
   s.load = around_.workload.texts.size();
-  s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{});
+  if (around_.trace) s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{});
   s.asked.prompt.resize(asked.prompt_tokens);
   for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
   s.asked.max_tokens = asked.output_tokens;
@@ -153,6 +153,7 @@ bool text_clients::token(node_id gateway, const generated_token& t) {
   s.got[t.choice].push_back(t.which);
   if (t.finish != finish_reason::none) s.ended[t.choice] = true;
   ++b.tokens;
+  b.last_token = now - start_;
   return false;
 }
 

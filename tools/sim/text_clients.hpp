@@ -34,7 +34,8 @@ struct text_books {
   uint64_t offered = 0;
   uint64_t fates[fate_count] = {};
   uint64_t tokens = 0;
-  uint64_t moved = 0;  ///< requests of which more than one engine generated tokens
+  uint64_t moved = 0;     ///< requests of which engines of more than one node generated tokens
+  duration last_token{};  ///< when it came, since the first client was there
   latency_histogram first_token, between_tokens, whole;
   latency_histogram tpot;  ///< (last - first token) / (tokens - 1), of finished requests for one choice
   uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
@@ -50,6 +51,7 @@ class text_clients {
     std::function<cast*(node_id)> cast_of;
     std::function<time_point(node_id)> clock_of;
     violations& broken;
+    bool trace = true;  ///< keep the times of the tokens of traced texts
   };
 
   text_clients(const surroundings& s, uint64_t seed);

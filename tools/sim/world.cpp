@@ -55,7 +55,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
               [this](node_id n) { return nodes[n.value].clock.now(); }, checks, hits},
              {o.hang_up, o.seed}),
       reading({cluster, workload, time, [this](node_id n) { return cast_of(n); },
-               [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken},
+               [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken, o.trace_texts},
               o.seed),
       disturbing(
           {cluster, workload, time, [this](node_id n) { return cast_of(n); },
@@ -75,6 +75,8 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
   result.engines.resize(cluster.engines.size());
   for (const auto& m : models) result.names.push_back(m.name);
   result.devices.resize(models.size());
+  result.engines.resize(cluster.engines.size());
+  result.routers.resize(cluster.llms.size());
 }
 
 world::state::~state() {

@@ -8,6 +8,7 @@
 
 #include "messages/cluster.hpp"
 #include "messages/decisions.hpp"
+#include "messages/llm_commands.hpp"
 #include "messages/workload.hpp"
 #include "tools/sim/books.hpp"
 #include "tools/sim/faults.hpp"
@@ -29,6 +30,7 @@ struct world_options {
   bool record = false;           ///< keep what requests and batches go through; nothing else changes
   bool instant = false;          ///< messages, pulls and turns take no time
   bool in_order = false;         ///< ready actors run first come first served, not as the seed chooses
+  bool trace_texts = true;       ///< fill `traced_texts`, which takes memory for each token
 };
 
 /// What the devices did for one model, after the warm-up.
@@ -36,12 +38,6 @@ struct device_books {
   uint64_t batches = 0, rows = 0;
   uint64_t preempted = 0;  ///< batches that were stopped, not counted above
   duration busy{};         ///< theirs, too
-};
-
-/// What an engine of a language model did.
-struct engine_books {
-  uint64_t steps = 0, generated_tokens = 0;
-  duration busy{};  ///< its device
 };
 
 /// What the arbiter advised at a time of the workload.
@@ -60,7 +56,9 @@ struct world_result {
   std::vector<traced_text_end> traced_texts;
   text_operator::counts text_changes;
   std::vector<std::vector<uint32_t>> engine_texts;  ///< by engine, ten times a second, as routers have them
-  std::vector<engine_books> engines;                ///< by engine: what it did in its last life
+  std::vector<uint64_t> text_tokens;                ///< that had come, as often
+  std::vector<llm_engine_state> engines;            ///< at the end; as after its birth if its node is away
+  std::vector<llm_router_state> routers;            ///< at the end, by language model: who placed most
   duration load_began{};                            ///< true time of the workload's beginning
   duration measured{};  ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;

@@ -103,16 +103,18 @@ void world::state::check_texts(node_id id) {
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     if (cluster.engines[i].node != id) continue;
     const auto s = state_of(std::type_identity<llm_engine_state>{}, role::llm_engine, i);
-    if (s) result.engines[i] = {s->steps, s->generated_tokens, s->device_busy};
+    if (s) result.engines[i] = *s;
     if (s && (s->running + s->waiting > 0 || s->kv_blocks_free != s->kv_blocks))
       checks.broken.add("engine", fmt::format("engine {} has {} texts, {} wait, {} of {} blocks are free", i,
                                               s->running, s->waiting, s->kv_blocks_free, s->kv_blocks));
   }
-  for (uint32_t i = 0; i < cluster.llms.size(); ++i)
-    if (const auto s = state_of(std::type_identity<llm_router_state>{}, role::llm_router, i);
-        s && s->requests > 0)
+  for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
+    const auto s = state_of(std::type_identity<llm_router_state>{}, role::llm_router, i);
+    if (s && s->requests > 0)
       checks.broken.add("router", fmt::format("the router of model {} on node {} remembers {} requests", i,
                                               id.value, s->requests));
+    if (s && s->placed >= result.routers[i].placed) result.routers[i] = *s;
+  }
   if (cluster.llms.empty() || !cluster.nodes[id.value].has(node_role::gateway)) return;
   if (const auto s = state_of(std::type_identity<gateway_state>{}, role::llm_gateway, 0); s && !s->balanced)
     checks.broken.add("ledger", fmt::format("the books of texts on node {} do not balance", id.value));
@@ -146,6 +148,8 @@ void world::state::watch_scale() {
 
 void world::state::watch_engines() {
   if (cluster.engines.empty()) return;
+  auto& came = result.text_tokens.emplace_back(0);
+  for (const auto& b : reading.books()) came += b.tokens;
   auto& now = result.engine_texts.emplace_back(cluster.engines.size());
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
     for (const auto n : line_of_succession(cluster)) {

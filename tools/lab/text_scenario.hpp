@@ -1,0 +1,52 @@
+// What the measure `texts` runs: engines of a language model that are not there, and who asks them for what.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/step_latency.hpp"
+#include "messages/text_trace.hpp"
+#include "policies/text_traffic.hpp"
+
+namespace troupe::lab {
+
+struct text_scenario {
+  llm::llm_profile profile;  ///< of a device
+  uint32_t engines = 1;      ///< one a device
+  uint32_t max_texts = 32;   ///< on an engine at once
+  double kv_gb = 24;         ///< of an engine's KV cache
+  uint32_t adapter_slots = 32;
+  duration consolidate_every = 1s;  ///< zero: never; `least_loaded` and `round_robin` never do
+
+  token_lengths prompt{.median = 60, .sigma = 1.4, .most = 2048};
+  token_lengths output{.median = 185, .sigma = 1.1, .most = 1024};
+  adapter_popularity popularity = adapter_popularity::skewed;
+  double alpha = 1.5;
+  uint32_t adapters = 0;  ///< 0: as many as Punica has (§7), a root of the requests' number, or one each
+
+  /// None: all requests come at once. Else a Poisson process whose rate rises evenly to this in the middle of
+  /// the run, and falls as evenly.
+  std::optional<double> peak_rps;
+  duration length = 3600s, quick_length = 120s;  ///< of arrivals; not of all at once
+};
+
+/// How many requests come: about so many, if they do not come at once.
+uint64_t request_count(const text_scenario& t, uint64_t at_once, duration length);
+uint32_t adapter_count(const text_scenario& t, uint64_t requests);
+
+/// The requests by time. `at_once`: if all come so, this many.
+std::vector<traced_text> texts_of(const text_scenario& t, uint64_t at_once, duration length, uint64_t seed);
+
+/// Who runs the engines. By name: a routing (policies/text_routing.hpp); `mixed`, which is Punica's;
+/// `one_adapter`, which is the same with texts of one adapter in a batch.
+struct text_policy {
+  std::string routing;
+  bool mix_adapters = true;
+};
+std::optional<text_policy> text_policy_named(std::string_view name);
+std::vector<std::string_view> text_policy_names();
+
+}  // namespace troupe::lab
