@@ -63,9 +63,11 @@ std::vector<probed_step> steps_to_probe(const probe_limits& l) {
     for (const auto tokens : {chunk / 4, chunk})
       if (tokens > 1) out.push_back({{{0, tokens}}, 1});
   }
-  std::erase_if(
-      out, [&](const probed_step& s) { return blocks_of(s, l.block_tokens) * l.block_tokens > l.kv_tokens; });
-  return out;
+  std::vector<probed_step> once;
+  for (auto& s : out)
+    if (blocks_of(s, l.block_tokens) * l.block_tokens <= l.kv_tokens && std::ranges::count(once, s) == 0)
+      once.push_back(std::move(s));
+  return once;
 }
 
 llm::llm_step step_of(const probed_step& p, uint32_t block_tokens) {

@@ -13,9 +13,11 @@ namespace troupe {
 struct probed_step {
   struct text {
     uint32_t first = 0, end = 1;  ///< positions [first, end), those before are in the KV cache
+    bool operator==(const text&) const = default;
   };
   std::vector<text> texts;  ///< prompts first
   uint32_t adapters = 0;    ///< as many among them, in equal parts; 0: the base model
+  bool operator==(const probed_step&) const = default;
 };
 
 struct probe_limits {

@@ -113,7 +113,7 @@ class WithoutCluster(unittest.TestCase):
 
     def test_profile_of_a_language_model_is_one_for_emulated_devices(self):
         with tempfile.TemporaryDirectory() as folder:
-            tasks, profile = FIXTURES / "llama-tasks", Path(folder, "tasks.toml")
+            tasks, profile = FIXTURES.parent / "llama-tasks", Path(folder, "tasks.toml")
             options = ["--max-batch", 4, "--max-context", 64, "--seconds", 0.1, "--kv-mb", 4]
             document = json.loads(run("profile", "--model", tasks / "base", "--adapter", tasks / "adapters" / "upper",
                                       "--output", profile, "--json", *options))

@@ -5,15 +5,14 @@
 #include "policies/random.hpp"
 
 using namespace troupe;
-using namespace std::chrono;
 
 namespace {
 
 /// As Punica's A100 (examples/profiles/punica-7b-a100.toml), with terms for adapters.
 constexpr llm::step_latency truth{.fixed = 10568us,
                                   .prefill_token = 60us,
-                                  .prefill_context = duration<double, std::nano>(2.6),
-                                  .decode = duration<double, std::micro>(32.3),
+                                  .prefill_context = llm::step_latency::part(2.6),
+                                  .decode = llm::step_latency::part(32'300),
                                   .decode_context = 252ns,
                                   .longest_context = 2873ns,
                                   .adapter_row = 5us,
@@ -36,7 +35,7 @@ std::vector<step_sample> some_samples(double noise) {
     s.shape.adapters = random.below(s.shape.decodes + 1);
     s.shape.adapter_rows = s.shape.adapters == 0 ? 0 : s.shape.decodes;
     const auto exact = static_cast<double>(truth(s.shape).count());
-    s.took = troupe::duration(static_cast<int64_t>(exact * (1 + noise * (2 * random.uniform() - 1))));
+    s.took = duration(static_cast<int64_t>(exact * (1 + noise * (2 * random.uniform() - 1))));
     out.push_back(s);
   }
   return out;

@@ -71,7 +71,9 @@ TEST_CASE("step probe: steps stay within what the device has, whatever the limit
   for (const uint32_t batch : {1u, 3u, 32u})
     for (const uint32_t context : {2u, 17u, 300u})
       for (const uint32_t chunk : {1u, 100u, 4096u}) {
-        CAPTURE(batch), CAPTURE(context), CAPTURE(chunk);
+        CAPTURE(batch);
+        CAPTURE(context);
+        CAPTURE(chunk);
         const probe_limits l{batch, context, chunk, 2, 640, 16};
         const auto steps = steps_to_probe(l);
         CHECK(steps.size() >= 2);

@@ -75,7 +75,6 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
   result.engines.resize(cluster.engines.size());
   for (const auto& m : models) result.names.push_back(m.name);
   result.devices.resize(models.size());
-  result.engines.resize(cluster.engines.size());
   result.routers.resize(cluster.llms.size());
 }
 
