@@ -25,6 +25,7 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
       "gpus",    "gpus_per_model", "copies",  "slo_ms",         "alpha_ms",
       "beta_ms", "cores",          "domains", "timeout_percent"};
   static constexpr std::array<std::string_view, 2> gpus{"gpus", "gpus_per_model"};
+  static constexpr std::array<std::string_view, 3> of_latency{"batch", "rank", "context"};
   const auto ignores = [&] {
     return fmt::format("has no effect: the measure {} takes no notice of {}; remove this axis",
                        measure_names[static_cast<size_t>(what)], parameter);
@@ -35,6 +36,9 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
       break;
     case measure::partition:
     case measure::texts: return ignores();
+    case measure::latency:
+      if (!among(parameter, of_latency)) return ignores();
+      return {};
     case measure::goodput:
       if (parameter == "rate_rps") return ignores();
       break;
@@ -43,6 +47,7 @@ std::string useless(std::string_view parameter, measure what, std::span<const st
       break;
     default: break;
   }
+  if (among(parameter, of_latency)) return ignores();
   if (what != measure::scheduler && among(parameter, machine))
     return "has no effect: it is about real time, which only the measure scheduler takes; remove this axis";
   if (parameter == "timeout_percent" && std::none_of(policies.begin(), policies.end(), is_waiting))

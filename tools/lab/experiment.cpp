@@ -14,6 +14,7 @@ std::string_view main_metric(measure m) {
     case measure::scheduler: return "scheduled_rps";
     case measure::partition: return "rate_imbalance";
     case measure::texts: return "tokens_per_s";
+    case measure::latency: return "latency_us";
   }
   return {};
 }
@@ -36,6 +37,7 @@ std::vector<std::string_view> metrics_of(measure m) {
       return {"rate_imbalance",   "least_rate_imbalance",   "largest_rate_imbalance",
               "memory_imbalance", "least_memory_imbalance", "largest_memory_imbalance",
               "seconds"};
+    case measure::latency: return {"latency_us"};
     case measure::texts:
       return {"tokens_per_s", "mean_batch",  "full_share",  "idle_share",  "idle_minutes", "stays_idle",
               "moved",        "ttft_p99_ms", "tpot_p50_ms", "tpot_p99_ms", "completed"};

@@ -20,10 +20,11 @@ enum class measure : uint16_t {
   trace,        ///< every batch of a short run
   scheduler,    ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
   partition,    ///< how evenly models are spread over sub-clusters, by the search and at random
-  texts         ///< what engines of a language model generate
+  texts,        ///< what engines of a language model generate
+  latency       ///< of a LoRA operator or of a model's step on this machine
 };
-inline constexpr std::string_view measure_names[]{"goodput", "load",      "fewest_gpus", "timeline",
-                                                  "trace",   "scheduler", "partition",   "texts"};
+inline constexpr std::string_view measure_names[]{
+    "goodput", "load", "fewest_gpus", "timeline", "trace", "scheduler", "partition", "texts", "latency"};
 /// What a measure is about: the metric that claims and figures mean unless they name one.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.

@@ -92,6 +92,10 @@ class experiment_reader {
 
   /// Why the measure cannot run the policy. Empty: it can.
   std::string unusable(const std::string& policy) const {
+    if (out_.what == measure::latency) {
+      if (std::ranges::find(latency_policies, policy) != std::end(latency_policies)) return {};
+      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(latency_policies, ", "));
+    }
     if (out_.what == measure::texts) {
       if (text_policy_named(policy)) return {};
       return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(text_policy_names(), ", "));
@@ -113,7 +117,9 @@ class experiment_reader {
   }
 
   /// Whether there are models, which a scheduler serves.
-  bool serves_models() const { return out_.what != measure::partition && out_.what != measure::texts; }
+  bool serves_models() const {
+    return out_.what != measure::partition && out_.what != measure::texts && out_.what != measure::latency;
+  }
 
   static scenario any_wait() {
     scenario out;
@@ -200,6 +206,8 @@ class experiment_reader {
                            measure_names[static_cast<size_t>(out_.what)]));
     if (!c.base.texts && out_.what == measure::texts)
       s.refuse("texts", "is missing; the measure texts needs it");
+    if (c.base.latency.has_value() != (out_.what == measure::latency))
+      s.refuse("latency", "is for the measure latency, which needs it");
     if (!serves_models()) return;
     bool rate = c.base.rate_rps.has_value();
     for (size_t i = 0; i < out_.axes.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "policies/random.hpp"
 #include "tools/lab/flat_top.hpp"
+#include "tools/lab/latency_measure.hpp"
 #include "tools/lab/measures.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/parameter.hpp"
@@ -106,6 +107,7 @@ std::vector<planned_point> plan(const experiment& e, const run_options& options)
 sample sample_of(const experiment& e, const planned_point& p, uint64_t seed, const run_options& options) {
   if (e.what == measure::partition)
     return measure_partition(*e.partition, p.what.policy, seed, options.quick);
+  if (e.what == measure::latency) return measure_step_latency(p.where, p.what.policy, options.quick);
   if (e.what == measure::texts) return measure_texts(p.where, p.what.policy, seed, options.quick);
   auto how = scheduling_of(p.where, p.what.policy);
   if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
@@ -142,7 +144,9 @@ results run_experiment(const experiment& e, const run_options& options) {
 
   std::mutex mutex;
   size_t done = 0;
-  const auto threads = e.what == measure::scheduler ? 1 : options.threads;  // it needs the machine for itself
+  // it needs the machine for itself
+  const bool alone = e.what == measure::scheduler || e.what == measure::latency;
+  const auto threads = alone ? 1 : options.threads;
   for_each_parallel(pieces.size(), threads, [&](size_t i) {
     const auto& [index, seed] = pieces[i];
     const auto& p = planned[index];

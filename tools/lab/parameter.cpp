@@ -28,6 +28,10 @@ void set_copies(scenario& s, double n) {
   for (auto& m : s.models) m.copies = static_cast<uint32_t>(n);
 }
 
+void set(scenario& s, uint32_t latency_setup::*what, double n) {
+  if (s.latency) *s.latency.*what = static_cast<uint32_t>(n);
+}
+
 constexpr double hour_ms = 3.6e6;
 
 constexpr parameter all[]{
@@ -52,6 +56,9 @@ constexpr parameter all[]{
     {"rate_rps", "requests a second", 1e-3, 1e9, [](scenario& s, double x) { s.rate_rps = x; }},
     {"cores", "cores", 1, 1024, [](scenario& s, double n) { s.cores = static_cast<uint32_t>(n); }},
     {"domains", "domains", 1, 64, [](scenario& s, double n) { s.domains = static_cast<uint32_t>(n); }},
+    {"batch", "rows", 1, 256, [](scenario& s, double n) { set(s, &latency_setup::batch, n); }},
+    {"rank", "of an adapter", 1, 256, [](scenario& s, double n) { set(s, &latency_setup::rank, n); }},
+    {"context", "positions", 1, 1 << 14, [](scenario& s, double n) { set(s, &latency_setup::context, n); }},
     {"timeout_percent", "percent of the SLO", 0, 100, [](scenario& s, double x) { s.timeout_percent = x; }},
 };
 

@@ -214,6 +214,7 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   read_load(s, out);
   read_silence(s, out);
   read_texts(s, directory, out.texts);
+  read_latency(s, out.latency);
   if (out.load && out.pause)
     s.refuse(s.has("silence") ? "silence" : "changing_load",
              "a run has silence or changing_load, not both; remove one of the two");

@@ -1,0 +1,56 @@
+#include "tools/lab/latency_measure.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tools/lab/experiment_file.hpp"
+#include "tools/lab/parameter.hpp"
+
+using namespace troupe;
+using namespace troupe::lab;
+
+namespace {
+
+const std::string head = "[experiment]\ntitle = 'x'\nmeasure = 'latency'\npolicies = ['sgmv', 'decode']\n";
+
+std::string problems_of(const std::string& text) {
+  std::string out;
+  for (const auto& p : read_experiment_text(text, "e.toml").problems) out += to_string(p) + '\n';
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("latency measure: every policy takes time, and more texts take more") {
+  scenario s;
+  s.latency = latency_setup{adapter_popularity::distinct, 2, 8, 64, 16};
+  for (const auto p : latency_policies) CHECK(measure_step_latency(s, p, true).value > 0);
+  point out;
+  summarise_latencies({{5, {}, {}, {}}, {7, {}, {}, {}}, {6, {}, {}, {}}}, out);
+  CHECK(out.metrics.at("latency_us") == 6);
+}
+
+TEST_CASE("latency measure: a file says what, and an axis varies it") {
+  const auto r = read_experiment_text(head + R"([latency]
+rank = 4
+[[axis]]
+parameter = "batch"
+values = [1, 8]
+[[case]]
+name = "skewed"
+latency = { popularity = "skewed" }
+)",
+                                      "e.toml");
+  for (const auto& p : r.problems) FAIL(to_string(p));
+  CHECK(r.spec.cases.at(0).base.latency->rank == 4);
+  CHECK(r.spec.cases.at(0).base.latency->popularity == adapter_popularity::skewed);
+  auto changed = r.spec.cases.at(0).base;
+  parameter_named("batch")->set(changed, 8);
+  CHECK(changed.latency->batch == 8);
+}
+
+TEST_CASE("latency measure: what it cannot use is refused") {
+  CHECK(problems_of(head).find("latency: is for the measure latency, which needs it") != std::string::npos);
+  CHECK(problems_of(head + "[latency]\npopularity = 'zipf'\n").find("give \"skewed\"") != std::string::npos);
+  CHECK(problems_of(head + "[latency]\n[[axis]]\nparameter = 'gpus'\nvalues = [1]\n").find("has no effect") !=
+        std::string::npos);
+}

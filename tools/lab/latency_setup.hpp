@@ -1,0 +1,31 @@
+// What the measure `latency` times: one LoRA operator, or one step of a small model.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "config/reader.hpp"
+#include "policies/text_traffic.hpp"
+
+namespace troupe::lab {
+
+struct latency_setup {
+  adapter_popularity popularity = adapter_popularity::distinct;  ///< of the rows' adapters
+  uint32_t batch = 1;                                            ///< rows of the operator, texts of a step
+  uint32_t rank = 16;
+  uint32_t width = 4096;   ///< inputs and outputs of the operator
+  uint32_t context = 128;  ///< positions of a text
+};
+
+/// sgmv, loop (an operator for each adapter) and gather_bmm (each row's matrices copied together, then an
+/// operator for each row) are the operator, with random adapters in bf16; decode and prefill are steps.
+inline constexpr std::string_view latency_policies[]{"sgmv", "loop", "gather_bmm", "decode", "prefill"};
+
+/// `[latency]` of `root`: what it does not say is as in `out`, or as by default. Without it nothing changes.
+void read_latency(section& root, std::optional<latency_setup>& out);
+
+/// How many of `rows` rows each adapter has, as Punica's workloads (section 7) have them: the most popular
+/// first. Skewed: each has 1.5 times the rows of the next, at least one.
+std::vector<uint32_t> rows_by_adapter(adapter_popularity p, uint32_t rows);
+
+}  // namespace troupe::lab
