@@ -18,6 +18,9 @@ namespace {
 constexpr std::array<std::string_view, 8> colours{"#1f5fa8", "#d1495b", "#2e8b57", "#edae49",
                                                   "#6a4c93", "#00798c", "#8d5524", "#666666"};
 
+/// The paper's values.
+constexpr auto* paper_points = "using 1:2 with points pt 12 ps 1.2 lw 2 lc rgb 'black'";
+
 std::string colour(size_t i) { return std::string{colours[i % colours.size()]}; }
 
 std::string words(std::string_view metric) {
@@ -25,6 +28,7 @@ std::string words(std::string_view metric) {
       {"goodput_rps", "goodput (requests/s)"},
       {"gpu_busy", "GPUs busy (fraction)"},
       {"bad_rate", "bad rate"},
+      {"latency_us", "latency (µs)"},
       {"scheduled_rps", "requests/s through the scheduler"},
       {"cores", "cores"},
       {"mean_batch", "mean batch size"},
@@ -121,6 +125,7 @@ class panel_maker {
         panel.reset = "unset logscale\nset yrange [*:*]\nset format '% h'\n";
         std::map<std::string, std::pair<size_t, std::string>> by_line;  // in the order in which they come
         std::vector<std::string> order;
+        std::string paper;
         for (const auto& p : r_.points) {
           if (!shown(p) || panel_name(p) != name) continue;
           const auto x = coordinate(p, plot_.x);
@@ -134,19 +139,21 @@ class panel_maker {
             by_line[line].first = plot_.lines == "policy" ? policy_index(p.policy) : order.size() - 1;
           }
           by_line[line].second += fmt::format("{} {}\n", *x, cell(y->second));
+          if (p.paper.contains(metric) && std::isfinite(y->second))
+            paper += fmt::format("{} {}\n", *x, cell(p.paper.at(metric)));
         }
         for (const auto& line : order)
           panel.lines.push_back({line, by_line[line].second,
                                  fmt::format("using 1:2 with linespoints lw 1.5 pt 7 ps 0.4 lc rgb '{}'",
                                              colour(by_line[line].first))});
+        if (!paper.empty()) panel.lines.push_back({"the paper", paper, paper_points});
         out.push_back(std::move(panel));
       }
     }
     return out;
   }
 
-  /// A group of bars for each case, or without cases for each value of the first axis; the paper's values as
-  /// hollow diamonds.
+  /// A group of bars for each case, or without cases for each value of the first axis.
   std::vector<plot_panel> bars() const {
     std::vector<std::string> groups;
     const auto group = [&](const point& p) {
@@ -191,8 +198,7 @@ class panel_maker {
         }
         if (!line.data.empty()) panel.lines.push_back(std::move(line));
       }
-      if (!paper.empty())
-        panel.lines.push_back({"the paper", paper, "using 1:2 with points pt 12 ps 1.2 lw 2 lc rgb 'black'"});
+      if (!paper.empty()) panel.lines.push_back({"the paper", paper, paper_points});
       out.push_back(std::move(panel));
     }
     return out;

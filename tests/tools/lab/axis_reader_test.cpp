@@ -32,7 +32,8 @@ TEST_CASE("an unknown parameter is told with all that there are, and nothing els
   CHECK(problems_of("parameter = 'slo'\nvalues = 'x'\nquick = [1, 1]\n") ==
         "2:13: axis.parameter: must be one of \"gpus\", \"gpus_per_model\", \"copies\", \"slo_ms\", "
         "\"alpha_ms\", \"beta_ms\", \"zipf\", \"gamma_shape\", \"network_us\", \"data_us\", \"rate_rps\", "
-        "\"cores\", \"domains\", \"timeout_percent\", not \"slo\"; did you mean 'slo_ms'?");
+        "\"cores\", \"domains\", \"batch\", \"rank\", \"context\", \"timeout_percent\", not \"slo\"; did you "
+        "mean 'slo_ms'?");
   CHECK(problems_of("values = [1]\n")
             .starts_with("1:1: axis.parameter: is missing; it must be one of \"gpus\""));
 }

@@ -38,6 +38,8 @@ TEST_CASE("a plot has a line for each policy, with its data") {
   CHECK(contains(script, "$data1 << EOD\n1 80\n2 ?\nEOD\n"));  // what is infinite is left out
   CHECK(contains(script, "'It''s a figure'"));
   CHECK(contains(script, "title 'eager'"));
+  CHECK(contains(script, "$data2 << EOD\n1 70\nEOD\n"));
+  CHECK(contains(script, "title 'the paper'"));
 }
 
 TEST_CASE("a line without a finite value is left out, and a panel without lines is an empty frame") {
