@@ -231,6 +231,7 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.block_tokens = facts.block_tokens;
   texts_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   status_changed_ = true;
+  tell_all(all_adapters());  // who has more of them may bring them now
 }
 
 /// What was in the step has failed. Others that run have lost their keys and values, and wait again.

@@ -120,7 +120,10 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
     }
     f.last_token_at = now;
     const bool enough = clients_.token(t);
-    if (t.finish == finish_reason::none && !enough) continue;
+    if (t.finish == finish_reason::none && !enough) {
+      tell_progress(t.id, f, choice.tokens.size());
+      continue;
+    }
     if (t.finish == finish_reason::none) send(address_of(f.at), end_choice{t.id, t.choice});
     choice = {false, {}};
     if (--f.open == 0) settle(found, {}, now);

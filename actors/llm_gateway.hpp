@@ -112,9 +112,11 @@ class llm_gateway final : public shell {
 
   // whereabouts of requests (llm_gateway_routing.cpp)
   void ask_router(request_id id, flight& f);
+  void tell_progress(request_id id, flight& f, uint64_t tokens);
   routed_request told(request_id id, const flight& f) const;
   void on_placements(const placements& p, time_point now);
   void give(flight& f, engine_id to);
+  void send_to_engine(engine_id to, generate all);
   void on_drops(const address& from, const drops& d, time_point now);
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& n, time_point now);

@@ -8,10 +8,12 @@ namespace troupe {
 
 void llm_gateway::begin(change_adapter& c) {
   change all{c, {}, {}, {c.token, adapter_answer::done, {}}};
+  const auto engines = catalog_.engines();  // one that loads its model gets it when it is ready
   for (uint32_t i = 0; i < options_.engines.size(); ++i)
-    if (options_.engines[i].model == c.model && is_up(engine_id{i})) all.awaited.insert(engine_id{i});
+    if (options_.engines[i].model == c.model && is_up(engine_id{i}) && engines[i].ready)
+      all.awaited.insert(engine_id{i});
   if (all.awaited.empty())
-    return clients_.adapter_changed({c.token, adapter_answer::refused, "the engine is gone"});
+    return clients_.adapter_changed({c.token, adapter_answer::refused, "no engine of the model is ready"});
   for (const auto e : all.awaited) send(address_of(e), c);
   changes_.emplace(c.token, std::move(all));
 }

@@ -9,10 +9,17 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t most_losses = 3;           // of engines with one request: it may be what kills them
-constexpr duration between_questions = 50ms;  // about a request that the router sends to a dead engine
+constexpr size_t most_tokens_at_once = 1u << 20;  // in one message to an engine: frames are bounded
+constexpr uint32_t most_losses = 3;               // of engines with one request: it may be what kills them
+constexpr uint64_t progress_tokens = 32;          // of a text; then its router is told
+constexpr duration between_questions = 50ms;      // about a request that the router sends to a dead engine
 
 }  // namespace
+
+/// Where it is, and how long its texts have become: routers make room for that when they move it.
+void llm_gateway::tell_progress(request_id id, flight& f, uint64_t tokens) {
+  if (tokens % progress_tokens == 0 && f.at != no_engine) ask_router(id, f);
+}
 
 /// Of a request that is nowhere, or elsewhere than the router thinks.
 void llm_gateway::ask_router(request_id id, flight& f) {
@@ -169,8 +176,23 @@ void llm_gateway::post(time_point now) {
     if (!m.ended.requests.empty() && !planted(bug::keep_route)) send(to, std::exchange(m.ended, {}));
     if (!m.next.requests.empty() || m.next.all) send(to, std::exchange(m.next, {}));
   }
-  for (uint32_t i = 0; i < next_.size(); ++i)
-    if (!next_[i].requests.empty()) send(address_of(engine_id{i}), std::exchange(next_[i], {}));
+  for (uint32_t i = 0; i < next_.size(); ++i) send_to_engine(engine_id{i}, std::exchange(next_[i], {}));
+}
+
+void llm_gateway::send_to_engine(engine_id to, generate all) {
+  generate part;
+  size_t tokens = 0;
+  for (auto& g : all.requests) {
+    auto more = g.prompt.size();
+    for (const auto& t : g.begun) more += t.tokens.size();
+    if (!part.requests.empty() && tokens + more > most_tokens_at_once) {
+      send(address_of(to), std::exchange(part, {}));
+      tokens = 0;
+    }
+    tokens += more;
+    part.requests.push_back(std::move(g));
+  }
+  if (!part.requests.empty()) send(address_of(to), std::move(part));
 }
 
 }  // namespace troupe

@@ -20,6 +20,7 @@ struct continuous_batching::sequence {
   size_t computed = 0;     // positions whose keys and values are in the blocks
   uint32_t in_step = 0;    // rows of the step under way
   bool cancelled = false;  // while a step is under way
+  bool late = false;       // it waits, and cannot have its first token in time
 
   bool decodes() const { return computed + 1 == text.size() && computed > 0; }
   uint64_t unread() const { return text.size() - computed; }
@@ -170,8 +171,8 @@ uint32_t continuous_batching::most_running(const outlook& o) const {
 /// The first that waits, if its adapter is there and there is room for its text so far, and for those that
 /// run to grow: or it would soon be evicted again.
 bool continuous_batching::admit(const outlook& o) {
-  const auto next =
-      std::find_if(waiting_.begin(), waiting_.end(), [&](const auto* s) { return is_loaded(s->adapter); });
+  const auto next = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
   if (next == waiting_.end()) return false;
   auto* s = *next;
   if (!running_.empty()) {
@@ -203,7 +204,7 @@ bool continuous_batching::holds_back(const outlook& o) {
                   .due = never,
                   .steps = o.steps};
   for (const auto* s : waiting_) {
-    if (!is_loaded(s->adapter)) continue;
+    if (s->late || !is_loaded(s->adapter)) continue;
     ++q.waiting;
     q.tokens += s->unread();
     q.due = std::min(q.due, s->due == never ? long_ago : s->due);
@@ -222,11 +223,12 @@ void continuous_batching::find_late(const outlook& o) {
   for (const auto* s : running_)
     if (!s->decodes()) before_it += s->unread();
   const auto decodes = static_cast<uint32_t>(running_.size());
-  for (const auto* s : waiting_) {
+  for (auto* s : waiting_) {
     const bool tries = running_.empty() && before_it == 0;
     const auto needs =
         tries ? duration{} : prefill_time(before_it + s->unread(), limits_.prefill_chunk, decodes, o.steps);
-    if (o.now + needs > s->due)
+    s->late = o.now + needs > s->due;
+    if (s->late)
       late_.push_back(s->id);
     else
       before_it += s->unread();

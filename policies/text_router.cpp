@@ -23,7 +23,7 @@ void text_router::on_status(const engine_status& s, time_point now) {
   const auto found = engines_.find(s.engine);
   if (found == engines_.end()) return;
   auto& e = found->second;
-  e.up = true;
+  e.up = e.heard = true;
   e.said = s;
   e.said_at = now;
   forget_old(e, now - options_.status_age);
@@ -65,9 +65,10 @@ void text_router::lose_engine(engine_id id) {
   const auto found = engines_.find(id);
   if (found == engines_.end()) return;
   for (const auto lost : found->second.requests) requests_.at(lost).asked.at = no_engine;
-  const bool closed = found->second.closed;
+  const bool closed = found->second.closed, heard = found->second.heard;
   found->second = {};
   found->second.closed = closed;
+  found->second.heard = heard;
 }
 
 bool text_router::close(engine_id id, bool closed) {
@@ -80,10 +81,12 @@ bool text_router::close(engine_id id, bool closed) {
 void text_router::on_route(const address& gateway, const route& r) {
   if (r.all) lose_gateway(gateway.node);
   for (const auto& asked : r.requests) {
+    const bool evicted = evicted_.contains(asked.id);
     if (const auto known = requests_.find(asked.id); known != requests_.end()) forget(known);
     auto& fresh = requests_[asked.id] = {gateway, asked};
     if (engines_.contains(asked.at)) {
       put(fresh, asked.at);
+      if (evicted) evicted_.insert(asked.id);
     } else {
       fresh.asked.at = no_engine;
       waiting_.insert(place_of(asked));
@@ -113,8 +116,12 @@ void text_router::lose_gateway(node_id node) {
 
 void text_router::clear() {
   while (!requests_.empty()) forget(requests_.begin());
-  for (const auto id : options_.engines) lose_engine(id);
+  for (const auto id : options_.engines) {
+    lose_engine(id);
+    engines_.at(id).heard = false;
+  }
   decisions_.clear();
+  began_ = never;
 }
 
 text_router::place_in_queue text_router::place_of(const routed_request& r) {

@@ -34,7 +34,9 @@ class text_router {
  public:
   struct options {
     std::vector<engine_id> engines;  ///< ascending
-    uint32_t most_waiting = 1024;    ///< requests; the last of the queue is refused beyond
+    /// An engine that has said nothing yet may still come: nobody is refused for want of it so long.
+    duration patience = 2s;
+    uint32_t most_waiting = 1024;  ///< requests; the last of the queue is refused beyond
     /// What an engine says of itself is at most so old, and a request that it was given since not in it.
     duration status_age = 250ms;
   };
@@ -51,8 +53,9 @@ class text_router {
     engine_status said;
     time_point said_at = long_ago;
     bool up = false;
-    bool closed = false;                                       ///< by an operator
-    std::vector<bool> adapters;                                ///< by number: its requests may name it
+    bool heard = false;          ///< it has said something, since we know of it at all
+    bool closed = false;         ///< by an operator
+    std::vector<bool> adapters;  ///< by number: its requests may name it
     std::vector<std::pair<adapter_number, uint32_t>> running;  ///< requests here, by adapter
     std::vector<adapter_number> resident;  ///< in slots, as far as we know: who was used last is last
     uint32_t texts = 0;                    ///< of requests here
@@ -100,7 +103,7 @@ class text_router {
   /// What follows from all that was told: valid until the next call.
   const std::vector<decision>& decide(time_point now);
   /// When the next first token is due of those who wait.
-  time_point next_due() const { return dues_.empty() ? never : dues_.begin()->first; }
+  time_point next_due() const;
 
   const std::map<engine_id, engine>& engines() const { return engines_; }
   const std::map<request_id, request>& requests() const { return requests_; }
@@ -154,7 +157,9 @@ class text_router {
   std::vector<decision> decisions_, told_;
   std::vector<engine_load> loads_;
   counts counts_;
-  rate_meter ends_;        // of requests that had an engine
+  rate_meter ends_;           // of requests that had an engine
+  time_point began_ = never;  // the first `decide` of this life
+  bool patience_over_ = false;
   double ends_per_s_ = 0;  // as of the present `decide`
 };
 

@@ -28,17 +28,18 @@ uint64_t text_router::free_tokens(const engine& e) {
   return tokens - std::min(tokens, e.fresh_tokens);
 }
 
-/// An engine without texts takes whatever it can hold at all.
+/// An engine without texts takes whatever it may have.
 bool text_router::has_room(const engine& e, const load& with) {
-  if (e.texts == 0 && with.tokens <= e.said.kv_tokens) return true;
+  if (e.texts == 0) return true;
   const auto texts = e.texts + with.texts;
   if (texts > e.said.max_sequences) return false;
   if (e.texts > 0 && texts > llm::texts_within(with.tpot, 0, e.said.steps)) return false;
   return free_tokens(e) >= in_blocks(with.tokens, e.said) + uint64_t{texts} * e.said.block_tokens;
 }
 
+/// Its texts run one after the other where there is not room for all.
 bool text_router::may_have(const engine& e, const routed_request& r, adapter_number a) {
-  return e.open() && r.tokens <= e.said.kv_tokens && e.has(a);
+  return e.open() && r.tokens <= uint64_t{r.texts} * e.said.kv_tokens && e.has(a);
 }
 
 bool text_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
@@ -120,15 +121,18 @@ void text_router::place_waiting(time_point now) {
     for (const auto& [_, e] : engines_) {
       open += e.open();
       suitable += may_have(e, asked, number_of(asked.adapter));
-      coming += e.up && !e.said.ready && e.said.problem.empty();
+      coming += e.up ? !e.said.ready && e.said.problem.empty() : !e.heard && !patience_over_;
     }
-    if (suitable == 0 && coming == 0)
-      refuse(asked.id,
-             open == 0 || asked.adapter.empty() ? drop_reason::no_capacity : drop_reason::undeployed);
-    else if (hopeless(asked, now))
+    if (suitable == 0 && coming == 0) {
+      if (open > 0 && !asked.adapter.empty())
+        refuse(asked.id, drop_reason::undeployed);
+      else if (!asked.begun)  // who has begun waits for an engine, as long as its client does
+        refuse(asked.id, drop_reason::no_capacity);
+    } else if (hopeless(asked, now)) {
       refuse(asked.id, drop_reason::late);
-    else if (suitable == open)
+    } else if (suitable == open) {
       break;
+    }
   }
   for (const auto id : std::exchange(newcomers_, {}))
     if (const auto r = requests_.find(id); r != requests_.end() && hopeless(r->second.asked, now))
@@ -163,12 +167,20 @@ void text_router::empty_closed(time_point now) {
 const std::vector<text_router::decision>& text_router::decide(time_point now) {
   for (auto& [_, e] : engines_) forget_old(e, now - 4 * options_.status_age);
   ends_per_s_ = ends_.rate(now).value_or(0);
+  if (began_ == never) began_ = now;
+  patience_over_ = now >= began_ + options_.patience;
   empty_closed(now);
   move_evicted(now);
   place_waiting(now);
   told_.clear();
   told_.swap(decisions_);
   return told_;
+}
+
+time_point text_router::next_due() const {
+  const auto due = dues_.empty() ? never : dues_.begin()->first;
+  const bool awaits = !waiting_.empty() && began_ != never && !patience_over_;
+  return awaits ? std::min(due, began_ + options_.patience) : due;
 }
 
 std::string text_router::migrate(request_id id, engine_id to, time_point now) {

@@ -47,6 +47,13 @@ std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_opti
 }
 
 std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o) {
+  constexpr double longest_s = 10 * 365 * 86'400.0, most_intervals = 1e6;
+  const double seconds = trace.rows.empty() ? 0 : to_seconds(trace.rows.back().at) * o.time_scale;
+  if (seconds > longest_s || seconds / to_seconds(o.interval) > most_intervals)
+    throw load_error(
+        fmt::format("the replay would be {:.0f} s long, in intervals of {:g} s: it may have ten "
+                    "years and a million intervals; give other --time-scale or --interval",
+                    seconds, to_seconds(o.interval)));
   auto due = scaled(std::move(trace.rows), o);
   if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
   if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
@@ -137,7 +144,7 @@ int run_replay(const replay_options& o) {
   };
   try {
     const auto r = o.simulate.empty() ? replay(o) : replay_simulated(o);
-    write(o.json_file, replay_json(r) + "\n");
+    if (!o.json_file.empty()) write(o.json_file, replay_json(r) + "\n");
     write(o.csv_file, replay_csv(r));
     if (o.json)
       fmt::print("{}\n", replay_json(r));

@@ -46,7 +46,7 @@ replay_report replay_simulated(const replay_options& o) {
     completion_times times;
     times.sent = time_point{row.at};
     for (const auto t : end.tokens) times.tokens.push_back(times.sent + t);
-    times.ended = times.tokens.empty() ? times.sent : times.tokens.back();
+    times.ended = times.sent + end.ended;
     times.prompt_tokens = row.prompt_tokens;
     times.ttft_target = row.slo;
     times.output_tokens = times.tokens.size();

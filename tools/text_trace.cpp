@@ -162,7 +162,8 @@ bool next_line(std::istream& in, std::string& line, place& at) {
     line += c;
   }
   if (!line.empty() && line.back() == '\r') line.pop_back();
-  return !line.empty() || !in.eof();
+  if (in.bad()) at.refuse("cannot be read");
+  return !line.empty() || in.good();
 }
 
 }  // namespace

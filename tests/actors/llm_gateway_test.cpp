@@ -86,6 +86,12 @@ struct door_stage : door_parts, stage<llm_gateway> {
     g.deadline = now + 10s;
     tell(generation_request{{g}});
   }
+  void say_ready(engine_id e) {
+    engine_status s;
+    s.engine = e;
+    s.ready = true;
+    tell(s, address{e == first ? worker_node : other_node, {}, role::llm_engine, e.value});
+  }
   void get(uint64_t id, llm::token which, finish_reason finish = finish_reason::none, uint32_t choice = 0,
            uint32_t attempt = 1) {
     tell(generated{{{request_id{id}, attempt, choice, which, -1, {}, finish}}}, the_engine);
@@ -226,6 +232,7 @@ TEST_CASE(
 
 TEST_CASE("llm gateway: a new life of its own node fails all that the old one held") {
   door_stage g;
+  g.say_ready(first);
   g.send_to_engine(1);
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
   g.tell(reborn{{13}});
@@ -266,6 +273,28 @@ TEST_CASE("llm gateway: of several prompts each is a request, and what is refuse
     g.get(id, 1, finish_reason::length);
   }
   CHECK(g.out.take<generate>().size() == 3);
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an engine in several messages") {
+  door_stage g;
+  std::vector<generation> three(3);
+  for (uint64_t i = 0; i < 3; ++i) {
+    three[i].id = request_id{i + 1};
+    three[i].prompt.resize(400'000, 1);
+    three[i].max_tokens = 1;
+    three[i].deadline = g.now + 10s;
+  }
+  g.tell(generation_request{three});
+  placements all;
+  for (const auto& asked : g.out.one<route>().requests)
+    all.requests.push_back({asked.id, asked.version, first, route_reason::placed});
+  g.tell(all, the_router);
+  const auto sent = g.out.take<generate>();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].requests.size() == 2);
+  CHECK(sent[1].requests[0].id == request_id{3});
+  for (uint64_t id = 1; id <= 3; ++id) g.get(id, 1, finish_reason::length);
   g.check_clean();
 }
 
@@ -366,6 +395,7 @@ TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one
 
 TEST_CASE("llm gateway: an engine that comes gets the adapters that the others have") {
   door_stage g;
+  g.say_ready(first);
   g.tell(adapters_known{{}, first, true, {{"a", "/a"}, {"b", "/b"}}, {}}, the_engine);
   CHECK(g.out.take<change_adapter>().empty());
   g.tell(change_adapter{6, {}, false, {"b", ""}});  // it goes
@@ -387,6 +417,8 @@ TEST_CASE("llm gateway: all engines of a model have an adapter, or none") {
   door_stage g;
   g.tell(node_up{other_node, {13}});
   const address other{other_node, {13}, role::llm_engine, 1};
+  g.say_ready(first);
+  g.say_ready(second);
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
   CHECK(g.out.take<change_adapter>().size() == 2);
   g.tell(troupe::adapter_changed{5, adapter_answer::done, {}}, the_engine);

@@ -100,7 +100,8 @@ void text_clients::offer_row(size_t row) {
   const auto& asked = around_.workload.text_trace[row];
   stream s;
   s.load = around_.workload.texts.size();
-  if (around_.trace) s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{});
+  if (around_.trace)
+    s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{}, duration{});
   s.asked.prompt.resize(asked.prompt_tokens);
   for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
   s.asked.max_tokens = asked.output_tokens;
@@ -165,6 +166,10 @@ void text_clients::given(node_id worker, const generation& g) {
   s.workers.push_back(worker);
 }
 
+bool text_clients::begun(const stream& s) {
+  return std::ranges::any_of(s.got, [](const auto& tokens) { return !tokens.empty(); });
+}
+
 void text_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.gateway != gateway)
@@ -173,9 +178,13 @@ void text_clients::on_ended(node_id gateway, request_id id, const outcome& how) 
   open_.erase(found);
   switch (how.kind) {
     case outcome::fate::finished: return end(s, fate::finished);
-    case outcome::fate::dropped: return end(s, fate::dropped, how.reason);
+    case outcome::fate::dropped:
+      if (begun(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
+        around_.broken.add("begun", fmt::format("request {} had tokens, and was dropped as {}", id.value,
+                                                to_string(how.reason)));
+      return end(s, fate::dropped, how.reason);
     case outcome::fate::failed:
-      if (calm_)
+      if (calm_ && !s.traced)
         around_.broken.add(
             "calm", fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
       return end(s, fate::failed);
@@ -195,6 +204,7 @@ void text_clients::end(stream& s, fate how, drop_reason why) {
   if (!s.traced) return;
   s.traced->how = how;
   s.traced->why = why;
+  s.traced->ended = around_.time.now() - s.offered_at;
   traced_.push_back(std::move(*s.traced));
 }
 

@@ -27,6 +27,7 @@ struct traced_text_end {
   fate how = fate::finished;
   drop_reason why = drop_reason::none;
   std::vector<duration> tokens;  ///< when each came
+  duration ended{};
 };
 
 /// Of the requests of one language model.
@@ -94,6 +95,7 @@ class text_clients {
   bool token(node_id gateway, const generated_token& t);
   void on_ended(node_id gateway, request_id id, const outcome& how);
   void end(stream& s, fate how, drop_reason why = drop_reason::none);
+  static bool begun(const stream& s);
   void compare(const stream& s, bool whole);
 
   const surroundings around_;
