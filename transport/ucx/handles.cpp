@@ -10,6 +10,8 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "transport/ucx/event_order.hpp"
+
 namespace troupe::ucx {
 namespace {
 
@@ -33,6 +35,7 @@ void check(ucs_status_t s, const char* what) {
 }
 
 context::context(const std::vector<std::pair<std::string, std::string>>& environment) {
+  keep_event_order();
   static std::once_flag once;
   std::call_once(once, [] {
     if (!std::getenv("UCX_LOG_FILE")) ucs_log_push_handler(log_to_stderr);
