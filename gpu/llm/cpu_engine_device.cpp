@@ -4,20 +4,10 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cassert>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
-#include <new>
-#include <optional>
-#include <thread>
-#include <unordered_map>
 #include <utility>
 
-#include "gpu/checkpoint/parameters.hpp"
 #include "gpu/kernels/paged_kv.hpp"
-#include "gpu/llm/adapter_loader.hpp"
 #include "gpu/llm/adapter_weights.hpp"
 #include "gpu/llm/choose_tokens.hpp"
 #include "gpu/llm/decoder.hpp"
@@ -56,321 +46,66 @@ uint64_t kept_bytes(const layer_parameters& layer, element type, bool tied) {
   return sum;
 }
 
-}  // namespace
+class cpu_model final : public step_model {
+ public:
+  cpu_model(const cpu_engine_options& o, const model_config& config)
+      : decoder_(config, {o.weights, o.kv, blocks_of(o, config), o.block_tokens}) {}
 
-/// The device's thread and what it shares with the owner.
-struct cpu_engine_device::worker {
-  worker(const clock& c, std::function<void()> when_ready, cpu_engine_options given)
-      : time(c),
-        ready(std::move(when_ready)),
-        options(std::move(given)),
-        loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
-        thread([this] { run(); }) {}
-
-  ~worker() { stop(); }
-
-  // the owner
-
-  void stop() {
-    {
-      const std::scoped_lock lock(mutex);
-      stopping = true;
-    }
-    wake.notify_one();
-    loader.stop();
-    if (thread.joinable()) thread.join();
+  engine_facts facts() const override {
+    const auto& o = decoder_.options();
+    engine_facts f;
+    f.blocks = o.blocks, f.block_tokens = o.block_tokens, f.block_bytes = decoder_.blocks().size() / o.blocks;
+    return f;
   }
-
-  void start(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& layers) {
-    assert(told.layers > 0 && !under_way && what.rows() > 0);
-    assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
-    assert(wishes.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
-    assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
-    under_way = true;
-    {
-      const std::scoped_lock lock(mutex);
-      step = &what;
-      step_wishes = wishes;
-      step_layers = layers;
-    }
-    wake.notify_one();
+  uint64_t load(uint32_t layer, const layer_parameters& parameters) override {
+    decoder_.load(layer, parameters);
+    return kept_bytes(parameters, decoder_.options().weights, decoder_.config().tied_embeddings);
   }
-
-  bool poll(engine_event& out) {
-    const std::scoped_lock lock(mutex);
-    if (events.empty()) return false;
-    std::swap(out, events.front());
-    if (spare.capacity() == 0) spare = std::move(events.front().chosen);
-    events.erase(events.begin());
-    if (out.what == engine_event::kind::loaded || out.what == engine_event::kind::layers_ready)
-      told = out.facts;
-    if (out.what == engine_event::kind::step_done || out.what == engine_event::kind::step_failed)
-      under_way = false;
-    return true;
+  uint64_t load(adapter_id id, std::shared_ptr<const adapter_weights> weights) override {
+    const uint64_t bytes = weights->bytes();
+    decoder_.load(id, std::move(weights));
+    return bytes;
   }
+  void unload(adapter_id id) override { decoder_.unload(id); }
 
-  void read_adapter(adapter_id id, const std::string& folder) {
-    const auto number = ++orders;
-    {
-      const std::scoped_lock lock(mutex);
-      ordered_at[number] = time.now();
-    }
-    loader.add({.id = id, .number = number, .folder = folder, .only_read = true});
-  }
-
-  void load_adapter(adapter_id id, const std::string& folder) {
-    const auto number = ++orders;
-    {
-      const std::scoped_lock lock(mutex);
-      assert(id != base_model && !held.contains(id) && held.size() < options.adapter_slots);
-      held[id] = number;
-      ordered_at[number] = time.now();
-    }
-    loader.add({.id = id, .number = number, .folder = folder});
-  }
-
-  void unload_adapter(adapter_id id) {
-    uint64_t number = 0;
-    {
-      const std::scoped_lock lock(mutex);
-      if (const auto known = held.extract(id)) number = known.mapped();
-      ordered_at.erase(number);
-      std::erase_if(events, [&](const engine_event& e) {
-        return e.adapter == id && e.what != engine_event::kind::adapter_read;
-      });
-      changes.push_back({.id = id, .weights = nullptr, .problem = {}});
-    }
-    loader.cancel(number);
-    wake.notify_one();
-  }
-
-  // the loader's thread
-
-  void arrived(adapter_loader::outcome o) {
-    {
-      const std::scoped_lock lock(mutex);
-      if (!is_wanted(o)) return;
-      changes.push_back(std::move(o));
-    }
-    wake.notify_one();
-  }
-
-  // the device's thread
-
-  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last.
-  void run() {
-    omp_set_num_threads(std::max(1, options.threads));
-    if (!try_to(&worker::open)) return;
-    std::vector<adapter_loader::outcome> now;
-    std::unique_lock lock(mutex);
-    while (true) {
-      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty() || !all_ready(); });
-      if (stopping) return;
-      std::swap(now, changes);
-      const auto* what = std::exchange(step, nullptr);
-      const auto wishes = step_wishes;
-      const auto part = step_layers;
-      lock.unlock();
-      for (auto& c : now) apply(c);
-      now.clear();
-      if (what != nullptr) execute(*what, wishes, part);
-      if (!all_ready() && !try_to(&worker::load_layer)) return;
-      lock.lock();
-    }
-  }
-
-  bool all_ready() const { return facts.layers_ready == facts.layers; }
-
-  /// Loads a part of the model. False: it cannot be loaded, as was told.
-  bool try_to(void (worker::*load)()) {
-    engine_event e;
-    try {
-      (this->*load)();
-      return true;
-    } catch (const std::bad_alloc&) {
-      e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
-    } catch (const std::exception& problem) {
-      e.problem = problem.what();
-    }
-    e.what = engine_event::kind::unusable;
-    tell(std::move(e));
-    return false;
-  }
-
-  void open() {
-    files.emplace(options.folder);
-    const auto& config = files->config();
-    const auto blocks = blocks_of(options, config);
-    loader.open(config, options.weights);
-    model.emplace(config, decoder_options{options.weights, options.kv, blocks, options.block_tokens});
-    facts = {.vocabulary = config.vocabulary,
-             .max_positions = config.max_positions,
-             .blocks = blocks,
-             .block_tokens = options.block_tokens,
-             .block_bytes = model->blocks().size() / blocks,
-             .layers = files->layers(),
-             .layers_ready = 0,
-             .weight_bytes = 0,
-             .end_of_text = config.eos};
-  }
-
-  void load_layer() {
-    const auto next = facts.layers_ready;
-    const auto layer = files->read(next);
-    model->load(next, layer);
-    facts.weight_bytes += kept_bytes(layer, options.weights, files->config().tied_embeddings);
-    ++facts.layers_ready;
-    if (all_ready()) files.reset();
-    engine_event e;
-    e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
-    e.facts = facts;
-    tell(std::move(e));
-  }
-
-  /// Something has become of an adapter, or it is to go.
-  void apply(adapter_loader::outcome& c) {
-    engine_event e;
-    e.problem = std::move(c.problem);
-    e.adapter = c.id;
-    e.from_disk = c.from_disk;
-    if (c.only_read) {
-      e.what = engine_event::kind::adapter_read;
-    } else {
-      remove(c.id);
-      e.what = engine_event::kind::adapter_failed;
-    }
-    if (c.weights != nullptr) {
-      e.what = engine_event::kind::adapter_ready;
-      e.bytes = c.weights->bytes();
-      model->load(c.id, c.weights);
-      resident.emplace(c.id, std::move(c.weights));
-    }
-    {
-      const std::scoped_lock lock(mutex);
-      if (!is_wanted(c)) return;
-      e.took = time.now() - ordered_at.extract(c.order).mapped();
-      if (e.what == engine_event::kind::adapter_failed) held.erase(c.id);
-      events.push_back(std::move(e));
-    }
-    ready();
-  }
-
-  void remove(adapter_id id) {
-    const auto old = resident.extract(id);
-    if (!old) return;
-    model->unload(id);
-    loader.discard(std::move(old.mapped()));
-  }
-
-  void execute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part) {
-    const auto begun = time.now();
-    engine_event e;
-    e.what = engine_event::kind::step_done;
-    {
-      const std::scoped_lock lock(mutex);
-      e.chosen = std::move(spare);
-    }
-    try {
-      if (!compute(what, wishes, part, e.chosen)) return;
-    } catch (const std::bad_alloc&) {
-      e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
-    } catch (const std::exception& problem) {
-      e.problem = problem.what();
-    }
-    if (!e.problem.empty()) {
-      e.what = engine_event::kind::step_failed;
-      e.chosen.clear();
-    }
-    e.took = time.now() - begun;
-    tell(std::move(e));
-  }
-
-  /// False: it did not come to its end, because the device is to end.
-  bool compute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part,
-               std::vector<chosen_token>& chosen) {
-    for (const auto a : what.segment_adapters)
-      if (a != base_model && !resident.contains(a))
-        throw model_error(fmt::format("a step wants adapter {}, which is not on the device", a.value));
-    const uint32_t end = std::min(part.end, facts.layers), head = facts.layers - 1;
-    if (end > facts.layers_ready)
-      throw model_error(
-          fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready));
-    auto& x = part.x != nullptr ? *part.x : own_x;
-    const uint32_t some = std::max(1U, rows_times_layers / what.rows()), stop = std::min(end, head);
-    for (uint32_t l = part.first; l < stop; l += some) {
+  bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+           activation* given, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
+    const uint32_t head = decoder_.config().layers + 1;
+    activation& x = given != nullptr ? *given : own_x_;
+    const uint32_t some = std::max(1U, rows_times_layers / step.rows()), stop = std::min(end, head);
+    for (uint32_t l = first; l < stop; l += some) {
       if (stopping) return false;
-      model->run(what, l, std::min(l + some, stop), x);
+      decoder_.run(step, l, std::min(l + some, stop), x);
     }
-    chosen.clear();
     if (end <= head) return true;
-    const uint32_t vocabulary = facts.vocabulary;
-    logits.resize(what.sampled.size() * vocabulary);
-    if (!what.sampled.empty()) model->head(x, what.sampled, logits);
-    choose_tokens(logits, vocabulary, wishes, chosen);
+    const uint32_t vocabulary = decoder_.config().vocabulary;
+    logits_.resize(step.sampled.size() * vocabulary);
+    if (!step.sampled.empty()) decoder_.head(x, step.sampled, logits_);
+    choose_tokens(logits_, vocabulary, wishes, chosen);
     return true;
   }
+  std::span<std::byte> kv_memory() override { return decoder_.blocks(); }
 
-  void tell(engine_event e) {
-    {
-      const std::scoped_lock lock(mutex);
-      events.push_back(std::move(e));
-    }
-    ready();
-  }
-
-  /// It was ordered, and not unloaded since.
-  bool is_wanted(const adapter_loader::outcome& o) const { return ordered_at.contains(o.order); }
-
-  const clock& time;
-  const std::function<void()> ready;
-  const cpu_engine_options options;
-
-  // of the owner
-  engine_facts told;  // so far
-  bool under_way = false;
-  uint64_t orders = 0;
-
-  // of the device's thread; once facts were told, the owner may ask the model for its blocks
-  engine_facts facts;
-  std::optional<checkpoint> files;  // until all layers are loaded
-  std::optional<decoder> model;
-  std::unordered_map<adapter_id, std::shared_ptr<const adapter_weights>> resident;
-  activation own_x;
-  std::vector<float> logits;
-
-  std::mutex mutex;  // guards the rest
-  std::condition_variable wake;
-  std::atomic<bool> stopping = false;  // read without the mutex, too
-  const llm_step* step = nullptr;
-  std::span<const choice_wish> step_wishes;
-  layer_range step_layers;
-  std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
-  std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
-  std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes
-  std::vector<engine_event> events;
-  std::vector<chosen_token> spare;  // memory for the next step's
-
-  adapter_loader loader;  // calls `arrived`
-  std::thread thread;     // uses all of them
+ private:
+  decoder decoder_;
+  activation own_x_;
+  std::vector<float> logits_;
 };
 
-cpu_engine_device::cpu_engine_device(const clock& c, std::function<void()> ready, cpu_engine_options options)
-    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
-cpu_engine_device::~cpu_engine_device() = default;
+}  // namespace
 
-void cpu_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
-                              const layer_range& layers) {
-  worker_->start(step, wishes, layers);
+computing_options on_cpu(cpu_engine_options o) {
+  computing_options out;
+  out.folder = o.folder, out.weights = o.weights;
+  out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
+  out.make = [o = std::move(o)](const model_config& config) -> std::unique_ptr<step_model> {
+    omp_set_num_threads(std::max(1, o.threads));  // of this thread, which runs the steps
+    return std::make_unique<cpu_model>(o, config);
+  };
+  return out;
 }
-std::span<std::byte> cpu_engine_device::kv_memory() { return worker_->model->blocks(); }
-bool cpu_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }
-void cpu_engine_device::read_adapter(adapter_id id, const std::string& folder) {
-  worker_->read_adapter(id, folder);
-}
-void cpu_engine_device::load_adapter(adapter_id id, const std::string& folder) {
-  worker_->load_adapter(id, folder);
-}
-void cpu_engine_device::unload_adapter(adapter_id id) { worker_->unload_adapter(id); }
-void cpu_engine_device::stop() { worker_->stop(); }
+
+cpu_engine_device::cpu_engine_device(const clock& c, std::function<void()> ready, cpu_engine_options options)
+    : computing_engine_device(c, std::move(ready), on_cpu(std::move(options))) {}
 
 }  // namespace troupe::llm

@@ -136,7 +136,7 @@ void decoder::load(adapter_id id, std::shared_ptr<const adapter_weights> a) {
 void decoder::unload(adapter_id id) { state_->adapters.unload(id); }
 uint64_t decoder::adapter_bytes() const { return state_->adapters.bytes(); }
 
-std::span<std::byte> decoder::blocks() {
+std::span<std::byte> decoder::blocks() const {
   return {state_->pages.data(), state_->options.blocks * state_->kv.page_bytes()};
 }
 

@@ -74,7 +74,7 @@ class decoder {
 
   /// The KV cache, for who moves blocks: one after the other, each [layers, 2, kv_heads, block_tokens,
   /// head_dim] (Punica §5).
-  std::span<std::byte> blocks();
+  std::span<std::byte> blocks() const;
 
  private:
   struct state;

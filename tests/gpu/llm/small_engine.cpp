@@ -32,7 +32,7 @@ engine_event waited_device::next() {
   return e;
 }
 
-small_engine::small_engine(cpu_engine_options options, batching_limits limits)
+small_engine::small_engine(computing_options options, batching_limits limits)
     : options_(options), device_(std::move(options)) {
   const auto e = device_.next();
   REQUIRE(e.problem == "");

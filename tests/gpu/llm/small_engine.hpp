@@ -30,9 +30,10 @@ class bell {
 /// A device and its next events.
 class waited_device {
  public:
-  explicit waited_device(cpu_engine_options options)
+  explicit waited_device(computing_options options)
       : device_(
             clock_, [this] { bell_.ring(); }, std::move(options)) {}
+  explicit waited_device(cpu_engine_options options) : waited_device(on_cpu(std::move(options))) {}
 
   engine_event next_of_all();
   /// Without those of layers that come.
@@ -44,7 +45,7 @@ class waited_device {
  private:
   machine_clock clock_;
   bell bell_;
-  cpu_engine_device device_;
+  computing_engine_device device_;
 };
 
 struct asked_text {
@@ -60,7 +61,9 @@ struct asked_text {
 class small_engine {
  public:
   /// The device has loaded its model then. `limits`: the KV cache's figures are the device's.
-  small_engine(cpu_engine_options options, batching_limits limits);
+  small_engine(computing_options options, batching_limits limits);
+  small_engine(cpu_engine_options options, batching_limits limits)
+      : small_engine(on_cpu(std::move(options)), limits) {}
 
   const engine_facts& facts() const { return facts_; }
   size_t add(asked_text text);
@@ -92,7 +95,7 @@ class small_engine {
   void finish_step(const std::vector<chosen_token>& chosen);
   const std::string& folder_of(adapter_id id) const;
 
-  const cpu_engine_options options_;
+  const computing_options options_;
   waited_device device_;
   engine_facts facts_;
   std::unique_ptr<continuous_batching> batching_;

@@ -1,0 +1,317 @@
+#include "gpu/llm/computing_engine_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/adapter_loader.hpp"
+#include "gpu/llm/adapter_weights.hpp"
+#include "gpu/model_error.hpp"
+
+namespace troupe::llm {
+/// The device's thread and what it shares with the owner.
+struct computing_engine_device::worker {
+  worker(const clock& c, std::function<void()> when_ready, computing_options given)
+      : time(c),
+        ready(std::move(when_ready)),
+        options(std::move(given)),
+        loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
+        thread([this] { run(); }) {}
+
+  ~worker() { stop(); }
+
+  // the owner
+
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex);
+      stopping = true;
+    }
+    wake.notify_one();
+    loader.stop();
+    if (thread.joinable()) thread.join();
+  }
+
+  void start(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& layers) {
+    assert(told.layers > 0 && !under_way && what.rows() > 0);
+    assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
+    assert(wishes.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
+    assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
+    under_way = true;
+    {
+      const std::scoped_lock lock(mutex);
+      step = &what;
+      step_wishes = wishes;
+      step_layers = layers;
+    }
+    wake.notify_one();
+  }
+
+  bool poll(engine_event& out) {
+    const std::scoped_lock lock(mutex);
+    if (events.empty()) return false;
+    std::swap(out, events.front());
+    if (spare.capacity() == 0) spare = std::move(events.front().chosen);
+    events.erase(events.begin());
+    if (out.what == engine_event::kind::loaded || out.what == engine_event::kind::layers_ready)
+      told = out.facts;
+    if (out.what == engine_event::kind::step_done || out.what == engine_event::kind::step_failed)
+      under_way = false;
+    return true;
+  }
+
+  void read_adapter(adapter_id id, const std::string& folder) {
+    const auto number = ++orders;
+    {
+      const std::scoped_lock lock(mutex);
+      ordered_at[number] = time.now();
+    }
+    loader.add({.id = id, .number = number, .folder = folder, .only_read = true});
+  }
+
+  void load_adapter(adapter_id id, const std::string& folder) {
+    const auto number = ++orders;
+    {
+      const std::scoped_lock lock(mutex);
+      assert(id != base_model && !held.contains(id) && held.size() < options.adapter_slots);
+      held[id] = number;
+      ordered_at[number] = time.now();
+    }
+    loader.add({.id = id, .number = number, .folder = folder});
+  }
+
+  void unload_adapter(adapter_id id) {
+    uint64_t number = 0;
+    {
+      const std::scoped_lock lock(mutex);
+      if (const auto known = held.extract(id)) number = known.mapped();
+      ordered_at.erase(number);
+      std::erase_if(events, [&](const engine_event& e) {
+        return e.adapter == id && e.what != engine_event::kind::adapter_read;
+      });
+      changes.push_back({.id = id, .weights = nullptr, .problem = {}});
+    }
+    loader.cancel(number);
+    wake.notify_one();
+  }
+
+  // the loader's thread
+
+  void arrived(adapter_loader::outcome o) {
+    {
+      const std::scoped_lock lock(mutex);
+      if (!is_wanted(o)) return;
+      changes.push_back(std::move(o));
+    }
+    wake.notify_one();
+  }
+
+  // the device's thread
+
+  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last.
+  void run() {
+    if (!try_to(&worker::open)) return;
+    std::vector<adapter_loader::outcome> now;
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty() || !all_ready(); });
+      if (stopping) return;
+      std::swap(now, changes);
+      const auto* what = std::exchange(step, nullptr);
+      const auto wishes = step_wishes;
+      const auto part = step_layers;
+      lock.unlock();
+      for (auto& c : now) apply(c);
+      now.clear();
+      if (what != nullptr) execute(*what, wishes, part);
+      if (!all_ready() && !try_to(&worker::load_layer)) return;
+      lock.lock();
+    }
+  }
+
+  bool all_ready() const { return facts.layers_ready == facts.layers; }
+
+  /// Loads a part of the model. False: it cannot be loaded, as was told.
+  bool try_to(void (worker::*load)()) {
+    engine_event e;
+    try {
+      (this->*load)();
+      return true;
+    } catch (const std::bad_alloc&) {
+      e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
+    } catch (const std::exception& problem) {
+      e.problem = problem.what();
+    }
+    e.what = engine_event::kind::unusable;
+    tell(std::move(e));
+    return false;
+  }
+
+  void open() {
+    files.emplace(options.folder);
+    const auto& config = files->config();
+    loader.open(config, options.weights);
+    model = options.make(config);
+    facts = model->facts();
+    facts.vocabulary = config.vocabulary;
+    facts.max_positions = config.max_positions;
+    facts.layers = files->layers();
+    facts.end_of_text = config.eos;
+  }
+
+  void load_layer() {
+    const auto next = facts.layers_ready;
+    const auto layer = files->read(next);
+    facts.weight_bytes += model->load(next, layer);
+    ++facts.layers_ready;
+    if (all_ready()) files.reset();
+    engine_event e;
+    e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
+    e.facts = facts;
+    tell(std::move(e));
+  }
+
+  /// Something has become of an adapter, or it is to go.
+  void apply(adapter_loader::outcome& c) {
+    engine_event e;
+    e.problem = std::move(c.problem);
+    e.adapter = c.id;
+    e.from_disk = c.from_disk;
+    if (c.only_read) {
+      e.what = engine_event::kind::adapter_read;
+    } else {
+      remove(c.id);
+      e.what = engine_event::kind::adapter_failed;
+    }
+    if (c.weights != nullptr) {
+      e.what = engine_event::kind::adapter_ready;
+      e.bytes = model->load(c.id, c.weights);
+      resident.emplace(c.id, std::move(c.weights));
+    }
+    {
+      const std::scoped_lock lock(mutex);
+      if (!is_wanted(c)) return;
+      e.took = time.now() - ordered_at.extract(c.order).mapped();
+      if (e.what == engine_event::kind::adapter_failed) held.erase(c.id);
+      events.push_back(std::move(e));
+    }
+    ready();
+  }
+
+  void remove(adapter_id id) {
+    const auto old = resident.extract(id);
+    if (!old) return;
+    model->unload(id);
+    loader.discard(std::move(old.mapped()));
+  }
+
+  void execute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part) {
+    const auto begun = time.now();
+    engine_event e;
+    e.what = engine_event::kind::step_done;
+    {
+      const std::scoped_lock lock(mutex);
+      e.chosen = std::move(spare);
+    }
+    try {
+      if (!compute(what, wishes, part, e.chosen)) return;
+    } catch (const std::bad_alloc&) {
+      e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
+    } catch (const std::exception& problem) {
+      e.problem = problem.what();
+    }
+    if (!e.problem.empty()) {
+      e.what = engine_event::kind::step_failed;
+      e.chosen.clear();
+    }
+    e.took = time.now() - begun;
+    tell(std::move(e));
+  }
+
+  /// False: it did not come to its end, because the device is to end.
+  bool compute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part,
+               std::vector<chosen_token>& chosen) {
+    for (const auto a : what.segment_adapters)
+      if (a != base_model && !resident.contains(a))
+        throw model_error(fmt::format("a step wants adapter {}, which is not on the device", a.value));
+    const uint32_t end = std::min(part.end, facts.layers);
+    if (end > facts.layers_ready)
+      throw model_error(
+          fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready));
+    chosen.clear();
+    return model->run(what, wishes, part.first, end, part.x, chosen, stopping);
+  }
+
+  void tell(engine_event e) {
+    {
+      const std::scoped_lock lock(mutex);
+      events.push_back(std::move(e));
+    }
+    ready();
+  }
+
+  /// It was ordered, and not unloaded since.
+  bool is_wanted(const adapter_loader::outcome& o) const { return ordered_at.contains(o.order); }
+
+  const clock& time;
+  const std::function<void()> ready;
+  const computing_options options;
+
+  // of the owner
+  engine_facts told;  // so far
+  bool under_way = false;
+  uint64_t orders = 0;
+
+  // of the device's thread; once facts were told, the owner may ask the model for its blocks
+  engine_facts facts;
+  std::optional<checkpoint> files;  // until all layers are loaded
+  std::unique_ptr<step_model> model;
+  std::unordered_map<adapter_id, std::shared_ptr<const adapter_weights>> resident;
+
+  std::mutex mutex;  // guards the rest
+  std::condition_variable wake;
+  std::atomic<bool> stopping = false;  // read without the mutex, too
+  const llm_step* step = nullptr;
+  std::span<const choice_wish> step_wishes;
+  layer_range step_layers;
+  std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
+  std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
+  std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes
+  std::vector<engine_event> events;
+  std::vector<chosen_token> spare;  // memory for the next step's
+
+  adapter_loader loader;  // calls `arrived`
+  std::thread thread;     // uses all of them
+};
+
+computing_engine_device::computing_engine_device(const clock& c, std::function<void()> ready,
+                                                 computing_options options)
+    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
+computing_engine_device::~computing_engine_device() = default;
+
+void computing_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
+                                    const layer_range& layers) {
+  worker_->start(step, wishes, layers);
+}
+std::span<std::byte> computing_engine_device::kv_memory() { return worker_->model->kv_memory(); }
+bool computing_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }
+void computing_engine_device::read_adapter(adapter_id id, const std::string& folder) {
+  worker_->read_adapter(id, folder);
+}
+void computing_engine_device::load_adapter(adapter_id id, const std::string& folder) {
+  worker_->load_adapter(id, folder);
+}
+void computing_engine_device::unload_adapter(adapter_id id) { worker_->unload_adapter(id); }
+void computing_engine_device::stop() { worker_->stop(); }
+
+}  // namespace troupe::llm

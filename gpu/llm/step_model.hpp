@@ -1,0 +1,42 @@
+// A language model on something that computes, as an engine's device drives it
+// (gpu/llm/computing_engine_device.hpp).
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/activation.hpp"
+#include "gpu/llm/engine_device.hpp"
+#include "messages/llm_step.hpp"
+#include "messages/token_choice.hpp"
+
+namespace troupe::llm {
+
+class adapter_weights;
+
+/// All from one thread, but for `kv_memory`. What fails throws, and what was there before still is.
+class step_model {
+ public:
+  virtual ~step_model() = default;
+
+  /// Of the KV cache; the rest is left out.
+  virtual engine_facts facts() const = 0;
+  /// Takes the next layer of the checkpoint; the bytes that it keeps of it.
+  virtual uint64_t load(uint32_t layer, const layer_parameters& parameters) = 0;
+  /// Takes an adapter; the bytes that it takes there.
+  virtual uint64_t load(adapter_id id, std::shared_ptr<const adapter_weights> weights) = 0;
+  /// Requires: no step uses it any more.
+  virtual void unload(adapter_id id) = 0;
+  /// Runs layers [first, end) of the checkpoint (engine_device::start), and chooses tokens if the head is one
+  /// of them. x: null for whole steps. False: it ended early, because `stopping` was set.
+  virtual bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+                   activation* x, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) = 0;
+  /// engine_device::kv_memory.
+  virtual std::span<std::byte> kv_memory() = 0;
+};
+
+}  // namespace troupe::llm
