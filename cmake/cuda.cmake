@@ -1,0 +1,18 @@
+# The CUDA compiler and its libraries: code for Hopper (sm_90a), and PTX for everything from Ampere (sm_80) on.
+find_program(TROUPE_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+if(NOT TROUPE_NVCC)
+  message(FATAL_ERROR "There is no nvcc: install the CUDA toolkit 13, or say where it is in CUDA_PATH.")
+endif()
+set(CMAKE_CUDA_COMPILER ${TROUPE_NVCC})
+set(CMAKE_CUDA_ARCHITECTURES OFF)  # as below: CMake 3.25 cannot say both
+enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows it of no nvcc
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+find_package(CUDAToolkit 13 REQUIRED)
+
+add_library(troupe_cuda_house INTERFACE)
+target_link_libraries(troupe_cuda_house INTERFACE troupe_house CUDA::cudart_static)
+target_compile_options(troupe_cuda_house INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-lineinfo;-gencode=arch=compute_90a,code=sm_90a;-gencode=arch=compute_80,code=compute_80;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict>)

@@ -1,0 +1,63 @@
+// How the rows of a step are divided for attention. A row that is alone of its sequence is a decode: it is
+// cut along what it sees, so that a long text keeps many warps busy (flash decoding). Several consecutive
+// rows are a prefill: they are cut into tiles that read keys and values together.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A part of what a decode row sees.
+struct decode_item {
+  uint32_t row = 0, sequence = 0, position = 0;
+  uint32_t chunk = 0;         ///< positions [chunk * chunk_tokens, .. + chunk_tokens)
+  uint32_t chunk_tokens = 0;  ///< a multiple of 16
+};
+
+/// Rows of one sequence, at consecutive positions.
+struct prefill_item {
+  uint32_t first_row = 0, rows = 0;
+  uint32_t sequence = 0, first_position = 0;
+};
+
+inline constexpr uint32_t prefill_tile = 64;  ///< rows
+inline constexpr uint32_t most_chunks = 64;   ///< of a row
+
+/// Depends on the row's own position alone, and so do its bits.
+constexpr uint32_t decode_chunk(uint32_t position) {
+  uint32_t tokens = 128;
+  while (position / tokens >= most_chunks) tokens *= 2;
+  return tokens;
+}
+
+struct attention_plan {
+  std::vector<decode_item> decode;  ///< a row's are consecutive
+  std::vector<prefill_item> prefill;
+
+  /// row_sequence, positions: [rows], as in a step.
+  void make(std::span<const uint32_t> row_sequence, std::span<const uint32_t> positions);
+};
+
+inline void attention_plan::make(std::span<const uint32_t> row_sequence,
+                                 std::span<const uint32_t> positions) {
+  decode.clear(), prefill.clear();
+  const auto rows = static_cast<uint32_t>(positions.size());
+  for (uint32_t first = 0, end = 0; first < rows; first = end) {
+    const uint32_t sequence = row_sequence[first];
+    while (end < rows && row_sequence[end] == sequence && positions[end] == positions[first] + (end - first))
+      ++end;
+    if (end - first == 1) {
+      const uint32_t tokens = decode_chunk(positions[first]);
+      for (uint32_t chunk = 0; chunk * tokens <= positions[first]; ++chunk)
+        decode.push_back({first, sequence, positions[first], chunk, tokens});
+      continue;
+    }
+    for (uint32_t row = first; row < end; row += prefill_tile) {
+      const uint32_t left = end - row;
+      prefill.push_back({row, left < prefill_tile ? left : prefill_tile, sequence, positions[row]});
+    }
+  }
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,72 @@
+// What the benchmarks of kernels share. A figure is the median over replays of a CUDA graph of some launches,
+// by launch; what a launch reads that would be cold in a server is cold here: launches take turns through
+// data far larger than L2.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/device_memory.hpp"
+#include "gpu/element.hpp"
+
+namespace troupe::cuda {
+
+struct bench_row {
+  std::string op, shape;
+  double us = 0;     ///< of one launch
+  double bytes = 0;  ///< that must come from memory or go there
+  double flops = 0;  ///< 0: limited by memory
+};
+
+/// What this device can do, measured.
+struct device_limits {
+  double read_bytes_per_second = 0;  ///< of a stream that is only read
+  double flops_per_second = 0;       ///< of cuBLAS, bf16, 8192 x 8192 x 8192
+};
+
+class bench {
+ public:
+  static constexpr uint32_t launches = 20;  ///< of a graph
+  static constexpr size_t cold_bytes = size_t{1}
+                                       << 28;  ///< after so many others, L2 (60 MB) holds none of them
+
+  /// Only rows whose op contains `filter` are measured.
+  explicit bench(std::string filter);
+  ~bench();
+  bench(const bench&) = delete;
+  bench& operator=(const bench&) = delete;
+
+  bool wanted(const std::string& op) const { return op.find(filter_) != std::string::npos; }
+  /// How many sets of `bytes` there must be for each to be cold when its turn comes; a multiple of
+  /// `launches`.
+  static uint32_t cold_sets(double bytes);
+  /// Microseconds by launch; `launch(stream, i)` launches with data set i.
+  double time(uint32_t sets, const std::function<void(cudaStream_t, uint32_t)>& launch);
+  void add(bench_row row) { rows.push_back(std::move(row)); }
+  /// Fills with random numbers of -1 .. 1 times `scale`, two bytes each.
+  void fill(void* numbers, size_t count, element type, float scale);
+  cudaStream_t stream() const { return stream_; }
+
+  std::vector<bench_row> rows;
+
+ private:
+  std::string filter_;
+  cudaStream_t stream_ = nullptr;
+};
+
+template <class T>
+device_memory on_device(const std::vector<T>& values) {
+  device_memory memory(std::max<size_t>(1, values.size()) * sizeof(T));
+  check(cudaMemcpy(memory.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+        "a table");
+  return memory;
+}
+
+device_limits measure_limits(bench& b);
+void bench_lora(bench& b);
+void bench_attention(bench& b);
+void bench_step(bench& b);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,67 @@
+// gpu_bench [--json] [--filter TEXT]: what the kernels cost on this device, and how that compares with what
+// the device can do, measured in the same run.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "gpu/cuda/bench/bench.hpp"
+
+using namespace troupe::cuda;
+
+namespace {
+
+/// Of the limit that holds for the row: of cuBLAS's products if it has any, else of reading memory.
+double share(const bench_row& row, const device_limits& limits) {
+  return row.flops > 0 ? row.flops / row.us * 1e6 / limits.flops_per_second
+                       : row.bytes / row.us * 1e6 / limits.read_bytes_per_second;
+}
+
+void print_table(const bench& b, const device_limits& limits) {
+  std::printf("%-28s %-44s %10s %10s %10s %8s\n", "op", "shape", "us", "GB/s", "TFLOP/s", "of limit");
+  for (const bench_row& row : b.rows) {
+    char rate[32] = "", work[32] = "";
+    if (row.bytes > 0) std::snprintf(rate, sizeof rate, "%.0f", row.bytes / row.us * 1e-3);
+    if (row.flops > 0) std::snprintf(work, sizeof work, "%.0f", row.flops / row.us * 1e-6);
+    std::printf("%-28s %-44s %10.2f %10s %10s %7.0f%%\n", row.op.c_str(), row.shape.c_str(), row.us, rate,
+                work, 100 * share(row, limits));
+  }
+}
+
+void print_json(const bench& b, const device_limits& limits) {
+  std::printf("[\n");
+  for (size_t i = 0; i < b.rows.size(); ++i) {
+    const bench_row& row = b.rows[i];  // names have nothing to escape
+    std::printf(R"(  {"op": "%s", "shape": "%s", "us": %.3f, "bytes": %.0f, "flops": %.0f, "share": %.4f})",
+                row.op.c_str(), row.shape.c_str(), row.us, row.bytes, row.flops, share(row, limits));
+    std::printf(i + 1 < b.rows.size() ? ",\n" : "\n");
+  }
+  std::printf("]\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool json = false;
+  const char* filter = "";
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) {
+      json = true;
+    } else if (std::strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
+      filter = argv[++i];
+    } else {
+      std::fprintf(stderr, "usage: gpu_bench [--json] [--filter TEXT]\n");
+      return 2;
+    }
+  }
+  try {
+    bench b(filter);
+    const device_limits limits = measure_limits(b);
+    bench_lora(b);
+    bench_attention(b);
+    bench_step(b);
+    json ? print_json(b, limits) : print_table(b, limits);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "gpu_bench: %s\n", e.what());
+    return 1;
+  }
+}

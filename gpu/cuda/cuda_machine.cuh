@@ -1,0 +1,94 @@
+// A GPU as the decoder uses it: memory, copies, kernels and products, in the order of one stream. The tests'
+// emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
+#pragma once
+#include <map>
+
+#include "gpu/cuda/device_memory.hpp"
+#include "gpu/cuda/gemm.hpp"
+#include "gpu/cuda/launch.cuh"
+
+namespace troupe::cuda {
+
+/// One thread at a time. What fails throws cuda_error or blas_error.
+class cuda_machine {
+ public:
+  using memory = device_memory;
+  using host_memory = pinned_memory;
+  static constexpr uint32_t lora_cluster = 8;
+
+  /// Of the current device.
+  cuda_machine() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
+    int count = 0, device = 0;
+    check(cudaGetDevice(&device), "the device");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "the device's facts");
+    multiprocessors_ = static_cast<uint32_t>(count);
+  }
+  ~cuda_machine() {
+    for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
+    cudaStreamDestroy(stream_);
+  }
+  cuda_machine(const cuda_machine&) = delete;
+  cuda_machine& operator=(const cuda_machine&) = delete;
+
+  uint32_t multiprocessors() const { return multiprocessors_; }
+  cudaStream_t stream() const { return stream_; }
+
+  /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
+  template <class Kernel>
+  void run(const Kernel& kernel, grid_size grid, bool early = true) {
+    launch(kernel, grid, stream_, early);
+  }
+  void multiply(const gemm_args& args) { products_.run(args, stream_); }
+  /// The host's bytes stay as they are until `finish`.
+  void upload(void* to, const void* from, size_t bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the device");
+  }
+  void download(void* to, const void* from, size_t bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the device");
+  }
+  void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
+  /// Does what `record` does, which is the same for each call with this key: as a graph, which it captures
+  /// the first time.
+  template <class Record>
+  void replay(uint32_t key, Record record) {
+    auto known = graphs_.find(key);
+    if (known == graphs_.end()) known = graphs_.emplace(key, capture(record)).first;
+    check(cudaGraphLaunch(known->second, stream_), "a graph");
+  }
+  /// What graphs know is not true any more.
+  void forget() {
+    finish();
+    for (const auto& [key, graph] : graphs_) check(cudaGraphExecDestroy(graph), "a graph");
+    graphs_.clear();
+  }
+  /// Waits until all of the above is done.
+  void finish() { check(cudaStreamSynchronize(stream_), "a step"); }
+
+ private:
+  template <class Record>
+  cudaGraphExec_t capture(Record record) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t made = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of a graph");
+    try {
+      record();
+    } catch (...) {
+      cudaStreamEndCapture(stream_, &graph);  // the stream is to be of use again
+      cudaGraphDestroy(graph);
+      throw;
+    }
+    check(cudaStreamEndCapture(stream_, &graph), "capture of a graph");
+    const cudaError_t result = cudaGraphInstantiate(&made, graph, 0);
+    cudaGraphDestroy(graph);
+    check(result, "a graph");
+    return made;
+  }
+
+  cudaStream_t stream_ = nullptr;
+  std::map<uint32_t, cudaGraphExec_t> graphs_;
+  uint32_t multiprocessors_ = 0;
+  gemm products_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,223 @@
+// The machine as a kernel's thread sees it, on a GPU: one short function for each instruction that the
+// kernels use. The emulator of the tests has the same members with the same meaning. Clusters, bulk
+// prefetches and early starts are sm_90's: before it a kernel is launched with clusters of one block, and the
+// others do nothing.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+class cuda_thread {
+ public:
+  // --- where this thread is ---
+  TROUPE_DEVICE uint32_t index() const { return threadIdx.x; }
+  TROUPE_DEVICE uint32_t lane() const { return threadIdx.x % 32; }
+  TROUPE_DEVICE uint32_t warp() const { return threadIdx.x / 32; }
+  TROUPE_DEVICE uint32_t block() const { return blockIdx.x; }
+  TROUPE_DEVICE uint32_t block_y() const { return blockIdx.y; }
+  TROUPE_DEVICE uint32_t block_z() const { return blockIdx.z; }
+  TROUPE_DEVICE uint32_t blocks() const { return gridDim.x; }
+  TROUPE_DEVICE uint32_t cluster_rank() const {
+    uint32_t rank = 0;
+#if __CUDA_ARCH__ >= 900
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return rank;
+  }
+
+  // --- shared memory of the block, and of the other blocks of its cluster ---
+  template <class T>
+  TROUPE_DEVICE T* shared(size_t offset = 0) const {
+    extern __shared__ __align__(128) unsigned char memory[];
+    return reinterpret_cast<T*>(memory + offset);
+  }
+  /// The same place in the shared memory of block `rank` of the cluster.
+  template <class T>
+  TROUPE_DEVICE const T* in_block(const T* mine, uint32_t rank) const {
+#if __CUDA_ARCH__ >= 900
+    uint64_t there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
+    return reinterpret_cast<const T*>(there);
+#else
+    return mine;
+#endif
+  }
+
+  // --- waiting for each other: what was written before is seen after ---
+  TROUPE_DEVICE void sync() const { __syncthreads(); }
+  TROUPE_DEVICE void sync_warp() const { __syncwarp(); }
+  TROUPE_DEVICE void sync_cluster() const {
+    arrive_cluster();
+    wait_cluster();
+  }
+  /// The two halves of sync_cluster, with other work between them; no sync_cluster in between.
+  TROUPE_DEVICE void arrive_cluster() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+#endif
+  }
+  TROUPE_DEVICE void wait_cluster() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+#else
+    __syncthreads();  // a cluster is a block
+#endif
+  }
+  /// Adds to a counter in global memory and gives what it was: what any thread of this block wrote before its
+  /// last sync is seen by who finds the sum.
+  TROUPE_DEVICE uint32_t add(uint32_t* counter, uint32_t n) const {
+    uint32_t before;
+    asm volatile("fence.acq_rel.gpu;\natom.acq_rel.gpu.global.add.u32 %0, [%1], %2;\nfence.acq_rel.gpu;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(n)
+                 : "memory");
+    return before;
+  }
+  /// Adds to a number in shared memory, in any order.
+  TROUPE_DEVICE void add_shared(uint32_t* sum, uint32_t n) const { atomicAdd(sum, n); }
+  TROUPE_DEVICE void add_shared(uint64_t* sum, uint64_t n) const {
+    atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(n));
+  }
+  /// The kernel before this one in the stream has ended, and what it wrote is seen.
+  TROUPE_DEVICE void wait_for_predecessor() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
+  /// The kernel after this one may start to be brought up.
+  TROUPE_DEVICE void release_successor() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+  }
+
+  // --- lanes of a warp; all 32 take part ---
+  template <class T>
+  TROUPE_DEVICE T shuffle_xor(T value, uint32_t mask) const {
+    return __shfl_xor_sync(0xffffffff, value, static_cast<int>(mask));
+  }
+  template <class T>
+  TROUPE_DEVICE T shuffle(T value, uint32_t lane) const {
+    return __shfl_sync(0xffffffff, value, static_cast<int>(lane));
+  }
+
+  // --- memory; addresses are multiples of 16 ---
+  /// What is read once and never written by this kernel.
+  TROUPE_DEVICE vec16 stream(const void* from) const {
+    vec16 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+                 : "l"(from));
+    return v;
+  }
+  /// What is read once, and was perhaps written by the kernel before.
+  TROUPE_DEVICE vec16 load_once(const void* from) const {
+    vec16 v;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+                 : "l"(from)
+                 : "memory");
+    return v;
+  }
+  TROUPE_DEVICE vec16 load(const void* from) const {
+    const uint4 v = *static_cast<const uint4*>(from);
+    return {{v.x, v.y, v.z, v.w}};
+  }
+  TROUPE_DEVICE void store(void* to, const vec16& v) const {
+    *static_cast<uint4*>(to) = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
+  }
+  /// Has `bytes` (a multiple of 16) brought into L2; one thread asks.
+  TROUPE_DEVICE void prefetch(const void* from, uint32_t bytes) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
+#endif
+  }
+  /// Copies 16 bytes into shared memory, or zeros where there is nothing to copy. Seen after wait_copies, by
+  /// other threads after a sync as well.
+  TROUPE_DEVICE void copy_async(void* to_shared, const void* from, bool exists = true) const {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)), "l"(from),
+                 "r"(exists ? 16 : 0)
+                 : "memory");
+  }
+  /// The copies since the last commit are a group.
+  TROUPE_DEVICE void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  /// All of this thread's groups but the last `Pending` have arrived.
+  template <int Pending>
+  TROUPE_DEVICE void wait_copies() const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+  }
+
+  // --- numbers of 16 bits, two in a word: the first in the low half ---
+  template <element E>
+  TROUPE_DEVICE float_pair unpack(uint32_t word) const {
+    if constexpr (E == element::bf16)
+      return {__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000U)};
+    __half2 pair;
+    memcpy(&pair, &word, 4);
+    const float2 f = __half22float2(pair);
+    return {f.x, f.y};
+  }
+  template <element E>
+  TROUPE_DEVICE uint32_t pack(float low, float high) const {
+    uint32_t word;
+    if constexpr (E == element::bf16) {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    } else {
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    }
+    return word;
+  }
+  TROUPE_DEVICE float exp2(float x) const {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
+  /// For angles of any size, to the last bits.
+  TROUPE_DEVICE void sine_cosine(float angle, float& sine, float& cosine) const {
+    sincosf(angle, &sine, &cosine);
+  }
+  TROUPE_DEVICE float reciprocal_root(float x) const { return 1.0F / sqrtf(x); }
+
+  // --- tensor cores; fragments as PTX lays them out, g = lane / 4, q = lane % 4 ---
+  /// Four matrices of 8 x 8 numbers from shared memory: lane 8 i + r names the 16 bytes of row r of matrix i,
+  /// and gets of each matrix the numbers 2q, 2q + 1 of row g.
+  TROUPE_DEVICE void load_matrices(uint32_t (&m)[4], const void* row) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+  }
+  /// The same, transposed: the numbers of column g in rows 2q, 2q + 1.
+  TROUPE_DEVICE void load_transposed(uint32_t (&m)[4], const void* row) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+  }
+  /// d [16, 8] += a [16, 16] b [16, 8]. a: rows g, g + 8, g, g + 8 at columns 2q, 2q, 2q + 8, 2q + 8; b:
+  /// column g at rows 2q, 2q + 8; d: rows g, g, g + 8, g + 8 at columns 2q, 2q + 1, 2q, 2q + 1.
+  template <element E>
+  TROUPE_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
+    if constexpr (E == element::bf16) {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+  }
+
+ private:
+  TROUPE_DEVICE static uint32_t shared_address(const void* p) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+  }
+};
+
+}  // namespace troupe::cuda

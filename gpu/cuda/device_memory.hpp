@@ -1,0 +1,62 @@
+// Memory of the current device that is given back by itself.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "gpu/cuda/check.hpp"
+
+namespace troupe::cuda {
+
+/// Aligned to 256 bytes. Throws cuda_error, harmless if there is no room.
+class device_memory {
+ public:
+  device_memory() = default;
+  explicit device_memory(size_t bytes) : bytes_(bytes) {
+    if (bytes > 0) check(cudaMalloc(&data_, bytes), "device memory");
+  }
+  device_memory(device_memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  device_memory& operator=(device_memory&& other) noexcept {
+    std::swap(data_, other.data_), std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~device_memory() { cudaFree(data_); }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  size_t size() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// Memory of the host that the device copies from and to by itself.
+class pinned_memory {
+ public:
+  pinned_memory() = default;
+  explicit pinned_memory(size_t bytes) : bytes_(bytes) {
+    if (bytes > 0) check(cudaMallocHost(&data_, bytes), "pinned memory");
+  }
+  pinned_memory(pinned_memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  pinned_memory& operator=(pinned_memory&& other) noexcept {
+    std::swap(data_, other.data_), std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~pinned_memory() { cudaFreeHost(data_); }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  size_t size() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace troupe::cuda

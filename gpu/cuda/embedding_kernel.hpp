@@ -1,0 +1,41 @@
+// The first layer: a row of the table for each token, as floats of the residual stream.
+#pragma once
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+template <element E>
+struct embedding_kernel {
+  static constexpr uint32_t threads = 256, cluster = 1;
+
+  const uint32_t* rows = nullptr;    ///< [1]; blocks beyond them do nothing
+  const uint32_t* tokens = nullptr;  ///< [rows], of the table
+  const void* table = nullptr;       ///< [vocabulary, width], E
+  float* x = nullptr;                ///< [rows, width], written
+  uint32_t width = 0;                ///< a multiple of 8
+
+  grid_size grid(uint32_t max_rows) const { return {max_rows, 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    if (t.block() >= *rows) return;
+    const auto* from = static_cast<const uint16_t*>(table) + size_t{tokens[t.block()]} * width;
+    for (uint32_t i = t.index() * 8; i < width; i += threads * 8) {
+      const vec16 numbers = t.load(from + i);
+      float out[8];
+      TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {
+        const float_pair pair = t.template unpack<E>(numbers.word[j]);
+        out[2 * j] = pair.low, out[2 * j + 1] = pair.high;
+      }
+      vec16 halves[2];
+      memcpy(halves, out, sizeof out);
+      float* to = x + size_t{t.block()} * width + i;
+      t.store(to, halves[0]), t.store(to + 4, halves[1]);
+    }
+  }
+};
+
+}  // namespace troupe::cuda

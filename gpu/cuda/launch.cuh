@@ -1,0 +1,52 @@
+// Launches kernels of device_code.hpp's form on a GPU.
+#pragma once
+#include <cuda_runtime.h>
+
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/cuda_thread.cuh"
+
+namespace troupe::cuda {
+
+/// Blocks that a multiprocessor is to have at once: `resident`, if the kernel says so.
+template <class Kernel>
+constexpr uint32_t resident_blocks() {
+  if constexpr (requires { Kernel::resident; }) return Kernel::resident;
+  return 1;
+}
+
+template <class Kernel>
+__global__ __launch_bounds__(Kernel::threads,
+                             resident_blocks<Kernel>()) void run(const __grid_constant__ Kernel kernel) {
+  kernel(cuda_thread{});
+}
+
+/// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: it calls
+/// wait_for_predecessor before it reads what that one wrote.
+template <class Kernel>
+void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
+  const size_t shared = kernel.shared_bytes();
+  if (shared > 48 * 1024)  // beyond this it has to be asked for
+    check(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared)),
+          "shared memory of a kernel");
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if constexpr (Kernel::cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {Kernel::cluster, 1, 1};
+  }
+  if (early) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  cudaLaunchConfig_t config = {};
+  config.gridDim = {grid.x, grid.y, grid.z};
+  config.blockDim = {Kernel::threads, 1, 1};
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
+  check(cudaLaunchKernelEx(&config, run<Kernel>, kernel), "launch of a kernel");
+}
+
+}  // namespace troupe::cuda

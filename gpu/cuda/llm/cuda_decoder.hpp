@@ -1,0 +1,241 @@
+// A language model's layers on a GPU: what one step of an engine computes (as gpu/llm/decoder.hpp on a CPU).
+// Weights, KV pages, adapters and a step's memory live here.
+//
+// Steps of decodes alone run as graphs, one for each number of rows (rounded up) and for steps with and
+// without adapters, captured when they are first needed.
+#pragma once
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/llm/decoder_step.hpp"
+#include "gpu/cuda/llm/layer_image.hpp"
+#include "gpu/llm/activation.hpp"
+#include "gpu/model_error.hpp"
+#include "messages/llm_step.hpp"
+
+namespace troupe::cuda {
+
+struct cuda_decoder_options {
+  uint32_t blocks = 0;  ///< of the KV cache
+  uint32_t block_tokens = 16;
+  uint32_t adapter_slots = 0;
+  bool graphs = true;
+};
+
+/// Throws model_error, naming what is not supported and why.
+decoder_shape shape_of(const llm::model_config& config, uint32_t block_tokens);
+
+/// As many blocks as go into so many bytes. Throws model_error if there is not one.
+uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t block_tokens);
+
+/// Of numbers E, 16 bits. One caller at a time, which is bound to the device.
+template <class Machine, element E>
+class cuda_decoder {
+ public:
+  /// Throws what the machine throws if there is no room.
+  cuda_decoder(Machine& machine, const llm::model_config& config, const cuda_decoder_options& options)
+      : m_(machine),
+        shape_(shape_of(config, options.block_tokens)),
+        options_(options),
+        window_(config.window),
+        tied_(config.tied_embeddings),
+        layers_(config.layers + 2),
+        pointers_(config.layers),
+        frequencies_(config.rope_frequencies.size() * sizeof(float)),
+        pages_(size_t{options.blocks} * page_bytes()),
+        slots_(std::max<size_t>(1, size_t{options.adapter_slots} * slot_size() * sizeof(lora_matrices))) {
+    m_.upload(frequencies_.data(), config.rope_frequencies.data(), frequencies_.size());
+    m_.clear(slots_.data(), slots_.size());
+    m_.finish();
+    slot_of_.reserve(options.adapter_slots);
+    adapters_.matrices = slots_.template as<lora_matrices>();
+  }
+
+  const decoder_shape& shape() const { return shape_; }
+  size_t page_bytes() const {
+    return size_t{shape_.layers} * 2 * shape_.kv_heads * shape_.block_tokens * shape_.head_dim * 2;
+  }
+  /// On the device: blocks, one after the other, laid out as on a CPU.
+  std::span<std::byte> pages() const { return {pages_.data(), pages_.size()}; }
+
+  /// Takes a layer of the checkpoint (numbered as there). In any order.
+  void load(uint32_t layer, const layer_image& image) {
+    assert(layer < layers_.size());
+    layers_[layer] = typename Machine::memory(image.bytes().size());
+    m_.upload(layers_[layer].data(), image.bytes().data(), image.bytes().size());
+    m_.finish();
+    const std::byte* base = layers_[layer].data();
+    if (layer == 0) {
+      embedding_ = image.embedding(base);
+      if (tied_) head_ = embedding_;
+    } else if (layer <= shape_.layers) {
+      pointers_[layer - 1] = image.at(base);
+    } else {
+      final_norm_ = image.final_norm(base);
+      if (!tied_) head_ = image.head(base);
+    }
+  }
+
+  /// The adapter's bytes are on the device; they stay there until `unload`. Requires: a slot is free.
+  void load(llm::adapter_id id, const adapter_image& image, const std::byte* base) {
+    const std::vector<lora_matrices> matrices = image.at(base);
+    assert(matrices.size() == slot_size());
+    std::vector<bool> taken(options_.adapter_slots);
+    for (const auto& [other, slot] : slot_of_) taken[slot] = true;
+    const auto slot = static_cast<uint32_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+    assert(slot < options_.adapter_slots);
+    m_.upload(slots_.data() + slot * slot_size() * sizeof(lora_matrices), matrices.data(),
+              matrices.size() * sizeof(lora_matrices));
+    m_.finish();
+    slot_of_.emplace_back(id, slot);
+    if (image.max_ranks() <= adapters_.max_ranks) return;
+    adapters_.max_ranks = image.max_ranks();  // kernels need more shared memory
+    m_.forget();
+  }
+  /// Requires: no step uses it any more.
+  void unload(llm::adapter_id id) {
+    std::erase_if(slot_of_, [id](const auto& one) { return one.first == id; });
+  }
+  bool has(llm::adapter_id id) const { return find(id) != no_adapter; }
+
+  /// Runs layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer before
+  /// gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for whole
+  /// steps. logits [step.sampled, vocabulary]: written if the head runs. Returns when all is done.
+  void run(const llm::llm_step& step, uint32_t first, uint32_t end, llm::activation* x,
+           std::vector<float>& logits) {
+    const uint32_t last = shape_.layers + 2;
+    const step_extent exact = prepare(step);
+    const bool whole = first == 0 && end == last;
+    if (first > 0) m_.upload(activations_.residual, x->data(), x->size() * sizeof(float));
+    if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= most_graph_rows) {
+      step_extent padded = exact;
+      padded.rows = padded.sampled = graph_rows(exact.rows);
+      padded.tiles = exact.tiles > 0 ? padded.rows : 0;
+      padded.decode_items = 1;  // any number: their kernel's grid does not depend on it
+      padded.prefill_items = 0;
+      m_.replay(padded.rows * 2 + (padded.tiles > 0), [&] { launch(padded, first, end); });
+    } else {
+      launch(exact, first, end);
+    }
+    if (end == last) {
+      logits.resize(step.sampled.size() * shape_.vocabulary);
+      for (size_t i = 0; i < step.sampled.size(); ++i)
+        m_.download(logits.data() + i * shape_.vocabulary, activations_.logits + i * shape_.logits_stride(),
+                    shape_.vocabulary * sizeof(float));
+    } else {
+      x->resize(size_t{step.rows()} * shape_.hidden);
+      m_.download(x->data(), activations_.residual, x->size() * sizeof(float));
+    }
+    m_.finish();
+  }
+
+ private:
+  static constexpr uint32_t most_graph_rows = 256;
+  /// Every row of a batch costs little beside the weights: graphs for 1, 2, 4 and multiples of 8.
+  static uint32_t graph_rows(uint32_t rows) { return rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8; }
+  size_t slot_size() const { return size_t{shape_.layers} * adapter_slots::projections; }
+  uint32_t find(llm::adapter_id id) const {
+    const auto found =
+        std::find_if(slot_of_.begin(), slot_of_.end(), [id](const auto& one) { return one.first == id; });
+    return found == slot_of_.end() ? no_adapter : found->second;
+  }
+
+  void launch(const step_extent& extent, uint32_t first, uint32_t end) {
+    const kv_pages kv{pages_.data(), shape_.layers, shape_.kv_heads, shape_.block_tokens, shape_.head_dim};
+    decoder_step<Machine, E> s(m_, shape_, step_tables(device_tables_.data(), *layout_), activations_, kv,
+                               adapters_, extent);
+    if (first == 0 && end > 0) s.embed(embedding_);
+    const uint32_t from = std::max(first, 1U), to = std::min(end, shape_.layers + 1);
+    if (from < to) s.turn(frequencies_.template as<float>());
+    for (uint32_t l = from; l < to; ++l) s.layer(l - 1, pointers_[l - 1], window_[l - 1], l > from);
+    if (end == shape_.layers + 2) {
+      s.head(final_norm_, head_, from < to);
+    } else if (from < to) {
+      s.settle(pointers_[to - 2].post_norm);
+    }
+  }
+
+  /// Writes the step's tables and sends them.
+  step_extent prepare(const llm::llm_step& step) {
+    slots_of_segments_.clear();
+    for (const llm::adapter_id id : step.segment_adapters)
+      slots_of_segments_.push_back(id == llm::base_model ? no_adapter : find(id));
+    cut_lora_tiles(step.segment_end, slots_of_segments_, lora_tile_rows(step.rows()), tiles_);
+    plan_.make(step.row_sequence, step.positions);
+    step_extent exact;
+    exact.rows = step.rows(), exact.sampled = static_cast<uint32_t>(step.sampled.size());
+    exact.sequences = static_cast<uint32_t>(step.sequences.size());
+    exact.block_entries = static_cast<uint32_t>(step.blocks.size());
+    exact.tiles = static_cast<uint32_t>(tiles_.size());
+    exact.decode_items = static_cast<uint32_t>(plan_.decode.size());
+    exact.prefill_items = static_cast<uint32_t>(plan_.prefill.size());
+    make_room(exact);
+
+    const step_tables to(host_tables_.data(), *layout_);
+    *to.counts = {exact.rows, exact.sampled, exact.tiles, exact.decode_items, exact.prefill_items};
+    const auto copy = [](auto* where, const auto& what) {
+      if (!what.empty()) std::memcpy(where, what.data(), what.size() * sizeof(what[0]));
+    };
+    copy(to.tokens, step.tokens), copy(to.positions, step.positions),
+        copy(to.row_sequence, step.row_sequence);
+    copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
+    copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
+    m_.upload(device_tables_.data(), host_tables_.data(), layout_->bytes);
+    return exact;
+  }
+
+  /// Twice of what is needed, so that it seldom happens again: graphs know where everything is.
+  void make_room(const step_extent& e) {
+    if (layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows))) return;
+    const auto more = [](uint32_t& have, uint32_t wanted, uint32_t least) {
+      if (have < wanted || have < least) have = std::max(least, 2 * wanted);
+    };
+    more(room_.rows, e.rows, most_graph_rows), more(room_.sampled, e.sampled, most_graph_rows);
+    more(room_.sequences, e.sequences, 256), more(room_.block_entries, e.block_entries, 4096);
+    more(room_.tiles, e.tiles, most_graph_rows);
+    more(room_.decode_items, e.decode_items, 1024), more(room_.prefill_items, e.prefill_items, 64);
+    m_.forget();
+    layout_.reset();
+    step_activations none;
+    memory_ = {}, device_tables_ = {};  // before there is more
+    memory_ = typename Machine::memory(none.place(nullptr, shape_, room_));
+    activations_.place(memory_.data(), shape_, room_);
+    m_.clear(activations_.arrived, size_t{room_.rows} * shape_.kv_heads * sizeof(uint32_t));
+    const table_layout layout(room_);
+    device_tables_ = typename Machine::memory(layout.bytes);
+    host_tables_ = typename Machine::host_memory(layout.bytes);
+    std::memset(host_tables_.data(), 0, layout.bytes);
+    layout_ = layout;
+  }
+
+  Machine& m_;
+  const decoder_shape shape_;
+  const cuda_decoder_options options_;
+  const std::vector<uint32_t> window_;
+  const bool tied_;
+
+  std::vector<typename Machine::memory> layers_;  // as the checkpoint numbers them
+  std::vector<layer_pointers> pointers_;
+  const void *embedding_ = nullptr, *final_norm_ = nullptr, *head_ = nullptr;
+  typename Machine::memory frequencies_, pages_;
+  typename Machine::memory slots_;  // lora_matrices [slots, layers, projections]
+  std::vector<std::pair<llm::adapter_id, uint32_t>> slot_of_;
+  adapter_slots adapters_;
+
+  step_extent room_;
+  std::optional<table_layout> layout_;
+  typename Machine::memory memory_, device_tables_;
+  typename Machine::host_memory host_tables_;
+  step_activations activations_;
+  std::vector<uint32_t> slots_of_segments_;
+  std::vector<lora_tile> tiles_;
+  attention_plan plan_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,29 @@
+// An engine's device on a GPU: its model is a cuda_decoder (gpu/cuda/llm/cuda_decoder.hpp). Only in builds
+// with CUDA (-DTROUPE_CUDA=ON).
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "gpu/llm/computing_engine_device.hpp"
+
+namespace troupe::llm {
+
+struct cuda_engine_options {
+  std::filesystem::path folder;     ///< of the checkpoint
+  element weights = element::bf16;  ///< of everything on the device: weights, KV cache, adapters; f16 or bf16
+  uint64_t kv_bytes = 0;            ///< of the KV cache: as many blocks as go into it, at least one
+  uint32_t block_tokens = 16;
+  uint32_t gpu = 0;            ///< which one of this machine, from 0
+  uint32_t adapter_slots = 0;  ///< adapters there, or on their way, at once
+  uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
+};
+
+/// What CUDA refuses (no such GPU, no room) makes the model `unusable`, or a step or an adapter fail, with
+/// its reason. After an error that leaves the GPU of no use to this process every step fails.
+class cuda_engine_device final : public computing_engine_device {
+ public:
+  cuda_engine_device(const clock& c, std::function<void()> ready, cuda_engine_options options);
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,74 @@
+// The CUDA decoder as an engine's device drives it. Machine is cuda_machine, or the tests' emulated_machine.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/llm/choose_tokens.hpp"
+#include "gpu/llm/step_model.hpp"
+
+namespace troupe::cuda {
+
+struct cuda_model_options {
+  uint64_t kv_bytes = 0;  ///< of the KV cache: as many blocks as go into it, at least one
+  uint32_t block_tokens = 16;
+  uint32_t adapter_slots = 0;
+  bool graphs = true;
+};
+
+template <class Machine, element E>
+class cuda_model final : public llm::step_model {
+ public:
+  /// Throws model_error if the model cannot be run, or what the machine throws if there is no room.
+  cuda_model(std::unique_ptr<Machine> machine, const llm::model_config& config,
+             const cuda_model_options& options)
+      : machine_(std::move(machine)),
+        config_(config),
+        blocks_(kv_blocks(config, options.kv_bytes, options.block_tokens)),
+        decoder_(*machine_, config, {blocks_, options.block_tokens, options.adapter_slots, options.graphs}) {}
+
+  llm::engine_facts facts() const override {
+    llm::engine_facts f;
+    f.blocks = blocks_, f.block_tokens = decoder_.shape().block_tokens, f.block_bytes = decoder_.page_bytes();
+    return f;
+  }
+  uint64_t load(uint32_t layer, const llm::layer_parameters& parameters) override {
+    const layer_image image(parameters, E);
+    decoder_.load(layer, image);
+    return image.bytes().size();
+  }
+  uint64_t load(llm::adapter_id id, std::shared_ptr<const llm::adapter_weights> weights) override {
+    const adapter_image image(*weights, config_);
+    typename Machine::memory bytes(image.bytes().size());
+    machine_->upload(bytes.data(), image.bytes().data(), image.bytes().size());
+    machine_->finish();
+    decoder_.load(id, image, bytes.data());
+    adapters_[id] = std::move(bytes);
+    return image.bytes().size();
+  }
+  void unload(llm::adapter_id id) override {
+    decoder_.unload(id);
+    adapters_.erase(id);
+  }
+  bool run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
+           llm::activation* x, std::vector<llm::chosen_token>& chosen, const std::atomic<bool>&) override {
+    const uint32_t last = config_.layers + 2;
+    llm::activation own;  // of a whole step nothing leaves the device
+    decoder_.run(step, first, end, x == nullptr ? &own : x, logits_);
+    if (end == last) llm::choose_tokens(logits_, config_.vocabulary, wishes, chosen);
+    return true;
+  }
+  /// On the device.
+  std::span<std::byte> kv_memory() override { return decoder_.pages(); }
+
+ private:
+  std::unique_ptr<Machine> machine_;
+  const llm::model_config config_;
+  const uint32_t blocks_;
+  cuda_decoder<Machine, E> decoder_;
+  std::unordered_map<llm::adapter_id, typename Machine::memory> adapters_;
+  std::vector<float> logits_;
+};
+
+}  // namespace troupe::cuda

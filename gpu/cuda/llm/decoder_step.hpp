@@ -1,0 +1,158 @@
+// The kernels of one step of a decoder, in their order. Machine is cuda_machine (gpu/cuda/cuda_machine.cuh),
+// or the tests' emulated_machine. Nothing is allocated and nothing waits: a stream that is captured becomes a
+// graph, which later steps of at most this extent replay with other tables.
+//
+// A layer is norm, q/k/v, their adapters, rotary embedding with KV append, attention, o, its adapters; norm,
+// gate/up, their adapters, gate, down, its adapters: 11 launches and 3 for adapters that share one.
+#pragma once
+#include <cmath>
+#include <stdexcept>
+
+#include "gpu/cuda/embedding_kernel.hpp"
+#include "gpu/cuda/gemm_args.hpp"
+#include "gpu/cuda/llm/step_memory.hpp"
+#include "gpu/cuda/lora_kernel.hpp"
+#include "gpu/cuda/paged_decode_kernel.hpp"
+#include "gpu/cuda/paged_prefill_kernel.hpp"
+#include "gpu/cuda/rms_norm_kernel.hpp"
+#include "gpu/cuda/rope_kernel.hpp"
+#include "gpu/cuda/silu_mul_kernel.hpp"
+
+namespace troupe::cuda {
+
+/// The adapters on the device.
+struct adapter_slots {
+  static constexpr uint32_t projections = 7;  ///< q, k, v, o, gate, up, down
+  const lora_matrices* matrices = nullptr;    ///< [slots, layers, projections]
+  uint32_t max_ranks = 0;                     ///< of any of them; 0: there is none
+};
+
+template <class Machine, element E>
+class decoder_step {
+ public:
+  decoder_step(Machine& m, const decoder_shape& shape, const step_tables& tables,
+               const step_activations& activations, const kv_pages& kv, const adapter_slots& adapters,
+               const step_extent& extent)
+      : m_(m), shape_(shape), t_(tables), a_(activations), kv_(kv), adapters_(adapters), extent_(extent) {}
+
+  /// The first layer: residual = the table's rows.
+  void embed(const void* table) {
+    embedding_kernel<E> k;
+    k.rows = &t_.counts->rows, k.tokens = t_.tokens, k.table = table, k.x = a_.residual,
+    k.width = shape_.hidden;
+    m_.run(k, k.grid(extent_.rows), false);  // after copies: of tables, of x
+  }
+  /// Before any of the transformer's layers. frequencies: [head_dim / 2].
+  void turn(const float* frequencies) {
+    rope_angles_kernel k;
+    k.rows = &t_.counts->rows, k.positions = t_.positions, k.frequencies = frequencies;
+    k.half = shape_.head_dim / 2, k.cosine = a_.cosine, k.sine = a_.sine;
+    m_.run(k, k.grid(extent_.rows), false);
+  }
+  /// adds: `delta` of the layer before is still to be added to the residual.
+  void layer(uint32_t index, const layer_pointers& w, uint32_t window, bool adds) {
+    const uint32_t hidden = shape_.hidden, q = shape_.q_width(), kv = shape_.kv_width(),
+                   all = shape_.qkv_width();
+    norm(w.input_norm, adds, nullptr, extent_.rows, &t_.counts->rows);
+    multiply(a_.normed, w.qkv, w.qkv_bias, a_.qkv, hidden, all);
+    adapt(index, 0, a_.normed, hidden,
+          {{q, at(a_.qkv, 0), all}, {kv, at(a_.qkv, q), all}, {kv, at(a_.qkv, q + kv), all}}, 3);
+    rope_append_kernel<E> rope;
+    rope.rows = &t_.counts->rows, rope.row_sequence = t_.row_sequence, rope.positions = t_.positions;
+    rope.cosine = a_.cosine, rope.sine = a_.sine, rope.qkv = a_.qkv, rope.heads = shape_.heads;
+    rope.kv = kv_, rope.table = t_.pages(), rope.layer = index;
+    m_.run(rope, rope.grid(extent_.rows));
+    switch (shape_.head_dim) {
+      case 16: attend<16>(index, window); break;
+      case 32: attend<32>(index, window); break;
+      case 64: attend<64>(index, window); break;
+      default: attend<128>(index, window);
+    }
+    multiply(a_.attended, w.o, w.o_bias, a_.delta, q, hidden);
+    adapt(index, 3, a_.attended, q, {{hidden, a_.delta, hidden}}, 1);
+
+    const uint32_t width = shape_.intermediate;
+    norm(w.post_norm, true, nullptr, extent_.rows, &t_.counts->rows);
+    multiply(a_.normed, w.gate_up, w.gate_up_bias, a_.gate_up, hidden, 2 * width);
+    adapt(index, 4, a_.normed, hidden,
+          {{width, a_.gate_up, 2 * width}, {width, at(a_.gate_up, width), 2 * width}}, 2);
+    silu_mul_kernel<E> gate;
+    gate.rows = &t_.counts->rows, gate.gate_up = a_.gate_up, gate.out = a_.gated, gate.width = width;
+    m_.run(gate, gate.grid(extent_.rows));
+    multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
+    adapt(index, 6, a_.gated, width, {{hidden, a_.delta, hidden}}, 1);
+  }
+  /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
+  void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
+  /// The final norm and the head, for the sampled rows. logits: [sampled, logits_stride].
+  void head(const void* final_norm, const void* weights, bool adds) {
+    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled);
+    gemm_args g;
+    g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
+    g.out = shape_.vocabulary, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
+    m_.multiply(g);
+  }
+
+ private:
+  using lora = lora_kernel<E, Machine::lora_cluster>;
+  static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
+
+  void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows) {
+    rms_norm_kernel<E> k;
+    k.rows = rows, k.which = which, k.x = a_.residual, k.delta = adds ? a_.delta : nullptr, k.weight = weight;
+    k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
+    m_.run(k, k.grid(most));
+  }
+  void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
+    gemm_args g;
+    g.x = x, g.w = w, g.bias = bias, g.y = y, g.rows = extent_.rows, g.in = in, g.out = out, g.y_stride = out;
+    g.type = E;
+    m_.multiply(g);
+  }
+  void adapt(uint32_t layer, uint32_t first, const void* x, uint32_t in,
+             const typename lora::projection (&to)[lora::most_projections], uint32_t count) {
+    if (extent_.tiles == 0) return;
+    lora k;
+    k.tile_count = &t_.counts->tiles, k.tiles = t_.tiles;
+    k.adapters = adapters_.matrices + layer * adapter_slots::projections + first;
+    k.adapter_stride = shape_.layers * adapter_slots::projections;
+    k.x = x, k.x_stride = in, k.in = in;
+    for (uint32_t p = 0; p < count; ++p) k.projections[p] = to[p];
+    k.max_ranks = adapters_.max_ranks, k.tile_rows = lora_tile_rows(extent_.rows);
+    m_.run(k, k.grid(extent_.tiles, count));
+  }
+  template <uint32_t Dim>
+  void attend(uint32_t layer, uint32_t window) {
+    if (extent_.decode_items > 0 && shape_.heads / shape_.kv_heads <= 8) decode<Dim, 1>(layer, window);
+    if (extent_.decode_items > 0 && shape_.heads / shape_.kv_heads > 8) decode<Dim, 2>(layer, window);
+    if (extent_.prefill_items == 0) return;
+    paged_prefill_kernel<E, Dim> k;
+    set_up(k, layer, window);
+    k.item_count = &t_.counts->prefill_items, k.items = t_.prefill_items;
+    m_.run(k, k.grid(extent_.prefill_items));
+  }
+  template <uint32_t Dim, uint32_t Halves>
+  void decode(uint32_t layer, uint32_t window) {
+    paged_decode_kernel<E, Dim, Halves> k;
+    set_up(k, layer, window);
+    k.item_count = &t_.counts->decode_items, k.items = t_.decode_items;
+    k.partial_out = a_.partial_out, k.partial_sums = a_.partial_sums, k.arrived = a_.arrived;
+    m_.run(k, k.grid(m_.multiprocessors()));
+  }
+  template <class Kernel>
+  void set_up(Kernel& k, uint32_t layer, uint32_t window) {
+    k.q = a_.qkv, k.q_stride = shape_.qkv_width(), k.out = a_.attended, k.heads = shape_.heads;
+    k.kv = kv_, k.table = t_.pages(), k.layer = layer, k.window = window;
+    k.scale = 1.4426950408889634F / std::sqrt(static_cast<float>(shape_.head_dim));
+  }
+
+  Machine& m_;
+  const decoder_shape shape_;
+  const step_tables t_;
+  const step_activations a_;
+  const kv_pages kv_;
+  const adapter_slots adapters_;
+  const step_extent extent_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,265 @@
+// LoRA for a step that mixes adapters: y += scale (x A^T) B, each tile of rows with its own A and B (Punica
+// §4, there two kernels and a v that goes through memory), in one launch. Projections that share x (q, k, v;
+// gate, up) are one launch too.
+//
+// A cluster of blocks works on a tile. Each block multiplies its share of the inputs with A; the sums v are
+// exchanged through shared memory; each block writes its share of the outputs. What must come from memory is
+// A and B once, 2 rank (in + out) bytes a tile: B is on its way before A is used, both before the kernel
+// before has ended. At rank 16 and 4096 -> 4096, 64 adapters keep all of their 16.8 MB in flight.
+//
+// x is the second operand of the tensor cores, 8 rows at once: one row wastes products, which are free here,
+// and no bytes. v keeps the precision of float: it is split into two numbers of 16 bits for B. A row's bits
+// depend on `cluster` and its adapter, not on the other rows, their adapters or the tile's rows.
+#pragma once
+#include "gpu/cuda/lora_pack.hpp"
+#include "gpu/cuda/lora_tiles.hpp"
+
+namespace troupe::cuda {
+
+/// One adapter's matrices for one projection, on the device; somebody else owns them.
+struct lora_matrices {
+  const void* a = nullptr;  ///< pack_lora_a
+  const void* b = nullptr;  ///< pack_lora_b
+  uint32_t ranks = 0;       ///< lora_ranks of the rank, at most 256; 0: rows stay as they are
+  float scale = 1;
+};
+
+/// Both, or one alone with v in memory.
+enum class lora_stage : uint8_t { both, shrink, expand };
+
+/// Of numbers E, 16 bits. Cluster: 8; 1 where the device has no clusters.
+template <element E, uint32_t Cluster = 8, lora_stage Stage = lora_stage::both>
+struct lora_kernel {
+  static constexpr uint32_t threads = 128, cluster = Cluster;
+  static constexpr uint32_t most_projections = 3;
+
+  struct projection {
+    uint32_t out = 0;     ///< a multiple of 8
+    void* y = nullptr;    ///< [rows, out], E, added to; does not overlap x
+    size_t y_stride = 0;  ///< from row to row, a multiple of 8
+    float* v = nullptr;   ///< [rows, v_stride], shrink and expand alone: written, read
+  };
+
+  const uint32_t* tile_count = nullptr;     ///< [1]; what the grid has beyond it ends at once
+  const lora_tile* tiles = nullptr;         ///< [tile_count]
+  const lora_matrices* adapters = nullptr;  ///< [slots, adapter_stride]: a slot's first is projection 0's
+  uint32_t adapter_stride = 0;
+  const void* x = nullptr;  ///< [rows, in], E
+  size_t x_stride = 0;      ///< a multiple of 8
+  uint32_t in = 0;          ///< a multiple of 8
+  uint32_t v_stride = 0;    ///< at least the most ranks
+  projection projections[most_projections];
+  uint32_t max_ranks = 0;            ///< of any adapter
+  uint32_t tile_rows = narrow_tile;  ///< no tile has more; narrow_tile or wide_tile
+
+  /// The tables are older than the kernel before: they are read before that one has ended.
+  grid_size grid(uint32_t max_tiles, uint32_t projection_count) const {
+    return {max_tiles * cluster, 1, projection_count};
+  }
+  size_t shared_bytes() const {
+    return queue_bytes + size_t{larger(max_ranks, warps * 16) + max_ranks} * tile_rows * sizeof(float);
+  }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    const uint32_t index = t.block() / cluster;
+    const lora_tile tile = index < *tile_count ? tiles[index] : lora_tile{};
+    const lora_matrices w =
+        tile.rows > 0 ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()] : lora_matrices{};
+    if (w.ranks == 0) {
+      t.wait_for_predecessor();  // who waits for this kernel waits for that one, too
+    } else if (tile.rows <= narrow_tile) {
+      work<1>(t, tile, w);
+    } else {
+      work<wide_tile / 8>(t, tile, w);
+    }
+  }
+
+ private:
+  static constexpr uint32_t warps = threads / 32;
+  static constexpr uint32_t depth = 6;  // of a lane's queue of B: groups of four fragments
+  static constexpr size_t queue_bytes = size_t{warps} * depth * 4 * 32 * sizeof(vec16);
+
+  /// The fragments of B that a lane will use, `depth` groups ahead in shared memory. A lane copies for
+  /// itself.
+  template <class Thread>
+  struct b_queue {
+    Thread t;
+    const vec16* from;  // the next group of this lane
+    size_t jump;        // from the last group of a unit to the first of the next
+    uint32_t steps;     // groups of a unit
+    uint32_t units;     // left, with the one under way
+    uint32_t step = 0, in_slot = 0, out_slot = 0;
+
+    TROUPE_DEVICE vec16* slot(uint32_t i) const {
+      return t.template shared<vec16>() + ((t.warp() * depth + i) * 4) * 32 + t.lane();
+    }
+    TROUPE_DEVICE void push() {
+      if (units > 0) {
+        TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) t.copy_async(slot(in_slot) + m * 32, from + m * 32);
+        from += 4 * 32;
+        if (++step == steps) step = 0, --units, from += jump;
+      }
+      t.commit_copies();
+      in_slot = in_slot + 1 == depth ? 0 : in_slot + 1;
+    }
+    TROUPE_DEVICE void pop(vec16 (&group)[4]) {
+      t.template wait_copies<depth - 1>();
+      TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) group[m] = slot(out_slot)[m * 32];
+      out_slot = out_slot + 1 == depth ? 0 : out_slot + 1;
+      push();
+    }
+  };
+
+  template <uint32_t Columns, class Thread>  // of 8 rows
+  TROUPE_DEVICE void work(Thread t, const lora_tile& tile, const lora_matrices& w) const {
+    const projection& p = projections[t.block_z()];
+    const uint32_t rank = t.cluster_rank(), steps = w.ranks / 16, units = ceil_div(p.out, 64U);
+    const uint32_t first = units * rank / cluster + t.warp(), end = units * (rank + 1) / cluster;
+    b_queue<Thread> queue{t, static_cast<const vec16*>(w.b) + size_t{first} * steps * 4 * 32 + t.lane(),
+                          size_t{warps - 1} * steps * 4 * 32, steps,
+                          first < end ? ceil_div(end - first, warps) : 0};
+    if constexpr (Stage != lora_stage::shrink)
+      for (uint32_t i = 0; i < depth; ++i) queue.push();
+
+    float* sums = t.template shared<float>(queue_bytes);  // of this block: [parts, rows, ranks]
+    if constexpr (Stage != lora_stage::expand) {
+      multiply_a<Columns>(t, tile, w, sums);
+      t.sync_cluster();
+    } else {
+      t.wait_for_predecessor();
+    }
+    uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
+    gather_v(t, tile, w, sums, v);
+    if constexpr (Stage == lora_stage::both) t.arrive_cluster();  // the others' sums have been read
+    if constexpr (Stage != lora_stage::shrink) {
+      t.sync();
+      multiply_b<Columns>(t, tile, w, v, queue, first, end);
+    }
+    if constexpr (Stage == lora_stage::shrink) t.arrive_cluster();
+    if constexpr (Stage != lora_stage::expand) t.wait_cluster();
+  }
+
+  /// sums [rows, ranks] = x A^T over this block's inputs. A warp has 16 ranks, and a part of the inputs if
+  /// there are more warps than that.
+  template <uint32_t Columns, class Thread>
+  TROUPE_DEVICE void multiply_a(Thread t, const lora_tile& tile, const lora_matrices& w, float* sums) const {
+    const uint32_t groups = ceil_div(in, 32U), steps = w.ranks / 16;  // groups of 32 inputs
+    const uint32_t begin = groups * t.cluster_rank() / cluster;
+    const uint32_t count = groups * (t.cluster_rank() + 1) / cluster - begin;
+    const uint32_t parts = steps < warps ? warps / steps : 1;
+    const uint32_t g = t.lane() / 4, q = t.lane() % 4;
+    for (uint32_t unit = t.warp(); unit < steps * parts; unit += warps) {
+      const uint32_t step = unit / parts, part = unit % parts;
+      const uint32_t last = begin + count * (part + 1) / parts;
+      const vec16* a = static_cast<const vec16*>(w.a) + size_t{step} * groups * 2 * 32 + t.lane();
+      float d[Columns][4] = {};
+      for (uint32_t k = begin + count * part / parts; k < last; k += ahead) {
+        vec16 of_a[ahead][2];
+        TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
+          TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) of_a[i][s] =
+              k + i < last ? t.stream(a + (size_t{k + i} * 2 + s) * 32) : vec16{};
+        }
+        t.wait_for_predecessor();  // the first time
+        TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
+          const uint32_t row = column * 8 + g;
+          const auto* x_row = static_cast<const uint16_t*>(x) + (tile.first_row + row) * x_stride + q * 8;
+          vec16 of_x[ahead];
+          TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
+            const bool there = row < tile.rows && k + i < last && (k + i) * 32 + q * 8 < in;
+            of_x[i] = there ? t.load(x_row + (k + i) * 32) : vec16{};
+          }
+          TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
+            TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) t.template multiply_add<E>(
+                d[column], of_a[i][s].word, of_x[i].word[2 * s], of_x[i].word[2 * s + 1]);
+          }
+        }
+      }
+      float* to = sums + (size_t{part} * tile_rows) * w.ranks + step * 16 + g;
+      TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i)
+            to[(column * 8 + q * 2 + i % 2) * w.ranks + i / 2 * 8] = d[column][i];
+      }
+    }
+    if (parts == 1) return;
+    t.sync();
+    for (uint32_t i = t.index(); i < tile.rows * w.ranks; i += threads) {
+      float sum = sums[i];
+      for (uint32_t part = 1; part < parts; ++part) sum += sums[part * tile_rows * w.ranks + i];
+      sums[i] = sum;
+    }
+  }
+  static constexpr uint32_t ahead = 4;  // groups of inputs that a lane loads before it multiplies
+
+  /// The sums of all blocks of the cluster, in their order -> v in shared memory, [2, rows, ranks] of E: the
+  /// numbers rounded, and what the rounding left of them. Alone: to memory, or from there.
+  template <class Thread>
+  TROUPE_DEVICE void gather_v(Thread t, const lora_tile& tile, const lora_matrices& w, const float* sums,
+                              uint32_t* v) const {
+    if (Stage == lora_stage::shrink && t.cluster_rank() > 0) return;
+    const uint32_t pairs = w.ranks / 2;
+    for (uint32_t i = t.index(); i < tile.rows * pairs; i += threads) {
+      float* in_memory = projections[t.block_z()].v;
+      if constexpr (Stage != lora_stage::both)
+        in_memory += size_t{tile.first_row + i / pairs} * v_stride + i % pairs * 2;
+      float_pair sum = {0, 0};
+      if constexpr (Stage == lora_stage::expand) {
+        sum = {in_memory[0], in_memory[1]};
+      } else {
+        TROUPE_UNROLL for (uint32_t rank = 0; rank < cluster; ++rank) {
+          const float* theirs = t.in_block(sums, rank) + size_t{i} * 2;
+          sum.low += theirs[0], sum.high += theirs[1];
+        }
+      }
+      if constexpr (Stage == lora_stage::shrink) {
+        in_memory[0] = sum.low, in_memory[1] = sum.high;
+      } else {
+        const uint32_t rounded = t.template pack<E>(sum.low, sum.high);
+        const float_pair kept = t.template unpack<E>(rounded);
+        v[i] = rounded;
+        v[tile_rows * pairs + i] = t.template pack<E>(sum.low - kept.low, sum.high - kept.high);
+      }
+    }
+  }
+
+  /// y += scale v B, in units of 64 outputs.
+  template <uint32_t Columns, class Thread>
+  TROUPE_DEVICE void multiply_b(Thread t, const lora_tile& tile, const lora_matrices& w, const uint32_t* v,
+                                b_queue<Thread>& queue, uint32_t first, uint32_t end) const {
+    const projection& p = projections[t.block_z()];
+    const uint32_t g = t.lane() / 4, q = t.lane() % 4, pairs = w.ranks / 2;
+    for (uint32_t unit = first; unit < end; unit += warps) {
+      float d[4][Columns][4] = {};
+      for (uint32_t step = 0; step < w.ranks / 16; ++step) {
+        vec16 of_b[4];
+        queue.pop(of_b);
+        TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
+          const uint32_t* row = v + (column * 8 + g) * pairs + step * 8 + q;
+          TROUPE_UNROLL for (uint32_t half = 0; half < 2; ++half, row += tile_rows * pairs) {
+            TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m)
+                t.template multiply_add<E>(d[m][column], of_b[m].word, row[0], row[4]);
+          }
+        }
+      }
+      const uint32_t n = unit * 64 + g * 8;
+      if (n >= p.out) continue;
+      TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
+          const uint32_t row = column * 8 + q * 2 + i;
+          if (row >= tile.rows) continue;
+          uint16_t* y = static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride + n;
+          vec16 sum = t.load(y);
+          TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) {
+            const float_pair before = t.template unpack<E>(sum.word[m]);
+            sum.word[m] = t.template pack<E>(before.low + w.scale * d[m][column][i],
+                                             before.high + w.scale * d[m][column][2 + i]);
+          }
+          t.store(y, sum);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,45 @@
+// How a step's segments are cut into what one cluster of lora_kernel works on. Built on the host for each
+// step and copied with its other tables: a captured graph runs any mix of adapters.
+#pragma once
+#include <cassert>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// Consecutive rows that have one adapter.
+struct lora_tile {
+  uint32_t first_row = 0;
+  uint32_t rows = 0;
+  uint32_t adapter = 0;  ///< its slot on the device
+
+  bool operator==(const lora_tile&) const = default;
+};
+
+inline constexpr uint32_t no_adapter = std::numeric_limits<uint32_t>::max();
+
+/// A tile reads its adapter's matrices once. Narrow tiles spread a segment over more of the device; wide ones
+/// read less, once there are more tiles than the device runs at a time.
+inline constexpr uint32_t narrow_tile = 8, wide_tile = 32;
+constexpr uint32_t lora_tile_rows(uint32_t rows_of_step) {
+  return rows_of_step <= 256 ? narrow_tile : wide_tile;
+}
+
+/// Segment s is the rows segment_end[s] .. segment_end[s + 1] and has the adapter of slot slots[s]; those
+/// with `no_adapter` get no tiles. segment_end: [slots + 1], ascending. tiles: replaced.
+inline void cut_lora_tiles(std::span<const uint32_t> segment_end, std::span<const uint32_t> slots,
+                           uint32_t tile_rows, std::vector<lora_tile>& tiles) {
+  assert(segment_end.size() == slots.size() + 1);
+  tiles.clear();
+  for (size_t s = 0; s < slots.size(); ++s) {
+    if (slots[s] == no_adapter) continue;
+    for (uint32_t row = segment_end[s]; row < segment_end[s + 1]; row += tile_rows) {
+      const uint32_t left = segment_end[s + 1] - row;
+      tiles.push_back({row, left < tile_rows ? left : tile_rows, slots[s]});
+    }
+  }
+}
+
+}  // namespace troupe::cuda

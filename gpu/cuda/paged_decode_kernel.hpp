@@ -1,0 +1,283 @@
+// Attention of decode rows to their cached tokens (as gpu/kernels/paged_attention.hpp; flash decoding).
+//
+// What takes time is reading keys and values once. A warp works alone, on one kv head and up to
+// `chunk_tokens` positions; all query heads of the group are the rows of its products on tensor cores, so
+// that grouped queries cost no more reads. Keys and values come 16 at a time straight into the registers that
+// multiply them, 16 bytes a lane, the next sixteen while these are worked on:
+//  - keys: lane (g, q) reads dims 8q .. 8q + 7 of token g; the queries' dims are in the same order;
+//  - values: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs the tokens by itself.
+//    Column g of product i is then dim 8g + i, so that a lane's results are 16 dims in a row.
+// The last warp to end joins a row's chunks, in their order: a row's bits depend on itself alone.
+#pragma once
+#include "gpu/cuda/attention_plan.hpp"
+#include "gpu/cuda/kv_pages.hpp"
+#include "gpu/cuda/online_softmax.hpp"
+
+namespace troupe::cuda {
+
+/// Of numbers E, 16 bits. Dim: 16, 32, 64 or 128. Halves: 1 for up to 8 heads of a group, 2 for up to 16;
+/// fewer registers make more reads at a time.
+template <element E, uint32_t Dim, uint32_t Halves = 2>
+struct paged_decode_kernel {
+  static constexpr uint32_t threads = 64, cluster = 1;
+  static constexpr uint32_t most_group = 8 * Halves;
+  static constexpr uint32_t resident = Dim < 128 ? 6 : Halves == 1 ? 6 : 4;  // blocks of a multiprocessor
+
+  const uint32_t* item_count = nullptr;  ///< [1]
+  const decode_item* items = nullptr;    ///< [item_count]
+  const void* q = nullptr;               ///< [rows, heads, Dim], rows q_stride apart
+  size_t q_stride = 0;                   ///< a multiple of 8
+  void* out = nullptr;                   ///< [rows, heads, Dim], contiguous; rows of items are written
+  uint32_t heads = 0;                    ///< at most `most_group` for each kv head
+  kv_pages kv;
+  page_table table;
+  uint32_t layer = 0, window = 0;
+  float scale = 1;                ///< of the scores, times log2(e)
+  float* partial_out = nullptr;   ///< [item_count, heads, Dim], scratch
+  float* partial_sums = nullptr;  ///< [item_count, heads, 2], scratch
+  uint32_t* arrived = nullptr;    ///< [rows, kv_heads], zero before and after
+
+  /// Any number of blocks will do; these run all at once.
+  grid_size grid(uint32_t multiprocessors) const { return {multiprocessors * resident, 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t count = *item_count * kv.kv_heads, warps = threads / 32;
+    for (uint32_t i = t.block() * warps + t.warp(); i < count; i += t.blocks() * warps)
+      work(t, i / kv.kv_heads, i % kv.kv_heads);
+  }
+
+ private:
+  static constexpr uint32_t key_groups = ceil_div(Dim, 32U), value_groups = ceil_div(Dim, 64U);
+
+  using accumulators = float[value_groups][8][2 * Halves];
+
+  /// With one half, rows 8 .. 15 of `a` are anything.
+  template <class Thread>
+  TROUPE_DEVICE static void multiply(Thread t, float (&d)[2 * Halves], const uint32_t (&a)[4], uint32_t b0,
+                                     uint32_t b1) {
+    if constexpr (Halves == 2) {
+      t.template multiply_add<E>(d, a, b0, b1);
+    } else {
+      float both[4] = {d[0], d[1], 0, 0};
+      t.template multiply_add<E>(both, a, b0, b1);
+      d[0] = both[0], d[1] = both[1];
+    }
+  }
+
+  template <class Thread>
+  TROUPE_DEVICE void work(Thread t, uint32_t index, uint32_t kv_head) const {
+    const decode_item item = items[index];
+    const uint32_t begin = window == 0 || item.position < window ? 0 : item.position - window + 1;
+    const uint32_t first = item.chunk * item.chunk_tokens;
+    const uint32_t end = smaller(first + item.chunk_tokens, item.position + 1);
+    if (end <= begin) return;  // nothing of it is in the window
+
+    const uint32_t group = heads / kv.kv_heads;
+    tile<Thread> now{t, *this, item.sequence, kv_head, begin, end};
+    now.load_queries(item.row, group);
+    accumulators result = {};
+    online_softmax<Halves> softmax;
+    uint32_t position = larger(first, begin / 16 * 16);
+    uint32_t vectors = now.find(position);
+    now.load_keys(position, vectors), now.load_values(position, vectors);
+    while (position < end) {
+      vectors = now.find(position + 16);
+      float scores[2][2 * Halves];
+      now.multiply_keys(position, scores);
+      now.load_keys(position + 16, vectors);
+      float shrink[Halves];
+      softmax.add(t, scores, shrink);
+      now.multiply_values(scores, shrink, result);
+      now.load_values(position + 16, vectors);
+      position += 16;
+    }
+    softmax.finish(t);
+
+    const uint32_t first_chunk = begin / item.chunk_tokens, last_chunk = item.position / item.chunk_tokens;
+    if (first_chunk == last_chunk) {
+      write(t, item.row, kv_head, group, softmax, result);
+      return;
+    }
+    keep(t, index, kv_head, group, softmax, result);
+    t.sync_warp();
+    uint32_t before = 0;
+    uint32_t* counter = arrived + size_t{item.row} * kv.kv_heads + kv_head;
+    if (t.lane() == 0) before = t.add(counter, 1);
+    before = t.shuffle(before, 0);
+    if (before < last_chunk - first_chunk) return;
+    t.sync_warp();  // all lanes see what was kept
+    join(t, item.row, index - item.chunk + first_chunk, index - item.chunk + last_chunk, kv_head, group);
+    if (t.lane() == 0) *counter = 0;
+  }
+
+  /// Sixteen positions of one sequence and kv head, in a warp's registers.
+  template <class Thread>
+  struct tile {
+    Thread t;
+    const paged_decode_kernel& k;
+    uint32_t sequence, kv_head, begin, end;
+    vec16 queries[key_groups][Halves] = {};  // of heads g and g + 8
+    vec16 keys[2][key_groups] = {};          // of tokens g and g + 8
+    vec16 values[4][value_groups] = {};
+
+    TROUPE_DEVICE bool seen(uint32_t position) const { return position >= begin && position < end; }
+    TROUPE_DEVICE void load_queries(uint32_t row, uint32_t group) {
+      const uint32_t g = t.lane() / 4, q = t.lane() % 4;
+      const auto* from = static_cast<const uint16_t*>(k.q) + row * k.q_stride + kv_head * group * Dim;
+      TROUPE_UNROLL for (uint32_t j = 0; j < key_groups; ++j) {
+        TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+          const uint32_t head = g + 8 * half, dim = 32 * j + 8 * q;
+          queries[j][half] = head < group && dim < Dim ? t.load(from + head * Dim + dim) : vec16{};
+        }
+      }
+    }
+    /// Where the vector of token `lane % 16` lies in the cache, counted in vectors, of layer 0's keys.
+    TROUPE_DEVICE uint32_t find(uint32_t position) const {
+      position += t.lane() % 16;
+      if (position >= end) return 0;
+      const uint32_t page = k.table.page(sequence, position, k.kv.page_tokens);
+      return page * (k.kv.layers * 2 * k.kv.kv_heads * k.kv.page_tokens) + position % k.kv.page_tokens;
+    }
+    TROUPE_DEVICE const uint16_t* head_of(uint32_t part) const {
+      return static_cast<const uint16_t*>(k.kv.pages) +
+             size_t{(k.layer * 2 + part) * k.kv.kv_heads + kv_head} * k.kv.page_tokens * Dim;
+    }
+    TROUPE_DEVICE void load_keys(uint32_t position, uint32_t vectors) {
+      const uint32_t g = t.lane() / 4, q = t.lane() % 4;
+      TROUPE_UNROLL for (uint32_t b = 0; b < 2; ++b) {
+        const uint32_t token = 8 * b + g;
+        const uint16_t* from = head_of(0) + size_t{t.shuffle(vectors, token)} * Dim + 8 * q;
+        TROUPE_UNROLL for (uint32_t j = 0; j < key_groups; ++j) {
+          const bool there = seen(position + token) && 32 * j + 8 * q < Dim;
+          keys[b][j] = there ? t.load_once(from + 32 * j) : vec16{};
+        }
+      }
+    }
+    TROUPE_DEVICE void load_values(uint32_t position, uint32_t vectors) {
+      const uint32_t g = t.lane() / 4, q = t.lane() % 4;
+      TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+        const uint32_t token = 2 * q + i % 2 + i / 2 * 8;
+        const uint16_t* from = head_of(1) + size_t{t.shuffle(vectors, token)} * Dim + 8 * g;
+        TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
+          const bool there = seen(position + token) && 64 * d + 8 * g < Dim;
+          values[i][d] = there ? t.load_once(from + 64 * d) : vec16{};
+        }
+      }
+    }
+    /// scores: of heads g, g + 8 for tokens 8b + 2q, 8b + 2q + 1.
+    TROUPE_DEVICE void multiply_keys(uint32_t position, float (&scores)[2][2 * Halves]) const {
+      TROUPE_UNROLL for (uint32_t b = 0; b < 2; ++b) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 2 * Halves; ++i) scores[b][i] = 0;
+        TROUPE_UNROLL for (uint32_t j = 0; j < key_groups; ++j) {
+          TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) {
+            const uint32_t a[4] = {queries[j][0].word[2 * s], queries[j][Halves - 1].word[2 * s],
+                                   queries[j][0].word[2 * s + 1], queries[j][Halves - 1].word[2 * s + 1]};
+            multiply(t, scores[b], a, keys[b][j].word[2 * s], keys[b][j].word[2 * s + 1]);
+          }
+        }
+        TROUPE_UNROLL for (uint32_t i = 0; i < 2 * Halves; ++i) {
+          const uint32_t at = position + 8 * b + 2 * (t.lane() % 4) + i % 2;
+          scores[b][i] = seen(at) ? scores[b][i] * k.scale : online_softmax<Halves>::none;
+        }
+      }
+    }
+    TROUPE_DEVICE void multiply_values(const float (&powers)[2][2 * Halves], const float (&shrink)[Halves],
+                                       accumulators& result) const {
+      const uint32_t a[4] = {pack_half(powers[0], 0), pack_half(powers[0], Halves - 1),
+                             pack_half(powers[1], 0), pack_half(powers[1], Halves - 1)};
+      TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 8; ++i) {
+          TROUPE_UNROLL for (uint32_t r = 0; r < 2 * Halves; ++r) result[d][i][r] *= shrink[r / 2];
+          multiply(t, result[d][i], a, pair(values[0][d], values[1][d], i),
+                   pair(values[2][d], values[3][d], i));
+        }
+      }
+    }
+    TROUPE_DEVICE uint32_t pack_half(const float (&powers)[2 * Halves], uint32_t half) const {
+      return t.template pack<E>(powers[2 * half], powers[2 * half + 1]);
+    }
+    /// Number i of both.
+    TROUPE_DEVICE static uint32_t pair(const vec16& low, const vec16& high, uint32_t i) {
+      const uint32_t a = low.word[i / 2], b = high.word[i / 2];
+      return i % 2 == 0 ? (a & 0xffff) | b << 16 : a >> 16 | (b & 0xffff0000);
+    }
+  };
+  /// Straight to `out`.
+  template <class Thread>
+  TROUPE_DEVICE void write(Thread t, uint32_t row, uint32_t kv_head, uint32_t group,
+                           const online_softmax<Halves>& s, const accumulators& result) const {
+    const uint32_t g = t.lane() / 4, quad = t.lane() % 4;
+    TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+      const uint32_t head = g + 8 * half;
+      if (head >= group) continue;
+      const float factor = 1 / s.sum[half];
+      auto* to = static_cast<uint16_t*>(out) + (size_t{row} * heads + kv_head * group + head) * Dim;
+      TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
+        TROUPE_UNROLL for (uint32_t c = 0; c < 2; ++c) {
+          const uint32_t dim = 64 * d + 16 * quad + 8 * c;
+          if (dim >= Dim) continue;
+          vec16 v;
+          TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) v.word[i] = t.template pack<E>(
+              result[d][2 * i][2 * half + c] * factor, result[d][2 * i + 1][2 * half + c] * factor);
+          t.store(to + dim, v);
+        }
+      }
+    }
+  }
+
+  /// To the scratch memory, not divided by the sums yet.
+  template <class Thread>
+  TROUPE_DEVICE void keep(Thread t, uint32_t index, uint32_t kv_head, uint32_t group,
+                          const online_softmax<Halves>& s, const accumulators& result) const {
+    const uint32_t g = t.lane() / 4, quad = t.lane() % 4;
+    TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+      const uint32_t head = g + 8 * half;
+      if (head >= group) continue;
+      const size_t at = size_t{index} * heads + kv_head * group + head;
+      if (quad == 0) partial_sums[at * 2] = s.maximum[half], partial_sums[at * 2 + 1] = s.sum[half];
+      TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 16; i += 4) {
+          const uint32_t dim = 64 * d + 16 * quad + i;
+          if (dim >= Dim) continue;
+          float four[4];
+          TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) four[j] = result[d][(i + j) % 8][2 * half + i / 8];
+          vec16 v;
+          memcpy(&v, four, sizeof v);
+          t.store(partial_out + at * Dim + dim, v);
+        }
+      }
+    }
+  }
+
+  /// The chunks first .. last of a row -> out.
+  template <class Thread>
+  TROUPE_DEVICE void join(Thread t, uint32_t row, uint32_t first, uint32_t last, uint32_t kv_head,
+                          uint32_t group) const {
+    for (uint32_t i = t.lane() * 4; i < group * Dim; i += 32 * 4) {
+      const uint32_t head = kv_head * group + i / Dim;
+      float most = online_softmax<Halves>::none;
+      for (uint32_t c = first; c <= last; ++c)
+        most = larger(most, partial_sums[(size_t{c} * heads + head) * 2]);
+      float sum = 0, result[4] = {};
+      for (uint32_t c = first; c <= last; ++c) {
+        const size_t at = size_t{c} * heads + head;
+        const float factor = t.exp2(partial_sums[at * 2] - most);
+        sum += factor * partial_sums[at * 2 + 1];
+        const vec16 v = t.load(partial_out + at * Dim + i % Dim);
+        float four[4];
+        memcpy(four, &v, sizeof four);
+        TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) result[j] += factor * four[j];
+      }
+      auto* to = reinterpret_cast<uint32_t*>(static_cast<uint16_t*>(out) +
+                                             (size_t{row} * heads + head) * Dim + i % Dim);
+      to[0] = t.template pack<E>(result[0] / sum, result[1] / sum);
+      to[1] = t.template pack<E>(result[2] / sum, result[3] / sum);
+    }
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,87 @@
+// RMSNorm of the residual stream, with the addition before it: x += delta, out = x / rms(x) * weight.
+//
+// A block for each row; the row stays in registers between the two passes. Of a row of `width` numbers it
+// moves 4 width bytes of x (twice with delta), 2 of delta, 2 of out; the weights come from L2. The sum of
+// squares is taken in an order that only the width decides.
+#pragma once
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+/// delta, weight and out are of E, 16 bits; the residual stream is float.
+template <element E>
+struct rms_norm_kernel {
+  static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr uint32_t pieces = 8;  // of eight numbers, that a thread holds
+  static constexpr uint32_t most_width = threads * pieces * 8;
+
+  const uint32_t* rows = nullptr;   ///< [1]; blocks beyond them do nothing
+  const uint32_t* which = nullptr;  ///< [rows] row i of out is of row which[i] of x; null: of row i
+  float* x = nullptr;               ///< [.., width], contiguous; written if there is a delta
+  const void* delta = nullptr;      ///< like x, or null
+  const void* weight = nullptr;     ///< [width]
+  void* out = nullptr;              ///< [rows, width], contiguous
+  uint32_t width = 0;               ///< a multiple of 8, at most `most_width`
+  float epsilon = 0;
+
+  grid_size grid(uint32_t max_rows) const { return {max_rows, 1, 1}; }
+  size_t shared_bytes() const { return threads / 32 * sizeof(float); }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    if (t.block() >= *rows) return;
+    const size_t row = which == nullptr ? t.block() : which[t.block()];
+    float* from = x + row * width;
+    const auto* added = static_cast<const uint16_t*>(delta) + (delta == nullptr ? 0 : row * width);
+    float held[pieces][8], sum = 0;
+    TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
+      const uint32_t i = (p * threads + t.index()) * 8;
+      if (i >= width) break;
+      take(t, from + i, delta == nullptr ? nullptr : added + i, held[p]);
+      TROUPE_UNROLL for (uint32_t j = 0; j < 8; ++j) sum += held[p][j] * held[p][j];
+    }
+    const float factor = t.reciprocal_root(over_block(t, sum) / static_cast<float>(width) + epsilon);
+    TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
+      const uint32_t i = (p * threads + t.index()) * 8;
+      if (i >= width) break;
+      vec16 w = t.load(static_cast<const uint16_t*>(weight) + i);
+      TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {
+        const float_pair scale = t.template unpack<E>(w.word[j]);
+        w.word[j] =
+            t.template pack<E>(held[p][2 * j] * factor * scale.low, held[p][2 * j + 1] * factor * scale.high);
+      }
+      t.store(static_cast<uint16_t*>(out) + size_t{t.block()} * width + i, w);
+    }
+  }
+
+ private:
+  /// Eight numbers of x, with what is added to them.
+  template <class Thread>
+  TROUPE_DEVICE void take(Thread t, float* from, const uint16_t* added, float (&held)[8]) const {
+    vec16 halves[2] = {t.load(from), t.load(from + 4)};
+    memcpy(held, halves, sizeof held);
+    if (added == nullptr) return;
+    const vec16 d = t.load(added);
+    TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {
+      const float_pair pair = t.template unpack<E>(d.word[j]);
+      held[2 * j] += pair.low, held[2 * j + 1] += pair.high;
+    }
+    memcpy(halves, held, sizeof held);
+    t.store(from, halves[0]), t.store(from + 4, halves[1]);
+  }
+
+  template <class Thread>
+  TROUPE_DEVICE float over_block(Thread t, float sum) const {
+    TROUPE_UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) sum += t.shuffle_xor(sum, mask);
+    auto* sums = t.template shared<float>();
+    if (t.lane() == 0) sums[t.warp()] = sum;
+    t.sync();
+    sum = 0;
+    TROUPE_UNROLL for (uint32_t w = 0; w < threads / 32; ++w) sum += sums[w];
+    return sum;
+  }
+};
+
+}  // namespace troupe::cuda

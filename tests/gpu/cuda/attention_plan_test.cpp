@@ -1,0 +1,38 @@
+#include "gpu/cuda/attention_plan.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe::cuda;
+
+TEST_CASE("attention plan: rows alone are decodes, runs are prefills") {
+  attention_plan plan;
+  // a prompt of 70 rows from position 5 on, one of two rows, a decode at 130, another at 0
+  std::vector<uint32_t> sequence(70, 0), position;
+  for (uint32_t i = 0; i < 70; ++i) position.push_back(5 + i);
+  sequence.insert(sequence.end(), {1, 1, 2, 3});
+  position.insert(position.end(), {0, 1, 130, 0});
+  plan.make(sequence, position);
+  REQUIRE(plan.prefill.size() == 3);
+  CHECK(plan.prefill[0].rows == 64);
+  CHECK(plan.prefill[1].first_row == 64);
+  CHECK(plan.prefill[1].rows == 6);
+  CHECK(plan.prefill[1].first_position == 69);
+  CHECK(plan.prefill[2].first_row == 70);
+  CHECK(plan.prefill[2].sequence == 1);
+  REQUIRE(plan.decode.size() == 3);
+  CHECK(plan.decode[0].row == 72);
+  CHECK(plan.decode[1].chunk == 1);
+  CHECK(plan.decode[1].position == 130);
+  CHECK(plan.decode[2].sequence == 3);
+  plan.make({}, {});
+  CHECK(plan.decode.empty());
+  CHECK(plan.prefill.empty());
+}
+
+TEST_CASE("attention plan: chunks grow with the text") {
+  CHECK(decode_chunk(0) == 128);
+  CHECK(decode_chunk(128 * 64 - 1) == 128);
+  CHECK(decode_chunk(128 * 64) == 256);
+  CHECK(decode_chunk(130000) / 16 * 16 == decode_chunk(130000));
+  CHECK(130000 / decode_chunk(130000) < most_chunks);
+}

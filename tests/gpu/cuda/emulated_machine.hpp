@@ -1,0 +1,76 @@
+// The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, at
+// once, and products are plain loops.
+#pragma once
+#include <cstring>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "gpu/cuda/gemm_args.hpp"
+#include "tests/gpu/cuda/emulator.hpp"
+
+namespace troupe::cuda {
+
+class emulated_machine {
+ public:
+  /// NaN at first.
+  class memory {
+   public:
+    memory() = default;
+    explicit memory(size_t bytes)
+        : bytes_(bytes),
+          data_(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)), &std::free) {
+      if (bytes > 0) std::memset(data_.get(), 0xff, bytes);
+    }
+    std::byte* data() const { return data_.get(); }
+    template <class T>
+    T* as() const {
+      return reinterpret_cast<T*>(data_.get());
+    }
+    size_t size() const { return bytes_; }
+
+   private:
+    size_t bytes_ = 0;
+    std::unique_ptr<std::byte, void (*)(void*)> data_{nullptr, &std::free};
+  };
+  using host_memory = memory;
+  static constexpr uint32_t lora_cluster = 2;  // fewer threads to emulate
+
+  explicit emulated_machine(uint32_t seed = 0) : seed_(seed) {}
+  uint32_t multiprocessors() const { return 2; }
+
+  template <class Kernel>
+  void run(const Kernel& kernel, grid_size grid, bool = true) {
+    emulate(kernel, grid, seed_++);
+  }
+  void multiply(const gemm_args& a) {
+    std::vector<float> row(a.in);
+    for (uint32_t r = 0; r < a.rows; ++r) {
+      for (uint32_t k = 0; k < a.in; ++k) row[k] = element_at(a.x, a.type, size_t{r} * a.in + k);
+      for (uint32_t n = 0; n < a.out; ++n) {
+        float sum = a.bias == nullptr ? 0 : element_at(a.bias, a.type, n);
+        for (uint32_t k = 0; k < a.in; ++k) sum += row[k] * element_at(a.w, a.type, size_t{n} * a.in + k);
+        set_element(a.y, a.float_y ? element::f32 : a.type, r * a.y_stride + n, sum);
+      }
+    }
+  }
+  void upload(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  void clear(void* what, size_t bytes) { std::memset(what, 0, bytes); }
+  void finish() {}
+  /// There are no graphs: it runs again.
+  template <class Record>
+  void replay(uint32_t key, Record record) {
+    if (!known_.contains(key)) ++captures_, known_.insert(key);
+    record();
+  }
+  void forget() { known_.clear(); }
+  uint32_t captures() const { return captures_; }
+
+ private:
+  uint32_t seed_;
+  std::set<uint32_t> known_;
+  uint32_t captures_ = 0;
+};
+
+}  // namespace troupe::cuda

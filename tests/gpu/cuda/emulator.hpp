@@ -1,0 +1,136 @@
+// Runs the kernels of gpu/cuda/ without a GPU, to test what they calculate and that they wait where they
+// must.
+//
+// Each thread is a fiber. Between two points at which threads wait for each other the fibers run one by one,
+// in an order drawn from a seed: a sync that is missing shows as a wrong result in some order. Shared memory
+// begins as NaN and is NaN again when its block has ended; what copy_async brings is NaN until wait_copies;
+// blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at different places for
+// ever end the run with an exception.
+//
+// Not modelled: the caches, bank conflicts, and orders finer than whole stretches between two waits.
+#pragma once
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+namespace emulation {
+struct fiber_state;
+struct cluster_state;
+}  // namespace emulation
+
+/// The members of cuda_thread, with their meaning (cuda_thread.cuh).
+class emulated_thread {
+ public:
+  explicit emulated_thread(emulation::fiber_state* state) : state_(state) {}
+
+  uint32_t index() const;
+  uint32_t lane() const { return index() % 32; }
+  uint32_t warp() const { return index() / 32; }
+  uint32_t block() const;
+  uint32_t block_y() const;
+  uint32_t block_z() const;
+  uint32_t blocks() const;
+  uint32_t cluster_rank() const;
+
+  template <class T>
+  T* shared(size_t offset = 0) const {
+    return reinterpret_cast<T*>(shared_memory(offset, alignof(T)));
+  }
+  template <class T>
+  const T* in_block(const T* mine, uint32_t rank) const {
+    return static_cast<const T*>(other_block(mine, rank));
+  }
+
+  void sync() const;
+  void sync_warp() const;
+  void sync_cluster() const;
+  void arrive_cluster() const;
+  void wait_cluster() const;
+  uint32_t add(uint32_t* counter, uint32_t n) const { return (*counter += n) - n; }
+  void add_shared(uint32_t* sum, uint32_t n) const { *sum += n; }
+  void add_shared(uint64_t* sum, uint64_t n) const { *sum += n; }
+  void wait_for_predecessor() const {}
+  void release_successor() const {}
+
+  template <class T>
+  T shuffle_xor(T value, uint32_t mask) const {
+    return shuffle(value, lane() ^ mask);
+  }
+  template <class T>
+  T shuffle(T value, uint32_t from) const {
+    static_assert(sizeof(T) <= 16);
+    std::byte bytes[16] = {};
+    std::memcpy(bytes, &value, sizeof(T));
+    const std::byte* found = exchange(bytes, from);
+    std::memcpy(&value, found, sizeof(T));
+    return value;
+  }
+
+  vec16 stream(const void* from) const { return load(from); }
+  vec16 load_once(const void* from) const { return load(from); }
+  vec16 load(const void* from) const;
+  void store(void* to, const vec16& v) const;
+  void prefetch(const void* from, uint32_t bytes) const;
+  void copy_async(void* to_shared, const void* from, bool exists = true) const;
+  void commit_copies() const;
+  template <int Pending>
+  void wait_copies() const {
+    wait_copies(Pending);
+  }
+
+  template <element E>
+  float_pair unpack(uint32_t word) const {
+    return {element_at(&word, E, 0), element_at(&word, E, 1)};
+  }
+  template <element E>
+  uint32_t pack(float low, float high) const {
+    uint32_t word = 0;
+    set_element(&word, E, 0, low), set_element(&word, E, 1, high);
+    return word;
+  }
+  float exp2(float x) const;
+  void sine_cosine(float angle, float& sine, float& cosine) const;
+  float reciprocal_root(float x) const;
+
+  void load_matrices(uint32_t (&m)[4], const void* row) const;
+  void load_transposed(uint32_t (&m)[4], const void* row) const;
+  template <element E>
+  void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
+    multiply_add(E, d, a, b0, b1);
+  }
+
+ private:
+  std::byte* shared_memory(size_t offset, size_t alignment) const;
+  const void* other_block(const void* mine, uint32_t rank) const;
+  const std::byte* exchange(const std::byte (&mine)[16], uint32_t from) const;
+  void wait_copies(size_t pending) const;
+  void multiply_add(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const;
+
+  emulation::fiber_state* state_;
+};
+
+/// What is launched, without its type.
+struct emulated_launch {
+  grid_size grid;
+  uint32_t threads = 1, cluster = 1;
+  size_t shared_bytes = 0;
+  std::function<void(emulated_thread)> body;
+};
+
+/// Throws std::runtime_error if threads wait for ever, or for what the machine cannot do.
+void emulate(const emulated_launch& launch, uint32_t seed);
+
+template <class Kernel>
+void emulate(const Kernel& kernel, grid_size grid, uint32_t seed) {
+  emulate(
+      {grid, Kernel::threads, Kernel::cluster, kernel.shared_bytes(), [&](emulated_thread t) { kernel(t); }},
+      seed);
+}
+
+}  // namespace troupe::cuda

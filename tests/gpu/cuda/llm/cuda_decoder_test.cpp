@@ -1,0 +1,211 @@
+// The decoder's kernels, one after the other, against golden outputs of other people's software; in the
+// emulator. Graphs, copies and cuBLAS are what only a GPU has.
+#include "gpu/cuda/llm/cuda_decoder.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "tests/gpu/cuda/emulated_machine.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+using llm::adapter_id;
+using llm::llm_step;
+
+namespace {
+
+const std::filesystem::path fixtures = TROUPE_FIXTURES;
+constexpr uint32_t block_tokens = 4, blocks = 128;
+
+/// A model on an emulated GPU, and its adapter, if it has one, as adapter 7.
+template <element E>
+struct small_model {
+  explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
+      : files(folder), machine(seed), decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
+    for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, layer_image(files.read(l - 1), E));
+    add(adapter_id{7}, folder / "adapter");
+  }
+  void add(adapter_id id, const std::filesystem::path& folder) {
+    if (!std::filesystem::exists(folder)) return;
+    const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
+    const adapter_image image(weights, files.config());
+    emulated_machine::memory& bytes = adapters.emplace_back(image.bytes().size());
+    std::memcpy(bytes.data(), image.bytes().data(), image.bytes().size());
+    decoder.load(id, image, bytes.data());
+  }
+  std::vector<float> run(const llm_step& step) {
+    std::vector<float> logits;
+    decoder.run(step, 0, files.layers(), nullptr, logits);
+    return logits;
+  }
+
+  llm::checkpoint files;
+  emulated_machine machine;
+  cuda_decoder<emulated_machine, E> decoder;
+  std::vector<emulated_machine::memory> adapters;
+};
+
+/// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
+void append(llm_step& s, const std::vector<llm::token>& text, uint32_t first, uint32_t end,
+            uint32_t first_block, adapter_id adapter) {
+  if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};
+  const auto sequence = static_cast<uint32_t>(s.sequences.size());
+  s.sequences.push_back(llm::sequence_id{sequence + 1});
+  for (uint32_t p = first; p < end; ++p)
+    s.tokens.push_back(text[p]), s.positions.push_back(p), s.row_sequence.push_back(sequence);
+  for (uint32_t b = 0; b * block_tokens < end; ++b) s.blocks.push_back(first_block + (b * 5) % 23);
+  s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
+  if (!s.segment_adapters.empty() && s.segment_adapters.back() == adapter) {
+    s.segment_end.back() = s.rows();
+  } else {
+    s.segment_adapters.push_back(adapter), s.segment_end.push_back(s.rows());
+  }
+  s.sampled.push_back(s.rows() - 1);
+}
+
+double relative_l2(const float* got, const std::vector<float>& wanted) {
+  double off = 0, all = 0;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    off += std::pow(double{got[i]} - wanted[i], 2), all += std::pow(double{wanted[i]}, 2);
+  return std::sqrt(off / all);
+}
+
+nlohmann::json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return nlohmann::json::parse(in);
+}
+
+/// The golden text of a random model: logits in its prompt and at its end, then greedy tokens, each after the
+/// golden ones before it.
+template <element E>
+void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id adapter) {
+  // rounding to E in a dozen places of a few layers: eight times as much in bf16, whose numbers have three
+  // bits less
+  const double tolerance = E == element::bf16 ? 0.08 : 0.01;
+  std::vector<llm::token> text = golden["ids"];
+  const auto prompt = static_cast<uint32_t>(text.size()), mid = golden["mid_index"].get<uint32_t>();
+  llm_step s;
+  append(s, text, 0, mid + 1, 3, adapter);
+  CHECK(relative_l2(m.run(s).data(), golden["mid_logits"]) < tolerance);
+  s.clear();
+  append(s, text, mid + 1, prompt, 3, adapter);
+  std::vector<float> logits = m.run(s);
+  CHECK(relative_l2(logits.data(), golden["last_logits"]) < tolerance);
+  int wrong = 0, sure = 0;
+  for (size_t i = 0; i < golden["greedy"].size(); ++i) {
+    const auto best = std::ranges::max_element(logits) - logits.begin();
+    const bool margin = golden["greedy_margins"][i].get<double>() > 0.1;
+    sure += margin;
+    wrong += margin && best != golden["greedy"][i].get<int>();
+    text.push_back(golden["greedy"][i]);
+    s.clear();
+    append(s, text, static_cast<uint32_t>(text.size()) - 1, static_cast<uint32_t>(text.size()), 3, adapter);
+    logits = m.run(s);
+  }
+  CHECK(wrong == 0);
+  CHECK(sure > 5);
+}
+
+template <element E>
+void check_model(const std::string& name) {
+  CAPTURE(name);
+  const std::filesystem::path folder = fixtures / "random-llms" / name;
+  small_model<E> m(folder);
+  check_golden(m, read_json(folder / "golden.json"), llm::base_model);
+  if (m.decoder.has(adapter_id{7}))
+    check_golden(m, read_json(folder / "adapter" / "golden.json"), adapter_id{7});
+}
+
+}  // namespace
+
+TEST_CASE("cuda decoder: golden logits and tokens of random models, with their adapters, in bf16") {
+  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"})
+    check_model<element::bf16>(name);
+}
+
+TEST_CASE("cuda decoder: golden logits and tokens of random models, with their adapters, in f16") {
+  for (const char* name : {"llama2-mha", "llama3-gqa-tied", "mistral-swa", "qwen2-bias"})
+    check_model<element::f16>(name);
+}
+
+TEST_CASE("cuda decoder: texts of several adapters in one batch, with and without graphs, the same bits") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
+  small_model<element::bf16> graphs(folder, true, 1), plain(folder, false, 2), alone(folder, false, 3);
+  std::vector<std::vector<llm::token>> texts(5);
+  for (uint32_t i = 0; i < 5; ++i)
+    for (uint32_t p = 0; p < 10 + i; ++p) texts[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
+  const auto adapter_of = [](size_t i) { return i < 3 ? adapter_id{7} : llm::base_model; };
+  for (uint32_t step = 0; step < 4; ++step) {
+    llm_step together;
+    std::vector<float> separate;
+    for (uint32_t i = 0; i < 5; ++i) {
+      llm_step one;
+      const auto end = static_cast<uint32_t>(texts[i].size());
+      for (llm_step* s : {&together, &one})
+        append(*s, texts[i], step == 0 ? 0 : end - 1, end, 24 * i, adapter_of(i));
+      const std::vector<float> logits = alone.run(one);
+      separate.insert(separate.end(), logits.begin(), logits.end());
+    }
+    const std::vector<float> logits = graphs.run(together);
+    CHECK(logits == plain.run(together));
+    CHECK(logits == separate);
+    for (auto& text : texts) text.push_back(static_cast<llm::token>(step * 11 + text.size()));
+  }
+  CHECK(graphs.machine.captures() == 1);  // three decodes, one shape
+  CHECK(plain.machine.captures() == 0);
+}
+
+TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "mistral-swa";
+  small_model<element::f16> whole(folder), parts(folder);
+  std::vector<llm::token> text;
+  for (uint32_t p = 0; p < 30; ++p) text.push_back(static_cast<llm::token>(p * 17 % 300));
+  for (const auto& [first, end] : {std::pair{0U, 29U}, {29U, 30U}}) {
+    llm_step s;
+    append(s, text, first, end, 40, llm::base_model);
+    const std::vector<float> wanted = whole.run(s);
+    llm::activation x;
+    std::vector<float> logits;
+    parts.decoder.run(s, 0, 1, &x, logits);
+    parts.decoder.run(s, 1, 3, &x, logits);
+    CHECK(logits.empty());
+    parts.decoder.run(s, 3, 4, &x, logits);
+    parts.decoder.run(s, 4, parts.files.layers(), &x, logits);
+    CHECK(logits == wanted);
+  }
+}
+
+TEST_CASE("cuda decoder: adapters come and go") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "llama3-gqa-tied";
+  small_model<element::bf16> m(folder);
+  const std::vector<llm::token> text{1, 5, 9, 200, 33};
+  const auto logits_of = [&](adapter_id id) {
+    llm_step s;
+    append(s, text, 0, 5, 0, id);
+    return m.run(s);
+  };
+  const std::vector<float> adapted = logits_of(adapter_id{7}), base = logits_of(llm::base_model);
+  CHECK(adapted != base);
+  m.decoder.unload(adapter_id{7});
+  CHECK_FALSE(m.decoder.has(adapter_id{7}));
+  m.add(adapter_id{9}, folder / "adapter");
+  m.add(adapter_id{8}, folder / "adapter");
+  CHECK(logits_of(adapter_id{8}) == adapted);
+  CHECK(logits_of(adapter_id{9}) == adapted);
+  CHECK(logits_of(llm::base_model) == base);
+}
+
+TEST_CASE("cuda decoder: what it cannot run is refused by name") {
+  llm::model_config c = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  CHECK_NOTHROW(shape_of(c, 16));
+  c.head_dim = 80;
+  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("heads have 80 numbers"), model_error);
+  c.head_dim = 32, c.intermediate = 321;
+  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("multiples of 8"), model_error);
+}
