@@ -13,8 +13,14 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> device_names{"cpu", "emulated"};   // as `device_kind`
-constexpr std::array<std::string_view, 3> type_names{"f32", "bf16", "f16"};  // in the order of `llm_type`
+constexpr std::array<std::string_view, 3> device_names{"cpu", "emulated", "cuda"};  // as `device_kind`
+constexpr std::array<std::string_view, 3> type_names{"f32", "bf16", "f16"};         // as `llm_type`
+
+#ifdef TROUPE_CUDA
+constexpr bool has_cuda = true;
+#else
+constexpr bool has_cuda = false;
+#endif
 
 bool is_folder(const std::string& path) {
   std::error_code ignored;
@@ -47,8 +53,7 @@ class llm_reader {
     read_engines(s, id, out.engines);
     read_routing(s, m);
     read_device(s, m);
-    m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(m.type)));
-    m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
+    read_arithmetic(s, m);
     m.kv_bytes = mebibytes(s, "kv_mb", 1, 256);
     m.block_tokens = static_cast<uint32_t>(s.integer("block_tokens", 1, 256, m.block_tokens));
     if (!std::has_single_bit(m.block_tokens))
@@ -89,7 +94,10 @@ class llm_reader {
 
   void read_device(section& s, llm_spec& m) {
     m.device = static_cast<device_kind>(s.choice("device", device_names, 0));
-    if (m.device == device_kind::cpu) {
+    if (m.device == device_kind::cuda && !has_cuda)
+      s.refuse("device",
+               "this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or \"emulated\"");
+    if (m.device != device_kind::emulated) {
       constexpr auto* why = "is for device = \"emulated\"; add that, or remove this key";
       for (const auto* key : {"profile", "jitter", "max_positions", "emulated_adapters"})
         s.unused(key, s.has(key) ? why : "");
@@ -108,6 +116,18 @@ class llm_reader {
     auto& record = s.recorded("profile");
     record.value = path;
     record.meaning = fingerprint_of(path).content;
+  }
+
+  void read_arithmetic(section& s, llm_spec& m) {
+    const bool cuda = m.device == device_kind::cuda;
+    const auto usual = cuda ? llm_type::bf16 : llm_type::f32;
+    m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(usual)));
+    if (cuda && m.type == llm_type::f32)
+      s.refuse("dtype", "a GPU calculates with 16 bits; give \"bf16\" or \"f16\", or remove this key");
+    if (cuda)
+      s.unused("threads", s.has("threads") ? "a GPU has no use for them; remove this key" : "");
+    else
+      m.threads = static_cast<uint32_t>(s.integer("threads", 1, 1024, m.threads));
   }
 
   void read_engines(section& s, llm_id model, std::vector<engine_spec>& out) {

@@ -13,12 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 4> role_names{"gateway", "scheduler", "worker", "standby"};
 constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
 
-#ifdef TROUPE_CUDA
-constexpr bool has_cuda = true;
-#else
-constexpr bool has_cuda = false;
-#endif
-
 /// Nothing if its kind is not known: what it would ask of models and other keys is not known either.
 std::optional<device_spec> read_device(section& s) {
   const auto kind = s.choice("kind", kind_names);
@@ -41,9 +35,10 @@ std::optional<device_spec> read_device(section& s) {
   } else {
     s.unused("threads", "only a cpu device has threads; remove it");
   }
-  if (d.kind == device_kind::cuda && !has_cuda) {
+  if (d.kind == device_kind::cuda) {
     s.refuse("kind",
-             "this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or \"emulated\"");
+             "tensor models do not run on GPUs yet, only an [[llm]] with device = \"cuda\"; use "
+             "\"cpu\" or \"emulated\"");
   }
   return d;
 }

@@ -149,14 +149,14 @@ struct placer_spec {
   uint64_t steps = 2'000'000;  ///< of the search
 };
 
-/// What a language model's numbers are kept as on a device; it calculates in f32.
+/// What a language model's numbers are kept as on a device.
 enum class llm_type : uint16_t { f32, bf16, f16 };
 
 /// A language model with its adapters, and how its engines serve it.
 struct llm_spec {
   std::string name;
   std::string path;                       ///< absolute: the folder of a checkpoint
-  device_kind device = device_kind::cpu;  ///< or emulated: of the checkpoint, words and configuration count
+  device_kind device = device_kind::cpu;  ///< emulated: of the checkpoint, words and configuration count
   llm::llm_profile profile = {};          ///< of an emulated one
   double jitter = 0;                      ///< of an emulated one: steps take up to this fraction longer
   uint32_t max_positions = 0;             ///< of an emulated one's texts; 0: the checkpoint's

@@ -12,6 +12,9 @@
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "gpu/model_error.hpp"
 #include "tools/read_language.hpp"
+#ifdef TROUPE_CUDA
+#include "gpu/cuda/llm/cuda_engine_device.hpp"
+#endif
 
 namespace troupe {
 namespace {
@@ -55,19 +58,46 @@ std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& tim
   return std::make_unique<llm::emulated_engine_device>(time, std::move(o));
 }
 
+#ifdef TROUPE_CUDA
+llm::cuda_engine_options cuda(const llm_spec& m, uint32_t gpu) {
+  llm::cuda_engine_options o;
+  o.folder = m.path;
+  o.weights = element_of(m.type);
+  o.kv_bytes = m.kv_bytes;
+  o.block_tokens = m.block_tokens;
+  o.gpu = gpu;
+  o.adapter_slots = m.adapter_slots;
+  o.adapter_bytes = m.adapter_bytes;
+  return o;
+}
+#endif
+
+/// `gpu`: the next one of this node that no engine has.
+std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& time,
+                                                std::function<void()> ready, [[maybe_unused]] uint32_t& gpu) {
+  switch (m.device) {
+    case device_kind::emulated: return emulated(m, time);
+    case device_kind::cpu: return std::make_unique<llm::cpu_engine_device>(time, std::move(ready), cpu(m));
+    case device_kind::cuda: break;
+  }
+#ifdef TROUPE_CUDA
+  return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), cuda(m, gpu++));
+#else
+  throw model_error("a build without CUDA has no GPU for the model " + m.name);  // the file was refused
+#endif
+}
+
 }  // namespace
 
 llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
                    std::function<void(engine_id)> ready)
     : cluster_(cluster) {
+  uint32_t gpu = 0;
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     const auto& e = cluster.engines[i];
-    const auto& m = cluster.llms[e.model.value];
     if (e.node != self) continue;
-    devices_[engine_id{i}] = m.device == device_kind::emulated
-                                 ? emulated(m, time)
-                                 : std::make_unique<llm::cpu_engine_device>(
-                                       time, [ready, i] { ready(engine_id{i}); }, cpu(m));
+    devices_[engine_id{i}] = make_device(
+        cluster.llms[e.model.value], time, [ready, i] { ready(engine_id{i}); }, gpu);
   }
 }
 

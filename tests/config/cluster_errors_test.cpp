@@ -154,13 +154,11 @@ TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model 
   });
 }
 
-#ifndef TROUPE_CUDA
-TEST_CASE("a build without CUDA says so") {
+TEST_CASE("no tensor model runs on a GPU yet") {
   check(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\""), {
-      {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use "cpu" or "emulated")"},
+      {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: tensor models do not run on GPUs yet, only an [[llm]] with device = "cuda"; use "cpu" or "emulated")"},
   });
 }
-#endif
 
 TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {
   check(good_cluster, {

@@ -319,3 +319,24 @@ TEST_CASE("an emulated device needs a profile, whose problems are told with its 
   CHECK(said("device = \"tpu\"\n").find("device: ") != std::string::npos);
   CHECK(said("jitter = 0.1\n") == "llm.jitter: is for device = \"emulated\"; add that, or remove this key");
 }
+
+TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
+  const std::string missing =
+      "llm.device: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or "
+      "\"emulated\"";
+#ifdef TROUPE_CUDA
+  const auto read = with("device = \"cuda\"\n");
+  REQUIRE(listed(read.problems) == "");
+  CHECK(read.spec.llms[0].device == device_kind::cuda);
+  CHECK(read.spec.llms[0].type == llm_type::bf16);
+  CHECK(with("device = \"cuda\"\ndtype = \"f16\"\n").spec.llms[0].type == llm_type::f16);
+#else
+  CHECK(said("device = \"cuda\"\n") == missing);
+#endif
+  const auto has = [](const std::string& keys, const std::string& problem) {
+    return said("device = \"cuda\"\n" + keys).find(problem) != std::string::npos;
+  };
+  CHECK(has("dtype = \"f32\"\n", "llm.dtype: a GPU calculates with 16 bits; give \"bf16\" or \"f16\""));
+  CHECK(has("threads = 2\n", "llm.threads: a GPU has no use for them; remove this key"));
+  CHECK(has("jitter = 0.1\n", "llm.jitter: is for device = \"emulated\""));
+}
