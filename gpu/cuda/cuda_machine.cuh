@@ -1,6 +1,7 @@
 // A GPU as the decoder uses it: memory, copies, kernels and products, in the order of one stream. The tests'
 // emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
 #pragma once
+#include <limits>
 #include <map>
 
 #include "gpu/cuda/device_memory.hpp"
@@ -9,24 +10,30 @@
 
 namespace troupe::cuda {
 
-/// One thread at a time. What fails throws cuda_error or blas_error.
+/// One thread at a time, but for `upload_beside`. What fails throws cuda_error or blas_error.
 class cuda_machine {
  public:
   using memory = device_memory;
   using host_memory = pinned_memory;
-  static constexpr uint32_t lora_cluster = 8;
+  using memory_beside = stream_memory;
+  static constexpr uint32_t cluster = 8;  ///< blocks, of kernels that leave it open
 
   /// Of the current device.
   cuda_machine() {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-    int count = 0, device = 0;
-    check(cudaGetDevice(&device), "the device");
-    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "the device's facts");
+    check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "a stream");
+    int count = 0;
+    check(cudaGetDevice(&device_), "the device");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_), "the device's facts");
     multiprocessors_ = static_cast<uint32_t>(count);
+    cudaMemPool_t pool = nullptr;  // keeps what memory_beside gives back: others will want as much
+    uint64_t kept = std::numeric_limits<uint64_t>::max();
+    check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
+    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   }
   ~cuda_machine() {
     for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
-    cudaStreamDestroy(stream_);
+    cudaStreamDestroy(stream_), cudaStreamDestroy(copies_);
   }
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
@@ -46,6 +53,14 @@ class cuda_machine {
   }
   void download(void* to, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the device");
+  }
+  /// Memory with these bytes, when they are there. From any thread, beside what the stream does.
+  memory_beside upload_beside(const void* from, size_t bytes) {
+    check(cudaSetDevice(device_), "the device");  // of this thread
+    memory_beside to(bytes, copies_);
+    check(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyHostToDevice, copies_), "a copy to the device");
+    check(cudaStreamSynchronize(copies_), "a copy to the device");
+    return to;
   }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
   /// Does what `record` does, which is the same for each call with this key: as a graph, which it captures
@@ -85,7 +100,8 @@ class cuda_machine {
     return made;
   }
 
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, copies_ = nullptr;
+  int device_ = 0;
   std::map<uint32_t, cudaGraphExec_t> graphs_;
   uint32_t multiprocessors_ = 0;
   gemm products_;

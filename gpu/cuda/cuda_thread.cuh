@@ -175,6 +175,11 @@ class cuda_thread {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
   }
+  TROUPE_DEVICE float log2(float x) const {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
   /// For angles of any size, to the last bits.
   TROUPE_DEVICE void sine_cosine(float angle, float& sine, float& cosine) const {
     sincosf(angle, &sine, &cosine);

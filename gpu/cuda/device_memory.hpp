@@ -36,6 +36,34 @@ class device_memory {
   size_t bytes_ = 0;
 };
 
+/// The same, taken and given back in the order of a stream, which outlives it: nothing else waits for that.
+class stream_memory {
+ public:
+  stream_memory() = default;
+  stream_memory(size_t bytes, cudaStream_t stream) : stream_(stream), bytes_(bytes) {
+    if (bytes > 0) check(cudaMallocAsync(&data_, bytes, stream), "device memory");
+  }
+  stream_memory(stream_memory&& other) noexcept
+      : stream_(other.stream_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  stream_memory& operator=(stream_memory&& other) noexcept {
+    std::swap(stream_, other.stream_), std::swap(data_, other.data_), std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~stream_memory() {
+    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+  }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  size_t size() const { return bytes_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
 /// Memory of the host that the device copies from and to by itself.
 class pinned_memory {
  public:

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "gpu/llm/adapter_store.hpp"
-#include "gpu/llm/adapter_weights.hpp"
 
 namespace troupe::llm {
 
@@ -60,11 +59,11 @@ struct adapter_loader::worker {
   }
 
   outcome carry_out(const order& o) {
-    outcome out{.id = o.id, .order = o.number, .only_read = o.only_read, .weights = nullptr, .problem = {}};
+    outcome out{.id = o.id, .order = o.number, .only_read = o.only_read, .packed = nullptr, .problem = {}};
     try {
       const auto [read, from_disk] = store->get(o.folder);
       out.from_disk = from_disk;
-      if (!o.only_read) out.weights = std::make_shared<const adapter_weights>(*read, layers, type);
+      if (!o.only_read) out.packed = pack(*read);
     } catch (const std::bad_alloc&) {
       out.problem = fmt::format("{}: the adapter does not fit into memory", o.folder);
     } catch (const std::exception& e) {
@@ -77,14 +76,13 @@ struct adapter_loader::worker {
   const std::function<void(outcome)> done;
   // written once, by `open`; then of the loader's thread alone
   std::optional<adapter_store> store;
-  uint32_t layers = 0;
-  element type = element::f32;
+  adapter_packer pack;
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake;
   std::deque<order> packs, reads;
   bool read_is_next = false;
-  std::vector<std::shared_ptr<const adapter_weights>> discarded;
+  std::vector<std::shared_ptr<const packed_adapter>> discarded;
   bool stopping = false;
   std::thread thread;
 };
@@ -93,12 +91,11 @@ adapter_loader::adapter_loader(uint64_t store_bytes, std::function<void(outcome)
     : worker_(std::make_unique<worker>(store_bytes, std::move(done))) {}
 adapter_loader::~adapter_loader() = default;
 
-void adapter_loader::open(const model_config& model, element weights) {
+void adapter_loader::open(const model_config& model, adapter_packer pack) {
   {
     const std::scoped_lock lock(worker_->mutex);
     worker_->store.emplace(model, worker_->store_bytes);
-    worker_->layers = model.layers;
-    worker_->type = weights;
+    worker_->pack = std::move(pack);
   }
   worker_->wake.notify_one();
 }
@@ -117,10 +114,10 @@ void adapter_loader::cancel(uint64_t number) {
     std::erase_if(*orders, [&](const order& o) { return o.number == number; });
 }
 
-void adapter_loader::discard(std::shared_ptr<const adapter_weights> weights) {
+void adapter_loader::discard(std::shared_ptr<const packed_adapter> adapter) {
   {
     const std::scoped_lock lock(worker_->mutex);
-    worker_->discarded.push_back(std::move(weights));
+    worker_->discarded.push_back(std::move(adapter));
   }
   worker_->wake.notify_one();
 }

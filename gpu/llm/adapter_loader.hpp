@@ -7,12 +7,10 @@
 #include <string>
 
 #include "gpu/checkpoint/model_config.hpp"
-#include "gpu/element.hpp"
+#include "gpu/llm/packed_adapter.hpp"
 #include "messages/llm_step.hpp"
 
 namespace troupe::llm {
-
-class adapter_weights;
 
 /// Thread-safe.
 class adapter_loader {
@@ -25,25 +23,26 @@ class adapter_loader {
   };
   struct outcome {
     adapter_id id;
-    uint64_t order = 0;                              ///< its number
-    bool only_read = false;                          ///< likewise
-    std::shared_ptr<const adapter_weights> weights;  ///< unless they were only read, or will not do
-    std::string problem;                             ///< why they will not; else empty
-    bool from_disk = false;                          ///< they were read; else the store had them
+    uint64_t order = 0;                            ///< its number
+    bool only_read = false;                        ///< likewise
+    std::shared_ptr<const packed_adapter> packed;  ///< unless it was only read, or will not do
+    std::string problem;                           ///< why it will not; else empty
+    bool from_disk = false;                        ///< it was read; else the store had it
   };
 
   /// `store_bytes`: what the store keeps at most. `done` is called from the loader's thread, without a lock.
   adapter_loader(uint64_t store_bytes, std::function<void(outcome)> done);
   ~adapter_loader();  ///< waits for the adapter that it is at; the others are forgotten
 
-  /// The model that adapters are for, and the type that it keeps weights as: orders wait until this is known.
-  void open(const model_config& model, element weights);
+  /// The model that adapters are for, and what packs them for it, on the loader's thread: orders wait until
+  /// this is known.
+  void open(const model_config& model, adapter_packer pack);
   /// First come, first served; but of what is only to be read, one at most comes before what is to be packed.
   void add(order o);
   /// Forgets an order if it waits; the outcome of one that is under way still comes.
   void cancel(uint64_t number);
   /// Lets go of an adapter, which may take as long as its memory is large, on this thread.
-  void discard(std::shared_ptr<const adapter_weights> weights);
+  void discard(std::shared_ptr<const packed_adapter> adapter);
   /// No order is begun any more.
   void stop();
 

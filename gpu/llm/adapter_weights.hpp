@@ -1,4 +1,4 @@
-// An adapter on the device, as the kernels want it.
+// An adapter as the kernels of a CPU want it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -6,10 +6,11 @@
 #include "gpu/aligned_bytes.hpp"
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/kernels/sgmv.hpp"
+#include "gpu/llm/packed_adapter.hpp"
 
 namespace troupe::llm {
 
-class adapter_weights {
+class adapter_weights final : public packed_adapter {
  public:
   /// `layers` of the transformer; the numbers are rounded to `type`.
   adapter_weights(const adapter& from, uint32_t layers, element type);
@@ -22,7 +23,7 @@ class adapter_weights {
     return size_t{layer} * projection_count + static_cast<size_t>(p);
   }
   uint32_t max_rank() const { return max_rank_; }
-  uint64_t bytes() const { return memory_.size(); }
+  uint64_t bytes() const override { return memory_.size(); }
 
  private:
   std::vector<kernels::lora_weights> parts_;  // [layers, projection_count]

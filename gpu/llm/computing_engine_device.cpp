@@ -99,7 +99,7 @@ struct computing_engine_device::worker {
       std::erase_if(events, [&](const engine_event& e) {
         return e.adapter == id && e.what != engine_event::kind::adapter_read;
       });
-      changes.push_back({.id = id, .weights = nullptr, .problem = {}});
+      changes.push_back({.id = id, .packed = nullptr, .problem = {}});
     }
     loader.cancel(number);
     wake.notify_one();
@@ -160,8 +160,8 @@ struct computing_engine_device::worker {
   void open() {
     files.emplace(options.folder);
     const auto& config = files->config();
-    loader.open(config, options.weights);
     model = options.make(config);
+    loader.open(config, [this](const adapter& read) { return model->pack(read); });
     facts = model->facts();
     facts.vocabulary = config.vocabulary;
     facts.max_positions = config.max_positions;
@@ -193,10 +193,16 @@ struct computing_engine_device::worker {
       remove(c.id);
       e.what = engine_event::kind::adapter_failed;
     }
-    if (c.weights != nullptr) {
-      e.what = engine_event::kind::adapter_ready;
-      e.bytes = model->load(c.id, c.weights);
-      resident.emplace(c.id, std::move(c.weights));
+    if (c.packed != nullptr) {
+      try {
+        model->load(c.id, c.packed);
+        e.what = engine_event::kind::adapter_ready;
+        e.bytes = c.packed->bytes();
+        resident.emplace(c.id, std::move(c.packed));
+      } catch (const std::exception& problem) {
+        e.problem = problem.what();
+        loader.discard(std::move(c.packed));
+      }
     }
     {
       const std::scoped_lock lock(mutex);
@@ -276,7 +282,7 @@ struct computing_engine_device::worker {
   engine_facts facts;
   std::optional<checkpoint> files;  // until all layers are loaded
   std::unique_ptr<step_model> model;
-  std::unordered_map<adapter_id, std::shared_ptr<const adapter_weights>> resident;
+  std::unordered_map<adapter_id, std::shared_ptr<const packed_adapter>> resident;
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake;

@@ -6,17 +6,15 @@
 #include <functional>
 #include <memory>
 
-#include "gpu/element.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "gpu/llm/step_model.hpp"
 
 namespace troupe::llm {
 
 struct computing_options {
-  std::filesystem::path folder;    ///< of the checkpoint
-  element weights = element::f32;  ///< what adapters are kept as
-  uint32_t adapter_slots = 0;      ///< adapters there, or on their way, at once
-  uint64_t adapter_bytes = 0;      ///< of the adapters that are kept in host memory beside them
+  std::filesystem::path folder;  ///< of the checkpoint
+  uint32_t adapter_slots = 0;    ///< adapters there, or on their way, at once
+  uint64_t adapter_bytes = 0;    ///< of the adapters that are kept in host memory beside them
   /// Called once, on the device's thread. Throws model_error if the model cannot be run.
   std::function<std::unique_ptr<step_model>(const model_config&)> make;
 };

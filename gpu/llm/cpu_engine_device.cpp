@@ -61,10 +61,12 @@ class cpu_model final : public step_model {
     decoder_.load(layer, parameters);
     return kept_bytes(parameters, decoder_.options().weights, decoder_.config().tied_embeddings);
   }
-  uint64_t load(adapter_id id, std::shared_ptr<const adapter_weights> weights) override {
-    const uint64_t bytes = weights->bytes();
-    decoder_.load(id, std::move(weights));
-    return bytes;
+  std::shared_ptr<const packed_adapter> pack(const adapter& read) override {
+    return std::make_shared<const adapter_weights>(read, decoder_.config().layers,
+                                                   decoder_.options().weights);
+  }
+  void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) override {
+    decoder_.load(id, std::static_pointer_cast<const adapter_weights>(std::move(adapter)));
   }
   void unload(adapter_id id) override { decoder_.unload(id); }
 
@@ -96,8 +98,7 @@ class cpu_model final : public step_model {
 
 computing_options on_cpu(cpu_engine_options o) {
   computing_options out;
-  out.folder = o.folder, out.weights = o.weights;
-  out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
+  out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
   out.make = [o = std::move(o)](const model_config& config) -> std::unique_ptr<step_model> {
     omp_set_num_threads(std::max(1, o.threads));  // of this thread, which runs the steps
     return std::make_unique<cpu_model>(o, config);

@@ -11,14 +11,14 @@
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/activation.hpp"
 #include "gpu/llm/engine_device.hpp"
+#include "gpu/llm/packed_adapter.hpp"
 #include "messages/llm_step.hpp"
 #include "messages/token_choice.hpp"
 
 namespace troupe::llm {
 
-class adapter_weights;
-
-/// All from one thread, but for `kv_memory`. What fails throws, and what was there before still is.
+/// All from one thread, but for `pack` and `kv_memory`. What fails throws, and what was there before still
+/// is.
 class step_model {
  public:
   virtual ~step_model() = default;
@@ -27,8 +27,10 @@ class step_model {
   virtual engine_facts facts() const = 0;
   /// Takes the next layer of the checkpoint; the bytes that it keeps of it.
   virtual uint64_t load(uint32_t layer, const layer_parameters& parameters) = 0;
-  /// Takes an adapter; the bytes that it takes there.
-  virtual uint64_t load(adapter_id id, std::shared_ptr<const adapter_weights> weights) = 0;
+  /// Brings an adapter to where the model computes; on the loader's thread, beside steps.
+  virtual std::shared_ptr<const packed_adapter> pack(const adapter& read) = 0;
+  /// Takes an adapter that it packed; between two steps, so what takes long belongs into `pack`.
+  virtual void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) = 0;
   /// Requires: no step uses it any more.
   virtual void unload(adapter_id id) = 0;
   /// Runs layers [first, end) of the checkpoint (engine_device::start), and chooses tokens if the head is one

@@ -153,12 +153,13 @@ class Migration(ClusterTest):
             up = c.start()
             with Streams(c) as streams:
                 streams.more()
+                before = self.router(c)
                 code, out, err = run("drain", c.file, "first", "--wait", PATIENCE)
                 self.assertEqual(code, 0, out + err)
                 self.assertTrue(eventually(lambda: "node 'first' ended with exit code 0" in up.output()), up.output())
                 streams.more()
             self.check(streams)
-            self.assertGreater(self.router(c)["drained"], 0)
+            self.assertGreater(self.router(c)["drained"], 0, f"before: {before}, after: {self.router(c)}")
 
     def test_texts_of_an_engine_that_is_killed_go_on_on_the_other(self):
         with two_engines() as c:

@@ -67,6 +67,7 @@ device_memory on_device(const std::vector<T>& values) {
 device_limits measure_limits(bench& b);
 void bench_lora(bench& b);
 void bench_attention(bench& b);
+void bench_sampling(bench& b);
 void bench_step(bench& b);
 
 }  // namespace troupe::cuda

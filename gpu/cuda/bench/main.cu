@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
     const device_limits limits = measure_limits(b);
     bench_lora(b);
     bench_attention(b);
+    bench_sampling(b);
     bench_step(b);
     json ? print_json(b, limits) : print_table(b, limits);
   } catch (const std::exception& e) {

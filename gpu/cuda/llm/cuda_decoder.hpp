@@ -15,7 +15,9 @@
 
 #include "gpu/cuda/llm/decoder_step.hpp"
 #include "gpu/cuda/llm/layer_image.hpp"
+#include "gpu/cuda/sampling_rows.hpp"
 #include "gpu/llm/activation.hpp"
+#include "gpu/llm/wish_arguments.hpp"
 #include "gpu/model_error.hpp"
 #include "messages/llm_step.hpp"
 
@@ -106,11 +108,12 @@ class cuda_decoder {
 
   /// Runs layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer before
   /// gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for whole
-  /// steps. logits [step.sampled, vocabulary]: written if the head runs. Returns when all is done.
-  void run(const llm::llm_step& step, uint32_t first, uint32_t end, llm::activation* x,
-           std::vector<float>& logits) {
+  /// steps. If the head runs, it chooses tokens as is wished. Returns when all is done.
+  void run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
+           llm::activation* x, std::vector<llm::chosen_token>& chosen) {
     const uint32_t last = shape_.layers + 2;
-    const step_extent exact = prepare(step);
+    assert(end != last || wishes.size() == step.sampled.size());
+    const step_extent exact = prepare(step, wishes);
     const bool whole = first == 0 && end == last;
     if (first > 0) m_.upload(activations_.residual, x->data(), x->size() * sizeof(float));
     if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= most_graph_rows) {
@@ -123,16 +126,28 @@ class cuda_decoder {
     } else {
       launch(exact, first, end);
     }
+    auto* told = reinterpret_cast<sampled_row*>(host_chosen_.data());
     if (end == last) {
-      logits.resize(step.sampled.size() * shape_.vocabulary);
-      for (size_t i = 0; i < step.sampled.size(); ++i)
-        m_.download(logits.data() + i * shape_.vocabulary, activations_.logits + i * shape_.logits_stride(),
-                    shape_.vocabulary * sizeof(float));
+      m_.download(told, activations_.chosen, exact.sampled * sizeof(sampled_row));
     } else {
       x->resize(size_t{step.rows()} * shape_.hidden);
       m_.download(x->data(), activations_.residual, x->size() * sizeof(float));
     }
     m_.finish();
+    if (end != last) return;
+    chosen.resize(exact.sampled);
+    for (size_t i = 0; i < chosen.size(); ++i)
+      llm::wish_arguments::tell(told[i].chosen, told[i].top, rows_to_choose_.rows()[i].top, chosen[i]);
+  }
+
+  /// [rows, vocabulary]: of the last step's first sampled rows, with what was wished added to them.
+  std::vector<float> logits(size_t rows) {
+    std::vector<float> out(rows * shape_.vocabulary);
+    for (size_t i = 0; i < rows; ++i)
+      m_.download(out.data() + i * shape_.vocabulary, activations_.logits + i * shape_.logits_stride(),
+                  shape_.vocabulary * sizeof(float));
+    m_.finish();
+    return out;
   }
 
  private:
@@ -155,14 +170,16 @@ class cuda_decoder {
     if (from < to) s.turn(frequencies_.template as<float>());
     for (uint32_t l = from; l < to; ++l) s.layer(l - 1, pointers_[l - 1], window_[l - 1], l > from);
     if (end == shape_.layers + 2) {
-      s.head(final_norm_, head_, from < to);
+      if (extent.sampled > 0) s.head(final_norm_, head_, from < to);
     } else if (from < to) {
       s.settle(pointers_[to - 2].post_norm);
     }
   }
 
   /// Writes the step's tables and sends them.
-  step_extent prepare(const llm::llm_step& step) {
+  step_extent prepare(const llm::llm_step& step, std::span<const llm::choice_wish> wishes) {
+    rows_to_choose_.clear();
+    for (const auto& w : wishes) rows_to_choose_.add(arguments_.of(w, shape_.vocabulary));
     slots_of_segments_.clear();
     for (const llm::adapter_id id : step.segment_adapters)
       slots_of_segments_.push_back(id == llm::base_model ? no_adapter : find(id));
@@ -175,6 +192,7 @@ class cuda_decoder {
     exact.tiles = static_cast<uint32_t>(tiles_.size());
     exact.decode_items = static_cast<uint32_t>(plan_.decode.size());
     exact.prefill_items = static_cast<uint32_t>(plan_.prefill.size());
+    exact.adjustments = static_cast<uint32_t>(rows_to_choose_.adjustments().size());
     make_room(exact);
 
     const step_tables to(host_tables_.data(), *layout_);
@@ -186,6 +204,7 @@ class cuda_decoder {
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
+    copy(to.wishes, rows_to_choose_.rows()), copy(to.adjustments, rows_to_choose_.adjustments());
     m_.upload(device_tables_.data(), host_tables_.data(), layout_->bytes);
     return exact;
   }
@@ -200,6 +219,7 @@ class cuda_decoder {
     more(room_.sequences, e.sequences, 256), more(room_.block_entries, e.block_entries, 4096);
     more(room_.tiles, e.tiles, most_graph_rows);
     more(room_.decode_items, e.decode_items, 1024), more(room_.prefill_items, e.prefill_items, 64);
+    more(room_.adjustments, e.adjustments, 256);
     m_.forget();
     layout_.reset();
     step_activations none;
@@ -210,6 +230,7 @@ class cuda_decoder {
     const table_layout layout(room_);
     device_tables_ = typename Machine::memory(layout.bytes);
     host_tables_ = typename Machine::host_memory(layout.bytes);
+    host_chosen_ = typename Machine::host_memory(room_.sampled * sizeof(sampled_row));
     std::memset(host_tables_.data(), 0, layout.bytes);
     layout_ = layout;
   }
@@ -231,11 +252,13 @@ class cuda_decoder {
   step_extent room_;
   std::optional<table_layout> layout_;
   typename Machine::memory memory_, device_tables_;
-  typename Machine::host_memory host_tables_;
+  typename Machine::host_memory host_tables_, host_chosen_;
   step_activations activations_;
   std::vector<uint32_t> slots_of_segments_;
   std::vector<lora_tile> tiles_;
   attention_plan plan_;
+  llm::wish_arguments arguments_;
+  sampling_rows rows_to_choose_;
 };
 
 }  // namespace troupe::cuda

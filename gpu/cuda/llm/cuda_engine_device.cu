@@ -26,8 +26,7 @@ std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model
 
 computing_options computing(cuda_engine_options o) {
   computing_options out;
-  out.folder = o.folder, out.weights = o.weights;
-  out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
+  out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
   out.make = [o = std::move(o)](const model_config& config) { return make_model(o, config); };
   return out;
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gpu/cuda/llm/cuda_decoder.hpp"
-#include "gpu/llm/choose_tokens.hpp"
 #include "gpu/llm/step_model.hpp"
 
 namespace troupe::cuda {
@@ -38,14 +37,14 @@ class cuda_model final : public llm::step_model {
     decoder_.load(layer, image);
     return image.bytes().size();
   }
-  uint64_t load(llm::adapter_id id, std::shared_ptr<const llm::adapter_weights> weights) override {
-    const adapter_image image(*weights, config_);
-    typename Machine::memory bytes(image.bytes().size());
-    machine_->upload(bytes.data(), image.bytes().data(), image.bytes().size());
-    machine_->finish();
-    decoder_.load(id, image, bytes.data());
-    adapters_[id] = std::move(bytes);
-    return image.bytes().size();
+  std::shared_ptr<const llm::packed_adapter> pack(const llm::adapter& read) override {
+    return std::make_shared<const resident_adapter>(
+        *machine_, adapter_image(llm::adapter_weights(read, config_.layers, E), config_));
+  }
+  void load(llm::adapter_id id, std::shared_ptr<const llm::packed_adapter> adapter) override {
+    const auto& there = static_cast<const resident_adapter&>(*adapter);
+    decoder_.load(id, there.image, there.memory.data());
+    adapters_[id] = std::move(adapter);
   }
   void unload(llm::adapter_id id) override {
     decoder_.unload(id);
@@ -53,22 +52,28 @@ class cuda_model final : public llm::step_model {
   }
   bool run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
            llm::activation* x, std::vector<llm::chosen_token>& chosen, const std::atomic<bool>&) override {
-    const uint32_t last = config_.layers + 2;
-    llm::activation own;  // of a whole step nothing leaves the device
-    decoder_.run(step, first, end, x == nullptr ? &own : x, logits_);
-    if (end == last) llm::choose_tokens(logits_, config_.vocabulary, wishes, chosen);
+    decoder_.run(step, wishes, first, end, x, chosen);
     return true;
   }
   /// On the device.
   std::span<std::byte> kv_memory() override { return decoder_.pages(); }
 
  private:
+  struct resident_adapter final : llm::packed_adapter {
+    resident_adapter(Machine& machine, adapter_image made)
+        : image(std::move(made)), memory(machine.upload_beside(image.bytes().data(), image.bytes().size())) {
+      image.drop_bytes();
+    }
+    uint64_t bytes() const override { return memory.size(); }
+    adapter_image image;
+    typename Machine::memory_beside memory;
+  };
+
   std::unique_ptr<Machine> machine_;
   const llm::model_config config_;
   const uint32_t blocks_;
   cuda_decoder<Machine, E> decoder_;
-  std::unordered_map<llm::adapter_id, typename Machine::memory> adapters_;
-  std::vector<float> logits_;
+  std::unordered_map<llm::adapter_id, std::shared_ptr<const llm::packed_adapter>> adapters_;
 };
 
 }  // namespace troupe::cuda

@@ -20,6 +20,9 @@ decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens) {
   if (c.hidden % 8 != 0 || c.intermediate % 8 != 0 || c.hidden > rms_norm_kernel<element::bf16>::most_width)
     refuse(fmt::format("its widths are {} and {}: multiples of 8 are needed, the first at most {}", c.hidden,
                        c.intermediate, rms_norm_kernel<element::bf16>::most_width));
+  constexpr uint32_t most_tokens = sampling_kernel<1>::most_vocabulary;
+  if (c.vocabulary > most_tokens)
+    refuse(fmt::format("its vocabulary has {} tokens, at most {} can be", c.vocabulary, most_tokens));
   return {c.layers,   c.hidden,     c.intermediate, c.heads,     c.kv_heads,
           c.head_dim, c.vocabulary, c.norm_epsilon, block_tokens};
 }

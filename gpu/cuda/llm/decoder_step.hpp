@@ -16,6 +16,7 @@
 #include "gpu/cuda/paged_prefill_kernel.hpp"
 #include "gpu/cuda/rms_norm_kernel.hpp"
 #include "gpu/cuda/rope_kernel.hpp"
+#include "gpu/cuda/sampling_kernel.hpp"
 #include "gpu/cuda/silu_mul_kernel.hpp"
 
 namespace troupe::cuda {
@@ -84,17 +85,22 @@ class decoder_step {
   }
   /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
   void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
-  /// The final norm and the head, for the sampled rows. logits: [sampled, logits_stride].
+  /// The final norm, the head and the choice of tokens, for the sampled rows: there is at least one.
   void head(const void* final_norm, const void* weights, bool adds) {
     norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled);
     gemm_args g;
     g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
     g.out = shape_.vocabulary, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
     m_.multiply(g);
+    sampling_kernel<Machine::cluster> k;
+    k.rows = &t_.counts->sampled, k.logits = a_.logits, k.vocabulary = shape_.vocabulary;
+    k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.adjustments = t_.adjustments,
+    k.out = a_.chosen;
+    m_.run(k, k.grid(extent_.sampled));
   }
 
  private:
-  using lora = lora_kernel<E, Machine::lora_cluster>;
+  using lora = lora_kernel<E, Machine::cluster>;
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
   void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows) {

@@ -47,6 +47,8 @@ class adapter_image {
   adapter_image(const llm::adapter_weights& adapter, const llm::model_config& model);
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
+  /// They are elsewhere now.
+  void drop_bytes() { bytes_ = {}; }
   uint32_t max_ranks() const { return max_ranks_; }
   /// [layers, projections], as `adapter_weights::index` numbers them, once the bytes are at `base`, a
   /// multiple of 256.

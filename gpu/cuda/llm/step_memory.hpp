@@ -7,6 +7,7 @@
 #include "gpu/cuda/kv_pages.hpp"
 #include "gpu/cuda/llm/decoder_shape.hpp"
 #include "gpu/cuda/lora_tiles.hpp"
+#include "gpu/cuda/sampling_kernel.hpp"
 
 namespace troupe::cuda {
 
@@ -16,11 +17,13 @@ struct step_extent {
   uint32_t block_entries = 0;  ///< of the page table
   uint32_t tiles = 0;          ///< of lora_kernel
   uint32_t decode_items = 0, prefill_items = 0;
+  uint32_t adjustments = 0;  ///< of sampling_kernel
 
   bool holds(const step_extent& other) const {
     return other.rows <= rows && other.sampled <= sampled && other.sequences <= sequences &&
            other.block_entries <= block_entries && other.tiles <= tiles &&
-           other.decode_items <= decode_items && other.prefill_items <= prefill_items;
+           other.decode_items <= decode_items && other.prefill_items <= prefill_items &&
+           other.adjustments <= adjustments;
   }
 };
 
@@ -39,9 +42,11 @@ struct table_layout {
     tiles = room(most.tiles * sizeof(lora_tile));
     decode_items = room(most.decode_items * sizeof(decode_item));
     prefill_items = room(most.prefill_items * sizeof(prefill_item));
+    wishes = room(most.sampled * sizeof(row_sampling));
+    adjustments = room(most.adjustments * sizeof(token_adjustment));
   }
   size_t counts, tokens, positions, row_sequence, sampled, block_start, blocks, tiles, decode_items,
-      prefill_items;
+      prefill_items, wishes, adjustments;
   size_t bytes = 0;  ///< of all
 
  private:
@@ -64,7 +69,9 @@ struct step_tables {
         blocks(reinterpret_cast<uint32_t*>(base + at.blocks)),
         tiles(reinterpret_cast<lora_tile*>(base + at.tiles)),
         decode_items(reinterpret_cast<decode_item*>(base + at.decode_items)),
-        prefill_items(reinterpret_cast<prefill_item*>(base + at.prefill_items)) {}
+        prefill_items(reinterpret_cast<prefill_item*>(base + at.prefill_items)),
+        wishes(reinterpret_cast<row_sampling*>(base + at.wishes)),
+        adjustments(reinterpret_cast<token_adjustment*>(base + at.adjustments)) {}
   page_table pages() const { return {block_start, blocks}; }
 
   step_counts* counts;
@@ -74,6 +81,8 @@ struct step_tables {
   lora_tile* tiles;
   decode_item* decode_items;
   prefill_item* prefill_items;
+  row_sampling* wishes;  ///< [sampled]
+  token_adjustment* adjustments;
 };
 
 /// Activations, of numbers E (16 bits) but for floats; [rows, ...] each.
@@ -84,6 +93,7 @@ struct step_activations {
   void *qkv = nullptr, *attended = nullptr;               ///< [q | k | v], [q]
   void *gate_up = nullptr, *gated = nullptr;              ///< [gate | up], [intermediate]
   float* logits = nullptr;                                ///< [sampled, logits_stride]
+  sampled_row* chosen = nullptr;                          ///< [sampled]
   float *partial_out = nullptr, *partial_sums = nullptr;  ///< of paged_decode_kernel
   uint32_t* arrived = nullptr;                            ///< likewise
 
@@ -106,6 +116,7 @@ struct step_activations {
     short_numbers(qkv, s.qkv_width()), short_numbers(attended, s.q_width());
     short_numbers(gate_up, size_t{2} * s.intermediate), short_numbers(gated, s.intermediate);
     room(logits, size_t{most.sampled} * s.logits_stride() * 4);
+    room(chosen, size_t{most.sampled} * sizeof(sampled_row));
     room(partial_out, size_t{most.decode_items} * s.q_width() * 4);
     room(partial_sums, size_t{most.decode_items} * s.heads * 2 * 4);
     room(arrived, rows * s.kv_heads * 4);

@@ -34,7 +34,8 @@ class emulated_machine {
     std::unique_ptr<std::byte, void (*)(void*)> data_{nullptr, &std::free};
   };
   using host_memory = memory;
-  static constexpr uint32_t lora_cluster = 2;  // fewer threads to emulate
+  using memory_beside = memory;
+  static constexpr uint32_t cluster = 2;  // fewer threads to emulate
 
   explicit emulated_machine(uint32_t seed = 0) : seed_(seed) {}
   uint32_t multiprocessors() const { return 2; }
@@ -56,6 +57,11 @@ class emulated_machine {
   }
   void upload(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  memory_beside upload_beside(const void* from, size_t bytes) {
+    memory_beside to(bytes);
+    std::memcpy(to.data(), from, bytes);
+    return to;
+  }
   void clear(void* what, size_t bytes) { std::memset(what, 0, bytes); }
   void finish() {}
   /// There are no graphs: it runs again.

@@ -280,6 +280,7 @@ void emulated_thread::wait_copies(size_t pending) const {
 }
 
 float emulated_thread::exp2(float x) const { return std::exp2(x); }
+float emulated_thread::log2(float x) const { return std::log2(x); }
 void emulated_thread::sine_cosine(float angle, float& sine, float& cosine) const {
   sine = std::sin(angle), cosine = std::cos(angle);
 }

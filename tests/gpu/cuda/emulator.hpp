@@ -95,6 +95,7 @@ class emulated_thread {
     return word;
   }
   float exp2(float x) const;
+  float log2(float x) const;
   void sine_cosine(float angle, float& sine, float& cosine) const;
   float reciprocal_root(float x) const;
 

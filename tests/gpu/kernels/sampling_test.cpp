@@ -7,6 +7,7 @@
 
 #include "gpu/kernels/philox.hpp"
 #include "tests/gpu/kernels/kernel_cases.hpp"
+#include "tests/gpu/kernels/sampling_case.hpp"
 
 using namespace troupe::kernels;
 
@@ -18,12 +19,6 @@ sampling_args args_of(const std::vector<float>& logits, const sampling_parameter
   sampling_args a;
   a.logits = logits.data(), a.vocabulary = static_cast<uint32_t>(logits.size()), a.parameters = parameters;
   return a;
-}
-
-std::vector<float> random_logits(size_t n, std::mt19937& random, float width) {
-  std::vector<float> v(n);
-  for (float& x : v) x = width * (static_cast<float>(random() % 20001) / 10000 - 1);
-  return v;
 }
 
 /// How often each token is drawn at positions 0 .. draws.
@@ -64,34 +59,17 @@ TEST_CASE("sampling is its definition for random parameters, penalties and biase
     int different = 0, far = 0;
     for (int i = 0; i < 600; ++i) {
       const uint32_t vocabulary = i % 7 == 0 ? 1 + below(4, random) : 50 + below(4000, random);
-      const std::vector<float> logits = random_logits(vocabulary, random, i % 3 ? 8.0F : 0.5F);
-      sampling_parameters p;
-      p.temperature = 0.2F * static_cast<float>(below(8, random));
-      p.top_k = below(2, random) ? below(60, random) : 0;
-      p.top_p = below(2, random) ? 0.05F + 0.05F * static_cast<float>(below(19, random)) : 1;
-      p.min_p = below(3, random) ? 0 : 0.01F * static_cast<float>(below(30, random));
-      p.repetition_penalty = below(2, random) ? 1.3F : 1, p.presence_penalty = below(2, random) ? 0.5F : 0;
-      p.frequency_penalty = below(2, random) ? 0.25F : 0, p.seed = random();
-      std::vector<token_count> counts;
-      std::vector<token_bias> biases;
-      for (uint32_t t = below(5, random); t < vocabulary; t += 1 + below(90, random)) {
-        counts.push_back({t, below(3, random), below(3, random)});
-        if (below(3, random) == 0) biases.push_back({t, below(4, random) ? 1.5F : -infinity});
-      }
-      std::vector<token_logprob> top(std::min(vocabulary, 5U)), expected_top(top.size());
-      sampling_args a = args_of(logits, p);
-      a.counts = counts.data(), a.count_entries = counts.size(), a.biases = biases.data();
-      a.bias_entries = biases.size(), a.position = random(),
-      a.top_entries = static_cast<uint32_t>(top.size());
+      sampling_case c(vocabulary, i % 3 ? 8.0F : 0.5F, random);
+      sampling_args a = c.args();
+      std::vector<token_logprob> expected_top(c.top.size());
       a.top = expected_top.data();
       const token_logprob expected = sampling_reference(a);
-      a.top = top.data();
-      const token_logprob result = sampling(a);
+      const token_logprob result = sampling(c.args());
       different += result.token != expected.token;
       far += !(std::abs(result.logprob - expected.logprob) <= 1e-5F);
-      for (size_t j = 0; j < top.size() && expected.token != no_token; ++j) {
-        different += top[j].token != expected_top[j].token;
-        far += !(std::abs(top[j].logprob - expected_top[j].logprob) <= 1e-5F);
+      for (size_t j = 0; j < c.top.size() && expected.token != no_token; ++j) {
+        different += c.top[j].token != expected_top[j].token;
+        far += !(std::abs(c.top[j].logprob - expected_top[j].logprob) <= 1e-5F);
       }
     }
     CHECK(different == 0);

@@ -36,6 +36,14 @@ class inbox {
 };
 
 const model_config model = read_model_config(fixtures / "llama-tasks/base");
+adapter_packer as(element type) {
+  return [type](const adapter& read) {
+    return std::make_shared<const adapter_weights>(read, model.layers, type);
+  };
+}
+uint32_t rank_of(const adapter_loader::outcome& o) {
+  return static_cast<const adapter_weights&>(*o.packed).max_rank();
+}
 std::string folder_of(const std::string& name) { return (fixtures / "llama-tasks/adapters" / name).string(); }
 
 }  // namespace
@@ -49,22 +57,22 @@ TEST_CASE("orders wait for the model, and are carried out first come, first serv
   loader.add({adapter_id{6}, 4, folder_of("upper")});
   loader.cancel(4);
   loader.add({adapter_id{7}, 5, folder_of("reverse")});
-  loader.open(model, element::bf16);
+  loader.open(model, as(element::bf16));
   const auto all = in.wait(4);
   REQUIRE(all.size() == 4);
   CHECK(all[0].id == adapter_id{3});
   CHECK(all[0].order == 1);
   CHECK(all[0].from_disk);
-  REQUIRE(all[0].weights);
-  CHECK(all[0].weights->max_rank() == 16);
+  REQUIRE(all[0].packed);
+  CHECK(rank_of(all[0]) == 16);
   CHECK(all[1].id == adapter_id{4});
-  CHECK_FALSE(all[1].weights);
+  CHECK_FALSE(all[1].packed);
   CHECK(all[1].problem == folder_of("nowhere") + "/adapter_config.json: No such file or directory");
   CHECK(all[2].order == 3);
   CHECK_FALSE(all[2].from_disk);
-  CHECK(all[2].weights->bytes() == all[0].weights->bytes());
+  CHECK(all[2].packed->bytes() == all[0].packed->bytes());
   CHECK(all[3].order == 5);
-  CHECK(all[3].weights->max_rank() == 8);
+  CHECK(rank_of(all[3]) == 8);
 }
 
 TEST_CASE("what is only to be read and what is to be packed take turns") {
@@ -72,12 +80,12 @@ TEST_CASE("what is only to be read and what is to be packed take turns") {
   adapter_loader loader(1 << 30, in.door());
   for (uint64_t n = 1; n <= 3; ++n) loader.add({adapter_id{1}, n, folder_of("sort"), true});
   for (uint64_t n = 4; n <= 5; ++n) loader.add({adapter_id{1}, n, folder_of("sort")});
-  loader.open(model, element::f32);
+  loader.open(model, as(element::f32));
   std::vector<uint64_t> order;
   for (const auto& o : in.wait(5)) {
     order.push_back(o.order);
     CHECK(o.only_read == (o.order <= 3));
-    CHECK((o.weights == nullptr) == o.only_read);
+    CHECK((o.packed == nullptr) == o.only_read);
     CHECK(o.problem.empty());
   }
   CHECK(order == std::vector<uint64_t>{4, 1, 5, 2, 3});
@@ -86,7 +94,7 @@ TEST_CASE("what is only to be read and what is to be packed take turns") {
 TEST_CASE("an adapter that is discarded is freed") {
   inbox in;
   adapter_loader loader(0, in.door());
-  loader.open(model, element::f32);
+  loader.open(model, as(element::f32));
   auto weights = std::make_shared<const adapter_weights>(read_adapter(folder_of("sort"), model), model.layers,
                                                          element::f32);
   const std::weak_ptr<const adapter_weights> seen = weights;
@@ -104,7 +112,7 @@ TEST_CASE("a loader with orders that wait can be stopped and destroyed") {
   }
   for (int i = 0; i < 20; ++i) {
     adapter_loader loader(0, in.door());
-    loader.open(model, element::f32);
+    loader.open(model, as(element::f32));
     for (uint64_t n = 1; n < 50; ++n) loader.add({adapter_id{1}, n, folder_of("sort")});
     if (i % 2 == 0) loader.stop();
   }

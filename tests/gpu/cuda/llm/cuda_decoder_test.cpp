@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/llm/choose_tokens.hpp"
 #include "tests/gpu/cuda/emulated_machine.hpp"
 
 using namespace troupe;
@@ -39,16 +40,22 @@ struct small_model {
     std::memcpy(bytes.data(), image.bytes().data(), image.bytes().size());
     decoder.load(id, image, bytes.data());
   }
-  std::vector<float> run(const llm_step& step) {
-    std::vector<float> logits;
-    decoder.run(step, 0, files.layers(), nullptr, logits);
-    return logits;
+  /// The most likely tokens, and the logits that they come from.
+  std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
+  std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
+    llm::choice_wish best;
+    best.how = &greedy;
+    const std::vector<llm::choice_wish> wishes(step.sampled.size(), best);
+    decoder.run(step, wishes, first, end, x, chosen);
+    return end == files.layers() ? decoder.logits(wishes.size()) : std::vector<float>();
   }
 
   llm::checkpoint files;
   emulated_machine machine;
   cuda_decoder<emulated_machine, E> decoder;
   std::vector<emulated_machine::memory> adapters;
+  llm::sampling greedy{.temperature = 0, .biases = {}};
+  std::vector<llm::chosen_token> chosen;
 };
 
 /// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
@@ -99,10 +106,10 @@ void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id ad
   CHECK(relative_l2(logits.data(), golden["last_logits"]) < tolerance);
   int wrong = 0, sure = 0;
   for (size_t i = 0; i < golden["greedy"].size(); ++i) {
-    const auto best = std::ranges::max_element(logits) - logits.begin();
+    CHECK(m.chosen[0].which == std::ranges::max_element(logits) - logits.begin());
     const bool margin = golden["greedy_margins"][i].get<double>() > 0.1;
     sure += margin;
-    wrong += margin && best != golden["greedy"][i].get<int>();
+    wrong += margin && m.chosen[0].which != golden["greedy"][i].get<int>();
     text.push_back(golden["greedy"][i]);
     s.clear();
     append(s, text, static_cast<uint32_t>(text.size()) - 1, static_cast<uint32_t>(text.size()), 3, adapter);
@@ -171,14 +178,62 @@ TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
     append(s, text, first, end, 40, llm::base_model);
     const std::vector<float> wanted = whole.run(s);
     llm::activation x;
-    std::vector<float> logits;
-    parts.decoder.run(s, 0, 1, &x, logits);
-    parts.decoder.run(s, 1, 3, &x, logits);
-    CHECK(logits.empty());
-    parts.decoder.run(s, 3, 4, &x, logits);
-    parts.decoder.run(s, 4, parts.files.layers(), &x, logits);
-    CHECK(logits == wanted);
+    parts.chosen.clear();
+    parts.run(s, 0, 1, &x), parts.run(s, 1, 3, &x);
+    CHECK(parts.chosen.empty());
+    parts.run(s, 3, 4, &x);
+    CHECK(parts.run(s, 4, parts.files.layers(), &x) == wanted);
   }
+}
+
+TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits") {
+  small_model<element::bf16> m(fixtures / "random-llms" / "llama3-gqa-tied");
+  llm_step s;
+  for (uint32_t i = 0; i < 4; ++i)
+    append(s, {static_cast<llm::token>(i * 31), 5, 9}, 0, 3, 30 * i, llm::base_model);
+  const std::vector<float> logits = m.run(s);
+  const auto vocabulary = static_cast<uint32_t>(logits.size() / 4);
+
+  const llm::sampling how[4] = {
+      {.temperature = 0, .biases = {{m.chosen[0].which, -std::numeric_limits<float>::infinity()}}},
+      {.temperature = 0.7F, .top_k = 40, .min_p = 0.01F, .biases = {}},
+      {.top_p = 0.8F, .repetition_penalty = 1.2F, .frequency_penalty = 0.5F, .biases = {{3, 2}, {9, -1}}},
+      {.temperature = 1.5F, .presence_penalty = 1, .biases = {}}};
+  const std::vector<llm::token_frequency> counts{{9, 1, 2}, {5, 1, 0}, {200, 0, 7}};
+  std::vector<llm::choice_wish> wishes(4);
+  std::vector<llm::chosen_token> expected;
+  for (uint64_t round = 0; round < 8; ++round) {
+    for (size_t i = 0; i < 4; ++i)
+      wishes[i].how = &how[i], wishes[i].seed = 3 + i, wishes[i].position = round,
+      wishes[i].top = static_cast<uint32_t>(i * 6);
+    wishes[2].counts = wishes[3].counts = counts;
+    choose_tokens(logits, vocabulary, wishes, expected);
+    m.decoder.run(s, wishes, 0, m.files.layers(), nullptr, m.chosen);
+    for (size_t i = 0; i < 4; ++i) {
+      CAPTURE(i);
+      CHECK(m.chosen[i].valid);
+      CHECK(m.chosen[i].which == expected[i].which);
+      CHECK(m.chosen[i].logprob == doctest::Approx(expected[i].logprob).epsilon(1e-5));
+      REQUIRE(m.chosen[i].top.size() == i * 6);
+      for (size_t j = 0; j < i * 6; ++j) CHECK(m.chosen[i].top[j].which == expected[i].top[j].which);
+    }
+  }
+}
+
+TEST_CASE("cuda decoder: a step that wants no token computes its KV") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
+  small_model<element::bf16> at_once(folder), in_parts(folder);
+  const std::vector<llm::token> text{1, 5, 9, 200, 33};
+  llm_step s;
+  append(s, text, 0, 5, 0, llm::base_model);
+  const std::vector<float> wanted = at_once.run(s);
+  s.clear();
+  append(s, text, 0, 3, 0, llm::base_model);
+  s.sampled.clear();
+  CHECK(in_parts.run(s).empty());
+  s.clear();
+  append(s, text, 3, 5, 0, llm::base_model);
+  CHECK(relative_l2(in_parts.run(s).data(), wanted) < 0.02);
 }
 
 TEST_CASE("cuda decoder: adapters come and go") {
@@ -206,6 +261,8 @@ TEST_CASE("cuda decoder: what it cannot run is refused by name") {
   CHECK_NOTHROW(shape_of(c, 16));
   c.head_dim = 80;
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("heads have 80 numbers"), model_error);
-  c.head_dim = 32, c.intermediate = 321;
+  c.head_dim = 32, c.vocabulary = (1 << 20) + 1;
+  CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("vocabulary"), model_error);
+  c.vocabulary = 320, c.intermediate = 321;
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("multiples of 8"), model_error);
 }

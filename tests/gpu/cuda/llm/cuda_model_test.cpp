@@ -19,7 +19,7 @@ const std::filesystem::path tasks = std::filesystem::path(TROUPE_FIXTURES) / "ll
 template <element E>
 llm::computing_options emulated_gpu(cuda_model_options options) {
   llm::computing_options out;
-  out.folder = tasks / "base", out.weights = E;
+  out.folder = tasks / "base";
   out.adapter_slots = options.adapter_slots, out.adapter_bytes = 1 << 30;
   out.make = [options](const llm::model_config& config) -> std::unique_ptr<llm::step_model> {
     return std::make_unique<cuda_model<emulated_machine, E>>(std::make_unique<emulated_machine>(5), config,

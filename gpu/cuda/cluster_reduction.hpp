@@ -1,0 +1,71 @@
+// Numbers of all threads of a cluster, combined in each of them: through registers within a warp, through
+// shared memory from warp to warp. Whole numbers, so that no order of addition shows.
+#pragma once
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+/// All threads of the cluster make the same calls.
+template <class Thread, uint32_t Cluster, uint32_t Warps>
+class cluster_reduction {
+ public:
+  static constexpr size_t shared_bytes = 2 * Warps * sizeof(uint64_t);
+
+  /// Takes `shared_bytes` at the beginning of the block's shared memory.
+  TROUPE_DEVICE explicit cluster_reduction(Thread t) : t_(t), slots_(t.template shared<uint64_t>()) {}
+
+  TROUPE_DEVICE uint64_t greatest(uint64_t x) {
+    show(over_warp(x, max_of));
+    x = 0;
+    for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) x = max_of(x, shown(i));
+    return over_warp(x, max_of);
+  }
+  TROUPE_DEVICE uint64_t sum(uint64_t x) {
+    show(over_warp(x, sum_of));
+    x = 0;
+    for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) x += shown(i);
+    return over_warp(x, sum_of);
+  }
+  struct parts {
+    uint64_t before, mine, all;  ///< sums: of the warps before this one, of this one, of all
+  };
+  TROUPE_DEVICE parts sums(uint64_t x) {
+    const uint32_t warp = t_.cluster_rank() * Warps + t_.warp();
+    const uint64_t mine = over_warp(x, sum_of);
+    show(mine);
+    uint64_t before = 0, all = 0;
+    for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) {
+      const uint64_t other = shown(i);
+      all += other;
+      if (i < warp) before += other;
+    }
+    return {over_warp(before, sum_of), mine, over_warp(all, sum_of)};
+  }
+  /// The last call: after it this block may end, others have read what it showed.
+  TROUPE_DEVICE void finish() { t_.sync_cluster(); }
+
+ private:
+  TROUPE_DEVICE static uint64_t max_of(uint64_t a, uint64_t b) { return a < b ? b : a; }
+  TROUPE_DEVICE static uint64_t sum_of(uint64_t a, uint64_t b) { return a + b; }
+
+  template <class Combine>
+  TROUPE_DEVICE uint64_t over_warp(uint64_t x, Combine combine) const {
+    TROUPE_UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) x = combine(x, t_.shuffle_xor(x, mask));
+    return x;
+  }
+  /// Of two sets of slots the one that was read in the call before the last: nobody reads it any more.
+  TROUPE_DEVICE void show(uint64_t of_warp) {
+    set_ = 1 - set_;
+    if (t_.lane() == 0) slots_[set_ * Warps + t_.warp()] = of_warp;
+    t_.sync_cluster();
+  }
+  TROUPE_DEVICE uint64_t shown(uint32_t warp) const {
+    return t_.in_block(slots_ + set_ * Warps, warp / Warps)[warp % Warps];
+  }
+
+  Thread t_;
+  uint64_t* slots_;
+  uint32_t set_ = 0;  // of slots, in the last call
+};
+
+}  // namespace troupe::cuda

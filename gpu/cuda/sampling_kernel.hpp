@@ -1,0 +1,253 @@
+// The choice of the next tokens from logits on the device, as gpu/kernels/sampling.hpp defines it.
+//
+// A cluster for each row; every warp has a stretch of its ids. Nothing is sorted: what top_k and top_p leave
+// is found by bisection over the order of the tokens, one pass over the row for each step, some twenty of
+// them. Shares are whole numbers, in 2^-40 of the most likely token's, so that their sums, and with them the
+// choice, depend neither on the order of threads nor on the batch.
+//
+// A greedy row is read twice (maximum, sum of exponentials), from L2, where the head has just left it.
+#pragma once
+#include "gpu/cuda/cluster_reduction.hpp"
+#include "gpu/kernels/sampling.hpp"
+
+namespace troupe::cuda {
+
+/// What is wished of a row, as sampling_parameters says it.
+struct row_sampling {
+  double uniform = 0;  ///< the draw, in [0, 1)
+  float scale = 0;     ///< log2(e) / temperature, finite; 0: the most likely token
+  uint32_t top_k = 0;
+  float top_p = 1, min_p = 0;
+  float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
+  uint32_t first_adjustment = 0, adjustments = 0;  ///< of `sampling_kernel::adjustments`
+  uint32_t top = 0;                                ///< at most sampled_row::most_top and the vocabulary
+};
+
+/// A token with a bias or that occurs in the text; each token once for a row.
+struct token_adjustment {
+  uint32_t token = 0;
+  uint32_t prompt = 0, output = 0;
+  float bias = 0;
+  float raw = 0;  ///< written by the kernel: its logit before
+};
+
+struct sampled_row {
+  static constexpr uint32_t most_top = 20;
+  kernels::token_logprob chosen;         ///< no_token: there was nothing to choose from, `top` means nothing
+  kernels::token_logprob top[most_top];  ///< the most likely ones; as many as were wished
+};
+
+template <uint32_t Cluster>
+struct sampling_kernel {
+  static constexpr uint32_t threads = 512, cluster = Cluster, warps = threads / 32;
+  static constexpr uint32_t most_vocabulary = 1 << 20;
+
+  const uint32_t* rows = nullptr;           ///< [1]; clusters beyond them do nothing
+  float* logits = nullptr;                  ///< [rows, stride]; biases and penalties are applied in place
+  uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `most_vocabulary`
+  const row_sampling* wishes = nullptr;     ///< [rows]
+  token_adjustment* adjustments = nullptr;  ///< of all rows
+  sampled_row* out = nullptr;               ///< [rows]
+
+  grid_size grid(uint32_t max_rows) const { return {max_rows * Cluster, 1, 1}; }
+  size_t shared_bytes() const { return cluster_reduction<int, Cluster, warps>::shared_bytes; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.wait_for_predecessor();
+    const uint32_t index = t.block() / Cluster;
+    if (index >= *rows) return;
+    const row_sampling wish = wishes[index];
+    row_view<Thread> row(*this, t, index);
+    choose(t, row, wish, adjustments + wish.first_adjustment, out[index]);
+    row.over.finish();
+  }
+
+ private:
+  // A token's place in the order of likelihood, equal ones by id: greater is more likely. What is no number
+  // or infinite comes before everything.
+  static constexpr uint64_t broken = ~uint64_t{0};
+  TROUPE_DEVICE static uint64_t key_of(float logit, uint32_t id) {
+    if (!(logit < kernel_infinity())) return broken;
+    logit += 0.0F;  // of two zeros one
+    uint32_t bits;
+    memcpy(&bits, &logit, 4);
+    bits ^= bits >> 31 != 0 ? ~0U : 1U << 31;
+    return uint64_t{bits} * most_vocabulary + (most_vocabulary - 1 - id);
+  }
+  TROUPE_DEVICE static uint32_t id_of(uint64_t key) {
+    return most_vocabulary - 1 - static_cast<uint32_t>(key % most_vocabulary);
+  }
+  TROUPE_DEVICE static float logit_of(uint64_t key) {
+    auto bits = static_cast<uint32_t>(key / most_vocabulary);
+    bits ^= bits >> 31 != 0 ? 1U << 31 : ~0U;
+    float logit;
+    memcpy(&logit, &bits, 4);
+    return logit;
+  }
+  TROUPE_DEVICE static float kernel_infinity() {
+    const uint32_t bits = 0x7f800000;
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+  }
+
+  /// Which tokens are left: the ones not before `key` that have at least this share.
+  struct cut {
+    uint64_t key = 0, share = 0;
+  };
+
+  /// A row as a thread sees it. All threads of the cluster call the same.
+  template <class Thread>
+  struct row_view {
+    TROUPE_DEVICE row_view(const sampling_kernel& k, Thread thread, uint32_t index)
+        : t(thread), over(thread), logits(k.logits + size_t{index} * k.stride) {
+      const uint32_t each = round_up(ceil_div(k.vocabulary, Cluster * warps), 32U);
+      const uint32_t block_begin = t.cluster_rank() * warps * each;
+      block_first = smaller(block_begin, k.vocabulary);
+      block_end = smaller(block_begin + warps * each, k.vocabulary);
+      first = smaller(block_first + t.warp() * each, block_end), end = smaller(first + each, block_end);
+    }
+
+    /// The most likely token that does not come before `from`.
+    TROUPE_DEVICE uint64_t most_likely(uint64_t from = broken) {
+      uint64_t best = 0;
+      for (uint32_t i = first + t.lane(); i < end; i += 32) {
+        const uint64_t key = key_of(logits[i], i);
+        if (key <= from) best = larger(best, key);
+      }
+      return over.greatest(best);
+    }
+    TROUPE_DEVICE uint64_t share_of(float logit) const {
+      const float distance = (logit - most) * scale;
+      return distance > -40.0F ? static_cast<uint64_t>(t.exp2(distance) * 0x1p40F) : 0;
+    }
+    TROUPE_DEVICE uint64_t share_of(uint32_t id, const cut& left) const {
+      const uint64_t share = share_of(logits[id]);
+      return share >= left.share && key_of(logits[id], id) >= left.key ? share : 0;
+    }
+    struct tally {
+      uint64_t share, count;
+    };
+    TROUPE_DEVICE tally not_before(uint64_t key) {
+      tally mine{0, 0};
+      for (uint32_t i = first + t.lane(); i < end; i += 32)
+        if (key_of(logits[i], i) >= key) mine.share += share_of(logits[i]), ++mine.count;
+      mine.share = over.sum(mine.share);
+      return {mine.share, over.sum(mine.count)};
+    }
+    /// The highest key with `enough` not before it. Requires: there is enough from `low`, not from `high`.
+    template <class Enough>
+    TROUPE_DEVICE uint64_t highest(uint64_t low, uint64_t high, Enough enough) {
+      uint64_t from_low = not_before(low).count, from_high = 0;
+      while (from_low - from_high > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        const tally of = not_before(middle);
+        if (enough(of)) {
+          low = middle, from_low = of.count;
+        } else {
+          high = middle, from_high = of.count;
+        }
+      }
+      return low;
+    }
+    /// Of what is left the token at which the sum of shares, in the order of ids, exceeds this part of all.
+    TROUPE_DEVICE uint32_t draw(const cut& left, double part) {
+      uint64_t mine = 0;
+      for (uint32_t i = first + t.lane(); i < end; i += 32) mine += share_of(i, left);
+      const auto sums = over.sums(mine);
+      uint64_t rest =
+          smaller(static_cast<uint64_t>(part * static_cast<double>(sums.all)), sums.all - 1) - sums.before;
+      uint64_t found = 0;
+      for (uint32_t i = first + t.lane(); rest < sums.mine; i += 32) {  // of one warp only
+        const uint64_t share = i < end ? share_of(i, left) : 0;
+        uint64_t until = share;  // the sum over the lanes up to this one
+        TROUPE_UNROLL for (uint32_t d = 1; d < 32; d *= 2) {
+          const uint64_t other = t.shuffle(until, t.lane() >= d ? t.lane() - d : 0);
+          if (t.lane() >= d) until += other;
+        }
+        const uint64_t all = t.shuffle(until, 31);
+        if (rest < all) {
+          if (until > rest && until - share <= rest) found = i;
+          break;
+        }
+        rest -= all;
+      }
+      return static_cast<uint32_t>(over.greatest(found));
+    }
+
+    Thread t;
+    cluster_reduction<Thread, Cluster, warps> over;
+    float* logits;
+    uint32_t block_first, block_end, first, end;  // ids of the block, of the warp
+    float most = 0, scale = 0;
+  };
+
+  template <class Thread>
+  TROUPE_DEVICE void choose(Thread t, row_view<Thread>& row, const row_sampling& wish,
+                            token_adjustment* adjusted, sampled_row& to) const {
+    const bool writes = t.cluster_rank() == 0 && t.index() == 0;
+    if (writes) to.chosen = {kernels::no_token, 0};
+    uint64_t best = row.most_likely();
+    if (best == broken || !(logit_of(best) > -kernel_infinity())) return;
+    const float most = logit_of(best);
+    row.most = most, row.scale = log2_e;
+    const float log_of_all = t.log2(static_cast<float>(row.not_before(0).share) * 0x1p-40F) / log2_e;
+    uint64_t next = best;
+    for (uint32_t i = 0; i < wish.top; ++i) {
+      if (writes) to.top[i] = {id_of(next), logit_of(next) - most - log_of_all};
+      if (i + 1 < wish.top) next = row.most_likely(next - 1);
+    }
+
+    for (uint32_t i = t.index(); i < wish.adjustments; i += threads) {
+      token_adjustment& a = adjusted[i];
+      if (a.token >= row.block_first && a.token < row.block_end) adjust(wish, a, row.logits[a.token]);
+    }
+    if (wish.adjustments > 0) {
+      t.sync();
+      best = row.most_likely();
+      if (best == broken || !(logit_of(best) > -kernel_infinity())) return;
+    }
+    uint32_t token = id_of(best);
+    if (wish.scale > 0 && wish.top_k != 1) {
+      row.most = logit_of(best), row.scale = wish.scale;
+      token = row.draw(what_is_left(row, wish, best), wish.uniform);
+    }
+
+    uint64_t place = 0;  // of the token among the adjusted ones, from 1
+    for (uint32_t i = t.index(); i < wish.adjustments; i += threads)
+      if (adjusted[i].token == token) place = i + 1;
+    place = row.over.greatest(place);
+    const float raw = place > 0 ? adjusted[place - 1].raw : row.logits[token];
+    if (writes) to.chosen = {token, raw - most - log_of_all};
+  }
+
+  TROUPE_DEVICE static void adjust(const row_sampling& wish, token_adjustment& a, float& logit) {
+    a.raw = logit;
+    float x = logit + a.bias;
+    if (a.prompt + a.output > 0) x = x > 0 ? x / wish.repetition_penalty : x * wish.repetition_penalty;
+    x -= wish.frequency_penalty * static_cast<float>(a.output);
+    if (a.output > 0) x -= wish.presence_penalty;
+    logit = x;
+  }
+
+  template <class Thread>
+  TROUPE_DEVICE cut what_is_left(row_view<Thread>& row, const row_sampling& wish, uint64_t best) const {
+    using tally = typename row_view<Thread>::tally;
+    cut left;
+    if (wish.top_k > 0 && wish.top_k < vocabulary)
+      left.key = row.highest(0, best + 1, [&](tally x) { return x.count >= wish.top_k; });
+    if (wish.top_p < 1) {
+      const double wanted =
+          static_cast<double>(wish.top_p) * static_cast<double>(row.not_before(left.key).share);
+      left.key = row.highest(left.key, best + 1,
+                             [&](tally x) { return static_cast<double>(x.share) >= wanted && x.share > 0; });
+    }
+    left.share = static_cast<uint64_t>(wish.min_p * 0x1p40F);
+    return left;
+  }
+
+  static constexpr float log2_e = 1.4426950408889634F;
+};
+
+}  // namespace troupe::cuda

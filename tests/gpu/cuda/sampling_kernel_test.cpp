@@ -1,0 +1,177 @@
+#include "gpu/cuda/sampling_kernel.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "gpu/cuda/sampling_rows.hpp"
+#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/sampling_case.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+using kernels::no_token;
+using kernels::sampling_args;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Chooses for all rows at once; their vocabularies are one. `drawn` takes the place of all uniform numbers.
+template <uint32_t Cluster>
+std::vector<sampled_row> choose(const std::vector<sampling_args>& wishes, uint32_t order = 0,
+                                std::optional<double> drawn = std::nullopt) {
+  const auto n = static_cast<uint32_t>(wishes.size());
+  const uint32_t vocabulary = wishes[0].vocabulary, stride = vocabulary + 3;
+  sampling_rows told;
+  shared_array<float> logits(n * stride);
+  for (uint32_t r = 0; r < n; ++r) {
+    told.add(wishes[r]);
+    std::copy_n(wishes[r].logits, vocabulary, logits.data() + r * stride);
+  }
+  shared_array<row_sampling> rows(told.rows());
+  for (size_t r = 0; r < n && drawn; ++r) rows[r].uniform = *drawn;
+  shared_array<token_adjustment> adjustments(told.adjustments());
+  shared_array<sampled_row> out(n + 1);
+  shared_array<uint32_t> count(std::vector<uint32_t>{n});
+  sampling_kernel<Cluster> k;
+  k.rows = count.data(), k.logits = logits.data(), k.vocabulary = vocabulary, k.stride = stride;
+  k.wishes = rows.data(), k.adjustments = adjustments.data(), k.out = out.data();
+  run_kernel(k, k.grid(n + 1), order);
+  CHECK(logits.intact());
+  CHECK(out.intact());
+  CHECK(adjustments.intact());
+  CHECK(out[n].chosen.token == ~0U);  // a row that is not there is not written
+  for (uint32_t r = 0; r < n; ++r)
+    for (uint32_t i = vocabulary; i < stride; ++i) CHECK(std::isnan(logits[r * stride + i]));
+  auto all = out.values();
+  all.pop_back();
+  return all;
+}
+
+sampling_args args_of(const std::vector<float>& logits, const kernels::sampling_parameters& p,
+                      uint64_t position = 0) {
+  sampling_args a;
+  a.logits = logits.data(), a.vocabulary = static_cast<uint32_t>(logits.size()), a.parameters = p;
+  a.position = position;
+  return a;
+}
+
+/// Whether a row got what the reference chooses.
+void check_row(kernels::sampling_case& c, const sampled_row& got) {
+  const auto expected = sampling_reference(c.args());
+  CHECK(got.chosen.token == expected.token);
+  CHECK(std::abs(got.chosen.logprob - expected.logprob) <= 1e-5F);
+  int wrong = 0;
+  for (size_t i = 0; i < c.top.size() && expected.token != no_token; ++i)
+    wrong +=
+        got.top[i].token != c.top[i].token || !(std::abs(got.top[i].logprob - c.top[i].logprob) <= 1e-5F);
+  CHECK(wrong == 0);
+}
+
+template <uint32_t Cluster>
+void check_random(int rounds, uint32_t seed) {
+  std::mt19937 random(seed);
+  for (int i = 0; i < rounds; ++i) {
+    const uint32_t vocabulary =
+        i % 5 == 0 ? 1 + static_cast<uint32_t>(random() % 4) : 50 + static_cast<uint32_t>(random() % 3000);
+    CAPTURE(vocabulary);
+    std::vector<kernels::sampling_case> cases;
+    std::vector<sampling_args> wishes;
+    for (int row = 0; row < 3; ++row) cases.emplace_back(vocabulary, i % 3 ? 8.0F : 0.5F, random);
+    for (auto& c : cases) wishes.push_back(c.args());
+    const auto got = choose<Cluster>(wishes, static_cast<uint32_t>(i));
+    for (size_t row = 0; row < cases.size(); ++row) check_row(cases[row], got[row]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sampling kernel: random parameters, penalties and biases, as the reference has it") {
+  check_random<1>(12, 1);
+  check_random<4>(12, 2);
+}
+
+TEST_CASE("sampling kernel: of equal tokens the lower ids are kept") {
+  std::vector<float> logits(700, -3.0F);
+  logits[3] = -infinity, logits[40] = logits[601] = logits[602] = logits[699] = 2;
+  kernels::sampling_parameters greedy, few;
+  greedy.temperature = 0;
+  few.top_k = 3;
+  std::vector<sampling_args> wishes{args_of(logits, greedy)};
+  for (uint64_t position = 0; position < 12; ++position) wishes.push_back(args_of(logits, few, position));
+  const auto got = choose<2>(wishes);
+  CHECK(got[0].chosen.token == 40);
+  bool seen[3] = {};
+  for (size_t i = 1; i < got.size(); ++i) {
+    const uint32_t token = got[i].chosen.token;
+    CHECK((token == 40 || token == 601 || token == 602));
+    CHECK(token == sampling_reference(wishes[i]).token);
+    seen[token == 40 ? 0 : token - 600] = true;
+  }
+  CHECK((seen[0] && seen[1] && seen[2]));
+}
+
+TEST_CASE(
+    "sampling kernel: top_p among equal tokens keeps the fewest, by their ids, whichever zero they are") {
+  std::vector<float> logits(300, 0.0F);
+  for (size_t i = 0; i < logits.size(); i += 2) logits[i] = -0.0F;
+  kernels::sampling_parameters p;
+  p.top_p = 0.02F;  // 6 of 300
+  std::vector<sampling_args> wishes;
+  for (uint64_t position = 0; position < 16; ++position) wishes.push_back(args_of(logits, p, position));
+  const auto got = choose<2>(wishes);
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].chosen.token == sampling_reference(wishes[i]).token);
+}
+
+TEST_CASE("sampling kernel: nothing to choose from") {
+  const float nan = std::nanf("");
+  std::vector<float> fine(90, 1.0F), none(90, -infinity), too_much(90, 1.0F), no_number(90, 1.0F);
+  too_much[70] = infinity, no_number[89] = nan;
+  const kernels::token_bias never[] = {{0, -infinity}};
+  std::vector<float> only(90, -infinity);
+  only[0] = 3;
+  kernels::sampling_parameters p;
+  std::vector<sampling_args> wishes{args_of(none, p), args_of(too_much, p), args_of(no_number, p),
+                                    args_of(only, p), args_of(only, p),     args_of(fine, p)};
+  wishes[3].biases = never, wishes[3].bias_entries = 1;
+  const auto got = choose<2>(wishes);
+  for (int i = 0; i < 4; ++i) CHECK(got[static_cast<size_t>(i)].chosen.token == no_token);
+  CHECK(got[4].chosen.token == 0);
+  CHECK(got[4].chosen.logprob == 0);
+  CHECK(got[5].chosen.token == sampling_reference(wishes[5]).token);
+}
+
+TEST_CASE("sampling kernel: temperatures near nothing and beyond everything, logits far apart") {
+  std::vector<float> logits = {-3e38F, 1, 3e38F, -infinity, 2.9e38F, 5};
+  std::vector<sampling_args> wishes;
+  for (const float temperature : {1e-30F, 1e-3F, 1.0F, 1e30F}) {
+    kernels::sampling_parameters p;
+    p.temperature = temperature;
+    for (uint64_t position = 0; position < 3; ++position) wishes.push_back(args_of(logits, p, position));
+  }
+  const auto got = choose<2>(wishes);
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].chosen.token == sampling_reference(wishes[i]).token);
+}
+
+TEST_CASE("sampling kernel: the ends of what can be drawn") {
+  std::vector<float> logits(500, -1.0F);
+  for (size_t i = 0; i < 60; ++i) logits[i] = logits[499 - i] = -infinity;
+  const auto wish = args_of(logits, {});
+  CHECK(choose<2>({wish}, 1, 0.0)[0].chosen.token == 60);
+  CHECK(choose<2>({wish}, 2, 0.5)[0].chosen.token == 250);  // half of the tokens lie before it, exactly
+  CHECK(choose<2>({wish}, 3, 1 - 0x1p-53)[0].chosen.token == 439);
+}
+
+TEST_CASE("sampling kernel: the same choice in every order of threads, with any cluster, in any batch") {
+  std::mt19937 random(7);
+  kernels::sampling_case c(2000, 4, random), other(2000, 4, random);
+  c.p.temperature = 1, c.p.top_k = 300, c.p.top_p = 0.9F, c.p.min_p = 0;
+  const auto alone = choose<1>({c.args()}, 1)[0].chosen;
+  for (uint32_t order = 0; order < orders; ++order) {
+    const auto got = choose<2>({other.args(), c.args()}, order)[1].chosen;
+    CHECK(got.token == alone.token);
+    CHECK(got.logprob == alone.logprob);
+  }
+}
