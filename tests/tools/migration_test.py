@@ -16,7 +16,7 @@ from processes import PATIENCE, eventually, run
 
 TASKS = FIXTURES.parent / "llama-tasks"
 NODES = ("first", "second")
-LENGTH = 220
+LENGTHS = range(100, 380, 35)  # of texts, unequal: they do not all end at once, so an engine is never between texts
 
 
 class Streams:
@@ -29,11 +29,11 @@ class Streams:
         self.right, self.wrong, self.longest_gap = 0, [], 0.0
         names = json.loads(c.get("/v1/models")[1])["data"]
         self.models = [m["id"] for m in names][:4]
-        self.expected = {k: self.read(k)[0] for k in range(2 * len(self.models))}
+        self.expected = {k: self.read(k)[0] for k in range(len(LENGTHS))}
 
     def read(self, k):
         """(text, longest pause between two pieces in seconds) of the k-th text."""
-        body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": LENGTH,
+        body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": LENGTHS[k],
                 "ignore_eos": True, "temperature": 1, "presence_penalty": 0.3, "seed": k, "stream": True,
                 "return_tokens_as_token_ids": True, "logprobs": 0}
         connection = http.client.HTTPConnection("127.0.0.1", self.cluster.http_port, timeout=PATIENCE)
@@ -153,13 +153,12 @@ class Migration(ClusterTest):
             up = c.start()
             with Streams(c) as streams:
                 streams.more()
-                before = self.router(c)
                 code, out, err = run("drain", c.file, "first", "--wait", PATIENCE)
                 self.assertEqual(code, 0, out + err)
                 self.assertTrue(eventually(lambda: "node 'first' ended with exit code 0" in up.output()), up.output())
                 streams.more()
             self.check(streams)
-            self.assertGreater(self.router(c)["drained"], 0, f"before: {before}, after: {self.router(c)}")
+            self.assertGreater(self.router(c)["drained"], 0)
 
     def test_texts_of_an_engine_that_is_killed_go_on_on_the_other(self):
         with two_engines() as c:
