@@ -212,6 +212,8 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
       if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
       status_changed_ = true;
       return;
+    case kind::lost:  // the process ends and is started again; its texts go on elsewhere (supervision.hpp)
+      throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);
     case kind::step_done: return on_step(e);
     case kind::step_failed: return on_failed_step(e.problem);
     case kind::adapter_read: return on_adapter_read(e.adapter, e.problem);

@@ -16,3 +16,13 @@ add_library(troupe_cuda_house INTERFACE)
 target_link_libraries(troupe_cuda_house INTERFACE troupe_house CUDA::cudart_static)
 target_compile_options(troupe_cuda_house INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-lineinfo;-gencode=arch=compute_90a,code=sm_90a;-gencode=arch=compute_80,code=compute_80;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict>)
+
+# NCCL, for models that several GPUs share; not a part of the toolkit everywhere, so builds without it refuse that.
+add_library(troupe_nccl INTERFACE)
+find_path(TROUPE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(TROUPE_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(TROUPE_NCCL_INCLUDE AND TROUPE_NCCL_LIBRARY)
+  target_compile_definitions(troupe_nccl INTERFACE TROUPE_NCCL=1)
+  target_include_directories(troupe_nccl SYSTEM INTERFACE ${TROUPE_NCCL_INCLUDE})
+  target_link_libraries(troupe_nccl INTERFACE ${TROUPE_NCCL_LIBRARY})
+endif()

@@ -163,6 +163,7 @@ struct llm_spec {
   uint32_t emulated_adapters = 0;         ///< of an emulated one, beside those of a directory
   llm_type type = llm_type::f32;
   uint32_t threads = 1;
+  uint32_t tensor_parallel = 1;   ///< GPUs that an engine shares the model out over
   uint64_t kv_bytes = 256 << 20;  ///< of the KV cache
   uint32_t block_tokens = 16;     ///< positions of a KV block
   uint32_t max_sequences = 32;    ///< texts that run at once

@@ -59,13 +59,14 @@ std::unique_ptr<llm::engine_device> emulated(const llm_spec& m, const clock& tim
 }
 
 #ifdef TROUPE_CUDA
-llm::cuda_engine_options cuda(const llm_spec& m, uint32_t gpu) {
+llm::cuda_engine_options cuda(const llm_spec& m, uint32_t& gpu) {
   llm::cuda_engine_options o;
   o.folder = m.path;
   o.weights = element_of(m.type);
   o.kv_bytes = m.kv_bytes;
   o.block_tokens = m.block_tokens;
-  o.gpu = gpu;
+  o.gpu = gpu, o.gpus = m.tensor_parallel;
+  gpu += o.gpus;
   o.adapter_slots = m.adapter_slots;
   o.adapter_bytes = m.adapter_bytes;
   return o;
@@ -81,7 +82,7 @@ std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& 
     case device_kind::cuda: break;
   }
 #ifdef TROUPE_CUDA
-  return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), cuda(m, gpu++));
+  return std::make_unique<llm::cuda_engine_device>(time, std::move(ready), cuda(m, gpu));
 #else
   throw model_error("a build without CUDA has no GPU for the model " + m.name);  // the file was refused
 #endif

@@ -3,7 +3,10 @@
 #pragma once
 #include <limits>
 #include <map>
+#include <memory>
+#include <utility>
 
+#include "gpu/cuda/device_group.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/gemm.hpp"
 #include "gpu/cuda/launch.cuh"
@@ -18,8 +21,9 @@ class cuda_machine {
   using memory_beside = stream_memory;
   static constexpr uint32_t cluster = 8;  ///< blocks, of kernels that leave it open
 
-  /// Of the current device.
-  cuda_machine() {
+  /// Of the current device; `rank` of a group, if there is one.
+  explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0)
+      : group_(std::move(group)), rank_(rank) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
     check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "a stream");
     int count = 0;
@@ -40,6 +44,12 @@ class cuda_machine {
 
   uint32_t multiprocessors() const { return multiprocessors_; }
   cudaStream_t stream() const { return stream_; }
+  uint32_t rank() const { return rank_; }
+  uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
+  /// In place; all ranks call the same.
+  void sum_over_ranks(void* numbers, size_t count, element type) {
+    group_->sum(rank_, numbers, count, type, stream_);
+  }
 
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
   template <class Kernel>
@@ -100,6 +110,8 @@ class cuda_machine {
     return made;
   }
 
+  const std::shared_ptr<device_group> group_;
+  const uint32_t rank_;
   cudaStream_t stream_ = nullptr, copies_ = nullptr;
   int device_ = 0;
   std::map<uint32_t, cudaGraphExec_t> graphs_;

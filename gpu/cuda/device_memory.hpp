@@ -9,7 +9,7 @@
 
 namespace troupe::cuda {
 
-/// Aligned to 256 bytes. Throws cuda_error, harmless if there is no room.
+/// Aligned to 256 bytes. Throws cuda_error, also if there is no room.
 class device_memory {
  public:
   device_memory() = default;

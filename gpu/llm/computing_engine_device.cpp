@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/device_lost.hpp"
 #include "gpu/llm/adapter_loader.hpp"
-#include "gpu/llm/adapter_weights.hpp"
 #include "gpu/model_error.hpp"
 
 namespace troupe::llm {
@@ -131,9 +131,13 @@ struct computing_engine_device::worker {
       const auto wishes = step_wishes;
       const auto part = step_layers;
       lock.unlock();
-      for (auto& c : now) apply(c);
-      now.clear();
-      if (what != nullptr) execute(*what, wishes, part);
+      try {
+        for (auto& c : now) apply(c);
+        now.clear();
+        if (what != nullptr) execute(*what, wishes, part);
+      } catch (const device_lost& e) {
+        return tell_lost(e.what());
+      }
       if (!all_ready() && !try_to(&worker::load_layer)) return;
       lock.lock();
     }
@@ -199,6 +203,8 @@ struct computing_engine_device::worker {
         e.what = engine_event::kind::adapter_ready;
         e.bytes = c.packed->bytes();
         resident.emplace(c.id, std::move(c.packed));
+      } catch (const device_lost&) {
+        throw;
       } catch (const std::exception& problem) {
         e.problem = problem.what();
         loader.discard(std::move(c.packed));
@@ -231,6 +237,8 @@ struct computing_engine_device::worker {
     }
     try {
       if (!compute(what, wishes, part, e.chosen)) return;
+    } catch (const device_lost&) {
+      throw;
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
     } catch (const std::exception& problem) {
@@ -256,6 +264,13 @@ struct computing_engine_device::worker {
           fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready));
     chosen.clear();
     return model->run(what, wishes, part.first, end, part.x, chosen, stopping);
+  }
+
+  void tell_lost(const char* problem) {
+    engine_event e;
+    e.what = engine_event::kind::lost;
+    e.problem = problem;
+    tell(std::move(e));
   }
 
   void tell(engine_event e) {

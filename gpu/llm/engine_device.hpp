@@ -47,6 +47,7 @@ struct engine_event {
     layers_ready,   ///< some more layers, but not all yet: `facts`
     loaded,         ///< the whole model: `facts`
     unusable,       ///< the model cannot be loaded: `problem`
+    lost,           ///< of no use to this process any more: `problem`. The last event
     step_done,      ///< `chosen`, if it ran the head
     step_failed,    ///< `problem`; the KV cache holds nothing any more
     adapter_read,   ///< `adapter` is in host memory; or its files will not do: `problem`
@@ -90,7 +91,8 @@ class engine_device {
   virtual void unload_adapter(adapter_id id) = 0;
 
   /// The KV cache, for who moves blocks: `facts.blocks` of `facts.block_bytes` each, one after the other. The
-  /// device's, until `stop`. Between steps only, but for blocks that no step uses. Requires: facts were told.
+  /// device's, until `stop`; empty if it is not in one piece. Between steps only, but for blocks that no step
+  /// uses. Requires: facts were told.
   virtual std::span<std::byte> kv_memory() = 0;
 
   /// Ends: nothing of a step is read any more, and `ready` is not called. Nothing may follow. Twice is once.

@@ -263,6 +263,17 @@ TEST_CASE("llm engine: a step that fails ends the texts that it held, and no oth
   CHECK(e.state().kv_blocks_free == 64);
 }
 
+TEST_CASE("llm engine: one whose device is lost ends its process, so that its texts go on elsewhere") {
+  engine_stage e;
+  e.load();
+  e.ask(e.request(1));
+  llm::engine_event lost;
+  lost.what = llm::engine_event::kind::lost;
+  lost.problem = "an illegal address";
+  e.device.tell(lost);
+  CHECK_THROWS_WITH(e.wake(), doctest::Contains("its device is lost: an illegal address"));
+}
+
 TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or none") {
   engine_stage e;
   e.load();

@@ -330,6 +330,8 @@ TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
   CHECK(read.spec.llms[0].device == device_kind::cuda);
   CHECK(read.spec.llms[0].type == llm_type::bf16);
   CHECK(with("device = \"cuda\"\ndtype = \"f16\"\n").spec.llms[0].type == llm_type::f16);
+  CHECK(read.spec.llms[0].tensor_parallel == 1);
+  CHECK(with("device = \"cuda\"\ntensor_parallel = 4\n").spec.llms[0].tensor_parallel == 4);
 #else
   CHECK(said("device = \"cuda\"\n") == missing);
 #endif
@@ -338,5 +340,8 @@ TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
   };
   CHECK(has("dtype = \"f32\"\n", "llm.dtype: a GPU calculates with 16 bits; give \"bf16\" or \"f16\""));
   CHECK(has("threads = 2\n", "llm.threads: a GPU has no use for them; remove this key"));
+  CHECK(has("tensor_parallel = 0\n", "llm.tensor_parallel"));
+  CHECK(said("tensor_parallel = 2\n").find("llm.tensor_parallel: is for device = \"cuda\"") !=
+        std::string::npos);
   CHECK(has("jitter = 0.1\n", "llm.jitter: is for device = \"emulated\""));
 }

@@ -108,7 +108,8 @@ class cuda_decoder {
 
   /// Runs layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer before
   /// gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for whole
-  /// steps. If the head runs, it chooses tokens as is wished. Returns when all is done.
+  /// steps. If the head runs, it chooses tokens as is wished; of ranks that share the model only the first
+  /// does. Returns when all is done.
   void run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
            llm::activation* x, std::vector<llm::chosen_token>& chosen) {
     const uint32_t last = shape_.layers + 2;
@@ -126,15 +127,16 @@ class cuda_decoder {
     } else {
       launch(exact, first, end);
     }
+    const bool chooses = end == last && leads();
     auto* told = reinterpret_cast<sampled_row*>(host_chosen_.data());
-    if (end == last) {
+    if (chooses) {
       m_.download(told, activations_.chosen, exact.sampled * sizeof(sampled_row));
-    } else {
+    } else if (end < last) {
       x->resize(size_t{step.rows()} * shape_.hidden);
       m_.download(x->data(), activations_.residual, x->size() * sizeof(float));
     }
     m_.finish();
-    if (end != last) return;
+    if (!chooses) return;
     chosen.resize(exact.sampled);
     for (size_t i = 0; i < chosen.size(); ++i)
       llm::wish_arguments::tell(told[i].chosen, told[i].top, rows_to_choose_.rows()[i].top, chosen[i]);
@@ -152,6 +154,7 @@ class cuda_decoder {
 
  private:
   static constexpr uint32_t most_graph_rows = 256;
+  bool leads() const { return m_.rank() == 0; }
   /// Every row of a batch costs little beside the weights: graphs for 1, 2, 4 and multiples of 8.
   static uint32_t graph_rows(uint32_t rows) { return rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8; }
   size_t slot_size() const { return size_t{shape_.layers} * adapter_slots::projections; }
@@ -170,7 +173,7 @@ class cuda_decoder {
     if (from < to) s.turn(frequencies_.template as<float>());
     for (uint32_t l = from; l < to; ++l) s.layer(l - 1, pointers_[l - 1], window_[l - 1], l > from);
     if (end == shape_.layers + 2) {
-      if (extent.sampled > 0) s.head(final_norm_, head_, from < to);
+      if (extent.sampled > 0 && leads()) s.head(final_norm_, head_, from < to);
     } else if (from < to) {
       s.settle(pointers_[to - 2].post_norm);
     }

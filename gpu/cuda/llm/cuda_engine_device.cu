@@ -1,27 +1,46 @@
 #include "gpu/cuda/llm/cuda_engine_device.hpp"
 
+#include <numeric>
 #include <string>
 
 #include "gpu/cuda/cuda_machine.cuh"
 #include "gpu/cuda/llm/cuda_model.hpp"
+#include "gpu/llm/parallel_model.hpp"
 
 namespace troupe::llm {
 namespace {
 
-std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model_config& config) {
+/// On a GPU, which is bound to this thread from now on: the one that runs the steps.
+template <element E>
+std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model_config& config,
+                                       std::shared_ptr<cuda::device_group> group, uint32_t rank) {
+  cuda::check(cudaSetDevice(static_cast<int>(o.gpu + rank)), "the GPU");
+  return std::make_unique<cuda::cuda_model<cuda::cuda_machine, E>>(
+      std::make_unique<cuda::cuda_machine>(std::move(group), rank), config,
+      cuda::cuda_model_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, true});
+}
+
+/// Its errors name the GPU.
+std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model_config& config,
+                                       std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   try {
-    cuda::check(cudaSetDevice(static_cast<int>(o.gpu)), "the GPU");  // of this thread, which runs the steps
-    auto machine = std::make_unique<cuda::cuda_machine>();
-    const cuda::cuda_model_options options{o.kv_bytes, o.block_tokens, o.adapter_slots, true};
-    if (o.weights == element::f16)
-      return std::make_unique<cuda::cuda_model<cuda::cuda_machine, element::f16>>(std::move(machine), config,
-                                                                                  options);
-    return std::make_unique<cuda::cuda_model<cuda::cuda_machine, element::bf16>>(std::move(machine), config,
-                                                                                 options);
+    return o.weights == element::f16 ? make_share<element::f16>(o, config, std::move(group), rank)
+                                     : make_share<element::bf16>(o, config, std::move(group), rank);
   } catch (const cuda::cuda_error& e) {
-    throw model_error("GPU " + std::to_string(o.gpu) + " cannot take the model " + o.folder.string() + ": " +
-                      e.what() + (e.out_of_memory() ? "; give the KV cache less" : ""));
+    throw model_error("GPU " + std::to_string(o.gpu + rank) + " cannot take the model " + o.folder.string() +
+                      ": " + e.what() + (e.out_of_memory() ? "; give the KV cache less" : ""));
   }
+}
+
+std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model_config& config) {
+  if (o.gpus == 1) return make_share(o, config, nullptr, 0);
+  std::vector<int> devices(o.gpus);
+  std::iota(devices.begin(), devices.end(), static_cast<int>(o.gpu));
+  const auto group = std::make_shared<cuda::device_group>(devices);
+  return std::make_unique<parallel_model>(
+      config, o.gpus,
+      [&](const model_config& share, uint32_t rank) { return make_share(o, share, group, rank); },
+      [group] { group->part(); });
 }
 
 computing_options computing(cuda_engine_options o) {

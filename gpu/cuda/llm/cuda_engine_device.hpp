@@ -12,9 +12,10 @@ namespace troupe::llm {
 struct cuda_engine_options {
   std::filesystem::path folder;     ///< of the checkpoint
   element weights = element::bf16;  ///< of everything on the device: weights, KV cache, adapters; f16 or bf16
-  uint64_t kv_bytes = 0;            ///< of the KV cache: as many blocks as go into it, at least one
+  uint64_t kv_bytes = 0;  ///< of the KV cache, on all GPUs: as many blocks as go into it, at least one
   uint32_t block_tokens = 16;
-  uint32_t gpu = 0;            ///< which one of this machine, from 0
+  uint32_t gpu = 0;            ///< which one of this machine, from 0: the first one
+  uint32_t gpus = 1;           ///< that share the model; from 2 on they sum by NCCL
   uint32_t adapter_slots = 0;  ///< adapters there, or on their way, at once
   uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
 };

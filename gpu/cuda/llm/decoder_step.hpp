@@ -2,6 +2,8 @@
 // or the tests' emulated_machine. Nothing is allocated and nothing waits: a stream that is captured becomes a
 // graph, which later steps of at most this extent replay with other tables.
 //
+// Of a model that several GPUs share, this has one rank's shape (gpu/llm/tensor_shard.hpp).
+//
 // A layer is norm, q/k/v, their adapters, rotary embedding with KV append, attention, o, its adapters; norm,
 // gate/up, their adapters, gate, down, its adapters: 11 launches and 3 for adapters that share one.
 #pragma once
@@ -71,6 +73,7 @@ class decoder_step {
     }
     multiply(a_.attended, w.o, w.o_bias, a_.delta, q, hidden);
     adapt(index, 3, a_.attended, q, {{hidden, a_.delta, hidden}}, 1);
+    sum_delta();
 
     const uint32_t width = shape_.intermediate;
     norm(w.post_norm, true, nullptr, extent_.rows, &t_.counts->rows);
@@ -82,6 +85,7 @@ class decoder_step {
     m_.run(gate, gate.grid(extent_.rows));
     multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
     adapt(index, 6, a_.gated, width, {{hidden, a_.delta, hidden}}, 1);
+    sum_delta();
   }
   /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
   void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
@@ -126,6 +130,10 @@ class decoder_step {
     for (uint32_t p = 0; p < count; ++p) k.projections[p] = to[p];
     k.max_ranks = adapters_.max_ranks, k.tile_rows = lora_tile_rows(extent_.rows);
     m_.run(k, k.grid(extent_.tiles, count));
+  }
+  /// Of ranks that share the model each has an addend.
+  void sum_delta() {
+    if (m_.ranks() > 1) m_.sum_over_ranks(a_.delta, size_t{extent_.rows} * shape_.hidden, E);
   }
   template <uint32_t Dim>
   void attend(uint32_t layer, uint32_t window) {

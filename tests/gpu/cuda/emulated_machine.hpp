@@ -1,15 +1,58 @@
 // The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, at
 // once, and products are plain loops.
 #pragma once
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "gpu/cuda/gemm_args.hpp"
 #include "tests/gpu/cuda/emulator.hpp"
 
 namespace troupe::cuda {
+
+/// Ranks that sum together, each on a thread of its own.
+class emulated_group {
+ public:
+  explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks) {}
+  uint32_t ranks() const { return ranks_; }
+  /// In the order of the ranks, rounded once. Throws once they have parted.
+  void sum(uint32_t rank, void* numbers, size_t count, element type) {
+    shown_[rank] = numbers;
+    meet();
+    std::vector<float> sums(count);
+    for (const void* addend : shown_)
+      for (size_t i = 0; i < count; ++i) sums[i] += element_at(addend, type, i);
+    meet();
+    for (size_t i = 0; i < count; ++i) set_element(numbers, type, i, sums[i]);
+  }
+  void part() {
+    const std::scoped_lock lock(mutex_);
+    parted_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const uint64_t round = round_;
+    if (++arrived_ == ranks_) arrived_ = 0, ++round_, changed_.notify_all();
+    changed_.wait(lock, [&] { return round_ != round || parted_; });
+    if (parted_) throw std::runtime_error("a rank has parted");
+  }
+
+  const uint32_t ranks_;
+  std::vector<const void*> shown_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint32_t arrived_ = 0;
+  uint64_t round_ = 0;
+  bool parted_ = false;
+};
 
 class emulated_machine {
  public:
@@ -38,7 +81,12 @@ class emulated_machine {
   static constexpr uint32_t cluster = 2;  // fewer threads to emulate
 
   explicit emulated_machine(uint32_t seed = 0) : seed_(seed) {}
+  emulated_machine(uint32_t seed, std::shared_ptr<emulated_group> group, uint32_t rank)
+      : seed_(seed), group_(std::move(group)), rank_(rank) {}
   uint32_t multiprocessors() const { return 2; }
+  uint32_t rank() const { return rank_; }
+  uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
+  void sum_over_ranks(void* numbers, size_t count, element type) { group_->sum(rank_, numbers, count, type); }
 
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool = true) {
@@ -75,6 +123,8 @@ class emulated_machine {
 
  private:
   uint32_t seed_;
+  std::shared_ptr<emulated_group> group_;
+  uint32_t rank_ = 0;
   std::set<uint32_t> known_;
   uint32_t captures_ = 0;
 };

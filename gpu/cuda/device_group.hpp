@@ -1,0 +1,40 @@
+// GPUs of one node that sum numbers together, by NCCL: the ranks of a model that they share.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/element.hpp"
+
+struct ncclComm;
+
+namespace troupe::cuda {
+
+class device_group {
+ public:
+  /// Whether this build found NCCL.
+  static const bool available;
+
+  /// Rank i is GPU devices[i]. Throws std::runtime_error.
+  explicit device_group(const std::vector<int>& devices);
+  ~device_group();
+  device_group(const device_group&) = delete;
+  device_group& operator=(const device_group&) = delete;
+
+  uint32_t ranks() const { return static_cast<uint32_t>(communicators_.size()); }
+  /// In place, in the order of the stream, on the thread of this rank, to which its GPU is bound; can be
+  /// captured. All ranks do the same in the same order, and get the same bits. Throws device_lost, also once
+  /// they have parted.
+  void sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream);
+  /// Sums that are under way end, with whatever result. From any thread; the group is of no use afterwards.
+  void part();
+
+ private:
+  std::vector<ncclComm*> communicators_;
+  std::atomic<bool> parted_ = false;
+};
+
+}  // namespace troupe::cuda

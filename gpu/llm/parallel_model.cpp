@@ -1,0 +1,174 @@
+#include "gpu/llm/parallel_model.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "gpu/device_lost.hpp"
+
+namespace troupe::llm {
+
+/// A share and what computes it. The first one has no thread: its work is done where it is begun.
+class parallel_model::rank {
+ public:
+  rank(const model_config& whole, uint32_t number, uint32_t ranks) : shard(whole, number, ranks) {
+    if (number > 0) thread_ = std::thread([this] { loop(); });
+  }
+  ~rank() {
+    begin([this] { model.reset(); });
+    if (!thread_.joinable()) return;
+    {
+      const std::scoped_lock lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  void begin(std::function<void()> work) {
+    if (!thread_.joinable()) return work();
+    {
+      const std::scoped_lock lock(mutex_);
+      work_ = std::move(work);
+    }
+    wake_.notify_one();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return !work_; });
+  }
+
+  const tensor_shard shard;
+  std::unique_ptr<step_model> model;
+  activation x;  // of a step of some layers
+  std::vector<chosen_token> chosen;
+
+ private:
+  void loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stopping_ || work_; });
+      if (!work_) return;
+      lock.unlock();
+      work_();
+      lock.lock();
+      work_ = nullptr;
+      done_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::function<void()> work_;  // until it is done
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+namespace {
+
+struct packed_shares final : packed_adapter {
+  uint64_t bytes() const override {
+    uint64_t sum = 0;
+    for (const auto& s : shares) sum += s->bytes();
+    return sum;
+  }
+  std::vector<std::shared_ptr<const packed_adapter>> shares;  // by rank
+};
+
+}  // namespace
+
+/// Calls work(number, rank) for all ranks at once, on their threads. Throws what was thrown first, once they
+/// have all come to an end; `on_failure` is called before, when it is thrown.
+template <class Work>
+void parallel_model::on_all(const Work& work, const std::function<void()>& on_failure) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  for (size_t i = ranks_.size(); i-- > 0;) {  // the caller's own comes last
+    ranks_[i]->begin([&, i] {
+      try {
+        work(static_cast<uint32_t>(i), *ranks_[i]);
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (failure) return;
+        failure = std::current_exception();
+        if (on_failure) on_failure();
+      }
+    });
+  }
+  for (const auto& r : ranks_) r->wait();
+  if (failure) std::rethrow_exception(failure);
+}
+
+parallel_model::parallel_model(const model_config& whole, uint32_t ranks, const maker& make,
+                               std::function<void()> part)
+    : part_(std::move(part)) {
+  for (uint32_t i = 0; i < ranks; ++i) ranks_.push_back(std::make_unique<rank>(whole, i, ranks));
+  on_all([&](uint32_t i, rank& r) { r.model = make(r.shard.config(), i); });
+}
+
+parallel_model::~parallel_model() = default;
+
+engine_facts parallel_model::facts() const {
+  engine_facts all = ranks_[0]->model->facts();
+  all.block_bytes *= ranks_.size();
+  return all;
+}
+
+uint64_t parallel_model::load(uint32_t layer, const layer_parameters& parameters) {
+  std::atomic<uint64_t> bytes = 0;
+  on_all([&](uint32_t, rank& r) { bytes += r.model->load(layer, r.shard.of(parameters)); });
+  return bytes;
+}
+
+std::shared_ptr<const packed_adapter> parallel_model::pack(const adapter& read) {
+  auto all = std::make_shared<packed_shares>();
+  for (const auto& r : ranks_) all->shares.push_back(r->model->pack(r->shard.of(read)));
+  return all;
+}
+
+void parallel_model::load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) {
+  const auto& shares = static_cast<const packed_shares&>(*adapter).shares;
+  std::vector<char> taken(ranks_.size());  // each rank writes its own
+  try {
+    on_all([&](uint32_t i, rank& r) {
+      r.model->load(id, shares[i]);
+      taken[i] = true;
+    });
+  } catch (...) {
+    on_all([&](uint32_t i, rank& r) {
+      if (taken[i]) r.model->unload(id);
+    });
+    throw;
+  }
+}
+
+void parallel_model::unload(adapter_id id) {
+  on_all([&](uint32_t, rank& r) { r.model->unload(id); });
+}
+
+bool parallel_model::run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first,
+                         uint32_t end, activation* x, std::vector<chosen_token>& chosen,
+                         const std::atomic<bool>&) {
+  if (parted_) throw device_lost("one of the devices that compute this model together has failed");
+  // A step that is stopped would have to stop on all ranks at the same layer: it is not stopped.
+  static const std::atomic<bool> never = false;
+  const auto run_share = [&](uint32_t i, rank& r) {
+    if (i > 0 && x != nullptr) r.x = *x;
+    r.model->run(step, wishes, first, end, i == 0 || x == nullptr ? x : &r.x, i == 0 ? chosen : r.chosen,
+                 never);
+  };
+  const auto part = [this] {
+    parted_ = true;
+    part_();
+  };
+  try {
+    on_all(run_share, part);
+  } catch (const std::exception& e) {
+    throw device_lost(e.what());
+  }
+  return true;
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,204 @@
+// A model that two emulated GPUs share: the split, the sums, and what becomes of it when one of them fails.
+#include "gpu/llm/parallel_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gpu/cuda/llm/cuda_model.hpp"
+#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/llm/small_engine.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+const std::filesystem::path fixtures = TROUPE_FIXTURES;
+const std::filesystem::path tasks = fixtures / "llama-tasks";
+
+nlohmann::json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return nlohmann::json::parse(in);
+}
+
+template <element E>
+std::unique_ptr<llm::step_model> shared_model(const llm::model_config& config, uint32_t ranks,
+                                              cuda_model_options options) {
+  const auto group = std::make_shared<emulated_group>(ranks);
+  return std::make_unique<llm::parallel_model>(
+      config, ranks,
+      [=](const llm::model_config& share, uint32_t rank) {
+        return std::make_unique<cuda_model<emulated_machine, E>>(
+            std::make_unique<emulated_machine>(rank, group, rank), share, options);
+      },
+      [group] { group->part(); });
+}
+
+/// One text, all of its prompt in one step; how likely the most likely tokens after it are.
+std::vector<token_chance> chances_after(llm::step_model& model, uint32_t layers,
+                                        const std::vector<llm::token>& text,
+                                        llm::adapter_id adapter = llm::base_model) {
+  llm::llm_step s;
+  s.tokens.assign(text.begin(), text.end());
+  for (uint32_t p = 0; p < text.size(); ++p) s.positions.push_back(p), s.row_sequence.push_back(0);
+  s.sequences = {llm::sequence_id{1}};
+  for (uint32_t b = 0; b * 4 < text.size(); ++b) s.blocks.push_back(b);
+  s.block_start = {0, static_cast<uint32_t>(s.blocks.size())};
+  s.segment_end = {0, s.rows()}, s.segment_adapters = {adapter};
+  s.sampled = {s.rows() - 1};
+  const llm::sampling greedy{.temperature = 0, .biases = {}};
+  llm::choice_wish wish;
+  wish.how = &greedy, wish.top = 20;
+  std::vector<llm::chosen_token> chosen;
+  const std::atomic<bool> never = false;
+  model.run(s, {&wish, 1}, 0, layers, nullptr, chosen, never);
+  REQUIRE(chosen.size() == 1);
+  return chosen[0].top;
+}
+
+/// The logarithm of the sum of exponentials.
+double log_sum(const std::vector<double>& logits) {
+  double sum = 0;
+  for (const double x : logits) sum += std::exp(x);
+  return std::log(sum);
+}
+
+/// The golden logits of a random model and of its adapter, from as many ranks.
+template <element E>
+void check_golden(const std::string& name, uint32_t ranks) {
+  CAPTURE(name);
+  CAPTURE(ranks);
+  const std::filesystem::path folder = fixtures / "random-llms" / name;
+  const llm::checkpoint files(folder);
+  const auto model = shared_model<E>(files.config(), ranks, {1 << 20, 4, 2, true});
+  for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
+  std::vector<std::pair<llm::adapter_id, std::filesystem::path>> texts{{llm::base_model, "golden.json"}};
+  if (std::filesystem::exists(folder / "adapter")) {
+    model->load(llm::adapter_id{7}, model->pack(llm::read_adapter(folder / "adapter", files.config())));
+    texts.emplace_back(llm::adapter_id{7}, "adapter/golden.json");
+  }
+  const double tolerance = E == element::bf16 ? 0.08 : 0.01;  // as of one GPU (cuda_decoder_test.cpp)
+  for (const auto& [adapter, file] : texts) {
+    CAPTURE(adapter.value);
+    const auto golden = read_json(folder / file);
+    const std::vector<double> logits = golden["last_logits"];
+    double off = 0, all = 0;
+    for (const auto& c : chances_after(*model, files.layers(), golden["ids"], adapter)) {
+      const double expected = logits[static_cast<size_t>(c.which)] - log_sum(logits);
+      off += std::pow(c.logprob - expected, 2), all += std::pow(expected, 2);
+    }
+    CHECK(std::sqrt(off / all) < tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a model that ranks share gives the golden logits, with and without an adapter") {
+  check_golden<element::f16>("llama2-mha", 2);
+  check_golden<element::bf16>("llama2-mha", 4);
+  check_golden<element::bf16>("llama3-gqa-tied", 2);  // one kv head for both
+  check_golden<element::f16>("mistral-swa", 2);
+  check_golden<element::f16>("qwen2-bias", 2);
+}
+
+TEST_CASE("golden texts of several adapters, batched, by a whole engine of two ranks") {
+  llm::computing_options options;
+  options.folder = tasks / "base", options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
+  options.make = [](const llm::model_config& config) {
+    return shared_model<element::f16>(config, 2, {1 << 19, 4, 2, true});
+  };
+  llm::small_engine engine(options, {.max_sequences = 6, .prefill_chunk = 16});
+  std::vector<std::vector<llm::token>> wanted;
+  const auto golden = read_json(tasks / "golden.json");
+  for (size_t i = 0; i < golden.size(); i += 5) {
+    llm::asked_text text{
+        .prompt = golden[i]["prompt_ids"], .max_tokens = 40, .stop = engine.facts().end_of_text};
+    if (!golden[i]["adapter"].is_null())
+      text.adapter = (tasks / "adapters" / golden[i]["adapter"].get<std::string>()).string();
+    engine.add(std::move(text));
+    wanted.push_back(golden[i]["output_ids"]);
+  }
+  engine.run();
+  for (size_t i = 0; i < wanted.size(); ++i) CHECK(engine.tokens(i) == wanted[i]);
+  CHECK(engine.failed().empty());
+}
+
+namespace {
+
+/// What one rank fails at.
+struct failing_model final : llm::step_model {
+  explicit failing_model(std::shared_ptr<emulated_group> g, uint32_t number)
+      : group(std::move(g)), rank(number) {}
+  llm::engine_facts facts() const override { return {.end_of_text = {}}; }
+  uint64_t load(uint32_t, const llm::layer_parameters&) override { return 1; }
+  std::shared_ptr<const llm::packed_adapter> pack(const llm::adapter&) override {
+    struct nothing final : llm::packed_adapter {
+      uint64_t bytes() const override { return 3; }
+    };
+    return std::make_shared<const nothing>();
+  }
+  void load(llm::adapter_id id, std::shared_ptr<const llm::packed_adapter>) override {
+    if (id.value == 2 && rank == 1) throw std::runtime_error("rank 1 is full");
+    ++adapters;
+  }
+  void unload(llm::adapter_id) override { --adapters; }
+  bool run(const llm::llm_step& step, std::span<const llm::choice_wish>, uint32_t, uint32_t, llm::activation*,
+           std::vector<llm::chosen_token>&, const std::atomic<bool>&) override {
+    if (step.rows() == 2 && rank == 1) throw std::runtime_error("rank 1 has lost its GPU");
+    float one = 1;
+    group->sum(rank, &one, 1, element::f32);
+    CHECK(one == static_cast<float>(group->ranks()));
+    return true;
+  }
+  std::span<std::byte> kv_memory() override { return {}; }
+
+  std::shared_ptr<emulated_group> group;
+  const uint32_t rank;
+  int adapters = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a rank that fails: an adapter is on all or on none, a step fails on all, and no other one runs") {
+  const llm::model_config config = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  const auto group = std::make_shared<emulated_group>(4);
+  std::vector<failing_model*> made(4);
+  llm::parallel_model model(
+      config, 4,
+      [&](const llm::model_config&, uint32_t rank) {
+        auto one = std::make_unique<failing_model>(group, rank);
+        made[rank] = one.get();
+        return one;
+      },
+      [&] { group->part(); });
+  CHECK(model.load(0, {}) == 4);
+  const auto packed = model.pack({});
+  CHECK(packed->bytes() == 12);
+  model.load(llm::adapter_id{1}, packed);
+  CHECK_THROWS_WITH(model.load(llm::adapter_id{2}, packed), "rank 1 is full");
+  for (const auto* m : made) CHECK(m->adapters == 1);
+
+  std::vector<llm::chosen_token> chosen;
+  const std::atomic<bool> never = false;
+  const auto run = [&](size_t rows) {
+    llm::llm_step step;
+    step.tokens.resize(rows);
+    model.run(step, {}, 0, 4, nullptr, chosen, never);
+  };
+  CHECK_NOTHROW(run(1));
+  CHECK_THROWS_WITH(run(2), "rank 1 has lost its GPU");
+  CHECK_THROWS_WITH(run(1), "one of the devices that compute this model together has failed");
+}
+
+TEST_CASE("a model that one rank cannot make is not made, and the reason is that rank's") {
+  const llm::model_config config = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  const auto group = std::make_shared<emulated_group>(2);
+  const auto make = [&](const llm::model_config&, uint32_t rank) -> std::unique_ptr<llm::step_model> {
+    if (rank == 1) throw std::runtime_error("there is no GPU 1");
+    return std::make_unique<failing_model>(group, rank);
+  };
+  CHECK_THROWS_WITH(llm::parallel_model(config, 2, make, [] {}), "there is no GPU 1");
+}
