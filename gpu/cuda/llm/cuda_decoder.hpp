@@ -212,30 +212,33 @@ class cuda_decoder {
     return exact;
   }
 
-  /// Twice of what is needed, so that it seldom happens again: graphs know where everything is.
+  /// Twice of what is needed, so that it seldom happens again: graphs know where everything is. If that does
+  /// not fit there is room for nothing, and the next step asks for what it needs.
   void make_room(const step_extent& e) {
     if (layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows))) return;
     const auto more = [](uint32_t& have, uint32_t wanted, uint32_t least) {
       if (have < wanted || have < least) have = std::max(least, 2 * wanted);
     };
-    more(room_.rows, e.rows, most_graph_rows), more(room_.sampled, e.sampled, most_graph_rows);
-    more(room_.sequences, e.sequences, 256), more(room_.block_entries, e.block_entries, 4096);
-    more(room_.tiles, e.tiles, most_graph_rows);
-    more(room_.decode_items, e.decode_items, 1024), more(room_.prefill_items, e.prefill_items, 64);
-    more(room_.adjustments, e.adjustments, 256);
+    step_extent room = room_;
+    more(room.rows, e.rows, most_graph_rows), more(room.sampled, e.sampled, most_graph_rows);
+    more(room.sequences, e.sequences, 256), more(room.block_entries, e.block_entries, 4096);
+    more(room.tiles, e.tiles, most_graph_rows);
+    more(room.decode_items, e.decode_items, 1024), more(room.prefill_items, e.prefill_items, 64);
+    more(room.adjustments, e.adjustments, 256);
     m_.forget();
     layout_.reset();
-    step_activations none;
+    room_ = {};
     memory_ = {}, device_tables_ = {};  // before there is more
-    memory_ = typename Machine::memory(none.place(nullptr, shape_, room_));
-    activations_.place(memory_.data(), shape_, room_);
-    m_.clear(activations_.arrived, size_t{room_.rows} * shape_.kv_heads * sizeof(uint32_t));
-    const table_layout layout(room_);
+    step_activations none;
+    memory_ = typename Machine::memory(none.place(nullptr, shape_, room));
+    activations_.place(memory_.data(), shape_, room);
+    m_.clear(activations_.arrived, size_t{room.rows} * shape_.kv_heads * sizeof(uint32_t));
+    const table_layout layout(room);
     device_tables_ = typename Machine::memory(layout.bytes);
     host_tables_ = typename Machine::host_memory(layout.bytes);
-    host_chosen_ = typename Machine::host_memory(room_.sampled * sizeof(sampled_row));
+    host_chosen_ = typename Machine::host_memory(room.sampled * sizeof(sampled_row));
     std::memset(host_tables_.data(), 0, layout.bytes);
-    layout_ = layout;
+    layout_ = layout, room_ = room;
   }
 
   Machine& m_;

@@ -3,8 +3,10 @@
 #pragma once
 #include <condition_variable>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -56,13 +58,15 @@ class emulated_group {
 
 class emulated_machine {
  public:
-  /// NaN at first.
+  /// NaN at first. There is no room for more than `most` bytes in one piece.
   class memory {
    public:
+    static inline size_t most = std::numeric_limits<size_t>::max();
     memory() = default;
     explicit memory(size_t bytes)
         : bytes_(bytes),
           data_(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)), &std::free) {
+      if (bytes > most) throw std::bad_alloc();
       if (bytes > 0) std::memset(data_.get(), 0xff, bytes);
     }
     std::byte* data() const { return data_.get(); }

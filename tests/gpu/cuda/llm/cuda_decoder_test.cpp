@@ -236,6 +236,22 @@ TEST_CASE("cuda decoder: a step that wants no token computes its KV") {
   CHECK(relative_l2(in_parts.run(s).data(), wanted) < 0.02);
 }
 
+TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller one runs") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
+  small_model<element::bf16> m(folder);
+  std::vector<llm::token> text;
+  for (uint32_t p = 0; p < 400; ++p) text.push_back(static_cast<llm::token>(p * 17 % 256));
+  llm_step large, small;
+  append(large, text, 0, 400, 0, llm::base_model);  // more rows than there is room for from the start
+  append(small, text, 0, 5, 0, llm::base_model);
+  const std::vector<float> wanted = m.run(small);
+  emulated_machine::memory::most = 3 << 20;
+  CHECK_THROWS_AS(m.run(large), std::bad_alloc);
+  CHECK(m.run(small) == wanted);
+  emulated_machine::memory::most = std::numeric_limits<size_t>::max();
+  CHECK_NOTHROW(m.run(large));
+}
+
 TEST_CASE("cuda decoder: adapters come and go") {
   const std::filesystem::path folder = fixtures / "random-llms" / "llama3-gqa-tied";
   small_model<element::bf16> m(folder);
