@@ -1,5 +1,5 @@
 // A decode step of a model with Llama-2-7B's shapes, as an engine runs it: one graph, tables on the device.
-// The copies of tables and logits, and what the host does between two steps, are not in it.
+// The copies of tables and chosen tokens, and what the host does between two steps, are not in it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
