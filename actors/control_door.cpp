@@ -49,6 +49,13 @@ class door_actor final : public caf::event_based_actor {
             }};
   }
   const char* name() const override { return "control_door"; }
+  /// What CAF's broker did not get to any more keeps the door until the broker is destroyed. The system has
+  /// waited for the threads of detached actors before that, so the door must keep none of them.
+  void on_exit() override {
+    dialler_ = nullptr;
+    node_ = nullptr;
+    console_ = nullptr;
+  }
 
  private:
   struct peer {
@@ -143,7 +150,7 @@ class door_actor final : public caf::event_based_actor {
     }
   }
 
-  const caf::actor dialler_;
+  caf::actor dialler_;
   const cluster_spec& cluster_;
   const node_id self_;
   node_protocol node_;

@@ -1,0 +1,110 @@
+#include "actors/control_door.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <caf/all.hpp>
+#include <chrono>
+#include <thread>
+
+#include "actors/system_config.hpp"
+#include "messages/membership.hpp"
+#include "messages/time.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using boost::asio::ip::tcp;
+
+namespace {
+
+constexpr node_id there{0}, here{1};
+
+/// What takes connections at a port of this host and says nothing on them.
+struct mute_listener {
+  boost::asio::io_context context;
+  tcp::acceptor socket{context, {boost::asio::ip::address_v4::loopback(), 0}};
+  uint16_t port() const { return socket.local_endpoint().port(); }
+};
+
+/// Two nodes; the later one dials the earlier one.
+cluster_spec two_nodes(uint16_t port_there) {
+  cluster_spec c;
+  for (const char* name : {"there", "here"}) {
+    auto& n = c.nodes.emplace_back();
+    n.name = name;
+    n.host = n.listen = "127.0.0.1";
+  }
+  c.nodes[there.value].control_port = port_there;
+  c.nodes[here.value].control_port = 0;  // any
+  return c;
+}
+
+/// The end of the control lane that a process has. Ends as a process does, which hangs if anything keeps a
+/// detached actor then.
+class lane_end {
+ public:
+  lane_end(const cluster_spec& cluster, node_id self)
+      : self_(self),
+        door_(system_, nullptr, time_, cluster, self, [](const std::string& why) { FAIL(why); }) {}
+  ~lane_end() {
+    door_.close();
+    system_.await_all_actors_done();
+  }
+  /// Counts what comes to the console.
+  void listen(std::atomic<int>& heard) {
+    console_ = system_.spawn([&heard](caf::event_based_actor*) -> caf::behavior {
+      return {[&heard](const control_frame&) {
+        ++heard;
+        heard.notify_all();
+      }};
+    });
+    door_.open({}, console_);
+  }
+  void send(node_id to) {
+    door_.send(
+        {{self_, {}, role::node, 0}, {to, {}, role::console, 0}, caf::make_message(goodbye{self_, {}})});
+  }
+  void leave() { caf::anon_send_exit(console_, caf::exit_reason::kill); }
+
+ private:
+  struct lane_config final : threaded_config {
+    lane_config() : threaded_config(1) { prepare_control_lane(*this); }
+  };
+  const machine_clock time_;
+  const node_id self_;
+  lane_config config_;
+  caf::actor_system system_{config_};
+  control_door door_;
+  caf::actor console_;
+};
+
+}  // namespace
+
+TEST_CASE("control door: a peer that takes a connection and never answers keeps nobody's process alive") {
+  mute_listener peer;
+  const auto cluster = two_nodes(peer.port());
+  for (int i = 0; i < 5; ++i) {
+    lane_end end(cluster, here);
+    end.send(there);
+    const auto looked = peer.socket.accept();
+    const auto dialled = peer.socket.accept();
+    std::this_thread::sleep_for(10ms * i);  // until CAF's broker has it, or not yet
+  }
+}
+
+TEST_CASE("control door: frames that are still on their way keep nobody's process alive") {
+  const auto cluster = two_nodes(mute_listener().port());
+  lane_end listener(cluster, there);
+  std::atomic<int> heard{0};
+  listener.listen(heard);
+  for (int i = 0; i < 100; ++i) {
+    const auto before = heard.load();
+    lane_end end(cluster, here);
+    end.send(there);
+    if (i % 2 == 0) heard.wait(before);
+    for (int frame = 0; frame < 100; ++frame) end.send(there);
+  }
+  listener.leave();
+}
