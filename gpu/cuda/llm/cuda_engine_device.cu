@@ -43,17 +43,13 @@ std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model
       [group] { group->part(); });
 }
 
-computing_options computing(cuda_engine_options o) {
+}  // namespace
+
+computing_options on_cuda(cuda_engine_options o) {
   computing_options out;
   out.folder = o.folder, out.adapter_slots = o.adapter_slots, out.adapter_bytes = o.adapter_bytes;
   out.make = [o = std::move(o)](const model_config& config) { return make_model(o, config); };
   return out;
 }
-
-}  // namespace
-
-cuda_engine_device::cuda_engine_device(const clock& c, std::function<void()> ready,
-                                       cuda_engine_options options)
-    : computing_engine_device(c, std::move(ready), computing(std::move(options))) {}
 
 }  // namespace troupe::llm

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <utility>
 
 #include "gpu/llm/computing_engine_device.hpp"
 
@@ -20,11 +21,15 @@ struct cuda_engine_options {
   uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
 };
 
+/// What makes a computing_engine_device one.
+computing_options on_cuda(cuda_engine_options options);
+
 /// What CUDA refuses (no such GPU, no room) makes the model `unusable`, or a step or an adapter fail, with
 /// its reason. After an error that leaves the GPU of no use to this process every step fails.
 class cuda_engine_device final : public computing_engine_device {
  public:
-  cuda_engine_device(const clock& c, std::function<void()> ready, cuda_engine_options options);
+  cuda_engine_device(const clock& c, std::function<void()> ready, cuda_engine_options options)
+      : computing_engine_device(c, std::move(ready), on_cuda(std::move(options))) {}
 };
 
 }  // namespace troupe::llm

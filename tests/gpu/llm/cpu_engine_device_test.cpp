@@ -4,15 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "gpu/llm/adapter_weights.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
-#include "tests/gpu/llm/small_engine.hpp"
+#include "tests/gpu/llm/golden_texts.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -31,23 +29,6 @@ cpu_engine_options options_of(uint32_t slots, uint32_t blocks = 256) {
           .block_tokens = 4,
           .adapter_slots = slots,
           .adapter_bytes = 1 << 30};
-}
-
-struct golden {
-  asked_text asked;
-  std::vector<token> output;
-};
-std::vector<golden> golden_texts(const engine_facts& facts) {
-  std::ifstream in(llama / "golden.json");
-  std::vector<golden> out;
-  for (const auto& g : nlohmann::json::parse(in)) {
-    golden t{.asked = {.prompt = g["prompt_ids"], .max_tokens = 40, .stop = facts.end_of_text},
-             .output = g["output_ids"]};
-    if (!g["adapter"].is_null()) t.asked.adapter = adapter_of(g["adapter"]);
-    out.push_back(std::move(t));
-  }
-  REQUIRE(out.size() == 30);
-  return out;
 }
 
 /// The bits of what was chosen and of its chances.

@@ -3,23 +3,18 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/llm/small_engine.hpp"
+#include "tests/gpu/llm/golden_texts.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
 
 namespace {
 
-const std::filesystem::path tasks = std::filesystem::path(TROUPE_FIXTURES) / "llama-tasks";
-
 template <element E>
 llm::computing_options emulated_gpu(cuda_model_options options) {
   llm::computing_options out;
-  out.folder = tasks / "base";
+  out.folder = llm::golden_folder();
   out.adapter_slots = options.adapter_slots, out.adapter_bytes = 1 << 30;
   out.make = [options](const llm::model_config& config) -> std::unique_ptr<llm::step_model> {
     return std::make_unique<cuda_model<emulated_machine, E>>(std::make_unique<emulated_machine>(5), config,
@@ -28,26 +23,11 @@ llm::computing_options emulated_gpu(cuda_model_options options) {
   return out;
 }
 
-/// Every `stride`th golden text, of all adapters mixed, with fewer slots than adapters.
+/// Of all adapters mixed, with fewer slots than adapters.
 template <element E>
 void check_texts(size_t stride) {
-  llm::small_engine engine(emulated_gpu<E>({1 << 20, 4, 2, true}), {.max_sequences = 6, .prefill_chunk = 16});
-  std::ifstream in(tasks / "golden.json");
-  std::vector<std::vector<llm::token>> wanted;
-  const auto golden = nlohmann::json::parse(in);
-  for (size_t i = 0; i < golden.size(); i += stride) {
-    llm::asked_text text{
-        .prompt = golden[i]["prompt_ids"], .max_tokens = 40, .stop = engine.facts().end_of_text};
-    if (!golden[i]["adapter"].is_null())
-      text.adapter = (tasks / "adapters" / golden[i]["adapter"].template get<std::string>()).string();
-    engine.add(std::move(text));
-    wanted.push_back(golden[i]["output_ids"]);
-  }
-  engine.run();
-  size_t right = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) right += engine.tokens(i) == wanted[i];
-  CHECK(right == wanted.size());
-  CHECK(engine.failed().empty());
+  llm::check_golden_texts(emulated_gpu<E>({1 << 20, 4, 2, true}), {.max_sequences = 6, .prefill_chunk = 16},
+                          stride);
 }
 
 }  // namespace

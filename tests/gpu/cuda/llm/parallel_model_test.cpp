@@ -9,7 +9,7 @@
 
 #include "gpu/cuda/llm/cuda_model.hpp"
 #include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/llm/small_engine.hpp"
+#include "tests/gpu/llm/golden_texts.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -17,7 +17,6 @@ using namespace troupe::cuda;
 namespace {
 
 const std::filesystem::path fixtures = TROUPE_FIXTURES;
-const std::filesystem::path tasks = fixtures / "llama-tasks";
 
 nlohmann::json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -106,24 +105,11 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
 
 TEST_CASE("golden texts of several adapters, batched, by a whole engine of two ranks") {
   llm::computing_options options;
-  options.folder = tasks / "base", options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
+  options.folder = llm::golden_folder(), options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
   options.make = [](const llm::model_config& config) {
     return shared_model<element::f16>(config, 2, {1 << 19, 4, 2, true});
   };
-  llm::small_engine engine(options, {.max_sequences = 6, .prefill_chunk = 16});
-  std::vector<std::vector<llm::token>> wanted;
-  const auto golden = read_json(tasks / "golden.json");
-  for (size_t i = 0; i < golden.size(); i += 5) {
-    llm::asked_text text{
-        .prompt = golden[i]["prompt_ids"], .max_tokens = 40, .stop = engine.facts().end_of_text};
-    if (!golden[i]["adapter"].is_null())
-      text.adapter = (tasks / "adapters" / golden[i]["adapter"].get<std::string>()).string();
-    engine.add(std::move(text));
-    wanted.push_back(golden[i]["output_ids"]);
-  }
-  engine.run();
-  for (size_t i = 0; i < wanted.size(); ++i) CHECK(engine.tokens(i) == wanted[i]);
-  CHECK(engine.failed().empty());
+  llm::check_golden_texts(options, {.max_sequences = 6, .prefill_chunk = 16}, 5);
 }
 
 namespace {

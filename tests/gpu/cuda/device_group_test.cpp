@@ -1,0 +1,107 @@
+// Sums over GPUs by NCCL, on as many as there are, up to two.
+#include "gpu/cuda/device_group.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "gpu/cuda/cuda_machine.cuh"
+#include "gpu/device_lost.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+constexpr size_t numbers = 1000;
+
+/// GPUs that a group can be of, up to two; says so if there are fewer.
+uint32_t gpus() {
+  int count = 0;
+  if (device_group::available) check(cudaGetDeviceCount(&count), "the GPUs");
+  if (count < 2) MESSAGE("in parts not run: it takes two GPUs and NCCL; here: ", count);
+  return static_cast<uint32_t>(std::min(count, 2));
+}
+
+/// Does it on a thread for each rank, to which its GPU is bound; throws what the first of them threw.
+void on_ranks(uint32_t ranks, const std::function<void(cuda_machine&)>& work) {
+  std::vector<int> devices(ranks);
+  std::iota(devices.begin(), devices.end(), 0);
+  const auto group = std::make_shared<device_group>(devices);
+  std::vector<std::exception_ptr> errors(ranks);
+  {
+    std::vector<std::jthread> threads;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          check(cudaSetDevice(static_cast<int>(rank)), "the GPU");
+          cuda_machine machine(group, rank);
+          work(machine);
+        } catch (...) {
+          errors[rank] = std::current_exception();
+          group->part();
+        }
+      });
+  }
+  for (const auto& e : errors)
+    if (e) std::rethrow_exception(e);
+}
+
+size_t bytes_of(element e) { return e == element::f32 ? 4 : 2; }
+
+/// What rank r has at i: small whole numbers, whose sums every type holds.
+float number(uint32_t rank, size_t i) { return static_cast<float>(i % 50 + rank * 3); }
+
+}  // namespace
+
+TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
+  const uint32_t ranks = gpus();
+  if (ranks == 0) return;
+  CAPTURE(ranks);
+  for (const element type : {element::f16, element::bf16, element::f32}) {
+    CAPTURE(static_cast<int>(type));
+    std::vector<size_t> wrong(ranks);
+    on_ranks(ranks, [&](cuda_machine& machine) {
+      const size_t bytes = numbers * bytes_of(type);
+      pinned_memory mine(bytes), sum(bytes);
+      device_memory there(bytes);
+      for (int turn = 0; turn < 3; ++turn) {  // the first captures
+        for (size_t i = 0; i < numbers; ++i)
+          set_element(mine.data(), type, i, number(machine.rank(), i + static_cast<size_t>(turn)));
+        machine.upload(there.data(), mine.data(), bytes);
+        machine.replay(1, [&] { machine.sum_over_ranks(there.data(), numbers, type); });
+        machine.download(sum.data(), there.data(), bytes);
+        machine.finish();
+        for (size_t i = 0; i < numbers; ++i) {
+          float expected = 0;
+          for (uint32_t r = 0; r < ranks; ++r) expected += number(r, i + static_cast<size_t>(turn));
+          wrong[machine.rank()] += element_at(sum.data(), type, i) != expected;
+        }
+      }
+    });
+    for (const size_t w : wrong) CHECK(w == 0);
+  }
+}
+
+TEST_CASE("a rank that fails ends the sum that the other one waits in") {
+  if (gpus() < 2) return;
+  CHECK_THROWS_WITH(on_ranks(2,
+                             [](cuda_machine& machine) {
+                               if (machine.rank() == 1) throw std::runtime_error("rank 1 has failed");
+                               device_memory there(numbers * 4);
+                               try {  // it ends, with whatever result
+                                 machine.sum_over_ranks(there.data(), numbers, element::f32);
+                                 machine.finish();
+                               } catch (const device_lost&) {
+                               } catch (const cuda_error&) {
+                               }
+                             }),
+                    "rank 1 has failed");
+}

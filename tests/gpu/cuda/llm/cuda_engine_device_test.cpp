@@ -1,0 +1,54 @@
+// Whole engines on real GPUs: run where there are enough of them.
+#include "gpu/cuda/llm/cuda_engine_device.hpp"
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include "gpu/cuda/device_group.hpp"
+#include "tests/gpu/llm/golden_texts.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+/// Whether a model can be on so many GPUs here; says so if not.
+bool there_are(int gpus) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  const bool enough = count >= gpus && (gpus == 1 || cuda::device_group::available);
+  if (!enough)
+    MESSAGE("not run: it takes GPUs: ", gpus, ", here: ", count, ", NCCL: ", cuda::device_group::available);
+  return enough;
+}
+
+void check_texts(element weights, uint32_t gpus) {
+  if (!there_are(static_cast<int>(gpus))) return;
+  check_golden_texts(on_cuda({.folder = golden_folder(),
+                              .weights = weights,
+                              .kv_bytes = 1 << 20,
+                              .block_tokens = 16,
+                              .gpus = gpus,
+                              .adapter_slots = 2,
+                              .adapter_bytes = 1 << 30}),
+                     {.max_sequences = 6, .prefill_chunk = 16});
+}
+
+}  // namespace
+
+TEST_CASE("cuda engine: golden texts of several adapters, batched, on a GPU") {
+  check_texts(element::bf16, 1);
+  check_texts(element::f16, 1);
+}
+
+TEST_CASE("cuda engine: golden texts of several adapters, batched, on two GPUs that share the model") {
+  check_texts(element::bf16, 2);
+  check_texts(element::f16, 2);
+}
+
+TEST_CASE("cuda engine: a GPU that is not there is named") {
+  waited_device device(on_cuda({.folder = golden_folder(), .kv_bytes = 1 << 20, .gpu = 99}));
+  const auto e = device.next();
+  CHECK(e.what == engine_event::kind::unusable);
+  CHECK(e.problem.find("GPU 99 cannot take the model") != std::string::npos);
+}
