@@ -13,13 +13,17 @@
 
 namespace troupe::cuda {
 
+/// Cluster: blocks, of kernels that leave it open. 8, or 1 where the device runs no code for sm_90
+/// (runs_sm90_code).
+///
 /// One thread at a time, but for `upload_beside`. What fails throws cuda_error or blas_error.
+template <uint32_t Cluster>
 class cuda_machine {
  public:
   using memory = device_memory;
   using host_memory = pinned_memory;
   using memory_beside = stream_memory;
-  static constexpr uint32_t cluster = 8;  ///< blocks, of kernels that leave it open
+  static constexpr uint32_t cluster = Cluster;
 
   /// Of the current device; `rank` of a group, if there is one.
   explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0)
@@ -54,7 +58,7 @@ class cuda_machine {
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool early = true) {
-    launch(kernel, grid, stream_, early);
+    launch(kernel, grid, stream_, early && Cluster > 1);
   }
   void multiply(const gemm_args& args) { products_.run(args, stream_); }
   /// The host's bytes stay as they are until `finish`.

@@ -20,6 +20,19 @@ __global__ __launch_bounds__(Kernel::threads,
   kernel(cuda_thread{});
 }
 
+struct empty_kernel {
+  static constexpr uint32_t threads = 32, cluster = 1;
+  TROUPE_DEVICE void operator()(cuda_thread) const {}
+};
+
+/// Whether the current device runs the code for sm_90, which has clusters and early starts. Others run that
+/// for sm_80: kernels then have clusters of one block, and none is launched early. Throws cuda_error.
+inline bool runs_sm90_code() {
+  cudaFuncAttributes found{};
+  check(cudaFuncGetAttributes(&found, run<empty_kernel>), "the code of kernels");
+  return found.ptxVersion >= 90;
+}
+
 /// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: it calls
 /// wait_for_predecessor before it reads what that one wrote.
 template <class Kernel>

@@ -2,9 +2,10 @@
 // the device can do, measured in the same run.
 #include <cstdio>
 #include <cstring>
-#include <exception>
+#include <stdexcept>
 
 #include "gpu/cuda/bench/bench.hpp"
+#include "gpu/cuda/launch.cuh"
 
 using namespace troupe::cuda;
 
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
     }
   }
   try {
+    if (!runs_sm90_code()) throw std::runtime_error("gpu_bench is for GPUs that run the code for sm_90");
     bench b(filter);
     const device_limits limits = measure_limits(b);
     bench_lora(b);

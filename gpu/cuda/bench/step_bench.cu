@@ -13,6 +13,7 @@ namespace troupe::cuda {
 namespace {
 
 constexpr element type = element::bf16;
+using machine = cuda_machine<8>;
 
 struct step_load {
   uint32_t sequences = 32;
@@ -35,10 +36,10 @@ class step_data {
   }
 
   double bytes() const { return bytes_; }
-  void launch(cuda_machine& m) {
+  void launch(machine& m) {
     step_extent extent = room_;
     extent.decode_items = 1;  // as of an engine's graph
-    decoder_step<cuda_machine, type> s(
+    decoder_step<machine, type> s(
         m, shape_, step_tables(tables_.data(), *layout_), activations_,
         {pages_.data(), shape_.layers, shape_.kv_heads, shape_.block_tokens, shape_.head_dim}, adapters_,
         extent);
@@ -149,7 +150,7 @@ class step_data {
 
 /// Microseconds of a step, the median over replays: one graph for each, as in an engine.
 double step_us(step_data& data) {
-  cuda_machine m;
+  machine m;
   const auto step = [&] { m.replay(0, [&] { data.launch(m); }); };
   data.launch(m);  // cuBLASLt chooses its products outside of the capture
   m.finish();

@@ -10,22 +10,25 @@
 namespace troupe::llm {
 namespace {
 
-/// On a GPU, which is bound to this thread from now on: the one that runs the steps.
-template <element E>
-std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model_config& config,
-                                       std::shared_ptr<cuda::device_group> group, uint32_t rank) {
-  cuda::check(cudaSetDevice(static_cast<int>(o.gpu + rank)), "the GPU");
-  return std::make_unique<cuda::cuda_model<cuda::cuda_machine, E>>(
-      std::make_unique<cuda::cuda_machine>(std::move(group), rank), config,
+template <uint32_t Cluster, element E>
+std::unique_ptr<step_model> share_on(const cuda_engine_options& o, const model_config& config,
+                                     std::shared_ptr<cuda::device_group> group, uint32_t rank) {
+  using machine = cuda::cuda_machine<Cluster>;
+  return std::make_unique<cuda::cuda_model<machine, E>>(
+      std::make_unique<machine>(std::move(group), rank), config,
       cuda::cuda_model_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, true});
 }
 
-/// Its errors name the GPU.
+/// On a GPU, which is bound to this thread from now on: the one that runs the steps. Its errors name the GPU.
 std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model_config& config,
                                        std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   try {
-    return o.weights == element::f16 ? make_share<element::f16>(o, config, std::move(group), rank)
-                                     : make_share<element::bf16>(o, config, std::move(group), rank);
+    cuda::check(cudaSetDevice(static_cast<int>(o.gpu + rank)), "the GPU");
+    const auto make =
+        cuda::runs_sm90_code()
+            ? (o.weights == element::f16 ? share_on<8, element::f16> : share_on<8, element::bf16>)
+            : (o.weights == element::f16 ? share_on<1, element::f16> : share_on<1, element::bf16>);
+    return make(o, config, std::move(group), rank);
   } catch (const cuda::cuda_error& e) {
     throw model_error("GPU " + std::to_string(o.gpu + rank) + " cannot take the model " + o.folder.string() +
                       ": " + e.what() + (e.out_of_memory() ? "; give the KV cache less" : ""));

@@ -20,6 +20,8 @@ using namespace troupe::cuda;
 
 namespace {
 
+using machine_of_any_gpu = cuda_machine<1>;
+
 constexpr size_t numbers = 1000;
 
 /// GPUs that a group can be of, up to two; says so if there are fewer.
@@ -31,7 +33,7 @@ uint32_t gpus() {
 }
 
 /// Does it on a thread for each rank, to which its GPU is bound; throws what the first of them threw.
-void on_ranks(uint32_t ranks, const std::function<void(cuda_machine&)>& work) {
+void on_ranks(uint32_t ranks, const std::function<void(machine_of_any_gpu&)>& work) {
   std::vector<int> devices(ranks);
   std::iota(devices.begin(), devices.end(), 0);
   const auto group = std::make_shared<device_group>(devices);
@@ -42,7 +44,7 @@ void on_ranks(uint32_t ranks, const std::function<void(cuda_machine&)>& work) {
       threads.emplace_back([&, rank] {
         try {
           check(cudaSetDevice(static_cast<int>(rank)), "the GPU");
-          cuda_machine machine(group, rank);
+          machine_of_any_gpu machine(group, rank);
           work(machine);
         } catch (...) {
           errors[rank] = std::current_exception();
@@ -68,7 +70,7 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
   for (const element type : {element::f16, element::bf16, element::f32}) {
     CAPTURE(static_cast<int>(type));
     std::vector<size_t> wrong(ranks);
-    on_ranks(ranks, [&](cuda_machine& machine) {
+    on_ranks(ranks, [&](machine_of_any_gpu& machine) {
       const size_t bytes = numbers * bytes_of(type);
       pinned_memory mine(bytes), sum(bytes);
       device_memory there(bytes);
@@ -93,7 +95,7 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
 TEST_CASE("a rank that fails ends the sum that the other one waits in") {
   if (gpus() < 2) return;
   CHECK_THROWS_WITH(on_ranks(2,
-                             [](cuda_machine& machine) {
+                             [](machine_of_any_gpu& machine) {
                                if (machine.rank() == 1) throw std::runtime_error("rank 1 has failed");
                                device_memory there(numbers * 4);
                                try {  // it ends, with whatever result

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -90,6 +91,8 @@ template <class Kernel>
 void run_kernel(const Kernel& kernel, grid_size grid, uint32_t order = 0) {
 #ifdef __CUDACC__
   static_cast<void>(order);
+  if (Kernel::cluster > 1 && !runs_sm90_code())
+    throw std::runtime_error("this GPU runs no code with clusters");
   launch(kernel, grid, nullptr);
   check(cudaDeviceSynchronize(), "a kernel");
 #else
