@@ -1,4 +1,4 @@
-// A product of a step's rows with base weights: y = x W^T + bias.
+// Products of rows with weights: y = relu(scale x W^T + bias).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +10,22 @@ namespace troupe::cuda {
 struct gemm_args {
   const void* x = nullptr;     ///< [rows, in], contiguous
   const void* w = nullptr;     ///< [out, in], contiguous
-  const void* bias = nullptr;  ///< [out], or null
-  void* y = nullptr;           ///< [rows, out], rows y_stride apart
+  const void* bias = nullptr;  ///< [out], or null; the same for all of a batch
+  void* y = nullptr;           ///< [rows, out], rows y_stride apart; nothing else that is read here
   uint32_t rows = 0, in = 0, out = 0;
   size_t y_stride = 0;
   element type = element::bf16;  ///< of x, w and bias
-  bool float_y = false;          ///< y is f32; else of `type`. Without a bias then.
+  bool float_y = false;          ///< y is f32; else of `type`. Without a bias then, unless `type` is f32 too.
+
+  bool x_turned = false;  ///< x is [in, rows]
+  bool w_turned = false;  ///< w is [in, out]
+  uint32_t batch = 1;     ///< so many products
+  /// Numbers from one product to the next; 0: the same for all (x, w).
+  int64_t x_step = 0, w_step = 0, y_step = 0;
+  float scale = 1;
+  bool relu = false;
+  /// Numbers of f32 may be rounded to TF32 (10 bits of fraction) before they are multiplied.
+  bool tf32 = false;
 };
 
 }  // namespace troupe::cuda

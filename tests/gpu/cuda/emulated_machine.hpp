@@ -1,5 +1,5 @@
 // The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, at
-// once, and products are plain loops.
+// once, and products and convolutions are plain loops.
 #pragma once
 #include <condition_variable>
 #include <cstring>
@@ -12,8 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/cuda/conv_args.hpp"
 #include "gpu/cuda/gemm_args.hpp"
+#include "tests/gpu/cuda/conv_reference.hpp"
 #include "tests/gpu/cuda/emulator.hpp"
+#include "tests/gpu/cuda/gemm_reference.hpp"
 
 namespace troupe::cuda {
 
@@ -96,17 +99,27 @@ class emulated_machine {
   void run(const Kernel& kernel, grid_size grid, bool = true) {
     emulate(kernel, grid, seed_++);
   }
-  void multiply(const gemm_args& a) {
-    std::vector<float> row(a.in);
-    for (uint32_t r = 0; r < a.rows; ++r) {
-      for (uint32_t k = 0; k < a.in; ++k) row[k] = element_at(a.x, a.type, size_t{r} * a.in + k);
-      for (uint32_t n = 0; n < a.out; ++n) {
-        float sum = a.bias == nullptr ? 0 : element_at(a.bias, a.type, n);
-        for (uint32_t k = 0; k < a.in; ++k) sum += row[k] * element_at(a.w, a.type, size_t{n} * a.in + k);
-        set_element(a.y, a.float_y ? element::f32 : a.type, r * a.y_stride + n, sum);
-      }
-    }
+  void multiply(const gemm_args& a) { gemm_reference(a); }
+  /// The same answers as cuda_machine's; what y holds is lost there too.
+  bool prepare(const conv_args& a) {
+    check(a);
+    if (recording_) throw conv_error(to_string(a) + ": it can be prepared only before a graph is captured");
+    prepared_.insert(key_of(a.without_epilogue()));
+    prepared_.insert(key_of(a));
+    size_t numbers = size_t{a.batch} * a.features;
+    for (uint32_t d = 0; d < a.dims; ++d) numbers *= a.out[d];
+    std::memset(a.y, 0xff, numbers * sizeof *a.y);
+    return takes(a);
   }
+  void convolve(const conv_args& a) {
+    check(a);
+    if (!takes(a)) throw conv_error(to_string(a) + ": bias, residual and relu are left to the caller");
+    if (recording_ && !prepared_.contains(key_of(a)))
+      throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
+    conv_reference(a);
+  }
+  /// Whether convolutions that are not transposed take their bias, residual and relu with them.
+  void fuse_convolutions(bool on) { fuses_ = on; }
   void upload(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   memory_beside upload_beside(const void* from, size_t bytes) {
@@ -120,17 +133,28 @@ class emulated_machine {
   template <class Record>
   void replay(uint32_t key, Record record) {
     if (!known_.contains(key)) ++captures_, known_.insert(key);
-    record();
+    recording_ = true;
+    try {
+      record();
+    } catch (...) {
+      recording_ = false;
+      throw;
+    }
+    recording_ = false;
   }
   void forget() { known_.clear(); }
   uint32_t captures() const { return captures_; }
 
  private:
+  bool takes(const conv_args& a) const { return !a.has_epilogue() || (fuses_ && !a.transposed); }
+
   uint32_t seed_;
   std::shared_ptr<emulated_group> group_;
   uint32_t rank_ = 0;
   std::set<uint32_t> known_;
   uint32_t captures_ = 0;
+  std::set<conv_key> prepared_;
+  bool fuses_ = true, recording_ = false;
 };
 
 }  // namespace troupe::cuda
