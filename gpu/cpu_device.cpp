@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <cassert>
-#include <condition_variable>
+#include <filesystem>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <thread>
-#include <unordered_map>
+#include <string>
 #include <utility>
 
 #include "gpu/model_error.hpp"
@@ -22,12 +18,38 @@ namespace troupe {
 
 namespace {
 
-constexpr duration measuring_time = 20ms;  // for each batch size
-constexpr size_t spare_plans = 16;         // beside those that `load` makes
+constexpr size_t spare_plans = 16;  // beside those that `load` makes
 
 struct open_model {
   std::shared_ptr<const onnx::model> model;
   std::shared_ptr<onnx::weights> weights;
+};
+
+class cpu_model final : public batch_model {
+ public:
+  cpu_model(open_model opened, int threads, uint32_t max_batch)
+      : opened_(std::move(opened)),
+        threads_(threads),
+        executor_(opened_.model, opened_.weights, profiled_batch_sizes(max_batch).size() + spare_plans) {}
+
+  const model_signature& signature() const override { return opened_.model->signature(); }
+  uint64_t memory_bytes() const override {
+    return opened_.model->parameter_bytes() + opened_.weights->packed_bytes();
+  }
+  uint32_t layers() const override { return static_cast<uint32_t>(opened_.model->layers().size()); }
+  void warm(uint32_t rows) override {
+    onnx::use_operator_threads(threads_);
+    executor_.warm(rows);
+  }
+  bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
+    onnx::use_operator_threads(threads_);
+    return executor_.run(rows, parts, stop);
+  }
+
+ private:
+  open_model opened_;
+  int threads_;
+  onnx::executor executor_;
 };
 
 }  // namespace
@@ -60,160 +82,15 @@ struct model_library::shelf {
 model_library::model_library() : shelf_(std::make_unique<shelf>()) {}
 model_library::~model_library() = default;
 
-/// The device's thread and what it shares with the owner.
-struct cpu_device::worker {
-  worker(const clock& c, std::function<void()> when_ready, cpu_options given)
-      : time(c), ready(std::move(when_ready)), options(std::move(given)) {
-    if (!options.library) options.library = std::make_shared<model_library>();
-    thread = std::thread([this] { loop(); });
-  }
-
-  ~worker() {
-    {
-      const std::scoped_lock lock(mutex);
-      stopping = true;
-    }
-    wake.notify_one();
-    thread.join();
-  }
-
-  void loop() {
-    onnx::use_operator_threads(options.threads);
-    std::unique_lock lock(mutex);
-    while (true) {
-      wake.wait(lock, [this] { return stopping || task; });
-      if (!task) return;
-      const auto work = std::exchange(task, nullptr);
-      lock.unlock();
-      work();
-      lock.lock();
-    }
-  }
-
-  void post(std::function<void()> work) {
-    {
-      const std::scoped_lock lock(mutex);
-      assert(!task);
-      task = std::move(work);
-    }
-    wake.notify_one();
-  }
-
-  /// On the caller's thread: batches of other models go on meanwhile.
-  loaded_model load(model_id id, const model_source& source) {
-    onnx::use_operator_threads(options.threads);
-    const auto [model, weights] = options.library->shelf_->open(source.path);
-    const auto sizes = profiled_batch_sizes(source.max_batch);
-    onnx::executor executor(model, weights, sizes.size() + spare_plans);
-    for (const uint32_t rows : sizes) executor.warm(rows);
-    loaded_model out{model->signature(), source.latency, model->parameter_bytes() + weights->packed_bytes(),
-                     static_cast<uint32_t>(model->layers().size())};
-    if (source.latency == latency_model{}) out.latency = measure(executor, out.signature, sizes);
-    auto kept = std::make_shared<onnx::executor>(std::move(executor));
-    const std::scoped_lock lock(mutex);
-    executors.insert_or_assign(id, std::move(kept));
-    return out;
-  }
-
-  latency_model measure(onnx::executor& executor, const model_signature& signature,
-                        const std::vector<uint32_t>& sizes) const {
-    const std::vector<std::byte> input(sizes.back() * input_row_bytes(signature));
-    std::vector<std::byte> output(sizes.back() * output_row_bytes(signature));
-    const auto samples = measure_latency(time, sizes, measuring_time, [&](uint32_t rows) {
-      const batch_part part{rows, std::span{input}.first(rows * input_row_bytes(signature)),
-                            std::span{output}.first(rows * output_row_bytes(signature))};
-      executor.run(rows, {&part, 1});
-    });
-    return fit_latency(samples).model;
-  }
-
-  /// What went wrong; empty: nothing.
-  std::string try_run(onnx::executor& model, uint32_t rows, std::span<const batch_part> parts,
-                      bool& stopped) {
-    try {
-      stopped = !model.run(rows, parts, &stop_asked);
-      return {};
-    } catch (const std::exception& e) {
-      return e.what();
-    }
-  }
-
-  void execute(const batch_work& work) {
-    std::unique_lock finding(mutex);
-    const auto found = executors.find(work.model);
-    const auto model = found == executors.end() ? nullptr : found->second;
-    finding.unlock();
-    batch_outcome out;
-    out.started_at = time.now();
-    if (!model) {
-      out.errors = not_loaded(work);
-    } else if (!try_run(*model, work.rows, work.parts, out.stopped).empty()) {
-      // One request's values can make a batch fail; the others must not suffer for it.
-      for (const auto& part : work.parts) {
-        if (out.stopped) break;
-        out.errors.push_back(try_run(*model, part.rows, {&part, 1}, out.stopped));
-      }
-    }
-    out.finished_at = time.now();
-    {
-      const std::scoped_lock lock(mutex);
-      outcome = std::move(out);
-    }
-    done.notify_all();
-    ready();
-  }
-
-  const clock& time;
-  std::function<void()> ready;
-  cpu_options options;
-  bool running = false;  // of the owner
-  std::atomic<bool> stop_asked = false;
-
-  std::mutex mutex;  // guards the rest
-  std::condition_variable wake, done;
-  std::unordered_map<model_id, std::shared_ptr<onnx::executor>> executors;
-  std::function<void()> task;
-  std::optional<batch_outcome> outcome;
-  bool stopping = false;
-  std::thread thread;
-};
+model_maker on_cpu(cpu_options o) {
+  if (!o.library) o.library = std::make_shared<model_library>();
+  return [o = std::move(o)](const model_source& source) -> std::unique_ptr<batch_model> {
+    onnx::use_operator_threads(o.threads);
+    return std::make_unique<cpu_model>(o.library->shelf_->open(source.path), o.threads, source.max_batch);
+  };
+}
 
 cpu_device::cpu_device(const clock& c, std::function<void()> ready, cpu_options options)
-    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
-cpu_device::~cpu_device() = default;
-
-loaded_model cpu_device::load(model_id id, const model_source& source) { return worker_->load(id, source); }
-
-void cpu_device::unload(model_id id) {
-  std::unique_lock lock(worker_->mutex);
-  const auto gone = worker_->executors.extract(id);  // freed outside of the lock
-  lock.unlock();
-}
-
-void cpu_device::start(batch_work work, time_point) {
-  assert(!worker_->running);
-  worker_->running = true;
-  worker_->stop_asked = false;
-  worker_->post([this, batch = std::move(work)] { worker_->execute(batch); });
-}
-
-void cpu_device::stop(time_point) {
-  if (worker_->running) worker_->stop_asked = true;
-}
-
-void cpu_device::finish() {
-  if (!worker_->running) return;
-  std::unique_lock lock(worker_->mutex);
-  worker_->done.wait(lock, [this] { return worker_->outcome.has_value(); });
-}
-
-bool cpu_device::poll(time_point, batch_outcome& out) {
-  const std::scoped_lock lock(worker_->mutex);
-  if (!worker_->outcome) return false;
-  out = std::move(*worker_->outcome);
-  worker_->outcome.reset();
-  worker_->running = false;
-  return true;
-}
+    : computing_device(c, std::move(ready), on_cpu(std::move(options))) {}
 
 }  // namespace troupe

@@ -34,7 +34,8 @@ struct batch_outcome {
   std::vector<std::string> errors;  ///< by part, empty text: its output is written; no entries: all are
   time_point started_at = never;
   time_point finished_at = never;
-  bool stopped = false;  ///< `stop` ended it: its outputs and `errors` say nothing
+  bool stopped = false;   ///< `stop` ended it: its outputs and `errors` say nothing
+  std::string lost = {};  ///< not empty: the device is of no use to this process any more, and why
 };
 
 /// Of a batch of a model that the device does not have.

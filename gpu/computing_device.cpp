@@ -1,0 +1,185 @@
+#include "gpu/computing_device.hpp"
+
+#include <atomic>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "gpu/device_lost.hpp"
+#include "gpu/profile.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr duration measuring_time = 20ms;  // for each batch size
+
+}  // namespace
+
+/// The device's thread and what it shares with the owner.
+struct computing_device::worker {
+  worker(const clock& c, std::function<void()> when_ready, model_maker how)
+      : time(c), ready(std::move(when_ready)), make(std::move(how)) {
+    thread = std::thread([this] { loop(); });
+  }
+
+  ~worker() {
+    {
+      const std::scoped_lock lock(mutex);
+      stopping = true;
+    }
+    wake.notify_one();
+    thread.join();
+  }
+
+  void loop() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [this] { return stopping || task; });
+      if (!task) return;
+      const auto work = std::exchange(task, nullptr);
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  void post(std::function<void()> work) {
+    {
+      const std::scoped_lock lock(mutex);
+      assert(!task);
+      task = std::move(work);
+    }
+    wake.notify_one();
+  }
+
+  /// On the caller's thread: batches of other models go on meanwhile.
+  loaded_model load(model_id id, const model_source& source) {
+    std::shared_ptr<batch_model> model = make(source);
+    const auto sizes = profiled_batch_sizes(source.max_batch);
+    for (const uint32_t rows : sizes) model->warm(rows);
+    loaded_model out{model->signature(), source.latency, model->memory_bytes(), model->layers()};
+    if (source.latency == latency_model{}) out.latency = measure(*model, sizes);
+    const std::scoped_lock lock(mutex);
+    std::swap(models[id], model);  // what was there is freed after the lock
+    return out;
+  }
+
+  latency_model measure(batch_model& model, const std::vector<uint32_t>& sizes) const {
+    const uint64_t in_row = input_row_bytes(model.signature()), out_row = output_row_bytes(model.signature());
+    const std::vector<std::byte> input(sizes.back() * in_row);
+    std::vector<std::byte> output(sizes.back() * out_row);
+    const auto samples = measure_latency(time, sizes, measuring_time, [&](uint32_t rows) {
+      const batch_part part{rows, std::span{input}.first(rows * in_row),
+                            std::span{output}.first(rows * out_row)};
+      model.run(rows, {&part, 1}, nullptr);
+    });
+    return fit_latency(samples).model;
+  }
+
+  /// What went wrong; empty: nothing. Throws device_lost.
+  std::string try_run(batch_model& model, uint32_t rows, std::span<const batch_part> parts, bool& stopped) {
+    try {
+      stopped = !model.run(rows, parts, &stop_asked);
+      return {};
+    } catch (const device_lost&) {
+      throw;
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  }
+
+  void run(batch_model& model, const batch_work& work, batch_outcome& out) {
+    if (try_run(model, work.rows, work.parts, out.stopped).empty()) return;
+    // One request's values can make a batch fail; the others must not suffer for it.
+    for (const auto& part : work.parts) {
+      if (out.stopped) break;
+      out.errors.push_back(try_run(model, part.rows, {&part, 1}, out.stopped));
+    }
+  }
+
+  void execute(const batch_work& work) {
+    std::unique_lock finding(mutex);
+    const auto found = models.find(work.model);
+    const auto model = found == models.end() ? nullptr : found->second;
+    finding.unlock();
+    batch_outcome out;
+    out.started_at = time.now();
+    try {
+      if (model)
+        run(*model, work, out);
+      else
+        out.errors = not_loaded(work);
+    } catch (const device_lost& e) {
+      out.lost = e.what();
+    }
+    out.finished_at = time.now();
+    {
+      const std::scoped_lock lock(mutex);
+      outcome = std::move(out);
+    }
+    done.notify_all();
+    ready();
+  }
+
+  const clock& time;
+  const std::function<void()> ready;
+  const model_maker make;
+  bool running = false;  // of the owner
+  std::atomic<bool> stop_asked = false;
+
+  std::mutex mutex;  // guards the rest
+  std::condition_variable wake, done;
+  std::unordered_map<model_id, std::shared_ptr<batch_model>> models;
+  std::function<void()> task;
+  std::optional<batch_outcome> outcome;
+  bool stopping = false;
+  std::thread thread;
+};
+
+computing_device::computing_device(const clock& c, std::function<void()> ready, model_maker make)
+    : worker_(std::make_unique<worker>(c, std::move(ready), std::move(make))) {}
+computing_device::~computing_device() = default;
+
+loaded_model computing_device::load(model_id id, const model_source& source) {
+  return worker_->load(id, source);
+}
+
+void computing_device::unload(model_id id) {
+  std::unique_lock lock(worker_->mutex);
+  const auto gone = worker_->models.extract(id);  // freed outside of the lock
+  lock.unlock();
+}
+
+void computing_device::start(batch_work work, time_point) {
+  assert(!worker_->running);
+  worker_->running = true;
+  worker_->stop_asked = false;
+  worker_->post([this, batch = std::move(work)] { worker_->execute(batch); });
+}
+
+void computing_device::stop(time_point) {
+  if (worker_->running) worker_->stop_asked = true;
+}
+
+void computing_device::finish() {
+  if (!worker_->running) return;
+  std::unique_lock lock(worker_->mutex);
+  worker_->done.wait(lock, [this] { return worker_->outcome.has_value(); });
+}
+
+bool computing_device::poll(time_point, batch_outcome& out) {
+  const std::scoped_lock lock(worker_->mutex);
+  if (!worker_->outcome) return false;
+  out = std::move(*worker_->outcome);
+  worker_->outcome.reset();
+  worker_->running = false;
+  return true;
+}
+
+}  // namespace troupe

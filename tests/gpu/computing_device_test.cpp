@@ -1,0 +1,265 @@
+// With a model whose every batch a test decides; the rest is tested with real ones (cpu_device_test.cpp).
+#include "gpu/computing_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gpu/device_lost.hpp"
+#include "gpu/model_error.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr model_id id{0};
+constexpr std::byte fails{0xff}, loses{0xfe}, waits{0xfd};  // as a row's first byte
+
+/// What the models of a device have done, and what they wait for.
+struct script {
+  void note(const std::string& what) {
+    const std::scoped_lock lock(mutex);
+    log.push_back(what);
+    changed.notify_all();
+  }
+  std::vector<std::string> taken() {
+    const std::scoped_lock lock(mutex);
+    return std::exchange(log, {});
+  }
+  void wait_for(const std::string& what) {
+    std::unique_lock lock(mutex);
+    REQUIRE(changed.wait_for(lock, 60s, [&] { return std::ranges::find(log, what) != log.end(); }));
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> log;
+  std::atomic<bool> go_on = false;      // for batches with a row that waits
+  std::atomic<uint32_t> too_large = 0;  // no room for batches of so many rows
+  std::thread::id loaded_by, run_by;
+};
+
+/// Rows of one byte; an output is its input and one.
+class scripted_model final : public batch_model {
+ public:
+  scripted_model(const model_source& source, script& s) : name_(source.name), script_(s) {
+    if (source.path.empty()) throw model_error("no file");
+    script_.loaded_by = std::this_thread::get_id();
+  }
+  ~scripted_model() override { script_.note("freed " + name_); }
+  const model_signature& signature() const override { return signature_; }
+  uint64_t memory_bytes() const override { return 100 + 10 * warmed_; }
+  uint32_t layers() const override { return 3; }
+  void warm(uint32_t rows) override {
+    ++warmed_;
+    script_.note("warmed " + std::to_string(rows));
+  }
+  bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
+    script_.run_by = std::this_thread::get_id();
+    uint32_t sum = 0;
+    for (const auto& p : parts) sum += p.rows;
+    CHECK(sum == rows);
+    if (stop != nullptr) script_.note("ran " + std::to_string(rows));
+    if (rows == script_.too_large) throw std::runtime_error("no room");
+    for (const auto& p : parts) {
+      if (p.input[0] == loses) throw device_lost("an illegal address");
+      if (p.input[0] == fails) throw std::runtime_error("such a value");
+      while (p.input[0] == waits && !script_.go_on) {
+        if (stop != nullptr && *stop) return false;
+        std::this_thread::yield();
+      }
+    }
+    for (const auto& p : parts)
+      std::ranges::transform(p.input, p.output.begin(),
+                             [](std::byte b) { return static_cast<std::byte>(static_cast<int>(b) + 1); });
+    return true;
+  }
+
+ private:
+  const std::string name_;
+  const model_signature signature_{{{"in", data_type::uint8, {1}}}, {{"out", data_type::uint8, {1}}}};
+  script& script_;
+  uint64_t warmed_ = 0;
+};
+
+struct stage {
+  stage()
+      : device(
+            time, [this] { said.note("ready"); },
+            [this](const model_source& s) { return std::make_unique<scripted_model>(s, said); }) {}
+
+  loaded_model load(const std::string& name = "m", latency_model latency = {1ms, 1ms},
+                    uint32_t max_batch = 4) {
+    return device.load(id, {name, name + ".onnx", {}, latency, max_batch});
+  }
+  /// A part for each value, of one row.
+  void start(std::vector<std::byte> values) {
+    input = std::move(values);
+    output.assign(input.size(), std::byte{0});
+    batch_work work{id, static_cast<uint32_t>(input.size()), {}};
+    for (size_t i = 0; i < input.size(); ++i)
+      work.parts.push_back({1, std::span{input}.subspan(i, 1), std::span{output}.subspan(i, 1)});
+    device.start(std::move(work), time.now());
+  }
+  batch_outcome end() {
+    said.wait_for("ready");
+    batch_outcome out;
+    CHECK(device.poll(time.now(), out));
+    batch_outcome again;
+    CHECK_FALSE(device.poll(time.now(), again));
+    return out;
+  }
+  batch_outcome run(std::vector<std::byte> values) {
+    said.taken();
+    start(std::move(values));
+    return end();
+  }
+
+  const machine_clock time;
+  script said;
+  std::vector<std::byte> input, output;
+  computing_device device;  // the last: its thread uses the others
+};
+
+constexpr std::byte operator""_b(unsigned long long v) { return static_cast<std::byte>(v); }
+
+}  // namespace
+
+TEST_CASE("computing device: loads and warms a model on the caller's thread, runs batches on its own") {
+  stage s;
+  const auto loaded = s.load("m", {1ms, 2ms}, 6);
+  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "warmed 6"});
+  CHECK(loaded.memory_bytes == 140);  // with what the plans need
+  CHECK(loaded.layers == 3);
+  CHECK(loaded.latency == latency_model{1ms, 2ms});
+  CHECK(loaded.signature.inputs.at(0).name == "in");
+  const auto out = s.run({1_b, 7_b});
+  CHECK(out.errors.empty());
+  CHECK_FALSE(out.stopped);
+  CHECK(out.lost.empty());
+  CHECK(out.started_at <= out.finished_at);
+  CHECK(s.output == std::vector<std::byte>{2_b, 8_b});
+  CHECK(s.said.loaded_by == std::this_thread::get_id());
+  CHECK(s.said.run_by != std::this_thread::get_id());
+}
+
+TEST_CASE("computing device: measures a latency that nobody gave") {
+  stage s;
+  CHECK(s.load("m", {}, 1).latency(1) > 0ns);
+}
+
+TEST_CASE("computing device: a part that fails gets an error, the others of its batch and the next one run") {
+  stage s;
+  s.load();
+  const auto out = s.run({1_b, fails, 3_b});
+  CHECK(out.errors == std::vector<std::string>{"", "such a value", ""});
+  CHECK(s.output == std::vector<std::byte>{2_b, 0_b, 4_b});
+  CHECK(s.said.taken() == std::vector<std::string>{"ran 3", "ran 1", "ran 1", "ran 1", "ready"});
+  CHECK(s.run({5_b}).errors.empty());
+}
+
+TEST_CASE("computing device: a batch for which there is no room runs part by part") {
+  stage s;
+  s.load();
+  s.said.too_large = 2;
+  const auto out = s.run({1_b, 2_b});
+  CHECK(out.errors == std::vector<std::string>{"", ""});
+  CHECK(s.output == std::vector<std::byte>{2_b, 3_b});
+}
+
+TEST_CASE("computing device: once it is lost it tries no part again, and says so") {
+  stage s;
+  s.load();
+  const auto out = s.run({1_b, loses});
+  CHECK(out.lost == "an illegal address");
+  CHECK(s.said.taken() == std::vector<std::string>{"ran 2", "ready"});
+}
+
+TEST_CASE("computing device: lost over a part that is tried again, it tries no other one") {
+  stage s;
+  s.load();
+  CHECK(s.run({fails, loses, 1_b}).lost == "an illegal address");
+  CHECK(s.said.taken() == std::vector<std::string>{"ran 3", "ran 1", "ran 1", "ready"});
+}
+
+TEST_CASE("computing device: lost while it loads, it tells who loads") {
+  script said;
+  const machine_clock time;
+  computing_device d(
+      time, [] {}, [](const model_source&) -> std::unique_ptr<batch_model> { throw device_lost("gone"); });
+  CHECK_THROWS_WITH_AS(d.load(id, {"m", "m.onnx", {}, {1ms, 1ms}, 1}), "gone", device_lost);
+}
+
+TEST_CASE("computing device: a batch that is stopped ends without output, and the next one runs") {
+  stage s;
+  s.load();
+  s.device.stop(s.time.now());  // nothing runs
+  s.said.taken();
+  s.start({waits});
+  s.said.wait_for("ran 1");
+  s.device.stop(s.time.now());
+  const auto out = s.end();
+  CHECK(out.stopped);
+  CHECK(out.errors.empty());
+  CHECK(s.output == std::vector<std::byte>{0_b});
+  CHECK_FALSE(s.run({1_b}).stopped);
+  CHECK(s.output == std::vector<std::byte>{2_b});
+}
+
+TEST_CASE("computing device: what replaces a model is loaded beside it, and the old one goes") {
+  stage s;
+  s.load("old");
+  s.said.taken();
+  s.load("new");
+  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "freed old"});
+  CHECK(s.run({1_b}).errors.empty());
+}
+
+TEST_CASE("computing device: a model that cannot be loaded leaves the old one in its place") {
+  stage s;
+  s.load();
+  CHECK_THROWS_WITH_AS(s.device.load(id, {"n", "", {}, {1ms, 1ms}, 1}), "no file", model_error);
+  CHECK(s.run({1_b}).errors.empty());
+}
+
+TEST_CASE("computing device: a model that is unloaded is freed at once, and its batches fail") {
+  stage s;
+  s.load();
+  s.said.taken();
+  s.device.unload(id);
+  CHECK(s.said.taken() == std::vector<std::string>{"freed m"});
+  s.device.unload(id);
+  CHECK(s.run({1_b, 2_b}).errors == std::vector<std::string>(2, "the device has not loaded the model"));
+}
+
+TEST_CASE("computing device: a batch goes on while another model is loaded") {
+  stage s;
+  s.load();
+  s.start({waits});
+  s.device.load(model_id{1}, {"other", "other.onnx", {}, {1ms, 1ms}, 1});
+  batch_outcome out;
+  CHECK_FALSE(s.device.poll(s.time.now(), out));
+  s.said.go_on = true;
+  s.device.finish();
+  CHECK(s.end().errors.empty());
+}
+
+TEST_CASE("computing device: who destroys it waits for its batch") {
+  std::vector<std::byte> input{1_b}, output{0_b};
+  script said;
+  const machine_clock time;
+  {
+    computing_device d(
+        time, [] {}, [&](const model_source& s) { return std::make_unique<scripted_model>(s, said); });
+    d.load(id, {"m", "m.onnx", {}, {1ms, 1ms}, 1});
+    d.start({id, 1, {{1, input, output}}}, time.now());
+  }
+  CHECK(output[0] == 2_b);
+}
