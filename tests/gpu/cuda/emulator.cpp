@@ -85,7 +85,11 @@ struct fiber_state {
   warp_state& warp() const { return block().warps[index / 32]; }
   bool ready() const { return !ended && (waits_at == nullptr || waits_at->round >= waits_for); }
 
-  void pause() { scheduler = std::move(scheduler).resume(); }
+  void pause() {
+    if (!cluster->launch->waits)
+      throw std::runtime_error("emulator: a thread waits in a kernel that says that none does");
+    scheduler = std::move(scheduler).resume();
+  }
   static uint64_t arrive(meeting& m) {
     const uint64_t round = m.round + 1;
     ++m.arrived;
@@ -99,6 +103,7 @@ struct fiber_state {
   }
   void meet(meeting& m) { wait(m, arrive(m)); }
   [[noreturn]] void fail(const std::string& why) {
+    if (!cluster->launch->waits) throw std::runtime_error("emulator: " + why);
     if (cluster->broken.empty()) cluster->broken = why;
     for (;;) pause();
   }
@@ -174,6 +179,19 @@ void run_cluster(cluster_state& cluster, std::mt19937& random) {
   }
 }
 
+/// One cluster of threads that never wait: in any order, each to its end.
+void run_alone(cluster_state& cluster, std::mt19937& random) {
+  const emulated_launch& launch = *cluster.launch;
+  std::vector<uint32_t> order(launch.threads * launch.cluster);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const uint32_t i : order) {
+    fiber_state thread;
+    thread.index = i % launch.threads, thread.rank = i / launch.threads, thread.cluster = &cluster;
+    launch.body(emulated_thread(&thread));
+  }
+}
+
 }  // namespace
 }  // namespace emulation
 
@@ -201,7 +219,7 @@ void emulate(const emulated_launch& launch, uint32_t seed) {
       for (emulation::warp_state& warp : block.warps) warp.all.members = 32;
       block.x = at.x + rank, block.y = at.y, block.z = at.z;
     }
-    emulation::run_cluster(cluster, random);
+    launch.waits ? emulation::run_cluster(cluster, random) : emulation::run_alone(cluster, random);
   }
 }
 

@@ -7,6 +7,9 @@
 // blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at different places for
 // ever end the run with an exception.
 //
+// A kernel that says so (`never_waits`) is run without fibers, its threads one after the other in a drawn
+// order.
+//
 // Not modelled: the caches, bank conflicts, and orders finer than whole stretches between two waits.
 #pragma once
 #include <cstring>
@@ -122,16 +125,22 @@ struct emulated_launch {
   uint32_t threads = 1, cluster = 1;
   size_t shared_bytes = 0;
   std::function<void(emulated_thread)> body;
+  bool waits = true;  ///< its threads may wait for each other
 };
+
+template <class Kernel>
+constexpr bool may_wait() {
+  return !requires { Kernel::never_waits; };
+}
 
 /// Throws std::runtime_error if threads wait for ever, or for what the machine cannot do.
 void emulate(const emulated_launch& launch, uint32_t seed);
 
 template <class Kernel>
 void emulate(const Kernel& kernel, grid_size grid, uint32_t seed) {
-  emulate(
-      {grid, Kernel::threads, Kernel::cluster, kernel.shared_bytes(), [&](emulated_thread t) { kernel(t); }},
-      seed);
+  emulate({grid, Kernel::threads, Kernel::cluster, kernel.shared_bytes(),
+           [&](emulated_thread t) { kernel(t); }, may_wait<Kernel>()},
+          seed);
 }
 
 }  // namespace troupe::cuda
