@@ -1,4 +1,5 @@
-// Floating point numbers of 16 bits, which are stored and converted, not calculated with.
+// Floating point numbers of 16 bits, which are stored and converted, not calculated with. Constexpr, so that
+// kernels may convert them, too.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -11,7 +12,7 @@ struct half {
   uint16_t bits = 0;
 
   half() = default;
-  explicit half(float x) {
+  constexpr explicit half(float x) {
     const auto given = std::bit_cast<uint32_t>(x);
     uint32_t size = given & 0x7fffffff;
     if (size > 0x7f800000) {  // NaN
@@ -25,7 +26,7 @@ struct half {
     }
     bits = static_cast<uint16_t>((given >> 16 & 0x8000) | size);
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     const uint32_t sign = (bits & 0x8000U) << 16, size = bits & 0x7fffU;
     uint32_t wide = (size << 13) + (112U << 23);
     if (size >= 0x7c00) {
@@ -42,12 +43,12 @@ struct bfloat {
   uint16_t bits = 0;
 
   bfloat() = default;
-  explicit bfloat(float x) {
+  constexpr explicit bfloat(float x) {
     const auto given = std::bit_cast<uint32_t>(x);
     const bool nan = (given & 0x7fffffff) > 0x7f800000;
     bits = static_cast<uint16_t>(nan ? given >> 16 | 0x40 : (given + 0x7fff + (given >> 16 & 1)) >> 16);
   }
-  explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+  constexpr explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
 }  // namespace troupe

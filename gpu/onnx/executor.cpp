@@ -4,9 +4,9 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "gpu/model_error.hpp"
+#include "gpu/onnx/batch_parts.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/plan.hpp"
 #include "gpu/onnx/weights.hpp"
@@ -20,18 +20,8 @@ struct executor::entry {
 
 namespace {
 
-/// Shapes are inferred for every batch size anew, and an output may be as long as some batches and not as
-/// others (the first three rows of any); outputs are handed out row by row, so each plan must prove it.
 void check_outputs(const model& m, const plan& p, int64_t rows) {
-  for (size_t i = 0; i < p.outputs.size(); ++i) {
-    const auto& promised = m.signature().outputs[i];
-    const auto& given = p.outputs[i];
-    if (given.type == promised.type && given.dims == joined(std::span{&rows, 1}, promised.shape)) continue;
-    throw model_error(fmt::format(
-        "{}: output '{}' has shape {} for a batch of {}: its leading dimension must be the batch, "
-        "and the others the same for every batch",
-        m.program().file, promised.name, to_string(given.dims), rows));
-  }
+  for (size_t i = 0; i < p.outputs.size(); ++i) m.check_output(i, p.outputs[i].type, p.outputs[i].dims, rows);
 }
 
 }  // namespace
@@ -76,45 +66,14 @@ void executor::check_ready(layer_range layers) const {
 
 bool executor::run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) {
   const auto& signature = model_->signature();
-  uint32_t sum = 0;
-  for (const auto& part : parts) {
-    sum += part.rows;
-    if (part.input.size() != part.rows * input_row_bytes(signature) ||
-        part.output.size() != part.rows * output_row_bytes(signature)) {
-      throw model_error(fmt::format("{}: {} rows need {} bytes of input and {} of output, got {} and {}",
-                                    model_->program().file, part.rows, part.rows * input_row_bytes(signature),
-                                    part.rows * output_row_bytes(signature), part.input.size(),
-                                    part.output.size()));
-    }
-  }
-  if (sum != rows || rows == 0)
-    throw model_error(fmt::format("a batch of {} rows has parts of {}", rows, sum));
+  check_parts(signature, model_->program().file, rows, parts);
   const layer_range all{0, model_->layers().size()};
   check_ready(all);
   auto& p = plan_for(rows);
-
-  // A part holds its tensors one after the other, the plan each tensor with all the batch's rows.
-  uint32_t first_row = 0;
-  for (const auto& part : parts) {
-    const std::byte* from = part.input.data();
-    for (size_t i = 0; i < p.inputs.size(); ++i) {
-      const size_t row = row_bytes(signature.inputs[i]);
-      std::memcpy(*p.inputs[i].data + first_row * row, from, part.rows * row);
-      from += part.rows * row;
-    }
-    first_row += part.rows;
-  }
+  gather_inputs(signature, parts, [&](size_t i) { return *p.inputs[i].data; });
   if (!p.run(all.first, all.last, stop)) return false;
-  first_row = 0;
-  for (const auto& part : parts) {
-    std::byte* to = part.output.data();
-    for (size_t i = 0; i < p.outputs.size(); ++i) {
-      const size_t row = row_bytes(signature.outputs[i]);
-      std::memcpy(to, *p.outputs[i].data + first_row * row, part.rows * row);
-      to += part.rows * row;
-    }
-    first_row += part.rows;
-  }
+  scatter_outputs(
+      signature, [&](size_t i) { return *p.outputs[i].data; }, parts);
   return true;
 }
 

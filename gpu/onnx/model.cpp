@@ -36,6 +36,15 @@ uint64_t model::parameter_bytes() const {
                          [](uint64_t sum, const layer& l) { return sum + l.bytes; });
 }
 
+void model::check_output(size_t i, data_type type, const shape& dims, int64_t rows) const {
+  const auto& promised = signature_.outputs[i];
+  if (type == promised.type && dims == joined(std::span{&rows, 1}, promised.shape)) return;
+  throw model_error(
+      fmt::format("{}: output '{}' has shape {} for a batch of {}: its leading dimension must be the batch, "
+                  "and the others the same for every batch",
+                  graph_.file, promised.name, to_string(dims), rows));
+}
+
 void model::check_operators() const {
   std::vector<std::string> unknown;
   for (const auto& n : graph_.nodes) {

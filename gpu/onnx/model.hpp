@@ -31,6 +31,11 @@ class model {
   const blob& parameters(size_t layer) const { return blobs_.at(layer); }
   uint64_t parameter_bytes() const;
 
+  /// Throws model_error unless a plan for so many rows gives output i as the signature promises it. Shapes
+  /// are inferred for every batch size anew, and an output may be as long as some batches and not as others
+  /// (the first three rows of any); outputs are handed out row by row, so each plan must prove it.
+  void check_output(size_t i, data_type type, const shape& dims, int64_t rows) const;
+
   fusion fused() const { return fusion_; }
 
   const graph& program() const { return graph_; }  ///< without its parameters

@@ -49,6 +49,8 @@ class plan_builder {
   port port_of(const value& v) const;
   void keep(const value& v);  ///< to the end of the plan
   std::unique_ptr<plan> finish();
+  /// For who reads a node that is built: the questions below are about this one now.
+  void stand_at(const node& n) { node_ = &n; }
 
   // For operators: the node.
   const node& current() const { return *node_; }

@@ -4,10 +4,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gpu/onnx/operators/pad.hpp"
 #include "gpu/onnx/operators/strided_copy.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
 namespace troupe::onnx {
+
+std::vector<int64_t> shown_by_padding(int64_t input, int64_t output, int64_t before, bool reflect) {
+  std::vector<int64_t> at(static_cast<size_t>(output));
+  for (int64_t i = 0; i < output; ++i) {
+    int64_t k = i - before;
+    if (reflect && k < 0) k = -k;
+    if (reflect && k >= input) k = 2 * (input - 1) - k;
+    at[static_cast<size_t>(i)] = std::clamp<int64_t>(k, 0, input - 1);
+  }
+  return at;
+}
 
 namespace {
 
@@ -37,18 +49,6 @@ void pad_with_constant(plan_builder& b, const value& x, const value& out, const 
     for (size_t i = 0; i < n; ++i, at += filler.size()) std::memcpy(at, filler.data(), filler.size());
     copy(*in, *target);
   });
-}
-
-/// For every position along a dimension of the output the one in the input that it shows.
-std::vector<int64_t> shown(int64_t input, int64_t output, int64_t before, bool reflect) {
-  std::vector<int64_t> at(static_cast<size_t>(output));
-  for (int64_t i = 0; i < output; ++i) {
-    int64_t k = i - before;
-    if (reflect && k < 0) k = -k;
-    if (reflect && k >= input) k = 2 * (input - 1) - k;
-    at[static_cast<size_t>(i)] = std::clamp<int64_t>(k, 0, input - 1);
-  }
-  return at;
 }
 
 void pad_with_input(plan_builder& b, const value& x, const value& out,
@@ -96,7 +96,7 @@ void build_pad(plan_builder& b) {
     dims.push_back(x.dims[i] + before[i] + after);
     if (dims[i] < 0 || (left <= 0 && mode != "constant")) b.fail("nothing would be left");
     maps.push_back(mode == "constant" ? std::vector<int64_t>{}
-                                      : shown(x.dims[i], dims[i], before[i], mode == "reflect"));
+                                      : shown_by_padding(x.dims[i], dims[i], before[i], mode == "reflect"));
   }
   const auto& out = b.output(0, x.type, dims);
   if (mode == "constant") return pad_with_constant(b, x, out, before);

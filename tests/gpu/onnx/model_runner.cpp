@@ -1,38 +1,16 @@
-// Runs the models that onnxruntime_test.py sends, one after the other. A request on standard input: the sizes
-// of the model and of its input and the batch size (uint32 each), the model file, the input tensors one after
-// the other. The answer on standard output: a size (uint32) and a JSON document of that size, {"error"} or
-// {"outputs"}; the latter is followed by the bytes of all outputs fused, then of all outputs not fused.
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
+// Runs models on the CPU for onnxruntime_test.py (random_model_server.hpp): fused and not.
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/model.hpp"
+#include "tests/gpu/onnx/random_model_server.hpp"
 
 using namespace troupe;
 
 namespace {
-
-bool read_exactly(void* to, size_t size) { return std::fread(to, 1, size, stdin) == size; }
-
-void write_exactly(const void* from, size_t size) {
-  if (std::fwrite(from, 1, size, stdout) != size) std::exit(1);
-}
-
-void answer(const nlohmann::json& head, const std::vector<std::vector<std::byte>>& outputs = {}) {
-  const auto text = head.dump();
-  const auto size = static_cast<uint32_t>(text.size());
-  write_exactly(&size, sizeof size);
-  write_exactly(text.data(), text.size());
-  for (const auto& o : outputs) write_exactly(o.data(), o.size());
-  std::fflush(stdout);
-}
 
 std::vector<std::byte> run_whole(const std::shared_ptr<const onnx::model>& m,
                                  std::span<const std::byte> input, uint32_t rows) {
@@ -63,36 +41,23 @@ std::vector<std::byte> run_layers(const std::shared_ptr<const onnx::model>& m,
   return output;
 }
 
-void serve(std::span<const std::byte> file, std::span<const std::byte> input, uint32_t rows) {
+onnx::random_model_answer run_both_ways(std::span<const std::byte> file, std::span<const std::byte> input,
+                                        uint32_t rows) {
   const auto graph = onnx::parse_graph(file, "model");
   const auto fused = std::make_shared<const onnx::model>(graph);
   const auto plain = std::make_shared<const onnx::model>(graph, onnx::fusion::off);
-  const auto& signature = fused->signature();
-  if (input.size() != rows * input_row_bytes(signature)) throw model_error("the input has another size");
-  std::vector<std::vector<std::byte>> outputs{run_whole(fused, input, rows), run_whole(plain, input, rows)};
-  if (run_layers(fused, input, rows) != outputs[0]) {
-    return answer({{"error", "layer by layer it gives other bytes than at once"}});
-  }
-  auto specs = nlohmann::json::array();
-  for (const auto& s : signature.outputs) {
-    specs.push_back({{"name", s.name}, {"datatype", to_string(s.type)}, {"shape", s.shape}});
-  }
-  answer({{"outputs", specs}, {"layers", fused->layers().size()}}, outputs);
+  if (input.size() != rows * input_row_bytes(fused->signature()))
+    throw model_error("the input has another size");
+  onnx::random_model_answer out{fused->signature(),
+                                {run_whole(fused, input, rows), run_whole(plain, input, rows)}};
+  if (run_layers(fused, input, rows) != out.outputs[0])
+    throw model_error("layer by layer it gives other bytes than at once");
+  return out;
 }
 
 }  // namespace
 
 int main() {
   onnx::use_operator_threads(1);
-  uint32_t sizes[3];  // model, input, rows
-  while (read_exactly(sizes, sizeof sizes)) {
-    std::vector<std::byte> file(sizes[0]), input(sizes[1]);
-    if (!read_exactly(file.data(), file.size()) || !read_exactly(input.data(), input.size())) return 1;
-    try {
-      serve(file, input, sizes[2]);
-    } catch (const model_error& e) {
-      answer({{"error", e.what()}});
-    }
-  }
-  return 0;
+  return onnx::serve_random_models(run_both_ways);
 }
