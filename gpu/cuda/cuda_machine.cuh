@@ -46,6 +46,8 @@ class cuda_machine {
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
 
+  /// This thread uses the machine from now on.
+  void bind() const { check(cudaSetDevice(device_), "the device"); }
   uint32_t multiprocessors() const { return multiprocessors_; }
   cudaStream_t stream() const { return stream_; }
   uint32_t rank() const { return rank_; }
@@ -70,7 +72,7 @@ class cuda_machine {
   }
   /// Memory with these bytes, when they are there. From any thread, beside what the stream does.
   memory_beside upload_beside(const void* from, size_t bytes) {
-    check(cudaSetDevice(device_), "the device");  // of this thread
+    bind();
     memory_beside to(bytes, copies_);
     check(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyHostToDevice, copies_), "a copy to the device");
     check(cudaStreamSynchronize(copies_), "a copy to the device");

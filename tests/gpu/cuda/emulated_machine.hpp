@@ -90,6 +90,7 @@ class emulated_machine {
   explicit emulated_machine(uint32_t seed = 0) : seed_(seed) {}
   emulated_machine(uint32_t seed, std::shared_ptr<emulated_group> group, uint32_t rank)
       : seed_(seed), group_(std::move(group)), rank_(rank) {}
+  void bind() const {}
   uint32_t multiprocessors() const { return 2; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }

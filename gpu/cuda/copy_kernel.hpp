@@ -1,0 +1,41 @@
+// Moves a box of elements from one tensor into another: turned, cut out, repeated, reversed, or set in.
+#pragma once
+#include "gpu/cuda/tensor_walk.hpp"
+
+namespace troupe::cuda {
+
+/// What of it no size of a word decides. Steps and firsts count words.
+struct box_copy {
+  tensor_walk walk;  ///< in the order of the target's memory
+  uint32_t count = 0;
+  tensor_steps from_steps, to_steps;
+  int64_t from_first = 0, to_first = 0;
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+
+/// Word: 1, 2, 4, 8 or 16 bytes, which both sides are aligned to.
+template <uint32_t Word>
+struct copy_kernel : box_copy {
+  static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr bool never_waits = true;
+
+  grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    struct alignas(Word) word {
+      unsigned char bytes[Word];
+    };
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t i = t.block() * threads + t.index();
+    if (i >= count) return;
+    int64_t at[2] = {from_first, to_first};
+    find_element<2>(walk, i, {&from_steps, &to_steps}, at);
+    static_cast<word*>(to)[at[1]] = static_cast<const word*>(from)[at[0]];
+  }
+};
+
+}  // namespace troupe::cuda

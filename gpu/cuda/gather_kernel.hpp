@@ -1,0 +1,50 @@
+// Slices of a tensor [outer, bound, slice] picked by indices: out [outer, picks, slice].
+#pragma once
+#include "gpu/cuda/kernel_fault.hpp"
+#include "gpu/cuda/tensor_walk.hpp"
+
+namespace troupe::cuda {
+
+struct gathering {
+  const void* from = nullptr;
+  const void* indices = nullptr;  ///< [picks], -bound .. bound - 1
+  bool wide = true;               ///< they are int64, else int32
+  uint32_t picks = 0, bound = 0;
+  uint32_t slice = 0;  ///< words
+  uint32_t count = 0;  ///< words of the output
+  void* to = nullptr;
+  kernel_fault* fault = nullptr;  ///< an index that is out of range
+};
+
+/// Word: 1, 2, 4, 8 or 16 bytes, which both sides are aligned to.
+template <uint32_t Word>
+struct gather_kernel : gathering {
+  static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr bool never_waits = true;
+
+  grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    struct alignas(Word) word {
+      unsigned char bytes[Word];
+    };
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t i = t.block() * threads + t.index();
+    if (i >= count) return;
+    const uint32_t row = i / slice, pick = row % picks, outer = row / picks;
+    int64_t index =
+        wide ? static_cast<const int64_t*>(indices)[pick] : static_cast<const int32_t*>(indices)[pick];
+    if (index < -int64_t{bound} || index >= bound) {
+      fault->value = index, fault->found = 1;
+      index = 0;  // something that is there
+    }
+    if (index < 0) index += bound;
+    const size_t at = (size_t{outer} * bound + static_cast<size_t>(index)) * slice + i % slice;
+    static_cast<word*>(to)[i] = static_cast<const word*>(from)[at];
+  }
+};
+
+}  // namespace troupe::cuda

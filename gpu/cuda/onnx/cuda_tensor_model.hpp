@@ -1,0 +1,190 @@
+// An ONNX model on a GPU, as a device drives it (gpu/batch_model.hpp): a program and a graph for each batch
+// size, staged through pinned memory. Machine is cuda_machine, or the tests' emulated_machine.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/batch_model.hpp"
+#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/cuda/onnx/program_runner.hpp"
+#include "gpu/model_error.hpp"
+#include "gpu/onnx/batch_parts.hpp"
+
+namespace troupe::cuda {
+
+struct tensor_model_options {
+  bool tf32 = true;
+  /// Null: convolutions have their channels first. Else both ways are timed when the model is made.
+  const clock* time = nullptr;
+  bool channels_last = false;  ///< without a clock: which way
+  uint32_t timed_rows = 1;     ///< of the batches that are timed
+  size_t max_plans = 24;       ///< batch sizes that stay prepared, the most recently used
+};
+
+template <class Machine>
+class cuda_tensor_model final : public batch_model {
+ public:
+  /// Throws model_error, or what the machine throws if there is no room.
+  cuda_tensor_model(std::unique_ptr<Machine> machine, std::shared_ptr<const onnx::model> model,
+                    const tensor_model_options& options)
+      : m_(std::move(machine)),
+        model_(std::move(model)),
+        options_(options),
+        weights_(*m_, *model_),
+        channels_last_(options.channels_last) {
+    if (options.time != nullptr && has_convolutions()) choose_layout();
+  }
+  ~cuda_tensor_model() override { m_->bind(); }
+
+  const model_signature& signature() const override { return model_->signature(); }
+  uint64_t memory_bytes() const override { return weights_.bytes(); }
+  uint32_t layers() const override { return static_cast<uint32_t>(model_->layers().size()); }
+  bool channels_last() const { return channels_last_; }
+
+  void warm(uint32_t rows) override {
+    m_->bind();
+    plan_for(rows);
+  }
+
+  bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
+    onnx::check_parts(signature(), model_->program().file, rows, parts);
+    if (stop != nullptr && *stop) return false;
+    m_->bind();
+    plan& p = plan_for(rows);
+    onnx::gather_inputs(signature(), parts, [&](size_t i) { return staged_.data() + p.inputs[i]; });
+    m_->replay(rows, [&] { record(p); });
+    m_->finish();
+    check_faults(p);
+    onnx::scatter_outputs(
+        signature(), [&](size_t i) { return staged_.data() + p.outputs[i]; }, parts);
+    return true;
+  }
+
+ private:
+  struct plan {
+    uint32_t rows = 0;
+    program_runner<Machine> runner;
+    std::vector<size_t> inputs, outputs;  // where in the staging memory
+    size_t faults = 0, staged_bytes = 0;
+    bool settled = false;
+  };
+
+  bool has_convolutions() const {
+    return std::ranges::any_of(model_->program().nodes,
+                               [](const auto& n) { return n.op == "Conv" || n.op == "ConvTranspose"; });
+  }
+
+  /// Channels last wherever that is faster: on tensor cores it mostly is, for few channels it is not.
+  void choose_layout() {
+    duration best = duration::max();
+    bool which = false;
+    const size_t rows = options_.timed_rows;
+    std::vector<std::byte> input(rows * input_row_bytes(signature())),
+        output(rows * output_row_bytes(signature()));
+    const batch_part all{options_.timed_rows, input, output};
+    for (const bool last : {false, true}) {
+      channels_last_ = last;
+      constexpr int runs = 8;
+      try {
+        run(options_.timed_rows, {&all, 1}, nullptr);
+        const auto begun = options_.time->now();
+        for (int i = 0; i < runs; ++i) run(options_.timed_rows, {&all, 1}, nullptr);
+        if (const auto took = options_.time->now() - begun; took < best) best = took, which = last;
+      } catch (const conv_error&) {  // a library need not have both
+        if (last && best == duration::max()) throw;
+      }
+      plans_.clear();
+      m_->forget();
+    }
+    channels_last_ = which;
+  }
+
+  plan& plan_for(uint32_t rows) {
+    const auto known = std::ranges::find(plans_, rows, &plan::rows);
+    if (known != plans_.end()) {
+      plans_.splice(plans_.begin(), plans_, known);
+    } else {
+      plans_.push_front(make_plan(rows));
+      if (plans_.size() > options_.max_plans) {
+        m_->forget();
+        plans_.pop_back();
+      }
+    }
+    plan& p = plans_.front();
+    make_room(p);
+    return p;
+  }
+
+  plan make_plan(uint32_t rows) {
+    onnx::shaped_model shaped(*model_, rows);
+    const auto& outputs = model_->program().outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto& v = shaped.of(outputs[i]);
+      model_->check_output(i, v.type, v.dims, rows);
+    }
+    auto program = program_builder(shaped, {channels_last_, options_.tf32}).build();
+    plan p{rows, {*m_, weights_, std::move(program)}, {}, {}};
+    const auto room = [&](size_t bytes) {
+      return std::exchange(p.staged_bytes, p.staged_bytes + (bytes + 63) / 64 * 64);
+    };
+    for (const auto& port : p.runner.program().inputs) p.inputs.push_back(room(port.bytes));
+    for (const auto& port : p.runner.program().outputs) p.outputs.push_back(room(port.bytes));
+    p.faults = room(p.runner.fault_bytes());
+    return p;
+  }
+
+  /// All plans share the memory that the largest needs: graphs know where it is.
+  void make_room(plan& p) {
+    const size_t arena = p.runner.program().arena_bytes;
+    if (arena > arena_.size() || p.staged_bytes > staged_.size()) {
+      m_->forget();
+      for (plan& other : plans_) other.settled = false;
+      if (arena > arena_.size()) {
+        arena_ = {};  // before there is more
+        arena_ = typename Machine::memory(arena);
+      }
+      if (p.staged_bytes > staged_.size()) staged_ = typename Machine::host_memory(p.staged_bytes);
+    }
+    if (p.settled) return;
+    p.runner.settle(arena_.data());
+    p.settled = true;
+  }
+
+  void record(plan& p) {
+    const auto& program = p.runner.program();
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+      m_->upload(p.runner.input(i), staged_.data() + p.inputs[i], program.inputs[i].bytes);
+    p.runner.launch();
+    for (size_t i = 0; i < p.outputs.size(); ++i)
+      m_->download(staged_.data() + p.outputs[i], p.runner.output(i), program.outputs[i].bytes);
+    if (p.runner.fault_bytes() > 0)
+      m_->download(staged_.data() + p.faults, p.runner.faults(), p.runner.fault_bytes());
+  }
+
+  void check_faults(const plan& p) const {
+    const auto& texts = p.runner.program().faults;
+    const auto* found = reinterpret_cast<const kernel_fault*>(staged_.data() + p.faults);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (found[i].found == 0) continue;
+      throw model_error(texts[i].before + (texts[i].has_value ? std::to_string(found[i].value) : "") +
+                        texts[i].after);
+    }
+  }
+
+  const std::unique_ptr<Machine> m_;
+  const std::shared_ptr<const onnx::model> model_;
+  const tensor_model_options options_;
+  tensor_weights<Machine> weights_;
+  bool channels_last_ = false;
+  std::list<plan> plans_;  // most recently used first
+  typename Machine::memory arena_;
+  typename Machine::host_memory staged_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,68 @@
+#include "gpu/cuda/onnx/merged_walk.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::cuda {
+
+merged_walk merge_dimensions(const onnx::shape& dims, const std::vector<onnx::shape>& strides) {
+  std::vector<size_t> firsts;  // of each merged dimension its last given one
+  std::vector<int64_t> extents;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 1) continue;
+    const bool merges = !firsts.empty() && std::ranges::all_of(strides, [&](const onnx::shape& s) {
+      return s[firsts.back()] == s[d] * dims[d];
+    });
+    if (merges) {
+      extents.back() *= dims[d];
+      firsts.back() = d;
+    } else {
+      extents.push_back(dims[d]);
+      firsts.push_back(d);
+    }
+  }
+  merged_walk out;
+  out.steps.resize(strides.size());
+  if (extents.empty()) return out;
+  out.walk.dims = static_cast<uint32_t>(extents.size());
+  for (size_t d = 0; d < extents.size(); ++d) {
+    out.walk.extent[d] = static_cast<uint32_t>(extents[d]);
+    for (size_t t = 0; t < strides.size(); ++t) out.steps[t].step[d] = strides[t][firsts[d]];
+  }
+  return out;
+}
+
+std::vector<size_t> memory_order(const onnx::shape& dims, const onnx::shape& strides) {
+  std::vector<size_t> order(dims.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  onnx::shape keys = strides;  // a dimension of one element stays before the next one
+  for (size_t d = dims.size(); d-- > 0;)
+    if (dims[d] == 1) keys[d] = d + 1 < dims.size() ? keys[d + 1] : 0;
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return keys[a] > keys[b]; });
+  return order;
+}
+
+onnx::shape dense_strides(const onnx::shape& dims, const std::vector<size_t>& order) {
+  onnx::shape strides(dims.size());
+  int64_t next = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = next;
+    next *= dims[order[i]];
+  }
+  return strides;
+}
+
+onnx::shape channels_last_strides(const onnx::shape& dims) {
+  std::vector<size_t> order(dims.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (order.size() > 2) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return dense_strides(dims, order);
+}
+
+onnx::shape permuted(const onnx::shape& of, const std::vector<size_t>& order) {
+  onnx::shape out;
+  for (const size_t d : order) out.push_back(of[d]);
+  return out;
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,111 @@
+// A tensor model at one batch size as a list of kernels, products and convolutions, in their order: what runs
+// on a GPU, but for the addresses, which whoever runs it fills in (program_runner.hpp). Plain data.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gpu/cuda/conv_args.hpp"
+#include "gpu/cuda/copy_kernel.hpp"
+#include "gpu/cuda/gather_kernel.hpp"
+#include "gpu/cuda/gemm_args.hpp"
+#include "gpu/cuda/pad_kernel.hpp"
+#include "gpu/cuda/pointwise_kernel.hpp"
+#include "gpu/cuda/pool_kernel.hpp"
+#include "gpu/cuda/row_kernels.hpp"
+#include "gpu/onnx/tensor.hpp"
+
+namespace troupe::cuda {
+
+/// Where a tensor lies.
+struct place {
+  enum class in : uint8_t {
+    nothing,    ///< null
+    arena,      ///< a buffer of the program
+    parameter,  ///< of a layer of the model
+    filters,    ///< a parameter that is a convolution's w, channels last (conv_args.hpp)
+    constant    ///< of the program
+  };
+  in where = in::nothing;
+  uint32_t index = 0;  ///< of the buffer or the constant; a parameter's in its layer
+  uint32_t layer = 0;
+};
+
+/// What a pointwise_kernel calculates in.
+enum class calculated_in : uint8_t { f32, f64, i64, u64 };
+
+constexpr uint32_t no_fault = UINT32_MAX;
+
+struct pointwise_step {
+  pointwise_chain chain;
+  calculated_in numbers = calculated_in::f32;
+  uint32_t width = 1;  ///< of pointwise_kernel
+  std::vector<place> in;
+  place out;
+  uint32_t fault = no_fault;  ///< which of the program's it may find
+};
+struct copy_step {
+  box_copy box;
+  uint32_t word = 1;
+  place from, to;
+};
+struct pad_step {
+  padding args;
+  uint32_t word = 1;
+  place from, to;
+};
+struct gather_step {
+  gathering args;
+  uint32_t word = 1;
+  place from, indices, to;
+  uint32_t fault = no_fault;
+};
+struct pool_step {
+  pool_kernel args;
+  place x, y;
+};
+struct row_step {
+  enum class kind : uint8_t { softmax, layer_norm, mean };
+  explicit row_step(kind k) : what(k) {}
+  kind what;
+  row_args args;
+  float epsilon = 0;  ///< of a layer norm, as scale and shift
+  place x, y, scale, shift;
+};
+struct product_step {
+  gemm_args args;
+  place x, w, bias, y;
+};
+struct conv_step {
+  conv_args args;
+  place x, w, bias, residual, y;
+  /// Bias, residual and relu, in place, for a machine whose convolutions do not take them along; else unused.
+  pointwise_step behind;
+};
+
+using program_step = std::variant<pointwise_step, copy_step, pad_step, gather_step, pool_step, row_step,
+                                  product_step, conv_step>;
+
+/// What a fault is called: "node 'x' (Gather): index 7 is not in -5..4".
+struct fault_text {
+  std::string before;
+  std::string after = {};
+  bool has_value = false;  ///< between the two
+};
+
+/// An input or an output: dense and row-major.
+struct program_port {
+  place where;
+  size_t bytes = 0;
+};
+
+struct tensor_program {
+  std::vector<program_step> steps;
+  std::vector<size_t> offsets;  ///< of the buffers in the arena, multiples of 64
+  size_t arena_bytes = 0;
+  std::vector<onnx::tensor> constants;
+  std::vector<fault_text> faults;
+  std::vector<program_port> inputs, outputs;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,52 @@
+// A tensor with a border of one value around it, or with a part cut off.
+#pragma once
+#include "gpu/cuda/tensor_walk.hpp"
+
+namespace troupe::cuda {
+
+struct padding {
+  tensor_walk walk;    ///< of the output, which is row-major
+  uint32_t count = 0;  ///< its elements
+  int64_t before[most_tensor_dims] = {};
+  uint32_t extent[most_tensor_dims] = {};  ///< of the input
+  tensor_steps steps;                      ///< likewise
+  uint64_t filler = 0;                     ///< an element's bytes are its lowest
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+
+/// Word: bytes of an element: 1, 2, 4 or 8.
+template <uint32_t Word>
+struct pad_kernel : padding {
+  static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr bool never_waits = true;
+
+  grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    struct alignas(Word) word {
+      unsigned char bytes[Word];
+    };
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t i = t.block() * threads + t.index();
+    if (i >= count) return;
+    int64_t at = 0;
+    uint32_t index = i;
+    bool inside = true;
+    for (uint32_t d = walk.dims; d-- > 0;) {
+      const uint32_t outer = index / walk.extent[d];
+      const int64_t here = int64_t{index - outer * walk.extent[d]} - before[d];
+      inside = inside && here >= 0 && here < extent[d];
+      at += here * steps.step[d];
+      index = outer;
+    }
+    word w;
+    memcpy(&w, &filler, Word);
+    static_cast<word*>(to)[i] = inside ? static_cast<const word*>(from)[at] : w;
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,77 @@
+// MaxPool and AveragePool over one to three spatial dimensions, a thread an output element. Windows that
+// overlap find their input in caches.
+#pragma once
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+struct pool_kernel {
+  static constexpr uint32_t threads = 256, cluster = 1, most_dims = 3;
+  static constexpr bool never_waits = true;
+
+  const float* x = nullptr;
+  float* y = nullptr;
+  uint32_t batch = 0, channels = 0, dims = 2;
+  uint32_t in[most_dims] = {1, 1, 1}, out[most_dims] = {1, 1, 1}, kernel[most_dims] = {1, 1, 1};
+  uint32_t stride[most_dims] = {1, 1, 1}, dilation[most_dims] = {1, 1, 1};
+  int32_t before[most_dims] = {};    ///< padding
+  uint32_t counted[most_dims] = {};  ///< an average is over positions below these; 0: over those of the input
+  bool average = false;
+  bool channels_last = false;  ///< x and y are [batch, spatial, channels]; else [batch, channels, spatial]
+
+  uint32_t count() const { return batch * channels * out[0] * out[1] * out[2]; }
+  grid_size grid() const { return {ceil_div(count(), threads), 1, 1}; }
+  size_t shared_bytes() const { return 0; }
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    uint32_t i = t.block() * threads + t.index();
+    if (i >= count()) return;
+    const uint32_t at = i, places = out[0] * out[1] * out[2];
+    const uint32_t channel = channels_last ? i % channels : i / places % channels;
+    const uint32_t sample = i / (places * channels);
+    i = channels_last ? i / channels % places : i % places;
+    const uint32_t where[most_dims] = {i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]};
+
+    const size_t step = channels_last ? channels : 1, size = size_t{in[0]} * in[1] * in[2];
+    const float* from = x + size_t{sample} * channels * size + (channels_last ? channel : channel * size);
+    int32_t first[most_dims];
+    uint32_t divisor = 1;
+    for (uint32_t d = 0; d < most_dims; ++d) {
+      first[d] = static_cast<int32_t>(where[d] * stride[d]) - before[d];
+      divisor *= positions(d, first[d]);
+    }
+    float best = -INFINITY, sum = 0;
+    for (uint32_t a = 0; a < kernel[0]; ++a) {
+      const int32_t p = first[0] + static_cast<int32_t>(a * dilation[0]);
+      if (p < 0 || p >= static_cast<int32_t>(in[0])) continue;
+      for (uint32_t b = 0; b < kernel[1]; ++b) {
+        const int32_t q = first[1] + static_cast<int32_t>(b * dilation[1]);
+        if (q < 0 || q >= static_cast<int32_t>(in[1])) continue;
+        for (uint32_t c = 0; c < kernel[2]; ++c) {
+          const int32_t r = first[2] + static_cast<int32_t>(c * dilation[2]);
+          if (r < 0 || r >= static_cast<int32_t>(in[2])) continue;
+          const float v = from[((static_cast<size_t>(p) * in[1] + q) * in[2] + r) * step];
+          sum += v;
+          if (!(v <= best)) best = v;  // a NaN stays one
+        }
+      }
+    }
+    y[at] = average ? sum / static_cast<float>(divisor) : best;
+  }
+
+ private:
+  /// Of the window's positions in a dimension those that an average counts.
+  TROUPE_DEVICE uint32_t positions(uint32_t d, int32_t first) const {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < kernel[d]; ++k) {
+      const int32_t p = first + static_cast<int32_t>(k * dilation[d]);
+      n += counted[d] > 0 ? p < static_cast<int32_t>(counted[d]) : p >= 0 && p < static_cast<int32_t>(in[d]);
+    }
+    return n;
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,120 @@
+// What is taken over a whole row of f32 numbers: softmax, the layer norm, the mean. Row (o, j) of a tensor
+// [outer, n, inner] is x[o, :, j].
+//
+// Lanes: threads that share a row: a warp, or a block for long ones. Each number is read from memory once
+// where a row stays in L1, and sums are taken in an order that n decides.
+#pragma once
+#include <cmath>
+
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+struct row_args {
+  const float* x = nullptr;
+  float* y = nullptr;
+  uint32_t outer = 1, n = 1, inner = 1;
+};
+
+/// How many threads are to share a row of so many numbers.
+constexpr uint32_t row_lanes(uint32_t n) { return n > 1024 ? 256 : 32; }
+
+template <uint32_t Lanes>
+struct row_kernel : row_args {
+  static constexpr uint32_t cluster = 1, threads = Lanes < 128 ? 128 : Lanes;
+
+  grid_size grid() const { return {ceil_div(outer * inner, threads / Lanes), 1, 1}; }
+  size_t shared_bytes() const { return Lanes > 32 ? threads / 32 * sizeof(float) : 0; }
+
+ protected:
+  template <class Thread>
+  TROUPE_DEVICE static uint32_t row_of(Thread t) {
+    return t.block() * (threads / Lanes) + t.index() / Lanes;
+  }
+  /// Of the first number of the row, which exists.
+  TROUPE_DEVICE size_t place_of(uint32_t row) const { return size_t{row / inner} * n * inner + row % inner; }
+  /// What all lanes of the row have, combined; every thread of the block takes part.
+  template <class Thread, class F>
+  TROUPE_DEVICE static float combined(Thread t, float mine, F f) {
+    TROUPE_UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) mine = f(mine, t.shuffle_xor(mine, mask));
+    if constexpr (Lanes > 32) {
+      auto* all = t.template shared<float>();
+      if (t.lane() == 0) all[t.warp()] = mine;
+      t.sync();
+      mine = all[0];
+      TROUPE_UNROLL for (uint32_t w = 1; w < threads / 32; ++w) mine = f(mine, all[w]);
+      t.sync();  // before the next one is written
+    }
+    return mine;
+  }
+  template <class Thread>
+  TROUPE_DEVICE static float total(Thread t, float mine) {
+    return combined(t, mine, [](float a, float b) { return a + b; });
+  }
+};
+
+template <uint32_t Lanes>
+struct softmax_kernel : row_kernel<Lanes> {
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
+    const bool exists = row < this->outer * this->inner;
+    const size_t at = exists ? this->place_of(row) : 0, step = this->inner;
+    const uint32_t end = exists ? this->n : 0;
+    float most = -INFINITY, sum = 0;
+    for (uint32_t k = lane; k < end; k += Lanes) most = fmaxf(most, this->x[at + k * step]);
+    most = this->combined(t, most, [](float a, float b) { return fmaxf(a, b); });
+    for (uint32_t k = lane; k < end; k += Lanes) sum += expf(this->x[at + k * step] - most);
+    sum = this->total(t, sum);
+    for (uint32_t k = lane; k < end; k += Lanes)
+      this->y[at + k * step] = expf(this->x[at + k * step] - most) / sum;
+  }
+};
+
+/// inner is 1.
+template <uint32_t Lanes>
+struct layer_norm_kernel : row_kernel<Lanes> {
+  const float *scale = nullptr, *shift = nullptr;  ///< [n]; shift may be null
+  float epsilon = 0;
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
+    const bool exists = row < this->outer;
+    const float* from = this->x + (exists ? this->place_of(row) : 0);
+    float* to = this->y + (exists ? this->place_of(row) : 0);
+    const uint32_t end = exists ? this->n : 0;
+    float sum = 0, squares = 0;
+    for (uint32_t k = lane; k < end; k += Lanes) sum += from[k];
+    const float mean = this->total(t, sum) / static_cast<float>(this->n);
+    for (uint32_t k = lane; k < end; k += Lanes) squares += (from[k] - mean) * (from[k] - mean);
+    const float variance = this->total(t, squares) / static_cast<float>(this->n);
+    const float factor = t.reciprocal_root(variance + epsilon);
+    for (uint32_t k = lane; k < end; k += Lanes)
+      to[k] = (from[k] - mean) * factor * scale[k] + (shift == nullptr ? 0 : shift[k]);
+  }
+};
+
+/// y [outer, inner].
+template <uint32_t Lanes>
+struct mean_kernel : row_kernel<Lanes> {
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
+    const bool exists = row < this->outer * this->inner;
+    const size_t at = exists ? this->place_of(row) : 0, step = this->inner;
+    const uint32_t end = exists ? this->n : 0;
+    float sum = 0;
+    for (uint32_t k = lane; k < end; k += Lanes) sum += this->x[at + k * step];
+    sum = this->total(t, sum);
+    if (exists && lane == 0) this->y[row] = sum / static_cast<float>(this->n);
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,31 @@
+// Positions in tensors of up to eight dimensions, as kernels find them.
+#pragma once
+#include "gpu/cuda/device_code.hpp"
+
+namespace troupe::cuda {
+
+constexpr uint32_t most_tensor_dims = 8;
+
+/// Dimensions that several tensors are walked in, the last one fastest.
+struct tensor_walk {
+  uint32_t dims = 1;
+  uint32_t extent[most_tensor_dims] = {1};
+};
+
+/// How far one step in each dimension of a walk goes in one tensor.
+struct tensor_steps {
+  int64_t step[most_tensor_dims] = {};
+};
+
+/// Where the element that is `index`-th in the walk lies in each of `N` tensors, added to `at`.
+template <uint32_t N>
+TROUPE_BOTH void find_element(const tensor_walk& walk, uint32_t index, const tensor_steps* const (&steps)[N],
+                              int64_t (&at)[N]) {
+  for (uint32_t d = walk.dims; d-- > 0;) {
+    const uint32_t outer = d > 0 ? index / walk.extent[d] : 0, here = index - outer * walk.extent[d];
+    TROUPE_UNROLL for (uint32_t i = 0; i < N; ++i) at[i] += here * steps[i]->step[d];
+    index = outer;
+  }
+}
+
+}  // namespace troupe::cuda

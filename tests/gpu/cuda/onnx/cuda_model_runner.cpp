@@ -1,0 +1,39 @@
+// Runs models on an emulated GPU for onnxruntime_test.py (tests/gpu/onnx/random_model_server.hpp): with the
+// channels first, the library taking a convolution's bias, residual and ReLU along; and with the channels
+// last, a kernel of ours doing them. Products are exact.
+#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
+#include "gpu/onnx/loader.hpp"
+#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/onnx/random_model_server.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+std::vector<std::byte> run(const std::shared_ptr<const onnx::model>& m, std::span<const std::byte> input,
+                           uint32_t rows, bool other_way) {
+  auto machine = std::make_unique<emulated_machine>(rows);
+  machine->fuse_convolutions(!other_way);
+  tensor_model_options options;
+  options.tf32 = false, options.channels_last = other_way;
+  cuda_tensor_model<emulated_machine> on_gpu(std::move(machine), m, options);
+  std::vector<std::byte> output(rows * output_row_bytes(m->signature()));
+  const batch_part part{rows, input, output};
+  on_gpu.run(rows, {&part, 1}, nullptr);
+  return output;
+}
+
+onnx::random_model_answer run_both_ways(std::span<const std::byte> file, std::span<const std::byte> input,
+                                        uint32_t rows) {
+  const auto graph = onnx::parse_graph(file, "model");
+  const auto fused = std::make_shared<const onnx::model>(graph);
+  const auto plain = std::make_shared<const onnx::model>(graph, onnx::fusion::off);
+  if (input.size() != rows * input_row_bytes(fused->signature()))
+    throw model_error("the input has another size");
+  return {fused->signature(), {run(fused, input, rows, false), run(plain, input, rows, true)}};
+}
+
+}  // namespace
+
+int main() { return onnx::serve_random_models(run_both_ways); }

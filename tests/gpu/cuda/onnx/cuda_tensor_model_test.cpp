@@ -1,0 +1,174 @@
+// Whole models on an emulated GPU: programs, graphs, staging, and what becomes of values that no kernel can use.
+#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+using emulated_model = cuda_tensor_model<emulated_machine>;
+
+std::unique_ptr<emulated_model> on_gpu(const std::shared_ptr<const onnx::model>& m,
+                                       const tensor_model_options& options = {}, bool fuses = true,
+                                       emulated_machine** machine = nullptr) {
+  auto made = std::make_unique<emulated_machine>(3);
+  made->fuse_convolutions(fuses);
+  if (machine != nullptr) *machine = made.get();
+  return std::make_unique<emulated_model>(std::move(made), m, options);
+}
+
+std::vector<float> run_rows(emulated_model& m, const onnx::fixture& f, uint32_t rows) {
+  const auto in = f.input_rows(rows);
+  std::vector<float> out(rows * f.output_row / sizeof(float));
+  const batch_part part{rows, in, std::as_writable_bytes(std::span{out})};
+  CHECK(m.run(rows, {&part, 1}, nullptr));
+  return out;
+}
+
+/// y = x[i], of a table of four rows.
+std::shared_ptr<const onnx::model> lookup() {
+  onnx::graph g;
+  g.file = "lookup", g.opset = 17;
+  g.inputs = {{"i", data_type::int64, {-1}}};
+  g.constants["table"] = onnx::floats({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
+  onnx::node n;
+  n.name = "pick", n.op = "Gather", n.inputs = {"table", "i"}, n.outputs = {"y"};
+  g.nodes = {n};
+  g.outputs = {"y"};
+  return std::make_shared<const onnx::model>(std::move(g));
+}
+
+}  // namespace
+
+TEST_CASE("cuda tensor model: golden outputs within 1e-3, rounded to TF32, in every batch size and layout") {
+  for (const auto& name : onnx::fixture_names) {
+    CAPTURE(name);
+    const onnx::fixture f(name);
+    for (const bool last : {false, true}) {
+      CAPTURE(last);
+      tensor_model_options options;
+      options.channels_last = last;
+      const auto m = on_gpu(f.loaded, options, last);
+      for (const uint32_t rows : {1U, 3U}) CHECK(onnx::relative_l2(run_rows(*m, f, rows), f.output_rows(rows)) < 1e-3);
+    }
+  }
+}
+
+TEST_CASE("cuda tensor model: golden outputs within 1e-5 when products are exact") {
+  for (const auto& name : onnx::fixture_names) {
+    CAPTURE(name);
+    const onnx::fixture f(name);
+    tensor_model_options options;
+    options.tf32 = false;
+    CHECK(onnx::relative_l2(run_rows(*on_gpu(f.loaded, options), f, 2), f.output_rows(2)) < 1e-5);
+  }
+}
+
+TEST_CASE("cuda tensor model: a graph for each batch size, until the memory that all share has to grow") {
+  const onnx::fixture f("mlp");
+  emulated_machine* machine = nullptr;
+  const auto m = on_gpu(f.loaded, {}, true, &machine);
+  m->warm(8);
+  for (const uint32_t rows : {1U, 2U, 1U, 8U, 2U}) run_rows(*m, f, rows);
+  CHECK(machine->captures() == 3);
+  run_rows(*m, f, 64);  // all that was captured knows another place
+  run_rows(*m, f, 8);
+  CHECK(machine->captures() == 5);
+  CHECK(onnx::relative_l2(run_rows(*m, f, 8), f.output_rows(8)) < 1e-3);
+}
+
+TEST_CASE("cuda tensor model: batch sizes beyond those that stay prepared are prepared again") {
+  const onnx::fixture f("mlp");
+  tensor_model_options options;
+  options.max_plans = 2;
+  const auto m = on_gpu(f.loaded, options);
+  for (const uint32_t rows : {5U, 1U, 2U, 3U, 1U, 5U})
+    CHECK(onnx::relative_l2(run_rows(*m, f, rows), f.output_rows(rows)) < 1e-3);
+}
+
+TEST_CASE("cuda tensor model: parts get the rows that are theirs") {
+  const onnx::fixture f("encoder");
+  const auto m = on_gpu(f.loaded);
+  const auto in = f.input_rows(4);
+  std::vector<float> out(4 * f.output_row / sizeof(float));
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span{out});
+  const batch_part parts[] = {{1, std::span{in}.first(f.input_row), bytes.first(f.output_row)},
+                              {3, std::span{in}.subspan(f.input_row), bytes.subspan(f.output_row)}};
+  // a part holds its tensors one after the other, and this model has one input
+  REQUIRE(m->signature().inputs.size() == 1);
+  CHECK(m->run(4, parts, nullptr));
+  CHECK(onnx::relative_l2(out, f.output_rows(4)) < 1e-3);
+}
+
+TEST_CASE("cuda tensor model: an index out of range is told, and the model goes on") {
+  const auto m = on_gpu(lookup());
+  const auto look_up = [&](std::vector<int64_t> i) {
+    std::vector<float> out(2 * i.size());
+    const auto rows = static_cast<uint32_t>(i.size());
+    const batch_part part{rows, std::as_bytes(std::span{i}), std::as_writable_bytes(std::span{out})};
+    m->run(rows, {&part, 1}, nullptr);
+    return out;
+  };
+  CHECK(look_up({2, -1}) == std::vector<float>{20, 21, 30, 31});
+  CHECK_THROWS_WITH_AS(look_up({0, 7}), "node 'pick' (Gather): index 7 is not in -4..3", model_error);
+  CHECK_THROWS_WITH_AS(look_up({-5, 0}), "node 'pick' (Gather): index -5 is not in -4..3", model_error);
+  CHECK(look_up({1, 0}) == std::vector<float>{10, 11, 0, 1});
+}
+
+TEST_CASE("cuda tensor model: a batch that is stopped before it begins writes nothing") {
+  const onnx::fixture f("mlp");
+  const auto m = on_gpu(f.loaded);
+  const auto in = f.input_rows(1);
+  std::vector<float> out(f.output_row / sizeof(float), 7);
+  const batch_part part{1, in, std::as_writable_bytes(std::span{out})};
+  const std::atomic<bool> stop = true;
+  CHECK_FALSE(m->run(1, {&part, 1}, &stop));
+  CHECK(out == std::vector<float>(out.size(), 7));
+}
+
+TEST_CASE("cuda tensor model: batches that are not of the model are refused") {
+  const onnx::fixture f("mlp");
+  const auto m = on_gpu(f.loaded);
+  const auto in = f.input_rows(2);
+  std::vector<float> out(f.output_row / sizeof(float));
+  const batch_part part{1, in, std::as_writable_bytes(std::span{out})};
+  CHECK_THROWS_AS(m->run(1, {&part, 1}, nullptr), model_error);
+}
+
+TEST_CASE("cuda tensor model: the faster layout is kept, by a clock that is given") {
+  struct scripted_clock final : clock {
+    explicit scripted_clock(std::vector<int> t) : times(std::move(t)) {}
+    time_point now() const override { return time_point{} + times.at(looks++) * 1ms; }
+    std::vector<int> times;
+    mutable size_t looks = 0;
+  };
+  const onnx::fixture f("resnet_a");
+  const auto chosen = [&](std::vector<int> times) {  // before and after the runs: channels first, then last
+    scripted_clock c(std::move(times));
+    tensor_model_options options;
+    options.time = &c;
+    const auto m = on_gpu(f.loaded, options);
+    CHECK(c.looks == 4);
+    CHECK(onnx::relative_l2(run_rows(*m, f, 1), f.output_rows(1)) < 1e-3);
+    return m->channels_last();
+  };
+  CHECK_FALSE(chosen({0, 5, 5, 10}));
+  CHECK_FALSE(chosen({0, 5, 5, 11}));
+  CHECK(chosen({0, 5, 5, 9}));
+}
+
+TEST_CASE("cuda tensor model: a model without convolutions is not timed for its layout") {
+  const onnx::fixture f("mlp");
+  struct no_clock final : clock {
+    time_point now() const override { throw std::logic_error("nobody asks for the time"); }
+  } c;
+  tensor_model_options options;
+  options.time = &c;
+  CHECK_NOTHROW(on_gpu(f.loaded, options));
+}

@@ -1,0 +1,108 @@
+// What models become: how many launches, and what is fused.
+#include "gpu/cuda/onnx/program_builder.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/operators.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+tensor_program program_of(const onnx::model& m, uint32_t rows = 2, bool channels_last = false) {
+  onnx::shaped_model shaped(m, rows);
+  return program_builder(shaped, {channels_last, true}).build();
+}
+
+template <class Step>
+size_t count(const tensor_program& p) {
+  return static_cast<size_t>(
+      std::ranges::count_if(p.steps, [](const auto& s) { return std::holds_alternative<Step>(s); }));
+}
+
+onnx::node node(std::string op, std::vector<std::string> inputs, std::string output) {
+  onnx::node n;
+  n.op = std::move(op), n.inputs = std::move(inputs), n.outputs = {std::move(output)};
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("program builder: every operator of the engine is one on a GPU, or known when the model is loaded") {
+  for (const auto& entry : onnx::operators()) {
+    CAPTURE(entry.name);
+    const bool always_known = entry.name == "Shape" || entry.name == "ConstantOfShape";
+    const bool is_one = find_program_operator(entry.name) != nullptr;
+    CHECK(is_one == !always_known);
+  }
+}
+
+TEST_CASE("program builder: a residual network is its convolutions, each with all that follows it") {
+  const onnx::fixture f("resnet_a");
+  for (const bool last : {false, true}) {
+    const auto p = program_of(*f.loaded, 2, last);
+    const auto convolutions = static_cast<size_t>(std::ranges::count(f.loaded->program().nodes, "Conv", &onnx::node::op));
+    CHECK(count<conv_step>(p) == convolutions);
+    CHECK(count<pointwise_step>(p) == 0);
+    // channels last, the input is turned once
+    CHECK(count<copy_step>(p) == (last ? 1 : 0));
+  }
+}
+
+TEST_CASE("program builder: a chain of elementwise nodes is one kernel, GELU and all") {
+  std::vector<onnx::node> nodes{node("Div", {"x", "root"}, "a"), node("Erf", {"a"}, "b"),
+                                node("Add", {"b", "one"}, "c"), node("Mul", {"x", "c"}, "d"),
+                                node("Mul", {"d", "half"}, "e")};
+  const auto g = onnx::make_graph({8}, nodes, {"e"},
+                                  {{"root", onnx::floats({}, {1.41421356F})},
+                                   {"one", onnx::floats({}, {1})},
+                                   {"half", onnx::floats({}, {0.5F})}});
+  const auto p = program_of(onnx::model(g));
+  REQUIRE(p.steps.size() == 1);
+  const auto& s = std::get<pointwise_step>(p.steps[0]);
+  CHECK(s.chain.instructions == 5);
+  CHECK(s.chain.operands == 4);
+  CHECK(s.width == 4);
+}
+
+TEST_CASE("program builder: a chain ends where another node reads its value, or it is an output") {
+  std::vector<onnx::node> nodes{node("Relu", {"x"}, "a"), node("Exp", {"a"}, "b"), node("Sqrt", {"a"}, "c")};
+  CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"b", "c"}))).steps.size() == 3);
+  nodes.pop_back();
+  CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"b"}))).steps.size() == 1);
+  CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"a", "b"}))).steps.size() == 2);
+}
+
+TEST_CASE("program builder: a product takes its bias and ReLU along") {
+  std::mt19937 random(1);
+  std::vector<onnx::node> nodes{node("MatMul", {"x", "w"}, "a"), node("Add", {"a", "b"}, "c"),
+                                node("Relu", {"c"}, "d")};
+  const auto g = onnx::make_graph({3, 8}, nodes, {"d"},
+                                  {{"w", onnx::random_floats(random, {8, 5})}, {"b", onnx::random_floats(random, {5})}});
+  const auto p = program_of(onnx::model(g));
+  REQUIRE(p.steps.size() == 1);
+  const auto& s = std::get<product_step>(p.steps[0]);
+  CHECK(s.args.rows == 6);
+  CHECK(s.args.relu);
+  CHECK(s.bias.where == place::in::parameter);
+}
+
+TEST_CASE("program builder: buffers that are needed at the same time lie apart, others share memory") {
+  std::vector<onnx::node> nodes;
+  for (int i = 0; i < 10; ++i)
+    nodes.push_back(node("Softmax", {i == 0 ? "x" : "v" + std::to_string(i)}, "v" + std::to_string(i + 1)));
+  const auto p = program_of(onnx::model(onnx::make_graph({1024}, nodes, {"v10"})), 4);
+  CHECK(p.steps.size() == 10);
+  CHECK(p.arena_bytes == 2 * 4 * 1024 * sizeof(float));
+}
+
+TEST_CASE("program builder: a transposition that moves nothing costs nothing") {
+  auto turn = node("Transpose", {"x"}, "y");
+  turn.attributes["perm"] = std::vector<int64_t>{0, 2, 1};
+  const auto g = onnx::make_graph({1, 8}, {turn, node("Softmax", {"y"}, "z")}, {"z"});
+  CHECK(program_of(onnx::model(g)).steps.size() == 1);
+}
