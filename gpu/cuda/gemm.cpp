@@ -1,5 +1,7 @@
 #include "gpu/cuda/gemm.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <type_traits>
 
@@ -32,15 +34,37 @@ cudaDataType_t type_of(element e) {
   }
 }
 
-layout make_layout(cudaDataType_t type, uint64_t rows, uint64_t columns, size_t stride) {
+template <class T>
+void set(const layout& l, cublasLtMatrixLayoutAttribute_t what, const T& value) {
+  check(cublasLtMatrixLayoutSetAttribute(l.get(), what, &value, sizeof value), "a matrix");
+}
+
+/// `batch` of them, `step` numbers apart.
+layout make_layout(cudaDataType_t type, uint64_t rows, uint64_t columns, size_t stride, uint32_t batch,
+                   int64_t step) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type, rows, columns, static_cast<int64_t>(stride)), "a matrix");
-  return layout(made);
+  layout l(made);
+  if (batch > 1) {
+    set(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(batch));
+    set(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, step);
+  }
+  return l;
 }
 
 template <class T>
 void set(const description& d, cublasLtMatmulDescAttributes_t what, const T& value) {
   check(cublasLtMatmulDescSetAttribute(d.get(), what, &value, sizeof value), "a product");
+}
+
+template <class T>
+void set(const preference& p, cublasLtMatmulPreferenceAttributes_t what, const T& value) {
+  check(cublasLtMatmulPreferenceSetAttribute(p.get(), what, &value, sizeof value), "a product");
+}
+
+/// Bytes that the address is a multiple of; 256 is more than any algorithm asks for.
+uint32_t alignment_of(const void* p) {
+  return uint32_t{1} << std::min(8, std::countr_zero(reinterpret_cast<uintptr_t>(p)));
 }
 
 }  // namespace
@@ -58,35 +82,62 @@ gemm::~gemm() {
   cublasLtDestroy(handle_);
 }
 
+gemm::key gemm::key_of(const gemm_args& a) {
+  uint64_t flags = 0;
+  for (const bool flag : {a.float_y, a.bias != nullptr, a.x_turned, a.w_turned, a.relu, a.tf32})
+    flags = flags * 2 + flag;
+  return {a.rows,
+          a.in,
+          a.out,
+          a.y_stride,
+          static_cast<uint64_t>(a.type) << 32 | flags,
+          a.batch,
+          static_cast<uint64_t>(a.x_step),
+          static_cast<uint64_t>(a.w_step),
+          static_cast<uint64_t>(a.y_step),
+          alignment_of(a.x),
+          alignment_of(a.w),
+          alignment_of(a.y)};
+}
+
 const gemm::plan& gemm::plan_of(const gemm_args& a) {
-  std::string key;
-  for (const uint64_t part :
-       {uint64_t{a.rows}, uint64_t{a.in}, uint64_t{a.out}, uint64_t{a.y_stride},
-        static_cast<uint64_t>(a.type), uint64_t{a.float_y}, uint64_t{a.bias != nullptr}})
-    key.append(reinterpret_cast<const char*>(&part), sizeof part);
-  if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
+  const key wanted = key_of(a);
+  if (const auto known = plans_.find(wanted); known != plans_.end()) return known->second;
 
   plan p;
   cublasLtMatmulDesc_t product = nullptr;
-  check(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+  const bool tf32 = a.tf32 && a.type == element::f32;
+  check(cublasLtMatmulDescCreate(&product, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                 CUDA_R_32F),
+        "a product");
   p.product.reset(product);
   // cuBLAS counts columns first: y^T [out, rows] = W [out, in] x^T, W as it lies is [in, out] transposed
-  set(p.product, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+  set(p.product, CUBLASLT_MATMUL_DESC_TRANSA, a.w_turned ? CUBLAS_OP_N : CUBLAS_OP_T);
+  set(p.product, CUBLASLT_MATMUL_DESC_TRANSB, a.x_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (a.relu)
+    set(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE,
+        a.bias != nullptr ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU);
   if (a.bias != nullptr) {
-    set(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    if (!a.relu) set(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(p.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(a.type));
     set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
   }
-  p.w = make_layout(type_of(a.type), a.in, a.out, a.in);
-  p.x = make_layout(type_of(a.type), a.in, a.rows, a.in);
-  p.y = make_layout(a.float_y ? CUDA_R_32F : type_of(a.type), a.out, a.rows, a.y_stride);
+  const auto operand = [&](uint64_t outer, bool turned, int64_t step) {
+    return turned ? make_layout(type_of(a.type), outer, a.in, outer, a.batch, step)
+                  : make_layout(type_of(a.type), a.in, outer, a.in, a.batch, step);
+  };
+  p.w = operand(a.out, a.w_turned, a.w_step);
+  p.x = operand(a.rows, a.x_turned, a.x_step);
+  p.y = make_layout(a.float_y ? CUDA_R_32F : type_of(a.type), a.out, a.rows, a.y_stride, a.batch, a.y_step);
 
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made), "a product");
   const preference limits(made);
-  check(cublasLtMatmulPreferenceSetAttribute(limits.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                             &workspace_bytes, sizeof workspace_bytes),
-        "a product");
+  set(limits, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(a.w));
+  set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a.x));
+  set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(a.y));
+  set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(a.y));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
@@ -94,17 +145,18 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
   if (status != CUBLAS_STATUS_SUCCESS || count == 0)
     throw blas_error(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status,
                      "a product of [" + std::to_string(a.rows) + ", " + std::to_string(a.in) + "] and [" +
-                         std::to_string(a.out) + ", " + std::to_string(a.in) + "]");
+                         std::to_string(a.out) + ", " + std::to_string(a.in) + "]" +
+                         (a.batch > 1 ? ", " + std::to_string(a.batch) + " of them" : ""));
   p.algorithm = found.algo;
-  return plans_.emplace(std::move(key), std::move(p)).first->second;
+  return plans_.emplace(wanted, std::move(p)).first->second;
 }
 
 void gemm::run(const gemm_args& a, cudaStream_t stream) {
   const plan& p = plan_of(a);
   if (a.bias != nullptr) set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
-  const float one = 1, zero = 0;
-  check(cublasLtMatmul(handle_, p.product.get(), &one, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y, p.y.get(),
-                       a.y, p.y.get(), &p.algorithm, workspace_.data(), workspace_.size(), stream),
+  const float zero = 0;
+  check(cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y,
+                       p.y.get(), a.y, p.y.get(), &p.algorithm, workspace_.data(), workspace_.size(), stream),
         "a product");
 }
 

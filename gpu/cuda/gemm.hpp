@@ -1,10 +1,11 @@
-// The products of a step with its base weights, by cuBLASLt.
+// Products of rows with weights, by cuBLASLt.
 //
 // Which algorithm it takes depends on the number of rows: a row's last bits may differ between batches, which
 // on a CPU they never do.
 #pragma once
 #include <cublasLt.h>
 
+#include <array>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -33,12 +34,14 @@ class gemm {
 
  private:
   struct plan;
+  using key = std::array<uint64_t, 12>;
+  static key key_of(const gemm_args& args);
   const plan& plan_of(const gemm_args& args);
 
   static constexpr size_t workspace_bytes = size_t{32} << 20;  // cuBLAS's own advice for Hopper
   cublasLtHandle_t handle_ = nullptr;
   device_memory workspace_;
-  std::map<std::string, plan> plans_;  // by shape
+  std::map<key, plan> plans_;
 };
 
 }  // namespace troupe::cuda
