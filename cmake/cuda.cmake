@@ -26,3 +26,13 @@ if(TROUPE_NCCL_INCLUDE AND TROUPE_NCCL_LIBRARY)
   target_include_directories(troupe_nccl SYSTEM INTERFACE ${TROUPE_NCCL_INCLUDE})
   target_link_libraries(troupe_nccl INTERFACE ${TROUPE_NCCL_LIBRARY})
 endif()
+
+# cuDNN, for convolutions; not a part of the toolkit either.
+add_library(troupe_cudnn INTERFACE)
+find_path(TROUPE_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(TROUPE_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(TROUPE_CUDNN_INCLUDE AND TROUPE_CUDNN_LIBRARY)
+  target_compile_definitions(troupe_cudnn INTERFACE TROUPE_CUDNN=1)
+  target_include_directories(troupe_cudnn SYSTEM INTERFACE ${TROUPE_CUDNN_INCLUDE})
+  target_link_libraries(troupe_cudnn INTERFACE ${TROUPE_CUDNN_LIBRARY})
+endif()

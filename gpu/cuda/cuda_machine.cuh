@@ -1,11 +1,12 @@
-// A GPU as the decoder uses it: memory, copies, kernels and products, in the order of one stream. The tests'
-// emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
+// A GPU as models use it: memory, copies, kernels, products and convolutions, in the order of one stream. The
+// tests' emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
 #pragma once
 #include <limits>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "gpu/cuda/conv.hpp"
 #include "gpu/cuda/device_group.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/gemm.hpp"
@@ -16,7 +17,7 @@ namespace troupe::cuda {
 /// Cluster: blocks, of kernels that leave it open. 8, or 1 where the device runs no code for sm_90
 /// (runs_sm90_code).
 ///
-/// One thread at a time, but for `upload_beside`. What fails throws cuda_error or blas_error.
+/// One thread at a time, but for `upload_beside`. What fails throws cuda_error, blas_error or conv_error.
 template <uint32_t Cluster>
 class cuda_machine {
  public:
@@ -63,6 +64,10 @@ class cuda_machine {
     launch(kernel, grid, stream_, early && Cluster > 1);
   }
   void multiply(const gemm_args& args) { products_.run(args, stream_); }
+  /// Before `replay`: whether `convolve` takes this convolution as it is, or leaves bias, residual and relu
+  /// to the caller (conv::prepare). What y holds is lost.
+  bool prepare(const conv_args& args) { return convolutions_.prepare(args, stream_); }
+  void convolve(const conv_args& args) { convolutions_.run(args, stream_); }
   /// The host's bytes stay as they are until `finish`.
   void upload(void* to, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the device");
@@ -123,6 +128,7 @@ class cuda_machine {
   std::map<uint32_t, cudaGraphExec_t> graphs_;
   uint32_t multiprocessors_ = 0;
   gemm products_;
+  conv convolutions_;
 };
 
 }  // namespace troupe::cuda

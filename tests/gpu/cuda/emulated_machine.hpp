@@ -104,6 +104,7 @@ class emulated_machine {
   /// The same answers as cuda_machine's; what y holds is lost there too.
   bool prepare(const conv_args& a) {
     check(a);
+    if (prepared_.contains(key_of(a))) return takes(a);
     if (recording_) throw conv_error(to_string(a) + ": it can be prepared only before a graph is captured");
     prepared_.insert(key_of(a.without_epilogue()));
     prepared_.insert(key_of(a));

@@ -1,0 +1,345 @@
+#include "gpu/cuda/conv.hpp"
+
+#ifdef TROUPE_CUDNN
+#include <cudnn.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gpu/cuda/replay_time.hpp"
+#endif
+
+namespace troupe::cuda {
+
+#ifdef TROUPE_CUDNN
+
+namespace {
+
+/// What cuDNN complained about last, in brackets.
+std::string complaint() {
+  char text[512] = "";
+  cudnnGetLastErrorString(text, sizeof text);
+  return text[0] == 0 ? "" : " (" + std::string(text) + ")";
+}
+std::string reason(cudnnStatus_t code) { return cudnnGetErrorString(code) + complaint(); }
+
+/// Throws conv_error, or device_lost if that is behind it.
+void check(cudnnStatus_t code, const conv_args& a) {
+  if (code == CUDNN_STATUS_SUCCESS) return;
+  const std::string why = reason(code);
+  if (const cudaError_t behind = cudaGetLastError(); is_sticky(behind))
+    troupe::cuda::check(behind, to_string(a).c_str());
+  throw conv_error(to_string(a) + ": cuDNN: " + why);
+}
+
+template <auto Destroy>
+struct destroyer {
+  template <class T>
+  void operator()(T* p) const {
+    Destroy(p);
+  }
+};
+template <class Handle, auto Destroy>
+using owned = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Destroy>>;
+using tensor = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+using filter = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+using product = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+using activation = owned<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
+
+template <class Owned, auto Create>
+Owned made(const conv_args& a) {
+  typename Owned::pointer p = nullptr;
+  check(Create(&p), a);
+  return Owned(p);
+}
+
+/// cuDNN has two spatial dimensions, or three: of one, the height is 1.
+int spatial(const conv_args& a) { return a.dims == 3 ? 3 : 2; }
+void append(std::vector<int>& to, const conv_args& a, const uint32_t* numbers, int filler) {
+  if (a.dims == 1) to.push_back(filler);
+  for (uint32_t d = 0; d < a.dims; ++d) to.push_back(static_cast<int>(numbers[d]));
+}
+
+/// [outer, channels, extent...], which lies channels last or first.
+tensor make_tensor(const conv_args& a, uint32_t outer, uint32_t channels, const uint32_t* extent, bool last) {
+  std::vector<int> dims{static_cast<int>(outer), static_cast<int>(channels)};
+  append(dims, a, extent, 1);
+  std::vector<int> steps(dims.size());
+  int step = last ? dims[1] : 1;
+  for (size_t d = dims.size(); d-- > 2; step *= dims[d]) steps[d] = step;
+  steps[1] = last ? 1 : step;
+  steps[0] = last ? step : step * dims[1];
+  tensor t = made<tensor, cudnnCreateTensorDescriptor>(a);
+  check(cudnnSetTensorNdDescriptor(t.get(), CUDNN_DATA_FLOAT, static_cast<int>(dims.size()), dims.data(),
+                                   steps.data()),
+        a);
+  return t;
+}
+
+size_t y_bytes(const conv_args& a) {
+  size_t bytes = size_t{a.batch} * a.features * sizeof *a.y;
+  for (uint32_t d = 0; d < a.dims; ++d) bytes *= a.out[d];
+  return bytes;
+}
+
+}  // namespace
+
+struct conv::algorithm {
+  int code = 0;  ///< cudnnConvolutionFwdAlgo_t, transposed cudnnConvolutionBwdDataAlgo_t
+  cudnnMathType_t math = CUDNN_FMA_MATH;
+  size_t workspace = 0;
+};
+
+struct conv::plan {
+  tensor x, y, bias;
+  filter w;
+  product what;
+  activation behind;      ///< of one with an epilogue
+  device_memory no_bias;  ///< zeros; cuDNN's epilogue always adds one
+  algorithm how;
+  bool taken = false;  ///< else it is done without its epilogue
+};
+
+const bool conv::available = true;
+
+conv::conv(size_t most_workspace) : most_workspace_(most_workspace) {}
+
+conv::~conv() {
+  plans_.clear();
+  if (handle_ != nullptr) cudnnDestroy(handle_);
+}
+
+void conv::start() {
+  if (handle_ != nullptr) return;
+  cudnnHandle_t handle = nullptr;
+  if (const cudnnStatus_t status = cudnnCreate(&handle); status != CUDNN_STATUS_SUCCESS)
+    throw conv_error("cuDNN cannot be used: " + reason(status));
+  for (size_t bytes = most_workspace_; bytes >= size_t{1} << 20; bytes /= 2) {
+    try {
+      workspace_ = device_memory(bytes);
+      break;
+    } catch (const cuda_error& e) {
+      if (!e.out_of_memory()) {
+        cudnnDestroy(handle);
+        throw;
+      }
+    }
+  }
+  handle_ = handle, stream_ = nullptr;
+}
+
+void conv::use(cudaStream_t stream) {
+  if (stream == stream_) return;
+  if (const cudnnStatus_t status = cudnnSetStream(handle_, stream); status != CUDNN_STATUS_SUCCESS)
+    throw conv_error("cuDNN cannot use a stream: " + reason(status));
+  stream_ = stream;
+}
+
+conv::plan conv::describe(const conv_args& a) const {
+  plan p;
+  p.x = make_tensor(a, a.batch, a.channels, a.in, a.channels_last);
+  p.y = make_tensor(a, a.batch, a.features, a.out, a.channels_last);
+  // what convolves backwards has the filter of the convolution whose gradient it is
+  std::vector<int> dims{static_cast<int>(a.transposed ? a.channels : a.features),
+                        static_cast<int>((a.transposed ? a.features : a.channels) / a.groups)};
+  append(dims, a, a.kernel, 1);
+  p.w = made<filter, cudnnCreateFilterDescriptor>(a);
+  check(cudnnSetFilterNdDescriptor(p.w.get(), CUDNN_DATA_FLOAT,
+                                   a.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                                   static_cast<int>(dims.size()), dims.data()),
+        a);
+  std::vector<int> pad, stride, dilation;
+  append(pad, a, a.pad, 0), append(stride, a, a.stride, 1), append(dilation, a, a.dilation, 1);
+  p.what = made<product, cudnnCreateConvolutionDescriptor>(a);
+  check(cudnnSetConvolutionNdDescriptor(p.what.get(), spatial(a), pad.data(), stride.data(), dilation.data(),
+                                        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+        a);
+  check(cudnnSetConvolutionGroupCount(p.what.get(), static_cast<int>(a.groups)), a);
+  check(cudnnSetConvolutionMathType(p.what.get(), a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH), a);
+  if (!a.has_epilogue()) return p;
+
+  const uint32_t one[conv_args::most_dims] = {1, 1, 1};
+  p.bias = make_tensor(a, 1, a.features, one, false);
+  p.behind = made<activation, cudnnCreateActivationDescriptor>(a);
+  check(
+      cudnnSetActivationDescriptor(p.behind.get(), a.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
+                                   CUDNN_NOT_PROPAGATE_NAN, 0),
+      a);
+  return p;
+}
+
+/// A cudnnStatus_t.
+int conv::call(const plan& p, const algorithm& how, const conv_args& a) const {
+  const float one = 1, zero = 0;
+  if (a.transposed)
+    return cudnnConvolutionBackwardData(handle_, &one, p.w.get(), a.w, p.x.get(), a.x, p.what.get(),
+                                        static_cast<cudnnConvolutionBwdDataAlgo_t>(how.code),
+                                        workspace_.data(), how.workspace, &zero, p.y.get(), a.y);
+  const auto code = static_cast<cudnnConvolutionFwdAlgo_t>(how.code);
+  if (!a.has_epilogue())
+    return cudnnConvolutionForward(handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code,
+                                   workspace_.data(), how.workspace, &zero, p.y.get(), a.y);
+  // without a residual, z is y times 0, which is not read
+  return cudnnConvolutionBiasActivationForward(
+      handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code, workspace_.data(), how.workspace,
+      a.residual == nullptr ? &zero : &one, p.y.get(), a.residual == nullptr ? a.y : a.residual, p.bias.get(),
+      a.bias == nullptr ? p.no_bias.as<float>() : a.bias, p.behind.get(), p.y.get(), a.y);
+}
+
+double conv::microseconds(const plan& p, const algorithm& how, const conv_args& a, double best,
+                          cudaStream_t stream) const {
+  return replay_time(stream, best, [&] { return call(p, how, a) == CUDNN_STATUS_SUCCESS; });
+}
+
+/// Microseconds of a kernel that goes over y and the residual behind the convolution, about: of copies that
+/// move as many bytes.
+double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
+  const size_t bytes = y_bytes(a), copied = std::min(bytes, workspace_.size());
+  if (copied == 0) return 0;
+  const double us = replay_time(stream, never, [&] {
+    return cudaMemcpyAsync(workspace_.data(), a.y, copied, cudaMemcpyDeviceToDevice, stream) == cudaSuccess;
+  });
+  if (us == never) return 0;
+  return us * static_cast<double>(bytes) / static_cast<double>(copied) * (a.residual == nullptr ? 1 : 1.5);
+}
+
+/// The fastest algorithm that is deterministic and has room. Returns its microseconds; `never` if there is
+/// none.
+double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
+  std::vector<algorithm> candidates;
+  const auto add = [&](int code, cudnnMathType_t math) {
+    if (a.has_epilogue() && !a.relu && code != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
+      return;  // without an activation this is all that takes a bias
+    for (const algorithm& c : candidates)
+      if (c.code == code && c.math == math) return;
+    candidates.push_back({code, math});
+  };
+  const auto consider = [&](const auto& found) {
+    if (found.status != CUDNN_STATUS_SUCCESS || found.determinism != CUDNN_DETERMINISTIC) return;
+    if (found.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return;  // to halves, which nobody asked for
+    add(found.algo, a.tf32 ? found.mathType : CUDNN_FMA_MATH);
+  };
+  int count = 0;
+  if (a.transposed) {
+    check(cudnnGetConvolutionBackwardDataAlgorithmMaxCount(handle_, &count), a);
+    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> found(static_cast<size_t>(count));
+    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
+                                                    count, &count, found.data()) == CUDNN_STATUS_SUCCESS)
+      found.resize(static_cast<size_t>(count));
+    else
+      found.clear();
+    for (const auto& f : found) consider(f);
+  } else {
+    check(cudnnGetConvolutionForwardAlgorithmMaxCount(handle_, &count), a);
+    std::vector<cudnnConvolutionFwdAlgoPerf_t> found(static_cast<size_t>(count));
+    if (cudnnGetConvolutionForwardAlgorithm_v7(handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(), count,
+                                               &count, found.data()) == CUDNN_STATUS_SUCCESS)
+      found.resize(static_cast<size_t>(count));
+    else
+      found.clear();
+    for (const auto& f : found) consider(f);
+  }
+  if (candidates.empty()) {  // it has no idea: those that take almost anything
+    const cudnnMathType_t math = a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    if (a.transposed) {
+      add(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math);
+    } else {
+      add(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math);
+      add(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, math);
+    }
+  }
+  double best = never;
+  for (algorithm& c : candidates) {
+    if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
+    // what came with its ideas may be less
+    const cudnnStatus_t known = a.transposed
+                                    ? cudnnGetConvolutionBackwardDataWorkspaceSize(
+                                          handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
+                                          static_cast<cudnnConvolutionBwdDataAlgo_t>(c.code), &c.workspace)
+                                    : cudnnGetConvolutionForwardWorkspaceSize(
+                                          handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
+                                          static_cast<cudnnConvolutionFwdAlgo_t>(c.code), &c.workspace);
+    if (known != CUDNN_STATUS_SUCCESS || c.workspace > workspace_.size()) continue;
+    const double us = microseconds(p, c, a, best, stream);
+    if (us < best) best = us, p.how = c;
+  }
+  if (best < never) check(cudnnSetConvolutionMathType(p.what.get(), p.how.math), a);
+  return best;
+}
+
+bool conv::prepare(const conv_args& a, cudaStream_t stream) {
+  check(a);
+  if (const auto known = plans_.find(key_of(a)); known != plans_.end()) return known->second.taken;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &capture), "a convolution");
+  if (capture != cudaStreamCaptureStatusNone)
+    throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
+  start();
+  use(stream);
+
+  const conv_args bare = a.without_epilogue();
+  plan p = describe(bare);
+  const double alone = choose(p, bare, stream);
+  const auto refuse = [&] {
+    throw conv_error(to_string(a) + ": cuDNN has no deterministic algorithm for it that needs at most " +
+                     std::to_string(workspace_.size() >> 20) + " MiB" + complaint());
+  };
+  if (!a.has_epilogue() && alone == never) refuse();
+  if (alone < never) {
+    p.taken = true;
+    plans_.try_emplace(key_of(bare), std::move(p));
+  }
+  if (!a.has_epilogue()) return true;
+
+  p = plan();
+  if (!a.transposed) {
+    p = describe(a);
+    if (a.bias == nullptr) {
+      p.no_bias = device_memory(a.features * sizeof(float));
+      check(cudaMemsetAsync(p.no_bias.data(), 0, p.no_bias.size(), stream), "a bias");
+    }
+    const double with = choose(p, a, stream);
+    p.taken = with < never && (alone == never || with <= alone + pass_over(a, stream));
+  }
+  if (!p.taken && alone == never) refuse();
+  if (!p.taken) p = plan();
+  const bool taken = p.taken;
+  plans_.emplace(key_of(a), std::move(p));
+  return taken;
+}
+
+void conv::run(const conv_args& a, cudaStream_t stream) {
+  check(a);
+  const conv_key key = key_of(a);
+  auto known = plans_.find(key);
+  if (known == plans_.end()) {
+    prepare(a, stream);
+    known = plans_.find(key);
+  }
+  if (!known->second.taken)
+    throw conv_error(to_string(a) + ": bias, residual and relu are left to the caller");
+  use(stream);
+  check(static_cast<cudnnStatus_t>(call(known->second, known->second.how, a)), a);
+}
+
+#else
+
+struct conv::algorithm {};
+struct conv::plan {};
+
+const bool conv::available = false;
+
+conv::conv(size_t most_workspace) : most_workspace_(most_workspace) {}
+conv::~conv() = default;
+bool conv::prepare(const conv_args& a, cudaStream_t) {
+  throw conv_error(to_string(a) + ": this build has no cuDNN: install it and configure again");
+}
+void conv::run(const conv_args& a, cudaStream_t stream) { prepare(a, stream); }
+
+#endif
+
+}  // namespace troupe::cuda

@@ -1,0 +1,58 @@
+// Convolutions by cuDNN.
+//
+// Which algorithm it takes is measured on the device: a result's last bits may differ between two processes,
+// and between batches of different size, but not between two runs with the same plan.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <map>
+
+#include "gpu/cuda/conv_args.hpp"
+#include "gpu/cuda/device_memory.hpp"
+
+struct cudnnContext;
+
+namespace troupe::cuda {
+
+/// One stream at a time uses it. Before the first `prepare` it holds nothing of the device. Throws
+/// conv_error, which names the convolution, or cuda_error.
+class conv {
+ public:
+  /// Whether this build found cuDNN.
+  static const bool available;
+
+  /// Algorithms have up to `most_workspace` bytes, or what can be had when the first one is chosen.
+  explicit conv(size_t most_workspace = size_t{256} << 20);
+  ~conv();
+  conv(const conv&) = delete;
+  conv& operator=(const conv&) = delete;
+
+  /// Chooses how convolutions like this one are done, by trying it: `y` gets numbers without meaning. Returns
+  /// whether bias, residual and relu are done as well. If not, all of them are left to the caller, and the
+  /// convolution without them is what is prepared. Waits for the stream, which must not be captured; cheap
+  /// when the answer is known.
+  bool prepare(const conv_args& args, cudaStream_t stream);
+  /// Nothing is allocated once it is prepared; else it prepares it, which a stream that is captured refuses.
+  /// Refuses what `prepare` left to the caller.
+  void run(const conv_args& args, cudaStream_t stream);
+
+ private:
+  struct algorithm;
+  struct plan;
+  void start();
+  plan describe(const conv_args& args) const;
+  int call(const plan& p, const algorithm& how, const conv_args& args) const;
+  double microseconds(const plan& p, const algorithm& how, const conv_args& args, double best,
+                      cudaStream_t stream) const;
+  double choose(plan& p, const conv_args& args, cudaStream_t stream) const;
+  double pass_over(const conv_args& args, cudaStream_t stream) const;
+  void use(cudaStream_t stream);
+
+  const size_t most_workspace_;
+  cudnnContext* handle_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  device_memory workspace_;  // stays where it is: graphs know it
+  std::map<conv_key, plan> plans_;
+};
+
+}  // namespace troupe::cuda

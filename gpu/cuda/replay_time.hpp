@@ -1,0 +1,71 @@
+// How long work on a stream takes when a graph replays it, to choose between ways of doing it.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "gpu/cuda/check.hpp"
+
+namespace troupe::cuda {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Microseconds of what `enqueue` puts on the stream, which is not captured; `never` if it returns false, or
+/// cannot be captured, or is clearly slower than `best`. Waits for the stream. Throws cuda_error or
+/// device_lost.
+template <class Enqueue>
+double replay_time(cudaStream_t stream, double best, Enqueue enqueue) {
+  const auto make_event = [] {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "an event");
+    return std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>(
+        event, &cudaEventDestroy);
+  };
+  const auto begin = make_event(), end = make_event();
+  const auto timed = [&](auto work) {
+    check(cudaEventRecord(begin.get(), stream), "an event");
+    const bool done = work();
+    check(cudaEventRecord(end.get(), stream), "an event");
+    check(cudaEventSynchronize(end.get()), "a trial");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "an event");
+    return done ? ms * 1e3 : never;
+  };
+  cudaGetLastError();
+  // the first time its code is loaded
+  for (int i = 0; i < 2; ++i) {
+    const double once = timed(enqueue);
+    if (i == 1 && once > 1000 && once > 2 * best) return never;
+    if (once < never) continue;
+    const cudaError_t why = cudaGetLastError();
+    if (is_sticky(why)) check(why, "a trial");
+    return never;
+  }
+
+  constexpr int copies = 5;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  bool good = true;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a graph");
+  for (int i = 0; i < copies && good; ++i) good = enqueue();
+  good = cudaStreamEndCapture(stream, &graph) == cudaSuccess && good;
+  good = good && cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (!good) {
+    cudaGetLastError();
+    return never;
+  }
+  const std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> owned(
+      replay, &cudaGraphExecDestroy);
+  double least = never;
+  for (int i = 0; i < 4; ++i) {
+    const double us = timed([&] { return cudaGraphLaunch(replay, stream) == cudaSuccess; }) / copies;
+    if (i > 0) least = std::min(least, us);
+  }
+  return least;
+}
+
+}  // namespace troupe::cuda
