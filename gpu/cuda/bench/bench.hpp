@@ -15,9 +15,10 @@ namespace troupe::cuda {
 
 struct bench_row {
   std::string op, shape;
-  double us = 0;     ///< of one launch
-  double bytes = 0;  ///< that must come from memory or go there
-  double flops = 0;  ///< 0: limited by memory
+  double us = 0;                     ///< of one launch
+  double bytes = 0;                  ///< that must come from memory or go there
+  double flops = 0;                  ///< 0: limited by memory
+  double most_flops_per_second = 0;  ///< of such numbers; 0: as device_limits has it
 };
 
 /// What this device can do, measured.
@@ -69,5 +70,6 @@ void bench_lora(bench& b);
 void bench_attention(bench& b);
 void bench_sampling(bench& b);
 void bench_step(bench& b);
+void bench_conv(bench& b);
 
 }  // namespace troupe::cuda

@@ -13,7 +13,8 @@ namespace {
 
 /// Of the limit that holds for the row: of cuBLAS's products if it has any, else of reading memory.
 double share(const bench_row& row, const device_limits& limits) {
-  return row.flops > 0 ? row.flops / row.us * 1e6 / limits.flops_per_second
+  const double most = row.most_flops_per_second > 0 ? row.most_flops_per_second : limits.flops_per_second;
+  return row.flops > 0 ? row.flops / row.us * 1e6 / most
                        : row.bytes / row.us * 1e6 / limits.read_bytes_per_second;
 }
 
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
     bench_attention(b);
     bench_sampling(b);
     bench_step(b);
+    bench_conv(b);
     json ? print_json(b, limits) : print_table(b, limits);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "gpu_bench: %s\n", e.what());
