@@ -59,6 +59,13 @@ class cuda_thread {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 #endif
   }
+  /// arrive_cluster of threads that have only read what others wrote: nothing of theirs need be seen after,
+  /// which would cost a fence of all memory.
+  TROUPE_DEVICE void arrive_cluster_read() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+#endif
+  }
   TROUPE_DEVICE void wait_cluster() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
@@ -66,16 +73,17 @@ class cuda_thread {
     __syncthreads();  // a cluster is a block
 #endif
   }
-  /// Adds to a counter in global memory and gives what it was: what any thread of this block wrote before its
-  /// last sync is seen by who finds the sum.
+  /// Adds to a counter in global memory and gives what it was. What this thread wrote before, and others before
+  /// they synced with it, is seen by who finds the sum and calls `acquire`, and by those that sync with it then.
   TROUPE_DEVICE uint32_t add(uint32_t* counter, uint32_t n) const {
     uint32_t before;
-    asm volatile("fence.acq_rel.gpu;\natom.acq_rel.gpu.global.add.u32 %0, [%1], %2;\nfence.acq_rel.gpu;"
+    asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                  : "=r"(before)
                  : "l"(counter), "r"(n)
                  : "memory");
     return before;
   }
+  TROUPE_DEVICE void acquire() const { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
   /// Adds to a number in shared memory, in any order.
   TROUPE_DEVICE void add_shared(uint32_t* sum, uint32_t n) const { atomicAdd(sum, n); }
   TROUPE_DEVICE void add_shared(uint64_t* sum, uint64_t n) const {
@@ -105,10 +113,11 @@ class cuda_thread {
   }
 
   // --- memory; addresses are multiples of 16 ---
-  /// What is read once and never written by this kernel.
+  /// What is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
+  /// wait_for_predecessor.
   TROUPE_DEVICE vec16 stream(const void* from) const {
     vec16 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
                  : "l"(from));
     return v;

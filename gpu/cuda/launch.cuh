@@ -33,8 +33,8 @@ inline bool runs_sm90_code() {
   return found.ptxVersion >= 90;
 }
 
-/// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: it calls
-/// wait_for_predecessor before it reads what that one wrote.
+/// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
+/// its threads calls wait_for_predecessor before it reads what that one wrote, or writes anything.
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();

@@ -31,6 +31,7 @@ enum class lora_stage : uint8_t { both, shrink, expand };
 template <element E, uint32_t Cluster = 8, lora_stage Stage = lora_stage::both>
 struct lora_kernel {
   static constexpr uint32_t threads = 128, cluster = Cluster;
+  static constexpr uint32_t resident = 4;  // so that 64 clusters of 8 are there at once
   static constexpr uint32_t most_projections = 3;
 
   struct projection {
@@ -132,12 +133,12 @@ struct lora_kernel {
     }
     uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
     gather_v(t, tile, w, sums, v);
-    if constexpr (Stage == lora_stage::both) t.arrive_cluster();  // the others' sums have been read
+    if constexpr (Stage == lora_stage::both) t.arrive_cluster_read();  // the others' sums
     if constexpr (Stage != lora_stage::shrink) {
       t.sync();
       multiply_b<Columns>(t, tile, w, v, queue, first, end);
     }
-    if constexpr (Stage == lora_stage::shrink) t.arrive_cluster();
+    if constexpr (Stage == lora_stage::shrink) t.arrive_cluster_read();
     if constexpr (Stage != lora_stage::expand) t.wait_cluster();
   }
 
@@ -182,6 +183,7 @@ struct lora_kernel {
             to[(column * 8 + q * 2 + i % 2) * w.ranks + i / 2 * 8] = d[column][i];
       }
     }
+    t.wait_for_predecessor();  // of threads that had no inputs, too: they all go on to y
     if (parts == 1) return;
     t.sync();
     for (uint32_t i = t.index(); i < tile.rows * w.ranks; i += threads) {
@@ -208,8 +210,9 @@ struct lora_kernel {
         sum = {in_memory[0], in_memory[1]};
       } else {
         TROUPE_UNROLL for (uint32_t rank = 0; rank < cluster; ++rank) {
-          const float* theirs = t.in_block(sums, rank) + size_t{i} * 2;
-          sum.low += theirs[0], sum.high += theirs[1];
+          float_pair theirs;
+          memcpy(&theirs, __builtin_assume_aligned(t.in_block(sums + size_t{i} * 2, rank), 8), 8);
+          sum.low += theirs.low, sum.high += theirs.high;
         }
       }
       if constexpr (Stage == lora_stage::shrink) {
@@ -217,10 +220,17 @@ struct lora_kernel {
       } else {
         const uint32_t rounded = t.template pack<E>(sum.low, sum.high);
         const float_pair kept = t.template unpack<E>(rounded);
-        v[i] = rounded;
-        v[tile_rows * pairs + i] = t.template pack<E>(sum.low - kept.low, sum.high - kept.high);
+        const uint32_t at = place(i / pairs, i % pairs, pairs);
+        v[at] = rounded;
+        v[tile_rows * pairs + at] = t.template pack<E>(sum.low - kept.low, sum.high - kept.high);
       }
     }
+  }
+
+  /// Where a pair of a row of v lies: eight rows' pairs of one step are in different banks.
+  TROUPE_DEVICE static uint32_t place(uint32_t row, uint32_t pair, uint32_t pairs) {
+    const uint32_t shift = pairs % 32 == 0 ? 0 : pairs % 16 == 0 ? 1 : 2;
+    return row * pairs + (pair ^ ((row % 8) >> shift) * 4);
   }
 
   /// y += scale v B, in units of 64 outputs.
@@ -235,10 +245,11 @@ struct lora_kernel {
         vec16 of_b[4];
         queue.pop(of_b);
         TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
-          const uint32_t* row = v + (column * 8 + g) * pairs + step * 8 + q;
-          TROUPE_UNROLL for (uint32_t half = 0; half < 2; ++half, row += tile_rows * pairs) {
+          const uint32_t at = place(column * 8 + g, step * 8 + q, pairs);
+          TROUPE_UNROLL for (uint32_t half = 0; half < 2; ++half) {
+            const uint32_t* of_v = v + half * tile_rows * pairs;
             TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m)
-                t.template multiply_add<E>(d[m][column], of_b[m].word, row[0], row[4]);
+                t.template multiply_add<E>(d[m][column], of_b[m].word, of_v[at], of_v[at ^ 4]);
           }
         }
       }

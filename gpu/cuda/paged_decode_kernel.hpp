@@ -109,6 +109,7 @@ struct paged_decode_kernel {
     if (t.lane() == 0) before = t.add(counter, 1);
     before = t.shuffle(before, 0);
     if (before < last_chunk - first_chunk) return;
+    if (t.lane() == 0) t.acquire();
     t.sync_warp();  // all lanes see what was kept
     join(t, item.row, index - item.chunk + first_chunk, index - item.chunk + last_chunk, kv_head, group);
     if (t.lane() == 0) *counter = 0;

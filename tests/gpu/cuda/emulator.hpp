@@ -54,8 +54,10 @@ class emulated_thread {
   void sync_warp() const;
   void sync_cluster() const;
   void arrive_cluster() const;
+  void arrive_cluster_read() const { arrive_cluster(); }
   void wait_cluster() const;
   uint32_t add(uint32_t* counter, uint32_t n) const { return (*counter += n) - n; }
+  void acquire() const {}
   void add_shared(uint32_t* sum, uint32_t n) const { *sum += n; }
   void add_shared(uint64_t* sum, uint64_t n) const { *sum += n; }
   void wait_for_predecessor() const {}
