@@ -9,7 +9,7 @@ namespace troupe::cuda {
 template <class Thread, uint32_t Cluster, uint32_t Warps>
 class cluster_reduction {
  public:
-  static constexpr size_t shared_bytes = 2 * Warps * sizeof(uint64_t);
+  static constexpr size_t shared_bytes = 4 * Warps * sizeof(uint64_t);
 
   /// Takes `shared_bytes` at the beginning of the block's shared memory.
   TROUPE_DEVICE explicit cluster_reduction(Thread t) : t_(t), slots_(t.template shared<uint64_t>()) {}
@@ -20,11 +20,15 @@ class cluster_reduction {
     for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) x = max_of(x, shown(i));
     return over_warp(x, max_of);
   }
-  TROUPE_DEVICE uint64_t sum(uint64_t x) {
-    show(over_warp(x, sum_of));
-    x = 0;
-    for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) x += shown(i);
-    return over_warp(x, sum_of);
+  struct pair {
+    uint64_t first, second;
+  };
+  /// Two sums, for the wait of one.
+  TROUPE_DEVICE pair sum(uint64_t x, uint64_t y) {
+    show(over_warp(x, sum_of), over_warp(y, sum_of));
+    x = y = 0;
+    for (uint32_t i = t_.lane(); i < Cluster * Warps; i += 32) x += shown(i), y += shown(i, 1);
+    return {over_warp(x, sum_of), over_warp(y, sum_of)};
   }
   struct parts {
     uint64_t before, mine, all;  ///< sums: of the warps before this one, of this one, of all
@@ -42,7 +46,10 @@ class cluster_reduction {
     return {over_warp(before, sum_of), mine, over_warp(all, sum_of)};
   }
   /// The last call: after it this block may end, others have read what it showed.
-  TROUPE_DEVICE void finish() { t_.sync_cluster(); }
+  TROUPE_DEVICE void finish() {
+    t_.arrive_cluster_read();
+    t_.wait_cluster();
+  }
 
  private:
   TROUPE_DEVICE static uint64_t max_of(uint64_t a, uint64_t b) { return a < b ? b : a; }
@@ -54,13 +61,16 @@ class cluster_reduction {
     return x;
   }
   /// Of two sets of slots the one that was read in the call before the last: nobody reads it any more.
-  TROUPE_DEVICE void show(uint64_t of_warp) {
+  TROUPE_DEVICE void show(uint64_t of_warp, uint64_t second = 0) {
     set_ = 1 - set_;
-    if (t_.lane() == 0) slots_[set_ * Warps + t_.warp()] = of_warp;
+    if (t_.lane() == 0) {
+      uint64_t* slot = slots_ + set_ * 2 * Warps + t_.warp();
+      slot[0] = of_warp, slot[Warps] = second;
+    }
     t_.sync_cluster();
   }
-  TROUPE_DEVICE uint64_t shown(uint32_t warp) const {
-    return t_.in_block(slots_ + set_ * Warps, warp / Warps)[warp % Warps];
+  TROUPE_DEVICE uint64_t shown(uint32_t warp, uint32_t which = 0) const {
+    return t_.in_block(slots_ + (set_ * 2 + which) * Warps, warp / Warps)[warp % Warps];
   }
 
   Thread t_;

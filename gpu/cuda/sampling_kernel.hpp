@@ -133,8 +133,8 @@ struct sampling_kernel {
       tally mine{0, 0};
       for (uint32_t i = first + t.lane(); i < end; i += 32)
         if (key_of(logits[i], i) >= key) mine.share += share_of(logits[i]), ++mine.count;
-      mine.share = over.sum(mine.share);
-      return {mine.share, over.sum(mine.count)};
+      const auto sums = over.sum(mine.share, mine.count);
+      return {sums.first, sums.second};
     }
     /// The highest key with `enough` not before it. Requires: there is enough from `low`, not from `high`.
     template <class Enough>
