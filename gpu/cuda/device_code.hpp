@@ -13,6 +13,7 @@
 //     TROUPE_DEVICE void operator()(Thread t) const { x[t.block() * threads + t.index()] *= -1; }
 //   };
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,5 +62,7 @@ template <class T>
 TROUPE_BOTH constexpr T larger(T a, T b) {
   return a < b ? b : a;
 }
+/// Of floats one instruction; if one is no number, the other.
+TROUPE_BOTH float larger(float a, float b) { return fmaxf(a, b); }
 
 }  // namespace troupe::cuda

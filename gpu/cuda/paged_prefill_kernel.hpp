@@ -15,6 +15,8 @@ namespace troupe::cuda {
 template <element E, uint32_t Dim>
 struct paged_prefill_kernel {
   static constexpr uint32_t threads = 128, cluster = 1;
+  static constexpr uint32_t resident =
+      3;  // blocks of a multiprocessor: what their shared memory leaves room for
   static constexpr uint32_t tile = 64;  // positions
 
   const uint32_t* item_count = nullptr;  ///< [1]; blocks beyond them do nothing
@@ -48,10 +50,13 @@ struct paged_prefill_kernel {
     const uint32_t begin = window == 0 || item.first_position < window ? 0 : item.first_position - window + 1;
     float result[Dim / 8][4] = {};
     online_softmax<2> softmax;
-    load_tile(t, item, head, begin / tile * tile, begin, end, 0);
-    for (uint32_t position = begin / tile * tile, stage = 0; position < end; position += tile, stage ^= 1) {
-      if (position + tile < end) load_tile(t, item, head, position + tile, begin, end, stage ^ 1);
+    uint32_t position = begin / tile * tile;
+    load_tile(t, head, find(t, item, position, begin, end), 0);
+    uint32_t vectors = find(t, item, position + tile, begin, end);  // early: one tile before it is used
+    for (uint32_t stage = 0; position < end; position += tile, stage ^= 1) {
       if (position + tile < end) {
+        load_tile(t, head, vectors, stage ^ 1);
+        vectors = find(t, item, position + 2 * tile, begin, end);
         t.template wait_copies<1>();
       } else {
         t.template wait_copies<0>();
@@ -60,12 +65,18 @@ struct paged_prefill_kernel {
       const uint16_t* keys = t.template shared<uint16_t>() + stage * stage_size;
       float scores[tile / 8][4] = {};
       multiply_keys(t, keys, queries, scores);
-      TROUPE_UNROLL for (uint32_t b = 0; b < tile / 8; ++b) {
-        TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) {
-          const uint32_t row = item.first_position + first_row + g + i / 2 * 8;  // its position
-          const uint32_t at = position + 8 * b + 2 * q_lane + i % 2;
-          const bool seen = at <= row && (window == 0 || at + window > row);
-          scores[b][i] = seen ? scores[b][i] * scale : softmax.none;
+      const uint32_t lowest = item.first_position + first_row;  // position of the warp's first row
+      if (position + tile <= lowest + 1 && (window == 0 || position + window > lowest + 15)) {
+        TROUPE_UNROLL for (uint32_t b = 0; b < tile / 8; ++b) {
+          TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) scores[b][i] *= scale;
+        }
+      } else {  // not all rows see all of the tile
+        TROUPE_UNROLL for (uint32_t b = 0; b < tile / 8; ++b) {
+          TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+            const uint32_t row = lowest + g + i / 2 * 8, at = position + 8 * b + 2 * q_lane + i % 2;
+            const bool seen = at <= row && (window == 0 || at + window > row);
+            scores[b][i] = seen ? scores[b][i] * scale : softmax.none;
+          }
         }
       }
       float shrink[2];
@@ -111,21 +122,35 @@ struct paged_prefill_kernel {
     }
   }
 
-  /// Keys and values of positions position .. position + 63 on their way into a stage; zeros for those that
-  /// no row of the item sees.
+  /// Where the vectors lie that a warp copies of the tile at `position`, sixteen of them: lane l is told of
+  /// number l % 16. Counted in vectors, of layer 0's keys; `nowhere` if no row of the item sees it.
   template <class Thread>
-  TROUPE_DEVICE void load_tile(Thread t, const prefill_item& item, uint32_t head, uint32_t position,
-                               uint32_t begin, uint32_t end, uint32_t stage) const {
-    const uint32_t kv_head = head / (heads / kv.kv_heads);
+  TROUPE_DEVICE uint32_t find(Thread t, const prefill_item& item, uint32_t position, uint32_t begin,
+                              uint32_t end) const {
+    const uint32_t i = t.lane() % 16;
+    position += (t.warp() * 32 + i / at_once * threads) / chunks + i % at_once;
+    if (position < begin || position >= end) return nowhere;
+    return table.page(item.sequence, position, kv.page_tokens) *
+               (kv.layers * 2 * kv.kv_heads * kv.page_tokens) +
+           position % kv.page_tokens;
+  }
+  static constexpr uint32_t at_once = 32 / chunks;  // vectors that a warp copies at once
+  static constexpr uint32_t nowhere = ~0U;
+
+  /// A tile's keys and values on their way into a stage; zeros for what is nowhere.
+  template <class Thread>
+  TROUPE_DEVICE void load_tile(Thread t, uint32_t head, uint32_t vectors, uint32_t stage) const {
+    const uint32_t kv_head = head / (heads / kv.kv_heads), chunk = t.lane() % chunks;
+    const uint16_t* keys = static_cast<const uint16_t*>(kv.pages) +
+                           size_t{layer * 2 * kv.kv_heads + kv_head} * kv.page_tokens * Dim + chunk * 8;
+    const size_t to_values = size_t{kv.kv_heads} * kv.page_tokens * Dim;
     uint16_t* to = t.template shared<uint16_t>() + stage * stage_size;
-    TROUPE_UNROLL for (uint32_t i = t.index(); i < tile * chunks; i += threads) {
-      const uint32_t row = i / chunks, chunk = i % chunks, at = position + row;
-      const bool there = at >= begin && at < end;
-      const uint16_t* key = static_cast<const uint16_t*>(kv.pages);
-      if (there)
-        key = kv.page(table.page(item.sequence, at, kv.page_tokens), layer) +
-              (size_t{kv_head} * kv.page_tokens + at % kv.page_tokens) * Dim + chunk * 8;
-      const uint16_t* value = there ? key + size_t{kv.kv_heads} * kv.page_tokens * Dim : key;
+    TROUPE_UNROLL for (uint32_t i = 0; i < tile * chunks / threads; ++i) {
+      const uint32_t row = (i * threads + t.index()) / chunks;
+      const uint32_t vector = t.shuffle(vectors, i * at_once + t.lane() / chunks);
+      const bool there = vector != nowhere;
+      const uint16_t* key = keys + (there ? size_t{vector} * Dim : 0);
+      const uint16_t* value = key + to_values;
       t.copy_async(to + place(row, chunk), key, there);
       t.copy_async(to + tile * Dim + place(row, chunk), value, there);
     }
