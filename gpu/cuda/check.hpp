@@ -28,6 +28,7 @@ class cuda_error : public std::runtime_error {
 inline bool is_sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorECCUncorrectable:
+    case cudaErrorContained:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -40,6 +41,7 @@ inline bool is_sticky(cudaError_t code) {
     case cudaErrorLaunchFailure:
     case cudaErrorTensorMemoryLeak:
     case cudaErrorExternalDevice:
+    case cudaErrorMpsClientTerminated:
     case cudaErrorContextIsDestroyed: return true;
     default: return false;
   }

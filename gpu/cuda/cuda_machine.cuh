@@ -41,6 +41,7 @@ class cuda_machine {
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   }
   ~cuda_machine() {
+    cudaSetDevice(device_);  // of this thread, which may be another one
     for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
     cudaStreamDestroy(stream_), cudaStreamDestroy(copies_);
   }
@@ -84,13 +85,14 @@ class cuda_machine {
     return to;
   }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
-  /// Does what `record` does, which is the same for each call with this key: as a graph, which it captures
-  /// the first time.
+  /// Does what `record` does, which is the same for each call with this key: the first time as it is, for what
+  /// that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a graph.
   template <class Record>
   void replay(uint32_t key, Record record) {
-    auto known = graphs_.find(key);
-    if (known == graphs_.end()) known = graphs_.emplace(key, capture(record)).first;
-    check(cudaGraphLaunch(known->second, stream_), "a graph");
+    const auto known = graphs_.find(key);
+    if (known != graphs_.end()) return check(cudaGraphLaunch(known->second, stream_), "a graph");
+    record();
+    graphs_.emplace(key, capture(record));  // beside what the device does
   }
   /// What graphs know is not true any more.
   void forget() {

@@ -14,7 +14,10 @@ class device_memory {
  public:
   device_memory() = default;
   explicit device_memory(size_t bytes) : bytes_(bytes) {
-    if (bytes > 0) check(cudaMalloc(&data_, bytes), "device memory");
+    if (bytes == 0) return;
+    cudaError_t result = cudaMalloc(&data_, bytes);
+    if (result == cudaErrorMemoryAllocation && empty_pool()) result = cudaMalloc(&data_, bytes);
+    check(result, "device memory");
   }
   device_memory(device_memory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -32,6 +35,16 @@ class device_memory {
   size_t size() const { return bytes_; }
 
  private:
+  /// What stream_memory was given back stays in a pool, where cudaMalloc does not look.
+  static bool empty_pool() {
+    cudaGetLastError();  // there was no room
+    int device = 0;
+    cudaMemPool_t pool = nullptr;
+    return cudaDeviceSynchronize() == cudaSuccess && cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess &&
+           cudaMemPoolTrimTo(pool, 0) == cudaSuccess;
+  }
+
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };
