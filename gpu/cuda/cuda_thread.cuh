@@ -211,6 +211,12 @@ class cuda_thread {
                  : "r"(shared_address(row))
                  : "memory");
   }
+  /// Of a matrix of 8 x 8 numbers of 16 bits, of which a lane has 2q, 2q + 1 of row g: those of column g.
+  TROUPE_DEVICE uint32_t transpose(uint32_t word) const {
+    uint32_t column;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column) : "r"(word));
+    return column;
+  }
   /// d [16, 8] += a [16, 16] b [16, 8]. a: rows g, g + 8, g, g + 8 at columns 2q, 2q, 2q + 8, 2q + 8; b:
   /// column g at rows 2q, 2q + 8; d: rows g, g, g + 8, g + 8 at columns 2q, 2q + 1, 2q, 2q + 1.
   template <element E>

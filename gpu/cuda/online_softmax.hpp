@@ -1,12 +1,13 @@
 // The softmax of attention, a tile of positions at a time, for rows that lie over the lanes of a warp as
-// tensor cores leave them: a lane has numbers of rows g = lane / 4 and g + 8, its four neighbours the others.
-// Base 2.
+// tensor cores leave them. Base 2.
 #pragma once
 #include "gpu/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 
-template <uint32_t Halves>
+/// A lane has numbers of `Halves` rows; the others of those rows have the lanes whose numbers differ in bits
+/// First .. Last. Of rows of products that is 1 .. 2, of columns 4 .. 16.
+template <uint32_t Halves, uint32_t First = 1, uint32_t Last = 2>
 struct online_softmax {
   static constexpr float none = -1e30F;  // stands for minus infinity, which would make NaN of differences
 
@@ -24,8 +25,8 @@ struct online_softmax {
       float most = maximum[half];
       TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) most =
           larger(most, larger(scores[b][2 * half], scores[b][2 * half + 1]));
-      most = larger(most, t.shuffle_xor(most, 1));
-      most = larger(most, t.shuffle_xor(most, 2));
+      TROUPE_UNROLL for (uint32_t bit = First; bit <= Last; bit *= 2) most =
+          larger(most, t.shuffle_xor(most, bit));
       shrink[half] = t.exp2(maximum[half] - most);
       maximum[half] = most;
       sum[half] *= shrink[half];
@@ -38,12 +39,12 @@ struct online_softmax {
       }
     }
   }
-  /// Sums of all four lanes.
+  /// Sums of all lanes of a row.
   template <class Thread>
   TROUPE_DEVICE void finish(Thread t) {
     TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
-      sum[half] += t.shuffle_xor(sum[half], 1);
-      sum[half] += t.shuffle_xor(sum[half], 2);
+      TROUPE_UNROLL for (uint32_t bit = First; bit <= Last; bit *= 2) sum[half] +=
+          t.shuffle_xor(sum[half], bit);
     }
   }
 };

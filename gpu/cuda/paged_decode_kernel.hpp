@@ -1,12 +1,16 @@
 // Attention of decode rows to their cached tokens (as gpu/kernels/paged_attention.hpp; flash decoding).
 //
 // What takes time is reading keys and values once. A warp works alone, on one kv head and up to
-// `chunk_tokens` positions; all query heads of the group are the rows of its products on tensor cores, so
+// `chunk_tokens` positions; all query heads of the group are the columns of its products on tensor cores, so
 // that grouped queries cost no more reads. Keys and values come 16 at a time straight into the registers that
 // multiply them, 16 bytes a lane, the next sixteen while these are worked on:
-//  - keys: lane (g, q) reads dims 8q .. 8q + 7 of token g; the queries' dims are in the same order;
-//  - values: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs the tokens by itself.
-//    Column g of product i is then dim 8g + i, so that a lane's results are 16 dims in a row.
+//  - keys, the rows of scores: lane (g, q) reads dims 8q .. 8q + 7 of tokens g, g + 8; the queries' dims are
+//  in
+//    the same order;
+//  - values, whose dims are rows: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs
+//  the
+//    tokens by itself. Rows g, g + 8 of product i are then dims 8g + 2i and the next, so that a lane's
+//    results are 8 dims in a row.
 // The last warp to end joins a row's chunks, in their order: a row's bits depend on itself alone.
 #pragma once
 #include "gpu/cuda/attention_plan.hpp"
@@ -53,20 +57,9 @@ struct paged_decode_kernel {
  private:
   static constexpr uint32_t key_groups = ceil_div(Dim, 32U), value_groups = ceil_div(Dim, 64U);
 
-  using accumulators = float[value_groups][8][2 * Halves];
-
-  /// With one half, rows 8 .. 15 of `a` are anything.
-  template <class Thread>
-  TROUPE_DEVICE static void multiply(Thread t, float (&d)[2 * Halves], const uint32_t (&a)[4], uint32_t b0,
-                                     uint32_t b1) {
-    if constexpr (Halves == 2) {
-      t.template multiply_add<E>(d, a, b0, b1);
-    } else {
-      float both[4] = {d[0], d[1], 0, 0};
-      t.template multiply_add<E>(both, a, b0, b1);
-      d[0] = both[0], d[1] = both[1];
-    }
-  }
+  static constexpr uint32_t own = 2 * Halves;  // heads of a lane: 2q, 2q + 1, and 8 more
+  using softmax_of_heads = online_softmax<own, 4, 16>;
+  using accumulators = float[value_groups][4][Halves][4];
 
   template <class Thread>
   TROUPE_DEVICE void work(Thread t, uint32_t index, uint32_t kv_head) const {
@@ -80,16 +73,16 @@ struct paged_decode_kernel {
     tile<Thread> now{t, *this, item.sequence, kv_head, begin, end};
     now.load_queries(item.row, group);
     accumulators result = {};
-    online_softmax<Halves> softmax;
+    softmax_of_heads softmax;
     uint32_t position = larger(first, begin / 16 * 16);
     uint32_t vectors = now.find(position);
     now.load_keys(position, vectors), now.load_values(position, vectors);
     while (position < end) {
       vectors = now.find(position + 16);
-      float scores[2][2 * Halves];
+      float scores[1][2 * own];
       now.multiply_keys(position, scores);
       now.load_keys(position + 16, vectors);
-      float shrink[Halves];
+      float shrink[own];
       softmax.add(t, scores, shrink);
       now.multiply_values(scores, shrink, result);
       now.load_values(position + 16, vectors);
@@ -169,37 +162,45 @@ struct paged_decode_kernel {
         }
       }
     }
-    /// scores: of heads g, g + 8 for tokens 8b + 2q, 8b + 2q + 1.
-    TROUPE_DEVICE void multiply_keys(uint32_t position, float (&scores)[2][2 * Halves]) const {
-      TROUPE_UNROLL for (uint32_t b = 0; b < 2; ++b) {
-        TROUPE_UNROLL for (uint32_t i = 0; i < 2 * Halves; ++i) scores[b][i] = 0;
+    /// scores: of tokens g, g + 8 for each of the lane's heads.
+    TROUPE_DEVICE void multiply_keys(uint32_t position, float (&scores)[1][2 * own]) const {
+      const uint32_t g = t.lane() / 4;
+      const bool first = seen(position + g), second = seen(position + g + 8);
+      TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+        float d[4] = {};
         TROUPE_UNROLL for (uint32_t j = 0; j < key_groups; ++j) {
           TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) {
-            const uint32_t a[4] = {queries[j][0].word[2 * s], queries[j][Halves - 1].word[2 * s],
-                                   queries[j][0].word[2 * s + 1], queries[j][Halves - 1].word[2 * s + 1]};
-            multiply(t, scores[b], a, keys[b][j].word[2 * s], keys[b][j].word[2 * s + 1]);
+            const uint32_t a[4] = {keys[0][j].word[2 * s], keys[1][j].word[2 * s], keys[0][j].word[2 * s + 1],
+                                   keys[1][j].word[2 * s + 1]};
+            t.template multiply_add<E>(d, a, queries[j][half].word[2 * s], queries[j][half].word[2 * s + 1]);
           }
         }
-        TROUPE_UNROLL for (uint32_t i = 0; i < 2 * Halves; ++i) {
-          const uint32_t at = position + 8 * b + 2 * (t.lane() % 4) + i % 2;
-          scores[b][i] = seen(at) ? scores[b][i] * k.scale : online_softmax<Halves>::none;
+        TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
+          float(&of_head)[2 * own] = scores[0];
+          of_head[4 * half + 2 * i] = first ? d[i] * k.scale : softmax_of_heads::none;
+          of_head[4 * half + 2 * i + 1] = second ? d[i + 2] * k.scale : softmax_of_heads::none;
         }
       }
     }
-    TROUPE_DEVICE void multiply_values(const float (&powers)[2][2 * Halves], const float (&shrink)[Halves],
+    TROUPE_DEVICE void multiply_values(const float (&powers)[1][2 * own], const float (&shrink)[own],
                                        accumulators& result) const {
-      const uint32_t a[4] = {pack_half(powers[0], 0), pack_half(powers[0], Halves - 1),
-                             pack_half(powers[1], 0), pack_half(powers[1], Halves - 1)};
+      uint32_t b[Halves][2];  // of tokens 2q, 2q + 1 and 8 more, for head g
+      TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+        TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) b[half][i] =
+            t.transpose(t.template pack<E>(powers[0][4 * half + i], powers[0][4 * half + 2 + i]));
+      }
       TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
-        TROUPE_UNROLL for (uint32_t i = 0; i < 8; ++i) {
-          TROUPE_UNROLL for (uint32_t r = 0; r < 2 * Halves; ++r) result[d][i][r] *= shrink[r / 2];
-          multiply(t, result[d][i], a, pair(values[0][d], values[1][d], i),
-                   pair(values[2][d], values[3][d], i));
+        TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+          const uint32_t a[4] = {
+              pair(values[0][d], values[1][d], 2 * i), pair(values[0][d], values[1][d], 2 * i + 1),
+              pair(values[2][d], values[3][d], 2 * i), pair(values[2][d], values[3][d], 2 * i + 1)};
+          TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
+            float(&sums)[4] = result[d][i][half];
+            TROUPE_UNROLL for (uint32_t r = 0; r < 4; ++r) sums[r] *= shrink[2 * half + r % 2];
+            t.template multiply_add<E>(sums, a, b[half][0], b[half][1]);
+          }
         }
       }
-    }
-    TROUPE_DEVICE uint32_t pack_half(const float (&powers)[2 * Halves], uint32_t half) const {
-      return t.template pack<E>(powers[2 * half], powers[2 * half + 1]);
     }
     /// Number i of both.
     TROUPE_DEVICE static uint32_t pair(const vec16& low, const vec16& high, uint32_t i) {
@@ -207,25 +208,26 @@ struct paged_decode_kernel {
       return i % 2 == 0 ? (a & 0xffff) | b << 16 : a >> 16 | (b & 0xffff0000);
     }
   };
+  /// The head of a lane's number r, of the group's.
+  template <class Thread>
+  TROUPE_DEVICE static uint32_t head_of(Thread t, uint32_t r) {
+    return r / 2 * 8 + t.lane() % 4 * 2 + r % 2;
+  }
   /// Straight to `out`.
   template <class Thread>
   TROUPE_DEVICE void write(Thread t, uint32_t row, uint32_t kv_head, uint32_t group,
-                           const online_softmax<Halves>& s, const accumulators& result) const {
-    const uint32_t g = t.lane() / 4, quad = t.lane() % 4;
-    TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
-      const uint32_t head = g + 8 * half;
-      if (head >= group) continue;
-      const float factor = 1 / s.sum[half];
-      auto* to = static_cast<uint16_t*>(out) + (size_t{row} * heads + kv_head * group + head) * Dim;
+                           const softmax_of_heads& s, const accumulators& result) const {
+    TROUPE_UNROLL for (uint32_t r = 0; r < own; ++r) {
+      if (head_of(t, r) >= group) continue;
+      const float factor = 1 / s.sum[r];
+      auto* to = static_cast<uint16_t*>(out) + (size_t{row} * heads + kv_head * group + head_of(t, r)) * Dim;
       TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
-        TROUPE_UNROLL for (uint32_t c = 0; c < 2; ++c) {
-          const uint32_t dim = 64 * d + 16 * quad + 8 * c;
-          if (dim >= Dim) continue;
-          vec16 v;
-          TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) v.word[i] = t.template pack<E>(
-              result[d][2 * i][2 * half + c] * factor, result[d][2 * i + 1][2 * half + c] * factor);
-          t.store(to + dim, v);
-        }
+        const uint32_t dim = 64 * d + t.lane() / 4 * 8;
+        if (dim >= Dim) continue;
+        vec16 v;
+        TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) v.word[i] =
+            t.template pack<E>(result[d][i][r / 2][r % 2] * factor, result[d][i][r / 2][r % 2 + 2] * factor);
+        t.store(to + dim, v);
       }
     }
   }
@@ -233,23 +235,19 @@ struct paged_decode_kernel {
   /// To the scratch memory, not divided by the sums yet.
   template <class Thread>
   TROUPE_DEVICE void keep(Thread t, uint32_t index, uint32_t kv_head, uint32_t group,
-                          const online_softmax<Halves>& s, const accumulators& result) const {
-    const uint32_t g = t.lane() / 4, quad = t.lane() % 4;
-    TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
-      const uint32_t head = g + 8 * half;
-      if (head >= group) continue;
-      const size_t at = size_t{index} * heads + kv_head * group + head;
-      if (quad == 0) partial_sums[at * 2] = s.maximum[half], partial_sums[at * 2 + 1] = s.sum[half];
+                          const softmax_of_heads& s, const accumulators& result) const {
+    TROUPE_UNROLL for (uint32_t r = 0; r < own; ++r) {
+      if (head_of(t, r) >= group) continue;
+      const size_t at = size_t{index} * heads + kv_head * group + head_of(t, r);
+      if (t.lane() < 4) partial_sums[at * 2] = s.maximum[r], partial_sums[at * 2 + 1] = s.sum[r];
       TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
-        TROUPE_UNROLL for (uint32_t i = 0; i < 16; i += 4) {
-          const uint32_t dim = 64 * d + 16 * quad + i;
-          if (dim >= Dim) continue;
-          float four[4];
-          TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) four[j] = result[d][(i + j) % 8][2 * half + i / 8];
-          vec16 v;
-          memcpy(&v, four, sizeof v);
-          t.store(partial_out + at * Dim + dim, v);
-        }
+        const uint32_t dim = 64 * d + t.lane() / 4 * 8;
+        if (dim >= Dim) continue;
+        float eight[8];
+        TROUPE_UNROLL for (uint32_t i = 0; i < 8; ++i) eight[i] = result[d][i / 2][r / 2][r % 2 + i % 2 * 2];
+        vec16 v[2];
+        memcpy(v, eight, sizeof v);
+        t.store(partial_out + at * Dim + dim, v[0]), t.store(partial_out + at * Dim + dim + 4, v[1]);
       }
     }
   }
@@ -260,7 +258,7 @@ struct paged_decode_kernel {
                           uint32_t group) const {
     for (uint32_t i = t.lane() * 4; i < group * Dim; i += 32 * 4) {
       const uint32_t head = kv_head * group + i / Dim;
-      float most = online_softmax<Halves>::none;
+      float most = softmax_of_heads::none;
       for (uint32_t c = first; c <= last; ++c)
         most = larger(most, partial_sums[(size_t{c} * heads + head) * 2]);
       float sum = 0, result[4] = {};

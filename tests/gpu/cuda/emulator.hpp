@@ -106,6 +106,11 @@ class emulated_thread {
 
   void load_matrices(uint32_t (&m)[4], const void* row) const;
   void load_transposed(uint32_t (&m)[4], const void* row) const;
+  uint32_t transpose(uint32_t word) const {
+    const uint32_t from = lane() % 4 * 8 + lane() / 8, shift = lane() / 4 % 2 * 16;  // of row 2q
+    const uint32_t first = shuffle(word, from), second = shuffle(word, from + 4);
+    return (first >> shift & 0xffff) | second >> shift << 16;
+  }
   template <element E>
   void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
     multiply_add(E, d, a, b0, b1);

@@ -110,6 +110,18 @@ struct divided {
   }
 };
 
+/// Of the numbers 0 .. 63, in rows of eight.
+struct transposition {
+  static constexpr uint32_t threads = 32, cluster = 1;
+  size_t shared_bytes() const { return 0; }
+  uint32_t* out;
+  template <class Thread>
+  void operator()(Thread t) const {
+    const uint32_t first = t.lane() * 2;  // of row lane / 4
+    out[t.lane()] = t.transpose(first | (first + 1) << 16);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("emulator: a block's threads see what the others wrote before they met") {
@@ -158,6 +170,15 @@ TEST_CASE("emulator: matrices come from shared memory as fragments and are multi
                element_at(b.data(), element::bf16, k * 16 + i % 16);
       CHECK(d[i] == sum);
     }
+  }
+}
+
+TEST_CASE("emulator: a fragment is transposed within a warp") {
+  uint32_t out[32] = {};
+  emulate(transposition{out}, {1, 1, 1}, 1);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    const uint32_t column = lane / 4, row = lane % 4 * 2;
+    CHECK(out[lane] == ((row * 8 + column) | (row * 8 + 8 + column) << 16));
   }
 }
 
