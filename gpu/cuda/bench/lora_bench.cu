@@ -28,8 +28,8 @@ std::vector<uint32_t> segments(const std::string& popularity, uint32_t batch) {
     while (each * each < batch) ++each;
     for (; left > 0; left -= rows.back()) rows.push_back(std::min(each, left));
   }
-  if (popularity == "skewed") {  // each half as popular as the one before
-    for (; left > 0; left -= rows.back()) rows.push_back(std::max(1U, left / 2));
+  if (popularity == "skewed") {  // each 1.5 times as popular as the next: a third of what is left
+    for (; left > 0; left -= rows.back()) rows.push_back(std::max(1U, left / 3));
   }
   return rows;
 }
