@@ -1,6 +1,7 @@
 // A GPU as models use it: memory, copies, kernels, products and convolutions, in the order of one stream. The
 // tests' emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
 #pragma once
+#include <chrono>
 #include <limits>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/gemm.hpp"
 #include "gpu/cuda/launch.cuh"
+#include "gpu/cuda/stream_event.hpp"
 
 namespace troupe::cuda {
 
@@ -99,6 +101,15 @@ class cuda_machine {
     finish();
     for (const auto& [key, graph] : graphs_) check(cudaGraphExecDestroy(graph), "a graph");
     graphs_.clear();
+  }
+  /// How long the device takes for what `work` has it do.
+  template <class Work>
+  std::chrono::nanoseconds time_of(Work work) {
+    const stream_event begun, ended;
+    begun.record(stream_);
+    work();
+    ended.record(stream_);
+    return ended.since(begun);
   }
   /// Waits until all of the above is done.
   void finish() { check(cudaStreamSynchronize(stream_), "a step"); }

@@ -55,7 +55,7 @@ struct pool_kernel {
           if (r < 0 || r >= static_cast<int32_t>(in[2])) continue;
           const float v = from[((static_cast<size_t>(p) * in[1] + q) * in[2] + r) * step];
           sum += v;
-          if (!(v <= best)) best = v;  // a NaN stays one
+          if (v > best || v != v) best = v;  // a NaN stays one
         }
       }
     }

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "gpu/cuda/check.hpp"
+#include "gpu/cuda/stream_event.hpp"
 
 namespace troupe::cuda {
 
@@ -18,21 +19,13 @@ constexpr double never = std::numeric_limits<double>::infinity();
 /// device_lost.
 template <class Enqueue>
 double replay_time(cudaStream_t stream, double best, Enqueue enqueue) {
-  const auto make_event = [] {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), "an event");
-    return std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>(
-        event, &cudaEventDestroy);
-  };
-  const auto begin = make_event(), end = make_event();
+  const stream_event begin, end;
   const auto timed = [&](auto work) {
-    check(cudaEventRecord(begin.get(), stream), "an event");
+    begin.record(stream);
     const bool done = work();
-    check(cudaEventRecord(end.get(), stream), "an event");
-    check(cudaEventSynchronize(end.get()), "a trial");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "an event");
-    return done ? ms * 1e3 : never;
+    end.record(stream);
+    const auto took = end.since(begin);  // waits
+    return done ? static_cast<double>(took.count()) / 1e3 : never;
   };
   cudaGetLastError();
   // the first time its code is loaded

@@ -13,6 +13,7 @@
 #include "gpu/batch_model.hpp"
 #include "gpu/cuda/onnx/program_builder.hpp"
 #include "gpu/cuda/onnx/program_runner.hpp"
+#include "gpu/device_lost.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/batch_parts.hpp"
 
@@ -20,11 +21,11 @@ namespace troupe::cuda {
 
 struct tensor_model_options {
   bool tf32 = true;
-  /// Null: convolutions have their channels first. Else both ways are timed when the model is made.
-  const clock* time = nullptr;
-  bool channels_last = false;  ///< without a clock: which way
-  uint32_t timed_rows = 1;     ///< of the batches that are timed
-  size_t max_plans = 24;       ///< batch sizes that stay prepared, the most recently used
+  /// Of convolutions and what stands between them: that which is faster is found out when the model is made.
+  enum class layout : uint8_t { channels_first, channels_last, faster };
+  layout convolutions = layout::faster;
+  uint32_t timed_rows = 1;  ///< of the batches that find it out
+  size_t max_plans = 24;    ///< batch sizes that stay prepared, the most recently used
 };
 
 template <class Machine>
@@ -37,8 +38,8 @@ class cuda_tensor_model final : public batch_model {
         model_(std::move(model)),
         options_(options),
         weights_(*m_, *model_),
-        channels_last_(options.channels_last) {
-    if (options.time != nullptr && has_convolutions()) choose_layout();
+        channels_last_(options.convolutions == tensor_model_options::layout::channels_last) {
+    if (options.convolutions == tensor_model_options::layout::faster && has_convolutions()) choose_layout();
   }
   ~cuda_tensor_model() override { m_->bind(); }
 
@@ -82,30 +83,48 @@ class cuda_tensor_model final : public batch_model {
 
   /// Channels last wherever that is faster: on tensor cores it mostly is, for few channels it is not.
   void choose_layout() {
-    duration best = duration::max();
-    bool which = false;
-    const size_t rows = options_.timed_rows;
-    std::vector<std::byte> input(rows * input_row_bytes(signature())),
-        output(rows * output_row_bytes(signature()));
-    const batch_part all{options_.timed_rows, input, output};
+    std::optional<duration> best;
+    bool fastest = false;
+    std::string problem;
+    const uint32_t rows = options_.timed_rows;
+    std::vector<std::byte> input(rows * input_row_bytes(signature()));
+    std::vector<std::byte> output(rows * output_row_bytes(signature()));
+    const batch_part all{rows, input, output};
     for (const bool last : {false, true}) {
       channels_last_ = last;
-      constexpr int runs = 8;
       try {
-        run(options_.timed_rows, {&all, 1}, nullptr);
-        const auto begun = options_.time->now();
-        for (int i = 0; i < runs; ++i) run(options_.timed_rows, {&all, 1}, nullptr);
-        if (const auto took = options_.time->now() - begun; took < best) best = took, which = last;
-      } catch (const conv_error&) {  // a library need not have both
-        if (last && best == duration::max()) throw;
+        run(rows, {&all, 1}, nullptr);
+        plan& p = plan_for(rows);
+        constexpr int runs = 8;
+        const duration took = m_->time_of([&] {
+          for (int i = 0; i < runs; ++i) m_->replay(rows, [&] { record(p); });
+        });
+        if (!best || took < *best) best = took, fastest = last;
+      } catch (const model_error& e) {  // a library need not have both
+        problem = e.what();
       }
-      plans_.clear();
       m_->forget();
+      plans_.clear();
     }
-    channels_last_ = which;
+    if (!best) throw model_error(problem);
+    channels_last_ = fastest;
   }
 
+  /// What cannot be had at this batch size says so; others go on.
   plan& plan_for(uint32_t rows) {
+    try {
+      return find_plan(rows);
+    } catch (const device_lost&) {
+      throw;
+    } catch (const model_error&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw model_error(model_->program().file + ": a batch of " + std::to_string(rows) +
+                        " cannot be run: " + e.what());
+    }
+  }
+
+  plan& find_plan(uint32_t rows) {
     const auto known = std::ranges::find(plans_, rows, &plan::rows);
     if (known != plans_.end()) {
       plans_.splice(plans_.begin(), plans_, known);

@@ -1,6 +1,7 @@
 // The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, at
 // once, and products and convolutions are plain loops.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <limits>
@@ -129,6 +130,16 @@ class emulated_machine {
     std::memcpy(to.data(), from, bytes);
     return to;
   }
+  /// As long as `takes` says for one after the other.
+  template <class Work>
+  std::chrono::nanoseconds time_of(Work work) {
+    work();
+    if (takes_.empty()) return std::chrono::nanoseconds(1);
+    const auto took = takes_.front();
+    takes_.erase(takes_.begin());
+    return took;
+  }
+  void takes(std::vector<std::chrono::nanoseconds> times) { takes_ = std::move(times); }
   void clear(void* what, size_t bytes) { std::memset(what, 0, bytes); }
   void finish() {}
   /// There are no graphs: it runs again.
@@ -155,6 +166,7 @@ class emulated_machine {
   uint32_t rank_ = 0;
   std::set<uint32_t> known_;
   uint32_t captures_ = 0;
+  std::vector<std::chrono::nanoseconds> takes_;
   std::set<conv_key> prepared_;
   bool fuses_ = true, recording_ = false;
 };

@@ -16,7 +16,9 @@ std::vector<std::byte> run(const std::shared_ptr<const onnx::model>& m, std::spa
   auto machine = std::make_unique<emulated_machine>(rows);
   machine->fuse_convolutions(!other_way);
   tensor_model_options options;
-  options.tf32 = false, options.channels_last = other_way;
+  options.tf32 = false;
+  options.convolutions =
+      other_way ? tensor_model_options::layout::channels_last : tensor_model_options::layout::channels_first;
   cuda_tensor_model<emulated_machine> on_gpu(std::move(machine), m, options);
   std::vector<std::byte> output(rows * output_row_bytes(m->signature()));
   const batch_part part{rows, input, output};

@@ -1,4 +1,5 @@
-// Whole models on an emulated GPU: programs, graphs, staging, and what becomes of values that no kernel can use.
+// Whole models on an emulated GPU: programs, graphs, staging, and what becomes of values that no kernel can
+// use.
 #include "gpu/cuda/onnx/cuda_tensor_model.hpp"
 
 #include <doctest/doctest.h>
@@ -53,9 +54,11 @@ TEST_CASE("cuda tensor model: golden outputs within 1e-3, rounded to TF32, in ev
     for (const bool last : {false, true}) {
       CAPTURE(last);
       tensor_model_options options;
-      options.channels_last = last;
+      options.convolutions =
+          last ? tensor_model_options::layout::channels_last : tensor_model_options::layout::channels_first;
       const auto m = on_gpu(f.loaded, options, last);
-      for (const uint32_t rows : {1U, 3U}) CHECK(onnx::relative_l2(run_rows(*m, f, rows), f.output_rows(rows)) < 1e-3);
+      for (const uint32_t rows : {1U, 3U})
+        CHECK(onnx::relative_l2(run_rows(*m, f, rows), f.output_rows(rows)) < 1e-3);
     }
   }
 }
@@ -141,34 +144,34 @@ TEST_CASE("cuda tensor model: batches that are not of the model are refused") {
   CHECK_THROWS_AS(m->run(1, {&part, 1}, nullptr), model_error);
 }
 
-TEST_CASE("cuda tensor model: the faster layout is kept, by a clock that is given") {
-  struct scripted_clock final : clock {
-    explicit scripted_clock(std::vector<int> t) : times(std::move(t)) {}
-    time_point now() const override { return time_point{} + times.at(looks++) * 1ms; }
-    std::vector<int> times;
-    mutable size_t looks = 0;
-  };
+TEST_CASE("cuda tensor model: the layout in which convolutions are faster is kept") {
   const onnx::fixture f("resnet_a");
-  const auto chosen = [&](std::vector<int> times) {  // before and after the runs: channels first, then last
-    scripted_clock c(std::move(times));
-    tensor_model_options options;
-    options.time = &c;
-    const auto m = on_gpu(f.loaded, options);
-    CHECK(c.looks == 4);
-    CHECK(onnx::relative_l2(run_rows(*m, f, 1), f.output_rows(1)) < 1e-3);
-    return m->channels_last();
+  const auto chosen = [&](std::chrono::nanoseconds channels_first, std::chrono::nanoseconds channels_last) {
+    auto machine = std::make_unique<emulated_machine>(3);
+    machine->takes({channels_first, channels_last});
+    emulated_model m(std::move(machine), f.loaded, {});
+    CHECK(onnx::relative_l2(run_rows(m, f, 1), f.output_rows(1)) < 1e-3);
+    return m.channels_last();
   };
-  CHECK_FALSE(chosen({0, 5, 5, 10}));
-  CHECK_FALSE(chosen({0, 5, 5, 11}));
-  CHECK(chosen({0, 5, 5, 9}));
+  CHECK_FALSE(chosen(5ms, 5ms));
+  CHECK_FALSE(chosen(5ms, 6ms));
+  CHECK(chosen(5ms, 4ms));
 }
 
-TEST_CASE("cuda tensor model: a model without convolutions is not timed for its layout") {
-  const onnx::fixture f("mlp");
-  struct no_clock final : clock {
-    time_point now() const override { throw std::logic_error("nobody asks for the time"); }
-  } c;
+TEST_CASE("cuda tensor model: a batch for which there is no room is refused, and smaller ones go on") {
+  struct limit {
+    explicit limit(size_t bytes) { emulated_machine::memory::most = bytes; }
+    ~limit() { emulated_machine::memory::most = std::numeric_limits<size_t>::max(); }
+  };
+  const onnx::fixture f("resnet_a");
   tensor_model_options options;
-  options.time = &c;
-  CHECK_NOTHROW(on_gpu(f.loaded, options));
+  options.convolutions = tensor_model_options::layout::channels_first;
+  const auto m = on_gpu(f.loaded, options);
+  run_rows(*m, f, 1);
+  {
+    const limit small(1 << 20);
+    CHECK_THROWS_WITH_AS(m->warm(64), doctest::Contains("a batch of 64 cannot be run: "), model_error);
+    CHECK(onnx::relative_l2(run_rows(*m, f, 1), f.output_rows(1)) < 1e-3);
+  }
+  CHECK(onnx::relative_l2(run_rows(*m, f, 64), f.output_rows(64)) < 1e-3);
 }

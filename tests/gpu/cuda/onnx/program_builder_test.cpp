@@ -32,7 +32,8 @@ onnx::node node(std::string op, std::vector<std::string> inputs, std::string out
 
 }  // namespace
 
-TEST_CASE("program builder: every operator of the engine is one on a GPU, or known when the model is loaded") {
+TEST_CASE(
+    "program builder: every operator of the engine is one on a GPU, or known when the model is loaded") {
   for (const auto& entry : onnx::operators()) {
     CAPTURE(entry.name);
     const bool always_known = entry.name == "Shape" || entry.name == "ConstantOfShape";
@@ -45,7 +46,8 @@ TEST_CASE("program builder: a residual network is its convolutions, each with al
   const onnx::fixture f("resnet_a");
   for (const bool last : {false, true}) {
     const auto p = program_of(*f.loaded, 2, last);
-    const auto convolutions = static_cast<size_t>(std::ranges::count(f.loaded->program().nodes, "Conv", &onnx::node::op));
+    const auto convolutions =
+        static_cast<size_t>(std::ranges::count(f.loaded->program().nodes, "Conv", &onnx::node::op));
     CHECK(count<conv_step>(p) == convolutions);
     CHECK(count<pointwise_step>(p) == 0);
     // channels last, the input is turned once
@@ -81,8 +83,9 @@ TEST_CASE("program builder: a product takes its bias and ReLU along") {
   std::mt19937 random(1);
   std::vector<onnx::node> nodes{node("MatMul", {"x", "w"}, "a"), node("Add", {"a", "b"}, "c"),
                                 node("Relu", {"c"}, "d")};
-  const auto g = onnx::make_graph({3, 8}, nodes, {"d"},
-                                  {{"w", onnx::random_floats(random, {8, 5})}, {"b", onnx::random_floats(random, {5})}});
+  const auto g =
+      onnx::make_graph({3, 8}, nodes, {"d"},
+                       {{"w", onnx::random_floats(random, {8, 5})}, {"b", onnx::random_floats(random, {5})}});
   const auto p = program_of(onnx::model(g));
   REQUIRE(p.steps.size() == 1);
   const auto& s = std::get<product_step>(p.steps[0]);

@@ -1,0 +1,55 @@
+#include "gpu/cuda/onnx/cuda_device.hpp"
+
+#include <string>
+#include <utility>
+
+#include "gpu/computing_device.hpp"
+#include "gpu/cuda/cuda_machine.cuh"
+#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
+#include "gpu/device_lost.hpp"
+#include "gpu/model_error.hpp"
+
+namespace troupe {
+
+namespace {
+
+template <uint32_t Cluster>
+std::unique_ptr<batch_model> make_on(const model_source& source, bool exact) {
+  using machine = cuda::cuda_machine<Cluster>;
+  cuda::tensor_model_options options;
+  options.tf32 = !exact, options.timed_rows = source.max_batch;
+  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::make_unique<machine>(),
+                                                            onnx::model::load(source.path), options);
+}
+
+}  // namespace
+
+model_maker on_cuda(const cuda_device_options& o) {
+  const auto name = "GPU " + std::to_string(o.gpu);
+  bool clusters = false;
+  try {
+    cuda::check(cudaSetDevice(o.gpu), "the GPU");
+    clusters = cuda::runs_sm90_code();
+  } catch (const cuda::cuda_error& e) {
+    throw model_error(name + " cannot be used: " + e.what());
+  }
+  return [o, name, clusters](const model_source& source) {
+    try {
+      cuda::check(cudaSetDevice(o.gpu), "the GPU");  // of this thread
+      return clusters ? make_on<8>(source, o.exact) : make_on<1>(source, o.exact);
+    } catch (const device_lost&) {
+      throw;
+    } catch (const model_error&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw model_error(name + " cannot take the model " + source.path + ": " + e.what());
+    }
+  };
+}
+
+std::unique_ptr<device> make_cuda_device(const clock& c, std::function<void()> ready,
+                                         const cuda_device_options& options) {
+  return std::make_unique<computing_device>(c, std::move(ready), on_cuda(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// A point in a stream that can be timed.
+#pragma once
+#include <chrono>
+
+#include "gpu/cuda/check.hpp"
+
+namespace troupe::cuda {
+
+class stream_event {
+ public:
+  stream_event() { check(cudaEventCreate(&event_), "an event"); }
+  ~stream_event() { cudaEventDestroy(event_); }
+  stream_event(const stream_event&) = delete;
+  stream_event& operator=(const stream_event&) = delete;
+
+  void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "an event"); }
+  /// Waits for this one. Both were recorded.
+  std::chrono::nanoseconds since(const stream_event& earlier) const {
+    float ms = 0;
+    check(cudaEventSynchronize(event_), "an event");
+    check(cudaEventElapsedTime(&ms, earlier.event_, event_), "an event");
+    return std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(ms) * 1e6));
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace troupe::cuda
