@@ -56,7 +56,10 @@ void llm_engine::on(envelope& e, time_point now) {
                          nodes_up_.clear();
                          posts_.clear();
                        },
-                       [&](drain&) { draining_ = status_changed_ = true; },
+                       [&](drain&) {
+                         draining_ = status_changed_ = true;
+                         told_at_ = long_ago;  // routers move its texts as soon as they hear of it
+                       },
                    });
 }
 

@@ -313,6 +313,19 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   CHECK(e.actor.unfinished() == 0);
 }
 
+TEST_CASE("llm engine: that it drains is said at once, however short ago it said something") {
+  engine_stage e;
+  e.tell(node_up{scheduler_node, {11}});
+  e.load();
+  e.run_until(e.now + 1s);
+  e.ask(e.request(1));
+  CHECK(e.out.take<engine_status>().back().ready);
+  e.step();
+  CHECK(e.out.take<engine_status>().empty());
+  e.tell(drain{});
+  CHECK_FALSE(e.out.one<engine_status>().ready);
+}
+
 TEST_CASE("llm engine: a text that another began goes on with the tokens that it would have got there") {
   engine_stage whole, rest;
   whole.load();

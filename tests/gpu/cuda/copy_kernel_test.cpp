@@ -19,7 +19,9 @@ shared_array<uint8_t> numbered(uint32_t words) {
 /// [rows, columns] turned, or every second column from the last one backwards.
 template <uint32_t Word>
 void check_copies(uint32_t rows, uint32_t columns) {
-  CAPTURE(Word); CAPTURE(rows); CAPTURE(columns);
+  CAPTURE(Word);
+  CAPTURE(rows);
+  CAPTURE(columns);
   const auto from = numbered<Word>(rows * columns);
   const auto same = [&](const shared_array<uint8_t>& to, uint32_t t, uint32_t f) {
     return std::memcmp(to.data() + size_t{t} * Word, from.data() + size_t{f} * Word, Word) == 0;

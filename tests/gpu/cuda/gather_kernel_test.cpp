@@ -34,7 +34,8 @@ found gather(uint32_t outer, uint32_t bound, uint32_t slice, const std::vector<I
 
 template <uint32_t W, class Index>
 void check_gather(uint32_t outer, uint32_t bound, uint32_t slice) {
-  CAPTURE(W); CAPTURE(slice);
+  CAPTURE(W);
+  CAPTURE(slice);
   std::mt19937 random(slice);
   std::vector<Index> picks(9);
   for (auto& p : picks) p = static_cast<Index>(random() % (2 * bound)) - static_cast<Index>(bound);
@@ -44,7 +45,8 @@ void check_gather(uint32_t outer, uint32_t bound, uint32_t slice) {
   for (uint32_t o = 0; o < outer; ++o)
     for (uint32_t i = 0; i < picks.size(); ++i)
       for (uint32_t s = 0; s < slice; ++s) {
-        const auto pick = static_cast<uint32_t>(picks[i] < 0 ? picks[i] + static_cast<Index>(bound) : picks[i]);
+        const auto pick =
+            static_cast<uint32_t>(picks[i] < 0 ? picks[i] + static_cast<Index>(bound) : picks[i]);
         wrong += got.values[(o * picks.size() + i) * slice + s] !=
                  static_cast<float>((o * bound + pick) * slice + s);
       }

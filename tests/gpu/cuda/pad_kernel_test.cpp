@@ -11,7 +11,9 @@ namespace {
 
 template <class T>
 void check_padding(int64_t before_rows, int64_t before_columns, uint32_t out_rows, uint32_t out_columns) {
-  CAPTURE(sizeof(T)); CAPTURE(before_rows); CAPTURE(before_columns);
+  CAPTURE(sizeof(T));
+  CAPTURE(before_rows);
+  CAPTURE(before_columns);
   constexpr uint32_t rows = 5, columns = 7;
   shared_array<T> from(rows * columns), to(out_rows * out_columns);
   for (uint32_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i + 1);

@@ -89,10 +89,14 @@ TEST_CASE("pointwise kernel: operations of two tensors, one of them repeated") {
   check_op({op::subtract}, [](double x, double a, double) { return x - a; });
   check_op({op::subtract_from}, [](double x, double a, double) { return a - x; });
   check_op({op::multiply}, [](double x, double a, double) { return x * a; });
-  check_op({op::divide}, [](double x, double a, double) { return x / a; }, 0.5F);
-  check_op({op::divide_into}, [](double x, double a, double) { return a / x; }, 0.5F);
-  check_op({op::power}, [](double x, double a, double) { return std::pow(x, a); }, 0.1F);
-  check_op({op::power_of}, [](double x, double a, double) { return std::pow(a, x); }, 0.1F);
+  check_op(
+      {op::divide}, [](double x, double a, double) { return x / a; }, 0.5F);
+  check_op(
+      {op::divide_into}, [](double x, double a, double) { return a / x; }, 0.5F);
+  check_op(
+      {op::power}, [](double x, double a, double) { return std::pow(x, a); }, 0.1F);
+  check_op(
+      {op::power_of}, [](double x, double a, double) { return std::pow(a, x); }, 0.1F);
   check_op({op::equal}, [](double x, double a, double) { return x == a; });
   check_op({op::greater}, [](double x, double a, double) { return x > a; });
   check_op({op::greater_equal}, [](double x, double a, double) { return x >= a; });
@@ -111,7 +115,8 @@ TEST_CASE("pointwise kernel: functions of one tensor") {
   check_op({op::tanh}, [](double x, double, double) { return std::tanh(x); });
   check_op({op::erf}, [](double x, double, double) { return std::erf(x); });
   check_op({op::exp}, [](double x, double, double) { return std::exp(x); });
-  check_op({op::sqrt}, [](double x, double, double) { return std::sqrt(x); }, 0);
+  check_op(
+      {op::sqrt}, [](double x, double, double) { return std::sqrt(x); }, 0);
   check_op({op::logical_not}, [](double x, double, double) { return x == 0; });
 }
 

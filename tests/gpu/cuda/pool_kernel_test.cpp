@@ -13,7 +13,10 @@ namespace {
 
 /// A pool over [batch, channels, 1, height, width] with windows of 3 x 2, dilated by 1 x 2 and padded by 1.
 void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t height, uint32_t width) {
-  CAPTURE(average); CAPTURE(counts_padding); CAPTURE(channels_last); CAPTURE(height);
+  CAPTURE(average);
+  CAPTURE(counts_padding);
+  CAPTURE(channels_last);
+  CAPTURE(height);
   constexpr uint32_t batch = 2, channels = 3;
   pool_kernel k;
   k.batch = batch, k.channels = channels, k.average = average, k.channels_last = channels_last;
@@ -41,7 +44,8 @@ void check_pool(bool average, bool counts_padding, bool channels_last, uint32_t 
           for (int i = 0; i < 3; ++i)
             for (int j = 0; j < 2; ++j) {
               const int p = static_cast<int>(2 * h) - 1 + i, q = static_cast<int>(w) - 1 + 2 * j;
-              const bool inside = p >= 0 && p < static_cast<int>(height) && q >= 0 && q < static_cast<int>(width);
+              const bool inside =
+                  p >= 0 && p < static_cast<int>(height) && q >= 0 && q < static_cast<int>(width);
               n += inside || counts_padding;
               if (!inside) continue;
               const float v = x[at(b, c, static_cast<uint32_t>(p), static_cast<uint32_t>(q), height, width)];

@@ -30,7 +30,8 @@ struct row {
 /// Runs a kernel over [outer, n, inner] and compares each row with what `expected` makes of it.
 template <class Kernel, class Expected>
 void check_rows(Kernel k, uint32_t outer, uint32_t n, uint32_t inner, bool one, const Expected& expected) {
-  CAPTURE(n); CAPTURE(inner);
+  CAPTURE(n);
+  CAPTURE(inner);
   const auto x = random_floats(size_t{outer} * n * inner, n);
   shared_array<float> y(size_t{outer} * (one ? 1 : n) * inner);
   k.outer = outer, k.n = n, k.inner = inner, k.x = x.data(), k.y = y.data();
