@@ -19,8 +19,8 @@ struct tensor_steps {
 
 /// Where the element that is `index`-th in the walk lies in each of `N` tensors, added to `at`.
 template <uint32_t N>
-TROUPE_BOTH void find_element(const tensor_walk& walk, uint32_t index, const tensor_steps* const (&steps)[N],
-                              int64_t (&at)[N]) {
+TROUPE_DEVICE void find_element(const tensor_walk& walk, uint32_t index,
+                                const tensor_steps* const (&steps)[N], int64_t (&at)[N]) {
   for (uint32_t d = walk.dims; d-- > 0;) {
     const uint32_t outer = d > 0 ? index / walk.extent[d] : 0, here = index - outer * walk.extent[d];
     TROUPE_UNROLL for (uint32_t i = 0; i < N; ++i) at[i] += here * steps[i]->step[d];

@@ -71,5 +71,6 @@ void bench_attention(bench& b);
 void bench_sampling(bench& b);
 void bench_step(bench& b);
 void bench_conv(bench& b);
+void bench_tensors(bench& b);
 
 }  // namespace troupe::cuda

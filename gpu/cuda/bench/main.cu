@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     bench_sampling(b);
     bench_step(b);
     bench_conv(b);
+    bench_tensors(b);
     json ? print_json(b, limits) : print_table(b, limits);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "gpu_bench: %s\n", e.what());

@@ -109,7 +109,7 @@ void put_pad(program_builder& b) {
     auto next = v.dims;
     next[d] = dims[d];
     const auto shown = onnx::shown_by_padding(v.dims[d], dims[d], before[d], mode == "reflect");
-    v = gather(b, v, b.constant(onnx::make_ints(shown)), d, std::move(next), b.add_fault({"Pad"}));
+    v = gather(b, v, b.constant(onnx::make_ints(shown)), d, std::move(next), no_fault);
   }
   b.define(std::move(v));
 }
