@@ -16,11 +16,14 @@ std::vector<slot_spec> slots_of(const std::vector<node_spec>& nodes) {
   for (uint32_t n = 0; n < nodes.size(); ++n) {
     for (const auto& group : nodes[n].devices) {
       for (uint32_t i = 0; i < group.count; ++i) {
+        const bool cuda = group.kind == device_kind::cuda;
         slots.push_back({.node = node_id{n},
                          .kind = group.kind,
                          .memory_bytes = group.memory_bytes,
                          .jitter = group.jitter,
-                         .threads = group.threads});
+                         .threads = group.threads,
+                         .gpu = cuda ? group.gpu + i : 0,
+                         .exact = group.exact});
       }
     }
   }

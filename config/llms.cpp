@@ -16,12 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 3> device_names{"cpu", "emulated", "cuda"};  // as `device_kind`
 constexpr std::array<std::string_view, 3> type_names{"f32", "bf16", "f16"};         // as `llm_type`
 
-#ifdef TROUPE_CUDA
-constexpr bool has_cuda = true;
-#else
-constexpr bool has_cuda = false;
-#endif
-
 bool is_folder(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
@@ -94,9 +88,7 @@ class llm_reader {
 
   void read_device(section& s, llm_spec& m) {
     m.device = static_cast<device_kind>(s.choice("device", device_names, 0));
-    if (m.device == device_kind::cuda && !has_cuda)
-      s.refuse("device",
-               "this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or \"emulated\"");
+    refuse_missing_cuda(s, "device", m.device);
     if (m.device != device_kind::emulated) {
       constexpr auto* why = "is for device = \"emulated\"; add that, or remove this key";
       for (const auto* key : {"profile", "jitter", "max_positions", "emulated_adapters"})

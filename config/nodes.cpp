@@ -8,16 +8,27 @@
 
 namespace troupe {
 
+void refuse_missing_cuda([[maybe_unused]] section& s, [[maybe_unused]] std::string_view key,
+                         [[maybe_unused]] device_kind kind) {
+#ifndef TROUPE_CUDA
+  if (kind == device_kind::cuda)
+    s.refuse(key,
+             "this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use \"cpu\" or \"emulated\"");
+#endif
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 4> role_names{"gateway", "scheduler", "worker", "standby"};
 constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
+constexpr int64_t most_gpu = 4095;
 
 /// Nothing if its kind is not known: what it would ask of models and other keys is not known either.
-std::optional<device_spec> read_device(section& s) {
+/// `next_gpu`: the one after those of the node's devices before this one.
+std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
   const auto kind = s.choice("kind", kind_names);
   if (!kind) {
-    for (const auto* key : {"count", "memory_gb", "jitter", "threads"}) s.unused(key);
+    for (const auto* key : {"count", "memory_gb", "jitter", "threads", "gpu", "exact"}) s.unused(key);
     return {};
   }
   device_spec d;
@@ -36,9 +47,13 @@ std::optional<device_spec> read_device(section& s) {
     s.unused("threads", "only a cpu device has threads; remove it");
   }
   if (d.kind == device_kind::cuda) {
-    s.refuse("kind",
-             "tensor models do not run on GPUs yet, only an [[llm]] with device = \"cuda\"; use "
-             "\"cpu\" or \"emulated\"");
+    refuse_missing_cuda(s, "kind", d.kind);
+    d.gpu = static_cast<uint32_t>(s.integer("gpu", 0, most_gpu, next_gpu));
+    next_gpu = d.gpu + d.count;
+    d.exact = s.flag("exact", false);
+  } else {
+    s.unused("gpu", "only a cuda device has a GPU; remove it");
+    s.unused("exact", "only a cuda device rounds to TF32, others always are exact; remove it");
   }
   return d;
 }
@@ -67,8 +82,9 @@ node_spec read_node(section& s, const std::vector<domain_spec>& domains) {
   n.data_port = static_cast<uint16_t>(s.integer("data_port", 0, 65535, 0));
   n.data_interface = s.text("data_interface", "");
   const auto devices = s.tables("device");
+  uint32_t next_gpu = 0;
   for (auto* device : devices) {
-    if (const auto d = read_device(*device)) n.devices.push_back(*d);
+    if (const auto d = read_device(*device, next_gpu)) n.devices.push_back(*d);
   }
 
   if (!n.roles.empty() && !n.has(node_role::worker) && !devices.empty()) {

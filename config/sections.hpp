@@ -48,6 +48,9 @@ void check_domains(const domain_reading& read, const std::vector<node_spec>& nod
 /// `domain` of a worker or a model: required where there are domains, a problem where there are none.
 uint32_t read_domain_of(section& s, const std::vector<domain_spec>& domains);
 
+/// Refuses this key's "cuda", where the build has none.
+void refuse_missing_cuda(section& s, std::string_view key, device_kind kind);
+
 /// Also refuses a cluster without exactly one scheduler, a gateway and a worker. Needs the cluster's
 /// security, tenants and domains.
 struct node_reading {

@@ -31,6 +31,8 @@ struct device_spec {
   uint64_t memory_bytes = 0;
   double jitter = 0;     ///< emulated: a batch takes up to this fraction longer, seeded
   uint32_t threads = 1;  ///< cpu: threads a batch
+  uint32_t gpu = 0;      ///< cuda: which one of those that the process sees; of several, the first one's
+  bool exact = false;    ///< cuda: products of f32 numbers as such; false: of operands rounded to TF32
 };
 
 /// A sub-cluster with an arbiter of its own: its devices have all of its models, and no others.
@@ -193,6 +195,8 @@ struct slot_spec {
   uint64_t memory_bytes = 0;
   double jitter = 0;
   uint32_t threads = 1;
+  uint32_t gpu = 0;
+  bool exact = false;
 };
 
 struct cluster_spec {

@@ -84,7 +84,7 @@ TEST_CASE("an unknown key is refused with the nearest known one, or with all of 
       {"slo_ms = 20", "slo_ms = 20\nslo = 5", "21:1: model: unknown key 'slo'; did you mean 'slo_ms'?"},
       {"count = 2", "cuont = 2", "17:1: node.device: unknown key 'cuont'; did you mean 'count'?"},
       {"[limits]", "[limit]", "4:2: unknown key 'limit'; did you mean 'limits'?"},
-      {"count = 2", "size = 2", "17:1: node.device: unknown key 'size'; known: kind, count, memory_gb, jitter, threads"},
+      {"count = 2", "size = 2", "17:1: node.device: unknown key 'size'; known: kind, count, memory_gb, jitter, threads, gpu, exact"},
       {"beta_ms = 5", "beta_ms = 5, gamma = 2", "21:40: model.profile: unknown key 'gamma'; known: alpha_ms, beta_ms"},
   });
 }
@@ -115,6 +115,8 @@ TEST_CASE("nodes must be distinct, reachable and make a cluster") {
       {"[[node.device]]\nkind = \"emulated\"\ncount = 2\n", "", "13:9: node.roles: a worker needs a device or a language model; add a [[node.device]] to it, or an [[llm]] that names it"},
       {"8080", "8080\n[[node.device]]\nkind = \"emulated\"", R"(8:9: node.roles: only a worker uses devices; add the role "worker" or remove its [[node.device]])"},
       {"count = 2", "threads = 2", "17:11: node.device.threads: only a cpu device has threads; remove it"},
+      {"count = 2", "gpu = 0", "17:7: node.device.gpu: only a cuda device has a GPU; remove it"},
+      {"count = 2", "exact = true", "17:9: node.device.exact: only a cuda device rounds to TF32, others always are exact; remove it"},
   });
 }
 
@@ -154,10 +156,12 @@ TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model 
   });
 }
 
-TEST_CASE("no tensor model runs on a GPU yet") {
+TEST_CASE("a build without CUDA has no GPUs for devices") {
+#ifndef TROUPE_CUDA
   check(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\""), {
-      {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: tensor models do not run on GPUs yet, only an [[llm]] with device = "cuda"; use "cpu" or "emulated")"},
+      {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use "cpu" or "emulated")"},
   });
+#endif
 }
 
 TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {

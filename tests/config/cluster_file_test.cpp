@@ -216,6 +216,47 @@ TEST_CASE("a real device runs a model file and measures it") {
   CHECK(cluster.spec.slots[0].threads == 2);
 }
 
+TEST_CASE("a GPU is the one after those of the node's devices before it, or the one that is named") {
+  auto text = changed(good_cluster, "profile = { alpha_ms = 1, beta_ms = 5 }", "source = \"mlp.onnx\"");
+  text = changed(text, "\"emulated\"\ncount = 2", R"("cuda"
+count = 2
+[[node.device]]
+kind = "cpu"
+[[node.device]]
+kind = "cuda"
+exact = true
+[[node.device]]
+kind = "cuda"
+gpu = 1
+[[node.device]]
+kind = "cuda"
+)");
+  const auto cluster = read(text);
+  const auto& devices = cluster.spec.nodes.at(1).devices;
+  REQUIRE(devices.size() == 5);
+  CHECK(devices[0].gpu == 0);
+  CHECK(devices[2].gpu == 2);
+  CHECK(devices[2].exact);
+  CHECK(devices[3].gpu == 1);
+  CHECK(devices[4].gpu == 2);
+  CHECK_FALSE(devices[4].exact);
+#ifdef TROUPE_CUDA
+  REQUIRE(listed(cluster.problems) == "");
+  CHECK(cluster.spec.models[0].origin == profile_origin::measured);
+  const auto& slots = cluster.spec.slots;
+  REQUIRE(slots.size() == 6);
+  CHECK(slots[0].gpu == 0);
+  CHECK(slots[1].gpu == 1);
+  CHECK(slots[3].kind == device_kind::cuda);
+  CHECK(slots[3].gpu == 2);
+  CHECK(slots[3].exact);
+  const auto again = read(to_toml(cluster.effective));
+  REQUIRE(listed(again.problems) == "");
+  CHECK(again.spec.hash == cluster.spec.hash);
+  CHECK(read(changed(text, "exact = true", "exact = false")).spec.hash != cluster.spec.hash);
+#endif
+}
+
 TEST_CASE("the hash does not depend on spelling, comments, the order of keys or the place of the file") {
   const auto hash = hash_of(good_cluster);
   CHECK(hash.size() == 16);
