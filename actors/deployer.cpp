@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "actors/planted_bug.hpp"
@@ -192,6 +194,8 @@ void deployer::on_loaded(const load_outcome& o) {
     spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
     if (line.revision == 0) around_.on_unusable(o.problem);
   }
+  if (o.lost && o.revision > 0)  // the process ends and is started again (supervision.hpp)
+    throw std::runtime_error("slot " + std::to_string(o.slot.value) + ": its device is lost: " + o.problem);
   const auto next = own_.loaded(o, line);
   tell_slots(next.changed);
   if (next.done) part_done(*next.done);

@@ -1,6 +1,8 @@
 #include "actors/gpu_worker.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -203,6 +205,10 @@ void gpu_worker::finish(time_point now) {
   batch_outcome outcome;
   if (!device_.poll(now, outcome) && !planted(bug::two_batches)) return;
   running_ = stopping_ = false;
+  if (!outcome.lost.empty())  // the process ends and is started again; its requests go on elsewhere
+                              // (supervision.hpp)
+    throw std::runtime_error("slot " + std::to_string(options_.slot.value) +
+                             ": its device is lost: " + outcome.lost);
   if (void_) {
     void_ = false;
     release_outputs(jobs_.front());

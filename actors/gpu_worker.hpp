@@ -6,6 +6,8 @@
 // An order that preempts stops what runs as soon as its own inputs are here. Of what was stopped only its
 // queue and the arbiter hear.
 //
+// Once its device is lost it throws, so that the process ends (actors/supervision.hpp).
+//
 // When the office of the scheduler changes hands, it gives up what waits and hands over what runs: it tells
 // the new scheduler of it, and later that it is done.
 #pragma once

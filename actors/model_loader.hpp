@@ -17,6 +17,7 @@ struct load_outcome {
   uint64_t revision = 0;
   std::optional<loaded_model> loaded;
   std::string problem;  ///< why not, if it is not loaded
+  bool lost = false;    ///< ... and the device is of no use to this process any more
 };
 
 class model_loader {

@@ -47,6 +47,14 @@ TEST_CASE("deployer: a worker that cannot load a model is named") {
   CHECK((*reply)->detail == "node 'left' cannot load model 'resnet': out of memory");
 }
 
+TEST_CASE("deployer: one whose device is lost while it loads ends its process") {
+  deployers all;
+  all.broken.emplace();
+  all.ask(head, deploy{0, "resnet", 10s});
+  all.end_load(left, "an illegal address", true);
+  CHECK(all.broken->find("slot 0: its device is lost: an illegal address") != std::string::npos);
+}
+
 TEST_CASE("deployer: a model for which a plug-in makes no policy is refused, and nothing else happens") {
   batchings().add("for nobody", [](const batching_parameters&, shedding) -> std::unique_ptr<batching_policy> {
     throw std::runtime_error("not today");

@@ -105,12 +105,12 @@ class deployers : control_lane {
     return reply;
   }
   /// The oldest load of a worker ends, well if there is no problem.
-  void end_load(node_id worker, const std::string& problem = {}) {
+  void end_load(node_id worker, const std::string& problem = {}, bool lost = false) {
     auto& loads = nodes_[worker.value].loads;
     REQUIRE(!loads.empty());
     const auto l = std::move(loads.front());
     loads.erase(loads.begin());
-    load_outcome o{slot_id{worker.value - 1}, l.line.model, l.line.revision, {}, problem};
+    load_outcome o{slot_id{worker.value - 1}, l.line.model, l.line.revision, {}, problem, lost};
     if (problem.empty()) o.loaded.emplace();
     l.told(std::move(o));
     scheduler_.run();
@@ -129,6 +129,8 @@ class deployers : control_lane {
                           {node, nodes_[node.value].life, kind, node == head ? 0 : node.value - 1}});
   }
   int wake_ups() const { return wake_ups_; }
+  /// Why an actor threw, if a test wants that.
+  std::optional<std::string> broken;
   size_t loads(node_id worker) const { return nodes_[worker.value].loads.size(); }
   /// What the worker's slot last said that it has.
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
@@ -148,7 +150,11 @@ class deployers : control_lane {
     n.deployments = spawn<deployer>(
         system_, deployer::surroundings{cluster_, node, time_, *this, n, read,
                                         [this](const caf::actor&, time_point) { ++wake_ups_; }, [] {},
-                                        [](const std::string&) {}, [](const std::string& w) { FAIL(w); }});
+                                        [](const std::string&) {},
+                                        [this](const std::string& w) {
+                                          if (!broken) FAIL(w);
+                                          broken = w;
+                                        }});
     caf::anon_send(n.deployments, introduction{n.door, life});
   }
 

@@ -116,6 +116,33 @@ TEST_CASE("gpu_worker: an input of the wrong size fails without being pulled, al
   CHECK(w.actor.unfinished() == 0);
 }
 
+TEST_CASE("gpu_worker: one whose device is lost ends its process, so that its requests go on elsewhere") {
+  struct : device {
+    loaded_model load(model_id, const model_source&) override { return {}; }
+    void unload(model_id) override {}
+    void start(batch_work, time_point) override {}
+    bool poll(time_point, batch_outcome& out) override {
+      out.lost = reason;
+      return !reason.empty();
+    }
+    void stop(time_point) override {}
+    time_point poll_at() const override { return never; }
+    std::string reason;
+  } lost;
+  scripted_memory memory(worker_node);
+  stage<gpu_worker> w(worker_of(0), gpu_worker::options{slot_id{0}}, lost, memory);
+  w.tell(ready(0, 12, 0, 0));
+  w.tell(node_up{gateway_node, {11}});
+  request r;
+  r.id = request_id{1};
+  r.gateway = the_gateway;
+  w.tell(worker_stage::order_of(1, 0, 5, {r}), the_queue);
+  CHECK(w.actor.state() == "running");
+  lost.reason = "an illegal address";
+  CHECK_THROWS_WITH(w.tell(device_ready{}), "slot 0: its device is lost: an illegal address");
+  CHECK(w.out.silent());
+}
+
 TEST_CASE("gpu_worker: refuses what it cannot do, with a reason and without a trace") {
   worker_stage w(2);
   w.order(1, 5, 9, {w.ask(1)});
