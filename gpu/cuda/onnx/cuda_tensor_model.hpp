@@ -41,7 +41,6 @@ class cuda_tensor_model final : public batch_model {
         channels_last_(options.convolutions == tensor_model_options::layout::channels_last) {
     if (options.convolutions == tensor_model_options::layout::faster && has_convolutions()) choose_layout();
   }
-  ~cuda_tensor_model() override { m_->bind(); }
 
   const model_signature& signature() const override { return model_->signature(); }
   uint64_t memory_bytes() const override { return weights_.bytes(); }
@@ -108,6 +107,7 @@ class cuda_tensor_model final : public batch_model {
     }
     if (!best) throw model_error(problem);
     channels_last_ = fastest;
+    if (!fastest) weights_.drop_filters();
   }
 
   /// What cannot be had at this batch size says so; others go on.

@@ -40,6 +40,9 @@ class tensor_weights {
     return made.data();
   }
 
+  /// Nothing that is launched from now on reads them.
+  void drop_filters() { filters_.clear(); }
+
   uint64_t bytes() const {
     uint64_t sum = 0;
     for (const auto& l : layers_) sum += l.size();

@@ -3,8 +3,12 @@
 // last, a kernel of ours doing them. Products are exact.
 #include "gpu/cuda/onnx/cuda_tensor_model.hpp"
 #include "gpu/onnx/loader.hpp"
-#include "tests/gpu/cuda/emulated_machine.hpp"
 #include "tests/gpu/onnx/random_model_server.hpp"
+#ifdef __CUDACC__
+#include "gpu/cuda/cuda_machine.cuh"
+#else
+#include "tests/gpu/cuda/emulated_machine.hpp"
+#endif
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -13,13 +17,19 @@ namespace {
 
 std::vector<std::byte> run(const std::shared_ptr<const onnx::model>& m, std::span<const std::byte> input,
                            uint32_t rows, bool other_way) {
-  auto machine = std::make_unique<emulated_machine>(rows);
-  machine->fuse_convolutions(!other_way);
+#ifdef __CUDACC__
+  using machine = cuda_machine<1>;
+  auto made = std::make_unique<machine>();
+#else
+  using machine = emulated_machine;
+  auto made = std::make_unique<machine>(rows);
+  made->fuse_convolutions(!other_way);
+#endif
   tensor_model_options options;
   options.tf32 = false;
   options.convolutions =
       other_way ? tensor_model_options::layout::channels_last : tensor_model_options::layout::channels_first;
-  cuda_tensor_model<emulated_machine> on_gpu(std::move(machine), m, options);
+  cuda_tensor_model<machine> on_gpu(std::move(made), m, options);
   std::vector<std::byte> output(rows * output_row_bytes(m->signature()));
   const batch_part part{rows, input, output};
   on_gpu.run(rows, {&part, 1}, nullptr);

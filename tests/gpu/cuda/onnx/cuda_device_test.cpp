@@ -1,0 +1,77 @@
+// The golden models on a real GPU, as a device runs them: run where there is one.
+#include "gpu/cuda/onnx/cuda_device.hpp"
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "gpu/model_error.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr model_id id{1};
+
+bool there_is_one() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  if (count == 0) MESSAGE("not run: there is no GPU");
+  return count > 0;
+}
+
+/// A device and a thread that waits for it.
+struct waited {
+  explicit waited(bool exact)
+      : made(make_cuda_device(
+            time, [this] {
+              const std::scoped_lock lock(mutex);
+              told = true;
+              changed.notify_all();
+            },
+            {0, exact})) {}
+  std::vector<float> run(const onnx::fixture& f, uint32_t rows) {
+    const auto in = f.input_rows(rows);
+    std::vector<float> out(rows * f.output_row / sizeof(float));
+    made->start({id, rows, {{rows, in, std::as_writable_bytes(std::span{out})}}}, time.now());
+    batch_outcome outcome;
+    std::unique_lock lock(mutex);
+    REQUIRE(changed.wait_for(lock, 60s, [&] { return std::exchange(told, false); }));
+    REQUIRE(made->poll(time.now(), outcome));
+    for (const auto& e : outcome.errors) CHECK(e == "");
+    return out;
+  }
+
+  machine_clock time;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool told = false;
+  std::unique_ptr<device> made;
+};
+
+void check_golden(bool exact, double most) {
+  if (!there_is_one()) return;
+  for (const auto& name : onnx::fixture_names) {
+    CAPTURE(name);
+    const onnx::fixture f(name);
+    waited d(exact);
+    const auto loaded = d.made->load(id, {.name = name, .path = onnx::fixture_path(name), .signature = {}, .latency = {}, .max_batch = 8});
+    CHECK(loaded.latency.beta > duration{});  // as measured
+    for (const uint32_t rows : {1U, 3U, 8U})
+      for (int again = 0; again < 2; ++again)  // first as it is, then as a graph
+        CHECK(onnx::relative_l2(d.run(f, rows), f.output_rows(rows)) < most);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuda device: golden outputs of every model, rounded to TF32") { check_golden(false, 1e-3); }
+
+TEST_CASE("cuda device: golden outputs of every model, exact") { check_golden(true, 1e-5); }
+
+TEST_CASE("cuda device: a GPU that is not there is named") {
+  CHECK_THROWS_WITH_AS(on_cuda({99, false}), doctest::Contains("GPU 99 cannot be used"), model_error);
+}
