@@ -142,10 +142,12 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   virtually->callback([v, &chosen] { chosen = [v] { return bench_simulate(*v); }; });
 
   auto i = std::make_shared<bench_infer_options>();
-  auto* infer = command(*bench, "infer", "The CPU engine against this core's matrix product and onnxruntime",
-                        "troupe bench infer");
+  auto* infer =
+      command(*bench, "infer", "The CPU engine against this core's matrix product and onnxruntime, or a GPU",
+              "troupe bench infer");
   infer->add_option("--models", i->models, "Folder of *.onnx files")->capture_default_str();
   infer->add_option("--python", i->python, "Interpreter that has onnxruntime")->capture_default_str();
+  add_device(*infer, i->where);
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return bench_infer(*i); }; });
 

@@ -26,8 +26,9 @@ constexpr duration time_a_round = 15ms, time_of_peak = 100ms;
 
 struct bench_row {
   std::string name;
-  double value = 0, reference = 0;  // µs
-  std::optional<double> peer;       // µs
+  double value = 0;                                 // µs
+  std::optional<double> reference = {}, peer = {};  // µs
+  double flops = 0;
 };
 
 /// Random numbers in FP32 tensors; zeros, which every index table has, in others.
@@ -56,71 +57,105 @@ std::vector<std::filesystem::path> models_in(const std::string& folder) {
   return files;
 }
 
-void measure(const std::filesystem::path& file, onnxruntime_peer& peer, std::vector<bench_row>& rows) {
-  const machine_clock clock;
+/// Of the convolutions and matrix products of a batch: the CPU engine's plan says it for every device.
+double flops_of(const std::filesystem::path& file, uint32_t batch) {
   const auto model = onnx::model::load(file);
-  onnx::executor executor(model, onnx::load_weights(*model));
+  return onnx::executor(model, onnx::load_weights(*model)).flops(batch);
+}
+
+/// `peer`: null on a GPU.
+void measure(const std::filesystem::path& file, const model_maker& load, onnxruntime_peer* peer,
+             std::vector<bench_row>& rows) {
+  const machine_clock clock;
+  const auto model = load({.name = file.string(), .path = file.string()});
+  const auto& signature = model->signature();
   for (const uint32_t batch : {1U, 8U}) {
+    bench_row row{fmt::format("{} batch {}", file.stem().string(), batch)};
+    row.flops = flops_of(file, batch);
     // Before each row anew: the machine's speed drifts with what else it does. For the same reason the
     // engines run in turns.
-    const double peak = measure_peak_flops(clock, time_of_peak);
-    const auto input = random_input(model->signature(), batch);
-    std::vector<std::byte> output(batch * output_row_bytes(model->signature()));
+    if (peer != nullptr) row.reference = row.flops / measure_peak_flops(clock, time_of_peak) * 1e6;
+    const auto input = random_input(signature, batch);
+    std::vector<std::byte> output(batch * output_row_bytes(signature));
     const batch_part part{batch, input, output};
     std::vector<double> ours, theirs;
     for (int i = 0; i < rounds; ++i) {
       const auto samples = measure_latency(clock, {&batch, 1}, time_a_round, [&](uint32_t n) {
-        executor.run(n, {&part, 1});
+        model->run(n, {&part, 1}, nullptr);
       });
       ours.push_back(to_ms(samples.front().latency) * 1e3);
-      if (!peer.available()) continue;
-      if (const auto us = peer.measure(file.string(), batch, time_a_round)) theirs.push_back(*us);
+      if (peer == nullptr || !peer->available()) continue;
+      if (const auto us = peer->measure(file.string(), batch, time_a_round)) theirs.push_back(*us);
     }
-    rows.push_back({fmt::format("{} batch {}", file.stem().string(), batch), std::ranges::min(ours),
-                    executor.flops(batch) / peak * 1e6,
-                    theirs.size() == ours.size() ? std::optional{std::ranges::min(theirs)} : std::nullopt});
+    row.value = std::ranges::min(ours);
+    if (theirs.size() == ours.size()) row.peer = std::ranges::min(theirs);
+    rows.push_back(std::move(row));
   }
+}
+
+double tflops(const bench_row& r) { return r.flops / r.value * 1e-6; }
+
+void print_json(const std::vector<bench_row>& rows) {
+  nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}};
+  for (const auto& r : rows) {
+    nlohmann::ordered_json row{{"name", r.name}, {"value", r.value}, {"unit", "us"}};
+    if (r.reference) {
+      row["reference"] = *r.reference;
+      row["ratio"] = r.value / *r.reference;
+    } else {
+      row["tflops"] = tflops(r);
+    }
+    if (r.peer) {
+      row["onnxruntime"] = *r.peer;
+      row["onnxruntime_ratio"] = r.value / *r.peer;
+    }
+    document["rows"].push_back(std::move(row));
+  }
+  fmt::print("{}\n", document.dump(2));
+}
+
+void print_table(const std::vector<bench_row>& rows, const std::string& version) {
+  fmt::print("{:<24} {:>12} {:>16} {:>7} {:>18} {:>7}\n", "one core", "us", "at GEMM speed", "ratio",
+             fmt::format("onnxruntime {}", version), "ratio");
+  for (const auto& r : rows) {
+    fmt::print("{:<24} {:>12.1f} {:>16.1f} {:>7.2f}", r.name, r.value, *r.reference, r.value / *r.reference);
+    if (r.peer)
+      fmt::print(" {:>18.1f} {:>7.2f}\n", *r.peer, r.value / *r.peer);
+    else
+      fmt::print(" {:>18} {:>7}\n", "-", "-");
+  }
+}
+
+void print_gpu_table(const std::vector<bench_row>& rows, const std::string& title) {
+  fmt::print("{:<24} {:>12} {:>10}\n", title, "us", "TFLOP/s");
+  for (const auto& r : rows) fmt::print("{:<24} {:>12.1f} {:>10.3f}\n", r.name, r.value, tflops(r));
 }
 
 }  // namespace
 
 int bench_infer(const bench_infer_options& options) {
   std::vector<bench_row> rows;
-  onnxruntime_peer peer(options.python);
+  std::optional<onnxruntime_peer> peer;
   try {
+    const auto load = one_device(options.where);
     onnx::use_operator_threads(1);
-    for (const auto& file : models_in(options.models)) measure(file, peer, rows);
+    const auto files = models_in(options.models);
+    if (options.where.device == "cpu") peer.emplace(options.python);
+    for (const auto& file : files) measure(file, load, peer ? &*peer : nullptr, rows);
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
   }
-  if (!peer.problem().empty()) fmt::print(stderr, "{}\n", peer.problem());
-  if (options.json) {
-    nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}};
-    for (const auto& r : rows) {
-      nlohmann::ordered_json row{{"name", r.name},
-                                 {"value", r.value},
-                                 {"unit", "us"},
-                                 {"reference", r.reference},
-                                 {"ratio", r.value / r.reference}};
-      if (r.peer) {
-        row["onnxruntime"] = *r.peer;
-        row["onnxruntime_ratio"] = r.value / *r.peer;
-      }
-      document["rows"].push_back(std::move(row));
-    }
-    fmt::print("{}\n", document.dump(2));
-    return 0;
-  }
-  fmt::print("{:<24} {:>12} {:>16} {:>7} {:>18} {:>7}\n", "one core", "us", "at GEMM speed", "ratio",
-             fmt::format("onnxruntime {}", peer.version()), "ratio");
-  for (const auto& r : rows) {
-    fmt::print("{:<24} {:>12.1f} {:>16.1f} {:>7.2f}", r.name, r.value, r.reference, r.value / r.reference);
-    if (r.peer)
-      fmt::print(" {:>18.1f} {:>7.2f}\n", *r.peer, r.value / *r.peer);
-    else
-      fmt::print(" {:>18} {:>7}\n", "-", "-");
-  }
+  if (peer && !peer->problem().empty()) fmt::print(stderr, "{}\n", peer->problem());
+  if (options.json)
+    print_json(rows);
+  else if (peer)
+    print_table(rows, peer->version());
+  else
+    print_gpu_table(rows, title_of(options.where));
   return 0;
 }
 

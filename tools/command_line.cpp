@@ -48,6 +48,19 @@ CLI::App* command(CLI::App& to, const char* name, const char* what, const char* 
   return sub;
 }
 
+void add_device(CLI::App& to, device_choice& where, CLI::Option* file) {
+  const auto needs_file = [file](CLI::Option* o) {
+    if (file != nullptr) o->needs(file);
+    return o;
+  };
+  needs_file(to.add_option("--device", where.device, "Where it runs: cpu, or cuda in builds with it"))
+      ->capture_default_str();
+  needs_file(to.add_option("--gpu", where.gpu, "With --device cuda: which GPU, from 0"))
+      ->check(whole_in(0, 4095));
+  needs_file(to.add_flag("--exact", where.exact,
+                         "With --device cuda: products of f32 numbers as such, not rounded to TF32"));
+}
+
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {
   const auto reading = read_cluster(file);
   for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));

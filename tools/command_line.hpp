@@ -7,6 +7,7 @@
 #include <string>
 
 #include "messages/cluster.hpp"
+#include "tools/one_device.hpp"
 
 namespace troupe {
 
@@ -22,6 +23,9 @@ CLI::Validator whole_in(uint64_t least, uint64_t most);
 
 /// What options of several commands may be: requests a second, as in scenario files, and milliseconds.
 inline constexpr double least_rate = 1e-3, most_rate = 1e9, hour_ms = 3.6e6;
+
+/// --device, --gpu and --exact. `file`: the option that they need, if any.
+void add_device(CLI::App& to, device_choice& where, CLI::Option* file = nullptr);
 
 /// Runs `use` with the cluster of a file, or prints its problems and returns 2.
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use);

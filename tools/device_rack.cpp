@@ -4,8 +4,13 @@
 #include <utility>
 
 #include "gpu/cpu_device.hpp"
+#include "gpu/device_lost.hpp"
 #include "gpu/emulated_device.hpp"
+#include "gpu/model_error.hpp"
 #include "gpu/onnx/model.hpp"
+#ifdef TROUPE_CUDA
+#include "gpu/cuda/onnx/cuda_device.hpp"
+#endif
 
 namespace troupe {
 namespace {
@@ -31,6 +36,25 @@ model_source source_of(const model_spec& m, device_kind kind) {
   return s;
 }
 
+std::unique_ptr<device> make_device(const slot_spec& s, uint64_t seed, const clock& time,
+                                    std::function<void()> ready,
+                                    const std::shared_ptr<model_library>& library) {
+  switch (s.kind) {
+    case device_kind::emulated:
+      return std::make_unique<emulated_device>(emulated_options{
+          s.jitter, seed, environment("TROUPE_TEST_ABORT_ON"), environment("TROUPE_TEST_THROW_ON")});
+    case device_kind::cpu:
+      return std::make_unique<cpu_device>(time, std::move(ready),
+                                          cpu_options{static_cast<int>(s.threads), library});
+    case device_kind::cuda: break;
+  }
+#ifdef TROUPE_CUDA
+  return make_cuda_device(time, std::move(ready), {.gpu = static_cast<int>(s.gpu), .exact = s.exact});
+#else
+  throw model_error("a build without CUDA has no GPU for a [[node.device]]");  // the file was refused
+#endif
+}
+
 }  // namespace
 
 device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock& time,
@@ -40,13 +64,8 @@ device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock&
   for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
     const auto& s = cluster.slots[i];
     if (s.node != self) continue;
-    if (s.kind == device_kind::emulated) {
-      devices_[slot_id{i}] = std::make_unique<emulated_device>(emulated_options{
-          s.jitter, i, environment("TROUPE_TEST_ABORT_ON"), environment("TROUPE_TEST_THROW_ON")});
-    } else {
-      devices_[slot_id{i}] = std::make_unique<cpu_device>(
-          time, [ready, i] { ready(slot_id{i}); }, cpu_options{static_cast<int>(s.threads), library});
-    }
+    devices_[slot_id{i}] = make_device(
+        s, i, time, [ready, i] { ready(slot_id{i}); }, library);
   }
   thread_ = std::thread([this] { loop(); });
 }
@@ -90,6 +109,9 @@ void device_rack::run(const job& j) {
     load_outcome out{slot, j.line.model, j.line.revision, {}, {}};
     try {
       out.loaded = device->load(j.line.model, source_of(j.line.definition, cluster_.slots[slot.value].kind));
+    } catch (const device_lost& e) {
+      out.problem = e.what();
+      out.lost = true;
     } catch (const std::exception& e) {
       out.problem = e.what();
     }

@@ -16,7 +16,7 @@ namespace troupe {
 class device_rack final : public model_loader {
  public:
   /// `ready(slot)` is called from a device's thread when there is something to poll. `cluster` and `time`
-  /// outlive the rack.
+  /// outlive the rack. Throws model_error for a GPU that is not there.
   device_rack(const cluster_spec& cluster, node_id self, const clock& time,
               std::function<void(slot_id)> ready);
   ~device_rack() override;

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "gpu/model_error.hpp"
-#include "gpu/onnx/executor.hpp"
-#include "gpu/onnx/model.hpp"
 #include "messages/json_text.hpp"
 #include "messages/time.hpp"
 
@@ -43,15 +41,18 @@ nlohmann::ordered_json tensors_json(const std::vector<tensor_spec>& specs) {
 }  // namespace
 
 int infer_file(const infer_file_options& options) {
-  if (options.device != "cpu")
-    return refuse(fmt::format("--device {}: only cpu can run a file", options.device));
-  const auto input = read_file(options.input);
-  if (!input) return refuse(fmt::format("{}: cannot be read", options.input));
-  std::shared_ptr<const onnx::model> model;
+  std::optional<std::vector<char>> input;
+  std::unique_ptr<batch_model> model;
   try {
-    model = onnx::model::load(options.model_file);
+    const auto load = one_device(options.where);
+    input = read_file(options.input);
+    if (!input) return refuse(fmt::format("{}: cannot be read", options.input));
+    model = load({.name = options.model_file, .path = options.model_file});
   } catch (const model_error& e) {
     return refuse(e.what());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
   }
   const auto& signature = model->signature();
   const uint64_t row = input_row_bytes(signature);
@@ -61,16 +62,14 @@ int infer_file(const infer_file_options& options) {
                               input->size(), row));
   }
 
-  onnx::use_operator_threads(1);
-  onnx::executor executor(model, onnx::load_weights(*model));
   std::vector<std::byte> output(rows * output_row_bytes(signature));
   const batch_part part{static_cast<uint32_t>(rows), std::as_bytes(std::span{*input}), output};
   const machine_clock clock;
   duration took{};
   try {
-    executor.run(part.rows, {&part, 1});  // the first one also prepares: it would say nothing about the model
+    model->run(part.rows, {&part, 1}, nullptr);  // also prepares: it would say nothing about the model
     const auto before = clock.now();
-    executor.run(part.rows, {&part, 1});
+    model->run(part.rows, {&part, 1}, nullptr);
     took = clock.now() - before;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
@@ -84,7 +83,7 @@ int infer_file(const infer_file_options& options) {
   }
   if (options.json) {
     const nlohmann::ordered_json document{{"model", options.model_file},
-                                          {"device", options.device},
+                                          {"device", options.where.device},
                                           {"rows", rows},
                                           {"inputs", tensors_json(signature.inputs)},
                                           {"outputs", tensors_json(signature.outputs)},

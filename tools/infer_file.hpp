@@ -2,19 +2,22 @@
 #pragma once
 #include <string>
 
+#include "tools/one_device.hpp"
+
 namespace troupe {
 
 struct infer_file_options {
   std::string model_file;  ///< ONNX
   std::string input;       ///< raw little-endian tensors in the graph's input order, each with all its rows
   std::string output;      ///< gets the outputs likewise
-  std::string device = "cpu";
+  device_choice where;
   bool json = false;
 };
 
 /// The batch size follows from the input's size. Prints what it did: a line, or with `json` one document with
 /// the batch size, the signature and the time of one execution. Returns 0; 1 if the batch failed or the
-/// output cannot be written; 2 for a model or input that cannot be used, with one message to standard error.
+/// output cannot be written; 2 for a model, device or input that cannot be used, with one message to standard
+/// error.
 int infer_file(const infer_file_options& options);
 
 }  // namespace troupe

@@ -69,6 +69,7 @@ void add_profile(CLI::App& app, job& chosen) {
       sub->add_option("--model-file", tensors->model_file, "ONNX file: alpha and beta by batch size");
   auto* folder = sub->add_option("--model", texts->model,
                                  "Or the folder of a Hugging Face checkpoint: the terms of its steps");
+  add_device(*sub, tensors->where, file);
   sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or texts")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
@@ -118,7 +119,7 @@ void add_model_commands(CLI::App& app, job& chosen) {
   infer->add_option("--model-file", i->model_file, "ONNX file")->required();
   infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
   infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();
-  infer->add_option("--device", i->device, "Where it runs: cpu, the only one today")->capture_default_str();
+  add_device(*infer, i->where);
   infer->add_flag("--json", i->json, "Print one JSON document");
   infer->callback([i, &chosen] { chosen = [i] { return infer_file(*i); }; });
 

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "gpu/model_error.hpp"
-#include "gpu/onnx/executor.hpp"
-#include "gpu/onnx/model.hpp"
 #include "gpu/profile.hpp"
 
 namespace troupe {
@@ -17,7 +15,7 @@ namespace {
 
 constexpr duration time_a_batch_size = 200ms;
 
-std::vector<latency_sample> measure(const onnx::model& m, onnx::executor& executor, uint32_t max_batch) {
+std::vector<latency_sample> measure(batch_model& m, uint32_t max_batch) {
   const uint64_t in_row = input_row_bytes(m.signature()), out_row = output_row_bytes(m.signature());
   const std::vector<std::byte> input(max_batch * in_row);
   std::vector<std::byte> output(max_batch * out_row);
@@ -25,19 +23,20 @@ std::vector<latency_sample> measure(const onnx::model& m, onnx::executor& execut
   return measure_latency(clock, profiled_batch_sizes(max_batch), time_a_batch_size, [&](uint32_t rows) {
     const batch_part part{rows, std::span{input}.first(rows * in_row),
                           std::span{output}.first(rows * out_row)};
-    executor.run(rows, {&part, 1});
+    m.run(rows, {&part, 1}, nullptr);
   });
 }
 
-void print_json(const std::string& file, const std::vector<latency_sample>& samples, const latency_fit& fit) {
+void print_json(const profile_options& o, const std::vector<latency_sample>& samples,
+                const latency_fit& fit) {
   auto rows = nlohmann::ordered_json::array();
   for (const auto& s : samples) {
     rows.push_back({{"rows", s.rows},
                     {"milliseconds", to_ms(s.latency)},
                     {"fit_milliseconds", to_ms(fit.model(s.rows))}});
   }
-  const nlohmann::ordered_json document{{"model", file},
-                                        {"device", "cpu"},
+  const nlohmann::ordered_json document{{"model", o.model_file},
+                                        {"device", o.where.device},
                                         {"alpha_ms", to_ms(fit.model.alpha)},
                                         {"beta_ms", to_ms(fit.model.beta)},
                                         {"max_relative_error", fit.max_relative_error},
@@ -46,9 +45,10 @@ void print_json(const std::string& file, const std::vector<latency_sample>& samp
   fmt::print("{}\n", document.dump(2));
 }
 
-void print_table(const std::string& file, const std::vector<latency_sample>& samples,
+void print_table(const profile_options& o, const std::vector<latency_sample>& samples,
                  const latency_fit& fit) {
-  fmt::print("{} on cpu, one core\n{:>6} {:>12} {:>12} {:>12}\n", file, "batch", "ms", "fit ms", "ms a row");
+  fmt::print("{} on {}\n{:>6} {:>12} {:>12} {:>12}\n", o.model_file, title_of(o.where), "batch", "ms",
+             "fit ms", "ms a row");
   for (const auto& s : samples) {
     fmt::print("{:>6} {:>12.4f} {:>12.4f} {:>12.4f}\n", s.rows, to_ms(s.latency), to_ms(fit.model(s.rows)),
                to_ms(s.latency) / s.rows);
@@ -64,17 +64,18 @@ int profile_model(const profile_options& options) {
     fmt::print(stderr, "--max-batch: must be at least 1\n");
     return 2;
   }
-  std::shared_ptr<const onnx::model> model;
   try {
-    model = onnx::model::load(options.model_file);
-    onnx::use_operator_threads(1);
-    onnx::executor executor(model, onnx::load_weights(*model));
-    const auto samples = measure(*model, executor, options.max_batch);
+    const auto model = one_device(options.where)(
+        {.name = options.model_file, .path = options.model_file, .max_batch = options.max_batch});
+    const auto samples = measure(*model, options.max_batch);
     const auto fit = fit_latency(samples);
-    (options.json ? print_json : print_table)(options.model_file, samples, fit);
+    (options.json ? print_json : print_table)(options, samples, fit);
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
   }
   return 0;
 }

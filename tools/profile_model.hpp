@@ -3,17 +3,20 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/one_device.hpp"
+
 namespace troupe {
 
 struct profile_options {
   std::string model_file;  ///< ONNX
   uint32_t max_batch = 32;
+  device_choice where;
   bool json = false;
 };
 
-/// Measures the model on one core at batch sizes 1, 2, 4, ..., max_batch and prints a table with α, β and the
-/// fit's error, or with `json` one document with the same. Returns 0; 2 for a model that cannot be used or a
-/// batch size of 0, with one message to standard error.
+/// Measures the model on one core, or a GPU, at batch sizes 1, 2, 4, ..., max_batch and prints a table with
+/// α, β and the fit's error, or with `json` one document with the same. Returns 0; 1 if a batch failed; 2 for
+/// a model or device that cannot be used or a batch size of 0, with one message to standard error.
 int profile_model(const profile_options& options);
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include <caf/io/all.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "actors/actor_of.hpp"
 #include "actors/cast.hpp"
@@ -159,9 +160,16 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   std::atomic<bool> ready{false}, draining{false};
   http_clients clients(time);
   std::atomic<post_office*> office{nullptr};  // set before any device is told to start a batch
-  device_rack rack(cluster, self, time, [&](slot_id slot) {
-    office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
-  });
+  std::optional<device_rack> devices;
+  try {
+    devices.emplace(cluster, self, time, [&](slot_id slot) {
+      office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
+    });
+  } catch (const std::exception& e) {  // a GPU is not there
+    fmt::print(stderr, "troupe: {}\n", e.what());
+    return 1;
+  }
+  auto& rack = *devices;
   llm_rack engines(cluster, self, time, [&](engine_id id) {
     if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
   });

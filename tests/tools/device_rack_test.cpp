@@ -5,6 +5,8 @@
 #include <atomic>
 #include <future>
 
+#include "gpu/model_error.hpp"
+
 using namespace troupe;
 
 TEST_CASE("device_rack: who ends it waits for the device that is being loaded, not for all of them") {
@@ -28,4 +30,11 @@ TEST_CASE("device_rack: who ends it waits for the device that is being loaded, n
   begun.get_future().wait();
   rack.stop_loading();
   CHECK(loaded < devices);
+}
+
+TEST_CASE("device_rack: a GPU that is not there is refused at once") {
+  cluster_spec cluster;
+  cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::cuda, .gpu = 4095});
+  const machine_clock time;
+  CHECK_THROWS_AS(device_rack(cluster, node_id{0}, time, [](slot_id) {}), model_error);
 }

@@ -64,6 +64,26 @@ class BadInput(unittest.TestCase):
             self.refuses(["infer", "--model-file", fixture.path, "--input", short, "--output", short], "short.bin")
 
 
+    def test_a_gpu_that_is_not_there(self):
+        fixture = Fixture("mlp")
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "out.bin")
+            commands = (["profile", "--model-file", fixture.path],
+                        ["infer", "--model-file", fixture.path, "--input", fixture.path, "--output", out],
+                        ["bench", "infer", "--models", FIXTURES])
+            for command in commands:
+                with self.subTest(command):
+                    code, _, err = run(*command, "--device", "cuda", "--gpu", 4095)
+                    self.assertEqual(code, 2, err)
+                    self.assertRegex(err, "^--device cuda: this build has no CUDA|4095")
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    self.refuses([*command, "--device", "tpu"], "--device tpu", "cpu and cuda")
+                    self.refuses([*command, "--gpu", 0], "--gpu", "--device cuda")
+                    self.refuses([*command, "--exact"], "--exact", "--device cuda")
+            self.assertFalse(out.exists())
+        self.refuses(["profile", "--model", FIXTURES, "--device", "cuda"], "--model-file")
+
+
 class Starting(ClusterTest):
     """1 is for what cannot be done."""
 

@@ -1,0 +1,25 @@
+#include "tools/one_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gpu/model_error.hpp"
+
+using namespace troupe;
+
+TEST_CASE("one device: a cpu, which has no use for a GPU's flags") {
+  const auto model = one_device({})({.name = "mlp", .path = TROUPE_FIXTURES "/onnx/mlp.onnx"});
+  CHECK(model->layers() == 3);
+  CHECK(title_of({}) == "cpu, one core");
+  CHECK_THROWS_WITH_AS(one_device({.gpu = 0}), "--gpu: is for --device cuda; add that, or remove this flag",
+                       model_error);
+  CHECK_THROWS_WITH_AS(one_device({.exact = true}),
+                       "--exact: is for --device cuda, a cpu always is; add that, or remove this flag",
+                       model_error);
+  CHECK_THROWS_WITH_AS(one_device({.device = "tpu"}), "--device tpu: only cpu and cuda can run a file",
+                       model_error);
+}
+
+TEST_CASE("one device: a GPU is refused where it is not there") {
+  CHECK_THROWS_AS(one_device({.device = "cuda", .gpu = 4095}), model_error);
+  CHECK(title_of({.device = "cuda", .gpu = 3}) == "GPU 3");
+}
