@@ -19,7 +19,7 @@ struct pool_kernel {
   bool average = false;
   bool channels_last = false;  ///< x and y are [batch, spatial, channels]; else [batch, channels, spatial]
 
-  uint32_t count() const { return batch * channels * out[0] * out[1] * out[2]; }
+  constexpr uint32_t count() const { return batch * channels * out[0] * out[1] * out[2]; }
   grid_size grid() const { return {ceil_div(count(), threads), 1, 1}; }
   size_t shared_bytes() const { return 0; }
 

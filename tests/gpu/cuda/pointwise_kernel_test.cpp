@@ -180,6 +180,6 @@ TEST_CASE("pointwise kernel: numbers are read and written as every type") {
   CHECK(cast(int32_t{}, data_type::int32) == std::vector<int32_t>{-3, 0, 0, 300, 2147483647, 0});
   CHECK(cast(int64_t{}, data_type::int64) == std::vector<int64_t>{-3, 0, 0, 300, 5000000000, 0});
   const auto halves = cast(uint16_t{}, data_type::fp16);
-  CHECK(halves[3] == half(300.0F).bits);
-  CHECK(cast(uint16_t{}, data_type::bf16)[0] == bfloat(-3.7F).bits);
+  CHECK(halves[3] == troupe::half(300.0F).bits);
+  CHECK(cast(uint16_t{}, data_type::bf16)[0] == troupe::bfloat(-3.7F).bits);
 }
