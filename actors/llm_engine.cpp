@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "actors/ids_where.hpp"
@@ -67,14 +66,14 @@ void llm_engine::on_time(time_point now) {
   now_ = now;
   while (device_.poll_at() <= now && device_.poll(now, happened_)) on_event(happened_, now);
   exchange_adapters(now);
-  begin_step(now);
+  begin_steps(now);
   mail();
   tell_status(now);
 }
 
 time_point llm_engine::next_wakeup() const {
   const auto status = status_changed_ ? told_at_ + options_.status_interval : never;
-  const auto prompts = texts_ && !stepping_ ? texts_->batching().begins_at() : never;
+  const auto prompts = can_start() ? texts_->batching().begins_at() : never;
   return std::min({device_.poll_at(), status, prompts});
 }
 
@@ -237,83 +236,6 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   texts_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   status_changed_ = true;
   tell_all(all_adapters());  // who has more of them may bring them now
-}
-
-/// What was in the step has failed. Others that run have lost their keys and values, and wait again.
-void llm_engine::on_failed_step(const std::string& detail) {
-  stepping_ = false;
-  adapters_moved_ = status_changed_ = true;
-  const std::set<llm::sequence_id> held(texts_->batching().step().sequences.begin(),
-                                        texts_->batching().step().sequences.end());
-  texts_->fail_step();
-  const auto was_in_it = [&](const flight& f) {
-    return std::ranges::any_of(f.open, [&](const auto& text) { return held.contains(text.second); });
-  };
-  fail_those(ids_where(flights_, was_in_it), failure::device_error, detail);
-}
-
-/// A text may have ended that nothing is told of: it was cancelled.
-void llm_engine::on_step(llm::engine_event& e) {
-  stepping_ = false;
-  adapters_moved_ = status_changed_ = true;
-  ++steps_;
-  device_busy_ += e.took;
-  const auto& step = texts_->batching().step();
-  const auto decodes = texts_->batching().decodes_of_step();
-  pace_.add(decodes, step.rows() - decodes, e.took);
-  for (const auto& got : texts_->done(e.chosen)) {
-    const auto known = places_.find(got.text);
-    if (known == places_.end()) continue;  // another choice of its request has failed
-    const auto at = known->second;
-    const auto f = flights_.find(at.request);
-    auto& out = post_to(f->second.gateway);
-    if (got.chosen == nullptr) {
-      out.failed.results.push_back({at.request,
-                                    f->second.attempt,
-                                    failure::device_error,
-                                    {},
-                                    "the model gave no numbers to choose a token from"});
-      give_up(at.request);
-      continue;
-    }
-    ++generated_tokens_;
-    out.tokens.tokens.push_back({at.request, f->second.attempt, at.choice, got.chosen->which,
-                                 got.chosen->logprob, got.chosen->top, got.finish});
-    if (!got.ended()) continue;
-    places_.erase(got.text);
-    f->second.open.erase(at.choice);
-    if (f->second.open.empty()) close(f);
-  }
-}
-
-llm::outlook llm_engine::outlook(time_point now) const {
-  return {now, pace_.forecast(), pace_.prompt_tokens()};
-}
-
-/// What cannot have its first token in time any more.
-void llm_engine::drop_late() {
-  const auto late = texts_->batching().late();
-  for (const auto text : late) {
-    const auto request = places_.at(text).request;
-    const auto& f = flights_.at(request);
-    post_to(f.gateway).dropped.requests.push_back({request, f.attempt, drop_reason::late});
-    give_up(request);
-  }
-}
-
-void llm_engine::begin_step(time_point now) {
-  if (stepping_ || !texts_) return;
-  const auto& step = texts_->plan(outlook(now));
-  tell_evicted();
-  drop_late();
-  if (step.rows() == 0) return;
-  stepping_ = true;
-  if (planted(bug::mixed_pages)) {
-    auto mixed = step;
-    mixed.blocks.front() = mixed.blocks.back();
-    return device_.start(mixed, texts_->wishes());
-  }
-  device_.start(step, texts_->wishes());
 }
 
 /// So that a router moves them where there is room. Those with several choices stay: not all of them wait.

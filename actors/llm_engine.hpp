@@ -1,6 +1,7 @@
 // llm_engine: serves one language model with many adapters from one device. Takes requests from gateways,
 // forms steps by continuous batching, has adapters brought onto the device beside them, and sends every token
-// back as soon as it is there.
+// back as soon as it is there. Where the device takes steps ahead the next one is planned and started while
+// one runs, so that the device need not wait for what happens here between two.
 //
 // Only gateways assign fates; the engine says `drops` and `completion` of what it gives up or cannot do. It
 // holds nothing of a gateway that is gone.
@@ -87,9 +88,12 @@ class llm_engine final : public shell {
   void on_event(llm::engine_event& e, time_point now);
   void on_loaded(const llm::engine_facts& facts);
   void on_step(llm::engine_event& e);
-  void begin_step(time_point now);
+  void begin_steps(time_point now);
+  void start(const llm::llm_step& step);
+  bool can_start() const { return texts_ && texts_->batching().under_way() <= facts_.steps_ahead; }
   void drop_late();
-  llm::outlook outlook(time_point now) const;
+  time_point step_begins(time_point now) const;
+  llm::outlook outlook(time_point at) const;
 
   // adapters (llm_engine_adapters.cpp)
   void exchange_adapters(time_point now);
@@ -129,8 +133,8 @@ class llm_engine final : public shell {
   std::map<node_id, incarnation> nodes_up_;            // with gateways or routers
   std::vector<std::pair<address, post>> posts_;
   llm::step_meter pace_;
-  bool stepping_ = false;
-  bool adapters_moved_ = false;  // who has a slot may have to change
+  time_point step_began_ = long_ago;  // the first one under way
+  bool adapters_moved_ = false;       // who has a slot may have to change
   std::optional<engine_status> told_;
   time_point now_ = long_ago;  // of this turn
   time_point told_at_ = long_ago;

@@ -12,8 +12,13 @@ void llm_engine::exchange_adapters(time_point now) {
   if (!texts_ || !adapters_moved_) return;
   adapters_moved_ = false;
   const auto wanted = texts_->batching().wanted_adapters((slots_.slots() + 1) / 2);
-  const auto moves = slots_.decide(
-      wanted, [this](llm::adapter_id a) { return texts_->batching().users(a); }, now);
+  const auto users = [this](llm::adapter_id a) {
+    const auto& batching = texts_->batching();
+    if (planted(bug::hasty_slot))
+      return static_cast<uint32_t>(std::ranges::count(batching.running_adapters(), a));
+    return batching.users(a);
+  };
+  const auto moves = slots_.decide(wanted, users, now);
   for (const auto a : moves.fence) texts_->batching().adapter_unloaded(a);
   for (const auto a : moves.unload) {
     texts_->batching().adapter_unloaded(a);

@@ -31,9 +31,11 @@ enum class bug : uint8_t {
   mixed_pages,       ///< an engine computes with a KV block of another text
   wrong_slot,        ///< an engine loads another adapter than the one that texts wait for
   keep_route,        ///< a gateway does not tell its router that requests have ended
-  deaf_engine        ///< an engine goes on with what was cancelled
+  deaf_engine,       ///< an engine goes on with what was cancelled
+  hasty_slot,        ///< an engine takes adapters away from texts that have ended, though a step has them yet
+  wrong_row          ///< a step that is started ahead takes the tokens of other texts
 };
-inline constexpr uint8_t bug_count = 26;
+inline constexpr uint8_t bug_count = 28;
 
 #ifdef TROUPE_PLANTED_BUGS
 inline bug planted_bug = bug::none;

@@ -15,10 +15,15 @@ using sequence_id = strong_id<struct sequence_tag, uint64_t>;
 using adapter_id = strong_id<struct adapter_tag, uint32_t>;
 inline constexpr adapter_id base_model{0};
 
+/// A row's token that is still to be chosen: by the step before, for that entry of its `sampled`.
+constexpr token chosen_before(uint32_t entry) { return ~static_cast<token>(entry); }
+constexpr bool is_chosen_before(token t) { return t < 0; }
+constexpr uint32_t entry_before(token t) { return static_cast<uint32_t>(~t); }
+
 /// Rows are tokens. Those of the prefill come first, then the decodes; inside each part rows of the same
 /// adapter are consecutive, and so are rows of the same sequence, by position (Punica §4).
 struct llm_step {
-  std::vector<token> tokens;           ///< [rows]
+  std::vector<token> tokens;           ///< [rows]; of a step that is started ahead, some are `chosen_before`
   std::vector<uint32_t> positions;     ///< [rows] of each in its text, from 0
   std::vector<uint32_t> row_sequence;  ///< [rows] index into `sequences`
 

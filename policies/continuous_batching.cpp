@@ -16,14 +16,22 @@ struct continuous_batching::sequence {
   int32_t priority;
   time_point turn, due;
   duration tpot;
+  bool in_turn;
   std::vector<uint32_t> blocks;
-  size_t computed = 0;     // positions whose keys and values are in the blocks
-  uint32_t in_step = 0;    // rows of the step under way
-  bool cancelled = false;  // while a step is under way
-  bool late = false;       // it waits, and cannot have its first token in time
+  // as it is when the steps under way are done
+  size_t computed = 0;  // positions whose keys and values are in the blocks
+  size_t awaited = 0;   // tokens that these steps choose
 
-  bool decodes() const { return computed + 1 == text.size() && computed > 0; }
-  uint64_t unread() const { return text.size() - computed; }
+  uint32_t steps = 0;    // under way with it
+  uint32_t entry = 0;    // in `sampled` of the last of them that chooses for it
+  uint32_t in_step = 0;  // rows of the step that is being made
+  bool ended = false;    // or cancelled, while steps are under way
+  bool late = false;     // it waits, and cannot have its first token in time
+
+  size_t length() const { return text.size() + awaited; }
+  bool complete() const { return length() == most; }
+  bool decodes() const { return computed + 1 == length() && computed > 0; }
+  uint64_t unread() const { return length() - computed; }
   std::tuple<int32_t, uint64_t> importance() const { return {priority, arrival}; }
 };
 
@@ -43,8 +51,17 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
   const size_t most = s.prompt.size() + s.max_tokens;
   if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
-  auto made = std::make_unique<sequence>(sequence{
-      s.id, arrivals_++, std::move(s.prompt), most, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
+  auto made = std::make_unique<sequence>(sequence{s.id,
+                                                  arrivals_++,
+                                                  std::move(s.prompt),
+                                                  most,
+                                                  s.adapter,
+                                                  s.priority,
+                                                  s.turn,
+                                                  s.due,
+                                                  s.tpot,
+                                                  s.in_turn,
+                                                  {}});
   queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -52,22 +69,23 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
 }
 
 void continuous_batching::cancel(sequence_id id) {
-  const auto found = known_.find(id);
-  if (found == known_.end()) return;
-  auto& s = *found->second;
-  if (s.in_step > 0)
-    s.cancelled = true;  // the device writes into its blocks
-  else
-    forget(id);
+  if (const auto found = known_.find(id); found != known_.end()) end(*found->second);
 }
 
-void continuous_batching::forget(sequence_id id) {
-  const auto found = known_.find(id);
-  auto* s = found->second.get();
-  release(*s);
-  std::erase(running_, s);
-  std::erase(waiting_, s);
-  known_.erase(found);
+/// It is forgotten once no step under way has it: the device writes into its blocks.
+void continuous_batching::end(sequence& s) {
+  if (s.steps == 0) return forget(s);
+  if (std::exchange(s.ended, true)) return;
+  std::erase(running_, &s);
+  ended_.push_back(&s);
+}
+
+void continuous_batching::forget(sequence& s) {
+  release(s);
+  std::erase(running_, &s);
+  std::erase(waiting_, &s);
+  std::erase(ended_, &s);
+  known_.erase(s.id);
 }
 
 namespace {
@@ -104,8 +122,9 @@ std::vector<adapter_id> continuous_batching::wanted_adapters(size_t limit) const
 }
 
 uint32_t continuous_batching::users(adapter_id a) const {
-  return static_cast<uint32_t>(
-      std::count_if(running_.begin(), running_.end(), [&](const auto* s) { return s->adapter == a; }));
+  const auto has_it = [&](const auto* s) { return s->adapter == a; };
+  return static_cast<uint32_t>(std::count_if(running_.begin(), running_.end(), has_it) +
+                               std::count_if(ended_.begin(), ended_.end(), has_it));
 }
 
 const std::vector<token>* continuous_batching::text(sequence_id id) const {
@@ -191,7 +210,6 @@ bool continuous_batching::admit(const outlook& o) {
 
 /// Whether those that wait do so a while longer, though the first of them could begin.
 bool continuous_batching::holds_back(const outlook& o) {
-  begins_at_ = never;
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
   const auto most = most_running(o);
   if (running_.size() >= most) return false;
@@ -218,7 +236,6 @@ bool continuous_batching::holds_back(const outlook& o) {
 
 /// By what is before them, if every step goes well. An engine that does nothing tries.
 void continuous_batching::find_late(const outlook& o) {
-  late_.clear();
   uint64_t before_it = 0;
   for (const auto* s : running_)
     if (!s->decodes()) before_it += s->unread();
@@ -235,8 +252,19 @@ void continuous_batching::find_late(const outlook& o) {
   }
 }
 
+/// Whether all that run can be in the next step before it is known what the ones under way choose.
+bool continuous_batching::all_go_on() const {
+  size_t blocks = 0;
+  for (const auto* s : running_) {
+    if (s->complete()) continue;
+    if (s->awaited > 0 && s->in_turn) return false;
+    blocks += std::max(blocks_for(s->length()), s->blocks.size()) - s->blocks.size();
+  }
+  return blocks <= blocks_.free();
+}
+
 /// Those that have begun go on, and others begin, as far as the step has room.
-void continuous_batching::add_prompts(const outlook& o) {
+void continuous_batching::add_prompts(planned& to, const outlook& o) {
   uint32_t room = limits_.prefill_chunk;
   prompts_.clear();
   const auto take = [&](sequence& s) {
@@ -254,99 +282,102 @@ void continuous_batching::add_prompts(const outlook& o) {
     }
   std::stable_sort(prompts_.begin(), prompts_.end(),
                    [](const auto* a, const auto* b) { return a->adapter.value < b->adapter.value; });
-  for (auto* s : prompts_) {
-    append(*s, s->in_step);
-    close_segment(s->adapter);
-  }
+  for (auto* s : prompts_) append(to, *s, std::exchange(s->in_step, 0));
 }
 
 const llm_step& continuous_batching::plan(const outlook& o) {
-  assert(!under_way_);
-  step_.clear();
-  in_step_.clear();
-  step_.block_start.push_back(0);
-  step_.segment_end.push_back(0);
+  assert(under_way_ < steps_.size());
+  auto& made = steps_[(first_ + under_way_) % steps_.size()];
+  made.step.clear();
+  made.sequences.clear();
+  made.step.block_start.push_back(0);
+  made.step.segment_end.push_back(0);
+  made.decodes = 0;
+  late_.clear();
+  begins_at_ = never;
+  if (under_way_ > 0 && !all_go_on()) return made.step;
   // the most important first, so that they keep what the least give up
   for (size_t i = 0; i < running_.size();) {
     auto& s = *running_[i];
-    if (!s.decodes() || reserve(s, s.text.size())) ++i;
+    if (!s.decodes() || s.complete() || reserve(s, s.length())) ++i;
   }
   find_late(o);
   decodes_.clear();
   for (auto* s : running_)
-    if (s->decodes()) decodes_.push_back(s);
-  add_prompts(o);
+    if (s->decodes() && !s->complete()) decodes_.push_back(s);
+  add_prompts(made, o);
 
   const auto last = prompts_.empty() ? base_model : prompts_.back()->adapter;
   // those with the last prompt's adapter go on with its segment
   std::stable_sort(decodes_.begin(), decodes_.end(), [&](const auto* a, const auto* b) {
     return std::pair{a->adapter != last, a->adapter.value} < std::pair{b->adapter != last, b->adapter.value};
   });
-  for (auto* s : decodes_) {
-    append(*s, 1);
-    close_segment(s->adapter);
-  }
-  under_way_ = step_.rows() > 0;
-  return step_;
+  for (auto* s : decodes_) append(made, *s, 1);
+  made.decodes = static_cast<uint32_t>(decodes_.size());
+  if (made.step.rows() > 0) ++under_way_;
+  return made.step;
 }
 
-void continuous_batching::append(sequence& s, uint32_t rows) {
-  const auto index = static_cast<uint32_t>(step_.sequences.size());
-  step_.sequences.push_back(s.id);
-  in_step_.push_back(&s);
-  step_.blocks.insert(step_.blocks.end(), s.blocks.begin(), s.blocks.end());
-  step_.block_start.push_back(static_cast<uint32_t>(step_.blocks.size()));
+void continuous_batching::append(planned& to, sequence& s, uint32_t rows) {
+  auto& step = to.step;
+  const auto index = static_cast<uint32_t>(step.sequences.size());
+  step.sequences.push_back(s.id);
+  to.sequences.push_back(&s);
+  step.blocks.insert(step.blocks.end(), s.blocks.begin(), s.blocks.end());
+  step.block_start.push_back(static_cast<uint32_t>(step.blocks.size()));
   for (size_t p = s.computed; p < s.computed + rows; ++p) {
-    step_.tokens.push_back(s.text[p]);
-    step_.positions.push_back(static_cast<uint32_t>(p));
-    step_.row_sequence.push_back(index);
+    step.tokens.push_back(p < s.text.size() ? s.text[p] : chosen_before(s.entry));
+    step.positions.push_back(static_cast<uint32_t>(p));
+    step.row_sequence.push_back(index);
   }
-  if (s.computed + rows == s.text.size()) step_.sampled.push_back(step_.rows() - 1);
-  s.in_step = rows;
-}
-
-/// The rows that were appended last have this adapter.
-void continuous_batching::close_segment(adapter_id a) {
-  if (step_.segment_adapters.empty() || step_.segment_adapters.back() != a) {
-    step_.segment_adapters.push_back(a);
-    step_.segment_end.push_back(0);
+  if (step.segment_adapters.empty() || step.segment_adapters.back() != s.adapter) {
+    step.segment_adapters.push_back(s.adapter);
+    step.segment_end.push_back(0);
   }
-  step_.segment_end.back() = step_.rows();
+  step.segment_end.back() = step.rows();
+  ++s.steps;
+  s.computed += rows;
+  if (s.computed < s.length()) return;
+  s.entry = static_cast<uint32_t>(step.sampled.size());
+  ++s.awaited;
+  step.sampled.push_back(step.rows() - 1);
 }
 
 void continuous_batching::done(std::span<const sampled_token> chosen) {
-  assert(under_way_);
-  under_way_ = false;
-  for (auto*& s : in_step_) {
-    s->computed += std::exchange(s->in_step, 0);
-    if (!s->cancelled) continue;
-    forget(s->id);
+  assert(under_way_ > 0);
+  auto& ran = steps_[first_];
+  first_ = (first_ + 1) % steps_.size();
+  --under_way_;
+  for (auto*& s : ran.sequences) {
+    --s->steps;
+    if (!s->ended) continue;
+    if (s->steps == 0) forget(*s);
     s = nullptr;
   }
   auto next = chosen.begin();  // mostly they come in the order of the rows
-  for (const auto row : step_.sampled) {
-    auto* s = in_step_[step_.row_sequence[row]];
+  for (const auto row : ran.step.sampled) {
+    auto* s = ran.sequences[ran.step.row_sequence[row]];
     if (s == nullptr) continue;
     auto its = next;
     if (its == chosen.end() || its->sequence != s->id)
       its = std::find_if(chosen.begin(), chosen.end(), [&](const auto& c) { return c.sequence == s->id; });
+    --s->awaited;
     const bool ends = its == chosen.end() || its->last || s->text.size() + 1 == s->most;
     if (its != chosen.end()) {
       s->text.push_back(its->chosen);
       s->due = never, s->turn = long_ago;  // it has begun: before those that have not
       next = its + 1;
     }
-    if (ends) forget(s->id);
+    if (ends) end(*s);
   }
 }
 
 void continuous_batching::fail() {
-  assert(under_way_);
-  under_way_ = false;
-  for (auto* s : in_step_) {
-    s->in_step = 0;
-    if (s->cancelled) forget(s->id);
-  }
+  assert(under_way_ > 0);
+  under_way_ = 0;
+  for (auto& lost : steps_) lost.sequences.clear();
+  for (auto* s : running_) s->steps = 0, s->awaited = 0;
+  while (!ended_.empty()) forget(*ended_.back());
   while (!running_.empty()) evict(*running_.back());
 }
 

@@ -7,7 +7,15 @@
 // out, the newest of the least important texts that run gives up its own and waits again; later its prompt
 // and what it has generated are prefilled anew. A text whose adapter is not loaded is passed by, but has its
 // place among `max_waiting`: who cannot load an adapter cancels its texts.
+//
+// The next step can be planned while one is under way, before it is known what that one chooses: rows then
+// name a token by where it will be chosen. So that nobody is left behind this is done only if all that run
+// can go on: every one has its block without another's giving up its own, and none has wishes that depend on
+// the token. Who comes waits for the end of a step that was planned before, one more than otherwise. A text
+// that ends by a step has a row in the next one in vain; its blocks, and what it has of its adapter, are its
+// own until that is done.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -42,6 +50,7 @@ struct new_sequence {
   time_point turn{};       ///< among those of its priority
   time_point due = never;  ///< of its first token; `never` also if it has got that elsewhere
   duration tpot{};         ///< target for the others; zero: none
+  bool in_turn = false;    ///< what is wished of a token depends on the one before
 };
 
 /// What a step is planned with. Without a forecast nothing waits, and what is not due yet is not late.
@@ -51,7 +60,7 @@ struct outlook {
   double prompt_tokens = 0;  ///< that a step reads in the mean
 };
 
-/// What the device chose after a row of the last step.
+/// What the device chose after a row of a step.
 struct sampled_token {
   sequence_id sequence;
   token chosen = 0;
@@ -72,7 +81,7 @@ class continuous_batching {
 
   /// A text into the queue. Requires: its id is new.
   refusal add(new_sequence s);
-  /// Forgets a text, if it is known, wherever it is; what the step under way computes for it is thrown away.
+  /// Forgets a text, if it is known, wherever it is; what steps under way compute for it is thrown away.
   void cancel(sequence_id id);
 
   /// The device has loaded the adapter; or it is to be unloaded, and no text begins with it any more. The
@@ -82,31 +91,34 @@ class continuous_batching {
   /// Those that texts wait for, in the order in which they will be needed, each once, without the base model:
   /// `limit` that are not there at most, and those that are there and needed before the last of them.
   std::vector<adapter_id> wanted_adapters(size_t limit) const;
-  /// Texts that run with the adapter: as long as there are some it must stay on the device.
+  /// Texts that run with the adapter, or have ended and are in a step under way: as long as there are some it
+  /// must stay on the device.
   uint32_t users(adapter_id a) const;
 
   /// Of texts that run, and of those that wait; each once, without the base model.
   std::vector<adapter_id> running_adapters() const;
   std::vector<adapter_id> waiting_adapters() const;
 
-  /// The next step, valid until the next call; without rows if there is nothing to do. Requires: no step is
-  /// under way.
+  /// The next step, valid until it is done; without rows if there is nothing to do, or if it cannot be
+  /// planned before the one under way is done. Requires: at most one is under way.
   const llm_step& plan(const outlook& o = {});
+  uint32_t under_way() const { return under_way_; }
   /// When a prompt that is held back begins; `never`: none is.
   time_point begins_at() const { return begins_at_; }
   /// Those of the queue that cannot have their first token in time, as it was when a step was planned last:
   /// they wait on, and are to be cancelled.
   const std::vector<sequence_id>& late() const { return late_; }
-  /// The step is done: for every row of `llm_step::sampled` whose text was not cancelled meanwhile, in any
-  /// order, what was chosen. Texts also end with `max_tokens`; one that was sampled and has no entry ends,
-  /// too.
+  /// The first step under way is done: for every row of `llm_step::sampled` whose text was not cancelled
+  /// meanwhile and has not ended, in any order, what was chosen. Texts also end with `max_tokens`; one that
+  /// was sampled and has no entry ends, too.
   void done(std::span<const sampled_token> chosen);
 
-  /// The one that `plan` made last, and how many of its rows are decodes.
-  const llm_step& step() const { return step_; }
-  uint32_t decodes_of_step() const { return static_cast<uint32_t>(decodes_.size()); }
+  /// The first one under way, or what `plan` has just given; and how many of its rows are decodes.
+  const llm_step& step() const { return steps_[first_].step; }
+  uint32_t decodes_of_step() const { return steps_[first_].decodes; }
 
-  /// The step is lost, and with it all keys and values: what runs gives its blocks back and waits again.
+  /// All steps under way are lost, and with them all keys and values: what runs gives its blocks back and
+  /// waits again.
   void fail();
 
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
@@ -119,12 +131,17 @@ class continuous_batching {
   /// Texts that gave their blocks up to older ones, since it was asked last: they wait, or have ended since.
   std::vector<sequence_id> take_evicted() { return std::exchange(evicted_, {}); }
   const kv_blocks& blocks() const { return blocks_; }
-  bool idle() const { return running_.empty() && waiting_.empty(); }
+  bool idle() const { return running_.empty() && waiting_.empty() && ended_.empty(); }
   /// Null if it is not known (any more). Prompt first, then what was generated.
   const std::vector<token>* text(sequence_id id) const;
 
  private:
   struct sequence;
+  struct planned {
+    llm_step step;
+    std::vector<sequence*> sequences;  // by entry of the step's; null: forgotten since
+    uint32_t decodes = 0;
+  };
 
   static bool before(const sequence& a, const sequence& b);
   size_t blocks_for(size_t positions) const;
@@ -132,15 +149,16 @@ class continuous_batching {
   bool admit(const outlook& o);
   bool holds_back(const outlook& o);
   void find_late(const outlook& o);
-  void add_prompts(const outlook& o);
+  void add_prompts(planned& to, const outlook& o);
   void queue(sequence& s);
   bool reserve(sequence& s, size_t positions);
   void evict(sequence& s);
   void release(sequence& s);
-  void forget(sequence_id id);
+  void end(sequence& s);
+  void forget(sequence& s);
   bool prefilling() const;
-  void append(sequence& s, uint32_t rows);
-  void close_segment(adapter_id a);
+  bool all_go_on() const;
+  void append(planned& to, sequence& s, uint32_t rows);
 
   const batching_limits limits_;
   const std::unique_ptr<prefill_timing> timing_;  // null: at once
@@ -148,11 +166,11 @@ class continuous_batching {
   std::unordered_map<sequence_id, std::unique_ptr<sequence>> known_;
   std::deque<sequence*> waiting_;             // by priority and turn
   std::vector<sequence*> running_;            // by priority and arrival
+  std::vector<sequence*> ended_;              // that steps under way have yet
   std::vector<sequence*> prompts_, decodes_;  // of the step that is being made
-  std::vector<sequence*> in_step_;            // by entry of its `sequences`
   std::unordered_set<adapter_id> loaded_;
-  llm_step step_;
-  bool under_way_ = false;
+  std::array<planned, 2> steps_;
+  uint32_t first_ = 0, under_way_ = 0;  // of `steps_`, in turns
   time_point begins_at_ = never;
   std::vector<sequence_id> late_;
   uint64_t arrivals_ = 0, evictions_ = 0;

@@ -21,13 +21,15 @@ text_batch::added text_batch::add(text_request r) {
   auto so_far = r.prompt;
   so_far.insert(so_far.end(), r.begun.begin(), r.begun.end());
   const auto generated = static_cast<uint32_t>(std::min<size_t>(r.begun.size(), r.max_tokens));
-  const auto refused = batching_.add(
-      {id, std::move(so_far), r.max_tokens - generated, r.adapter, r.priority, r.turn, r.due, r.tpot});
-  if (refused != refusal::none) return {{}, refused};
-  ++next_id_;
-  auto text = std::make_unique<open_text>();
+  auto text = std::make_shared<open_text>();
   text->asked = std::move(r);
   text->generated = generated;
+  const auto& asked = text->asked;
+  const auto refused =
+      batching_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter, asked.priority,
+                     asked.turn, asked.due, asked.tpot, text->has_penalties()});
+  if (refused != refusal::none) return {{}, refused};
+  ++next_id_;
   if (text->has_penalties()) {
     for (const auto t : text->asked.prompt) ++text->count(t).prompt;
     for (const auto t : text->asked.begun) ++text->count(t).output;
@@ -41,31 +43,30 @@ void text_batch::cancel(sequence_id id) {
   const auto found = known_.find(id);
   if (found == known_.end()) return;
   found->second->gone = true;
-  if (under_way_) leaving_.push_back(std::move(found->second));
   known_.erase(found);
 }
 
 const llm_step& text_batch::plan(const outlook& o) {
+  planned_ = (first_ + batching_.under_way()) % choices_.size();
+  auto& [wishes, texts] = choices_[planned_];
   const auto& step = batching_.plan(o);
-  wishes_.clear();
-  wishing_.clear();
+  wishes.clear();
+  texts.clear();
   for (const auto row : step.sampled) {
-    auto& text = *known_.at(step.sequences[step.row_sequence[row]]);
-    wishing_.push_back(&text);
-    wishes_.push_back({&text.asked.how, text.asked.how.seed, text.counts, step.positions[row] + uint64_t{1},
-                       text.asked.top});
+    const auto& text = texts.emplace_back(known_.at(step.sequences[step.row_sequence[row]]));
+    wishes.push_back({&text->asked.how, text->asked.how.seed, text->counts, step.positions[row] + uint64_t{1},
+                      text->asked.top});
   }
-  under_way_ = step.rows() > 0;
   return step;
 }
 
 std::span<const text_batch::step_token> text_batch::done(std::span<const chosen_token> chosen) {
-  under_way_ = false;
   sampled_.clear();
   told_.clear();
   const auto& step = batching_.step();
-  for (size_t i = 0; i < wishing_.size() && i < chosen.size(); ++i) {
-    auto& text = *wishing_[i];
+  auto& texts = choices_[first_].texts;
+  for (size_t i = 0; i < texts.size() && i < chosen.size(); ++i) {
+    auto& text = *texts[i];
     if (text.gone) continue;
     step_token told{step.sequences[step.row_sequence[step.sampled[i]]]};
     if (chosen[i].valid) {
@@ -79,17 +80,18 @@ std::span<const text_batch::step_token> text_batch::done(std::span<const chosen_
                                                                             : finish_reason::none;
     }
     sampled_.push_back({told.text, chosen[i].which, told.ended()});
-    if (told.ended()) known_.erase(told.text);
+    text.gone = told.ended();
+    if (text.gone) known_.erase(told.text);
     told_.push_back(told);
   }
-  leaving_.clear();
+  texts.clear();
+  first_ = (first_ + 1) % choices_.size();
   batching_.done(sampled_);
   return told_;
 }
 
-void text_batch::fail_step() {
-  under_way_ = false;
-  leaving_.clear();
+void text_batch::fail_steps() {
+  for (auto& c : choices_) c.texts.clear();
   batching_.fail();
 }
 

@@ -1,6 +1,7 @@
 // Texts that an engine generates: which step comes next, how its tokens are to be chosen, and what each
 // choice means for its text. Continuous batching with all that belongs to one text beside it.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -56,16 +57,18 @@ class text_batch {
   /// Forgets a text that has not ended.
   void cancel(sequence_id id);
 
-  /// The next step, without rows if there is nothing to do; and for each of its `sampled` what to choose.
-  /// Both stay valid until `done`, whatever is added or cancelled meanwhile. Requires: no step is under way.
+  /// The next step, without rows if there is nothing to do, or nothing yet (continuous_batching::plan); and
+  /// for each of its `sampled` what to choose. Both stay valid until it is done, whatever is added or
+  /// cancelled meanwhile. Requires: at most one step is under way.
   const llm_step& plan(const outlook& o = {});
-  std::span<const choice_wish> wishes() const { return wishes_; }
-  /// The step is done: `chosen` by entry of `sampled`. What its texts got, but for those cancelled meanwhile.
+  std::span<const choice_wish> wishes() const { return choices_[planned_].wishes; }
+  /// The first step under way is done: `chosen` by entry of `sampled`. What its texts got, but for those
+  /// cancelled meanwhile and those that ended before.
   std::span<const step_token> done(std::span<const chosen_token> chosen);
 
-  /// The step is lost, and with it all keys and values that the device had: its texts go on being known, to
-  /// be cancelled; others that run wait again.
-  void fail_step();
+  /// All steps under way are lost, and with them all keys and values that the device had: their texts go on
+  /// being known; what runs waits again.
+  void fail_steps();
 
   const continuous_batching& batching() const { return batching_; }
   continuous_batching& batching() { return batching_; }
@@ -74,7 +77,7 @@ class text_batch {
   struct open_text {
     text_request asked;
     uint32_t generated = 0;
-    bool gone = false;                        // cancelled during the step
+    bool gone = false;                        // cancelled, or ended; steps under way may have it
     std::vector<token_frequency> counts;      // of its tokens, for penalties
     std::unordered_map<token, size_t> place;  // in `counts`
 
@@ -82,15 +85,19 @@ class text_batch {
     token_frequency& count(token t);
   };
 
+  /// What a step chooses for: the device may read it until that is done.
+  struct choices {
+    std::vector<choice_wish> wishes;
+    std::vector<std::shared_ptr<open_text>> texts;  // by entry of `wishes`
+  };
+
   continuous_batching batching_;
-  std::unordered_map<sequence_id, std::unique_ptr<open_text>> known_;
-  std::vector<std::unique_ptr<open_text>> leaving_;  // cancelled while the device may read what is theirs
-  std::vector<choice_wish> wishes_;
-  std::vector<open_text*> wishing_;  // by entry of `wishes_`
+  std::unordered_map<sequence_id, std::shared_ptr<open_text>> known_;
+  std::array<choices, 2> choices_;
+  uint32_t first_ = 0, planned_ = 0;  // of the first step under way; of the one planned last
   std::vector<sampled_token> sampled_;
   std::vector<step_token> told_;
   uint64_t next_id_ = 1;
-  bool under_way_ = false;
 };
 
 }  // namespace troupe::llm

@@ -33,6 +33,7 @@ class cuda_machine {
       : group_(std::move(group)), rank_(rank) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
     check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "a stream");
+    for (auto& m : marks_) check(cudaEventCreateWithFlags(&m, cudaEventDisableTiming), "an event");
     int count = 0;
     check(cudaGetDevice(&device_), "the device");
     check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_), "the device's facts");
@@ -45,6 +46,7 @@ class cuda_machine {
   ~cuda_machine() {
     cudaSetDevice(device_);  // of this thread, which may be another one
     for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
+    for (const auto m : marks_) cudaEventDestroy(m);
     cudaStreamDestroy(stream_), cudaStreamDestroy(copies_);
   }
   cuda_machine(const cuda_machine&) = delete;
@@ -60,6 +62,8 @@ class cuda_machine {
   void sum_over_ranks(void* numbers, size_t count, element type) {
     group_->sum(rank_, numbers, count, type, stream_);
   }
+  /// Likewise: all get what the first rank has there.
+  void share(void* what, size_t bytes) { group_->share(rank_, what, bytes, stream_); }
 
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
   template <class Kernel>
@@ -71,7 +75,7 @@ class cuda_machine {
   /// to the caller (conv::prepare). What y holds is lost.
   bool prepare(const conv_args& args) { return convolutions_.prepare(args, stream_); }
   void convolve(const conv_args& args) { convolutions_.run(args, stream_); }
-  /// The host's bytes stay as they are until `finish`.
+  /// The host's bytes stay as they are until that is done.
   void upload(void* to, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the device");
   }
@@ -111,6 +115,16 @@ class cuda_machine {
     ended.record(stream_);
     return ended.since(begun);
   }
+  /// Marks, 0 and 1, where the stream's work ends as it is now: `reached` says whether that is done, `wait`
+  /// waits for it.
+  void mark(uint32_t which) { check(cudaEventRecord(marks_[which], stream_), "an event"); }
+  bool reached(uint32_t which) {
+    const cudaError_t result = cudaEventQuery(marks_[which]);
+    if (result == cudaErrorNotReady) return false;
+    check(result, "a step");
+    return true;
+  }
+  void wait(uint32_t which) { check(cudaEventSynchronize(marks_[which]), "a step"); }
   /// Waits until all of the above is done.
   void finish() { check(cudaStreamSynchronize(stream_), "a step"); }
 
@@ -137,6 +151,7 @@ class cuda_machine {
   const std::shared_ptr<device_group> group_;
   const uint32_t rank_;
   cudaStream_t stream_ = nullptr, copies_ = nullptr;
+  cudaEvent_t marks_[2] = {};
   int device_ = 0;
   std::map<uint32_t, cudaGraphExec_t> graphs_;
   uint32_t multiprocessors_ = 0;

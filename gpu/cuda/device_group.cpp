@@ -43,6 +43,12 @@ void device_group::sum(uint32_t rank, void* numbers, size_t count, element type,
     throw device_lost(std::string("a sum over the GPUs: ") + ncclGetErrorString(result));
 }
 
+void device_group::share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
+  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  const auto result = ncclBroadcast(what, what, bytes, ncclUint8, 0, communicators_[rank], stream);
+  if (result != ncclSuccess) throw device_lost(std::string("what GPUs share: ") + ncclGetErrorString(result));
+}
+
 void device_group::part() {
   if (parted_.exchange(true)) return;
   for (ncclComm* c : communicators_) ncclCommAbort(c);
@@ -57,6 +63,7 @@ device_group::device_group(const std::vector<int>&) {
 }
 device_group::~device_group() = default;
 void device_group::sum(uint32_t, void*, size_t, element, cudaStream_t) {}
+void device_group::share(uint32_t, void*, size_t, cudaStream_t) {}
 void device_group::part() { parted_ = true; }
 
 #endif

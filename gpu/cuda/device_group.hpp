@@ -1,4 +1,4 @@
-// GPUs of one node that sum numbers together, by NCCL: the ranks of a model that they share.
+// GPUs of one node that sum numbers together and share bytes, by NCCL: the ranks of a model that they share.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -29,6 +29,8 @@ class device_group {
   /// captured. All ranks do the same in the same order, and get the same bits. Throws device_lost, also once
   /// they have parted.
   void sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream);
+  /// Likewise: all get what the first rank has there.
+  void share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
   /// Sums that are under way end, with whatever result. From any thread; the group is of no use afterwards.
   void part();
 

@@ -1,6 +1,8 @@
-// The first layer: a row of the table for each token, as floats of the residual stream.
+// The first layer: a row of the table for each token, as floats of the residual stream. Of a step that was
+// started ahead a token may be one that the step before has chosen.
 #pragma once
 #include "gpu/cuda/device_code.hpp"
+#include "gpu/cuda/sampling_kernel.hpp"
 
 namespace troupe::cuda {
 
@@ -8,11 +10,12 @@ template <element E>
 struct embedding_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
 
-  const uint32_t* rows = nullptr;    ///< [1]; blocks beyond them do nothing
-  const uint32_t* tokens = nullptr;  ///< [rows], of the table
-  const void* table = nullptr;       ///< [vocabulary, width], E
-  float* x = nullptr;                ///< [rows, width], written
-  uint32_t width = 0;                ///< a multiple of 8
+  const uint32_t* rows = nullptr;       ///< [1]; blocks beyond them do nothing
+  const int32_t* tokens = nullptr;      ///< [rows], of the table; below 0: what `before[~token]` was given
+  const sampled_row* before = nullptr;  ///< where there was nothing to choose from, any token
+  const void* table = nullptr;          ///< [vocabulary, width], E
+  float* x = nullptr;                   ///< [rows, width], written
+  uint32_t width = 0;                   ///< a multiple of 8
 
   grid_size grid(uint32_t max_rows) const { return {max_rows, 1, 1}; }
   size_t shared_bytes() const { return 0; }
@@ -22,7 +25,10 @@ struct embedding_kernel {
     t.release_successor();
     t.wait_for_predecessor();
     if (t.block() >= *rows) return;
-    const auto* from = static_cast<const uint16_t*>(table) + size_t{tokens[t.block()]} * width;
+    const int32_t token = tokens[t.block()];
+    uint32_t row = token < 0 ? before[~token].chosen.token : static_cast<uint32_t>(token);
+    if (row == kernels::no_token) row = 0;
+    const auto* from = static_cast<const uint16_t*>(table) + size_t{row} * width;
     for (uint32_t i = t.index() * 8; i < width; i += threads * 8) {
       const vec16 numbers = t.load(from + i);
       float out[8];

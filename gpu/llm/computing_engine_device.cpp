@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cassert>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/device_lost.hpp"
 #include "gpu/llm/adapter_loader.hpp"
+#include "gpu/llm/begun_steps.hpp"
 #include "gpu/model_error.hpp"
 
 namespace troupe::llm {
@@ -25,6 +27,7 @@ struct computing_engine_device::worker {
       : time(c),
         ready(std::move(when_ready)),
         options(std::move(given)),
+        begun(c, [this](engine_event e) { tell(std::move(e)); }),
         loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
         thread([this] { run(); }) {}
 
@@ -43,16 +46,14 @@ struct computing_engine_device::worker {
   }
 
   void start(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& layers) {
-    assert(told.layers > 0 && !under_way && what.rows() > 0);
+    assert(told.layers > 0 && under_way <= told.steps_ahead && what.rows() > 0);
     assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
     assert(wishes.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
     assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
-    under_way = true;
+    ++under_way;
     {
       const std::scoped_lock lock(mutex);
-      step = &what;
-      step_wishes = wishes;
-      step_layers = layers;
+      if (!failed) steps.push_back({&what, wishes, layers});
     }
     wake.notify_one();
   }
@@ -65,8 +66,8 @@ struct computing_engine_device::worker {
     events.erase(events.begin());
     if (out.what == engine_event::kind::loaded || out.what == engine_event::kind::layers_ready)
       told = out.facts;
-    if (out.what == engine_event::kind::step_done || out.what == engine_event::kind::step_failed)
-      under_way = false;
+    if (out.what == engine_event::kind::step_done) --under_way;
+    if (out.what == engine_event::kind::step_failed) under_way = 0, failed = false;
     return true;
   }
 
@@ -118,27 +119,35 @@ struct computing_engine_device::worker {
 
   // the device's thread
 
-  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last.
+  /// Layers come in turns with all else, so that a step of the first ones need not wait for the last. While a
+  /// step is under way it is looked in turns whether it has ended and whether there is another to begin.
   void run() {
     if (!try_to(&worker::open)) return;
     std::vector<adapter_loader::outcome> now;
     std::unique_lock lock(mutex);
     while (true) {
-      wake.wait(lock, [this] { return stopping || step != nullptr || !changes.empty() || !all_ready(); });
+      const auto has_work = [this] { return stopping || !steps.empty() || !changes.empty() || !all_ready(); };
+      if (begun.empty()) wake.wait(lock, has_work);
       if (stopping) return;
       std::swap(now, changes);
-      const auto* what = std::exchange(step, nullptr);
-      const auto wishes = step_wishes;
-      const auto part = step_layers;
+      std::optional<ordered_step> next;
+      if (!steps.empty()) {
+        next = steps.front();
+        steps.pop_front();
+      }
       lock.unlock();
       try {
         for (auto& c : now) apply(c);
         now.clear();
-        if (what != nullptr) execute(*what, wishes, part);
+        if (next) begun.begin(*model, *next, facts.layers, problem_with(*next), stopping);
+        if (!begun.empty() && model->is_ready())
+          finish();
+        else
+          std::this_thread::yield();
       } catch (const device_lost& e) {
         return tell_lost(e.what());
       }
-      if (!all_ready() && !try_to(&worker::load_layer)) return;
+      if (begun.empty() && !all_ready() && !try_to(&worker::load_layer)) return;
       lock.lock();
     }
   }
@@ -227,43 +236,25 @@ struct computing_engine_device::worker {
     loader.discard(std::move(old.mapped()));
   }
 
-  void execute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part) {
-    const auto begun = time.now();
-    engine_event e;
-    e.what = engine_event::kind::step_done;
-    {
-      const std::scoped_lock lock(mutex);
-      e.chosen = std::move(spare);
-    }
-    try {
-      if (!compute(what, wishes, part, e.chosen)) return;
-    } catch (const device_lost&) {
-      throw;
-    } catch (const std::bad_alloc&) {
-      e.problem = fmt::format("a step of {} tokens does not fit into memory", what.rows());
-    } catch (const std::exception& problem) {
-      e.problem = problem.what();
-    }
-    if (!e.problem.empty()) {
-      e.what = engine_event::kind::step_failed;
-      e.chosen.clear();
-    }
-    e.took = time.now() - begun;
-    tell(std::move(e));
+  /// Why a step cannot be; empty: it can.
+  std::string problem_with(const ordered_step& s) const {
+    for (const auto a : s.step->segment_adapters)
+      if (a != base_model && !resident.contains(a))
+        return fmt::format("a step wants adapter {}, which is not on the device", a.value);
+    const uint32_t end = std::min(s.layers.end, facts.layers);
+    return end <= facts.layers_ready
+               ? std::string()
+               : fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready);
   }
 
-  /// False: it did not come to its end, because the device is to end.
-  bool compute(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& part,
-               std::vector<chosen_token>& chosen) {
-    for (const auto a : what.segment_adapters)
-      if (a != base_model && !resident.contains(a))
-        throw model_error(fmt::format("a step wants adapter {}, which is not on the device", a.value));
-    const uint32_t end = std::min(part.end, facts.layers);
-    if (end > facts.layers_ready)
-      throw model_error(
-          fmt::format("a step wants layers up to {}, of which {} are ready", end, facts.layers_ready));
-    chosen.clear();
-    return model->run(what, wishes, part.first, end, part.x, chosen, stopping);
+  /// Waits for the first step that was begun.
+  void finish() {
+    std::vector<chosen_token> room;
+    {
+      const std::scoped_lock lock(mutex);
+      std::swap(room, spare);
+    }
+    begun.finish(*model, std::move(room), stopping);
   }
 
   void tell_lost(const char* problem) {
@@ -276,6 +267,10 @@ struct computing_engine_device::worker {
   void tell(engine_event e) {
     {
       const std::scoped_lock lock(mutex);
+      if (e.what == engine_event::kind::step_failed) {  // what is started before the owner knows is lost, too
+        failed = true;
+        steps.clear();
+      }
       events.push_back(std::move(e));
     }
     ready();
@@ -290,7 +285,7 @@ struct computing_engine_device::worker {
 
   // of the owner
   engine_facts told;  // so far
-  bool under_way = false;
+  uint32_t under_way = 0;
   uint64_t orders = 0;
 
   // of the device's thread; once facts were told, the owner may ask the model for its blocks
@@ -298,13 +293,13 @@ struct computing_engine_device::worker {
   std::optional<checkpoint> files;  // until all layers are loaded
   std::unique_ptr<step_model> model;
   std::unordered_map<adapter_id, std::shared_ptr<const packed_adapter>> resident;
+  begun_steps begun;
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake;
-  std::atomic<bool> stopping = false;  // read without the mutex, too
-  const llm_step* step = nullptr;
-  std::span<const choice_wish> step_wishes;
-  layer_range step_layers;
+  std::atomic<bool> stopping = false;                   // read without the mutex, too
+  std::deque<ordered_step> steps;                       // to be begun
+  bool failed = false;                                  // a step has, and the owner is still to be told
   std::unordered_map<adapter_id, uint64_t> held;        // there, or on its way: by which order
   std::unordered_map<uint64_t, time_point> ordered_at;  // orders that nothing was told of yet
   std::vector<adapter_loader::outcome> changes;         // in their order; without an order's number: it goes

@@ -70,10 +70,16 @@ class cpu_model final : public step_model {
   }
   void unload(adapter_id id) override { decoder_.unload(id); }
 
-  bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
-           activation* given, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
+  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+             activation* x) override {
+    begun_ = {&step, wishes, first, end, x};
+  }
+  bool is_ready() override { return true; }
+  bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
+    const auto& [given, wishes, first, end, given_x] = begun_;
+    const llm_step& step = *given;
     const uint32_t head = decoder_.config().layers + 1;
-    activation& x = given != nullptr ? *given : own_x_;
+    activation& x = given_x != nullptr ? *given_x : own_x_;
     const uint32_t some = std::max(1U, rows_times_layers / step.rows()), stop = std::min(end, head);
     for (uint32_t l = first; l < stop; l += some) {
       if (stopping) return false;
@@ -90,6 +96,12 @@ class cpu_model final : public step_model {
 
  private:
   decoder decoder_;
+  struct {
+    const llm_step* step = nullptr;
+    std::span<const choice_wish> wishes;
+    uint32_t first = 0, end = 0;
+    activation* x = nullptr;
+  } begun_;
   activation own_x_;
   std::vector<float> logits_;
 };

@@ -43,6 +43,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   facts_.block_bytes = options_.block_tokens * sizeof(uint64_t);
   facts_.layers = facts_.layers_ready = options_.layers;
   facts_.end_of_text = options_.end_of_text;
+  facts_.steps_ahead = options_.steps_ahead;
   words_.resize(uint64_t{facts_.blocks} * facts_.block_tokens);
   e.what = engine_event::kind::loaded;
   e.facts = facts_;
@@ -53,40 +54,59 @@ void emulated_engine_device::start(const llm_step& step, std::span<const choice_
                                    const layer_range& layers) {
   const auto end = std::min(layers.end, facts_.layers);
   assert(step.rows() > 0 && layers.first < end);
-  const auto now = clock_.now();
+  assert(under_way_.size() <= facts_.steps_ahead);
+  if (failed_) return;
+  running r;
+  const auto begins = under_way_.empty() ? clock_.now() : std::max(clock_.now(), under_way_.back().ends);
+  for (const auto a : step.segment_adapters) {
+    if (a == base_model) continue;
+    const auto print = print_of(a);
+    if (print == 0)
+      return fail(begins, fmt::format("a step wants adapter {}, which is not on the device", a.value));
+    r.adapters.emplace_back(a, print);
+  }
   engine_event e;
   e.what = engine_event::kind::step_done;
-  for (const auto a : step.segment_adapters)
-    if (a != base_model && print_of(a) == 0)
-      e.problem = fmt::format("a step wants adapter {}, which is not on the device", a.value);
-  if (!e.problem.empty()) {
-    e.what = engine_event::kind::step_failed;
-    return tell(now, std::move(e));
-  }
   const auto share = static_cast<double>(end - layers.first) / facts_.layers;
   const auto drawn = static_cast<double>(random_() - random_.min()) / (random_.max() - random_.min());
   e.took = std::chrono::duration_cast<duration>(options_.profile.step(shape_of(step)) * share *
                                                 (1 + options_.jitter * drawn));
-  if (layers.first == 0) remember(step);
+  if (layers.first == 0) remember(step, r);
+  chosen_.clear();
   if (end == facts_.layers) {
     assert(wishes.size() == step.sampled.size());
-    for (size_t i = 0; i < step.sampled.size(); ++i)
+    for (size_t i = 0; i < step.sampled.size(); ++i) {
       e.chosen.push_back(choose(step, step.sampled[i], wishes[i]));
+      chosen_.push_back(e.chosen.back().which);
+    }
   }
-  const auto done_at = now + e.took;
-  tell(done_at, std::move(e));
+  r.ends = begins + e.took;
+  tell(r.ends, std::move(e));
+  under_way_.push_back(std::move(r));
+}
+
+/// Once the steps before it are done, which are told of before.
+void emulated_engine_device::fail(time_point at, std::string problem) {
+  failed_ = true;
+  engine_event e;
+  e.what = engine_event::kind::step_failed;
+  e.problem = std::move(problem);
+  tell(at, std::move(e));
 }
 
 /// Writes the words of all rows before one is read, as layers do.
-void emulated_engine_device::remember(const llm_step& step) {
+void emulated_engine_device::remember(const llm_step& step, running& into) {
   for (size_t i = 0; i < step.segment_adapters.size(); ++i) {
     const auto adapter = print_of(step.segment_adapters[i]);
     for (auto row = step.segment_end[i]; row < step.segment_end[i + 1]; ++row) {
       const auto position = step.positions[row];
       const auto first = step.block_start[step.row_sequence[row]];
       const uint64_t block = step.blocks[first + position / facts_.block_tokens];
-      words_[block * facts_.block_tokens + position % facts_.block_tokens] =
-          mixed(adapter, mixed(position, mixed(static_cast<uint64_t>(step.tokens[row]), fnv_start)));
+      const auto given = step.tokens[row];
+      const auto which = is_chosen_before(given) ? chosen_.at(entry_before(given)) : given;
+      const auto word = mixed(adapter, mixed(position, mixed(static_cast<uint64_t>(which), fnv_start)));
+      into.words.emplace_back(block * facts_.block_tokens + position % facts_.block_tokens, word);
+      words_[into.words.back().first] = word;
     }
   }
 }
@@ -120,7 +140,28 @@ bool emulated_engine_device::poll(time_point now, engine_event& out) {
   if (events_.empty() || events_.begin()->first > now) return false;
   out = std::move(events_.extract(events_.begin()).mapped());
   if (out.what == engine_event::kind::adapter_ready) slots_.at(out.adapter).ready = true;
+  if (out.what == engine_event::kind::step_done) end_step(out);
+  if (out.what == engine_event::kind::step_failed) {
+    under_way_.clear();
+    failed_ = false;
+    std::erase_if(events_, [](const auto& e) {
+      return e.second.what == engine_event::kind::step_done ||
+             e.second.what == engine_event::kind::step_failed;
+    });
+  }
   return true;
+}
+
+void emulated_engine_device::end_step(engine_event& e) {
+  const auto ran = std::move(under_way_.front());
+  under_way_.pop_front();
+  for (const auto& [place, word] : ran.words) words_[place] = word;
+  for (const auto& [adapter, print] : ran.adapters)
+    if (print_of(adapter) != print) {
+      e.what = engine_event::kind::step_failed;
+      e.problem = fmt::format("adapter {} was taken away from a step", adapter.value);
+      e.chosen.clear();
+    }
 }
 
 time_point emulated_engine_device::poll_at() const {
@@ -164,6 +205,9 @@ uint64_t emulated_engine_device::print_of(adapter_id id) const {
 
 std::span<std::byte> emulated_engine_device::kv_memory() { return std::as_writable_bytes(std::span(words_)); }
 
-void emulated_engine_device::stop() { events_.clear(); }
+void emulated_engine_device::stop() {
+  events_.clear();
+  under_way_.clear();
+}
 
 }  // namespace troupe::llm

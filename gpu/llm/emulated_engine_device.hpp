@@ -2,9 +2,11 @@
 // stand for none, but they would notice wrong memory.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/llm/engine_device.hpp"
@@ -21,6 +23,7 @@ struct emulated_engine_options {
   uint64_t kv_bytes = 0;           ///< of the cache that it claims to have
   uint32_t block_tokens = 16;
   uint32_t adapter_slots = 0;
+  uint32_t steps_ahead = 1;  ///< as on a GPU; 0: one step at a time
   double jitter = 0;         ///< steps take up to this fraction longer, uniformly
   uint64_t seed = 0;         ///< of the jitter
   std::string problem = {};  ///< not empty: the model is unusable, and why
@@ -32,7 +35,9 @@ struct emulated_engine_options {
 /// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
 /// that follows a text is a hash of the words at all of its positions, read back through the step's block
 /// table, of the adapter in its slot and, where a draw is wished for, of the seed: whoever mixes up blocks,
-/// slots or what a text resumes with gets other tokens. Penalties and biases change nothing.
+/// slots or what a text resumes with gets other tokens. Penalties and biases change nothing. A step writes
+/// its words when it is started, and again when it is done: whoever gives its blocks away before gets other
+/// tokens, too; and whoever takes an adapter away, a step that has failed.
 class emulated_engine_device final : public engine_device {
  public:
   /// `c` outlives it. A cache without room for a block makes it unusable, too.
@@ -53,10 +58,17 @@ class emulated_engine_device final : public engine_device {
     uint64_t print = 0;  // of what was loaded
     bool ready = false;
   };
+  struct running {
+    time_point ends;
+    std::vector<std::pair<size_t, uint64_t>> words;         // that it writes, by place
+    std::vector<std::pair<adapter_id, uint64_t>> adapters;  // and their prints
+  };
 
   void tell(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
   uint64_t print_of(adapter_id id) const;
-  void remember(const llm_step& step);
+  void fail(time_point at, std::string problem);
+  void end_step(engine_event& e);
+  void remember(const llm_step& step, running& into);
   chosen_token choose(const llm_step& step, uint32_t row, const choice_wish& wish) const;
   token as_token(uint64_t hash) const;
 
@@ -66,6 +78,9 @@ class emulated_engine_device final : public engine_device {
   std::vector<uint64_t> words_;  // [blocks, block_tokens]
   std::map<adapter_id, slot> slots_;
   std::multimap<time_point, engine_event> events_;  // those of the same time in their order
+  std::deque<running> under_way_;
+  std::vector<token> chosen_;  // by the step that was started last
+  bool failed_ = false;        // as the owner is still to be told
   std::minstd_rand random_;
 };
 

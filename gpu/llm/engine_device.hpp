@@ -30,6 +30,7 @@ struct engine_facts {
   uint32_t layers_ready = 0;       ///< layers [0, n) are loaded; they come one by one
   uint64_t weight_bytes = 0;       ///< of those
   std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a text
+  uint32_t steps_ahead = 0;        ///< that may be started while one is under way: 0 or 1
 };
 
 /// Which layers a step runs. 0 is the embedding, the last one the final norm and the head.
@@ -49,7 +50,7 @@ struct engine_event {
     unusable,       ///< the model cannot be loaded: `problem`
     lost,           ///< of no use to this process any more: `problem`. The last event
     step_done,      ///< `chosen`, if it ran the head
-    step_failed,    ///< `problem`; the KV cache holds nothing any more
+    step_failed,    ///< `problem`; the KV cache holds nothing any more, and all that was started is lost
     adapter_read,   ///< `adapter` is in host memory; or its files will not do: `problem`
     adapter_ready,  ///< `adapter` is on the device
     adapter_failed  ///< its files will not do: `problem`
@@ -71,8 +72,10 @@ class engine_device {
 
   /// Runs some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
   /// `wishes` (one for each entry of `step.sampled`; none if the head is not run) and what they point to stay
-  /// as they are until it is done. Requires: those layers are ready, no step is under way, its adapters are
-  /// on the device.
+  /// as they are until it is done. Steps run one after the other, and what they tell comes in their order; of
+  /// one that was started while another was under way, which both are whole ones, rows may take tokens that
+  /// this other one chooses (`chosen_before`). Requires: those layers are ready, no more steps are under way
+  /// than `steps_ahead`, its adapters are on the device and stay there.
   virtual void start(const llm_step& step, std::span<const choice_wish> wishes,
                      const layer_range& layers) = 0;
   /// All of them.

@@ -148,26 +148,35 @@ void parallel_model::unload(adapter_id id) {
   on_all([&](uint32_t, rank& r) { r.model->unload(id); });
 }
 
-bool parallel_model::run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first,
-                         uint32_t end, activation* x, std::vector<chosen_token>& chosen,
-                         const std::atomic<bool>&) {
+/// What one of them fails at they have all failed at, for good.
+template <class Work>
+void parallel_model::on_all_or_none(const Work& work) {
   if (parted_) throw device_lost("one of the devices that compute this model together has failed");
-  // A step that is stopped would have to stop on all ranks at the same layer: it is not stopped.
-  static const std::atomic<bool> never = false;
-  const auto run_share = [&](uint32_t i, rank& r) {
-    if (i > 0 && x != nullptr) r.x = *x;
-    r.model->run(step, wishes, first, end, i == 0 || x == nullptr ? x : &r.x, i == 0 ? chosen : r.chosen,
-                 never);
-  };
   const auto part = [this] {
     parted_ = true;
     part_();
   };
   try {
-    on_all(run_share, part);
+    on_all(work, part);
   } catch (const std::exception& e) {
     throw device_lost(e.what());
   }
+}
+
+void parallel_model::begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first,
+                           uint32_t end, activation* x) {
+  on_all_or_none([&](uint32_t i, rank& r) {
+    if (i > 0 && x != nullptr) r.x = *x;
+    r.model->begin(step, wishes, first, end, i == 0 || x == nullptr ? x : &r.x);
+  });
+}
+
+bool parallel_model::is_ready() { return parted_ || ranks_[0]->model->is_ready(); }
+
+bool parallel_model::finish(std::vector<chosen_token>& chosen, const std::atomic<bool>&) {
+  // A step that is stopped would have to stop on all ranks at the same layer: it is not stopped.
+  static const std::atomic<bool> never = false;
+  on_all_or_none([&](uint32_t i, rank& r) { r.model->finish(i == 0 ? chosen : r.chosen, never); });
   return true;
 }
 

@@ -28,8 +28,10 @@ class parallel_model final : public step_model {
   std::shared_ptr<const packed_adapter> pack(const adapter& read) override;
   void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) override;
   void unload(adapter_id id) override;
-  bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
-           activation* x, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override;
+  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+             activation* x) override;
+  bool is_ready() override;
+  bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override;
   /// Empty: it is not in one piece.
   std::span<std::byte> kv_memory() override { return {}; }
 
@@ -37,6 +39,9 @@ class parallel_model final : public step_model {
   class rank;
   template <class Work>
   void on_all(const Work& work, const std::function<void()>& on_failure = {});
+
+  template <class Work>
+  void on_all_or_none(const Work& work);
 
   std::vector<std::unique_ptr<rank>> ranks_;
   std::function<void()> part_;

@@ -33,10 +33,16 @@ class step_model {
   virtual void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) = 0;
   /// Requires: no step uses it any more.
   virtual void unload(adapter_id id) = 0;
-  /// Runs layers [first, end) of the checkpoint (engine_device::start), and chooses tokens if the head is one
-  /// of them. x: null for whole steps. False: it ended early, because `stopping` was set.
-  virtual bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
-                   activation* x, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) = 0;
+  /// Begins to run layers [first, end) of the checkpoint (engine_device::start), and to choose tokens if the
+  /// head is one of them. x: null for whole steps. Requires: no more steps are under way than
+  /// `facts().steps_ahead`. If it throws, those go on.
+  virtual void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+                     activation* x) = 0;
+  /// Whether `finish` would not wait for the device.
+  virtual bool is_ready() = 0;
+  /// Ends the first step under way. False: it ended early, because `stopping` was set. If it throws no step
+  /// is under way any more.
+  virtual bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) = 0;
   /// engine_device::kv_memory.
   virtual std::span<std::byte> kv_memory() = 0;
 };

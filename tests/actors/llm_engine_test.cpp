@@ -251,11 +251,7 @@ TEST_CASE("llm engine: a step that fails ends the texts that it held, and no oth
   e.load();
   e.ask(e.request(1));
   e.ask(e.request(2, "", 1));
-  llm::engine_event bad;
-  bad.what = llm::engine_event::kind::step_failed;
-  bad.problem = "out of memory";
-  e.device.running.reset();
-  e.device.tell(bad);
+  e.device.fail_step("out of memory");
   e.wake();
   CHECK(e.out.one<completion>().results.front().detail == "out of memory");
   e.step();

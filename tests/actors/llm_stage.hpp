@@ -1,5 +1,6 @@
 // An engine on a device that is told what to do: what it chooses depends on all that the step reads.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -11,17 +12,19 @@
 
 namespace troupe::test {
 
-/// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when it is told.
+/// Chooses the sum of the row's token, its position and its adapter. Steps and loads end when it is told. It
+/// takes as many steps ahead as `steps_ahead` says when it is loaded.
 class scripted_engine_device final : public llm::engine_device {
  public:
   void start(const llm::llm_step& step, std::span<const llm::choice_wish> wishes,
              const llm::layer_range& layers) override {
-    CHECK(!running);
+    CHECK((!running || steps_ahead > 0));
+    CHECK(!next);
     CHECK(layers.first == 0);
     CHECK(layers.x == nullptr);
     CHECK(wishes.size() == step.sampled.size());
     for (const auto a : step.segment_adapters) CHECK((a == llm::base_model || here.contains(a)));
-    running = step;
+    (running ? next : running) = step;
     ++steps;
   }
   bool poll(time_point, llm::engine_event& out) override {
@@ -35,9 +38,13 @@ class scripted_engine_device final : public llm::engine_device {
     CHECK(!here.contains(id));
     loading[id] = folder;
   }
-  void unload_adapter(llm::adapter_id id) override { CHECK(here.erase(id) == 1); }
+  void unload_adapter(llm::adapter_id id) override {
+    CHECK(here.erase(id) == 1);
+    for (const auto& s : {running, next})
+      if (s) CHECK(std::ranges::count(s->segment_adapters, id) == 0);
+  }
   std::span<std::byte> kv_memory() override { return {}; }
-  void stop() override { running.reset(); }
+  void stop() override { running.reset(), next.reset(); }
 
   void tell(llm::engine_event e) { told_.push_back(std::move(e)); }
   static llm::engine_facts facts(uint32_t blocks) {
@@ -53,6 +60,7 @@ class scripted_engine_device final : public llm::engine_device {
     llm::engine_event e;
     e.facts = facts(blocks);
     e.facts.layers_ready = e.facts.layers;
+    e.facts.steps_ahead = steps_ahead;
     tell(e);
   }
   void end_step(duration took = {}) {
@@ -63,12 +71,23 @@ class scripted_engine_device final : public llm::engine_device {
     for (const auto row : running->sampled) {
       size_t segment = 0;
       while (running->segment_end[segment + 1] <= row) ++segment;
-      const auto value = running->tokens[row] + static_cast<int>(running->positions[row]) +
+      const auto given = running->tokens[row];
+      const auto value = (llm::is_chosen_before(given) ? chosen_.at(llm::entry_before(given)) : given) +
+                         static_cast<int>(running->positions[row]) +
                          static_cast<int>(running->segment_adapters[segment].value);
       e.chosen.push_back({value % 1000, -1, {}, true});
     }
-    running.reset();
+    chosen_.clear();
+    for (const auto& c : e.chosen) chosen_.push_back(c.which);
+    running = std::exchange(next, {});
     tell(e);
+  }
+  void fail_step(const char* problem) {
+    running.reset(), next.reset();
+    llm::engine_event bad;
+    bad.what = llm::engine_event::kind::step_failed;
+    bad.problem = problem;
+    tell(bad);
   }
   void end_load(llm::adapter_id id) {
     REQUIRE(loading.erase(id) == 1);
@@ -81,13 +100,15 @@ class scripted_engine_device final : public llm::engine_device {
     tell(e);
   }
 
-  std::optional<llm::llm_step> running;
+  std::optional<llm::llm_step> running, next;
+  uint32_t steps_ahead = 0;
   uint64_t steps = 0;
   std::map<llm::adapter_id, std::string> loading, reading;
   std::set<llm::adapter_id> here;
 
  private:
   std::deque<llm::engine_event> told_;
+  std::vector<llm::token> chosen_;  // by the last step
 };
 
 inline constexpr address the_llm_gateway{gateway_node, {11}, role::llm_gateway, 0};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -172,7 +173,125 @@ TEST_CASE("when KV blocks run out the newest text gives way, and comes back befo
   CHECK(engine.blocks().free() == 8);
 }
 
+TEST_CASE("a step is planned while one is under way, from tokens that this one is to choose") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 3, 10));
+  engine.add(text_of(2, 9, 10));
+  const auto first = device.run(engine.plan());  // three tokens, and five of nine
+  const auto& ahead = engine.plan();
+  CHECK(engine.under_way() == 2);
+  CHECK(ahead.sequences == std::vector{sequence_id{2}, sequence_id{1}});
+  CHECK(ahead.tokens == std::vector<token>{205, 206, 207, 208, chosen_before(0)});
+  CHECK(ahead.positions == std::vector<uint32_t>{5, 6, 7, 8, 3});
+  CHECK(ahead.sampled == std::vector<uint32_t>{3, 4});
+  CHECK(engine.step().sequences == std::vector{sequence_id{1}, sequence_id{2}});
+  CHECK(engine.decodes_of_step() == 0);
+  const auto second = device.run(ahead);
+  engine.done(first);
+  CHECK(engine.step().sequences == ahead.sequences);
+  CHECK(engine.decodes_of_step() == 1);
+  engine.add(text_of(3, 2, 10));
+  CHECK(engine.plan().tokens == std::vector<token>{300, 301, chosen_before(1), chosen_before(0)});
+  CHECK(second.size() == 2);
+}
+
+TEST_CASE("who has its last token by a step that is under way has no row in the next") {
+  continuous_batching engine(small());
+  engine.add(text_of(1, 3, 1));
+  engine.add(text_of(2, 3, 2));
+  engine.plan();
+  CHECK(engine.plan().sequences == std::vector{sequence_id{2}});
+  engine.done({});
+  CHECK(engine.plan().rows() == 0);
+  CHECK(engine.under_way() == 1);
+}
+
+TEST_CASE("no step is planned ahead that could not hold all that run, and those that wait do not either") {
+  auto limits = small();
+  limits.blocks = 4;
+  continuous_batching engine(limits);
+  fake_device device(limits);
+  SUBCASE("because one would have to give up its blocks") {
+    engine.add(text_of(1, 4, 10));
+    engine.add(text_of(2, 4, 10));
+    auto chosen = device.run(engine.plan());
+    for (int i = 0; i < 4; ++i) {  // the last blocks that there are, until they are full
+      const auto next = device.run(engine.plan());
+      engine.done(chosen);
+      chosen = next;
+    }
+    CHECK(engine.plan().rows() == 0);
+    CHECK(engine.under_way() == 1);
+    engine.done(chosen);
+    CHECK(engine.plan().sequences == std::vector{sequence_id{1}});
+    CHECK(engine.take_evicted() == std::vector{sequence_id{2}});
+  }
+  SUBCASE("because what is wished of a token depends on the one before") {
+    auto s = text_of(1, 4, 10);
+    s.in_turn = true;
+    engine.add(std::move(s));
+    const auto chosen = device.run(engine.plan());
+    engine.add(text_of(2, 4, 10));
+    CHECK(engine.plan().rows() == 0);
+    CHECK(engine.under_way() == 1);
+    engine.done(chosen);
+    CHECK(engine.plan().sequences == std::vector{sequence_id{2}, sequence_id{1}});
+  }
+}
+
+TEST_CASE("what a text had is nobody else's before the last step that has it is done") {
+  auto limits = small();
+  limits.blocks = 3;
+  continuous_batching engine(limits);
+  fake_device device(limits);
+  engine.adapter_loaded(adapter_id{7});
+  engine.add(text_of(1, 4, 5, adapter_id{7}));
+  auto first = device.run(engine.plan());
+  const auto second = device.run(engine.plan());
+  engine.add(text_of(2, 4, 5));
+  SUBCASE("it ended with the step before") {
+    first[0].last = true;
+    engine.done(first);
+  }
+  SUBCASE("it was cancelled") {
+    engine.cancel(sequence_id{1});
+    engine.done(first);
+  }
+  CHECK(engine.running() == 0);
+  CHECK(engine.blocks().free() == 1);
+  CHECK(engine.users(adapter_id{7}) == 1);
+  CHECK_FALSE(engine.idle());
+  engine.done(second);
+  CHECK(engine.text(sequence_id{1}) == nullptr);
+  CHECK(engine.users(adapter_id{7}) == 0);
+  CHECK(engine.blocks().free() == 3);
+  CHECK(engine.plan().sequences == std::vector{sequence_id{2}});
+}
+
+TEST_CASE("when a step is lost, so is the one behind it, and all begin anew") {
+  continuous_batching engine(small());
+  fake_device device(small());
+  engine.add(text_of(1, 3, 4));
+  engine.add(text_of(2, 3, 4));
+  const auto alone = undisturbed(text_of(1, 3, 4).prompt, 4, base_model);
+  auto chosen = device.run(engine.plan());
+  engine.plan();
+  chosen[1].last = true;
+  engine.done(chosen);
+  engine.plan();
+  engine.add(text_of(3, 3, 4));
+  engine.cancel(sequence_id{1});
+  engine.fail();
+  CHECK(engine.under_way() == 0);
+  CHECK(engine.running() == 0);
+  CHECK(engine.waiting() == 1);
+  CHECK(engine.blocks().free() == 16);
+  CHECK(engine.plan().sequences == std::vector{sequence_id{3}});
+}
+
 TEST_CASE("whatever happens beside it, every text is the one that it would be alone") {
+  uint64_t steps_ahead = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "continuous batching");
@@ -183,7 +302,7 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
                                  .prefill_chunk = draw(1, 20),
                                  .blocks = draw(12, 40),
                                  .block_tokens = draw(1, 5)};
-    const bool defers = draw(0, 1) == 0;
+    const bool defers = draw(0, 1) == 0, ahead = draw(0, 1) == 0;
     continuous_batching engine(limits, defers ? (*prefill_timings().find("deferred"))() : nullptr);
     fake_device device(limits);
     outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 10us}};
@@ -193,7 +312,12 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
     };
     std::map<sequence_id, expected> open;
     uint64_t next_id = 1;
-    for (int turn = 0; turn < 400; ++turn) {
+    struct begun {
+      std::vector<sampled_token> chosen;
+      std::vector<adapter_id> adapters;
+    };
+    std::deque<begun> under_way;
+    for (int turn = 0; turn < 600; ++turn) {
       if (turn < 200 && draw(0, 2) == 0) {
         auto s = text_of(next_id, draw(1, 30), draw(1, 20), adapter_id{draw(0, 3)});
         const auto tokens = undisturbed(s.prompt, s.max_tokens, s.adapter);
@@ -205,7 +329,10 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
       }
       for (const auto a : engine.wanted_adapters(4))
         if (draw(0, 3) == 0 || turn >= 200) engine.adapter_loaded(a);
-      if (const adapter_id a{draw(1, 3)}; engine.users(a) == 0 && draw(0, 9) == 0) engine.adapter_unloaded(a);
+      if (const adapter_id a{draw(1, 3)}; engine.users(a) == 0 && draw(0, 9) == 0) {
+        for (const auto& b : under_way) REQUIRE(std::ranges::count(b.adapters, a) == 0);
+        engine.adapter_unloaded(a);
+      }
       const auto cancel_one = [&] {
         if (open.empty() || draw(0, 9) > 0) return;
         auto victim = std::next(open.begin(), draw(0, open.size() - 1));
@@ -220,22 +347,32 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
         engine.cancel(id);
         REQUIRE(open.erase(id) == 1);
       }
-      if (step.rows() == 0) continue;
-      REQUIRE(step.sequences.size() <= limits.max_sequences);
-      auto chosen = device.run(step);
+      if (step.rows() > 0) {
+        REQUIRE(step.sequences.size() <= limits.max_sequences);
+        under_way.push_back({device.run(step), step.segment_adapters});
+        steps_ahead += under_way.size() > 1;
+        if (ahead && under_way.size() == 1) continue;
+      }
+      REQUIRE(engine.under_way() == under_way.size());
+      if (under_way.empty()) continue;
       cancel_one();  // while the device is busy
-      for (const auto& c : chosen) {
-        const auto found = open.find(c.sequence);
-        if (found == open.end()) continue;
-        REQUIRE(c.chosen == found->second.tokens.at(found->second.seen++));
+      device.end_step();
+      auto chosen = std::move(under_way.front().chosen);
+      under_way.pop_front();
+      std::erase_if(chosen, [&](const auto& c) { return !open.contains(c.sequence); });
+      for (auto& c : chosen) {
+        auto& text = open.at(c.sequence);
+        REQUIRE(c.chosen == text.tokens.at(text.seen++));
+        c.last = draw(0, 19) == 0;
+        if (c.last || text.seen == text.tokens.size()) open.erase(c.sequence);
       }
       engine.done(chosen);
-      std::erase_if(open, [](const auto& text) { return text.second.seen == text.second.tokens.size(); });
     }
     CHECK(open.empty());
     CHECK(engine.idle());
     CHECK(engine.blocks().free() == limits.blocks);
   }
+  CHECK(steps_ahead > 1000);
 }
 
 TEST_CASE("without mixing, texts of one adapter run at a time, first come first served") {

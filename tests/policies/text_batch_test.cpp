@@ -162,3 +162,50 @@ TEST_CASE("text batch: a text that was begun elsewhere goes on as it would have 
   r.begun = {9, 2, 3, 3};
   CHECK(rest.add(r).refused == text_batch::refusal::empty);  // there is nothing left to generate
 }
+
+TEST_CASE("text batch: what a step chooses for a text that the one before ended is told to nobody") {
+  small_batch b;
+  auto r = request({1, 2}, 9);
+  r.stop = {7};
+  r.how.seed = 5;
+  const auto stops = b.begin(r), goes_on = b.begin(request({3}, 9));
+  b.plan();
+  b.plan();
+  REQUIRE(b.wishes().size() == 2);
+  CHECK(b.wishes()[0].position == 3);
+  CHECK(b.wishes()[0].seed == 5);
+  auto told = b.done(std::vector{chosen(7), chosen(7)});
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].text == stops);
+  CHECK(told[0].finish == finish_reason::stop);
+  b.cancel(stops);  // it is not known any more
+  told = b.done(std::vector{chosen(1), chosen(2)});
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].text == goes_on);
+  CHECK(told[0].chosen->which == 2);
+}
+
+TEST_CASE("text batch: with penalties no step is planned ahead, but for the rest of a prompt") {
+  small_batch b;
+  auto r = request({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 4);  // more than a chunk
+  r.how.presence_penalty = 1;
+  b.begin(r);
+  b.plan();
+  CHECK(b.plan().rows() == 2);
+  (void)b.done({});
+  CHECK(b.plan().rows() == 0);
+  (void)b.done(std::vector{chosen(3)});
+  CHECK(b.plan().rows() == 1);
+}
+
+TEST_CASE("text batch: when steps are lost their texts are chosen for anew") {
+  small_batch b;
+  b.begin(request({1, 2}, 3));
+  b.plan();
+  b.plan();
+  b.fail_steps();
+  CHECK(b.run(5).size() == 1);
+  CHECK(b.run(5).size() == 1);
+  CHECK(b.run(5)[0].finish == finish_reason::length);
+  CHECK(b.batching().idle());
+}

@@ -2,6 +2,8 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "policies/continuous_batching.hpp"
@@ -21,13 +23,15 @@ struct reading {
 };
 
 /// Keeps in a KV cache which token was computed where, with which adapter, and reads back through the block
-/// table.
+/// table. What a step has written it writes again when it ends: until then its blocks are nobody else's.
 class fake_device {
  public:
   explicit fake_device(const batching_limits& l)
       : block_tokens_(l.block_tokens), cache_(size_t{l.blocks} * l.block_tokens) {}
 
+  /// At once, though it may be told of later; a step ahead takes its tokens from what ran before.
   std::vector<sampled_token> run(const llm_step& s) {
+    auto& written = under_way_.emplace_back();
     REQUIRE(s.block_start.size() == s.sequences.size() + 1);
     REQUIRE(s.segment_end.size() == s.segment_adapters.size() + 1);
     REQUIRE(s.segment_end.back() == s.rows());
@@ -37,12 +41,15 @@ class fake_device {
       while (row >= s.segment_end[segment + 1]) ++segment;
       const auto adapter = s.segment_adapters[segment];
       const auto sequence = s.row_sequence[row];
-      const auto at = [&](uint32_t position) -> entry& {
+      const auto place = [&](uint32_t position) {
         const auto index = s.block_start[sequence] + position / block_tokens_;
         REQUIRE(index < s.block_start[sequence + 1]);
-        return cache_.at(size_t{s.blocks[index]} * block_tokens_ + position % block_tokens_);
+        return size_t{s.blocks[index]} * block_tokens_ + position % block_tokens_;
       };
-      at(s.positions[row]) = {s.tokens[row], adapter};
+      const auto at = [&](uint32_t position) -> entry& { return cache_.at(place(position)); };
+      const auto given = s.tokens[row];
+      at(s.positions[row]) = {is_chosen_before(given) ? chosen_.at(entry_before(given)) : given, adapter};
+      written.emplace_back(place(s.positions[row]), at(s.positions[row]));
       if (sampled == s.sampled.size() || s.sampled[sampled] != row) continue;
       ++sampled;
       reading r(adapter);
@@ -53,7 +60,14 @@ class fake_device {
       out.push_back({s.sequences[sequence], r.next(), false});
     }
     REQUIRE(sampled == s.sampled.size());
+    chosen_.clear();
+    for (const auto& c : out) chosen_.push_back(c.chosen);
     return out;
+  }
+  /// The first step that ran has ended.
+  void end_step() {
+    for (const auto& [place, what] : under_way_.front()) cache_.at(place) = what;
+    under_way_.pop_front();
   }
 
  private:
@@ -63,6 +77,8 @@ class fake_device {
   };
   uint32_t block_tokens_;
   std::vector<entry> cache_;
+  std::deque<std::vector<std::pair<size_t, entry>>> under_way_;
+  std::vector<token> chosen_;  // by the step that ran last
 };
 
 inline std::vector<token> undisturbed(std::vector<token> text, uint32_t count, adapter_id a) {

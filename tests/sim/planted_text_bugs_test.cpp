@@ -42,3 +42,9 @@ TEST_CASE("texts: a router that is not told of ends is noticed") { CHECK(breaks(
 TEST_CASE("texts: an engine that goes on with what was cancelled is noticed") {
   CHECK(breaks(bug::deaf_engine, "calm"));
 }
+
+TEST_CASE("texts: another text's token in a step ahead is noticed") { CHECK(breaks(bug::wrong_row, "text")); }
+
+TEST_CASE("texts: an adapter that is taken away from a step ahead is noticed") {
+  CHECK(breaks(bug::hasty_slot, "calm"));
+}

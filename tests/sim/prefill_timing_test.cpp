@@ -51,7 +51,7 @@ figures serve(std::string_view prefill, const texts& asked) {
   t.least_tokens = asked.tokens / 2, t.most_tokens = asked.tokens * 3 / 2;
   t.ttft = 500ms;
   w.texts = {t};
-  const auto r = run(one_engine(prefill), w, {.seed = 1});
+  const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's
   CHECK(r.violations.empty());
   const auto& b = r.texts[0];
   figures f{b.offered, b.of(fate::finished)};

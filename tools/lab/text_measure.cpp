@@ -124,6 +124,7 @@ sample measure_texts(const scenario& s, std::string_view policy, uint64_t seed, 
                              .host_per_shell = false,
                              .drain_at_most = patience,
                              .in_order = true,
+                             .steps_ahead = 0,  // as the engines of the papers
                              .trace_texts = false})
                      .run();
   for (const auto& v : r.violations)

@@ -31,9 +31,10 @@ process::process(node_id self, uint64_t number, const world& w)
   }
   for (uint32_t i = 0; i < w.cluster.engines.size(); ++i) {
     const auto& e = w.cluster.engines[i];
-    if (e.node == self)
-      engines_.try_emplace(engine_id{i}, w.clock,
-                           engine_options_of(w.cluster.llms[e.model.value], w.seed + i));
+    if (e.node != self) continue;
+    auto o = engine_options_of(w.cluster.llms[e.model.value], w.seed + i);
+    o.steps_ahead = w.steps_ahead;
+    engines_.try_emplace(engine_id{i}, w.clock, std::move(o));
   }
   w.network.attach(self, sim_lane::control, this);
   const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };

@@ -34,6 +34,7 @@ class process final : private control_lane, private sim_port, private model_load
     uint64_t seed = 1;
     bool host_per_shell = true;
     duration turn_interval{};  ///< as in `host_timing`
+    uint32_t steps_ahead = 1;  ///< as in `world_options`
   };
 
   /// Its node has begun a process on the time line. `number` is nobody else's.

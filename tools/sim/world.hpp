@@ -30,6 +30,7 @@ struct world_options {
   bool record = false;           ///< keep what requests and batches go through; nothing else changes
   bool instant = false;          ///< messages, pulls and turns take no time
   bool in_order = false;         ///< ready actors run first come first served, not as the seed chooses
+  uint32_t steps_ahead = 1;      ///< of language models' devices: emulated_engine_options
   bool trace_texts = true;       ///< fill `traced_texts`, which takes memory for each token
 };
 

@@ -21,7 +21,8 @@ void world::state::begin_process(node_id id) {
                      },
                      [this, id] { drained(id); },
                      [this](const std::string& name) { return model_named(name); }, options.seed,
-                     options.host_per_shell, options.instant ? duration{} : usual_timing.interval});
+                     options.host_per_shell, options.instant ? duration{} : usual_timing.interval,
+                     options.steps_ahead});
 }
 
 void world::state::end_process(node_id id, bool reset) {

@@ -3,14 +3,21 @@
 //
 // Steps of decodes alone run as graphs, one for each number of rows (rounded up) and for steps with and
 // without adapters, captured when they are first needed.
+//
+// A step can be begun while one is under way. On the device both go through the same tables and activations,
+// in the order of one stream; the next one's tables replace those of the one before when that has ended, and
+// so what it chooses replaces what that one chose after its embedding has read it. Only the host has two of
+// everything: what it writes for one while the other's is still to be copied.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/cuda/llm/decoder_step.hpp"
@@ -51,7 +58,8 @@ class cuda_decoder {
         pointers_(config.layers),
         frequencies_(config.rope_frequencies.size() * sizeof(float)),
         pages_(size_t{options.blocks} * page_bytes()),
-        slots_(std::max<size_t>(1, size_t{options.adapter_slots} * slot_size() * sizeof(lora_matrices))) {
+        slots_(std::max<size_t>(1, size_t{options.adapter_slots} * slot_size() * sizeof(lora_matrices))),
+        host_slots_(slots_.size()) {
     m_.upload(frequencies_.data(), config.rope_frequencies.data(), frequencies_.size());
     m_.clear(slots_.data(), slots_.size());
     m_.finish();
@@ -92,9 +100,9 @@ class cuda_decoder {
     for (const auto& [other, slot] : slot_of_) taken[slot] = true;
     const auto slot = static_cast<uint32_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
     assert(slot < options_.adapter_slots);
-    m_.upload(slots_.data() + slot * slot_size() * sizeof(lora_matrices), matrices.data(),
-              matrices.size() * sizeof(lora_matrices));
-    m_.finish();
+    const size_t bytes = slot_size() * sizeof(lora_matrices);
+    std::memcpy(host_slots_.data() + slot * bytes, matrices.data(), bytes);
+    m_.upload(slots_.data() + slot * bytes, host_slots_.data() + slot * bytes, bytes);
     slot_of_.emplace_back(id, slot);
     if (image.max_ranks() <= adapters_.max_ranks) return;
     adapters_.max_ranks = image.max_ranks();  // kernels need more shared memory
@@ -106,15 +114,19 @@ class cuda_decoder {
   }
   bool has(llm::adapter_id id) const { return find(id) != no_adapter; }
 
-  /// Runs layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer before
-  /// gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for whole
-  /// steps. If the head runs, it chooses tokens as is wished; of ranks that share the model only the first
-  /// does. Returns when all is done.
-  void run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
-           llm::activation* x, std::vector<llm::chosen_token>& chosen) {
+  /// Begins to run layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer
+  /// before gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for
+  /// whole steps. If the head runs, it chooses tokens as is wished; of ranks that share the model only the
+  /// first does. x stays where it is until the step has ended, the rest is read before it returns. Requires:
+  /// at most one step is under way.
+  void begin(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first,
+             uint32_t end, llm::activation* x) {
     const uint32_t last = shape_.layers + 2;
-    assert(end != last || wishes.size() == step.sampled.size());
-    const step_extent exact = prepare(step, wishes);
+    assert(under_way_ < steps_.size() && (end != last || wishes.size() == step.sampled.size()));
+    if (under_way_ == 0) m_.finish();  // what a step that failed as it was begun has left
+    const uint32_t index = (first_ + under_way_) % 2;
+    host_side& host = steps_[index];
+    const step_extent exact = prepare(step, wishes, host, steps_[1 - index]);
     const bool whole = first == 0 && end == last;
     if (first > 0) m_.upload(activations_.residual, x->data(), x->size() * sizeof(float));
     if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= most_graph_rows) {
@@ -127,19 +139,30 @@ class cuda_decoder {
     } else {
       launch(exact, first, end);
     }
-    const bool chooses = end == last && leads();
-    auto* told = reinterpret_cast<sampled_row*>(host_chosen_.data());
-    if (chooses) {
-      m_.download(told, activations_.chosen, exact.sampled * sizeof(sampled_row));
+    host.sampled = end == last ? exact.sampled : 0;
+    if (host.sampled > 0) {
+      m_.download(host.chosen.data(), activations_.chosen, host.sampled * sizeof(sampled_row));
     } else if (end < last) {
       x->resize(size_t{step.rows()} * shape_.hidden);
       m_.download(x->data(), activations_.residual, x->size() * sizeof(float));
     }
-    m_.finish();
-    if (!chooses) return;
-    chosen.resize(exact.sampled);
+    m_.mark(index);
+    ++under_way_;
+  }
+  /// Whether the first step under way has ended.
+  bool is_ready() { return m_.reached(first_); }
+  /// Waits for it, and gives what it chose. If it throws no step is under way any more.
+  void finish(std::vector<llm::chosen_token>& chosen) {
+    assert(under_way_ > 0);
+    const uint32_t under_way = std::exchange(under_way_, 0);
+    m_.wait(first_);
+    under_way_ = under_way - 1;
+    const host_side& host = steps_[std::exchange(first_, 1 - first_)];
+    if (!leads()) return;
+    const auto* told = reinterpret_cast<const sampled_row*>(host.chosen.data());
+    chosen.resize(host.sampled);
     for (size_t i = 0; i < chosen.size(); ++i)
-      llm::wish_arguments::tell(told[i].chosen, told[i].top, rows_to_choose_.rows()[i].top, chosen[i]);
+      llm::wish_arguments::tell(told[i].chosen, told[i].top, host.to_choose.rows()[i].top, chosen[i]);
   }
 
   /// [rows, vocabulary]: of the last step's first sampled rows, with what was wished added to them.
@@ -154,6 +177,12 @@ class cuda_decoder {
 
  private:
   static constexpr uint32_t most_graph_rows = 256;
+  /// What the host has of a step under way.
+  struct host_side {
+    typename Machine::host_memory tables, chosen;
+    sampling_rows to_choose;
+    uint32_t sampled = 0;
+  };
   bool leads() const { return m_.rank() == 0; }
   /// Every row of a batch costs little beside the weights: graphs for 1, 2, 4 and multiples of 8.
   static uint32_t graph_rows(uint32_t rows) { return rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8; }
@@ -174,15 +203,17 @@ class cuda_decoder {
     for (uint32_t l = from; l < to; ++l) s.layer(l - 1, pointers_[l - 1], window_[l - 1], l > from);
     if (end == shape_.layers + 2) {
       if (extent.sampled > 0 && leads()) s.head(final_norm_, head_, from < to);
+      if (extent.sampled > 0) s.share_chosen();
     } else if (from < to) {
       s.settle(pointers_[to - 2].post_norm);
     }
   }
 
   /// Writes the step's tables and sends them.
-  step_extent prepare(const llm::llm_step& step, std::span<const llm::choice_wish> wishes) {
-    rows_to_choose_.clear();
-    for (const auto& w : wishes) rows_to_choose_.add(arguments_.of(w, shape_.vocabulary));
+  step_extent prepare(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, host_side& host,
+                      const host_side& before) {
+    host.to_choose.clear();
+    for (const auto& w : wishes) host.to_choose.add(arguments_.of(w, shape_.vocabulary));
     slots_of_segments_.clear();
     for (const llm::adapter_id id : step.segment_adapters)
       slots_of_segments_.push_back(id == llm::base_model ? no_adapter : find(id));
@@ -195,10 +226,16 @@ class cuda_decoder {
     exact.tiles = static_cast<uint32_t>(tiles_.size());
     exact.decode_items = static_cast<uint32_t>(plan_.decode.size());
     exact.prefill_items = static_cast<uint32_t>(plan_.prefill.size());
-    exact.adjustments = static_cast<uint32_t>(rows_to_choose_.adjustments().size());
-    make_room(exact);
+    exact.adjustments = static_cast<uint32_t>(host.to_choose.adjustments().size());
+    make_room(exact, before);
+    if (host.tables.size() != layout_->bytes) {
+      host.tables = typename Machine::host_memory(layout_->bytes);
+      std::memset(host.tables.data(), 0, layout_->bytes);
+    }
+    if (const size_t bytes = room_.sampled * sizeof(sampled_row); host.chosen.size() != bytes)
+      host.chosen = typename Machine::host_memory(bytes);
 
-    const step_tables to(host_tables_.data(), *layout_);
+    const step_tables to(host.tables.data(), *layout_);
     *to.counts = {exact.rows, exact.sampled, exact.tiles, exact.decode_items, exact.prefill_items};
     const auto copy = [](auto* where, const auto& what) {
       if (!what.empty()) std::memcpy(where, what.data(), what.size() * sizeof(what[0]));
@@ -207,14 +244,15 @@ class cuda_decoder {
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
-    copy(to.wishes, rows_to_choose_.rows()), copy(to.adjustments, rows_to_choose_.adjustments());
-    m_.upload(device_tables_.data(), host_tables_.data(), layout_->bytes);
+    copy(to.wishes, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
+    m_.upload(device_tables_.data(), host.tables.data(), layout_->bytes);
     return exact;
   }
 
   /// Twice of what is needed, so that it seldom happens again: graphs know where everything is. If that does
-  /// not fit there is room for nothing, and the next step asks for what it needs.
-  void make_room(const step_extent& e) {
+  /// not fit there is room for nothing, and the next step asks for what it needs. What the step before has
+  /// chosen comes along.
+  void make_room(const step_extent& e, const host_side& before) {
     if (layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows))) return;
     const auto more = [](uint32_t& have, uint32_t wanted, uint32_t least) {
       if (have < wanted || have < least) have = std::max(least, 2 * wanted);
@@ -235,9 +273,8 @@ class cuda_decoder {
     m_.clear(activations_.arrived, size_t{room.rows} * shape_.kv_heads * sizeof(uint32_t));
     const table_layout layout(room);
     device_tables_ = typename Machine::memory(layout.bytes);
-    host_tables_ = typename Machine::host_memory(layout.bytes);
-    host_chosen_ = typename Machine::host_memory(room.sampled * sizeof(sampled_row));
-    std::memset(host_tables_.data(), 0, layout.bytes);
+    if (const uint32_t rows = std::min(before.sampled, room.sampled); rows > 0)
+      m_.upload(activations_.chosen, before.chosen.data(), rows * sizeof(sampled_row));
     layout_ = layout, room_ = room;
   }
 
@@ -251,20 +288,21 @@ class cuda_decoder {
   std::vector<layer_pointers> pointers_;
   const void *embedding_ = nullptr, *final_norm_ = nullptr, *head_ = nullptr;
   typename Machine::memory frequencies_, pages_;
-  typename Machine::memory slots_;  // lora_matrices [slots, layers, projections]
+  typename Machine::memory slots_;            // lora_matrices [slots, layers, projections]
+  typename Machine::host_memory host_slots_;  // what was sent there
   std::vector<std::pair<llm::adapter_id, uint32_t>> slot_of_;
   adapter_slots adapters_;
 
   step_extent room_;
   std::optional<table_layout> layout_;
   typename Machine::memory memory_, device_tables_;
-  typename Machine::host_memory host_tables_, host_chosen_;
+  std::array<host_side, 2> steps_;
+  uint32_t first_ = 0, under_way_ = 0;  // of `steps_`, in turns
   step_activations activations_;
   std::vector<uint32_t> slots_of_segments_;
   std::vector<lora_tile> tiles_;
   attention_plan plan_;
   llm::wish_arguments arguments_;
-  sampling_rows rows_to_choose_;
 };
 
 }  // namespace troupe::cuda

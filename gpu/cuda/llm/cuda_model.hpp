@@ -30,6 +30,7 @@ class cuda_model final : public llm::step_model {
   llm::engine_facts facts() const override {
     llm::engine_facts f;
     f.blocks = blocks_, f.block_tokens = decoder_.shape().block_tokens, f.block_bytes = decoder_.page_bytes();
+    f.steps_ahead = 1;
     return f;
   }
   uint64_t load(uint32_t layer, const llm::layer_parameters& parameters) override {
@@ -50,9 +51,13 @@ class cuda_model final : public llm::step_model {
     decoder_.unload(id);
     adapters_.erase(id);
   }
-  bool run(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first, uint32_t end,
-           llm::activation* x, std::vector<llm::chosen_token>& chosen, const std::atomic<bool>&) override {
-    decoder_.run(step, wishes, first, end, x, chosen);
+  void begin(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first,
+             uint32_t end, llm::activation* x) override {
+    decoder_.begin(step, wishes, first, end, x);
+  }
+  bool is_ready() override { return decoder_.is_ready(); }
+  bool finish(std::vector<llm::chosen_token>& chosen, const std::atomic<bool>&) override {
+    decoder_.finish(chosen);
     return true;
   }
   /// On the device.

@@ -41,8 +41,8 @@ class decoder_step {
   /// The first layer: residual = the table's rows.
   void embed(const void* table) {
     embedding_kernel<E> k;
-    k.rows = &t_.counts->rows, k.tokens = t_.tokens, k.table = table, k.x = a_.residual,
-    k.width = shape_.hidden;
+    k.rows = &t_.counts->rows, k.tokens = t_.tokens, k.before = a_.chosen, k.table = table;
+    k.x = a_.residual, k.width = shape_.hidden;
     m_.run(k, k.grid(extent_.rows), false);  // after copies: of tables, of x
   }
   /// Before any of the transformer's layers. frequencies: [head_dim / 2].
@@ -101,6 +101,10 @@ class decoder_step {
     k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.adjustments = t_.adjustments,
     k.out = a_.chosen;
     m_.run(k, k.grid(extent_.sampled));
+  }
+  /// Of ranks that share the model the first has chosen; the next step begins with its tokens on all.
+  void share_chosen() {
+    if (m_.ranks() > 1) m_.share(a_.chosen, extent_.sampled * sizeof(sampled_row));
   }
 
  private:

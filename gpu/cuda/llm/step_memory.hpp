@@ -61,7 +61,7 @@ struct table_layout {
 struct step_tables {
   step_tables(std::byte* base, const table_layout& at)
       : counts(reinterpret_cast<step_counts*>(base + at.counts)),
-        tokens(reinterpret_cast<uint32_t*>(base + at.tokens)),
+        tokens(reinterpret_cast<int32_t*>(base + at.tokens)),
         positions(reinterpret_cast<uint32_t*>(base + at.positions)),
         row_sequence(reinterpret_cast<uint32_t*>(base + at.row_sequence)),
         sampled(reinterpret_cast<uint32_t*>(base + at.sampled)),
@@ -75,8 +75,9 @@ struct step_tables {
   page_table pages() const { return {block_start, blocks}; }
 
   step_counts* counts;
-  uint32_t *tokens, *positions, *row_sequence;  ///< [rows]
-  uint32_t* sampled;                            ///< [sampled] rows
+  int32_t* tokens;                     ///< [rows]; below 0: of embedding_kernel's `before`
+  uint32_t *positions, *row_sequence;  ///< [rows]
+  uint32_t* sampled;                   ///< [sampled] rows
   uint32_t *block_start, *blocks;
   lora_tile* tiles;
   decode_item* decode_items;
@@ -93,7 +94,7 @@ struct step_activations {
   void *qkv = nullptr, *attended = nullptr;               ///< [q | k | v], [q]
   void *gate_up = nullptr, *gated = nullptr;              ///< [gate | up], [intermediate]
   float* logits = nullptr;                                ///< [sampled, logits_stride]
-  sampled_row* chosen = nullptr;                          ///< [sampled]
+  sampled_row* chosen = nullptr;                          ///< [sampled]; until then, of the step before
   float *partial_out = nullptr, *partial_sums = nullptr;  ///< of paged_decode_kernel
   uint32_t* arrived = nullptr;                            ///< likewise
 

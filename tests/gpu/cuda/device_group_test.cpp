@@ -1,4 +1,4 @@
-// Sums over GPUs by NCCL, on as many as there are, up to two.
+// Sums over GPUs and bytes that they share, by NCCL, on as many as there are, up to two.
 #include "gpu/cuda/device_group.hpp"
 
 #include <doctest/doctest.h>
@@ -90,6 +90,26 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
     });
     for (const size_t w : wrong) CHECK(w == 0);
   }
+}
+
+TEST_CASE("ranks get what the first one has, also as a graph that is replayed") {
+  const uint32_t ranks = gpus();
+  if (ranks == 0) return;
+  CAPTURE(ranks);
+  std::vector<size_t> wrong(ranks);
+  on_ranks(ranks, [&](machine_of_any_gpu& machine) {
+    pinned_memory mine(numbers), got(numbers);
+    device_memory there(numbers);
+    for (size_t turn = 0; turn < 3; ++turn) {
+      for (size_t i = 0; i < numbers; ++i) mine.data()[i] = std::byte((i + turn) * (machine.rank() + 1));
+      machine.upload(there.data(), mine.data(), numbers);
+      machine.replay(1, [&] { machine.share(there.data(), numbers); });
+      machine.download(got.data(), there.data(), numbers);
+      machine.finish();
+      for (size_t i = 0; i < numbers; ++i) wrong[machine.rank()] += got.data()[i] != std::byte(i + turn);
+    }
+  });
+  for (const size_t w : wrong) CHECK(w == 0);
 }
 
 TEST_CASE("a rank that fails ends the sum that the other one waits in") {

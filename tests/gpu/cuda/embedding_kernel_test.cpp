@@ -12,7 +12,8 @@ TEST_CASE("embedding kernel: the tokens' rows, as floats") {
   for (const uint32_t width : {8, 136, 4096}) {
     for (const element type : short_elements) {
       number_array table = random_numbers(type, 5 * width, random);
-      shared_array<uint32_t> tokens(std::vector<uint32_t>{4, 0, 4, 2}), count(1);
+      shared_array<int32_t> tokens(std::vector<int32_t>{4, 0, 4, 2});
+      shared_array<uint32_t> count(1);
       shared_array<float> x(4 * width);
       count[0] = 3;
       const auto run = [&](auto k) {
@@ -25,10 +26,31 @@ TEST_CASE("embedding kernel: the tokens' rows, as floats") {
       for (uint32_t i = 0; i < 4 * width; ++i) {
         uint32_t bits = 0;
         std::memcpy(&bits, &x[i], 4);
-        wrong += i < 3 * width ? x[i] != table.at(tokens[i / width] * width + i % width) : bits != 0xffffffff;
+        wrong += i < 3 * width
+                     ? x[i] != table.at(static_cast<uint32_t>(tokens[i / width]) * width + i % width)
+                     : bits != 0xffffffff;
       }
       CHECK(wrong == 0);
       CHECK(x.intact());
     }
   }
+}
+
+TEST_CASE("embedding kernel: tokens that the step before has chosen, and any one where it had no choice") {
+  std::mt19937 random(2);
+  constexpr uint32_t width = 16;
+  number_array table = random_numbers(element::bf16, 5 * width, random);
+  shared_array<int32_t> tokens(std::vector<int32_t>{~1, 3, ~0, ~2});
+  shared_array<uint32_t> count(std::vector<uint32_t>{4});
+  shared_array<sampled_row> before(3);
+  before[0].chosen.token = 4, before[1].chosen.token = 2, before[2].chosen.token = kernels::no_token;
+  shared_array<float> x(4 * width);
+  embedding_kernel<element::bf16> k;
+  k.rows = count.data(), k.tokens = tokens.data(), k.before = before.data(), k.table = table.data();
+  k.x = x.data(), k.width = width;
+  run_kernel(k, k.grid(4), 1);
+  const uint32_t expected[] = {2, 3, 4, 0};
+  int wrong = 0;
+  for (uint32_t i = 0; i < 4 * width; ++i) wrong += x[i] != table.at(expected[i / width] * width + i % width);
+  CHECK(wrong == 0);
 }

@@ -1,14 +1,17 @@
-// The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, at
-// once, and products and convolutions are plain loops.
+// The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, and
+// products and convolutions are plain loops. Nothing is done before it is waited for, or asked about: whoever
+// touches what a stream has still to read or to write gets wrong numbers.
 #pragma once
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -35,6 +38,13 @@ class emulated_group {
       for (size_t i = 0; i < count; ++i) sums[i] += element_at(addend, type, i);
     meet();
     for (size_t i = 0; i < count; ++i) set_element(numbers, type, i, sums[i]);
+  }
+  /// All get what the first rank has.
+  void share(uint32_t rank, void* what, size_t bytes) {
+    shown_[rank] = what;
+    meet();
+    if (rank > 0) std::memcpy(what, shown_[0], bytes);
+    meet();
   }
   void part() {
     const std::scoped_lock lock(mutex_);
@@ -95,18 +105,27 @@ class emulated_machine {
   uint32_t multiprocessors() const { return 2; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
-  void sum_over_ranks(void* numbers, size_t count, element type) { group_->sum(rank_, numbers, count, type); }
+  void sum_over_ranks(void* numbers, size_t count, element type) {
+    add([=, this] { group_->sum(rank_, numbers, count, type); });
+  }
+  void share(void* what, size_t bytes) {
+    add([=, this] { group_->share(rank_, what, bytes); });
+  }
 
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool = true) {
-    emulate(kernel, grid, seed_++);
+    add([=, this] { emulate(kernel, grid, seed_++); });
   }
-  void multiply(const gemm_args& a) { gemm_reference(a); }
+  void multiply(const gemm_args& args) {
+    add([args] { gemm_reference(args); });
+  }
   /// The same answers as cuda_machine's; what y holds is lost there too.
   bool prepare(const conv_args& a) {
     check(a);
     if (prepared_.contains(key_of(a))) return takes(a);
-    if (recording_) throw conv_error(to_string(a) + ": it can be prepared only before a graph is captured");
+    if (recording_ != nullptr)
+      throw conv_error(to_string(a) + ": it can be prepared only before a graph is captured");
+    finish();
     prepared_.insert(key_of(a.without_epilogue()));
     prepared_.insert(key_of(a));
     size_t numbers = size_t{a.batch} * a.features;
@@ -117,58 +136,104 @@ class emulated_machine {
   void convolve(const conv_args& a) {
     check(a);
     if (!takes(a)) throw conv_error(to_string(a) + ": bias, residual and relu are left to the caller");
-    if (recording_ && !prepared_.contains(key_of(a)))
+    if (recording_ != nullptr && !prepared_.contains(key_of(a)))
       throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
-    conv_reference(a);
+    add([a] { conv_reference(a); });
   }
   /// Whether convolutions that are not transposed take their bias, residual and relu with them.
   void fuse_convolutions(bool on) { fuses_ = on; }
-  void upload(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-  void download(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  void upload(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
+  void download(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
   memory_beside upload_beside(const void* from, size_t bytes) {
     memory_beside to(bytes);
     std::memcpy(to.data(), from, bytes);
     return to;
   }
+  void clear(void* what, size_t bytes) {
+    add([=] { std::memset(what, 0, bytes); });
+  }
+  /// What `record` does the first time is done again, whatever it would do now.
+  template <class Record>
+  void replay(uint32_t key, Record record) {
+    const auto [known, fresh] = graphs_.try_emplace(key);
+    if (fresh) {
+      ++captures_;
+      recording_ = &known->second;
+      try {
+        record();
+      } catch (...) {
+        recording_ = nullptr;
+        graphs_.erase(known);
+        throw;
+      }
+      recording_ = nullptr;
+    }
+    add([&graph = known->second] {
+      for (const auto& w : graph) w();
+    });
+  }
+  void forget() {
+    finish();
+    graphs_.clear();
+  }
   /// As long as `takes` says for one after the other.
   template <class Work>
   std::chrono::nanoseconds time_of(Work work) {
     work();
+    finish();
     if (takes_.empty()) return std::chrono::nanoseconds(1);
     const auto took = takes_.front();
     takes_.erase(takes_.begin());
     return took;
   }
   void takes(std::vector<std::chrono::nanoseconds> times) { takes_ = std::move(times); }
-  void clear(void* what, size_t bytes) { std::memset(what, 0, bytes); }
-  void finish() {}
-  /// There are no graphs: it runs again.
-  template <class Record>
-  void replay(uint32_t key, Record record) {
-    if (!known_.contains(key)) ++captures_, known_.insert(key);
-    recording_ = true;
-    try {
-      record();
-    } catch (...) {
-      recording_ = false;
-      throw;
-    }
-    recording_ = false;
+  void mark(uint32_t which) { marks_[which] = begun_; }
+  /// Each time that it is asked the stream does one thing more; if that takes other ranks, it is to be waited
+  /// for.
+  bool reached(uint32_t which) {
+    if (group_) return true;
+    if (done_ < marks_[which]) do_next();
+    return done_ >= marks_[which];
   }
-  void forget() { known_.clear(); }
+  void wait(uint32_t which) {
+    while (done_ < marks_[which]) do_next();
+  }
+  void finish() {
+    while (!stream_.empty()) do_next();
+  }
   uint32_t captures() const { return captures_; }
+  bool idle() const { return stream_.empty(); }
 
  private:
+  using work = std::function<void()>;
+
+  void add(work w) {
+    if (recording_ != nullptr) return recording_->push_back(std::move(w));
+    stream_.push_back(std::move(w));
+    ++begun_;
+  }
+  void do_next() {
+    const work next = std::move(stream_.front());
+    stream_.pop_front();
+    ++done_;
+    next();
+  }
+  void copy(void* to, const void* from, size_t bytes) {
+    add([=] { std::memcpy(to, from, bytes); });
+  }
   bool takes(const conv_args& a) const { return !a.has_epilogue() || (fuses_ && !a.transposed); }
 
   uint32_t seed_;
   std::shared_ptr<emulated_group> group_;
   uint32_t rank_ = 0;
-  std::set<uint32_t> known_;
+  std::deque<work> stream_;
+  uint64_t begun_ = 0, done_ = 0, marks_[2] = {};
+  std::map<uint32_t, std::vector<work>> graphs_;
+  std::vector<work>* recording_ = nullptr;  // the graph that is captured
   uint32_t captures_ = 0;
   std::vector<std::chrono::nanoseconds> takes_;
   std::set<conv_key> prepared_;
-  bool fuses_ = true, recording_ = false;
+  bool fuses_ = true;
 };
 
 }  // namespace troupe::cuda

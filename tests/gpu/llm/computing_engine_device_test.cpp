@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <deque>
 #include <new>
 #include <thread>
 
@@ -42,10 +44,14 @@ class crowded_model final : public step_model {
     inner_->load(id, std::move(adapter));
   }
   void unload(adapter_id id) override { inner_->unload(id); }
-  bool run(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
-           activation* x, std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
+  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+             activation* x) override {
+    inner_->begin(step, wishes, first, end, x);
+  }
+  bool is_ready() override { return inner_->is_ready(); }
+  bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
     if (++run_ == refused_.when_run) throw device_lost("the GPU has fallen off the bus");
-    return inner_->run(step, wishes, first, end, x, chosen, stopping);
+    return inner_->finish(chosen, stopping);
   }
   std::span<std::byte> kv_memory() override { return inner_->kv_memory(); }
 
@@ -53,6 +59,76 @@ class crowded_model final : public step_model {
   std::unique_ptr<step_model> inner_;
   refusals& refused_;
   int packed_ = 0, taken_ = 0, run_ = 0;
+};
+
+/// A model that computes nothing, and takes a step ahead. Its steps choose how many rows they have; they end
+/// as they are let.
+class slow_model final : public step_model {
+ public:
+  struct control {
+    std::atomic<int> begun = 0, may_end = 0;
+    int fails_to_begin = 0, fails_to_end = 0;  ///< of steps, as they come, from 1 on
+  };
+  explicit slow_model(control& c) : c_(c) {}
+
+  engine_facts facts() const override {
+    return {.blocks = 4, .block_tokens = 16, .block_bytes = 1, .end_of_text = {}, .steps_ahead = 1};
+  }
+  uint64_t load(uint32_t, const layer_parameters&) override { return 1; }
+  std::shared_ptr<const packed_adapter> pack(const adapter&) override { return nullptr; }
+  void load(adapter_id, std::shared_ptr<const packed_adapter>) override {}
+  void unload(adapter_id) override {}
+  void begin(const llm_step& step, std::span<const choice_wish>, uint32_t, uint32_t, activation*) override {
+    if (++c_.begun == c_.fails_to_begin) throw std::bad_alloc();
+    rows_.push_back(step.rows());
+  }
+  bool is_ready() override { return c_.may_end > ended_; }
+  bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>&) override {
+    if (++ended_ == c_.fails_to_end) {
+      rows_.clear();
+      throw std::runtime_error("a bit has tipped over");
+    }
+    chosen.assign(1, {static_cast<token>(rows_.front()), 0, {}, true});
+    rows_.pop_front();
+    return true;
+  }
+  std::span<std::byte> kv_memory() override { return {}; }
+
+ private:
+  control& c_;
+  std::deque<uint32_t> rows_;
+  int ended_ = 0;
+};
+
+/// A device with that model, loaded, and steps for it of 1, 2, 3 and 4 rows.
+struct slow_device {
+  explicit slow_device(slow_model::control& c) : control(c), device(options()) {
+    CHECK(device.next().facts.steps_ahead == 1);
+    for (uint32_t rows = 1; rows <= 4; ++rows) {
+      auto& s = steps[rows - 1];
+      s.tokens.assign(rows, 1), s.positions.assign(rows, 0), s.row_sequence.assign(rows, 0);
+      s.sequences = {sequence_id{1}}, s.block_start = {0, 1}, s.blocks = {0};
+      s.segment_end = {0, rows}, s.segment_adapters = {base_model}, s.sampled = {0};
+    }
+    wish.how = &greedy;
+  }
+  computing_options options() {
+    computing_options o;
+    o.folder = fixtures / "llama-tasks/base";
+    o.make = [this](const model_config&) { return std::make_unique<slow_model>(control); };
+    return o;
+  }
+  void start(int rows) { device->start(steps[rows - 1], {&wish, 1}); }
+  void begun(int count) const {
+    while (control.begun < count) std::this_thread::yield();
+  }
+  token chosen() { return device.next().chosen.at(0).which; }
+
+  slow_model::control& control;
+  waited_device device;
+  llm_step steps[4];
+  const sampling greedy{.temperature = 0, .biases = {}};
+  choice_wish wish;
 };
 
 std::string adapter_of(const std::string& name) {
@@ -103,4 +179,53 @@ TEST_CASE("an adapter for which there is no room fails with the reason, the next
     CHECK((e.bytes > 0) == problem.empty());
   }
   CHECK(refused.packed_by != refused.taken_by);  // packed beside steps
+}
+
+TEST_CASE("a step is begun while one is under way, and both are told in their order") {
+  slow_model::control control;
+  slow_device d(control);
+  d.start(1), d.start(2);
+  d.begun(2);
+  engine_event early;
+  CHECK(d.device.quiet(early));
+  control.may_end = 1;
+  CHECK(d.chosen() == 1);
+  d.start(3);
+  d.begun(3);
+  control.may_end = 3;
+  CHECK(d.chosen() == 2);
+  CHECK(d.chosen() == 3);
+}
+
+TEST_CASE("a step that fails takes along what is behind it, and of that nothing is told") {
+  slow_model::control control{.fails_to_end = 2};
+  slow_device d(control);
+  d.start(1), d.start(2);
+  control.may_end = 1;
+  CHECK(d.chosen() == 1);
+  d.start(3);
+  d.begun(3);
+  control.may_end = 2;
+  const auto failed = d.device.next();
+  CHECK(failed.what == engine_event::kind::step_failed);
+  CHECK(failed.problem == "a bit has tipped over");
+  control.may_end = 3;
+  d.start(4);
+  CHECK(d.chosen() == 4);
+  engine_event more;
+  CHECK(d.device.quiet(more));
+}
+
+TEST_CASE("a step that cannot be begun fails when the one before it has ended") {
+  slow_model::control control{.fails_to_begin = 2};
+  slow_device d(control);
+  d.start(1), d.start(2);
+  d.begun(2);
+  CHECK(d.chosen() == 1);
+  const auto failed = d.device.next();
+  CHECK(failed.what == engine_event::kind::step_failed);
+  CHECK(failed.problem == "a step of 2 tokens does not fit into memory");
+  control.may_end = 2;
+  d.start(3);
+  CHECK(d.chosen() == 3);
 }

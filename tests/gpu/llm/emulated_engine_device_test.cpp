@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <deque>
 #include <functional>
 #include <map>
 
@@ -74,24 +75,31 @@ struct emulated_engine {
       REQUIRE(batching->add({sequence_id{i + 1}, texts[i].prompt, max_tokens, texts[i].adapter}) ==
               continuous_batching::refusal::none);
     const sampling how{.temperature = 1, .biases = {}};
+    std::deque<llm_step> under_way;
     while (!batching->idle()) {
-      const auto planned = batching->plan();
-      std::vector<choice_wish> wishes;
-      for (const auto row : planned.sampled)
-        wishes.push_back({.how = &how,
-                          .seed = texts[planned.sequences[planned.row_sequence[row]].value - 1].seed,
-                          .counts = {}});
-      auto told = planned;
-      if (spoil) spoil(told);
-      device.start(told, wishes);
+      while (under_way.size() <= facts.steps_ahead) {
+        const auto& planned = batching->plan();
+        if (planned.rows() == 0) break;
+        std::vector<choice_wish> wishes;
+        for (const auto row : planned.sampled)
+          wishes.push_back({.how = &how,
+                            .seed = texts[planned.sequences[planned.row_sequence[row]].value - 1].seed,
+                            .counts = {}});
+        auto told = planned;
+        if (spoil) spoil(told);
+        device.start(told, wishes);
+        under_way.push_back(planned);
+      }
       const auto e = next();
       REQUIRE(e.what == kind::step_done);
       std::vector<sampled_token> chosen;
-      for (size_t i = 0; i < planned.sampled.size(); ++i) {
-        const auto id = planned.sequences[planned.row_sequence[planned.sampled[i]]];
+      const auto& ran = under_way.front();
+      for (size_t i = 0; i < ran.sampled.size(); ++i) {
+        const auto id = ran.sequences[ran.row_sequence[ran.sampled[i]]];
         chosen.push_back({id, e.chosen[i].which});
         out[id.value - 1].push_back(e.chosen[i].which);
       }
+      under_way.pop_front();
       batching->done(chosen);
     }
     return out;
@@ -143,6 +151,18 @@ TEST_CASE("emulated engine: a text is the same beside others, in chunks, evicted
   CHECK(tight.batching->blocks().free() == 14);
 }
 
+TEST_CASE("emulated engine: texts are the same whether it takes a step ahead or not, and as fast") {
+  const auto run = [](uint32_t steps_ahead) {
+    auto o = options_of();
+    o.steps_ahead = steps_ahead;
+    emulated_engine e(o);
+    const auto begun = e.time.at;
+    auto texts = e.run(some_texts(), tokens_of_each);
+    return std::pair{std::move(texts), e.time.at - begun};
+  };
+  CHECK(run(1) == run(0));
+}
+
 TEST_CASE("emulated engine: texts differ by prompt, adapter and seed") {
   const text t{{5, 6, 7}};
   auto with_adapter = t, other_seed = t, other_prompt = t;
@@ -175,6 +195,14 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed tex
             ++planted;
           }) != alone);
   }
+  SUBCASE("a step that is started ahead takes another text's token once") {
+    CHECK(spoiled(64, [&](llm_step& s) {
+            if (planted > 0 || std::ranges::count_if(s.tokens, is_chosen_before) < 3) return;
+            const auto last = std::ranges::find_if(s.tokens.rbegin(), s.tokens.rend(), is_chosen_before);
+            *std::ranges::find_if(s.tokens, is_chosen_before) = *last;
+            ++planted;
+          }) != alone);
+  }
   SUBCASE("a segment gets another adapter's slot once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             if (planted > 0 || s.segment_adapters.back() == base_model) return;
@@ -194,6 +222,69 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed tex
           }) != alone);
   }
   CHECK(planted > 0);
+}
+
+namespace {
+
+/// Rows of one text, in one block; after the last one a token is chosen.
+llm_step rows_of(uint64_t text, const std::vector<token>& tokens, uint32_t first, uint32_t block,
+                 adapter_id adapter = base_model) {
+  llm_step s;
+  s.tokens = tokens;
+  for (uint32_t i = 0; i < tokens.size(); ++i) s.positions.push_back(first + i), s.row_sequence.push_back(0);
+  s.sequences = {sequence_id{text}};
+  s.block_start = {0, 1};
+  s.blocks = {block};
+  s.segment_end = {0, s.rows()};
+  s.segment_adapters = {adapter};
+  s.sampled = {s.rows() - 1};
+  return s;
+}
+
+const sampling greedy{.temperature = 0, .biases = {}};
+const choice_wish best{.how = &greedy, .counts = {}};
+
+}  // namespace
+
+TEST_CASE(
+    "emulated engine: a block that is given away while a step has it shows in the tokens of who got it") {
+  const auto second_token = [](uint32_t block) {
+    emulated_engine e(options_of());
+    const auto start = [&](const llm_step& s) { e.device.start(s, {&best, 1}); };
+    start(rows_of(1, {5}, 0, 0));
+    start(rows_of(1, {chosen_before(0)}, 1, 0));
+    CHECK(e.next().what == kind::step_done);
+    start(rows_of(2, {7, 8}, 0, block));  // the first text has ended; its last step runs
+    e.next();
+    start(rows_of(2, {chosen_before(0)}, 2, block));
+    e.next();
+    return e.next().chosen[0].which;
+  };
+  CHECK(second_token(1) == second_token(2));
+  CHECK(second_token(0) != second_token(1));
+}
+
+TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and with it what is behind it") {
+  emulated_engine e(options_of());
+  e.device.start(rows_of(1, {5}, 0, 0, adapter_id{1}), {&best, 1});
+  e.device.start(rows_of(1, {chosen_before(0)}, 1, 0, adapter_id{1}), {&best, 1});
+  e.device.unload_adapter(adapter_id{1});
+  const auto failed = e.next();
+  CHECK(failed.what == kind::step_failed);
+  CHECK(failed.problem == "adapter 1 was taken away from a step");
+  CHECK(e.device.poll_at() == never);
+  e.device.start(rows_of(2, {5}, 0, 0), {&best, 1});
+  CHECK(e.next().what == kind::step_done);
+}
+
+TEST_CASE("emulated engine: of steps that are started behind one that has failed nothing is told") {
+  emulated_engine e(options_of());
+  e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
+  e.device.start(rows_of(2, {5}, 0, 1, adapter_id{9}), {&best, 1});
+  CHECK(e.next().what == kind::step_done);
+  e.device.start(rows_of(3, {5}, 0, 2), {&best, 1});
+  CHECK(e.next().problem == "a step wants adapter 9, which is not on the device");
+  CHECK(e.device.poll_at() == never);
 }
 
 TEST_CASE("emulated engine: adapters come after their time, and one that is not there fails the step") {

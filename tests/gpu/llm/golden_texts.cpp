@@ -42,6 +42,7 @@ void check_golden_texts(computing_options options, batching_limits limits, size_
     CHECK(engine.tokens(i) == all[i].output);
   }
   CHECK(engine.failed().empty());
+  CHECK((engine.steps_ahead() > 0) == (engine.facts().steps_ahead > 0));
 }
 
 }  // namespace troupe::llm

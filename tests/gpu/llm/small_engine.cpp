@@ -40,7 +40,7 @@ small_engine::small_engine(computing_options options, batching_limits limits)
   facts_ = e.facts;
   limits.blocks = facts_.blocks;
   limits.block_tokens = facts_.block_tokens;
-  batching_ = std::make_unique<continuous_batching>(limits);
+  texts_ = std::make_unique<text_batch>(limits);
 }
 
 size_t small_engine::add(asked_text text) {
@@ -49,17 +49,23 @@ size_t small_engine::add(asked_text text) {
     const auto next = adapter_id{static_cast<uint32_t>(ids_.size()) + 1};
     adapter = ids_.try_emplace(text.adapter, next).first->second;
   }
-  const auto id = sequence_id{texts_.size() + 1};
-  REQUIRE(batching_->add({id, text.prompt, text.max_tokens, adapter}) == continuous_batching::refusal::none);
-  auto& t = texts_.emplace_back();
-  for (const auto p : text.prompt) ++t.frequency[p].prompt;
-  t.asked = std::move(text);
-  return texts_.size() - 1;
+  auto how = text.how;
+  how.seed = text.seed;
+  const auto [id, refused] = texts_->add({.prompt = text.prompt,
+                                          .adapter = adapter,
+                                          .max_tokens = text.max_tokens,
+                                          .how = how,
+                                          .stop = text.stop,
+                                          .top = text.top});
+  REQUIRE(refused == text_batch::refusal::none);
+  known_.push_back({std::move(text), {}});
+  REQUIRE(id.value == known_.size());
+  return known_.size() - 1;
 }
 
 std::vector<token> small_engine::tokens(size_t text) const {
   std::vector<token> out;
-  for (const auto& c : texts_[text].chosen) out.push_back(c.which);
+  for (const auto& c : known_[text].chosen) out.push_back(c.which);
   return out;
 }
 
@@ -68,10 +74,10 @@ const std::string& small_engine::folder_of(adapter_id id) const {
 }
 
 void small_engine::run(const std::function<void()>& each_step) {
-  while (!batching_->idle()) {
-    if (step_ == nullptr) {
+  while (!texts_->batching().idle()) {
+    while (texts_->batching().under_way() <= facts_.steps_ahead) {
       if (each_step) each_step();
-      begin_step();
+      if (!begin_step()) break;
     }
     arrange_adapters();  // after the step was planned: what came last has had its chance
     take(device_.next());
@@ -83,12 +89,12 @@ void small_engine::run(const std::function<void()>& each_step) {
 void small_engine::arrange_adapters() {
   const auto free = [&] { return there_.size() + leaving_.size() + coming_.size() < options_.adapter_slots; };
   unload_unused();
-  for (const auto wanted : batching_->wanted_adapters(options_.adapter_slots)) {
+  for (const auto wanted : texts_->batching().wanted_adapters(options_.adapter_slots)) {
     if (coming_.contains(wanted.value) || leaving_.contains(wanted.value)) continue;
     if (std::ranges::count(there_, wanted.value) > 0) continue;
     if (!free() && !there_.empty()) {
       leaving_.insert(there_.front());
-      batching_->adapter_unloaded(adapter_id{there_.front()});
+      texts_->batching().adapter_unloaded(adapter_id{there_.front()});
       there_.pop_front();
       unload_unused();
     }
@@ -100,28 +106,19 @@ void small_engine::arrange_adapters() {
 
 void small_engine::unload_unused() {
   std::erase_if(leaving_, [&](uint32_t id) {
-    if (batching_->users(adapter_id{id}) > 0) return false;
+    if (texts_->batching().users(adapter_id{id}) > 0) return false;
     device_->unload_adapter(adapter_id{id});
     return true;
   });
 }
 
-void small_engine::begin_step() {
-  const auto& planned = batching_->plan();
-  if (planned.rows() == 0) return;
-  step_ = &planned;
-  wishes_.clear();
-  for (const auto row : planned.sampled) {
-    auto& t = texts_[planned.sequences[planned.row_sequence[row]].value - 1];
-    t.counts.clear();
-    for (const auto& [which, f] : t.frequency) t.counts.push_back({which, f.prompt, f.output});
-    wishes_.push_back({.how = &t.asked.how,
-                       .seed = t.asked.seed,
-                       .counts = t.counts,
-                       .position = t.asked.prompt.size() + t.chosen.size(),
-                       .top = t.asked.top});
-  }
-  device_->start(planned, wishes_);
+bool small_engine::begin_step() {
+  const bool ahead = texts_->batching().under_way() > 0;
+  const auto& planned = texts_->plan();
+  if (planned.rows() == 0) return false;
+  steps_ahead_ += ahead;
+  device_->start(planned, texts_->wishes());
+  return true;
 }
 
 void small_engine::take(const engine_event& e) {
@@ -137,32 +134,24 @@ void small_engine::take(const engine_event& e) {
       CHECK(e.bytes > 0);
       CHECK(e.took > 0ns);
       there_.push_back(e.adapter.value);
-      batching_->adapter_loaded(e.adapter);
+      texts_->batching().adapter_loaded(e.adapter);
       break;
     case engine_event::kind::adapter_failed:
       coming_.erase(e.adapter.value);
       failed_[folder_of(e.adapter)] = e.problem;
-      for (size_t i = 0; i < texts_.size(); ++i)
-        if (texts_[i].asked.adapter == folder_of(e.adapter)) batching_->cancel(sequence_id{i + 1});
+      for (size_t i = 0; i < known_.size(); ++i)
+        if (known_[i].asked.adapter == folder_of(e.adapter)) texts_->cancel(sequence_id{i + 1});
       break;
     default: FAIL(e.problem);
   }
 }
 
 void small_engine::finish_step(const std::vector<chosen_token>& chosen) {
-  REQUIRE(chosen.size() == step_->sampled.size());
-  std::vector<sampled_token> done;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    const auto id = step_->sequences[step_->row_sequence[step_->sampled[i]]];
-    auto& t = texts_[id.value - 1];
-    REQUIRE(chosen[i].valid);
-    t.chosen.push_back(chosen[i]);
-    ++t.frequency[chosen[i].which].output;
-    const auto& stop = t.asked.stop;
-    done.push_back({id, chosen[i].which, std::ranges::find(stop, chosen[i].which) != stop.end()});
+  REQUIRE(chosen.size() == texts_->batching().step().sampled.size());
+  for (const auto& got : texts_->done(chosen)) {
+    REQUIRE(got.chosen != nullptr);
+    known_[got.text.value - 1].chosen.push_back(*got.chosen);
   }
-  step_ = nullptr;
-  batching_->done(done);
 }
 
 }  // namespace troupe::llm

@@ -1,4 +1,5 @@
-// An engine without actors: continuous batching over a device, adapters in its slots.
+// An engine without actors: continuous batching over a device, a step ahead if it takes that, adapters in its
+// slots.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "gpu/llm/cpu_engine_device.hpp"
-#include "policies/continuous_batching.hpp"
+#include "policies/text_batch.hpp"
 
 namespace troupe::llm {
 
@@ -69,7 +70,7 @@ class small_engine {
   size_t add(asked_text text);
   /// Until all texts have ended. `each_step` is called before every step.
   void run(const std::function<void()>& each_step = {});
-  const std::vector<chosen_token>& chosen(size_t text) const { return texts_[text].chosen; }
+  const std::vector<chosen_token>& chosen(size_t text) const { return known_[text].chosen; }
   std::vector<token> tokens(size_t text) const;
 
   /// A problem by adapter.
@@ -77,20 +78,19 @@ class small_engine {
   uint32_t loads() const { return loads_; }
   uint32_t reads() const { return reads_; }
   uint32_t others() const { return others_; }  ///< adapters that came and that nobody here asked for
-  uint64_t evictions() const { return batching_->evictions(); }
+  uint64_t evictions() const { return texts_->batching().evictions(); }
+  uint32_t steps_ahead() const { return steps_ahead_; }  ///< that were started while one was under way
   waited_device& device() { return device_; }
 
  private:
   struct open_text {
     asked_text asked;
     std::vector<chosen_token> chosen;
-    std::map<token, token_frequency> frequency;
-    std::vector<token_frequency> counts;
   };
 
   void arrange_adapters();
   void unload_unused();
-  void begin_step();
+  bool begin_step();
   void take(const engine_event& e);
   void finish_step(const std::vector<chosen_token>& chosen);
   const std::string& folder_of(adapter_id id) const;
@@ -98,14 +98,13 @@ class small_engine {
   const computing_options options_;
   waited_device device_;
   engine_facts facts_;
-  std::unique_ptr<continuous_batching> batching_;
-  std::vector<open_text> texts_;  // of sequence i + 1
+  std::unique_ptr<text_batch> texts_;
+  std::vector<open_text> known_;  // of sequence i + 1
   std::map<std::string, adapter_id> ids_;
   std::deque<uint32_t> there_;  // by arrival
   std::set<uint32_t> leaving_, coming_;
   std::map<std::string, std::string> failed_;
-  const llm_step* step_ = nullptr;
-  std::vector<choice_wish> wishes_;
+  uint32_t steps_ahead_ = 0;
   uint32_t loads_ = 0, reads_ = 0, others_ = 0;
 };
 

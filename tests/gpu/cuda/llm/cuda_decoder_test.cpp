@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -46,7 +47,8 @@ struct small_model {
     llm::choice_wish best;
     best.how = &greedy;
     const std::vector<llm::choice_wish> wishes(step.sampled.size(), best);
-    decoder.run(step, wishes, first, end, x, chosen);
+    decoder.begin(step, wishes, first, end, x);
+    decoder.finish(chosen);
     return end == files.layers() ? decoder.logits(wishes.size()) : std::vector<float>();
   }
 
@@ -168,6 +170,70 @@ TEST_CASE("cuda decoder: texts of several adapters in one batch, with and withou
   CHECK(plain.machine.captures() == 0);
 }
 
+namespace {
+
+/// Greedy texts of several adapters, a step ahead of what is known of them or not; `largest` rows in a step
+/// that comes in the midst and takes more room than there is.
+template <element E>
+std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
+                                                 uint32_t largest = 0) {
+  small_model<E> m(folder, graphs, ahead);
+  constexpr uint32_t texts = 3, steps = 8;
+  std::vector<std::vector<llm::token>> out(texts);
+  for (uint32_t i = 0; i < texts; ++i)
+    for (uint32_t p = 0; p < 5 + i; ++p) out[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
+  llm::choice_wish best;
+  best.how = &m.greedy;
+  std::deque<llm_step> under_way;
+  const auto take = [&] {
+    std::vector<llm::chosen_token> chosen;
+    while (!m.decoder.is_ready()) {
+    }
+    m.decoder.finish(chosen);
+    REQUIRE(chosen.size() == under_way.front().sampled.size());
+    for (uint32_t i = 0; i < texts; ++i)
+      out[i][under_way.front().positions[under_way.front().sampled[i]] + 1] = chosen[i].which;
+    under_way.pop_front();
+  };
+  for (uint32_t step = 0; step < steps; ++step) {
+    llm_step& s = under_way.emplace_back();
+    for (uint32_t i = 0; i < texts; ++i) {
+      const auto end = static_cast<uint32_t>(out[i].size());
+      append(s, out[i], step == 0 ? 0 : end - 1, end, 24 * i, i < 2 ? adapter_id{7} : llm::base_model);
+      out[i].push_back(llm::chosen_before(i));
+    }
+    if (step == 4 && largest > 0) {
+      const std::vector<llm::token> other(largest, 3);
+      append(s, other, 0, largest, 72, llm::base_model);
+    }
+    const std::vector<llm::choice_wish> wishes(s.sampled.size(), best);
+    m.decoder.begin(s, wishes, 0, m.files.layers(), nullptr);
+    if (!ahead || step > 0) take();
+  }
+  if (ahead) take();
+  CHECK(m.machine.idle());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cuda decoder: a step that is begun ahead goes on with what the one before chooses") {
+  for (const char* name : {"llama2-mha", "llama3-gqa-tied"}) {
+    const std::filesystem::path folder = fixtures / "random-llms" / name;
+    const auto expected = write_texts<element::bf16>(folder, false, false);
+    for (const auto& text : expected) CHECK(std::ranges::none_of(text, llm::is_chosen_before));
+    CHECK(write_texts<element::bf16>(folder, true, false) == expected);
+    CHECK(write_texts<element::bf16>(folder, true, true) == expected);
+  }
+}
+
+TEST_CASE(
+    "cuda decoder: one ahead that needs more room than there is takes along what the one before chose") {
+  const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
+  CHECK(write_texts<element::bf16>(folder, true, true, 300) ==
+        write_texts<element::bf16>(folder, false, true));
+}
+
 TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
   const std::filesystem::path folder = fixtures / "random-llms" / "mistral-swa";
   small_model<element::f16> whole(folder), parts(folder);
@@ -208,7 +274,8 @@ TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits
       wishes[i].top = static_cast<uint32_t>(i * 6);
     wishes[2].counts = wishes[3].counts = counts;
     choose_tokens(logits, vocabulary, wishes, expected);
-    m.decoder.run(s, wishes, 0, m.files.layers(), nullptr, m.chosen);
+    m.decoder.begin(s, wishes, 0, m.files.layers(), nullptr);
+    m.decoder.finish(m.chosen);
     for (size_t i = 0; i < 4; ++i) {
       CAPTURE(i);
       CHECK(m.chosen[i].valid);
@@ -248,6 +315,16 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   emulated_machine::memory::most = 3 << 20;
   CHECK_THROWS_AS(m.run(large), std::bad_alloc);
   CHECK(m.run(small) == wanted);
+  SUBCASE("the one before it ends well") {
+    const std::vector<llm::token> first = {m.chosen[0].which};
+    llm::choice_wish best;
+    best.how = &m.greedy;
+    m.decoder.begin(small, {&best, 1}, 0, m.files.layers(), nullptr);
+    CHECK_THROWS_AS(m.decoder.begin(large, {&best, 1}, 0, m.files.layers(), nullptr), std::bad_alloc);
+    m.decoder.finish(m.chosen);
+    CHECK(m.chosen[0].which == first[0]);
+    CHECK(m.run(small) == wanted);
+  }
   emulated_machine::memory::most = std::numeric_limits<size_t>::max();
   CHECK_NOTHROW(m.run(large));
 }

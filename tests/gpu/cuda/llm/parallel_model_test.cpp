@@ -53,7 +53,8 @@ std::vector<token_chance> chances_after(llm::step_model& model, uint32_t layers,
   wish.how = &greedy, wish.top = 20;
   std::vector<llm::chosen_token> chosen;
   const std::atomic<bool> never = false;
-  model.run(s, {&wish, 1}, 0, layers, nullptr, chosen, never);
+  model.begin(s, {&wish, 1}, 0, layers, nullptr);
+  model.finish(chosen, never);
   REQUIRE(chosen.size() == 1);
   return chosen[0].top;
 }
@@ -103,6 +104,38 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
   check_golden<element::f16>("qwen2-bias", 2);
 }
 
+TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first one chooses") {
+  const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
+  std::vector<llm::token> tokens[2];
+  for (const bool ahead : {false, true}) {
+    const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
+    CHECK(model->facts().steps_ahead == 1);
+    for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
+    const llm::sampling greedy{.temperature = 0, .biases = {}};
+    llm::choice_wish wish;
+    wish.how = &greedy;
+    const std::atomic<bool> never = false;
+    std::vector<llm::chosen_token> chosen;
+    auto& out = tokens[ahead];
+    const auto finish = [&] {
+      model->finish(chosen, never);
+      out.push_back(chosen.at(0).which);
+    };
+    llm::llm_step steps[6];
+    for (uint32_t i = 0; i < 6; ++i) {
+      auto& s = steps[i];
+      s.tokens = {i == 0 ? 5 : ahead ? llm::chosen_before(0) : out.back()};
+      s.positions = {i}, s.row_sequence = {0}, s.sequences = {llm::sequence_id{1}}, s.blocks = {0, 1};
+      s.block_start = {0, 2}, s.segment_end = {0, 1}, s.segment_adapters = {llm::base_model}, s.sampled = {0};
+      model->begin(s, {&wish, 1}, 0, files.layers(), nullptr);
+      if (!ahead || i > 0) finish();
+    }
+    if (ahead) finish();
+  }
+  CHECK(tokens[0].size() == 6);
+  CHECK(tokens[1] == tokens[0]);
+}
+
 TEST_CASE("golden texts of several adapters, batched, by a whole engine of two ranks") {
   llm::computing_options options;
   options.folder = llm::golden_folder(), options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
@@ -131,9 +164,13 @@ struct failing_model final : llm::step_model {
     ++adapters;
   }
   void unload(llm::adapter_id) override { --adapters; }
-  bool run(const llm::llm_step& step, std::span<const llm::choice_wish>, uint32_t, uint32_t, llm::activation*,
-           std::vector<llm::chosen_token>&, const std::atomic<bool>&) override {
-    if (step.rows() == 2 && rank == 1) throw std::runtime_error("rank 1 has lost its GPU");
+  void begin(const llm::llm_step& step, std::span<const llm::choice_wish>, uint32_t, uint32_t,
+             llm::activation*) override {
+    fails = step.rows() == 2 && rank == 1;
+  }
+  bool is_ready() override { return true; }
+  bool finish(std::vector<llm::chosen_token>&, const std::atomic<bool>&) override {
+    if (fails) throw std::runtime_error("rank 1 has lost its GPU");
     float one = 1;
     group->sum(rank, &one, 1, element::f32);
     CHECK(one == static_cast<float>(group->ranks()));
@@ -144,6 +181,7 @@ struct failing_model final : llm::step_model {
   std::shared_ptr<emulated_group> group;
   const uint32_t rank;
   int adapters = 0;
+  bool fails = false;
 };
 
 }  // namespace
@@ -172,7 +210,8 @@ TEST_CASE("a rank that fails: an adapter is on all or on none, a step fails on a
   const auto run = [&](size_t rows) {
     llm::llm_step step;
     step.tokens.resize(rows);
-    model.run(step, {}, 0, 4, nullptr, chosen, never);
+    model.begin(step, {}, 0, 4, nullptr);
+    model.finish(chosen, never);
   };
   CHECK_NOTHROW(run(1));
   CHECK_THROWS_WITH(run(2), "rank 1 has lost its GPU");

@@ -1,0 +1,73 @@
+#include "gpu/llm/begun_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "gpu/device_lost.hpp"
+
+namespace troupe::llm {
+namespace {
+
+/// What goes wrong with a step of so many rows while it works; empty: nothing.
+template <class Work>
+std::string problem_of(uint32_t rows, const Work& work) {
+  try {
+    work();
+    return {};
+  } catch (const device_lost&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return fmt::format("a step of {} tokens does not fit into memory", rows);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+void begun_steps::begin(step_model& model, const ordered_step& s, uint32_t layers, std::string problem,
+                        const std::atomic<bool>& stopping) {
+  const auto rows = s.step->rows();
+  const auto at = time_.now();
+  if (problem.empty())
+    problem = problem_of(rows, [&] {
+      model.begin(*s.step, s.wishes, s.layers.first, std::min(s.layers.end, layers), s.layers.x);
+    });
+  if (problem.empty()) return begun_.push_back({rows, at});
+  while (!empty())
+    if (!finish(model, {}, stopping)) return;
+  fail(std::move(problem));
+}
+
+bool begun_steps::finish(step_model& model, std::vector<chosen_token> room,
+                         const std::atomic<bool>& stopping) {
+  engine_event e;
+  e.what = engine_event::kind::step_done;
+  e.chosen = std::move(room);
+  e.chosen.clear();
+  const auto [rows, begun_at] = begun_.front();
+  bool whole = true;
+  auto problem = problem_of(rows, [&] { whole = model.finish(e.chosen, stopping); });
+  const auto from = std::max(begun_at, ended_);  // it ran after the one before it
+  ended_ = time_.now();
+  if (problem.empty() && whole) {
+    begun_.pop_front();
+    e.took = ended_ - from;
+    tell_(std::move(e));
+    return true;
+  }
+  begun_.clear();
+  if (!problem.empty()) fail(std::move(problem));
+  return false;
+}
+
+void begun_steps::fail(std::string problem) {
+  engine_event e;
+  e.what = engine_event::kind::step_failed;
+  e.problem = std::move(problem);
+  tell_(std::move(e));
+}
+
+}  // namespace troupe::llm
