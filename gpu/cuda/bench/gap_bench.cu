@@ -1,0 +1,183 @@
+// gpu_gap_bench [--rows N] [--steps N]: how long a GPU waits between two decode steps, one at a time and a
+// step ahead, and what the host needs for one.
+//
+// A decoder of 32 layers, 2.4 GB of zeros, with a page table for texts of 512 positions. A gap is from the
+// end of a step's graph to the beginning of the next one's, by CUDA events: the copies of chosen tokens and
+// tables, and the host, if the GPU waits for it. The host does here what the device's thread of an engine
+// does, but plans nothing (docs/language-models.md has that).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gpu/cuda/cuda_machine.cuh"
+#include "gpu/cuda/llm/cuda_decoder.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+constexpr element type = element::bf16;
+constexpr uint32_t block_tokens = 16, first_position = 512;
+
+/// Notes on the stream when graphs begin and end.
+class timed_machine : public cuda_machine<8> {
+ public:
+  template <class Record>
+  void replay(uint32_t key, Record record) {
+    note(begins_);
+    cuda_machine<8>::replay(key, record);
+    note(ends_);
+  }
+  /// Median microseconds of a graph, and between two, without the first ones. Forgets them.
+  std::pair<double, double> figures() {
+    finish();
+    std::vector<float> steps, gaps;
+    for (size_t i = 10; i < begins_.size(); ++i) {
+      steps.push_back(between(begins_[i], ends_[i]));
+      gaps.push_back(between(ends_[i - 1], begins_[i]));
+    }
+    for (auto* events : {&begins_, &ends_}) {
+      for (const auto e : *events) cudaEventDestroy(e);
+      events->clear();
+    }
+    return {median(steps), median(gaps)};
+  }
+
+ private:
+  void note(std::vector<cudaEvent_t>& events) {
+    check(cudaEventCreate(&events.emplace_back()), "an event");
+    check(cudaEventRecord(events.back(), stream()), "an event");
+  }
+  static float between(cudaEvent_t a, cudaEvent_t b) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, a, b), "an event");
+    return ms;
+  }
+  static double median(std::vector<float>& ms) {
+    std::ranges::nth_element(ms, ms.begin() + static_cast<ptrdiff_t>(ms.size() / 2));
+    return static_cast<double>(ms[ms.size() / 2]) * 1e3;
+  }
+  std::vector<cudaEvent_t> begins_, ends_;
+};
+
+llm::model_config model() {
+  llm::model_config c;
+  c.family = "llama", c.layers = 32, c.hidden = 2048, c.intermediate = 5504;
+  c.heads = c.kv_heads = 16, c.head_dim = 128, c.vocabulary = 32000, c.max_positions = 4096;
+  c.norm_epsilon = 1e-5F;
+  c.rope_frequencies.assign(c.head_dim / 2, 1e-3F);
+  c.window.assign(c.layers, 0);
+  return c;
+}
+
+/// Layer `index` of the model, of zeros.
+llm::layer_parameters zeros(const llm::model_config& c, uint32_t index) {
+  llm::layer_parameters out;
+  size_t bytes = 0;
+  const auto add = [&](const char* name, std::vector<uint64_t> shape) {
+    out.parameters.push_back({name, type, shape, bytes});
+    size_t numbers = 1;
+    for (const auto n : shape) numbers *= n;
+    bytes += (numbers * 2 + 63) / 64 * 64;
+  };
+  const uint64_t hidden = c.hidden, inner = c.intermediate, q = c.q_width(), kv = c.kv_width();
+  if (index == 0) {
+    add("embed_tokens.weight", {c.vocabulary, hidden});
+  } else if (index == c.layers + 1) {
+    add("norm.weight", {hidden}), add("lm_head.weight", {c.vocabulary, hidden});
+  } else {
+    add("input_layernorm.weight", {hidden}), add("post_attention_layernorm.weight", {hidden});
+    add("self_attn.q_proj.weight", {q, hidden}), add("self_attn.k_proj.weight", {kv, hidden});
+    add("self_attn.v_proj.weight", {kv, hidden}), add("self_attn.o_proj.weight", {hidden, q});
+    add("mlp.gate_proj.weight", {inner, hidden}), add("mlp.up_proj.weight", {inner, hidden});
+    add("mlp.down_proj.weight", {hidden, inner});
+  }
+  auto blob = std::make_shared<aligned_bytes>(bytes);
+  std::memset(blob->data(), 0, bytes);
+  out.blob = std::move(blob);
+  return out;
+}
+
+struct outcome {
+  double step_us = 0, gap_us = 0, host_us = 0, wall_us = 0;
+};
+
+/// Each step decodes a token of every text, as an engine's device has it.
+outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, uint32_t rows, uint32_t steps,
+            bool ahead) {
+  using clock = std::chrono::steady_clock;
+  const auto us = [](clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); };
+  const uint32_t blocks = (first_position + steps) / block_tokens + 1;
+  const llm::sampling greedy{.temperature = 0, .biases = {}};
+  llm::choice_wish best;
+  best.how = &greedy;
+  const std::vector<llm::choice_wish> wishes(rows, best);
+  std::deque<llm::llm_step> under_way;
+  std::vector<llm::chosen_token> chosen(rows);
+  std::vector<double> host;
+  const auto take = [&] {
+    decoder.finish(chosen);
+    under_way.pop_front();
+  };
+  const auto begun = clock::now();
+  for (uint32_t i = 0; i < steps; ++i) {
+    llm::llm_step& s = under_way.emplace_back();
+    s.block_start = {0}, s.segment_end = {0, rows}, s.segment_adapters = {llm::base_model};
+    for (uint32_t r = 0; r < rows; ++r) {
+      s.tokens.push_back(ahead && i > 0 ? llm::chosen_before(r) : chosen[r].which);
+      s.positions.push_back(first_position + i), s.row_sequence.push_back(r), s.sampled.push_back(r);
+      s.sequences.push_back(llm::sequence_id{r + 1});
+      for (uint32_t b = 0; b < blocks; ++b) s.blocks.push_back(r * blocks + b);
+      s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
+    }
+    const auto at = clock::now();
+    decoder.begin(s, wishes, 0, model().layers + 2, nullptr);
+    host.push_back(us(clock::now() - at));
+    if (!ahead || i > 0) take();
+  }
+  if (ahead) take();
+  outcome out;
+  out.wall_us = us(clock::now() - begun) / steps;
+  std::tie(out.step_us, out.gap_us) = machine.figures();
+  std::ranges::nth_element(host, host.begin() + static_cast<ptrdiff_t>(host.size() / 2));
+  out.host_us = host[host.size() / 2];
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  uint32_t rows = 32, steps = 500;
+  for (int i = 1; i + 1 < argc; i += 2)
+    (std::strcmp(argv[i], "--rows") == 0 ? rows : steps) = static_cast<uint32_t>(std::atoi(argv[i + 1]));
+  if (argc % 2 == 0 || rows < 1 || rows > 256 || steps < 20) {
+    std::fprintf(stderr, "usage: gpu_gap_bench [--rows 1..256] [--steps 20...]\n");
+    return 2;
+  }
+  try {
+    const llm::model_config config = model();
+    timed_machine machine;
+    cuda_decoder<timed_machine, type> decoder(
+        machine, config, {rows * ((first_position + steps) / block_tokens + 1), block_tokens, 0, true});
+    for (uint32_t l = 0; l < config.layers + 2; ++l) decoder.load(l, layer_image(zeros(config, l), type));
+    std::printf("%-16s %10s %10s %10s %10s   us, rows %u\n", "", "gap", "step", "host", "wall", rows);
+    run(machine, decoder, rows, steps, false);  // graphs are captured
+    for (const bool ahead : {false, true}) {
+      const outcome o = run(machine, decoder, rows, steps, ahead);
+      std::printf("%-16s %10.1f %10.1f %10.1f %10.1f\n", ahead ? "a step ahead" : "one at a time", o.gap_us,
+                  o.step_us, o.host_us, o.wall_us);
+    }
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "gpu_gap_bench: %s\n", e.what());
+    return 1;
+  }
+}
