@@ -26,13 +26,13 @@ bool there_is_one() {
 /// A device and a thread that waits for it.
 struct waited {
   explicit waited(bool exact)
-      : made(make_cuda_device(
-            time, [this] {
-              const std::scoped_lock lock(mutex);
-              told = true;
-              changed.notify_all();
-            },
-            {0, exact})) {}
+      : made(make_cuda_device(time,
+                              [this] {
+                                const std::scoped_lock lock(mutex);
+                                told = true;
+                                changed.notify_all();
+                              },
+                              {0, exact})) {}
   std::vector<float> run(const onnx::fixture& f, uint32_t rows) {
     const auto in = f.input_rows(rows);
     std::vector<float> out(rows * f.output_row / sizeof(float));
@@ -58,7 +58,8 @@ void check_golden(bool exact, double most) {
     CAPTURE(name);
     const onnx::fixture f(name);
     waited d(exact);
-    const auto loaded = d.made->load(id, {.name = name, .path = onnx::fixture_path(name), .signature = {}, .latency = {}, .max_batch = 8});
+    const auto loaded = d.made->load(
+        id, {.name = name, .path = onnx::fixture_path(name), .signature = {}, .latency = {}, .max_batch = 8});
     CHECK(loaded.latency.beta > duration{});  // as measured
     for (const uint32_t rows : {1U, 3U, 8U})
       for (int again = 0; again < 2; ++again)  // first as it is, then as a graph
