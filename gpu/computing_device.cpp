@@ -95,7 +95,9 @@ struct computing_device::worker {
   }
 
   void run(batch_model& model, const batch_work& work, batch_outcome& out) {
-    if (try_run(model, work.rows, work.parts, out.stopped).empty()) return;
+    auto problem = try_run(model, work.rows, work.parts, out.stopped);
+    if (problem.empty()) return;
+    if (work.parts.size() == 1) return out.errors.push_back(std::move(problem));
     // One request's values can make a batch fail; the others must not suffer for it.
     for (const auto& part : work.parts) {
       if (out.stopped) break;

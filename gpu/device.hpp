@@ -81,8 +81,9 @@ class device {
   /// The outcome, once, when the running batch is done by `now`.
   virtual bool poll(time_point now, batch_outcome& out) = 0;
 
-  /// Asks the running batch, if any, to end as soon as the device can: an emulated one at once, a real one
-  /// between two operators. Its outcome is taken by `poll` as usual; it may have come too far to be stopped.
+  /// Asks the running batch, if any, to end as soon as the device can: an emulated one at once, a CPU between
+  /// two operators, a GPU before it begins. Its outcome is taken by `poll` as usual; it may have come too far
+  /// to be stopped.
   virtual void stop(time_point now) = 0;
 
   /// Waits until no batch is running; its outcome may stay untaken. For owners that must leave.

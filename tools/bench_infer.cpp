@@ -67,9 +67,10 @@ double flops_of(const std::filesystem::path& file, uint32_t batch) {
 void measure(const std::filesystem::path& file, const model_maker& load, onnxruntime_peer* peer,
              std::vector<bench_row>& rows) {
   const machine_clock clock;
-  const auto model = load({.name = file.string(), .path = file.string()});
-  const auto& signature = model->signature();
   for (const uint32_t batch : {1U, 8U}) {
+    // anew: a GPU chooses by it how it runs the model
+    const auto model = load({.name = file.string(), .path = file.string(), .max_batch = batch});
+    const auto& signature = model->signature();
     bench_row row{fmt::format("{} batch {}", file.stem().string(), batch)};
     row.flops = flops_of(file, batch);
     // Before each row anew: the machine's speed drifts with what else it does. For the same reason the

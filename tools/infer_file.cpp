@@ -47,7 +47,7 @@ int infer_file(const infer_file_options& options) {
     const auto load = one_device(options.where);
     input = read_file(options.input);
     if (!input) return refuse(fmt::format("{}: cannot be read", options.input));
-    model = load({.name = options.model_file, .path = options.model_file});
+    model = load({.name = options.model_file, .path = options.model_file, .max_batch = 1});
   } catch (const model_error& e) {
     return refuse(e.what());
   } catch (const std::exception& e) {

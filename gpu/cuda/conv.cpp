@@ -4,12 +4,11 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "gpu/cuda/owned_handle.hpp"
 #include "gpu/cuda/replay_time.hpp"
 #endif
 
@@ -36,15 +35,6 @@ void check(cudnnStatus_t code, const conv_args& a) {
   throw conv_error(to_string(a) + ": cuDNN: " + why);
 }
 
-template <auto Destroy>
-struct destroyer {
-  template <class T>
-  void operator()(T* p) const {
-    Destroy(p);
-  }
-};
-template <class Handle, auto Destroy>
-using owned = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Destroy>>;
 using tensor = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
 using filter = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
 using product = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
@@ -207,6 +197,17 @@ double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
   return us * static_cast<double>(bytes) / static_cast<double>(copied) * (a.residual == nullptr ? 1 : 1.5);
 }
 
+/// A cudnnStatus_t; how much it needs, in the algorithm.
+int conv::workspace_of(const plan& p, const conv_args& a, algorithm& how) const {
+  if (a.transposed)
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(
+        handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
+        static_cast<cudnnConvolutionBwdDataAlgo_t>(how.code), &how.workspace);
+  return cudnnGetConvolutionForwardWorkspaceSize(handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
+                                                 static_cast<cudnnConvolutionFwdAlgo_t>(how.code),
+                                                 &how.workspace);
+}
+
 /// The fastest algorithm that is deterministic and has room. Returns its microseconds; `never` if there is
 /// none.
 double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
@@ -256,14 +257,7 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
   for (algorithm& c : candidates) {
     if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
     // what came with its ideas may be less
-    const cudnnStatus_t known = a.transposed
-                                    ? cudnnGetConvolutionBackwardDataWorkspaceSize(
-                                          handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
-                                          static_cast<cudnnConvolutionBwdDataAlgo_t>(c.code), &c.workspace)
-                                    : cudnnGetConvolutionForwardWorkspaceSize(
-                                          handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
-                                          static_cast<cudnnConvolutionFwdAlgo_t>(c.code), &c.workspace);
-    if (known != CUDNN_STATUS_SUCCESS || c.workspace > workspace_.size()) continue;
+    if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > workspace_.size()) continue;
     const double us = microseconds(p, c, a, best, stream);
     if (us < best) best = us, p.how = c;
   }
@@ -271,7 +265,47 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
   return best;
 }
 
-bool conv::prepare(const conv_args& a, cudaStream_t stream) {
+/// The one for the next larger batch, or the largest, of those that differ in nothing else; null: there is
+/// none.
+const conv::plan* conv::similar(const conv_args& a) const {
+  const conv_key key = key_of(a);
+  const plan* found = nullptr;
+  for (const auto& [other, p] : plans_) {  // by batch
+    if (!std::equal(key.begin() + 1, key.end(), other.begin() + 1)) continue;
+    found = &p;
+    if (other[0] >= key[0]) break;
+  }
+  return found;
+}
+
+/// Takes the algorithm of another batch. False: it will not do for this one.
+bool conv::adopt(plan& p, const conv_args& a, const algorithm& how) const {
+  p.how = how;
+  return cudnnSetConvolutionMathType(p.what.get(), how.math) == CUDNN_STATUS_SUCCESS &&
+         workspace_of(p, a, p.how) == CUDNN_STATUS_SUCCESS && p.how.workspace <= workspace_.size();
+}
+
+void conv::add_missing_bias(plan& p, const conv_args& a, cudaStream_t stream) const {
+  if (!a.has_epilogue() || a.bias != nullptr) return;
+  p.no_bias = device_memory(a.features * sizeof(float));
+  check(cudaMemsetAsync(p.no_bias.data(), 0, p.no_bias.size(), stream), "a bias");
+}
+
+bool conv::prepare_like(const conv_args& a, const plan& like, cudaStream_t stream) {
+  plan p;
+  if (like.taken) {
+    p = describe(a);
+    if (!adopt(p, a, like.how)) return false;
+    add_missing_bias(p, a, stream);
+    p.taken = true;
+  } else if (!prepare(a.without_epilogue(), stream, true)) {
+    return false;
+  }
+  plans_.emplace(key_of(a), std::move(p));
+  return true;
+}
+
+bool conv::prepare(const conv_args& a, cudaStream_t stream, bool quick) {
   check(a);
   if (const auto known = plans_.find(key_of(a)); known != plans_.end()) return known->second.taken;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -280,6 +314,8 @@ bool conv::prepare(const conv_args& a, cudaStream_t stream) {
     throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
   start();
   use(stream);
+  if (const plan* like = quick ? similar(a) : nullptr; like != nullptr && prepare_like(a, *like, stream))
+    return plans_.at(key_of(a)).taken;
 
   const conv_args bare = a.without_epilogue();
   plan p = describe(bare);
@@ -298,10 +334,7 @@ bool conv::prepare(const conv_args& a, cudaStream_t stream) {
   p = plan();
   if (!a.transposed) {
     p = describe(a);
-    if (a.bias == nullptr) {
-      p.no_bias = device_memory(a.features * sizeof(float));
-      check(cudaMemsetAsync(p.no_bias.data(), 0, p.no_bias.size(), stream), "a bias");
-    }
+    add_missing_bias(p, a, stream);
     const double with = choose(p, a, stream);
     p.taken = with < never && (alone == never || with <= alone + pass_over(a, stream));
   }
@@ -335,7 +368,7 @@ const bool conv::available = false;
 
 conv::conv(size_t most_workspace) : most_workspace_(most_workspace) {}
 conv::~conv() = default;
-bool conv::prepare(const conv_args& a, cudaStream_t) {
+bool conv::prepare(const conv_args& a, cudaStream_t, bool) {
   throw conv_error(to_string(a) + ": this build has no cuDNN: install it and configure again");
 }
 void conv::run(const conv_args& a, cudaStream_t stream) { prepare(a, stream); }

@@ -30,8 +30,9 @@ class conv {
   /// Chooses how convolutions like this one are done, by trying it: `y` gets numbers without meaning. Returns
   /// whether bias, residual and relu are done as well. If not, all of them are left to the caller, and the
   /// convolution without them is what is prepared. Waits for the stream, which must not be captured; cheap
-  /// when the answer is known.
-  bool prepare(const conv_args& args, cudaStream_t stream);
+  /// when the answer is known. `quick`: if one that differs in its batch alone is known, it is done like that
+  /// one, untried, if it can be.
+  bool prepare(const conv_args& args, cudaStream_t stream, bool quick = false);
   /// Nothing is allocated once it is prepared; else it prepares it, which a stream that is captured refuses.
   /// Refuses what `prepare` left to the caller.
   void run(const conv_args& args, cudaStream_t stream);
@@ -46,6 +47,11 @@ class conv {
                       cudaStream_t stream) const;
   double choose(plan& p, const conv_args& args, cudaStream_t stream) const;
   double pass_over(const conv_args& args, cudaStream_t stream) const;
+  int workspace_of(const plan& p, const conv_args& args, algorithm& how) const;
+  const plan* similar(const conv_args& args) const;
+  bool adopt(plan& p, const conv_args& args, const algorithm& how) const;
+  void add_missing_bias(plan& p, const conv_args& args, cudaStream_t stream) const;
+  bool prepare_like(const conv_args& args, const plan& like, cudaStream_t stream);
   void use(cudaStream_t stream);
 
   const size_t most_workspace_;

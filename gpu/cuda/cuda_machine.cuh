@@ -73,7 +73,9 @@ class cuda_machine {
   void multiply(const gemm_args& args) { products_.run(args, stream_); }
   /// Before `replay`: whether `convolve` takes this convolution as it is, or leaves bias, residual and relu
   /// to the caller (conv::prepare). What y holds is lost.
-  bool prepare(const conv_args& args) { return convolutions_.prepare(args, stream_); }
+  bool prepare(const conv_args& args, bool quick = false) {
+    return convolutions_.prepare(args, stream_, quick);
+  }
   void convolve(const conv_args& args) { convolutions_.run(args, stream_); }
   /// The host's bytes stay as they are until that is done.
   void upload(void* to, const void* from, size_t bytes) {
@@ -105,6 +107,12 @@ class cuda_machine {
     finish();
     for (const auto& [key, graph] : graphs_) check(cudaGraphExecDestroy(graph), "a graph");
     graphs_.clear();
+  }
+  void forget(uint32_t key) {
+    const auto known = graphs_.extract(key);
+    if (!known) return;
+    finish();
+    check(cudaGraphExecDestroy(known.mapped()), "a graph");
   }
   /// How long the device takes for what `work` has it do.
   template <class Work>

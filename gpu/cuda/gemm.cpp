@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
-#include <type_traits>
+
+#include "gpu/cuda/owned_handle.hpp"
 
 namespace troupe::cuda {
 
@@ -13,15 +13,6 @@ void check(cublasStatus_t code, const char* what) {
   if (code != CUBLAS_STATUS_SUCCESS) throw blas_error(code, what);
 }
 
-template <auto Destroy>
-struct destroyer {
-  template <class T>
-  void operator()(T* p) const {
-    Destroy(p);
-  }
-};
-template <class Handle, auto Destroy>
-using owned = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Destroy>>;
 using layout = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using description = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using preference = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;

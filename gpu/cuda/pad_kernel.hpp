@@ -5,7 +5,7 @@
 namespace troupe::cuda {
 
 struct padding {
-  tensor_walk walk;    ///< of the output, which is row-major
+  tensor_walk walk;    ///< of the output, in the order of its memory
   uint32_t count = 0;  ///< its elements
   int64_t before[most_tensor_dims] = {};
   uint32_t extent[most_tensor_dims] = {};  ///< of the input

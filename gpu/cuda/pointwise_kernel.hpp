@@ -28,6 +28,7 @@ enum class pointwise_op : uint8_t {
   less,
   less_equal,
   logical_not,
+  truth,  ///< x != 0
   relu,
   leaky_relu,    ///< p: slope below 0
   clip,          ///< to p .. q
@@ -145,6 +146,7 @@ struct pointwise_kernel : pointwise_chain {
       case op::less: return each([](T v, T w, T) { return v < w; });
       case op::less_equal: return each([](T v, T w, T) { return v <= w; });
       case op::logical_not: return each([](T v, T, T) { return v == T{}; });
+      case op::truth: return each([](T v, T, T) { return v != T{}; });
       case op::choose: return each([](T v, T w, T o) { return v != T{} ? w : o; });
       case op::choose_true: return each([](T v, T w, T o) { return w != T{} ? v : o; });
       case op::choose_false: return each([](T v, T w, T o) { return w != T{} ? o : v; });

@@ -8,6 +8,7 @@
 #include "gpu/cuda/onnx/cuda_tensor_model.hpp"
 #include "gpu/device_lost.hpp"
 #include "gpu/model_error.hpp"
+#include "gpu/profile.hpp"
 
 namespace troupe {
 
@@ -18,6 +19,7 @@ std::unique_ptr<batch_model> make_on(const model_source& source, bool exact) {
   using machine = cuda::cuda_machine<Cluster>;
   cuda::tensor_model_options options;
   options.tf32 = !exact, options.timed_rows = source.max_batch;
+  options.max_plans = profiled_batch_sizes(source.max_batch).size() + 40;  // a program and a graph are small
   return std::make_unique<cuda::cuda_tensor_model<machine>>(std::make_unique<machine>(),
                                                             onnx::model::load(source.path), options);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <list>
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ struct tensor_model_options {
   enum class layout : uint8_t { channels_first, channels_last, faster };
   layout convolutions = layout::faster;
   uint32_t timed_rows = 1;  ///< of the batches that find it out
-  size_t max_plans = 24;    ///< batch sizes that stay prepared, the most recently used
+  size_t max_plans = 24;    ///< batch sizes that stay prepared, the most recently used; at least one
 };
 
 template <class Machine>
@@ -47,16 +48,23 @@ class cuda_tensor_model final : public batch_model {
   uint32_t layers() const override { return static_cast<uint32_t>(model_->layers().size()); }
   bool channels_last() const { return channels_last_; }
 
+  ~cuda_tensor_model() override {
+    try {
+      m_->bind();
+    } catch (const std::exception&) {  // the device is lost; its memory, too
+    }
+  }
+
   void warm(uint32_t rows) override {
     m_->bind();
-    plan_for(rows);
+    run_on_zeros(plan_for(rows, false));
   }
 
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
     onnx::check_parts(signature(), model_->program().file, rows, parts);
     if (stop != nullptr && *stop) return false;
     m_->bind();
-    plan& p = plan_for(rows);
+    plan& p = plan_for(rows, true);
     onnx::gather_inputs(signature(), parts, [&](size_t i) { return staged_.data() + p.inputs[i]; });
     m_->replay(rows, [&] { record(p); });
     m_->finish();
@@ -85,18 +93,14 @@ class cuda_tensor_model final : public batch_model {
     std::optional<duration> best;
     bool fastest = false;
     std::string problem;
-    const uint32_t rows = options_.timed_rows;
-    std::vector<std::byte> input(rows * input_row_bytes(signature()));
-    std::vector<std::byte> output(rows * output_row_bytes(signature()));
-    const batch_part all{rows, input, output};
     for (const bool last : {false, true}) {
       channels_last_ = last;
       try {
-        run(rows, {&all, 1}, nullptr);
-        plan& p = plan_for(rows);
+        plan& p = plan_for(options_.timed_rows, false);
+        run_on_zeros(p);
         constexpr int runs = 8;
         const duration took = m_->time_of([&] {
-          for (int i = 0; i < runs; ++i) m_->replay(rows, [&] { record(p); });
+          for (int i = 0; i < runs; ++i) m_->replay(p.rows, [&] { record(p); });
         });
         if (!best || took < *best) best = took, fastest = last;
       } catch (const model_error& e) {  // a library need not have both
@@ -110,10 +114,17 @@ class cuda_tensor_model final : public batch_model {
     if (!fastest) weights_.drop_filters();
   }
 
-  /// What cannot be had at this batch size says so; others go on.
-  plan& plan_for(uint32_t rows) {
+  /// For what is set up the first time, and for its graph; whatever the model makes of such inputs.
+  void run_on_zeros(plan& p) {
+    std::memset(staged_.data(), 0, p.staged_bytes);
+    m_->replay(p.rows, [&] { record(p); });
+    m_->finish();
+  }
+
+  /// What cannot be had at this batch size says so; others go on. `quick`: a batch waits for it.
+  plan& plan_for(uint32_t rows, bool quick) {
     try {
-      return find_plan(rows);
+      return find_plan(rows, quick);
     } catch (const device_lost&) {
       throw;
     } catch (const model_error&) {
@@ -124,19 +135,21 @@ class cuda_tensor_model final : public batch_model {
     }
   }
 
-  plan& find_plan(uint32_t rows) {
+  plan& find_plan(uint32_t rows, bool quick) {
     const auto known = std::ranges::find(plans_, rows, &plan::rows);
     if (known != plans_.end()) {
       plans_.splice(plans_.begin(), plans_, known);
     } else {
       plans_.push_front(make_plan(rows));
       if (plans_.size() > options_.max_plans) {
-        m_->forget();
+        m_->forget(plans_.back().rows);
         plans_.pop_back();
       }
     }
     plan& p = plans_.front();
     make_room(p);
+    if (!p.settled) p.runner.settle(arena_.data(), quick);
+    p.settled = true;
     return p;
   }
 
@@ -170,9 +183,6 @@ class cuda_tensor_model final : public batch_model {
       }
       if (p.staged_bytes > staged_.size()) staged_ = typename Machine::host_memory(p.staged_bytes);
     }
-    if (p.settled) return;
-    p.runner.settle(arena_.data());
-    p.settled = true;
   }
 
   void record(plan& p) {

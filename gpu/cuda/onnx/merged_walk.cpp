@@ -6,19 +6,19 @@
 namespace troupe::cuda {
 
 merged_walk merge_dimensions(const onnx::shape& dims, const std::vector<onnx::shape>& strides) {
-  std::vector<size_t> firsts;  // of each merged dimension its last given one
+  std::vector<size_t> lasts;  // of each merged dimension its last given one
   std::vector<int64_t> extents;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
-    const bool merges = !firsts.empty() && std::ranges::all_of(strides, [&](const onnx::shape& s) {
-      return s[firsts.back()] == s[d] * dims[d];
+    const bool merges = !lasts.empty() && std::ranges::all_of(strides, [&](const onnx::shape& s) {
+      return s[lasts.back()] == s[d] * dims[d];
     });
     if (merges) {
       extents.back() *= dims[d];
-      firsts.back() = d;
+      lasts.back() = d;
     } else {
       extents.push_back(dims[d]);
-      firsts.push_back(d);
+      lasts.push_back(d);
     }
   }
   merged_walk out;
@@ -27,7 +27,7 @@ merged_walk merge_dimensions(const onnx::shape& dims, const std::vector<onnx::sh
   out.walk.dims = static_cast<uint32_t>(extents.size());
   for (size_t d = 0; d < extents.size(); ++d) {
     out.walk.extent[d] = static_cast<uint32_t>(extents[d]);
-    for (size_t t = 0; t < strides.size(); ++t) out.steps[t].step[d] = strides[t][firsts[d]];
+    for (size_t t = 0; t < strides.size(); ++t) out.steps[t].step[d] = strides[t][lasts[d]];
   }
   return out;
 }
@@ -57,6 +57,14 @@ onnx::shape channels_last_strides(const onnx::shape& dims) {
   std::iota(order.begin(), order.end(), size_t{0});
   if (order.size() > 2) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return dense_strides(dims, order);
+}
+
+onnx::shape repeated_strides(const onnx::shape& dims, const onnx::shape& strides, const onnx::shape& wanted) {
+  onnx::shape steps(wanted.size(), 0);
+  const size_t missing = wanted.size() - dims.size();
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] > 1) steps[missing + d] = strides[d];
+  return steps;
 }
 
 onnx::shape permuted(const onnx::shape& of, const std::vector<size_t>& order) {

@@ -29,6 +29,9 @@ onnx::shape dense_strides(const onnx::shape& dims, const std::vector<size_t>& or
 /// [batch, channels, spatial...] as it lies with the channels last; of less than two dimensions row-major.
 onnx::shape channels_last_strides(const onnx::shape& dims);
 
+/// Strides with which to walk a tensor of `dims` as if it had the shape `wanted`, as numpy repeats it.
+onnx::shape repeated_strides(const onnx::shape& dims, const onnx::shape& strides, const onnx::shape& wanted);
+
 onnx::shape permuted(const onnx::shape& of, const std::vector<size_t>& order);
 
 }  // namespace troupe::cuda

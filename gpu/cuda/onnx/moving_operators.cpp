@@ -70,10 +70,8 @@ void put_concat(program_builder& b) {
 void put_expand(program_builder& b) {
   const auto x = b.in(0);
   const auto out = b.make(x.type, b.output_dims());
-  onnx::shape steps(out.dims.size(), 0);
-  for (size_t i = 0; i < x.dims.size(); ++i)
-    if (x.dims[i] > 1) steps[out.dims.size() - x.dims.size() + i] = x.strides[i];
-  b.copy(x.type, out.dims, x.where, steps, 0, out.where, out.strides, 0);
+  b.copy(x.type, out.dims, x.where, repeated_strides(x.dims, x.strides, out.dims), 0, out.where, out.strides,
+         0);
   b.define(out);
 }
 
@@ -81,6 +79,7 @@ void put_gather(program_builder& b) {
   const auto from = b.plain(0), indices = b.plain(1);
   const auto axis = static_cast<size_t>(b.asked().axis(b.asked().integer("axis", 0), from.dims.size()));
   const auto bound = from.dims[axis];
+  if (bound == 0 && indices.elements() > 0) b.fail("there is nothing to pick from");
   const auto fault =
       b.add_fault({onnx::describe(b.current()) + ": index ",
                    " is not in -" + std::to_string(bound) + ".." + std::to_string(bound - 1), true});

@@ -7,15 +7,6 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Strides with which to walk a tensor as if it had the shape `dims`.
-onnx::shape repeated(const device_value& v, const onnx::shape& dims) {
-  onnx::shape steps(dims.size(), 0);
-  const size_t missing = dims.size() - v.dims.size();
-  for (size_t d = 0; d < v.dims.size(); ++d)
-    if (v.dims[d] > 1) steps[missing + d] = v.strides[d];
-  return steps;
-}
-
 bool same_place(const place& a, const place& b) {
   return a.where == b.where && a.index == b.index && a.layer == b.layer;
 }
@@ -41,7 +32,8 @@ onnx::shape pointwise_draft::result_strides() const {
 pointwise_step pointwise_draft::into(program_builder& b, const device_value& out) const {
   const auto order = memory_order(dims_, out.strides);
   std::vector<onnx::shape> strides{permuted(out.strides, order)};
-  for (const auto& v : operands_) strides.push_back(permuted(repeated(v, dims_), order));
+  for (const auto& v : operands_)
+    strides.push_back(permuted(repeated_strides(v.dims, v.strides, dims_), order));
   const auto merged = merge_dimensions(permuted(dims_, order), strides);
 
   pointwise_step step;

@@ -81,7 +81,11 @@ pointwise_instruction function_of(program_builder& b, const onnx::node& n) {
 /// The node's operation joins the chain, which has its input `held`.
 void append(program_builder& b, pointwise_draft& chain, const onnx::node& n, size_t held) {
   const auto operand = [&](size_t i) { return chain.operand(b.value_of(n.inputs[i])); };
-  if (n.op == "Cast") return;  // numbers are written as the type of the last one
+  // numbers are written as the type of the last one, but what goes on as a BOOL is 0 or 1
+  if (n.op == "Cast") {
+    if (b.model().of(n.outputs[0]).type == data_type::boolean) chain.then({op::truth});
+    return;
+  }
   if (n.op == "Where") {
     if (held == 0) return chain.then({op::choose, operand(1), operand(2)});
     return chain.then({held == 1 ? op::choose_true : op::choose_false, operand(0), operand(3 - held)});
@@ -110,7 +114,6 @@ std::optional<size_t> joins(program_builder& b, const pointwise_draft& chain, co
   if (!exact || chain.numbers() != calculated_in::f32 || numbers_of(b, n) != calculated_in::f32 ||
       b.model().of(n.outputs[0]).dims != chain.dims() || !chain.has_room(2))
     return std::nullopt;
-  if (std::ranges::count(n.inputs, held) != 1) return std::nullopt;
   const auto at = static_cast<size_t>(std::ranges::find(n.inputs, held) - n.inputs.begin());
   for (size_t i = 0; i < n.inputs.size(); ++i)
     if (i != at && !n.inputs[i].empty() && !b.is_available(n.inputs[i])) return std::nullopt;

@@ -25,13 +25,9 @@ void emit(program_builder& b, gemm_args a, const device_value& x, const device_v
 
 /// Repeated along the dimensions in front, so that every product has matrices of its own.
 device_value repeated(program_builder& b, const device_value& v, const onnx::shape& batch) {
-  auto dims = onnx::joined(batch, std::span{v.dims}.last(2));
-  onnx::shape steps(dims.size(), 0);
-  const size_t missing = dims.size() - v.dims.size();
-  for (size_t d = 0; d < v.dims.size(); ++d)
-    if (v.dims[d] > 1) steps[missing + d] = v.strides[d];
-  const auto out = b.make(v.type, std::move(dims));
-  b.copy(v.type, out.dims, v.where, steps, 0, out.where, out.strides, 0);
+  const auto out = b.make(v.type, onnx::joined(batch, std::span{v.dims}.last(2)));
+  b.copy(v.type, out.dims, v.where, repeated_strides(v.dims, v.strides, out.dims), 0, out.where, out.strides,
+         0);
   return out;
 }
 

@@ -35,15 +35,15 @@ class program_runner {
   std::byte* input(size_t i) { return address(p_.inputs[i].where); }
   std::byte* output(size_t i) { return address(p_.outputs[i].where); }
 
-  /// Where the buffers are from now on: `arena_bytes` of memory. Chooses how convolutions are done there,
-  /// which takes time; what was in that memory is lost.
-  void settle(std::byte* arena) {
+  /// Where the buffers are from now on: `arena_bytes` of memory. Chooses how convolutions are done there, by
+  /// trying them, which takes time; or, `quick`, as they are for another number of rows. What was in that
+  /// memory is lost.
+  void settle(std::byte* arena, bool quick) {
     arena_ = arena;
     takes_all_.clear();
     for (const auto& s : p_.steps) {
       const auto* c = std::get_if<conv_step>(&s);
-      takes_all_.push_back(c != nullptr && m_.prepare(bound(*c)));
-      if (c != nullptr && !takes_all_.back()) m_.prepare(bound(*c).without_epilogue());
+      takes_all_.push_back(c != nullptr && m_.prepare(bound(*c), quick));
     }
   }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -120,12 +121,13 @@ class emulated_machine {
     add([args] { gemm_reference(args); });
   }
   /// The same answers as cuda_machine's; what y holds is lost there too.
-  bool prepare(const conv_args& a) {
+  bool prepare(const conv_args& a, bool quick = false) {
     check(a);
     if (prepared_.contains(key_of(a))) return takes(a);
     if (recording_ != nullptr)
       throw conv_error(to_string(a) + ": it can be prepared only before a graph is captured");
     finish();
+    trials_ += !quick;
     prepared_.insert(key_of(a.without_epilogue()));
     prepared_.insert(key_of(a));
     size_t numbers = size_t{a.batch} * a.features;
@@ -142,6 +144,8 @@ class emulated_machine {
   }
   /// Whether convolutions that are not transposed take their bias, residual and relu with them.
   void fuse_convolutions(bool on) { fuses_ = on; }
+  /// Convolutions that were prepared by trying them.
+  uint32_t trials() const { return trials_; }
   void upload(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
   memory_beside upload_beside(const void* from, size_t bytes) {
@@ -176,10 +180,14 @@ class emulated_machine {
     finish();
     graphs_.clear();
   }
+  void forget(uint32_t key) {
+    finish();
+    graphs_.erase(key);
+  }
   /// As long as `takes` says for one after the other.
   template <class Work>
-  std::chrono::nanoseconds time_of(Work work) {
-    work();
+  std::chrono::nanoseconds time_of(Work ordered) {
+    ordered();
     finish();
     if (takes_.empty()) return std::chrono::nanoseconds(1);
     const auto took = takes_.front();
@@ -233,6 +241,7 @@ class emulated_machine {
   uint32_t captures_ = 0;
   std::vector<std::chrono::nanoseconds> takes_;
   std::set<conv_key> prepared_;
+  uint32_t trials_ = 0;
   bool fuses_ = true;
 };
 

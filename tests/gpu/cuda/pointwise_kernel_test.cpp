@@ -117,6 +117,7 @@ TEST_CASE("pointwise kernel: functions of one tensor") {
   check_op({op::exp}, [](double x, double, double) { return std::exp(x); });
   check_op(
       {op::sqrt}, [](double x, double, double) { return std::sqrt(x); }, 0);
+  check_op({op::truth}, [](double x, double, double) { return x != 0; });
   check_op({op::logical_not}, [](double x, double, double) { return x == 0; });
 }
 

@@ -78,12 +78,72 @@ TEST_CASE("cuda tensor model: a graph for each batch size, until the memory that
   emulated_machine* machine = nullptr;
   const auto m = on_gpu(f.loaded, {}, true, &machine);
   m->warm(8);
+  CHECK(machine->captures() == 1);
   for (const uint32_t rows : {1U, 2U, 1U, 8U, 2U}) run_rows(*m, f, rows);
   CHECK(machine->captures() == 3);
   run_rows(*m, f, 64);  // all that was captured knows another place
   run_rows(*m, f, 8);
   CHECK(machine->captures() == 5);
   CHECK(onnx::relative_l2(run_rows(*m, f, 8), f.output_rows(8)) < 1e-3);
+}
+
+TEST_CASE("cuda tensor model: convolutions of a batch size that was not warmed are not tried") {
+  const onnx::fixture f("resnet_a");
+  tensor_model_options options;
+  options.convolutions = tensor_model_options::layout::channels_last;
+  emulated_machine* machine = nullptr;
+  const auto m = on_gpu(f.loaded, options, true, &machine);
+  m->warm(1);
+  m->warm(4);
+  const auto tried = machine->trials();
+  CHECK(tried > 0);
+  CHECK(onnx::relative_l2(run_rows(*m, f, 3), f.output_rows(3)) < 1e-3);
+  CHECK(machine->trials() == tried);
+}
+
+TEST_CASE("cuda tensor model: several inputs and outputs, one of which is an input, and several parts") {
+  onnx::graph g;
+  g.file = "two", g.opset = 17;
+  g.inputs = {{"x", data_type::fp32, {-1, 3}}, {"i", data_type::int64, {-1, 2}}};
+  g.outputs = {"y", "x", "j"};
+  g.nodes.resize(2);
+  g.nodes[0].op = "Relu", g.nodes[0].inputs = {"x"}, g.nodes[0].outputs = {"y"};
+  g.nodes[1].op = "Add", g.nodes[1].inputs = {"i", "i"}, g.nodes[1].outputs = {"j"};
+  const auto m = on_gpu(std::make_shared<const onnx::model>(std::move(g)));
+  const auto part_of = [](uint32_t rows, float first) {  // all of x, then all of i
+    std::vector<std::byte> bytes(rows * (3 * 4 + 2 * 8));
+    for (uint32_t k = 0; k < 3 * rows; ++k) {
+      const float v = (k % 2 == 0 ? 1 : -1) * (first + static_cast<float>(k));
+      std::memcpy(bytes.data() + k * 4, &v, 4);
+    }
+    for (uint32_t k = 0; k < 2 * rows; ++k) {
+      const int64_t v = static_cast<int64_t>(first) * 1000 + k;
+      std::memcpy(bytes.data() + rows * 12 + k * 8, &v, 8);
+    }
+    return bytes;
+  };
+  const std::vector<std::byte> in[] = {part_of(1, 10), part_of(3, 50)};
+  std::vector<std::byte> out[] = {std::vector<std::byte>(1 * 40), std::vector<std::byte>(3 * 40)};
+  const batch_part parts[] = {{1, in[0], out[0]}, {3, in[1], out[1]}};
+  CHECK(m->run(4, parts, nullptr));
+  for (const uint32_t p : {0U, 1U}) {
+    const uint32_t rows = parts[p].rows;
+    int wrong = 0;
+    for (uint32_t k = 0; k < 3 * rows; ++k) {
+      float x = 0, y = 0, same = 0;
+      std::memcpy(&x, in[p].data() + k * 4, 4);
+      std::memcpy(&y, out[p].data() + k * 4, 4);
+      std::memcpy(&same, out[p].data() + rows * 12 + k * 4, 4);
+      wrong += y != std::max(x, 0.0F) || same != x;
+    }
+    for (uint32_t k = 0; k < 2 * rows; ++k) {
+      int64_t i = 0, j = 0;
+      std::memcpy(&i, in[p].data() + rows * 12 + k * 8, 8);
+      std::memcpy(&j, out[p].data() + rows * 24 + k * 8, 8);
+      wrong += j != 2 * i;
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("cuda tensor model: batch sizes beyond those that stay prepared are prepared again") {

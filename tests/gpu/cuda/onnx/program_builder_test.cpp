@@ -94,6 +94,38 @@ TEST_CASE("program builder: a product takes its bias and ReLU along") {
   CHECK(s.bias.where == place::in::parameter);
 }
 
+TEST_CASE("program builder: a product takes no second bias, and nothing of a value that others read") {
+  std::mt19937 random(1);
+  std::vector<onnx::node> nodes{node("MatMul", {"x", "w"}, "a"), node("Add", {"a", "b"}, "c"),
+                                node("Add", {"c", "b"}, "d")};
+  std::map<std::string, onnx::tensor, std::less<>> numbers{{"w", onnx::random_floats(random, {8, 5})},
+                                                           {"b", onnx::random_floats(random, {5})}};
+  auto p = program_of(onnx::model(onnx::make_graph({3, 8}, nodes, {"d"}, numbers)));
+  CHECK(p.steps.size() == 2);
+  p = program_of(onnx::model(onnx::make_graph({3, 8}, nodes, {"a", "d"}, numbers)));
+  REQUIRE(p.steps.size() == 2);
+  CHECK(std::get<product_step>(p.steps[0]).bias.where == place::in::nothing);
+}
+
+TEST_CASE("program builder: a BOOL that is gone through is 0 or 1") {
+  auto to_bool = node("Cast", {"x"}, "a"), back = node("Cast", {"a"}, "b");
+  to_bool.attributes["to"] = int64_t{9}, back.attributes["to"] = int64_t{1};
+  const auto p = program_of(onnx::model(onnx::make_graph({8}, {to_bool, back}, {"b"})));
+  REQUIRE(p.steps.size() == 1);
+  CHECK(std::get<pointwise_step>(p.steps[0]).chain.instruction[0].op == pointwise_op::truth);
+}
+
+TEST_CASE("program builder: picking from nothing is refused") {
+  onnx::graph g;
+  g.file = "empty", g.opset = 17;
+  g.inputs = {{"i", data_type::int64, {-1}}};
+  g.constants["table"] = onnx::make_tensor(data_type::int64, {0, 2}, {});
+  g.nodes = {node("Gather", {"table", "i"}, "y")};
+  g.outputs = {"y"};
+  const onnx::model m(std::move(g));
+  CHECK_THROWS_WITH(program_of(m), doctest::Contains("there is nothing to pick from, on a GPU"));
+}
+
 TEST_CASE("program builder: buffers that are needed at the same time lie apart, others share memory") {
   std::vector<onnx::node> nodes;
   for (int i = 0; i < 10; ++i)

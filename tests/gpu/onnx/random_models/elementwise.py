@@ -105,7 +105,10 @@ def cast(m):
     # Not of FP64, of which onnxruntime's BF16 is not the nearest one, and not to integers: there it leaves BF16 out.
     if m.opset >= 13 and source != DOUBLE and np.issubdtype(target, np.floating) and m.maybe(0.2):
         x = m.node("Cast", [x], to=TensorProto.BFLOAT16)
-    m.output(m.node("Cast", [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(target))))
+    if target != HALF and m.maybe(0.3):  # a number that is not 0 is true, and 1 afterwards
+        x = m.node("Cast", [x], to=TensorProto.BOOL)
+    x = m.node("Cast", [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(target)))
+    m.output(m.node("Add", [x, x]) if target == FLOAT and m.maybe() else x)
 
 
 ELEMENTWISE = {

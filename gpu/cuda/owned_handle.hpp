@@ -1,0 +1,18 @@
+// Handles of NVIDIA's libraries that are given back by themselves.
+#pragma once
+#include <memory>
+#include <type_traits>
+
+namespace troupe::cuda {
+
+template <auto Destroy>
+struct destroyer {
+  template <class T>
+  void operator()(T* p) const {
+    Destroy(p);
+  }
+};
+template <class Handle, auto Destroy>
+using owned = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Destroy>>;
+
+}  // namespace troupe::cuda
