@@ -25,9 +25,7 @@ struct copy_kernel : box_copy {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    struct alignas(Word) word {
-      unsigned char bytes[Word];
-    };
+    using word = memory_word<Word>;
     t.release_successor();
     t.wait_for_predecessor();
     const uint32_t i = t.block() * threads + t.index();

@@ -6,6 +6,12 @@ namespace troupe::cuda {
 
 constexpr uint32_t most_tensor_dims = 8;
 
+/// What one thread moves at once: 1, 2, 4, 8 or 16 bytes.
+template <uint32_t Bytes>
+struct alignas(Bytes) memory_word {
+  unsigned char bytes[Bytes];
+};
+
 /// Dimensions that several tensors are walked in, the last one fastest.
 struct tensor_walk {
   uint32_t dims = 1;
