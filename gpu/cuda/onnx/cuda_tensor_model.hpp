@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpu/batch_model.hpp"
-#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/cuda/onnx/make_program.hpp"
 #include "gpu/cuda/onnx/program_runner.hpp"
 #include "gpu/device_lost.hpp"
 #include "gpu/model_error.hpp"
@@ -154,14 +154,7 @@ class cuda_tensor_model final : public batch_model {
   }
 
   plan make_plan(uint32_t rows) {
-    onnx::shaped_model shaped(*model_, rows);
-    const auto& outputs = model_->program().outputs;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const auto& v = shaped.of(outputs[i]);
-      model_->check_output(i, v.type, v.dims, rows);
-    }
-    auto program = program_builder(shaped, {channels_last_, options_.tf32}).build();
-    plan p{rows, {*m_, weights_, std::move(program)}, {}, {}};
+    plan p{rows, {*m_, weights_, make_program(*model_, rows, {channels_last_, options_.tf32})}, {}, {}};
     const auto room = [&](size_t bytes) {
       return std::exchange(p.staged_bytes, p.staged_bytes + (bytes + 63) / 64 * 64);
     };

@@ -196,4 +196,14 @@ void program_builder::pad(const device_value& x, const device_value& out, const 
   emit(step);
 }
 
+tensor_program make_program(const onnx::model& m, uint32_t rows, const program_options& options) {
+  onnx::shaped_model shaped(m, rows);
+  const auto& outputs = m.program().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& v = shaped.of(outputs[i]);
+    m.check_output(i, v.type, v.dims, rows);
+  }
+  return program_builder(shaped, options).build();
+}
+
 }  // namespace troupe::cuda

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda/onnx/make_program.hpp"
 #include "gpu/cuda/onnx/merged_walk.hpp"
-#include "gpu/cuda/onnx/tensor_program.hpp"
 #include "gpu/onnx/shaped_model.hpp"
 
 namespace troupe::cuda {
@@ -23,11 +23,6 @@ struct device_value {
   int64_t elements() const { return onnx::element_count(dims); }
   bool is_plain() const;          ///< row-major
   bool is_channels_last() const;  ///< [batch, spatial, channels], or so that both are the same
-};
-
-struct program_options {
-  bool channels_last = false;  ///< convolutions, and what stands between them
-  bool tf32 = true;            ///< products and convolutions may round their operands to TF32
 };
 
 class program_builder {
