@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "gpu/model_error.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
