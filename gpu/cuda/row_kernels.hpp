@@ -27,12 +27,21 @@ struct row_kernel : row_args {
   size_t shared_bytes() const { return Lanes > 32 ? threads / 32 * sizeof(float) : 0; }
 
  protected:
+  /// What of a row a lane has: numbers lane, lane + Lanes, ... below `end`, of a row that begins at `at`.
+  struct share {
+    size_t at;
+    uint32_t row, lane, end;
+    bool exists;  ///< else there are none, and the lane only waits with the others
+  };
   template <class Thread>
-  TROUPE_DEVICE static uint32_t row_of(Thread t) {
-    return t.block() * (threads / Lanes) + t.index() / Lanes;
+  TROUPE_DEVICE share begin(Thread t) const {
+    t.release_successor();
+    t.wait_for_predecessor();
+    const uint32_t row = t.block() * (threads / Lanes) + t.index() / Lanes;
+    const bool exists = row < outer * inner;
+    const size_t at = size_t{row / inner} * n * inner + row % inner;
+    return {exists ? at : 0, row, t.index() % Lanes, exists ? n : 0, exists};
   }
-  /// Of the first number of the row, which exists.
-  TROUPE_DEVICE size_t place_of(uint32_t row) const { return size_t{row / inner} * n * inner + row % inner; }
   /// What all lanes of the row have, combined; every thread of the block takes part.
   template <class Thread, class F>
   TROUPE_DEVICE static float combined(Thread t, float mine, F f) {
@@ -57,19 +66,16 @@ template <uint32_t Lanes>
 struct softmax_kernel : row_kernel<Lanes> {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
-    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
-    const bool exists = row < this->outer * this->inner;
-    const size_t at = exists ? this->place_of(row) : 0, step = this->inner;
-    const uint32_t end = exists ? this->n : 0;
+    const auto mine = this->begin(t);
+    const float* from = this->x + mine.at;
+    const size_t step = this->inner;
     float most = -INFINITY, sum = 0;
-    for (uint32_t k = lane; k < end; k += Lanes) most = fmaxf(most, this->x[at + k * step]);
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) most = fmaxf(most, from[k * step]);
     most = this->combined(t, most, [](float a, float b) { return fmaxf(a, b); });
-    for (uint32_t k = lane; k < end; k += Lanes) sum += expf(this->x[at + k * step] - most);
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) sum += expf(from[k * step] - most);
     sum = this->total(t, sum);
-    for (uint32_t k = lane; k < end; k += Lanes)
-      this->y[at + k * step] = expf(this->x[at + k * step] - most) / sum;
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes)
+      this->y[mine.at + k * step] = expf(from[k * step] - most) / sum;
   }
 };
 
@@ -81,21 +87,16 @@ struct layer_norm_kernel : row_kernel<Lanes> {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
-    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
-    const bool exists = row < this->outer;
-    const float* from = this->x + (exists ? this->place_of(row) : 0);
-    float* to = this->y + (exists ? this->place_of(row) : 0);
-    const uint32_t end = exists ? this->n : 0;
+    const auto mine = this->begin(t);
+    const float* from = this->x + mine.at;
     float sum = 0, squares = 0;
-    for (uint32_t k = lane; k < end; k += Lanes) sum += from[k];
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) sum += from[k];
     const float mean = this->total(t, sum) / static_cast<float>(this->n);
-    for (uint32_t k = lane; k < end; k += Lanes) squares += (from[k] - mean) * (from[k] - mean);
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) squares += (from[k] - mean) * (from[k] - mean);
     const float variance = this->total(t, squares) / static_cast<float>(this->n);
     const float factor = t.reciprocal_root(variance + epsilon);
-    for (uint32_t k = lane; k < end; k += Lanes)
-      to[k] = (from[k] - mean) * factor * scale[k] + (shift == nullptr ? 0 : shift[k]);
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes)
+      this->y[mine.at + k] = (from[k] - mean) * factor * scale[k] + (shift == nullptr ? 0 : shift[k]);
   }
 };
 
@@ -104,16 +105,11 @@ template <uint32_t Lanes>
 struct mean_kernel : row_kernel<Lanes> {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
-    const uint32_t row = this->row_of(t), lane = t.index() % Lanes;
-    const bool exists = row < this->outer * this->inner;
-    const size_t at = exists ? this->place_of(row) : 0, step = this->inner;
-    const uint32_t end = exists ? this->n : 0;
+    const auto mine = this->begin(t);
     float sum = 0;
-    for (uint32_t k = lane; k < end; k += Lanes) sum += this->x[at + k * step];
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) sum += this->x[mine.at + k * size_t{this->inner}];
     sum = this->total(t, sum);
-    if (exists && lane == 0) this->y[row] = sum / static_cast<float>(this->n);
+    if (mine.exists && mine.lane == 0) this->y[mine.row] = sum / static_cast<float>(this->n);
   }
 };
 
