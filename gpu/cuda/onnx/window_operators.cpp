@@ -63,20 +63,13 @@ void put_pool(program_builder& b) {
   const auto w = onnx::read_window(b.asked(), input, *b.asked().integers("kernel_shape"));
   p.args.average = b.current().op == "AveragePool";
   const bool counts_padding = p.args.average && b.asked().integer("count_include_pad", 0) != 0;
-  // what ceil_mode puts beyond the padding does not count (gpu/onnx/operators/pool.cpp)
-  const auto mode = b.asked().text("auto_pad", "NOTSET");
-  onnx::shape after = w.after;
-  if (b.asked().integer("ceil_mode", 0) != 0 && !mode.starts_with("SAME")) {
-    const auto pads = mode == "VALID" ? std::nullopt : b.asked().integers("pads");
-    for (size_t d = 0; d < input.size(); ++d) after[d] = pads ? (*pads)[input.size() + d] : 0;
-  }
   for (size_t d = 0; d < input.size(); ++d) {
     const auto small = [](int64_t n) { return static_cast<uint32_t>(n); };
     const size_t to = p.place(d);
     p.args.out[to] = small(w.output[d]), p.args.kernel[to] = small(w.kernel[d]);
     p.args.stride[to] = small(w.strides[d]), p.args.dilation[to] = small(w.dilations[d]);
     p.args.before[to] = static_cast<int32_t>(w.before[d]);
-    if (counts_padding) p.args.counted[to] = small(input[d] + after[d]);
+    if (counts_padding) p.args.counted[to] = small(input[d] + w.counted[d]);
   }
   b.define(p.emit(b, b.output_dims()));
 }

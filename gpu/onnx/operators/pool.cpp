@@ -33,7 +33,7 @@ int64_t count_within(int64_t first, int64_t step, int64_t n, int64_t from, int64
 
 /// oneDNN divides by the whole kernel when padding counts, but the part of a window that `ceil_mode` put
 /// beyond the padding must not count. The average without padding is right up to the divisor: correct it.
-void emit_divisor_correction(plan_builder& b, const shape& input, const window& w, const shape& pads) {
+void emit_divisor_correction(plan_builder& b, const shape& input, const window& w) {
   const size_t rank = input.size();
   // For every output position: elements of the input under its window / elements that count.
   std::vector<float> scale(static_cast<size_t>(element_count(w.output)), 1);
@@ -44,7 +44,7 @@ void emit_divisor_correction(plan_builder& b, const shape& input, const window& 
     for (size_t i = 0; i < scale.size(); ++i) {
       const auto first = static_cast<int64_t>(i / repeat % positions) * w.strides[d] - w.before[d];
       const auto seen = count_within(first, w.dilations[d], w.kernel[d], 0, input[d]);
-      const auto counts = count_within(first, w.dilations[d], w.kernel[d], first, input[d] + pads[rank + d]);
+      const auto counts = count_within(first, w.dilations[d], w.kernel[d], first, input[d] + w.counted[d]);
       scale[i] *= static_cast<float>(seen) / static_cast<float>(counts);
     }
   }
@@ -95,14 +95,9 @@ void build_pool(plan_builder& b) {
   if (b.integer("count_include_pad", 0) == 0) {
     return emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
   }
-  const auto mode = b.text("auto_pad", "NOTSET");
-  if (b.integer("ceil_mode", 0) == 0 || mode.starts_with("SAME")) {
-    return emit_pool(b, x, dnnl::algorithm::pooling_avg_include_padding, w);
-  }
-  const shape none(2 * input.size(), 0);
-  const auto pads = mode == "VALID" ? none : b.integers("pads").value_or(none);
+  if (w.counted == w.after) return emit_pool(b, x, dnnl::algorithm::pooling_avg_include_padding, w);
   emit_pool(b, x, dnnl::algorithm::pooling_avg_exclude_padding, w);
-  emit_divisor_correction(b, input, w, pads);
+  emit_divisor_correction(b, input, w);
 }
 
 }  // namespace troupe::onnx

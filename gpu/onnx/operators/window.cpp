@@ -68,6 +68,7 @@ window read_window(plan_builder& b, const shape& input, const shape& kernel) {
   const size_t rank = input.size();
   auto w = read_steps(b, rank, kernel);
   const auto mode = read_pads(b, rank, w);
+  w.counted = w.after;
   const bool ceil = b.integer("ceil_mode", 0) != 0;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t extent = w.extent(i), stride = w.strides[i];
@@ -76,7 +77,7 @@ window read_window(plan_builder& b, const shape& input, const shape& kernel) {
       out = (input[i] + stride - 1) / stride;
       const int64_t total = std::max<int64_t>(0, (out - 1) * stride + extent - input[i]);
       w.before[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
-      w.after[i] = total - w.before[i];
+      w.counted[i] = w.after[i] = total - w.before[i];
       continue;
     }
     const int64_t room = input[i] + w.before[i] + w.after[i] - extent;

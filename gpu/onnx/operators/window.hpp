@@ -6,7 +6,8 @@ namespace troupe::onnx {
 
 struct window {
   shape kernel, strides, dilations, before, after;  ///< a value each for every spatial dimension
-  shape output;                                     ///< spatial size
+  shape counted;  ///< `after` without what `ceil_mode` adds, which an average does not count
+  shape output;   ///< spatial size
 
   int64_t extent(size_t i) const;     ///< of the dilated kernel in dimension i
   shape dilations_from_zero() const;  ///< as oneDNN counts them
