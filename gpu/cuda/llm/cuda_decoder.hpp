@@ -2,7 +2,7 @@
 // Weights, KV pages, adapters and a step's memory live here.
 //
 // Steps of decodes alone run as graphs, one for each number of rows (rounded up) and for steps with and
-// without adapters, captured when they are first needed.
+// without adapters, captured after the first step that needs them.
 //
 // A step can be begun while one is under way. On the device both go through the same tables and activations,
 // in the order of one stream; the next one's tables replace those of the one before when that has ended, and
