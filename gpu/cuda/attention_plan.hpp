@@ -1,7 +1,8 @@
 // How the rows of a step are divided for attention. A row that is alone of its sequence is a decode: it is
 // cut along what it sees, so that a long text keeps many warps busy (flash decoding). Several consecutive
-// rows are a prefill: they are cut into tiles that read keys and values together.
+// rows are a prefill: they are cut into items whose rows read keys and values together.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,8 +22,8 @@ struct prefill_item {
   uint32_t sequence = 0, first_position = 0;
 };
 
-inline constexpr uint32_t prefill_tile = 64;  ///< rows
-inline constexpr uint32_t most_chunks = 64;   ///< of a row
+inline constexpr uint32_t prefill_item_rows = 128;  ///< at most
+inline constexpr uint32_t most_chunks = 64;         ///< of a row
 
 /// Depends on the row's own position alone, and so do its bits.
 constexpr uint32_t decode_chunk(uint32_t position) {
@@ -32,8 +33,8 @@ constexpr uint32_t decode_chunk(uint32_t position) {
 }
 
 struct attention_plan {
-  std::vector<decode_item> decode;  ///< a row's are consecutive
-  std::vector<prefill_item> prefill;
+  std::vector<decode_item> decode;    ///< a row's are consecutive
+  std::vector<prefill_item> prefill;  ///< those that see most come first, so that none ends late
 
   /// row_sequence, positions: [rows], as in a step.
   void make(std::span<const uint32_t> row_sequence, std::span<const uint32_t> positions);
@@ -53,11 +54,15 @@ inline void attention_plan::make(std::span<const uint32_t> row_sequence,
         decode.push_back({first, sequence, positions[first], chunk, tokens});
       continue;
     }
-    for (uint32_t row = first; row < end; row += prefill_tile) {
+    for (uint32_t row = first; row < end; row += prefill_item_rows) {
       const uint32_t left = end - row;
-      prefill.push_back({row, left < prefill_tile ? left : prefill_tile, sequence, positions[row]});
+      prefill.push_back({row, left < prefill_item_rows ? left : prefill_item_rows, sequence, positions[row]});
     }
   }
+  std::ranges::sort(prefill, [](const prefill_item& a, const prefill_item& b) {
+    const uint32_t end_a = a.first_position + a.rows, end_b = b.first_position + b.rows;
+    return end_a != end_b ? end_a > end_b : a.first_row < b.first_row;
+  });
 }
 
 }  // namespace troupe::cuda

@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include "gpu/cuda/device_code.hpp"
+#include "gpu/cuda/warpgroup_product.cuh"
 
 namespace troupe::cuda {
 
@@ -31,7 +32,7 @@ class cuda_thread {
   // --- shared memory of the block, and of the other blocks of its cluster ---
   template <class T>
   TROUPE_DEVICE T* shared(size_t offset = 0) const {
-    extern __shared__ __align__(128) unsigned char memory[];
+    extern __shared__ __align__(1024) unsigned char memory[];
     return reinterpret_cast<T*>(memory + offset);
   }
   /// The same place in the shared memory of block `rank` of the cluster.
@@ -73,8 +74,9 @@ class cuda_thread {
     __syncthreads();  // a cluster is a block
 #endif
   }
-  /// Adds to a counter in global memory and gives what it was. What this thread wrote before, and others before
-  /// they synced with it, is seen by who finds the sum and calls `acquire`, and by those that sync with it then.
+  /// Adds to a counter in global memory and gives what it was. What this thread wrote before, and others
+  /// before they synced with it, is seen by who finds the sum and calls `acquire`, and by those that sync
+  /// with it then.
   TROUPE_DEVICE uint32_t add(uint32_t* counter, uint32_t n) const {
     uint32_t before;
     asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
@@ -111,6 +113,7 @@ class cuda_thread {
   TROUPE_DEVICE T shuffle(T value, uint32_t lane) const {
     return __shfl_sync(0xffffffff, value, static_cast<int>(lane));
   }
+  TROUPE_DEVICE bool any(bool holds) const { return __any_sync(0xffffffff, holds) != 0; }
 
   // --- memory; addresses are multiples of 16 ---
   /// What is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
@@ -231,6 +234,58 @@ class cuda_thread {
           "{%0, %1, %2, %3};"
           : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
           : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+  }
+
+  // --- tensor cores; the products of a warpgroup (four warps from a multiple of four on), of sm_90a ---
+  // They run beside the threads. All of the group take part, and what an instruction reads or writes belongs
+  // to it until wait_products says that it has ended: registers as well as shared memory.
+  /// What this thread's copies have brought, wait_copies, is seen by products that threads start after a
+  /// sync.
+  TROUPE_DEVICE void publish_copies() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+  }
+  /// Before the first of some products: registers are as they are to be read.
+  TROUPE_DEVICE void begin_products() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+  }
+  /// A matrix in shared memory, as the second operand of products: rows of 64 numbers, 128 bytes, whose
+  /// 16-byte chunk c lies where c ^ r % 8 would, if r is the row. What is 64 numbers beside it lies `panel`
+  /// bytes behind it. Row 0 begins at a multiple of 1024 bytes.
+  TROUPE_DEVICE uint64_t matrix(const void* start, uint32_t panel) const {
+    return swizzled_matrix(shared_address(start), panel);
+  }
+  /// d [64, N] = a [64, 16] b [16, N], or += with `add`; N = 8 Blocks, 64 or 128. a and d: the sixteen rows
+  /// of each warp are laid out as for multiply_add. b: `offset` bytes into the matrix, whose rows are columns
+  /// of b (N = 64), or with Transposed rows of b.
+  template <element E, bool Transposed, uint32_t Blocks>
+  TROUPE_DEVICE void start_product(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t matrix,
+                                   uint32_t offset, bool add) const {
+    warpgroup_product<E, Transposed>(d, a, matrix + offset / 16, add);
+  }
+  /// The products since the last commit are a group.
+  TROUPE_DEVICE void commit_products() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+  }
+  /// All groups but the last `Pending` have ended; d, of one of them, is as it is to be.
+  template <int Pending, uint32_t Blocks>
+  TROUPE_DEVICE void wait_products(float (&d)[Blocks][4]) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+#endif
+    pin(d);  // the compiler reads none of them before
+  }
+  /// These numbers are calculated here, not after a wait that follows: beside the products that it waits for.
+  template <uint32_t Blocks>
+  TROUPE_DEVICE void pin(float (&d)[Blocks][4]) const {
+    TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
+      TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+f"(d[i][j])::"memory");
     }
   }
 

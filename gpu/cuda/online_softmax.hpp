@@ -9,31 +9,38 @@ namespace troupe::cuda {
 /// First .. Last. Of rows of products that is 1 .. 2, of columns 4 .. 16.
 template <uint32_t Halves, uint32_t First = 1, uint32_t Last = 2>
 struct online_softmax {
-  static constexpr float none = -1e30F;  // stands for minus infinity, which would make NaN of differences
+  /// A score that stands for minus infinity, which would make NaN of differences.
+  static constexpr float none = -1e30F;
+  static constexpr float slack = 8;
 
-  float maximum[Halves], sum[Halves] = {};  // sum: of this lane alone
+  float maximum[Halves];   // of scores, or up to `slack` less
+  float sum[Halves] = {};  // of powers, this lane's alone
 
   TROUPE_DEVICE online_softmax() {
     for (float& m : maximum) m = none;
   }
 
-  /// scores [Blocks][2 * Halves], at most `none` for what is not seen -> their powers, to be multiplied with
-  /// values; `shrink`: what the results so far have to be multiplied with.
+  /// scores [Blocks][2 * Halves], `none` for what is not seen -> the powers of `scale` times them, to be
+  /// multiplied with values; `shrink`: what the results so far have to be multiplied with. scale > 0.
   template <uint32_t Blocks, class Thread>
-  TROUPE_DEVICE void add(Thread t, float (&scores)[Blocks][2 * Halves], float (&shrink)[Halves]) {
+  TROUPE_DEVICE void add(Thread t, float (&scores)[Blocks][2 * Halves], float scale,
+                         float (&shrink)[Halves]) {
     TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
       float most = maximum[half];
       TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) most =
           larger(most, larger(scores[b][2 * half], scores[b][2 * half + 1]));
       TROUPE_UNROLL for (uint32_t bit = First; bit <= Last; bit *= 2) most =
           larger(most, t.shuffle_xor(most, bit));
-      shrink[half] = t.exp2(maximum[half] - most);
+      // a maximum that has grown little stays as it is: powers of at most 2^slack do no harm, and results
+      // that need not shrink need not be touched
+      if ((most - maximum[half]) * scale <= slack) most = maximum[half];
+      shrink[half] = t.exp2((maximum[half] - most) * scale);
       maximum[half] = most;
       sum[half] *= shrink[half];
+      const float base = most <= none ? 0 : most * scale;  // a row that has seen nothing yet: powers of 0
       TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) {
         TROUPE_UNROLL for (uint32_t i = 2 * half; i < 2 * half + 2; ++i) {
-          // a row that has seen nothing yet: its maximum is `none`, too
-          scores[b][i] = scores[b][i] <= none ? 0 : t.exp2(scores[b][i] - most);
+          scores[b][i] = t.exp2(scores[b][i] * scale - base);  // one operation before the power
           sum[half] += scores[b][i];
         }
       }

@@ -83,7 +83,7 @@ struct paged_decode_kernel {
       now.multiply_keys(position, scores);
       now.load_keys(position + 16, vectors);
       float shrink[own];
-      softmax.add(t, scores, shrink);
+      softmax.add(t, scores, scale, shrink);
       now.multiply_values(scores, shrink, result);
       now.load_values(position + 16, vectors);
       position += 16;
@@ -177,8 +177,8 @@ struct paged_decode_kernel {
         }
         TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
           float(&of_head)[2 * own] = scores[0];
-          of_head[4 * half + 2 * i] = first ? d[i] * k.scale : softmax_of_heads::none;
-          of_head[4 * half + 2 * i + 1] = second ? d[i + 2] * k.scale : softmax_of_heads::none;
+          of_head[4 * half + 2 * i] = first ? d[i] : softmax_of_heads::none;
+          of_head[4 * half + 2 * i + 1] = second ? d[i + 2] : softmax_of_heads::none;
         }
       }
     }
@@ -264,7 +264,7 @@ struct paged_decode_kernel {
       float sum = 0, result[4] = {};
       for (uint32_t c = first; c <= last; ++c) {
         const size_t at = size_t{c} * heads + head;
-        const float factor = t.exp2(partial_sums[at * 2] - most);
+        const float factor = t.exp2((partial_sums[at * 2] - most) * scale);
         sum += factor * partial_sums[at * 2 + 1];
         const vec16 v = t.load(partial_out + at * Dim + i % Dim);
         float four[4];

@@ -5,7 +5,7 @@
 #include "gpu/cuda/bench/bench.hpp"
 #include "gpu/cuda/launch.cuh"
 #include "gpu/cuda/paged_decode_kernel.hpp"
-#include "gpu/cuda/paged_prefill_kernel.hpp"
+#include "gpu/cuda/warpgroup_prefill_kernel.hpp"
 
 namespace troupe::cuda {
 
@@ -81,12 +81,14 @@ void decode(bench& b, uint32_t sequences, uint32_t tokens, uint32_t heads, uint3
          us, load.bytes, 0});
 }
 
-void prefill(bench& b, uint32_t sequences, uint32_t tokens, uint32_t heads, uint32_t kv_heads) {
+template <class Kernel>
+void prefill(bench& b, const std::string& name, uint32_t sequences, uint32_t tokens, uint32_t heads,
+             uint32_t kv_heads) {
   const attention_load load(b, sequences, tokens, tokens, heads, kv_heads);
   const device_memory table = on_device(load.plan.prefill),
                       count = on_device(std::vector{static_cast<uint32_t>(load.plan.prefill.size())});
   const double us = b.time(bench::launches, [&](cudaStream_t stream, uint32_t i) {
-    paged_prefill_kernel<number, dim> k;
+    Kernel k;
     load.set_up(k, heads);
     k.layer = i % load.layers;
     k.item_count = count.as<uint32_t>(), k.items = table.as<prefill_item>();
@@ -94,7 +96,7 @@ void prefill(bench& b, uint32_t sequences, uint32_t tokens, uint32_t heads, uint
   });
   // two products of each row with half of the positions, as the anchors count
   const double flops = 4.0 * sequences * heads * dim * tokens * tokens / 2;
-  b.add({"attention prefill",
+  b.add({name,
          std::to_string(sequences) + " x " + std::to_string(tokens) + " causal, " + std::to_string(heads) +
              ":" + std::to_string(kv_heads) + " heads x 128",
          us, 0, flops});
@@ -110,7 +112,11 @@ void bench_attention(bench& b) {
     decode(b, 1, 32768, 32, 8);
   }
   if (b.wanted("attention prefill"))
-    for (const uint32_t sequences : {1, 4}) prefill(b, sequences, 2048, 32, 32);
+    for (const uint32_t sequences : {1, 4}) {
+      if (runs_sm90_code())
+        prefill<warpgroup_prefill_kernel<number, dim>>(b, "attention prefill", sequences, 2048, 32, 32);
+      prefill<paged_prefill_kernel<number, dim>>(b, "attention prefill, by warps", sequences, 2048, 32, 32);
+    }
 }
 
 }  // namespace troupe::cuda

@@ -15,11 +15,11 @@
 #include "gpu/cuda/llm/step_memory.hpp"
 #include "gpu/cuda/lora_kernel.hpp"
 #include "gpu/cuda/paged_decode_kernel.hpp"
-#include "gpu/cuda/paged_prefill_kernel.hpp"
 #include "gpu/cuda/rms_norm_kernel.hpp"
 #include "gpu/cuda/rope_kernel.hpp"
 #include "gpu/cuda/sampling_kernel.hpp"
 #include "gpu/cuda/silu_mul_kernel.hpp"
+#include "gpu/cuda/warpgroup_prefill_kernel.hpp"
 
 namespace troupe::cuda {
 
@@ -144,7 +144,7 @@ class decoder_step {
     if (extent_.decode_items > 0 && shape_.heads / shape_.kv_heads <= 8) decode<Dim, 1>(layer, window);
     if (extent_.decode_items > 0 && shape_.heads / shape_.kv_heads > 8) decode<Dim, 2>(layer, window);
     if (extent_.prefill_items == 0) return;
-    paged_prefill_kernel<E, Dim> k;
+    prefill_kernel<E, Dim, (Machine::cluster > 1)> k;
     set_up(k, layer, window);
     k.item_count = &t_.counts->prefill_items, k.items = t_.prefill_items;
     m_.run(k, k.grid(extent_.prefill_items));

@@ -6,21 +6,22 @@ using namespace troupe::cuda;
 
 TEST_CASE("attention plan: rows alone are decodes, runs are prefills") {
   attention_plan plan;
-  // a prompt of 70 rows from position 5 on, one of two rows, a decode at 130, another at 0
-  std::vector<uint32_t> sequence(70, 0), position;
-  for (uint32_t i = 0; i < 70; ++i) position.push_back(5 + i);
+  // a prompt of 134 rows from position 5 on, one of two rows, a decode at 130, another at 0
+  std::vector<uint32_t> sequence(134, 0), position;
+  for (uint32_t i = 0; i < 134; ++i) position.push_back(5 + i);
   sequence.insert(sequence.end(), {1, 1, 2, 3});
   position.insert(position.end(), {0, 1, 130, 0});
   plan.make(sequence, position);
   REQUIRE(plan.prefill.size() == 3);
-  CHECK(plan.prefill[0].rows == 64);
-  CHECK(plan.prefill[1].first_row == 64);
-  CHECK(plan.prefill[1].rows == 6);
-  CHECK(plan.prefill[1].first_position == 69);
-  CHECK(plan.prefill[2].first_row == 70);
+  CHECK(plan.prefill[0].first_row == 128);  // it sees most
+  CHECK(plan.prefill[0].rows == 6);
+  CHECK(plan.prefill[0].first_position == 133);
+  CHECK(plan.prefill[1].first_row == 0);
+  CHECK(plan.prefill[1].rows == 128);
+  CHECK(plan.prefill[2].first_row == 134);
   CHECK(plan.prefill[2].sequence == 1);
   REQUIRE(plan.decode.size() == 3);
-  CHECK(plan.decode[0].row == 72);
+  CHECK(plan.decode[0].row == 136);
   CHECK(plan.decode[1].chunk == 1);
   CHECK(plan.decode[1].position == 130);
   CHECK(plan.decode[2].sequence == 3);

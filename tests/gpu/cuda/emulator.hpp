@@ -3,7 +3,8 @@
 //
 // Each thread is a fiber. Between two points at which threads wait for each other the fibers run one by one,
 // in an order drawn from a seed: a sync that is missing shows as a wrong result in some order. Shared memory
-// begins as NaN and is NaN again when its block has ended; what copy_async brings is NaN until wait_copies;
+// begins as NaN and is NaN again when its block has ended; what copy_async brings is NaN until wait_copies,
+// and so is what products of warpgroups give until wait_products, which is when they read their operands;
 // blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at different places for
 // ever end the run with an exception.
 //
@@ -26,6 +27,25 @@ namespace emulation {
 struct fiber_state;
 struct cluster_state;
 }  // namespace emulation
+
+/// The second operand of a warpgroup's products.
+struct emulated_matrix {
+  const void* start;
+  uint32_t panel;
+};
+
+/// A product of a warpgroup, as one of its threads starts it. Nothing of it is read or written before it is
+/// waited for.
+struct emulated_product {
+  element type;
+  bool transposed, add;
+  float (*d)[4];
+  uint32_t blocks;  ///< of d
+  const uint32_t* a;
+  emulated_matrix b;
+  uint32_t offset;
+  std::vector<float> before = {};  ///< what d was, unless a product before this one gives it
+};
 
 /// The members of cuda_thread, with their meaning (cuda_thread.cuh).
 class emulated_thread {
@@ -77,6 +97,8 @@ class emulated_thread {
     return value;
   }
 
+  bool any(bool holds) const;
+
   vec16 stream(const void* from) const { return load(from); }
   vec16 load_once(const void* from) const { return load(from); }
   vec16 load(const void* from) const;
@@ -116,12 +138,32 @@ class emulated_thread {
     multiply_add(E, d, a, b0, b1);
   }
 
+  void publish_copies() const;
+  emulated_matrix matrix(const void* start, uint32_t panel) const { return {start, panel}; }
+  void begin_products() const;
+  template <element E, bool Transposed, uint32_t Blocks>
+  void start_product(float (&d)[Blocks][4], const uint32_t (&a)[4], const emulated_matrix& matrix,
+                     uint32_t offset, bool add) const {
+    start_product({E, Transposed, add, d, Blocks, a, matrix, offset});
+  }
+  void commit_products() const;
+  template <int Pending, uint32_t Blocks>
+  void wait_products(float (&)[Blocks][4]) const {
+    wait_products(Pending);
+  }
+  template <uint32_t Blocks>
+  void pin(float (&)[Blocks][4]) const {}
+
  private:
   std::byte* shared_memory(size_t offset, size_t alignment) const;
   const void* other_block(const void* mine, uint32_t rank) const;
   const std::byte* exchange(const std::byte (&mine)[16], uint32_t from) const;
   void wait_copies(size_t pending) const;
   void multiply_add(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const;
+  void start_product(const emulated_product& p) const;
+  void wait_products(size_t pending) const;
+  void multiply(size_t group, size_t which) const;
+  float number_at(const emulated_product& p, uint32_t row, uint32_t column) const;
 
   emulation::fiber_state* state_;
 };

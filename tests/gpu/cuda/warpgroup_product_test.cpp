@@ -1,0 +1,105 @@
+// The products of warpgroups, as kernels use them: on a GPU these are the lines that the emulator cannot
+// check.
+#include <doctest/doctest.h>
+
+#include "gpu/cuda/kv_tiles.hpp"
+#include "tests/gpu/cuda/machine.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+/// What is left out of the way in which products have to be started.
+enum class omission { none, begin, publish, wait, stays };
+
+/// Two warpgroups: d [128, N] = a [128, K] b + 1, where b is [N, K], or [K, N] if it is transposed. K and N:
+/// 64 or 128, the rows of b 64.
+template <element E, bool Transposed, uint32_t K, uint32_t N, omission Omits>
+struct product {
+  static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr uint32_t width = Transposed ? N : K;  // of b's rows
+  static_assert((Transposed ? K : N) == 64);
+  using tile = kv_tile<width, threads>;
+  size_t shared_bytes() const { return tile::size * sizeof(uint16_t); }
+  const uint16_t *a, *b;
+  float* d;
+
+  template <class Thread>
+  TROUPE_DEVICE void operator()(Thread t) const {
+    auto* shared = t.template shared<uint16_t>();
+    for (uint32_t i = t.index(); i < 64 * width / 8; i += threads)
+      t.copy_async(shared + tile::place(i / (width / 8), i % (width / 8)), b + i * 8);
+    t.commit_copies();
+    t.template wait_copies<0>();
+    if constexpr (Omits != omission::publish) t.publish_copies();
+    t.sync();
+
+    const uint32_t row = t.warp() * 16 + t.lane() / 4, column = t.lane() % 4 * 2;
+    uint32_t first[K / 16][4];
+    TROUPE_UNROLL for (uint32_t s = 0; s < K / 16; ++s) {
+      TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i)
+          memcpy(&first[s][i], a + (row + i % 2 * 8) * K + 16 * s + i / 2 * 8 + column, 4);
+    }
+    float sums[N / 8][4];
+    TROUPE_UNROLL for (uint32_t n = 0; n < N / 8; ++n) {
+      TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) sums[n][i] = Transposed ? 1 : 100;
+    }
+    const auto matrix = t.matrix(shared, tile::panel * 2);
+    if constexpr (Omits != omission::begin) t.begin_products();
+    TROUPE_UNROLL for (uint32_t s = 0; s < K / 16; ++s) t.template start_product<E, Transposed>(
+        sums, first[s], matrix, Transposed ? s * 16 * 128 : s / 4 * tile::panel * 2 + s % 4 * 32,
+        Transposed || s > 0);
+    t.commit_products();
+    if constexpr (Omits == omission::stays) first[K / 16 - 1][0] = 0;  // before it has been read
+    if constexpr (Omits != omission::wait) t.template wait_products<0>(sums);
+    write(t, sums);
+  }
+  template <class Thread>
+  TROUPE_DEVICE void write(Thread t, const float (&sums)[N / 8][4]) const {
+    TROUPE_UNROLL for (uint32_t n = 0; n < N / 8; ++n) {
+      TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i)
+          d[(t.warp() * 16 + t.lane() / 4 + i / 2 * 8) * N + 8 * n + t.lane() % 4 * 2 + i % 2] = sums[n][i];
+    }
+  }
+};
+
+template <element E, bool Transposed, uint32_t K, uint32_t N, omission Omits = omission::none>
+int wrong(uint32_t order = 0) {
+  std::mt19937 random(K + N);
+  const number_array a = random_numbers(E, 128 * K, random), b = random_numbers(E, K * N, random);
+  shared_array<float> d(128 * N);
+  run_kernel(product<E, Transposed, K, N, Omits>{a.data(), b.data(), d.data()}, {1, 1, 1}, order);
+  int count = 0;
+  for (uint32_t i = 0; i < d.size(); ++i) {
+    double sum = Transposed ? 1 : 0;  // what was there is added to, or not
+    for (uint32_t k = 0; k < K; ++k)
+      sum += double{a.at(i / N * K + k)} * b.at(Transposed ? k * N + i % N : i % N * K + k);
+    count += !(std::abs(d[i] - sum) < 1e-4);
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("warpgroup product: rows of the second operand are its columns, or its rows") {
+  for (uint32_t order = 0; order < orders; ++order) {
+    CHECK(wrong<element::bf16, false, 64, 64>(order) == 0);
+    CHECK(wrong<element::f16, false, 128, 64>(order) == 0);
+    CHECK(wrong<element::bf16, true, 64, 64>(order) == 0);
+    CHECK(wrong<element::f16, true, 64, 128>(order) == 0);
+    CHECK(wrong<element::bf16, true, 64, 128>(order) == 0);
+  }
+}
+
+#ifndef __CUDACC__
+TEST_CASE("warpgroup product: the emulator finds what is left out") {
+  constexpr element e = element::bf16;
+  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::begin>()),
+                    "emulator: a product before begin_products");
+  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::publish>()),
+                    "emulator: a product of a copy that is not published");
+  CHECK(wrong<e, false, 128, 64, omission::wait>() == 128 * 64);
+  CHECK(wrong<e, false, 128, 64, omission::stays>() > 0);
+}
+#endif
