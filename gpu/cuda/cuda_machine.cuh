@@ -64,6 +64,8 @@ class cuda_machine {
   }
   /// Likewise: all get what the first rank has there.
   void share(void* what, size_t bytes) { group_->share(rank_, what, bytes, stream_); }
+  /// Likewise: the first rank gets what the others have there, one after the other.
+  void gather(void* what, size_t bytes) { group_->gather(rank_, what, bytes, stream_); }
 
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
   template <class Kernel>

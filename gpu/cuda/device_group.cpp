@@ -49,6 +49,20 @@ void device_group::share(uint32_t rank, void* what, size_t bytes, cudaStream_t s
   if (result != ncclSuccess) throw device_lost(std::string("what GPUs share: ") + ncclGetErrorString(result));
 }
 
+void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
+  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  ncclComm* all = communicators_[rank];
+  ncclResult_t result = ncclGroupStart();
+  if (rank > 0 && result == ncclSuccess) result = ncclSend(what, bytes, ncclUint8, 0, all, stream);
+  for (uint32_t from = 1; rank == 0 && from < ranks() && result == ncclSuccess; ++from)
+    result = ncclRecv(static_cast<std::byte*>(what) + (from - 1) * bytes, bytes, ncclUint8,
+                      static_cast<int>(from), all, stream);
+  const ncclResult_t ended = ncclGroupEnd();
+  if (result == ncclSuccess) result = ended;
+  if (result != ncclSuccess)
+    throw device_lost(std::string("what a GPU gathers: ") + ncclGetErrorString(result));
+}
+
 void device_group::part() {
   if (parted_.exchange(true)) return;
   for (ncclComm* c : communicators_) ncclCommAbort(c);
@@ -64,6 +78,7 @@ device_group::device_group(const std::vector<int>&) {
 device_group::~device_group() = default;
 void device_group::sum(uint32_t, void*, size_t, element, cudaStream_t) {}
 void device_group::share(uint32_t, void*, size_t, cudaStream_t) {}
+void device_group::gather(uint32_t, void*, size_t, cudaStream_t) {}
 void device_group::part() { parted_ = true; }
 
 #endif

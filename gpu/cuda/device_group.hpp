@@ -1,4 +1,5 @@
-// GPUs of one node that sum numbers together and share bytes, by NCCL: the ranks of a model that they share.
+// GPUs of one node that sum numbers together, share bytes and gather them, by NCCL: the ranks of a model that
+// they share.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -31,7 +32,9 @@ class device_group {
   void sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream);
   /// Likewise: all get what the first rank has there.
   void share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
-  /// Sums that are under way end, with whatever result. From any thread; the group is of no use afterwards.
+  /// Likewise: the first rank gets what the others have there, so many bytes each, one after the other.
+  void gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
+  /// What is under way ends, with whatever result. From any thread; the group is of no use afterwards.
   void part();
 
  private:

@@ -1,4 +1,4 @@
-// Sums over GPUs and bytes that they share, by NCCL, on as many as there are, up to two.
+// Sums over GPUs, bytes that they share and gather, by NCCL, on as many as there are, up to two.
 #include "gpu/cuda/device_group.hpp"
 
 #include <doctest/doctest.h>
@@ -112,18 +112,48 @@ TEST_CASE("ranks get what the first one has, also as a graph that is replayed") 
   for (const size_t w : wrong) CHECK(w == 0);
 }
 
-TEST_CASE("a rank that fails ends the sum that the other one waits in") {
+TEST_CASE("the first rank gets what the others have, also as a graph that is replayed") {
+  const uint32_t ranks = gpus();
+  if (ranks == 0) return;
+  CAPTURE(ranks);
+  size_t wrong = 0;
+  on_ranks(ranks, [&](machine_of_any_gpu& machine) {
+    const size_t bytes = numbers * ranks;  // more than the first one gets
+    pinned_memory mine(bytes), got(bytes);
+    device_memory there(bytes);
+    const auto byte_of = [](size_t rank, size_t i, size_t turn) {
+      return std::byte((i + turn) * (rank + 1));
+    };
+    for (size_t turn = 0; turn < 3; ++turn) {
+      for (size_t i = 0; i < bytes; ++i) mine.data()[i] = byte_of(machine.rank(), i, turn);
+      machine.upload(there.data(), mine.data(), bytes);
+      machine.replay(1, [&] { machine.gather(there.data(), numbers); });
+      machine.download(got.data(), there.data(), bytes);
+      machine.finish();
+      for (size_t i = 0; i < bytes && machine.rank() == 0; ++i) {
+        const size_t from = i / numbers + 1;
+        wrong += got.data()[i] != (from < ranks ? byte_of(from, i % numbers, turn) : mine.data()[i]);
+      }
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a rank that fails ends what the other one waits in: a sum, a gathering") {
   if (gpus() < 2) return;
-  CHECK_THROWS_WITH(on_ranks(2,
-                             [](machine_of_any_gpu& machine) {
-                               if (machine.rank() == 1) throw std::runtime_error("rank 1 has failed");
-                               device_memory there(numbers * 4);
-                               try {  // it ends, with whatever result
-                                 machine.sum_over_ranks(there.data(), numbers, element::f32);
-                                 machine.finish();
-                               } catch (const device_lost&) {
-                               } catch (const cuda_error&) {
-                               }
-                             }),
+  const auto fails = [](const std::function<void(machine_of_any_gpu&, void*)>& together) {
+    on_ranks(2, [&](machine_of_any_gpu& machine) {
+      if (machine.rank() == 1) throw std::runtime_error("rank 1 has failed");
+      device_memory there(numbers * 4);
+      try {  // it ends, with whatever result
+        together(machine, there.data());
+        machine.finish();
+      } catch (const device_lost&) {
+      } catch (const cuda_error&) {
+      }
+    });
+  };
+  CHECK_THROWS_WITH(fails([](auto& m, void* there) { m.sum_over_ranks(there, numbers, element::f32); }),
                     "rank 1 has failed");
+  CHECK_THROWS_WITH(fails([](auto& m, void* there) { m.gather(there, numbers); }), "rank 1 has failed");
 }

@@ -47,6 +47,14 @@ class emulated_group {
     if (rank > 0) std::memcpy(what, shown_[0], bytes);
     meet();
   }
+  /// The first rank gets what the others have, one after the other.
+  void gather(uint32_t rank, void* what, size_t bytes) {
+    shown_[rank] = what;
+    meet();
+    for (uint32_t from = 1; rank == 0 && from < ranks_; ++from)
+      std::memcpy(static_cast<std::byte*>(what) + (from - 1) * bytes, shown_[from], bytes);
+    meet();
+  }
   void part() {
     const std::scoped_lock lock(mutex_);
     parted_ = true;
@@ -111,6 +119,9 @@ class emulated_machine {
   }
   void share(void* what, size_t bytes) {
     add([=, this] { group_->share(rank_, what, bytes); });
+  }
+  void gather(void* what, size_t bytes) {
+    add([=, this] { group_->gather(rank_, what, bytes); });
   }
 
   template <class Kernel>
