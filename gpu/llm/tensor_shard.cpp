@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "gpu/llm/vocabulary_part.hpp"
 #include "gpu/model_error.hpp"
 
 namespace troupe::llm {
@@ -58,6 +59,8 @@ tensor_shard::tensor_shard(const model_config& whole, uint32_t rank, uint32_t ra
   kv_heads_ = {whole.kv_heads < ranks ? rank * whole.kv_heads / ranks : rank * config_.kv_heads,
                config_.kv_heads};
   between_ = {rank * config_.intermediate, config_.intermediate};
+  const vocabulary_part part(whole.vocabulary, rank, ranks);
+  tokens_ = {part.first, part.count};
 }
 
 tensor_shard::range tensor_shard::outputs(projection p) const {
@@ -91,6 +94,7 @@ layer_parameters tensor_shard::of(const layer_parameters& whole) const {
       c.first = outputs(*p).first, c.rows = outputs(*p).count;
       if (!bias) c.left = inputs(*p).first, c.columns = inputs(*p).count;
     }
+    if (from.name == "lm_head.weight") c.first = tokens_.first, c.rows = tokens_.count;
     parameter& to = out.parameters.emplace_back(from);
     to.shape = c.shape(from.shape.size()), to.offset = bytes;
     bytes += padded(c.bytes(from.type));

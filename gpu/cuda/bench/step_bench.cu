@@ -47,6 +47,7 @@ class step_data {
     s.turn(frequencies_.as<float>());
     for (uint32_t l = 0; l < shape_.layers; ++l) s.layer(l, layers_[l], 0, l > 0);
     s.head(norm_, head_, true);
+    s.choose();
   }
 
  private:

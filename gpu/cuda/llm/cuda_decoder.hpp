@@ -37,8 +37,10 @@ struct cuda_decoder_options {
   bool graphs = true;
 };
 
-/// Throws model_error, naming what is not supported and why.
-decoder_shape shape_of(const llm::model_config& config, uint32_t block_tokens);
+/// Of one device's model, or of a rank's share of one. Throws model_error, naming what is not supported and
+/// why.
+decoder_shape shape_of(const llm::model_config& config, uint32_t block_tokens, uint32_t rank = 0,
+                       uint32_t ranks = 1);
 
 /// As many blocks as go into so many bytes. Throws model_error if there is not one.
 uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t block_tokens);
@@ -50,7 +52,7 @@ class cuda_decoder {
   /// Throws what the machine throws if there is no room.
   cuda_decoder(Machine& machine, const llm::model_config& config, const cuda_decoder_options& options)
       : m_(machine),
-        shape_(shape_of(config, options.block_tokens)),
+        shape_(shape_of(config, options.block_tokens, machine.rank(), machine.ranks())),
         options_(options),
         window_(config.window),
         tied_(config.tied_embeddings),
@@ -83,7 +85,8 @@ class cuda_decoder {
     const std::byte* base = layers_[layer].data();
     if (layer == 0) {
       embedding_ = image.embedding(base);
-      if (tied_) head_ = embedding_;
+      if (tied_)
+        head_ = static_cast<const uint16_t*>(embedding_) + size_t{shape_.part().first} * shape_.hidden;
     } else if (layer <= shape_.layers) {
       pointers_[layer - 1] = image.at(base);
     } else {
@@ -165,8 +168,10 @@ class cuda_decoder {
       llm::wish_arguments::tell(told[i].chosen, told[i].top, host.to_choose.rows()[i].top, chosen[i]);
   }
 
-  /// [rows, vocabulary]: of the last step's first sampled rows, with what was wished added to them.
+  /// [rows, vocabulary]: of the last step's first sampled rows, with what was wished added to them. Of ranks
+  /// that share the model only the first one has them.
   std::vector<float> logits(size_t rows) {
+    assert(leads());
     std::vector<float> out(rows * shape_.vocabulary);
     for (size_t i = 0; i < rows; ++i)
       m_.download(out.data() + i * shape_.vocabulary, activations_.logits + i * shape_.logits_stride(),
@@ -202,8 +207,10 @@ class cuda_decoder {
     if (from < to) s.turn(frequencies_.template as<float>());
     for (uint32_t l = from; l < to; ++l) s.layer(l - 1, pointers_[l - 1], window_[l - 1], l > from);
     if (end == shape_.layers + 2) {
-      if (extent.sampled > 0 && leads()) s.head(final_norm_, head_, from < to);
-      if (extent.sampled > 0) s.share_chosen();
+      if (extent.sampled == 0) return;
+      s.head(final_norm_, head_, from < to);
+      if (leads()) s.choose();
+      s.share_chosen();
     } else if (from < to) {
       s.settle(pointers_[to - 2].post_norm);
     }

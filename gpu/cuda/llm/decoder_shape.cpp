@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens) {
+decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens, uint32_t rank, uint32_t ranks) {
   const auto refuse = [](const std::string& what) {
     throw model_error(fmt::format("the CUDA device cannot run this model: {}; use device = \"cpu\"", what));
   };
@@ -23,8 +23,8 @@ decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens) {
   constexpr uint32_t most_tokens = sampling_kernel<1>::most_vocabulary;
   if (c.vocabulary > most_tokens)
     refuse(fmt::format("its vocabulary has {} tokens, at most {} can be", c.vocabulary, most_tokens));
-  return {c.layers,   c.hidden,     c.intermediate, c.heads,     c.kv_heads,
-          c.head_dim, c.vocabulary, c.norm_epsilon, block_tokens};
+  return {c.layers,     c.hidden,       c.intermediate, c.heads, c.kv_heads, c.head_dim,
+          c.vocabulary, c.norm_epsilon, block_tokens,   rank,    ranks};
 }
 
 uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t block_tokens) {

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/llm/vocabulary_part.hpp"
+
 namespace troupe::cuda {
 
 struct decoder_shape {
@@ -12,12 +14,17 @@ struct decoder_shape {
   uint32_t vocabulary = 0;
   float norm_epsilon = 0;
   uint32_t block_tokens = 0;  ///< of a page of the KV cache
+  /// Which one of how many that share the model: heads, kv_heads and intermediate are what it has of them.
+  uint32_t rank = 0, ranks = 1;
 
   uint32_t q_width() const { return heads * head_dim; }
   uint32_t kv_width() const { return kv_heads * head_dim; }
   uint32_t qkv_width() const { return q_width() + 2 * kv_width(); }
-  /// Floats from row to row of the logits: 16 bytes are read at once.
-  uint32_t logits_stride() const { return (vocabulary + 3) / 4 * 4; }
+  /// The rank's rows of the head.
+  llm::vocabulary_part part() const { return {vocabulary, rank, ranks}; }
+  /// Floats from row to row of the logits, a multiple of 4: 16 bytes are read at once. The first rank has
+  /// room for all parts, one after the other, the others have their own.
+  uint32_t logits_stride() const { return part().most * (rank == 0 ? ranks : 1); }
 };
 
 /// One layer's weights, numbers of 16 bits; biases may be null.

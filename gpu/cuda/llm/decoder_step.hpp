@@ -10,6 +10,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "gpu/cuda/copy_kernel.hpp"
 #include "gpu/cuda/embedding_kernel.hpp"
 #include "gpu/cuda/gemm_args.hpp"
 #include "gpu/cuda/llm/step_memory.hpp"
@@ -89,13 +90,18 @@ class decoder_step {
   }
   /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
   void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
-  /// The final norm, the head and the choice of tokens, for the sampled rows: there is at least one.
+  /// The final norm and the head, for the sampled rows: there is at least one. Of ranks that share the model
+  /// each computes its part of the logits, and the first one gets all.
   void head(const void* final_norm, const void* weights, bool adds) {
     norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled);
     gemm_args g;
     g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
-    g.out = shape_.vocabulary, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
-    m_.multiply(g);
+    g.out = shape_.part().count, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
+    if (g.out > 0) m_.multiply(g);
+    if (shape_.ranks > 1) gather_logits();
+  }
+  /// The choice of tokens from the logits; of ranks that share the model on the first one.
+  void choose() {
     sampling_kernel<Machine::cluster> k;
     k.rows = &t_.counts->sampled, k.logits = a_.logits, k.vocabulary = shape_.vocabulary;
     k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.adjustments = t_.adjustments,
@@ -134,6 +140,19 @@ class decoder_step {
     for (uint32_t p = 0; p < count; ++p) k.projections[p] = to[p];
     k.max_ranks = adapters_.max_ranks, k.tile_rows = lora_tile_rows(extent_.rows);
     m_.run(k, k.grid(extent_.tiles, count));
+  }
+  /// The parts come as they are, one after the other, and then go into the rows, behind the first rank's own.
+  void gather_logits() {
+    const uint32_t part = shape_.part().most, others = shape_.ranks - 1, rows = extent_.sampled;
+    m_.gather(shape_.rank == 0 ? a_.parts : a_.logits, size_t{rows} * part * sizeof(float));
+    if (shape_.rank > 0) return;
+    const uint32_t words = part / 4;  // of four floats
+    copy_kernel<16> k;
+    k.walk = {3, {others, rows, words}}, k.count = others * rows * words;
+    k.from_steps = {{rows * words, words, 1}};
+    k.to_steps = {{words, shape_.logits_stride() / 4, 1}}, k.to_first = words;
+    k.from = a_.parts, k.to = a_.logits;
+    m_.run(k, k.grid());
   }
   /// Of ranks that share the model each has an addend.
   void sum_delta() {

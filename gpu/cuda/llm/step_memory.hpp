@@ -94,6 +94,7 @@ struct step_activations {
   void *qkv = nullptr, *attended = nullptr;               ///< [q | k | v], [q]
   void *gate_up = nullptr, *gated = nullptr;              ///< [gate | up], [intermediate]
   float* logits = nullptr;                                ///< [sampled, logits_stride]
+  float* parts = nullptr;                                 ///< of other ranks: [.., sampled, part().most]
   sampled_row* chosen = nullptr;                          ///< [sampled]; until then, of the step before
   float *partial_out = nullptr, *partial_sums = nullptr;  ///< of paged_decode_kernel
   uint32_t* arrived = nullptr;                            ///< likewise
@@ -117,6 +118,7 @@ struct step_activations {
     short_numbers(qkv, s.qkv_width()), short_numbers(attended, s.q_width());
     short_numbers(gate_up, size_t{2} * s.intermediate), short_numbers(gated, s.intermediate);
     room(logits, size_t{most.sampled} * s.logits_stride() * 4);
+    room(parts, s.rank > 0 ? 0 : size_t{s.ranks - 1} * most.sampled * s.part().most * 4);
     room(chosen, size_t{most.sampled} * sizeof(sampled_row));
     room(partial_out, size_t{most.decode_items} * s.q_width() * 4);
     room(partial_sums, size_t{most.decode_items} * s.heads * 2 * 4);

@@ -88,6 +88,23 @@ TEST_CASE("shards of a layer are the parts of its matrices, and together all of 
   }
 }
 
+TEST_CASE(
+    "shards of a head are ranges of its rows, also where they do not come out even, and norms are whole") {
+  const checkpoint files(fixtures / "random-llms" / "mistral-swa");  // 300 tokens
+  const layer_parameters whole = files.read(files.layers() - 1);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const tensor_shard shard(files.config(), rank, 4);
+    CHECK(shard.config().vocabulary == 300);
+    const layer_parameters part = shard.of(whole);
+    const matrix head = matrix_of(part, "lm_head.weight");
+    CHECK(head.rows == (rank < 3 ? 76 : 72));
+    CHECK(head.columns == 128);
+    CHECK(is_part(head, matrix_of(whole, "lm_head.weight"), rank * 76, 0));
+    CHECK(matrix_of(part, "norm.weight").rows == 128);
+  }
+}
+
 TEST_CASE("biases that are added after the sum belong to the first rank") {
   model_config config = checkpoint(fixtures / "random-llms" / "llama2-mha").config();
   layer_parameters layer;

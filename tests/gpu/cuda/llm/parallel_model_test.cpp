@@ -104,6 +104,14 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
   check_golden<element::f16>("qwen2-bias", 2);
 }
 
+TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: what they tell adds up") {
+  const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
+  const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
+  const uint64_t row = files.config().hidden * 2, table = files.config().vocabulary * row;
+  CHECK(model->load(0, files.read(0)) == 2 * table);
+  CHECK(model->load(files.layers() - 1, files.read(files.layers() - 1)) == table + 2 * row);
+}
+
 TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first one chooses") {
   const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
   std::vector<llm::token> tokens[2];
