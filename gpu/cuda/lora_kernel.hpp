@@ -41,8 +41,7 @@ struct lora_kernel {
     float* v = nullptr;   ///< [rows, v_stride], shrink and expand alone: written, read
   };
 
-  const uint32_t* tile_count = nullptr;     ///< [1]; what the grid has beyond it ends at once
-  const lora_tile* tiles = nullptr;         ///< [tile_count]
+  const lora_tile* tiles = nullptr;         ///< as many as the grid has; those without rows end at once
   const lora_matrices* adapters = nullptr;  ///< [slots, adapter_stride]: a slot's first is projection 0's
   uint32_t adapter_stride = 0;
   const void* x = nullptr;  ///< [rows, in], E
@@ -65,7 +64,7 @@ struct lora_kernel {
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
     const uint32_t index = t.block() / cluster;
-    const lora_tile tile = index < *tile_count ? tiles[index] : lora_tile{};
+    const lora_tile tile = tiles[index];
     const lora_matrices w =
         tile.rows > 0 ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()] : lora_matrices{};
     if (w.ranks == 0) {
@@ -125,18 +124,17 @@ struct lora_kernel {
       for (uint32_t i = 0; i < depth; ++i) queue.push();
 
     float* sums = t.template shared<float>(queue_bytes);  // of this block: [parts, rows, ranks]
-    if constexpr (Stage != lora_stage::expand) {
-      multiply_a<Columns>(t, tile, w, sums);
-      t.sync_cluster();
-    } else {
-      t.wait_for_predecessor();
-    }
+    if constexpr (Stage != lora_stage::expand) multiply_a<Columns>(t, tile, w, sums);
+    t.wait_for_predecessor();  // of threads that had no inputs, too: they all go on to y
+    vec16 y[Columns][2] = {};
+    if constexpr (Stage != lora_stage::shrink && y_early<Columns>) load_y(t, tile, p, first, end, y);
+    if constexpr (Stage != lora_stage::expand) t.sync_cluster();
     uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
     gather_v(t, tile, w, sums, v);
     if constexpr (Stage == lora_stage::both) t.arrive_cluster_read();  // the others' sums
     if constexpr (Stage != lora_stage::shrink) {
       t.sync();
-      multiply_b<Columns>(t, tile, w, v, queue, first, end);
+      multiply_b(t, tile, w, v, queue, first, end, y);
     }
     if constexpr (Stage == lora_stage::shrink) t.arrive_cluster_read();
     if constexpr (Stage != lora_stage::expand) t.wait_cluster();
@@ -183,7 +181,6 @@ struct lora_kernel {
             to[(column * 8 + q * 2 + i % 2) * w.ranks + i / 2 * 8] = d[column][i];
       }
     }
-    t.wait_for_predecessor();  // of threads that had no inputs, too: they all go on to y
     if (parts == 1) return;
     t.sync();
     for (uint32_t i = t.index(); i < tile.rows * w.ranks; i += threads) {
@@ -233,13 +230,43 @@ struct lora_kernel {
     return row * pairs + (pair ^ ((row % 8) >> shift) * 4);
   }
 
-  /// y += scale v B, in units of 64 outputs.
+  /// What there is of y in a unit of 64 outputs: eight numbers each of rows 2q, 2q + 1, and so on of eight
+  /// more.
+  template <uint32_t Columns, class Thread>
+  TROUPE_DEVICE static void load_y(Thread t, const lora_tile& tile, const projection& p, uint32_t unit,
+                                   uint32_t end, vec16 (&y)[Columns][2]) {
+    TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
+      TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
+        uint16_t* from = place_of_y(t, tile, p, unit, end, column * 8 + i);
+        if (from != nullptr) y[column][i] = t.load(from);
+      }
+    }
+  }
+  /// Null where there is none.
+  template <class Thread>
+  TROUPE_DEVICE static uint16_t* place_of_y(Thread t, const lora_tile& tile, const projection& p,
+                                            uint32_t unit, uint32_t end, uint32_t row) {
+    const uint32_t n = unit * 64 + t.lane() / 4 * 8;
+    row += t.lane() % 4 * 2;
+    if (unit >= end || n >= p.out || row >= tile.rows) return nullptr;
+    return static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride + n;
+  }
+
+  /// Whether a unit of y is on its way while the one before is worked on: of many rows they would not fit
+  /// into registers.
+  template <uint32_t Columns>
+  static constexpr bool y_early = Columns == 1;
+
+  /// y += scale v B, in units of 64 outputs. y: of unit `first`, if it is early.
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void multiply_b(Thread t, const lora_tile& tile, const lora_matrices& w, const uint32_t* v,
-                                b_queue<Thread>& queue, uint32_t first, uint32_t end) const {
+                                b_queue<Thread>& queue, uint32_t first, uint32_t end,
+                                vec16 (&y)[Columns][2]) const {
     const projection& p = projections[t.block_z()];
     const uint32_t g = t.lane() / 4, q = t.lane() % 4, pairs = w.ranks / 2;
     for (uint32_t unit = first; unit < end; unit += warps) {
+      vec16 next[Columns][2] = {};
+      if constexpr (y_early<Columns>) load_y(t, tile, p, unit + warps, end, next);
       float d[4][Columns][4] = {};
       for (uint32_t step = 0; step < w.ranks / 16; ++step) {
         vec16 of_b[4];
@@ -253,20 +280,18 @@ struct lora_kernel {
           }
         }
       }
-      const uint32_t n = unit * 64 + g * 8;
-      if (n >= p.out) continue;
+      if constexpr (!y_early<Columns>) load_y(t, tile, p, unit, end, y);
       TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
         TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
-          const uint32_t row = column * 8 + q * 2 + i;
-          if (row >= tile.rows) continue;
-          uint16_t* y = static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride + n;
-          vec16 sum = t.load(y);
           TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) {
-            const float_pair before = t.template unpack<E>(sum.word[m]);
-            sum.word[m] = t.template pack<E>(before.low + w.scale * d[m][column][i],
-                                             before.high + w.scale * d[m][column][2 + i]);
+            uint32_t& two = y[column][i].word[m];
+            const float_pair before = t.template unpack<E>(two);
+            two = t.template pack<E>(before.low + w.scale * d[m][column][i],
+                                     before.high + w.scale * d[m][column][2 + i]);
           }
-          t.store(y, sum);
+          uint16_t* to = place_of_y(t, tile, p, unit, end, column * 8 + i);
+          if (to != nullptr) t.store(to, y[column][i]);
+          y[column][i] = next[column][i];
         }
       }
     }

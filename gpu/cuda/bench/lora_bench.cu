@@ -69,8 +69,8 @@ void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool earl
     end.push_back(end.back() + n), slots.push_back(static_cast<uint32_t>(slots.size()));
   std::vector<lora_tile> tiles;
   cut_lora_tiles(end, slots, lora_tile_rows(s.batch), tiles);
-  const device_memory table = on_device(matrices), tile_table = on_device(tiles),
-                      tile_count = on_device(std::vector{static_cast<uint32_t>(tiles.size())});
+  tiles.resize(s.batch);  // as a captured step has it: a grid with room for a tile a row
+  const device_memory table = on_device(matrices), tile_table = on_device(tiles);
   device_memory x(size_t{s.batch} * s.in * 2), v(size_t{s.batch} * 256 * 4 * count);
   check(cudaMemset(v.data(), 0, v.size()), "memory");
   std::vector<device_memory> y;
@@ -79,7 +79,7 @@ void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool earl
   for (const device_memory& one : y) b.fill(one.data(), one.size() / 2, E, 1);
 
   lora_kernel<E, 8, Stage> kernel;
-  kernel.tile_count = tile_count.as<uint32_t>(), kernel.tiles = tile_table.as<lora_tile>();
+  kernel.tiles = tile_table.as<lora_tile>();
   kernel.adapter_stride = count;
   kernel.x = x.data(), kernel.x_stride = kernel.in = s.in;
   kernel.v_stride = 256, kernel.max_ranks = lora_ranks(s.rank), kernel.tile_rows = lora_tile_rows(s.batch);
@@ -87,7 +87,6 @@ void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool earl
     kernel.projections[p] = {s.outs[p], y[p].data(), s.outs[p], v.as<float>() + size_t{p} * s.batch * 256};
   const double us = b.time(sets, [&](cudaStream_t stream, uint32_t i) {
     kernel.adapters = table.as<lora_matrices>() + size_t{i} * adapters * count;
-    // as a captured step: the grid has room for a tile a row
     launch(kernel, kernel.grid(s.batch, count), stream, early);
   });
   b.add({op, text(s), us, bytes, 0});

@@ -97,7 +97,7 @@ class step_data {
     layout_.emplace(room_);
     std::vector<std::byte> host(layout_->bytes);
     const step_tables to(host.data(), *layout_);
-    *to.counts = {n, n, room_.tiles, room_.decode_items, 0};
+    *to.counts = {n, n, room_.decode_items, 0};
     for (uint32_t i = 0; i < n; ++i) {
       to.tokens[i] = 1 + i, to.positions[i] = positions[i], to.row_sequence[i] = to.sampled[i] = i;
       to.block_start[i] = i * each;

@@ -243,13 +243,14 @@ class cuda_decoder {
       host.chosen = typename Machine::host_memory(bytes);
 
     const step_tables to(host.tables.data(), *layout_);
-    *to.counts = {exact.rows, exact.sampled, exact.tiles, exact.decode_items, exact.prefill_items};
+    *to.counts = {exact.rows, exact.sampled, exact.decode_items, exact.prefill_items};
     const auto copy = [](auto* where, const auto& what) {
       if (!what.empty()) std::memcpy(where, what.data(), what.size() * sizeof(what[0]));
     };
     copy(to.tokens, step.tokens), copy(to.positions, step.positions),
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
+    tiles_.resize(room_.tiles);  // those of a larger grid have no rows
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
     copy(to.wishes, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
     m_.upload(device_tables_.data(), host.tables.data(), layout_->bytes);

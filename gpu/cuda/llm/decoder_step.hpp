@@ -133,7 +133,7 @@ class decoder_step {
              const typename lora::projection (&to)[lora::most_projections], uint32_t count) {
     if (extent_.tiles == 0) return;
     lora k;
-    k.tile_count = &t_.counts->tiles, k.tiles = t_.tiles;
+    k.tiles = t_.tiles;
     k.adapters = adapters_.matrices + layer * adapter_slots::projections + first;
     k.adapter_stride = shape_.layers * adapter_slots::projections;
     k.x = x, k.x_stride = in, k.in = in;

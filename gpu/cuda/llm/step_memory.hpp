@@ -29,7 +29,7 @@ struct step_extent {
 
 /// Read on the device, so that a graph serves any number.
 struct step_counts {
-  uint32_t rows = 0, sampled = 0, tiles = 0, decode_items = 0, prefill_items = 0;
+  uint32_t rows = 0, sampled = 0, decode_items = 0, prefill_items = 0;
 };
 
 /// Offsets of the tables in one piece of memory, the same on the host and on the device.
