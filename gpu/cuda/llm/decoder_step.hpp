@@ -115,13 +115,15 @@ class decoder_step {
 
  private:
   using lora = lora_kernel<E, Machine::cluster>;
+  /// Whether what follows ranks' work together may start early: in a graph that may end with no kernel.
+  bool early_after_ranks() const { return m_.ranks() == 1; }
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
   void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows) {
     rms_norm_kernel<E> k;
     k.rows = rows, k.which = which, k.x = a_.residual, k.delta = adds ? a_.delta : nullptr, k.weight = weight;
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
-    m_.run(k, k.grid(most));
+    m_.run(k, k.grid(most), early_after_ranks());
   }
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
     gemm_args g;
@@ -152,7 +154,7 @@ class decoder_step {
     k.from_steps = {{rows * words, words, 1}};
     k.to_steps = {{words, shape_.logits_stride() / 4, 1}}, k.to_first = words;
     k.from = a_.parts, k.to = a_.logits;
-    m_.run(k, k.grid());
+    m_.run(k, k.grid(), early_after_ranks());
   }
   /// Of ranks that share the model each has an addend.
   void sum_delta() {
