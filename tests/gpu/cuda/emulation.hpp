@@ -80,6 +80,7 @@ struct fiber_state {
   uint32_t index = 0, rank = 0;
   cluster_state* cluster = nullptr;
   fiber self, scheduler;
+  boost::context::stack_context stack;
   const meeting* waits_at = nullptr;
   uint64_t waits_for = 0;
   uint64_t cluster_round = 0;  // what wait_cluster waits for

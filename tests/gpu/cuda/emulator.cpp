@@ -1,5 +1,6 @@
 #include "tests/gpu/cuda/emulator.hpp"
 
+#include <sanitizer/asan_interface.h>
 #include <boost/context/pooled_fixedsize_stack.hpp>
 
 #include <algorithm>
@@ -18,16 +19,37 @@ namespace emulation {
 
 namespace {
 
+/// Stacks are used again and again. What the address sanitizer knows of those that were left in the midst is
+/// not true any more, and it cannot tidy up by itself a stack that it does not know.
+struct fiber_stacks {
+  boost::context::stack_context& taken;
+
+  boost::context::stack_context allocate() {
+    taken = pool().allocate();
+    forget(taken);
+    return taken;
+  }
+  void deallocate(boost::context::stack_context& stack) { pool().deallocate(stack); }
+  static void forget([[maybe_unused]] const boost::context::stack_context& stack) {
+    ASAN_UNPOISON_MEMORY_REGION(static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
+  }
+
+ private:
+  static boost::context::pooled_fixedsize_stack& pool() {
+    static thread_local boost::context::pooled_fixedsize_stack all(64 * 1024);
+    return all;
+  }
+};
+
 void run_cluster(cluster_state& cluster, std::mt19937& random) {
   const emulated_launch& launch = *cluster.launch;
-  static thread_local boost::context::pooled_fixedsize_stack stacks(64 * 1024);
   std::deque<fiber_state> fibers;
   std::vector<fiber_state*> order;
   for (uint32_t rank = 0; rank < launch.cluster; ++rank) {
     for (uint32_t i = 0; i < launch.threads; ++i) {
       fiber_state& f = fibers.emplace_back();
       f.index = i, f.rank = rank, f.cluster = &cluster;
-      f.self = fiber(std::allocator_arg, stacks, [&f, &launch](fiber&& scheduler) {
+      f.self = fiber(std::allocator_arg, fiber_stacks{f.stack}, [&f, &launch](fiber&& scheduler) {
         f.scheduler = std::move(scheduler);
         launch.body(emulated_thread(&f));
         f.ended = true;
@@ -43,13 +65,18 @@ void run_cluster(cluster_state& cluster, std::mt19937& random) {
   for (size_t i = 0; i < order.size(); i += group) groups.emplace_back(order.data() + i, group);
   if (way == 1) std::reverse(order.begin(), order.end());
   size_t left = order.size();
+  const auto give_up = [&](const std::string& why) {
+    for (const fiber_state& f : fibers)
+      if (!f.ended) fiber_stacks::forget(f.stack);  // they are unwound
+    throw std::runtime_error("emulator: " + why);
+  };
   const auto move = [&](std::span<fiber_state*> members) {
     bool moved = false;
     for (fiber_state* f : members) {
       if (!f->ready()) continue;
       moved = true;
       f->self = std::move(f->self).resume();
-      if (!cluster.broken.empty()) throw std::runtime_error("emulator: " + cluster.broken);
+      if (!cluster.broken.empty()) give_up(cluster.broken);
       if (!f->ended) continue;
       --left;
       f->block().all.leave(), f->warp().all.leave(), cluster.all.leave();
@@ -71,7 +98,7 @@ void run_cluster(cluster_state& cluster, std::mt19937& random) {
       if (!f->ended) places.insert(f->waits_at->name);
     std::string all;
     for (const std::string& place : places) all += (all.empty() ? "" : ", ") + place;
-    throw std::runtime_error("emulator: threads wait for ever for the others of " + all);
+    give_up("threads wait for ever for the others of " + all);
   }
 }
 
