@@ -5,32 +5,12 @@
 
 #include "gpu/cuda/onnx/program_operators.hpp"
 #include "gpu/onnx/operators.hpp"
+#include "tests/gpu/cuda/onnx/programs.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
-
-namespace {
-
-tensor_program program_of(const onnx::model& m, uint32_t rows = 2, bool channels_last = false) {
-  onnx::shaped_model shaped(m, rows);
-  return program_builder(shaped, {channels_last, true}).build();
-}
-
-template <class Step>
-size_t count(const tensor_program& p) {
-  return static_cast<size_t>(
-      std::ranges::count_if(p.steps, [](const auto& s) { return std::holds_alternative<Step>(s); }));
-}
-
-onnx::node node(std::string op, std::vector<std::string> inputs, std::string output) {
-  onnx::node n;
-  n.op = std::move(op), n.inputs = std::move(inputs), n.outputs = {std::move(output)};
-  return n;
-}
-
-}  // namespace
 
 TEST_CASE(
     "program builder: every operator of the engine is one on a GPU, or known when the model is loaded") {
@@ -77,34 +57,6 @@ TEST_CASE("program builder: a chain ends where another node reads its value, or 
   nodes.pop_back();
   CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"b"}))).steps.size() == 1);
   CHECK(program_of(onnx::model(onnx::make_graph({8}, nodes, {"a", "b"}))).steps.size() == 2);
-}
-
-TEST_CASE("program builder: a product takes its bias and ReLU along") {
-  std::mt19937 random(1);
-  std::vector<onnx::node> nodes{node("MatMul", {"x", "w"}, "a"), node("Add", {"a", "b"}, "c"),
-                                node("Relu", {"c"}, "d")};
-  const auto g =
-      onnx::make_graph({3, 8}, nodes, {"d"},
-                       {{"w", onnx::random_floats(random, {8, 5})}, {"b", onnx::random_floats(random, {5})}});
-  const auto p = program_of(onnx::model(g));
-  REQUIRE(p.steps.size() == 1);
-  const auto& s = std::get<product_step>(p.steps[0]);
-  CHECK(s.args.rows == 6);
-  CHECK(s.args.relu);
-  CHECK(s.bias.where == place::in::parameter);
-}
-
-TEST_CASE("program builder: a product takes no second bias, and nothing of a value that others read") {
-  std::mt19937 random(1);
-  std::vector<onnx::node> nodes{node("MatMul", {"x", "w"}, "a"), node("Add", {"a", "b"}, "c"),
-                                node("Add", {"c", "b"}, "d")};
-  std::map<std::string, onnx::tensor, std::less<>> numbers{{"w", onnx::random_floats(random, {8, 5})},
-                                                           {"b", onnx::random_floats(random, {5})}};
-  auto p = program_of(onnx::model(onnx::make_graph({3, 8}, nodes, {"d"}, numbers)));
-  CHECK(p.steps.size() == 2);
-  p = program_of(onnx::model(onnx::make_graph({3, 8}, nodes, {"a", "d"}, numbers)));
-  REQUIRE(p.steps.size() == 2);
-  CHECK(std::get<product_step>(p.steps[0]).bias.where == place::in::nothing);
 }
 
 TEST_CASE("program builder: a BOOL that is gone through is 0 or 1") {
