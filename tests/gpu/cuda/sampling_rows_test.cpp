@@ -1,0 +1,101 @@
+#include "gpu/cuda/sampling_rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::cuda;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// A row's wishes with its counts and biases.
+struct wishes {
+  kernels::sampling_args args() const {
+    kernels::sampling_args a;
+    a.vocabulary = 100;
+    a.counts = counts.data(), a.count_entries = counts.size();
+    a.biases = biases.data(), a.bias_entries = biases.size();
+    return a;
+  }
+  std::vector<kernels::token_count> counts;
+  std::vector<kernels::token_bias> biases;
+};
+
+}  // namespace
+
+TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment") {
+  const wishes w{{{7, 1, 2}, {3, 4, 0}}, {{9, -infinity}, {7, 0.5F}, {2, 1}}};
+  sampling_rows rows;
+  rows.add(w.args());
+  const auto& all = rows.adjustments();
+  REQUIRE(all.size() == 4);
+  CHECK(rows.rows()[0].adjustments == 4);
+  const auto is = [&](size_t i, uint32_t token, uint32_t prompt, uint32_t output, float bias) {
+    CHECK(all[i].token == token);
+    CHECK(all[i].prompt == prompt);
+    CHECK(all[i].output == output);
+    CHECK(all[i].bias == bias);
+  };
+  is(0, 2, 0, 0, 1);
+  is(1, 3, 4, 0, 0);
+  is(2, 7, 1, 2, 0.5F);
+  is(3, 9, 0, 0, -infinity);
+}
+
+TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
+  const wishes counted{{{5, 1, 0}, {1, 0, 1}}, {}}, biased{{}, {{5, 1}}}, both{{{5, 1, 0}}, {{5, 2}}};
+  sampling_rows rows;
+  for (const auto& w : {wishes{}, counted, biased, wishes{}, both}) rows.add(w.args());
+  const uint32_t first[] = {0, 0, 2, 3, 3}, count[] = {0, 2, 1, 0, 1};
+  REQUIRE(rows.rows().size() == 5);
+  for (size_t i = 0; i < 5; ++i) {
+    CAPTURE(i);
+    CHECK(rows.rows()[i].first_adjustment == first[i]);
+    CHECK(rows.rows()[i].adjustments == count[i]);
+  }
+  REQUIRE(rows.adjustments().size() == 4);
+  CHECK(rows.adjustments()[0].token == 5);
+  CHECK(rows.adjustments()[1].token == 1);
+  CHECK(rows.adjustments()[2].prompt == 0);
+  CHECK(rows.adjustments()[3].prompt == 1);
+  CHECK(rows.adjustments()[3].bias == 2);
+}
+
+TEST_CASE("sampling rows: cleared, they begin anew") {
+  const wishes w{{}, {{5, 1}}};
+  sampling_rows rows;
+  rows.add(w.args());
+  rows.clear();
+  CHECK(rows.rows().empty());
+  CHECK(rows.adjustments().empty());
+  rows.add(w.args());
+  CHECK(rows.rows().at(0).first_adjustment == 0);
+}
+
+TEST_CASE("sampling rows: no temperature is the most likely token, next to none is a number") {
+  const auto scale = [](float temperature) {
+    kernels::sampling_args a;
+    a.parameters.temperature = temperature;
+    sampling_rows rows;
+    rows.add(a);
+    return rows.rows()[0].scale;
+  };
+  CHECK(scale(0) == 0);
+  CHECK(scale(1) == doctest::Approx(std::log2(std::exp(1.0))));
+  CHECK(scale(2) == doctest::Approx(std::log2(std::exp(1.0)) / 2));
+  CHECK(std::isfinite(scale(std::numeric_limits<float>::denorm_min())));
+  CHECK(scale(std::numeric_limits<float>::denorm_min()) > scale(1e-20F));
+}
+
+TEST_CASE("sampling rows: the draw is the one of seed and position") {
+  kernels::sampling_args a;
+  a.parameters.seed = 3, a.position = 4, a.top_entries = 2;
+  sampling_rows rows;
+  rows.add(a);
+  CHECK(rows.rows()[0].uniform == kernels::uniform(3, 4));
+  CHECK(rows.rows()[0].top == 2);
+}
