@@ -11,31 +11,18 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// A builder whose values are made by hand.
-struct by_hand {
-  onnx::model model{onnx::make_graph({8}, {node("Relu", {"x"}, "y")}, {"y"})};
-  onnx::shaped_model shaped{model, 2};
-  program_builder builder{shaped, {}};
-
-  device_value make(const onnx::shape& dims, data_type type = data_type::fp32) {
-    return builder.make(type, dims);
-  }
-  device_value channels_last(const onnx::shape& dims) {
-    return builder.make(data_type::fp32, dims, channels_last_strides(dims));
-  }
-  /// out = a + b, as a step.
-  pointwise_step sum(const device_value& a, const device_value& b, const device_value& out,
-                     calculated_in numbers = calculated_in::f32) {
-    pointwise_draft d(out.dims, numbers, a);
-    d.then(pointwise_op::add, b);
-    return d.into(builder, out);
-  }
-};
+/// out = a + b, as a step.
+pointwise_step sum(program_by_hand& h, const device_value& a, const device_value& b, const device_value& out,
+                   calculated_in numbers = calculated_in::f32) {
+  pointwise_draft d(out.dims, numbers, a);
+  d.then(pointwise_op::add, b);
+  return d.into(h.builder, out);
+}
 
 }  // namespace
 
 TEST_CASE("pointwise draft: a value is one operand however often it is used, seen otherwise it is another") {
-  by_hand h;
+  program_by_hand h;
   const auto a = h.make({3, 4}), b = h.make({3, 4});
   pointwise_draft d({3, 4}, calculated_in::f32, a);
   CHECK(d.operand(a) == 0);
@@ -51,7 +38,7 @@ TEST_CASE("pointwise draft: a value is one operand however often it is used, see
 }
 
 TEST_CASE("pointwise draft: places of one index in other memories and layers are other operands") {
-  by_hand h;
+  program_by_hand h;
   auto v = h.make({4});
   pointwise_draft d({4}, calculated_in::f32, v);
   v.where.where = place::in::parameter;
@@ -63,7 +50,7 @@ TEST_CASE("pointwise draft: places of one index in other memories and layers are
 }
 
 TEST_CASE("pointwise draft: it has room for what a chain holds, and no more") {
-  by_hand h;
+  program_by_hand h;
   pointwise_draft d({4}, calculated_in::f32, h.make({4}));
   CHECK(d.has_room(7));
   CHECK_FALSE(d.has_room(8));
@@ -77,7 +64,7 @@ TEST_CASE("pointwise draft: it has room for what a chain holds, and no more") {
 }
 
 TEST_CASE("pointwise draft: its result lies as the first operand that is as large") {
-  by_hand h;
+  program_by_hand h;
   const onnx::shape dims{2, 3, 4, 5};
   const auto along = h.make({3, 1, 1});
   CHECK(pointwise_draft(dims, calculated_in::f32, along).result_strides() == onnx::strides_of(dims));
@@ -89,7 +76,7 @@ TEST_CASE("pointwise draft: its result lies as the first operand that is as larg
 }
 
 TEST_CASE("pointwise draft: the result is dense, even if the operand that it lies like is not") {
-  by_hand h;
+  program_by_hand h;
   auto cut = h.make({3, 4});
   cut.strides = {10, 1};
   CHECK(pointwise_draft({3, 4}, calculated_in::f32, cut).result_strides() == onnx::shape{4, 1});
@@ -98,9 +85,9 @@ TEST_CASE("pointwise draft: the result is dense, even if the operand that it lie
 }
 
 TEST_CASE("pointwise draft: a chain walks in the order of its result's memory") {
-  by_hand h;
+  program_by_hand h;
   const onnx::shape dims{2, 3, 4, 5};
-  const auto s = h.sum(h.make(dims), h.channels_last(dims), h.channels_last(dims));
+  const auto s = sum(h, h.make(dims), h.channels_last(dims), h.channels_last(dims));
   REQUIRE(s.chain.walk.dims == 3);  // 2, 4 · 5, 3
   CHECK(s.chain.walk.extent[1] == 20);
   CHECK(s.chain.walk.extent[2] == 3);
@@ -112,9 +99,9 @@ TEST_CASE("pointwise draft: a chain walks in the order of its result's memory") 
 }
 
 TEST_CASE("pointwise draft: four at a time if they are f32, follow each other, and nothing is left over") {
-  by_hand h;
+  program_by_hand h;
   const auto width = [&](const onnx::shape& dims, calculated_in numbers = calculated_in::f32) {
-    return h.sum(h.make(dims), h.make(dims), h.make(dims), numbers).width;
+    return sum(h, h.make(dims), h.make(dims), h.make(dims), numbers).width;
   };
   CHECK(width({4}) == 4);
   CHECK(width({2, 6}) == 4);  // one dimension of 12
@@ -123,17 +110,17 @@ TEST_CASE("pointwise draft: four at a time if they are f32, follow each other, a
   CHECK(width({}) == 1);
   CHECK(width({4}, calculated_in::f64) == 1);
   CHECK(width({4}, calculated_in::i64) == 1);
-  CHECK(h.sum(h.make({3, 4}), h.make({3, 1}), h.make({3, 4})).width == 4);
-  CHECK(h.sum(h.make({4, 3}), h.make({3}), h.make({4, 3})).width == 1);
+  CHECK(sum(h, h.make({3, 4}), h.make({3, 1}), h.make({3, 4})).width == 4);
+  CHECK(sum(h, h.make({4, 3}), h.make({3}), h.make({4, 3})).width == 1);
   auto turned = h.make({8, 4});
   turned.strides = {1, 8};
-  CHECK(h.sum(h.make({8, 4}), turned, h.make({8, 4})).width == 1);
+  CHECK(sum(h, h.make({8, 4}), turned, h.make({8, 4})).width == 1);
 }
 
 TEST_CASE("pointwise draft: four are read as one where they lie together, aligned, as f32") {
-  by_hand h;
+  program_by_hand h;
   const auto out = h.make({3, 8});
-  const auto wide = [&](const device_value& v) { return h.sum(out, v, out).chain.in[1].wide; };
+  const auto wide = [&](const device_value& v) { return sum(h, out, v, out).chain.in[1].wide; };
   CHECK(wide(h.make({3, 8})));
   CHECK(wide(h.make({8})));           // the same eight for each row
   CHECK_FALSE(wide(h.make({3, 1})));  // one number for each row
@@ -147,7 +134,7 @@ TEST_CASE("pointwise draft: four are read as one where they lie together, aligne
 }
 
 TEST_CASE("pointwise draft: types, places, and what it may find go along") {
-  by_hand h;
+  program_by_hand h;
   const auto a = h.make({4}, data_type::int32), b = h.make({4}, data_type::int32);
   const auto out = h.make({4}, data_type::int32);
   pointwise_draft d({4}, calculated_in::i64, a);

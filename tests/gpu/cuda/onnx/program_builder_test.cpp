@@ -93,3 +93,87 @@ TEST_CASE("program builder: a transposition that moves nothing costs nothing") {
   const auto g = onnx::make_graph({1, 8}, {turn, node("Softmax", {"y"}, "z")}, {"z"});
   CHECK(program_of(onnx::model(g)).steps.size() == 1);
 }
+
+TEST_CASE("program builder: a copy moves the widest words that lie together, aligned, on both sides") {
+  // of `dims`, from tensors with these strides and firsts
+  const auto copied = [](data_type type, const onnx::shape& dims, const onnx::shape& from, int64_t from_first,
+                         const onnx::shape& to, int64_t to_first) {
+    program_by_hand h;
+    h.builder.copy(type, dims, {}, from, from_first, {}, to, to_first);
+    return std::get<copy_step>(h.builder.build().steps.front());
+  };
+  const auto fp32 = data_type::fp32;
+  const auto dense = copied(fp32, {2, 8}, {8, 1}, 4, {8, 1}, 8);
+  CHECK(dense.word == 16);
+  CHECK(dense.box.count == 4);
+  CHECK(dense.box.from_first == 1);
+  CHECK(dense.box.to_first == 2);
+  const auto rows = copied(fp32, {3, 4}, {10, 1}, 0, {4, 1}, 0);  // ten are no multiple of four
+  CHECK(rows.word == 8);
+  CHECK(rows.box.count == 6);
+  CHECK(rows.box.from_steps.step[0] == 5);
+  CHECK(rows.box.to_steps.step[0] == 2);
+  CHECK(copied(fp32, {3, 4}, {4, 1}, 0, {10, 1}, 0).word == 8);
+  CHECK(copied(fp32, {3}, {1}, 0, {1}, 0).word == 4);
+  CHECK(copied(fp32, {4}, {1}, 1, {1}, 0).word == 4);
+  CHECK(copied(fp32, {4}, {1}, 0, {1}, 2).word == 8);
+  CHECK(copied(fp32, {4}, {-1}, 3, {1}, 0).word == 4);
+  CHECK(copied(fp32, {4}, {0}, 0, {1}, 0).word == 4);
+  CHECK(copied(fp32, {4}, {2}, 0, {1}, 0).word == 4);
+  CHECK(copied(fp32, {}, {}, 0, {}, 0).word == 4);
+  CHECK(copied(data_type::int64, {4}, {1}, 0, {1}, 0).word == 16);
+  CHECK(copied(data_type::uint8, {48}, {1}, 0, {1}, 0).word == 16);
+  CHECK(copied(data_type::uint8, {6}, {1}, 0, {1}, 0).word == 2);
+}
+
+TEST_CASE("program builder: a copy writes neighbours one after the other, and nothing if there is nothing") {
+  program_by_hand h;
+  h.builder.copy(data_type::fp32, {3, 5}, {}, {5, 1}, 0, {}, {1, 3}, 0);
+  h.builder.copy(data_type::fp32, {3, 0}, {}, {1, 1}, 0, {}, {1, 1}, 0);
+  const auto p = h.builder.build();
+  REQUIRE(count<copy_step>(p) == 1);
+  const auto& box = std::get<copy_step>(p.steps.front()).box;
+  CHECK(box.walk.extent[0] == 5);
+  CHECK(box.walk.extent[1] == 3);
+  CHECK(box.from_steps.step[1] == 5);
+  CHECK(box.to_steps.step[1] == 1);
+}
+
+TEST_CASE("program builder: a value is copied only if it does not lie as it should") {
+  program_by_hand h;
+  const auto v = h.make({2, 3, 1, 4}), last = h.channels_last({2, 3, 1, 4});
+  CHECK(h.builder.made_plain(v).where.index == v.where.index);
+  CHECK(h.builder.arranged(last, last.strides).where.index == last.where.index);
+  auto odd = v;
+  odd.strides[2] = 77;  // of a dimension of one
+  CHECK(odd.is_plain());
+  CHECK(h.builder.made_plain(odd).where.index == v.where.index);
+  CHECK(h.builder.made_plain(odd).strides == v.strides);
+  CHECK_FALSE(last.is_plain());
+  const auto turned = h.builder.made_plain(last);
+  CHECK(turned.where.index != last.where.index);
+  CHECK(turned.is_plain());
+  CHECK(count<copy_step>(h.builder.build()) == 1);
+}
+
+TEST_CASE("program builder: a border is around a tensor in the order in which the result lies") {
+  program_by_hand h;
+  const auto x = h.make({2, 3, 4, 5}), out = h.channels_last({2, 3, 6, 8});
+  h.builder.pad(x, out, {0, 0, -1, 2}, 7);
+  h.builder.pad(h.make({0, 2}), h.make({0, 3}), {0, 1}, 0);
+  const auto p = h.builder.build();
+  REQUIRE(count<pad_step>(p) == 1);
+  const auto& s = std::get<pad_step>(p.steps.front());
+  CHECK(s.word == 4);
+  CHECK(s.args.filler == 7);
+  CHECK(s.args.count == 2 * 3 * 6 * 8);
+  REQUIRE(s.args.walk.dims == 4);  // batch, then 6 of 4, 8 of 5, 3 of 3
+  const uint32_t to[] = {2, 6, 8, 3}, from[] = {2, 4, 5, 3};
+  const int64_t before[] = {0, -1, 2, 0}, steps[] = {60, 5, 1, 20};
+  for (size_t d = 0; d < 4; ++d) {
+    CHECK(s.args.walk.extent[d] == to[d]);
+    CHECK(s.args.extent[d] == from[d]);
+    CHECK(s.args.before[d] == before[d]);
+    CHECK(s.args.steps.step[d] == steps[d]);
+  }
+}

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "gpu/cuda/onnx/make_program.hpp"
+#include "gpu/cuda/onnx/program_builder.hpp"
 #include "gpu/onnx/graph.hpp"
+#include "tests/gpu/onnx/graphs.hpp"
 
 namespace troupe::cuda {
 
@@ -30,5 +32,19 @@ size_t count(const tensor_program& p) {
   return static_cast<size_t>(
       std::ranges::count_if(p.steps, [](const auto& s) { return std::holds_alternative<Step>(s); }));
 }
+
+/// A builder whose values and steps are made by hand, before those of a model of one ReLU.
+struct program_by_hand {
+  device_value make(const onnx::shape& dims, data_type type = data_type::fp32) {
+    return builder.make(type, dims);
+  }
+  device_value channels_last(const onnx::shape& dims) {
+    return builder.make(data_type::fp32, dims, channels_last_strides(dims));
+  }
+
+  onnx::model model{onnx::make_graph({8}, {node("Relu", {"x"}, "y")}, {"y"})};
+  onnx::shaped_model shaped{model, 2};
+  program_builder builder{shaped, {}};
+};
 
 }  // namespace troupe::cuda
