@@ -82,105 +82,6 @@ TEST_CASE("llm engine: the choices of a request are texts of their own, and one 
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: an adapter is brought in beside the steps of others, and used once it is there") {
-  engine_stage e;
-  e.load();
-  e.ask(e.request(1, "", 20));
-  e.ask(e.request(2, "b", 2));
-  REQUIRE(e.device.loading.size() == 1);
-  const auto b = e.device.loading.begin()->first;
-  CHECK(e.device.loading.at(b) == "/b");
-  for (int i = 0; i < 3; ++i) e.step();
-  for (const auto& t : e.tokens()) CHECK(t.id == request_id{1});
-  e.device.end_load(b);
-  e.wake();
-  for (int i = 0; i < 3; ++i) e.step();
-  size_t of_second = 0;
-  for (const auto& t : e.tokens()) of_second += t.id == request_id{2};
-  CHECK(of_second == 2);
-}
-
-TEST_CASE("llm engine: more adapters than slots take turns, and all are served") {
-  engine_stage e;
-  e.load();
-  uint64_t id = 0;
-  for (const char* adapter : {"a", "b", "c", "a", "c", "b"}) e.ask(e.request(++id, adapter, 2));
-  std::map<uint64_t, uint32_t> got;
-  for (int i = 0; i < 100 && e.actor.unfinished() > 0; ++i) {
-    CHECK(e.device.loading.size() + e.device.here.size() <= 2);
-    if (!e.device.loading.empty()) {
-      e.device.end_load(e.device.loading.begin()->first);
-      e.wake();
-    }
-    if (e.device.running) e.step();
-    for (const auto& t : e.tokens()) ++got[t.id.value];
-  }
-  CHECK(e.actor.unfinished() == 0);
-  CHECK(got.size() == 6);
-  for (const auto& [_, n] : got) CHECK(n == 2);
-}
-
-TEST_CASE("llm engine: an adapter whose files will not do fails its own requests only") {
-  engine_stage e;
-  e.load();
-  e.ask(e.request(1, "", 5));
-  e.ask(e.request(2, "a"));
-  llm::engine_event bad;
-  bad.what = llm::engine_event::kind::adapter_failed;
-  bad.adapter = e.device.loading.begin()->first;
-  bad.problem = "/a: no adapter_config.json";
-  e.device.loading.clear();
-  e.device.tell(bad);
-  e.wake();
-  const auto failed = e.out.one<completion>();
-  REQUIRE(failed.results.size() == 1);
-  CHECK(failed.results[0].id == request_id{2});
-  CHECK(failed.results[0].error == failure::adapter_unusable);
-  CHECK(failed.results[0].detail == "adapter 'a' cannot be loaded");
-  const auto known = e.actor.on_command({1, "list_adapters", R"({"limit": 1, "after": ""})"}, e.now).body;
-  CHECK(known.find("/a: no adapter_config.json") != known.npos);
-  e.step();
-  CHECK(e.tokens().size() == 1);
-  e.ask(e.request(3, "a"));
-  CHECK(e.device.loading.size() == 1);  // tried again
-}
-
-TEST_CASE("llm engine: adapters come once their files were read, and go when their last request has ended") {
-  engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
-  e.load();
-  e.out.forget();
-  const auto change = [&](bool load, const char* name) {
-    e.tell(change_adapter{9, {}, load, {name, "/new"}}, the_llm_gateway);
-  };
-  change(true, "a");
-  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::exists);
-  change(true, "new");
-  CHECK(e.out.take<adapter_changed>().empty());
-  e.ask(e.request(1, "new"));
-  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::undeployed);
-  llm::engine_event read;
-  read.what = llm::engine_event::kind::adapter_read;
-  read.adapter = e.device.reading.begin()->first;
-  e.device.tell(read);
-  e.wake();
-  CHECK(e.out.one<adapters_known>().present.front().name == "new");
-  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::done);
-  e.ask(e.request(2, "new", 1));
-  change(false, "new");
-  CHECK(e.out.one<adapters_known>().gone.front() == "new");
-  CHECK(e.out.take<adapter_changed>().empty());
-  e.ask(e.request(3, "new"));
-  CHECK(e.out.one<drops>().requests.front().reason == drop_reason::undeployed);
-  e.device.end_load(read.adapter);
-  e.wake();
-  e.step();
-  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::done);
-  CHECK(e.device.here.empty());  // its slot is free
-  change(false, "new");
-  CHECK(e.out.one<adapter_changed>().answer == adapter_answer::unknown);
-}
-
 TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after the step") {
   engine_stage e;
   e.tell(node_up{gateway_node, {11}});
@@ -201,49 +102,6 @@ TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after t
   e.step();
   CHECK(e.state().kv_blocks_free == 64);
   CHECK_FALSE(e.device.running);
-}
-
-TEST_CASE("llm engine: a slot is free for others when its last text was cancelled during a step") {
-  auto o = engine_stage::options();
-  o.adapter_slots = 1;
-  engine_stage e(o);
-  e.load();
-  e.ask(e.request(1, "a", 50));
-  const auto a = e.device.loading.begin()->first;
-  e.device.end_load(a);
-  e.wake();
-  e.ask(e.request(2, "b", 1));
-  REQUIRE(e.device.running);
-  e.tell(cancel{{1}}, the_llm_gateway);
-  CHECK(e.device.here.contains(a));  // the step reads it
-  e.step();
-  CHECK(e.device.here.empty());
-  REQUIRE(e.device.loading.size() == 1);
-  e.device.end_load(e.device.loading.begin()->first);
-  e.wake();
-  e.step();
-  CHECK(e.tokens().back().id == request_id{2});
-}
-
-TEST_CASE("llm engine: its status follows what it does, and not only what comes and goes") {
-  engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
-  e.load();
-  e.ask(e.request(1, "", 30));
-  e.ask(e.request(2, "", 30));
-  e.step();
-  e.step();
-  e.out.forget();
-  e.run_until(e.now + 1s);
-  const auto s = e.out.one<engine_status>();
-  CHECK(s.running == 2);
-  CHECK(s.waiting == 0);
-  CHECK(s.kv_used > 0);
-  e.tell(cancel{{1}}, the_llm_gateway);
-  e.tell(cancel{{2}}, the_llm_gateway);
-  e.step();
-  e.run_until(e.now + 1s);
-  CHECK(e.out.take<engine_status>().back().running == 0);
 }
 
 TEST_CASE("llm engine: a step that fails ends the texts that it held, and no others") {
@@ -309,19 +167,6 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: that it drains is said at once, however short ago it said something") {
-  engine_stage e;
-  e.tell(node_up{scheduler_node, {11}});
-  e.load();
-  e.run_until(e.now + 1s);
-  e.ask(e.request(1));
-  CHECK(e.out.take<engine_status>().back().ready);
-  e.step();
-  CHECK(e.out.take<engine_status>().empty());
-  e.tell(drain{});
-  CHECK_FALSE(e.out.one<engine_status>().ready);
-}
-
 TEST_CASE("llm engine: a text that another began goes on with the tokens that it would have got there") {
   engine_stage whole, rest;
   whole.load();
@@ -366,50 +211,6 @@ TEST_CASE("llm engine: of several choices only those go on that had not ended") 
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);
 }
 
-TEST_CASE("llm engine: tells its routers which text gave its blocks to an older one") {
-  engine_stage e;
-  e.tell(node_up{scheduler_node, {10}});
-  e.device.tell_loaded(4);  // 16 positions
-  e.wake();
-  e.ask(e.request(1, "", 10));
-  e.ask(e.request(2, "", 10));
-  for (int i = 0; i < 14; ++i) e.step();
-  const auto news = e.out.one<texts_evicted>();
-  CHECK(news.requests == std::vector{request_id{2}});
-  CHECK(e.state().evictions == 1);
-}
-
-TEST_CASE("llm engine: says how long its steps take, and drops what cannot have its first token in time") {
-  engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
-  e.load();
-  e.ask(e.request(1, "", 30));
-  for (int i = 0; i < 20; ++i) e.step(10ms);
-  e.run_until(e.now + 1s);
-  const auto said = e.out.take<engine_status>().back();
-  CHECK(said.steps.fixed == 10ms);
-  CHECK(said.unread == 0);
-  auto hasty = e.request(2), in_time = e.request(3), begun = e.request(4);
-  hasty.attempt = 7;
-  hasty.due = e.now + 19ms;  // the step under way, and its own
-  in_time.due = e.now + 21ms;
-  begun.due = e.now - 1s;
-  begun.begun = {{0, {8}}};
-  for (const auto& g : {hasty, in_time, begun}) e.ask(g);
-  e.step(10ms);
-  const auto dropped = e.out.one<drops>().requests;
-  REQUIRE(dropped.size() == 1);
-  CHECK(dropped[0].id == request_id{2});
-  CHECK(dropped[0].attempt == 7);
-  CHECK(dropped[0].reason == drop_reason::late);
-  CHECK(e.actor.unfinished() == 3);
-  e.tokens();
-  e.step(10ms);
-  std::set<uint64_t> got;
-  for (const auto& t : e.tokens()) got.insert(t.id.value);
-  CHECK(got == std::set<uint64_t>{1, 3, 4});
-}
-
 TEST_CASE("llm engine: deferred prompts begin when their time comes, though nothing else happens") {
   auto o = engine_stage::options();
   o.prefill = "deferred";
@@ -428,22 +229,4 @@ TEST_CASE("llm engine: deferred prompts begin when their time comes, though noth
   CHECK_FALSE(e.device.running);
   e.run_until(begins);
   CHECK(e.device.running);
-}
-
-TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") {
-  engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
-  e.load();
-  auto g = e.request(1, "", 60);
-  g.tpot = 12500us;
-  e.ask(g);
-  for (int i = 0; i < 10; ++i) e.step(11ms);
-  e.ask(e.request(2, "", 5));
-  for (int i = 0; i < 6; ++i) e.step(12ms);  // a millisecond for each text
-  e.run_until(e.now + 1s);
-  CHECK(e.out.take<engine_status>().back().max_sequences == 2);
-  e.tell(cancel{{1}}, the_llm_gateway);
-  e.step(11ms);
-  e.run_until(e.now + 1s);
-  CHECK(e.out.take<engine_status>().back().max_sequences == 4);
 }

@@ -1,0 +1,153 @@
+// Where a gateway sends what was asked, and what it does when engines and routers come and go.
+#include "actors/llm_gateway.hpp"
+
+#include "tests/actors/llm_gateway_stage.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE(
+    "llm gateway: the last engine that dies fails the requests, and its adapters are known until the next "
+    "one tells") {
+  door_stage g;
+  engine_status s;
+  s.ready = true;
+  g.tell(s, the_engine);
+  g.tell(adapters_known{{}, {}, true, {{"a", "/a"}}, {}}, the_engine);
+  CHECK(g.catalog->find("m")->up);
+  CHECK(g.catalog->find("a")->adapter == "a");
+  g.send_to_engine(1);
+  g.ask(9);
+  g.tell(change_adapter{5, {}, true, {"b", "/b"}});
+  CHECK(g.out.one<change_adapter>().adapter.name == "b");
+  g.tell(node_down{worker_node, {12}});
+  CHECK(g.fates.at(1).error == failure::worker_lost);
+  CHECK(g.fates.at(9).error == failure::worker_lost);
+  REQUIRE(g.changes.size() == 1);
+  CHECK(g.changes[0].answer == adapter_answer::refused);
+  CHECK_FALSE(g.catalog->find("m")->up);
+  CHECK_FALSE(g.catalog->find("a")->up);  // 503, not 404: it may be back in a moment
+  CHECK(g.catalog->served_once());
+  g.ask(2);
+  CHECK(g.fates.at(2).reason == drop_reason::no_capacity);
+  g.tell(change_adapter{6, {}, true, {"b", "/b"}});
+  CHECK(g.changes.size() == 2);
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an engine in several messages") {
+  door_stage g;
+  std::vector<generation> three(3);
+  for (uint64_t i = 0; i < 3; ++i) {
+    three[i].id = request_id{i + 1};
+    three[i].prompt.resize(400'000, 1);
+    three[i].max_tokens = 1;
+    three[i].deadline = g.now + 10s;
+  }
+  g.tell(generation_request{three});
+  placements all;
+  for (const auto& asked : g.out.one<route>().requests)
+    all.requests.push_back({asked.id, asked.version, first_engine, route_reason::placed});
+  g.tell(all, the_router);
+  const auto sent = g.out.take<generate>();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].requests.size() == 2);
+  CHECK(sent[1].requests[0].id == request_id{3});
+  for (uint64_t id = 1; id <= 3; ++id) g.get(id, 1, finish_reason::length);
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: a request that moves goes on from what its client has seen, and only there") {
+  door_stage g;
+  g.tell(node_up{other_node, {13}});
+  g.send_to_engine(1);
+  CHECK(g.out.one<generate>().requests[0].begun.empty());
+  g.get(1, 5);
+  g.place(1, second_engine, route_reason::consolidated);
+  const auto left = g.out.take_addressed<cancel>();
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].first.node == worker_node);
+  const auto sent = g.out.take_addressed<generate>();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].first == address{other_node, {}, role::llm_engine, 1});
+  CHECK(sent[0].second.requests[0].attempt == 2);
+  REQUIRE(sent[0].second.requests[0].begun.size() == 1);
+  CHECK(sent[0].second.requests[0].begun[0].tokens == std::vector<llm::token>{5});
+  g.get(1, 6);  // the first engine's, too late
+  CHECK(g.tokens.size() == 1);
+  g.tell(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
+  g.get(1, 6, finish_reason::none, 0, 2);
+  g.get(1, 7, finish_reason::stop, 0, 2);
+  CHECK(g.tokens.size() == 3);
+  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a number of deaths") {
+  door_stage g;
+  g.tell(node_up{other_node, {13}});
+  g.send_to_engine(1);
+  g.get(1, 5);
+  const auto stale = g.versions[1];
+  uint64_t life = 12;
+  for (int death = 0; death < 3; ++death) {
+    g.tell(node_down{worker_node, {life}});
+    const auto asked = g.out.one<route>().requests.at(0);
+    CHECK(asked.begun);
+    CHECK(asked.tokens == 3);
+    CHECK(asked.at == no_engine);
+    g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::evicted}}}, the_router);
+    g.out.forget();
+    g.versions[1] = asked.version;
+    g.tell(node_up{worker_node, {++life}});
+    g.place(1, first_engine);
+    CHECK(g.out.one<generate>().requests[0].begun[0].tokens == std::vector<llm::token>{5});
+  }
+  g.tell(node_down{worker_node, {life}});
+  CHECK(g.fates.at(1).error == failure::worker_lost);
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: a request that its router sends to a dead engine is asked for again, not at once") {
+  door_stage g;
+  g.ask(1);
+  g.place(1, second_engine);  // not up, as the gateway sees it
+  CHECK(g.out.take<generate>().empty());
+  CHECK(g.out.take<route>().empty());
+  g.run_until(g.now + 1s);
+  const auto again = g.out.one<route>().requests.at(0);
+  CHECK(again.at == no_engine);
+  g.versions[1] = again.version;
+  g.place(1, first_engine);
+  CHECK(g.out.take<generate>().size() == 1);
+  g.tell(drops{{{{1}, 1, drop_reason::draining}}},
+         the_engine);  // it leaves, and the router does not know yet
+  g.run_until(g.now + 1s);
+  CHECK(g.out.one<route>().requests.at(0).at == no_engine);
+  g.tell(client_gone{{1}});
+  g.check_clean();
+}
+
+TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one said is void") {
+  door_stage g;
+  g.send_to_engine(1);
+  g.ask(2);
+  g.out.forget();
+  const auto before = g.versions;
+  g.tell(node_down{scheduler_node, {10}});
+  g.get(1, 5);
+  CHECK(g.tokens.size() == 1);  // goes on without a router
+  g.ask(3);
+  CHECK(g.fates.at(3).reason == drop_reason::no_capacity);
+  g.tell(node_up{scheduler_node, {14}});
+  const auto told = g.out.one<route>();
+  CHECK(told.all);
+  REQUIRE(told.requests.size() == 2);
+  CHECK(told.requests[0].at == first_engine);
+  CHECK(told.requests[1].at == no_engine);
+  g.tell(placements{{}, {{request_id{2}, before.at(1), first_engine, route_reason::placed}}}, the_router);
+  CHECK(g.out.take<generate>().empty());
+  g.tell(client_gone{{1}});
+  g.tell(client_gone{{2}});
+  g.check_clean();
+}

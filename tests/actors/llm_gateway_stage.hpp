@@ -1,0 +1,110 @@
+// A gateway of one language model on two engines, with a client that keeps what it is told.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/llm_gateway.hpp"
+#include "tests/actors/llm_stage.hpp"
+
+namespace troupe::test {
+
+inline constexpr address the_router{scheduler_node, {10}, role::llm_router, 0};
+
+struct kept_fate {
+  outcome::fate kind{};
+  drop_reason reason{};
+  failure error{};
+  std::string detail;
+};
+
+inline constexpr node_id other_node{3};
+inline constexpr engine_id first_engine{0}, second_engine{1};
+
+inline std::vector<engine_spec> two_engines() { return {{{}, worker_node}, {{}, other_node}}; }
+
+struct door_parts : completion_port {
+  explicit door_parts(const std::vector<tenant_quota>& quotas) : desk(quotas) {
+    cluster.llms.resize(1);
+    cluster.llms[0].name = "m";
+    cluster.engines = two_engines();
+    catalog.emplace(cluster);
+  }
+  bool token(const generated_token& t) override {
+    tokens.push_back(t);
+    return enough == t.which;
+  }
+  void ended(request_id id, const outcome& how) override {
+    CHECK(
+        fates.emplace(id.value, kept_fate{how.kind, how.reason, how.error, std::string(how.detail)}).second);
+  }
+  void adapter_changed(const troupe::adapter_changed& a) override { changes.push_back(a); }
+
+  cluster_spec cluster;
+  std::optional<llm_catalog> catalog;
+  tenant_desk desk;
+  std::vector<generated_token> tokens;
+  std::vector<troupe::adapter_changed> changes;
+  std::map<uint64_t, kept_fate> fates;
+  llm::token enough = -1;
+};
+
+struct door_stage : door_parts, stage<llm_gateway> {
+  explicit door_stage(const std::vector<tenant_quota>& quotas = {})
+      : door_parts(quotas),
+        stage(the_llm_gateway, options(), static_cast<completion_port&>(*this), desk, *catalog) {
+    tell(node_up{scheduler_node, {10}});
+    tell(node_up{worker_node, {12}});
+    out.forget();
+  }
+  static llm_gateway::options options() {
+    llm_gateway::options o;
+    o.models = {"m"};
+    o.engines = two_engines();
+    o.routers = {scheduler_node};
+    o.max_in_flight = 3;
+    o.drain_timeout = 7s;
+    return o;
+  }
+  /// As the router has it now.
+  void place(uint64_t id, engine_id to, route_reason why = route_reason::placed) {
+    for (const auto& r : out.take<route>())
+      for (const auto& asked : r.requests) versions[asked.id.value] = asked.version;
+    tell(placements{{}, {{request_id{id}, versions[id], to, why}}}, the_router);
+  }
+  /// Asks, and the router says the first engine.
+  void send_to_engine(uint64_t id, uint32_t tenant = 0, uint32_t choices = 1) {
+    ask(id, tenant, choices);
+    place(id, first_engine);
+  }
+  void ask(uint64_t id, uint32_t tenant = 0, uint32_t choices = 1) {
+    generation g;
+    g.id = request_id{id};
+    g.tenant = tenant;
+    g.prompt = {1, 2};
+    g.max_tokens = 4;
+    g.choices = choices;
+    g.arrival = now;
+    g.deadline = now + 10s;
+    tell(generation_request{{g}});
+  }
+  void say_ready(engine_id e) {
+    engine_status s;
+    s.engine = e;
+    s.ready = true;
+    tell(s, address{e == first_engine ? worker_node : other_node, {}, role::llm_engine, e.value});
+  }
+  void get(uint64_t id, llm::token which, finish_reason finish = finish_reason::none, uint32_t choice = 0,
+           uint32_t attempt = 1) {
+    tell(generated{{{request_id{id}, attempt, choice, which, -1, {}, finish}}}, the_engine);
+  }
+  std::map<uint64_t, uint32_t> versions;
+
+  void check_clean() {
+    CHECK(actor.balanced());
+    CHECK(actor.unfinished() == 0);
+  }
+};
+
+}  // namespace troupe::test
