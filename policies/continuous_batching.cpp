@@ -2,38 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <tuple>
 #include <utility>
 
+#include "policies/batched_text.hpp"
+
 namespace troupe::llm {
-
-struct continuous_batching::sequence {
-  sequence_id id;
-  uint64_t arrival;
-  std::vector<token> text;  // the prompt, then what was generated
-  size_t most;              // its length at the end
-  adapter_id adapter;
-  int32_t priority;
-  time_point turn, due;
-  duration tpot;
-  bool in_turn;
-  std::vector<uint32_t> blocks;
-  // as it is when the steps under way are done
-  size_t computed = 0;  // positions whose keys and values are in the blocks
-  size_t awaited = 0;   // tokens that these steps choose
-
-  uint32_t steps = 0;    // under way with it
-  uint32_t entry = 0;    // in `sampled` of the last of them that chooses for it
-  uint32_t in_step = 0;  // rows of the step that is being made
-  bool ended = false;    // or cancelled, while steps are under way
-  bool late = false;     // it waits, and cannot have its first token in time
-
-  size_t length() const { return text.size() + awaited; }
-  bool complete() const { return length() == most; }
-  bool decodes() const { return computed + 1 == length() && computed > 0; }
-  uint64_t unread() const { return length() - computed; }
-  std::tuple<int32_t, uint64_t> importance() const { return {priority, arrival}; }
-};
 
 continuous_batching::continuous_batching(batching_limits limits, std::unique_ptr<prefill_timing> timing)
     : limits_(limits), timing_(std::move(timing)), blocks_(limits.blocks) {
@@ -51,17 +24,17 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
   const size_t most = s.prompt.size() + s.max_tokens;
   if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
-  auto made = std::make_unique<sequence>(sequence{s.id,
-                                                  arrivals_++,
-                                                  std::move(s.prompt),
-                                                  most,
-                                                  s.adapter,
-                                                  s.priority,
-                                                  s.turn,
-                                                  s.due,
-                                                  s.tpot,
-                                                  s.in_turn,
-                                                  {}});
+  auto made = std::make_unique<batched_text>(batched_text{s.id,
+                                                          arrivals_++,
+                                                          std::move(s.prompt),
+                                                          most,
+                                                          s.adapter,
+                                                          s.priority,
+                                                          s.turn,
+                                                          s.due,
+                                                          s.tpot,
+                                                          s.in_turn,
+                                                          {}});
   queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -73,14 +46,14 @@ void continuous_batching::cancel(sequence_id id) {
 }
 
 /// It is forgotten once no step under way has it: the device writes into its blocks.
-void continuous_batching::end(sequence& s) {
+void continuous_batching::end(batched_text& s) {
   if (s.steps == 0) return forget(s);
   if (std::exchange(s.ended, true)) return;
   std::erase(running_, &s);
   ended_.push_back(&s);
 }
 
-void continuous_batching::forget(sequence& s) {
+void continuous_batching::forget(batched_text& s) {
   release(s);
   std::erase(running_, &s);
   std::erase(waiting_, &s);
@@ -132,23 +105,19 @@ const std::vector<token>* continuous_batching::text(sequence_id id) const {
   return found == known_.end() ? nullptr : &found->second->text;
 }
 
-void continuous_batching::release(sequence& s) {
+void continuous_batching::release(batched_text& s) {
   for (const auto b : s.blocks) blocks_.give_back(b);
   s.blocks.clear();
   s.computed = 0;
 }
 
-bool continuous_batching::before(const sequence& a, const sequence& b) {
-  return std::tie(a.priority, a.turn, a.arrival) < std::tie(b.priority, b.turn, b.arrival);
-}
-
-void continuous_batching::queue(sequence& s) {
+void continuous_batching::queue(batched_text& s) {
   const auto later = std::upper_bound(waiting_.begin(), waiting_.end(), &s,
-                                      [](const auto* a, const auto* b) { return before(*a, *b); });
+                                      [](const auto* a, const auto* b) { return a->before(*b); });
   waiting_.insert(later, &s);
 }
 
-void continuous_batching::evict(sequence& s) {
+void continuous_batching::evict(batched_text& s) {
   ++evictions_;
   release(s);
   std::erase(running_, &s);
@@ -157,7 +126,7 @@ void continuous_batching::evict(sequence& s) {
 
 /// Blocks for its first `positions`, at the expense of newer ones. False: there was none but itself, and it
 /// waits again.
-bool continuous_batching::reserve(sequence& s, size_t positions) {
+bool continuous_batching::reserve(batched_text& s, size_t positions) {
   const auto needs = blocks_for(positions);
   while (blocks_.free() + s.blocks.size() < needs) {
     auto& newest = *running_.back();
@@ -264,10 +233,10 @@ bool continuous_batching::all_go_on() const {
 }
 
 /// Those that have begun go on, and others begin, as far as the step has room.
-void continuous_batching::add_prompts(planned& to, const outlook& o) {
+void continuous_batching::add_prompts(planned_step& to, const outlook& o) {
   uint32_t room = limits_.prefill_chunk;
   prompts_.clear();
-  const auto take = [&](sequence& s) {
+  const auto take = [&](batched_text& s) {
     if (room == 0) return;
     s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.unread()));
     room -= s.in_step;
@@ -280,19 +249,13 @@ void continuous_batching::add_prompts(planned& to, const outlook& o) {
       for (auto* s : running_)
         if (!s->decodes() && s->in_step == 0) take(*s);
     }
-  std::stable_sort(prompts_.begin(), prompts_.end(),
-                   [](const auto* a, const auto* b) { return a->adapter.value < b->adapter.value; });
-  for (auto* s : prompts_) append(to, *s, std::exchange(s->in_step, 0));
+  to.add_prompts(prompts_);
 }
 
 const llm_step& continuous_batching::plan(const outlook& o) {
   assert(under_way_ < steps_.size());
   auto& made = steps_[(first_ + under_way_) % steps_.size()];
-  made.step.clear();
-  made.sequences.clear();
-  made.step.block_start.push_back(0);
-  made.step.segment_end.push_back(0);
-  made.decodes = 0;
+  made.clear();
   late_.clear();
   begins_at_ = never;
   if (under_way_ > 0 && !all_go_on()) return made.step;
@@ -306,41 +269,9 @@ const llm_step& continuous_batching::plan(const outlook& o) {
   for (auto* s : running_)
     if (s->decodes() && !s->complete()) decodes_.push_back(s);
   add_prompts(made, o);
-
-  const auto last = prompts_.empty() ? base_model : prompts_.back()->adapter;
-  // those with the last prompt's adapter go on with its segment
-  std::stable_sort(decodes_.begin(), decodes_.end(), [&](const auto* a, const auto* b) {
-    return std::pair{a->adapter != last, a->adapter.value} < std::pair{b->adapter != last, b->adapter.value};
-  });
-  for (auto* s : decodes_) append(made, *s, 1);
-  made.decodes = static_cast<uint32_t>(decodes_.size());
+  made.add_decodes(decodes_);
   if (made.step.rows() > 0) ++under_way_;
   return made.step;
-}
-
-void continuous_batching::append(planned& to, sequence& s, uint32_t rows) {
-  auto& step = to.step;
-  const auto index = static_cast<uint32_t>(step.sequences.size());
-  step.sequences.push_back(s.id);
-  to.sequences.push_back(&s);
-  step.blocks.insert(step.blocks.end(), s.blocks.begin(), s.blocks.end());
-  step.block_start.push_back(static_cast<uint32_t>(step.blocks.size()));
-  for (size_t p = s.computed; p < s.computed + rows; ++p) {
-    step.tokens.push_back(p < s.text.size() ? s.text[p] : chosen_before(s.entry));
-    step.positions.push_back(static_cast<uint32_t>(p));
-    step.row_sequence.push_back(index);
-  }
-  if (step.segment_adapters.empty() || step.segment_adapters.back() != s.adapter) {
-    step.segment_adapters.push_back(s.adapter);
-    step.segment_end.push_back(0);
-  }
-  step.segment_end.back() = step.rows();
-  ++s.steps;
-  s.computed += rows;
-  if (s.computed < s.length()) return;
-  s.entry = static_cast<uint32_t>(step.sampled.size());
-  ++s.awaited;
-  step.sampled.push_back(step.rows() - 1);
 }
 
 void continuous_batching::done(std::span<const sampled_token> chosen) {
@@ -348,7 +279,7 @@ void continuous_batching::done(std::span<const sampled_token> chosen) {
   auto& ran = steps_[first_];
   first_ = (first_ + 1) % steps_.size();
   --under_way_;
-  for (auto*& s : ran.sequences) {
+  for (auto*& s : ran.texts) {
     --s->steps;
     if (!s->ended) continue;
     if (s->steps == 0) forget(*s);
@@ -356,7 +287,7 @@ void continuous_batching::done(std::span<const sampled_token> chosen) {
   }
   auto next = chosen.begin();  // mostly they come in the order of the rows
   for (const auto row : ran.step.sampled) {
-    auto* s = ran.sequences[ran.step.row_sequence[row]];
+    auto* s = ran.texts[ran.step.row_sequence[row]];
     if (s == nullptr) continue;
     auto its = next;
     if (its == chosen.end() || its->sequence != s->id)
@@ -375,7 +306,7 @@ void continuous_batching::done(std::span<const sampled_token> chosen) {
 void continuous_batching::fail() {
   assert(under_way_ > 0);
   under_way_ = 0;
-  for (auto& lost : steps_) lost.sequences.clear();
+  for (auto& lost : steps_) lost.texts.clear();
   for (auto* s : running_) s->steps = 0, s->awaited = 0;
   while (!ended_.empty()) forget(*ended_.back());
   while (!running_.empty()) evict(*running_.back());

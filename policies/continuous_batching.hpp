@@ -27,6 +27,7 @@
 
 #include "messages/llm_step.hpp"
 #include "policies/kv_blocks.hpp"
+#include "policies/planned_step.hpp"
 #include "policies/prefill_timing.hpp"
 #include "policies/step_forecast.hpp"
 
@@ -136,40 +137,31 @@ class continuous_batching {
   const std::vector<token>* text(sequence_id id) const;
 
  private:
-  struct sequence;
-  struct planned {
-    llm_step step;
-    std::vector<sequence*> sequences;  // by entry of the step's; null: forgotten since
-    uint32_t decodes = 0;
-  };
-
-  static bool before(const sequence& a, const sequence& b);
   size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
   bool admit(const outlook& o);
   bool holds_back(const outlook& o);
   void find_late(const outlook& o);
-  void add_prompts(planned& to, const outlook& o);
-  void queue(sequence& s);
-  bool reserve(sequence& s, size_t positions);
-  void evict(sequence& s);
-  void release(sequence& s);
-  void end(sequence& s);
-  void forget(sequence& s);
+  void add_prompts(planned_step& to, const outlook& o);
+  void queue(batched_text& s);
+  bool reserve(batched_text& s, size_t positions);
+  void evict(batched_text& s);
+  void release(batched_text& s);
+  void end(batched_text& s);
+  void forget(batched_text& s);
   bool prefilling() const;
   bool all_go_on() const;
-  void append(planned& to, sequence& s, uint32_t rows);
 
   const batching_limits limits_;
   const std::unique_ptr<prefill_timing> timing_;  // null: at once
   kv_blocks blocks_;
-  std::unordered_map<sequence_id, std::unique_ptr<sequence>> known_;
-  std::deque<sequence*> waiting_;             // by priority and turn
-  std::vector<sequence*> running_;            // by priority and arrival
-  std::vector<sequence*> ended_;              // that steps under way have yet
-  std::vector<sequence*> prompts_, decodes_;  // of the step that is being made
+  std::unordered_map<sequence_id, std::unique_ptr<batched_text>> known_;
+  std::deque<batched_text*> waiting_;             // by priority and turn
+  std::vector<batched_text*> running_;            // by priority and arrival
+  std::vector<batched_text*> ended_;              // that steps under way have yet
+  std::vector<batched_text*> prompts_, decodes_;  // of the step that is being made
   std::unordered_set<adapter_id> loaded_;
-  std::array<planned, 2> steps_;
+  std::array<planned_step, 2> steps_;
   uint32_t first_ = 0, under_way_ = 0;  // of `steps_`, in turns
   time_point begins_at_ = never;
   std::vector<sequence_id> late_;

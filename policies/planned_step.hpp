@@ -1,0 +1,27 @@
+// A step of continuous batching while it is planned, and whose its rows are.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "messages/llm_step.hpp"
+
+namespace troupe::llm {
+
+struct batched_text;
+
+struct planned_step {
+  llm_step step;
+  std::vector<batched_text*> texts;  ///< by entry of the step's `sequences`; null: forgotten since
+  uint32_t decodes = 0;
+
+  /// Without rows.
+  void clear();
+  /// The next `in_step` tokens of each, by adapter, in the order given; of those that are read to their end a
+  /// token is chosen. Sorts them.
+  void add_prompts(std::vector<batched_text*>& prompts);
+  /// One row of each, behind the prompts, by adapter: those with the last prompt's go on with its segment.
+  /// Sorts them.
+  void add_decodes(std::vector<batched_text*>& decoding);
+};
+
+}  // namespace troupe::llm

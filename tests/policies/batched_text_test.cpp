@@ -1,0 +1,50 @@
+#include "policies/batched_text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+batched_text text(uint64_t arrival, int32_t priority = 0, time_point turn = {}) {
+  return {sequence_id{arrival}, arrival, {1, 2, 3}, 5, base_model, priority, turn, never, {}, false, {}};
+}
+
+}  // namespace
+
+TEST_CASE("batched text: it decodes once all but its last token is computed, and is complete at its length") {
+  auto t = text(1);
+  CHECK(t.length() == 3);
+  CHECK(t.unread() == 3);
+  CHECK_FALSE(t.decodes());
+  t.computed = 2;
+  CHECK(t.decodes());
+  t.computed = 3, t.awaited = 1;  // a step under way has read all of it, and chooses the next
+  CHECK(t.length() == 4);
+  CHECK(t.decodes());
+  CHECK(t.unread() == 1);
+  CHECK_FALSE(t.complete());
+  t.awaited = 2;
+  CHECK(t.complete());
+  CHECK_FALSE(t.decodes());
+}
+
+TEST_CASE("batched text: a prompt of one token is a prompt, not a decode") {
+  auto t = text(1);
+  t.text = {1};
+  CHECK_FALSE(t.decodes());
+  t.computed = 1, t.awaited = 1;
+  CHECK(t.decodes());
+}
+
+TEST_CASE(
+    "batched text: texts wait by priority, turn and arrival, and keep their blocks whatever their turn") {
+  const auto early = time_point{1s}, late = time_point{2s};
+  CHECK(text(2, 0, late).before(text(1, 1, early)));
+  CHECK(text(2, 0, early).before(text(1, 0, late)));
+  CHECK(text(1, 0, early).before(text(2, 0, early)));
+  CHECK_FALSE(text(1).before(text(1)));
+  CHECK(text(1, 0, late).importance() < text(2, 0, early).importance());
+  CHECK(text(2, 0).importance() < text(1, 1).importance());
+}

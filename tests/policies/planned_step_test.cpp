@@ -1,0 +1,119 @@
+#include "policies/planned_step.hpp"
+
+#include <doctest/doctest.h>
+
+#include "policies/batched_text.hpp"
+
+using namespace troupe;
+using namespace troupe::llm;
+
+namespace {
+
+constexpr adapter_id a{1}, b{2}, c{3};
+
+/// Tokens 10 id, 10 id + 1, ..., in one block, its id.
+batched_text text(uint32_t id, uint32_t tokens, adapter_id adapter = base_model, size_t computed = 0) {
+  batched_text t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, false, {id}};
+  for (uint32_t i = 0; i < tokens; ++i) t.text.push_back(static_cast<token>(10 * id + i));
+  t.computed = computed;
+  t.in_step = static_cast<uint32_t>(tokens - computed);
+  return t;
+}
+
+struct stage {
+  void prompts(std::vector<batched_text*> some) { planned.add_prompts(some); }
+  void decodes(std::vector<batched_text*> some) { planned.add_decodes(some); }
+  stage() { planned.clear(); }
+
+  planned_step planned;
+  const llm_step& step = planned.step;
+};
+
+}  // namespace
+
+TEST_CASE("planned step: without texts it has no rows") {
+  stage s;
+  s.prompts({});
+  s.decodes({});
+  CHECK(s.step.rows() == 0);
+  CHECK(s.step.block_start == std::vector<uint32_t>{0});
+  CHECK(s.step.segment_end == std::vector<uint32_t>{0});
+  CHECK(s.planned.decodes == 0);
+}
+
+TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it chooses") {
+  stage s;
+  auto one = text(1, 5);
+  one.in_step = 3;
+  s.prompts({&one});
+  CHECK(s.step.tokens == std::vector<token>{10, 11, 12});
+  CHECK(s.step.sampled.empty());
+  CHECK(one.computed == 3);
+  CHECK(one.awaited == 0);
+  CHECK(one.in_step == 0);
+  CHECK(one.steps == 1);
+  s.planned.clear();
+  one.in_step = 2;
+  s.prompts({&one});
+  CHECK(s.step.tokens == std::vector<token>{13, 14});
+  CHECK(s.step.positions == std::vector<uint32_t>{3, 4});
+  CHECK(s.step.sampled == std::vector<uint32_t>{1});
+  CHECK(one.awaited == 1);
+  CHECK(one.steps == 2);
+}
+
+TEST_CASE("planned step: a token that the step before chooses is named by where it is chosen") {
+  stage s;
+  auto one = text(1, 2), two = text(2, 2);
+  s.prompts({&one, &two});
+  CHECK(one.entry == 0);
+  CHECK(two.entry == 1);
+  s.planned.clear();
+  s.decodes({&two, &one});
+  CHECK(s.step.tokens == std::vector<token>{chosen_before(1), chosen_before(0)});
+  CHECK(s.step.positions == std::vector<uint32_t>{2, 2});
+  CHECK(two.entry == 0);
+  CHECK(one.entry == 1);
+  CHECK(one.awaited == 2);
+}
+
+TEST_CASE("planned step: rows know their texts, and these their blocks") {
+  stage s;
+  auto one = text(1, 2), two = text(2, 3, base_model, 2);
+  two.blocks = {7, 8};
+  s.prompts({&one});
+  s.decodes({&two});
+  CHECK(s.step.row_sequence == std::vector<uint32_t>{0, 0, 1});
+  CHECK(s.step.sequences == std::vector{sequence_id{1}, sequence_id{2}});
+  CHECK(s.planned.texts == std::vector<batched_text*>{&one, &two});
+  CHECK(s.step.block_start == std::vector<uint32_t>{0, 1, 3});
+  CHECK(s.step.blocks == std::vector<uint32_t>{1, 7, 8});
+  CHECK(s.planned.decodes == 1);
+}
+
+TEST_CASE("planned step: rows of an adapter are together, and decodes go on with the last prompt's") {
+  stage s;
+  auto p1 = text(1, 1, b), p2 = text(2, 1, a), p3 = text(3, 2, b);
+  auto d1 = text(4, 3, a, 2), d2 = text(5, 3, base_model, 2), d3 = text(6, 3, b, 2), d4 = text(7, 3, c, 2),
+       d5 = text(8, 3, b, 2);
+  s.prompts({&p1, &p2, &p3});
+  s.decodes({&d1, &d2, &d3, &d4, &d5});
+  CHECK(s.planned.texts == std::vector<batched_text*>{&p2, &p1, &p3, &d3, &d5, &d2, &d1, &d4});
+  CHECK(s.step.segment_adapters == std::vector{a, b, base_model, a, c});
+  CHECK(s.step.segment_end == std::vector<uint32_t>{0, 1, 6, 7, 8, 9});
+  CHECK(s.planned.decodes == 5);
+}
+
+TEST_CASE("planned step: cleared it begins anew") {
+  stage s;
+  auto one = text(1, 2, a), two = text(2, 2, b);
+  s.prompts({&one});
+  s.decodes({&one});
+  s.planned.clear();
+  CHECK(s.planned.decodes == 0);
+  CHECK(s.planned.texts.empty());
+  s.prompts({&two});
+  CHECK(s.step.segment_adapters == std::vector{b});
+  CHECK(s.step.segment_end == std::vector<uint32_t>{0, 2});
+  CHECK(s.step.block_start == std::vector<uint32_t>{0, 1});
+}
