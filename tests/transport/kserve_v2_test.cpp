@@ -2,78 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
-namespace troupe {
-namespace {
+#include "tests/transport/kserve_requests.hpp"
 
+using namespace troupe;
+using namespace troupe::testing;
 using nlohmann::json;
-
-constexpr uint32_t max_rows = 8;
-
-model_signature one_input(data_type type, std::vector<int64_t> shape) {
-  return {.inputs = {{"x", type, std::move(shape)}},
-          .outputs = {{"y", data_type::fp32, {2}}, {"z", data_type::int64, {}}}};
-}
-const model_signature fp32_by_3 = one_input(data_type::fp32, {3});
-
-/// The bytes of the request, or the message of its refusal (which is always a 400).
-struct outcome {
-  std::vector<std::byte> bytes;
-  std::string error;
-  infer_request request;
-};
-outcome take(std::string_view body, const model_signature& s = fp32_by_3) {
-  outcome o;
-  auto request = parse_infer({body, {}}, s, max_rows);
-  if (!request) {
-    CHECK(request.error().status == 400);
-    o.error = request.error().message;
-    return o;
-  }
-  o.bytes.resize(request->input_bytes);
-  if (auto e = write_inputs(*request, s, o.bytes)) {
-    CHECK(e->status == 400);
-    o.error = e->message;
-  }
-  o.request = *request;
-  return o;
-}
-std::string refusal(std::string_view body, const model_signature& s = fp32_by_3) {
-  return take(body, s).error;
-}
-
-template <class T>
-std::vector<T> values(const outcome& o) {
-  std::vector<T> v(o.bytes.size() / sizeof(T));
-  std::memcpy(v.data(), o.bytes.data(), o.bytes.size());
-  return v;
-}
-
-/// A request for one row of one scalar input "x".
-template <class T>
-T scalar(data_type type, std::string_view text) {
-  const auto o = take(R"({"inputs":[{"name":"x","datatype":")" + std::string(to_string(type)) +
-                          R"(","shape":[1],"data":[)" + std::string(text) + "]}]}",
-                      one_input(type, {}));
-  REQUIRE_MESSAGE(o.error == "", o.error);
-  T value;
-  REQUIRE(o.bytes.size() == sizeof value);
-  std::memcpy(&value, o.bytes.data(), sizeof value);
-  return value;
-}
-std::string scalar_refusal(data_type type, std::string_view text) {
-  return refusal(R"({"inputs":[{"name":"x","datatype":")" + std::string(to_string(type)) +
-                     R"(","shape":[1],"data":[)" + std::string(text) + "]}]}",
-                 one_input(type, {}));
-}
-
-std::string x_with(std::string_view rest) { return R"({"inputs":[{"name":"x",)" + std::string(rest) + "}]}"; }
 
 TEST_CASE("a request says its rows, id, parameters and outputs, wherever they stand") {
   const auto o = take(R"( {"outputs":[{"name":"z"},{"name":"y","parameters":{"binary_data":false}}],
@@ -94,15 +32,6 @@ TEST_CASE("without outputs, all are answered") {
   CHECK(o.request.id.empty());
 }
 
-TEST_CASE("data is flat, or nested as its shape says") {
-  const auto s = one_input(data_type::int32, {2, 2});
-  const std::vector<int32_t> expected{1, 2, 3, 4, 5, 6, 7, 8};
-  for (auto data :
-       {"[1,2,3,4,5,6,7,8]", "[[[1,2],[3,4]],[[5,6],[7,8]]]", "[ [ [1 , 2],\n[3,4]] , [[5,6],[7,8]] ]"})
-    CHECK(values<int32_t>(take(x_with(R"("datatype":"INT32","shape":[2,2,2],"data":)" + std::string(data)),
-                               s)) == expected);
-}
-
 TEST_CASE("several inputs lie one after the other in the signature's order") {
   const model_signature s{.inputs = {{"a", data_type::uint8, {}}, {"b", data_type::uint16, {2}}},
                           .outputs = {}};
@@ -113,84 +42,6 @@ TEST_CASE("several inputs lie one after the other in the signature's order") {
   CHECK(o.bytes == std::vector<std::byte>{std::byte{9}, std::byte{8}, std::byte{1}, std::byte{0},
                                           std::byte{2}, std::byte{0}, std::byte{3}, std::byte{0},
                                           std::byte{4}, std::byte{0}});
-}
-
-TEST_CASE("every type takes its whole range and nothing beyond") {
-  CHECK(scalar<bool>(data_type::boolean, "true"));
-  CHECK_FALSE(scalar<bool>(data_type::boolean, "false"));
-  CHECK(scalar<uint8_t>(data_type::uint8, "255") == 255);
-  CHECK(scalar<int8_t>(data_type::int8, "-128") == -128);
-  CHECK(scalar<uint16_t>(data_type::uint16, "65535") == 65535);
-  CHECK(scalar<int16_t>(data_type::int16, "-32768") == -32768);
-  CHECK(scalar<uint32_t>(data_type::uint32, "4294967295") == 4294967295);
-  CHECK(scalar<int32_t>(data_type::int32, "-2147483648") == -2147483648);
-  CHECK(scalar<uint64_t>(data_type::uint64, "18446744073709551615") == UINT64_MAX);
-  CHECK(scalar<int64_t>(data_type::int64, "-9223372036854775808") == INT64_MIN);
-  CHECK(scalar<float>(data_type::fp32, "3.4028235e38") == std::numeric_limits<float>::max());
-  CHECK(scalar<double>(data_type::fp64, "1.7976931348623157e308") == std::numeric_limits<double>::max());
-
-  const auto range = [](data_type t, std::string v) {
-    return "input \"x\": element 0 is \"" + v + "\": out of range for " + std::string(to_string(t));
-  };
-  for (auto [type, text] : {std::pair{data_type::uint8, "256"},
-                            {data_type::uint8, "-1"},
-                            {data_type::int8, "128"},
-                            {data_type::uint16, "65536"},
-                            {data_type::int16, "-32769"},
-                            {data_type::uint32, "4294967296"},
-                            {data_type::int32, "2147483648"},
-                            {data_type::uint64, "18446744073709551616"},
-                            {data_type::uint64, "1.8446744073709552e19"},
-                            {data_type::int64, "9223372036854775808"},
-                            {data_type::int64, "1e300"},
-                            {data_type::fp32, "3.5e38"},
-                            {data_type::fp32, "-1e999"},
-                            {data_type::fp64, "1e309"}})
-    CHECK(scalar_refusal(type, text) == range(type, text));
-}
-
-TEST_CASE("numbers may be written in any way that keeps their value") {
-  CHECK(scalar<int32_t>(data_type::int32, "3.0") == 3);
-  CHECK(scalar<int32_t>(data_type::int32, "-2.5e1") == -25);
-  CHECK(scalar<uint64_t>(data_type::uint64, "1e19") == 10'000'000'000'000'000'000u);
-  CHECK(scalar<uint8_t>(data_type::uint8, "-0") == 0);
-  CHECK(scalar<float>(data_type::fp32, "1e-60") == 0);
-  CHECK(scalar<float>(data_type::fp32, "1e-45") == std::numeric_limits<float>::denorm_min());
-  CHECK(scalar<double>(data_type::fp64, "5e-324") == std::numeric_limits<double>::denorm_min());
-  CHECK(scalar<double>(data_type::fp64, "1e-400") == 0);
-  CHECK(std::signbit(scalar<float>(data_type::fp32, "-0.0")));
-  CHECK(scalar_refusal(data_type::int32, "1.5") ==
-        "input \"x\": element 0 is \"1.5\": INT32 needs a whole number");
-  CHECK(scalar_refusal(data_type::int32, "1e-3") ==
-        "input \"x\": element 0 is \"1e-3\": INT32 needs a whole number");
-}
-
-TEST_CASE("what is no number of the type is refused by its position") {
-  CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,"NaN",3])")) ==
-        R"(input "x": element 1 is "\"NaN\"": FP32 needs a number (JSON has no NaN and no infinity))");
-  CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,2,NaN])")) ==
-        R"(input "x": element 2 is "NaN": FP32 needs a number (JSON has no NaN and no infinity))");
-  CHECK(scalar_refusal(data_type::int64, "null") ==
-        R"(input "x": element 0 is "null": INT64 needs a number)");
-  CHECK(scalar_refusal(data_type::int64, "true") ==
-        R"(input "x": element 0 is "true": INT64 needs a number)");
-  CHECK(scalar_refusal(data_type::boolean, "1") ==
-        R"(input "x": element 0 is "1": BOOL needs true or false)");
-  CHECK(scalar_refusal(data_type::int64, "01") ==
-        R"(malformed data of input "x" at byte 2: expected ',' or ']', found "1]")");
-  CHECK(scalar_refusal(data_type::fp64, "1.") ==
-        R"(malformed data of input "x" at byte 3: expected a digit, found "]")");
-  CHECK(scalar_refusal(data_type::fp64, "+1") ==
-        R"(input "x": element 0 is "+1": FP64 needs a number (JSON has no NaN and no infinity))");
-}
-
-TEST_CASE("half floats have no JSON form") {
-  CHECK(scalar_refusal(data_type::fp16, "1") ==
-        R"(input "x" is FP16, which has no JSON form; send it as binary data (parameters.binary_data_size))");
-  auto s = fp32_by_3;
-  s.outputs.push_back({"h", data_type::bf16, {}});
-  CHECK(refusal(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,2,3])"), s) ==
-        R"(output "h" is BF16, which has no JSON form; ask for binary data (parameters.binary_data))");
 }
 
 TEST_CASE("inputs that do not fit the model are refused, each with its reason") {
@@ -226,23 +77,6 @@ TEST_CASE("inputs that do not fit the model are refused, each with its reason") 
   CHECK(refusal(R"({"inputs":[{"name":"a","datatype":"UINT8","shape":[2],"data":[1,2]},
                               {"name":"b","datatype":"UINT8","shape":[3],"data":[1,2,3]}]})",
                 two) == R"(input "b": 3 rows given, but 2 in the input before it)");
-}
-
-TEST_CASE("data that does not fill its shape is refused") {
-  const auto data = [](std::string_view d) {
-    return refusal(x_with(R"("datatype":"FP32","shape":[2,3],"data":)" + std::string(d)));
-  };
-  CHECK(data("[1,2,3]") == R"(input "x": data has 3 elements, shape [2,3] needs 6)");
-  CHECK(data("[]") == R"(input "x": data has 0 elements, shape [2,3] needs 6)");
-  CHECK(data("[1,2,3,4,5,6,7]") == R"(input "x": data has 7 elements, shape [2,3] needs 6)");
-  CHECK(data("[[1,2,3],[4,5]]") == R"(input "x": data has 2 elements at level 2, shape [2,3] needs 3)");
-  CHECK(data("[[1,2,3]]") == R"(input "x": data has 1 elements at level 1, shape [2,3] needs 2)");
-  CHECK(data("[[1,2,3],4]") ==
-        R"(input "x": data is nested, but element 3 is not 2 levels deep as shape [2,3] says)");
-  CHECK(data("[[[1],2,3],[4,5,6]]") ==
-        R"(input "x": element 0 is "[1": FP32 needs a number (JSON has no NaN and no infinity))");
-  CHECK(data("[1,2,3") == R"(malformed JSON at byte 71: expected ',' or ']', found the end)");
-  CHECK(data("{}") == R"(malformed JSON at byte 62: expected an array, found "{}}]}")");
 }
 
 TEST_CASE("outputs and parameters are checked") {
@@ -340,51 +174,6 @@ TEST_CASE("a model that gives NaN gets a 500, as JSON cannot say it") {
         http_error{500, R"(tensor "y" has nan in element 1, which has no JSON form; ask for binary data)"});
 }
 
-TEST_CASE("metadata names the model's tensors with -1 for the rows") {
-  CHECK(
-      format_model_metadata({"m"}, "onnx", one_input(data_type::fp32, {3, 4}),
-                            {.slo_ms = 25, .max_rows = 64}) ==
-      R"({"name":"m","versions":["1"],"platform":"onnx",)"
-      R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,3,4]}],)"
-      R"("outputs":[{"name":"y","datatype":"FP32","shape":[-1,2]},{"name":"z","datatype":"INT64","shape":[-1]}],)"
-      R"("parameters":{"slo_ms":25.0,"max_rows":64}})");
-  CHECK(
-      format_server_metadata("0.1.0") ==
-      R"({"name":"troupe","version":"0.1.0","extensions":)"
-      R"(["binary_tensor_data","classification","model_configuration","model_repository","parameters","statistics"]})");
-}
-
-TEST_CASE("metadata tells names that are not UTF-8, as ONNX allows them, as well as JSON can") {
-  auto strange = one_input(data_type::fp32, {3});
-  strange.inputs[0].name = "x\xff";
-  const auto text = format_model_metadata({"m"}, "onnx", strange);
-  CHECK(text.find(R"("inputs":[{"name":"x�",)") != std::string::npos);
-}
-
-TEST_CASE("a client reads the metadata and writes requests that fit it") {
-  const auto s = one_input(data_type::fp32, {3, 4});
-  const auto m =
-      parse_model_metadata(format_model_metadata({"m", "2"}, "onnx", s, {.slo_ms = 25, .max_rows = 64}));
-  REQUIRE(m);
-  CHECK(m->model.name == "m");
-  CHECK(m->model.version == "2");
-  CHECK(m->signature == s);
-  CHECK(m->limits.slo_ms == 25);
-  CHECK(m->limits.max_rows == 64);
-  CHECK_FALSE(parse_model_metadata("{}"));
-  CHECK_FALSE(parse_model_metadata("<html>"));
-
-  const std::vector<float> x{1, 2, 3, 4, 5, 6};
-  const auto body = format_infer_request(fp32_by_3, 2, std::as_bytes(std::span(x)), 7.5);
-  CHECK(
-      body->body ==
-      R"({"parameters":{"slo_ms":7.5},"inputs":[{"name":"x","datatype":"FP32","shape":[2,3],"data":[1,2,3,4,5,6]}]})");
-  CHECK_FALSE(body->json_bytes);
-  const auto o = take(body->body);
-  CHECK(o.request.patience == 7500us);
-  CHECK(values<float>(o) == x);
-}
-
 TEST_CASE("random tensors of every type survive response and request bit by bit") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
@@ -444,6 +233,3 @@ TEST_CASE("a mutated body is taken or refused, and what is taken is JSON") {
   }
   CHECK(taken > 0);
 }
-
-}  // namespace
-}  // namespace troupe
