@@ -3,62 +3,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <map>
 #include <set>
 #include <thread>
 
-#include "gpu/llm/adapter_weights.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 #include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/llama_tasks.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
 using kind = engine_event::kind;
-
-namespace {
-
-const std::filesystem::path llama = fixtures / "llama-tasks";
-constexpr uint64_t block_bytes = 4 * 2 * 64 * 4 * 6;  // a token's keys and values times 4, of all layers
-
-std::string adapter_of(const std::string& name) { return (llama / "adapters" / name).string(); }
-
-cpu_engine_options options_of(uint32_t slots, uint32_t blocks = 256) {
-  return {.folder = llama / "base",
-          .kv_bytes = blocks * block_bytes,
-          .block_tokens = 4,
-          .adapter_slots = slots,
-          .adapter_bytes = 1 << 30};
-}
-
-/// The bits of what was chosen and of its chances.
-std::vector<std::pair<token, uint32_t>> bits_of(const std::vector<chosen_token>& chosen) {
-  std::vector<std::pair<token, uint32_t>> out;
-  for (const auto& c : chosen) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &c.logprob, sizeof bits);
-    out.emplace_back(c.which, bits);
-  }
-  return out;
-}
-
-llm_step one_row_step(token t, uint32_t position, adapter_id adapter = base_model) {
-  llm_step s;
-  s.tokens = {t};
-  s.positions = {position};
-  s.row_sequence = {0};
-  s.sequences = {sequence_id{1}};
-  s.block_start = {0, 1};
-  s.blocks = {0};
-  s.segment_end = {0, 1};
-  s.segment_adapters = {adapter};
-  s.sampled = {0};
-  return s;
-}
-const sampling greedy{.temperature = 0, .biases = {}};
-const std::vector<choice_wish> one_wish{{.how = &greedy, .counts = {}}};
-
-}  // namespace
 
 TEST_CASE("a device says what its model is") {
   auto o = options_of(0, 10);
@@ -87,120 +41,6 @@ TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Tr
     CHECK(engine.loads() == 4);
     CHECK((engine.evictions() > 0) == (blocks == 16));
   }
-}
-
-TEST_CASE("with fewer slots than adapters they take turns, and the tokens are the same") {
-  for (const uint64_t kept : {uint64_t{1} << 30, uint64_t{0}}) {
-    CAPTURE(kept);
-    auto o = options_of(2);
-    o.adapter_bytes = kept;
-    small_engine engine(o, {.max_sequences = 3, .prefill_chunk = 16});
-    const auto all = golden_texts(engine.facts());
-    for (const auto& t : all) engine.add(t.asked);
-    engine.run();
-    for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
-    CHECK(engine.loads() > 4);
-    CHECK(engine.reads() == (kept > 0 ? 4 : engine.loads()));
-  }
-}
-
-TEST_CASE("adapters that come and go beside a text leave its bits alone") {
-  const asked_text long_text{.prompt = {1, 265, 260, 274}, .adapter = adapter_of("sort"), .max_tokens = 300};
-  small_engine quiet(options_of(4), {});
-  quiet.add(long_text);
-  quiet.run();
-  REQUIRE(quiet.tokens(0).size() == 300);
-
-  small_engine busy(options_of(4), {});
-  busy.add(long_text);
-  uint32_t steps = 0;
-  busy.run([&] {
-    const adapter_id a{100}, b{101};
-    if (steps % 4 == 0) busy.device()->load_adapter(a, adapter_of("reverse"));
-    if (steps % 4 == 1) busy.device()->load_adapter(b, adapter_of("upper"));
-    if (steps % 4 == 2) busy.device()->unload_adapter(b);
-    if (steps % 4 == 3) busy.device()->unload_adapter(a);
-    ++steps;
-  });
-  CHECK(steps >= 300);
-  CHECK(busy.others() > 0);
-  CHECK(bits_of(busy.chosen(0)) == bits_of(quiet.chosen(0)));
-}
-
-TEST_CASE(
-    "an adapter that is unloaded while it is on its way is never told of, and its id can be used again") {
-  waited_device d(options_of(2));
-  REQUIRE(d.next().what == kind::loaded);
-  for (int i = 0; i < 50; ++i) {
-    d->load_adapter(adapter_id{1}, adapter_of("sort"));
-    if (i % 3 == 1) std::this_thread::yield();
-    if (i % 3 == 2) {
-      // whatever comes of the second one: the first is ready or failed by then
-      d->load_adapter(adapter_id{2}, adapter_of("nowhere"));
-      engine_event e = d.next();
-      while (e.adapter != adapter_id{2}) e = d.next();
-    }
-    d->unload_adapter(adapter_id{1});
-  }
-  d->load_adapter(adapter_id{1}, adapter_of("upper"));
-  auto e = d.next();
-  CHECK(e.what == kind::adapter_ready);
-  CHECK(e.adapter == adapter_id{1});
-  const auto model = read_model_config(llama / "base");
-  CHECK(e.bytes ==
-        adapter_weights(read_adapter(adapter_of("upper"), model), model.layers, element::f32).bytes());
-  CHECK(d.quiet(e));
-}
-
-TEST_CASE("an adapter that is only read takes no slot, and is not read again when it is loaded") {
-  waited_device d(options_of(1));
-  d->read_adapter(adapter_id{1}, adapter_of("sort"));
-  d->read_adapter(adapter_id{2}, "/nowhere");
-  d->load_adapter(adapter_id{3}, adapter_of("upper"));
-  std::map<uint32_t, engine_event> told;  // the model's is of no adapter; it may come between them
-  for (int i = 0; i < 4; ++i) {
-    const auto e = d.next();
-    told[e.adapter.value] = e;
-  }
-  CHECK(told[0].what == kind::loaded);
-  CHECK(told[1].what == kind::adapter_read);
-  CHECK(told[1].problem.empty());
-  CHECK(told[1].from_disk);
-  CHECK(told[2].what == kind::adapter_read);
-  CHECK(told[2].problem == "/nowhere/adapter_config.json: No such file or directory");
-  CHECK(told[3].what == kind::adapter_ready);
-  d->unload_adapter(adapter_id{3});
-  d->load_adapter(adapter_id{1}, adapter_of("sort"));
-  d->read_adapter(adapter_id{1}, adapter_of("sort"));
-  auto e = d.next();
-  CHECK(e.what == kind::adapter_ready);
-  CHECK_FALSE(e.from_disk);
-  d->unload_adapter(adapter_id{1});  // what is read is told of all the same
-  e = d.next();
-  CHECK(e.what == kind::adapter_read);
-  CHECK(e.adapter == adapter_id{1});
-}
-
-TEST_CASE("a step with an adapter that went fails, and the device goes on") {
-  waited_device d(options_of(1));
-  REQUIRE(d.next().what == kind::loaded);
-  d->load_adapter(adapter_id{7}, adapter_of("sort"));
-  REQUIRE(d.next().what == kind::adapter_ready);
-  const auto with = one_row_step(1, 0, adapter_id{7}), without = one_row_step(1, 0);
-  d->start(with, one_wish);
-  auto e = d.next();
-  CHECK(e.what == kind::step_done);
-  CHECK(e.took > 0ns);
-  d->unload_adapter(adapter_id{7});
-  d->start(with, one_wish);
-  e = d.next();
-  CHECK(e.what == kind::step_failed);
-  CHECK(e.problem == "a step wants adapter 7, which is not on the device");
-  CHECK(e.chosen.empty());
-  d->start(without, one_wish);
-  e = d.next();
-  CHECK(e.what == kind::step_done);
-  CHECK(e.chosen.size() == 1);
 }
 
 TEST_CASE("layers come one by one, and those that are there run a step while the others come") {
@@ -271,26 +111,6 @@ TEST_CASE("a chunk of a prefill after which nothing is chosen is done without to
   const auto e = d.next();
   CHECK(e.what == kind::step_done);
   CHECK(e.chosen.empty());
-}
-
-TEST_CASE("a broken adapter fails with the reason, and the others go on") {
-  const temporary_folder broken;
-  std::filesystem::copy(adapter_of("sort"), broken.path);
-  std::filesystem::resize_file(broken.path / "adapter_model.safetensors", 5000);
-  small_engine engine(options_of(2), {});
-  const auto all = golden_texts(engine.facts());
-  for (const auto& t : all) engine.add(t.asked);
-  const auto lost = engine.add({.prompt = {1, 2}, .adapter = broken.path.string()});
-  const auto none = engine.add({.prompt = {1, 2}, .adapter = "/nowhere"});
-  engine.run();
-  for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
-  CHECK(engine.tokens(lost).empty());
-  CHECK(engine.tokens(none).empty());
-  CHECK(engine.failed().size() == 2);
-  CHECK(engine.failed().at("/nowhere") == "/nowhere/adapter_config.json: No such file or directory");
-  CHECK(engine.failed()
-            .at(broken.path.string())
-            .starts_with((broken.path / "adapter_model.safetensors").string()));
 }
 
 TEST_CASE("a model that cannot be loaded makes the device unusable, with the reason") {
