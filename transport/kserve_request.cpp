@@ -1,6 +1,5 @@
-#include <charconv>
-
 #include "transport/kserve_json.hpp"
+#include "transport/kserve_parameters.hpp"
 #include "transport/kserve_refusal.hpp"
 #include "transport/kserve_v2.hpp"
 #include "transport/kserve_values.hpp"
@@ -25,60 +24,6 @@ std::optional<uint32_t> find(const std::vector<tensor_spec>& tensors, std::strin
     if (tensors[i].name == name) return i;
   return {};
 }
-
-template <class T>
-std::optional<T> whole(std::string_view text) {
-  T value{};
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (ec != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
-}
-
-// The keys of one JSON object that we know, each at most once.
-class known_keys {
- public:
-  explicit known_keys(std::string where) : where_(std::move(where)) {}
-  void once(bool& seen, std::string_view key) {
-    if (std::exchange(seen, true)) refuse("{}key \"{}\" occurs twice", where_, key);
-  }
-
- private:
-  std::string where_;
-};
-
-// The "parameters" of a tensor or a request, those that we know.
-class parameter_reader {
- public:
-  parameter_reader(json_reader& in, std::string where) : in_(in), where_(std::move(where)) {}
-
-  template <class Known>
-  void read(Known known) {
-    if (in_.peek() != '{') in_.fail("an object under \"parameters\"");
-    in_.read_object([&](const std::string& key) {
-      const auto value = in_.read_raw();
-      if (key.starts_with("shared_memory_"))
-        refuse("{}parameters.{}: shared memory is not supported; send the data in the body", where_, key);
-      known(key, value);
-    });
-  }
-
-  bool boolean(std::string_view key, std::string_view value) const {
-    if (value != "true" && value != "false")
-      refuse("{}parameters.{} is {}; it must be true or false", where_, key, shortened(value));
-    return value == "true";
-  }
-  template <class T>
-  T number(std::string_view key, std::string_view value, std::string_view of) const {
-    const auto n = whole<T>(value);
-    if (!n)
-      refuse("{}parameters.{} is {}; it must be a whole number of {}", where_, key, shortened(value), of);
-    return *n;
-  }
-
- private:
-  json_reader& in_;
-  std::string where_;
-};
 
 struct given_input {
   std::string name, type;
