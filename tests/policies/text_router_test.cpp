@@ -4,74 +4,10 @@
 
 #include <set>
 
+#include "tests/policies/text_router_stage.hpp"
+
 using namespace troupe;
-
-namespace {
-
-constexpr address door{node_id{7}, {}, role::llm_gateway, 0};
-
-/// Engines with room for four texts and 160 positions in blocks of 10.
-struct router_stage {
-  explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t most_waiting = 100)
-      : router(options(engines, most_waiting), (*text_routings().find(routing))()) {
-    for (uint32_t i = 0; i < engines; ++i) say(i);
-  }
-  static text_router::options options(uint32_t engines, uint32_t most_waiting) {
-    text_router::options o;
-    for (uint32_t i = 0; i < engines; ++i) o.engines.push_back({i});
-    o.most_waiting = most_waiting;
-    return o;
-  }
-  void say(uint32_t engine, float used = 0, bool ready = true) {
-    engine_status s;
-    s.engine = {engine};
-    s.ready = ready;
-    s.kv_tokens = 160;
-    s.block_tokens = 10;
-    s.max_sequences = 4;
-    s.adapter_slots = 3;
-    s.kv_used = used;
-    router.on_status(s, now);
-  }
-  void know(uint32_t engine, const std::string& adapter) {
-    router.on_adapters({{}, {engine}, false, {{adapter, "/"}}, {}});
-  }
-  routed_request request(uint64_t id) {
-    routed_request r;
-    r.id = request_id{id};
-    r.version = 1;
-    r.tokens = 10;
-    r.arrival = now;
-    return r;
-  }
-  void add(const routed_request& r) { router.on_route(door, {{}, false, {r}}); }
-  void add(uint64_t id) { add(request(id)); }
-  /// "1>0 2>1 3!late": in the order of the decisions.
-  std::string decide() {
-    std::string out;
-    for (const auto& d : router.decide(now)) {
-      if (!out.empty()) out += ' ';
-      out += std::to_string(d.to.id.value);
-      out += d.refused == drop_reason::none ? ">" + std::to_string(d.to.to.value)
-                                            : "!" + std::string(to_string(d.refused));
-    }
-    return out;
-  }
-  void end(request_id id) { router.on_end(id, now); }
-  /// Steps of 10 ms, 1 ms for each text, 100 us for each token of a prompt; so many are to be read.
-  void forecast(uint32_t engine, uint64_t unread = 0) {
-    auto s = router.engines().at({engine}).said;
-    s.steps = {10ms, 1ms, 100us};
-    s.unread = unread;
-    router.on_status(s, now);
-  }
-  uint32_t texts(uint32_t engine) { return router.engines().at({engine}).texts; }
-
-  time_point now{1000s};
-  text_router router;
-};
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE(
     "text router: fills one engine after the other, and lets wait who has no room, first come first served") {
@@ -134,83 +70,6 @@ TEST_CASE("text router: waits by priority, then by the time of the first token, 
   s.end({2});
   CHECK(s.decide() == "6!late 5>0");
   CHECK(s.router.next_due() == never);
-}
-
-TEST_CASE("text router: what could not have its first token in time is refused at once") {
-  router_stage s(1);
-  s.add(1);
-  s.decide();
-  s.forecast(0, 1000);  // 111 ms of prompts
-  auto hasty = s.request(2), patient = s.request(3);
-  hasty.due = s.now + 111ms + 11ms;  // its own 10 tokens take 12
-  patient.due = s.now + 111ms + 13ms;
-  for (const auto& r : {hasty, patient}) s.add(r);
-  CHECK(s.decide() == "2!late 3>0");
-  s.now += 100ms;  // most of it has been read since
-  auto third = s.request(4);
-  third.due = s.now + 40ms;
-  s.add(third);
-  CHECK(s.decide() == "4>0");
-}
-
-TEST_CASE("text router: an engine that is in time is taken before a fuller one that is not") {
-  router_stage s(2);
-  for (uint64_t id = 1; id <= 5; ++id) s.add(id);
-  CHECK(s.decide() == "1>1 2>1 3>1 4>1 5>0");
-  s.end({1});
-  s.forecast(0);
-  s.forecast(1, 1000);
-  auto r = s.request(6);
-  r.due = s.now + 50ms;
-  s.add(r);
-  CHECK(s.decide() == "6>0");
-  s.add(7);
-  CHECK(s.decide() == "7>1");
-}
-
-TEST_CASE("text router: an idle engine tries, whatever its last steps were like") {
-  router_stage s(1);
-  s.forecast(0, 1'000'000);
-  auto r = s.request(1);
-  r.due = s.now + 1ms;
-  s.add(r);
-  CHECK(s.decide() == "1>0");
-}
-
-TEST_CASE("text router: who waits behind more than end in time is refused when it comes") {
-  router_stage s(1);
-  uint64_t next = 1;
-  for (; next <= 4; ++next) s.add(next);
-  s.decide();
-  for (int i = 0; i < 100; ++i) {  // ten end a second
-    s.now += 100ms;
-    s.end({next - 4});
-    s.add(next++);
-    s.say(0);
-    s.decide();
-  }
-  CHECK(s.router.waiting() == 0);
-  for (int i = 0; i < 10; ++i) s.add(next++);
-  auto hasty = s.request(next++), patient = s.request(next++);
-  hasty.due = s.now + 500ms;
-  hasty.priority = patient.priority = 1;  // behind the ten
-  patient.due = s.now + 1500ms;
-  for (const auto& r : {hasty, patient}) s.add(r);
-  CHECK(s.decide() == std::to_string(hasty.id.value) + "!late");
-  CHECK(s.router.waiting() == 11);
-}
-
-TEST_CASE("text router: an engine has room for as many texts as keep the target for tokens") {
-  router_stage s(2);
-  for (uint64_t id = 1; id <= 2; ++id) s.add(id);
-  CHECK(s.decide() == "1>1 2>1");
-  s.forecast(0);
-  s.forecast(1);
-  auto fast = s.request(3), slow = s.request(4);
-  fast.tpot = 12ms;  // of two texts, not of three
-  slow.tpot = 14ms;
-  for (const auto& r : {fast, slow}) s.add(r);
-  CHECK(s.decide() == "3>0 4>1");
 }
 
 TEST_CASE("text router: who has begun elsewhere comes first, and is refused by no bound and no time") {
