@@ -12,6 +12,8 @@
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/gemm.hpp"
 #include "gpu/cuda/launch.cuh"
+#include "gpu/cuda/owned_handle.hpp"
+#include "gpu/cuda/owned_stream.hpp"
 #include "gpu/cuda/stream_event.hpp"
 
 namespace troupe::cuda {
@@ -31,9 +33,6 @@ class cuda_machine {
   /// Of the current device; `rank` of a group, if there is one.
   explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0)
       : group_(std::move(group)), rank_(rank) {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-    check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "a stream");
-    for (auto& m : marks_) check(cudaEventCreateWithFlags(&m, cudaEventDisableTiming), "an event");
     int count = 0;
     check(cudaGetDevice(&device_), "the device");
     check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_), "the device's facts");
@@ -43,12 +42,7 @@ class cuda_machine {
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   }
-  ~cuda_machine() {
-    cudaSetDevice(device_);  // of this thread, which may be another one
-    for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
-    for (const auto m : marks_) cudaEventDestroy(m);
-    cudaStreamDestroy(stream_), cudaStreamDestroy(copies_);
-  }
+  ~cuda_machine() { cudaSetDevice(device_); }  // of this thread, which may be another one
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
 
@@ -95,26 +89,25 @@ class cuda_machine {
     return to;
   }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
-  /// Does what `record` does, which is the same for each call with this key: the first time as it is, for what
-  /// that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a graph.
+  /// Does what `record` does, which is the same for each call with this key: the first time as it is, for
+  /// what that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a
+  /// graph.
   template <class Record>
   void replay(uint32_t key, Record record) {
     const auto known = graphs_.find(key);
-    if (known != graphs_.end()) return check(cudaGraphLaunch(known->second, stream_), "a graph");
+    if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
     graphs_.emplace(key, capture(record));  // beside what the device does
   }
   /// What graphs know is not true any more.
   void forget() {
     finish();
-    for (const auto& [key, graph] : graphs_) check(cudaGraphExecDestroy(graph), "a graph");
     graphs_.clear();
   }
   void forget(uint32_t key) {
-    const auto known = graphs_.extract(key);
-    if (!known) return;
+    if (!graphs_.contains(key)) return;
     finish();
-    check(cudaGraphExecDestroy(known.mapped()), "a graph");
+    graphs_.erase(key);
   }
   /// How long the device takes for what `work` has it do.
   template <class Work>
@@ -127,7 +120,7 @@ class cuda_machine {
   }
   /// Marks, 0 and 1, where the stream's work ends as it is now: `reached` says whether that is done, `wait`
   /// waits for it.
-  void mark(uint32_t which) { check(cudaEventRecord(marks_[which], stream_), "an event"); }
+  void mark(uint32_t which) { marks_[which].record(stream_); }
   bool reached(uint32_t which) {
     const cudaError_t result = cudaEventQuery(marks_[which]);
     if (result == cudaErrorNotReady) return false;
@@ -139,8 +132,10 @@ class cuda_machine {
   void finish() { check(cudaStreamSynchronize(stream_), "a step"); }
 
  private:
+  using graph_handle = owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+
   template <class Record>
-  cudaGraphExec_t capture(Record record) {
+  graph_handle capture(Record record) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t made = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of a graph");
@@ -155,18 +150,18 @@ class cuda_machine {
     const cudaError_t result = cudaGraphInstantiate(&made, graph, 0);
     cudaGraphDestroy(graph);
     check(result, "a graph");
-    return made;
+    return graph_handle(made);
   }
 
   const std::shared_ptr<device_group> group_;
   const uint32_t rank_;
-  cudaStream_t stream_ = nullptr, copies_ = nullptr;
-  cudaEvent_t marks_[2] = {};
+  const owned_stream stream_, copies_;
+  const stream_event marks_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
   int device_ = 0;
-  std::map<uint32_t, cudaGraphExec_t> graphs_;
   uint32_t multiprocessors_ = 0;
   gemm products_;
   conv convolutions_;
+  std::map<uint32_t, graph_handle> graphs_;  // go first: of what the others hold
 };
 
 }  // namespace troupe::cuda
