@@ -1,5 +1,6 @@
 #include "gpu/cuda/device_group.hpp"
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -23,7 +24,8 @@ ncclDataType_t type_of(element e) {
 
 const bool device_group::available = true;
 
-device_group::device_group(const std::vector<int>& devices) : communicators_(devices.size()) {
+device_group::device_group(const std::vector<int>& devices)
+    : communicators_(devices.size()), calling_(devices.size()) {
   const auto result =
       ncclCommInitAll(communicators_.data(), static_cast<int>(devices.size()), devices.data());
   if (result != ncclSuccess)
@@ -31,12 +33,18 @@ device_group::device_group(const std::vector<int>& devices) : communicators_(dev
 }
 
 device_group::~device_group() {
-  if (parted_) return;
+  if (parted_) return;  // what is aborted is destroyed by that
   for (ncclComm* c : communicators_) ncclCommDestroy(c);
 }
 
-void device_group::sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream) {
+std::unique_lock<std::mutex> device_group::enter(uint32_t rank) {
+  std::unique_lock lock(calling_[rank]);
   if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  return lock;
+}
+
+void device_group::sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream) {
+  const auto calling = enter(rank);
   const auto result =
       ncclAllReduce(numbers, numbers, count, type_of(type), ncclSum, communicators_[rank], stream);
   if (result != ncclSuccess)
@@ -44,13 +52,13 @@ void device_group::sum(uint32_t rank, void* numbers, size_t count, element type,
 }
 
 void device_group::share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
-  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  const auto calling = enter(rank);
   const auto result = ncclBroadcast(what, what, bytes, ncclUint8, 0, communicators_[rank], stream);
   if (result != ncclSuccess) throw device_lost(std::string("what GPUs share: ") + ncclGetErrorString(result));
 }
 
 void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
-  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  const auto calling = enter(rank);
   ncclComm* all = communicators_[rank];
   ncclResult_t result = ncclGroupStart();
   if (rank > 0 && result == ncclSuccess) result = ncclSend(what, bytes, ncclUint8, 0, all, stream);
@@ -65,7 +73,16 @@ void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t 
 
 void device_group::part() {
   if (parted_.exchange(true)) return;
-  for (ncclComm* c : communicators_) ncclCommAbort(c);
+  // A thread each: an abort waits for graphs, which others may hold until their sums have ended.
+  for (uint32_t rank = 0; rank < ranks(); ++rank)
+    aborting_.emplace_back([this, rank] {
+      // Who is in a call leaves it soon, and makes no other; or it hangs, and may be aborted from here.
+      std::unique_lock nobody(calling_[rank], std::defer_lock);
+      for (int ms = 0; ms < 1000 && !nobody.try_lock(); ++ms)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (nobody) nobody.unlock();  // for those who come to be refused
+      ncclCommAbort(communicators_[rank]);
+    });
 }
 
 #else
@@ -76,6 +93,7 @@ device_group::device_group(const std::vector<int>&) {
   throw std::runtime_error("this build has no NCCL: install it and configure again");
 }
 device_group::~device_group() = default;
+std::unique_lock<std::mutex> device_group::enter(uint32_t) { return {}; }
 void device_group::sum(uint32_t, void*, size_t, element, cudaStream_t) {}
 void device_group::share(uint32_t, void*, size_t, cudaStream_t) {}
 void device_group::gather(uint32_t, void*, size_t, cudaStream_t) {}

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "gpu/element.hpp"
@@ -35,11 +37,17 @@ class device_group {
   /// Likewise: the first rank gets what the others have there, so many bytes each, one after the other.
   void gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
   /// What is under way ends, with whatever result. From any thread; the group is of no use afterwards.
+  /// It must outlive the graphs that sum: NCCL frees a communicator only after them.
   void part();
 
  private:
+  /// For a call of NCCL. Throws device_lost once they have parted.
+  std::unique_lock<std::mutex> enter(uint32_t rank);
+
   std::vector<ncclComm*> communicators_;
+  std::vector<std::mutex> calling_;  // by rank
   std::atomic<bool> parted_ = false;
+  std::vector<std::jthread> aborting_;  // the last: they use the others
 };
 
 }  // namespace troupe::cuda

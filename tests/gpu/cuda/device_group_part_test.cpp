@@ -1,0 +1,127 @@
+// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps books (nccl_stub/).
+#include <doctest/doctest.h>
+#include <nccl.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "gpu/cuda/device_group.hpp"
+#include "gpu/device_lost.hpp"
+
+using namespace troupe;
+using namespace troupe::cuda;
+using namespace std::chrono_literals;
+
+/// It frees itself when nothing is captured of it.
+struct ncclComm {
+  std::atomic<int> calls = 0, inside = 0, aborted = 0, destroyed = 0, freed_in_use = 0;
+  std::atomic<bool> hangs = false, captured = false;
+};
+
+namespace {
+
+constexpr uint32_t ranks = 2;
+std::array<ncclComm, ranks>* books = nullptr;
+
+/// Of one test.
+struct bookkeeping {
+  bookkeeping() { books = &comms; }
+  std::array<ncclComm, ranks> comms;
+};
+
+ncclResult_t called(ncclComm_t c) {
+  ++c->calls, ++c->inside;
+  while (c->hangs && c->aborted == 0) std::this_thread::yield();
+  if (!c->hangs) std::this_thread::sleep_for(20ms);
+  --c->inside;
+  return c->aborted == 0 ? ncclSuccess : ncclInternalError;
+}
+
+template <class Condition>
+bool soon(Condition met) {
+  for (int i = 0; i < 1000 && !met(); ++i) std::this_thread::sleep_for(10ms);
+  return met();
+}
+
+}  // namespace
+
+const char* ncclGetErrorString(ncclResult_t) { return "it was aborted"; }
+ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, const int*) {
+  for (int i = 0; i < count; ++i) made[i] = &(*books)[static_cast<size_t>(i)];
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t c) {
+  ++c->destroyed;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t c) {
+  if (!c->hangs) c->freed_in_use += c->inside;
+  ++c->aborted;
+  while (c->captured) std::this_thread::yield();
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupStart() { return ncclSuccess; }
+ncclResult_t ncclGroupEnd() { return ncclSuccess; }
+ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t c,
+                           cudaStream_t) {
+  return called(c);
+}
+ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t) {
+  return called(c);
+}
+ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t) {
+  return called(c);
+}
+ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t) { return called(c); }
+
+TEST_CASE("device group: one that ends well is destroyed, and not aborted") {
+  bookkeeping b;
+  { device_group({0, 1}).sum(0, nullptr, 0, element::f32, nullptr); }
+  for (const auto& c : b.comms) CHECK((c.destroyed == 1 && c.aborted == 0));
+}
+
+TEST_CASE("device group: one that has parted is aborted once, is not destroyed, and is not called again") {
+  bookkeeping b;
+  {
+    device_group group({0, 1});
+    group.part();
+    group.part();
+    CHECK_THROWS_AS(group.sum(0, nullptr, 0, element::f32, nullptr), device_lost);
+    CHECK_THROWS_AS(group.share(1, nullptr, 0, nullptr), device_lost);
+    CHECK_THROWS_AS(group.gather(1, nullptr, 0, nullptr), device_lost);
+  }
+  for (const auto& c : b.comms) CHECK((c.destroyed == 0 && c.aborted == 1 && c.calls == 0));
+}
+
+TEST_CASE("device group: who is in a call leaves it before what it uses is aborted") {
+  bookkeeping b;
+  device_group group({0, 1});
+  std::jthread other([&] { CHECK_NOTHROW(group.sum(1, nullptr, 0, element::f32, nullptr)); });
+  CHECK(soon([&] { return b.comms[1].inside == 1; }));
+  group.part();
+  CHECK(soon([&] { return b.comms[1].aborted == 1; }));
+  CHECK(b.comms[1].freed_in_use == 0);
+}
+
+TEST_CASE("device group: who hangs in a call comes out of it, by the abort") {
+  bookkeeping b;
+  b.comms[1].hangs = true;
+  device_group group({0, 1});
+  std::jthread other([&] { CHECK_THROWS_AS(group.sum(1, nullptr, 0, element::f32, nullptr), device_lost); });
+  CHECK(soon([&] { return b.comms[1].inside == 1; }));
+  group.part();
+  CHECK(soon([&] { return b.comms[1].inside == 0; }));
+}
+
+TEST_CASE("device group: all are aborted though graphs hold them, and who parted does not wait for those") {
+  bookkeeping b;
+  for (auto& c : b.comms) c.captured = true;
+  device_group group({0, 1});
+  group.part();
+  CHECK(soon([&] { return b.comms[0].aborted == 1 && b.comms[1].aborted == 1; }));
+  for (auto& c : b.comms) c.captured = false;  // before the group goes
+}
