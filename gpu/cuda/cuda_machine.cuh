@@ -155,7 +155,8 @@ class cuda_machine {
 
   const std::shared_ptr<device_group> group_;
   const uint32_t rank_;
-  const owned_stream stream_, copies_;
+  const owned_stream stream_;
+  const memory_stream copies_;
   const stream_event marks_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
   int device_ = 0;
   uint32_t multiprocessors_ = 0;

@@ -2,12 +2,39 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "gpu/cuda/check.hpp"
+#include "gpu/cuda/owned_stream.hpp"
 
 namespace troupe::cuda {
+
+/// In whose order stream_memory is taken and given back. Nothing else is in it but copies, and it is never
+/// captured: whoever is out of memory waits for it.
+class memory_stream : public owned_stream {
+ public:
+  memory_stream() {
+    const std::scoped_lock lock(mutex_);
+    all_.push_back(*this);
+  }
+  ~memory_stream() {
+    const std::scoped_lock lock(mutex_);
+    std::erase(all_, static_cast<cudaStream_t>(*this));
+  }
+  /// Waits for all of the process; whether it could.
+  static bool finish_all() {
+    const std::scoped_lock lock(mutex_);
+    return std::ranges::all_of(all_, [](cudaStream_t s) { return cudaStreamSynchronize(s) == cudaSuccess; });
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::vector<cudaStream_t> all_;
+};
 
 /// Aligned to 256 bytes. Throws cuda_error, also if there is no room.
 class device_memory {
@@ -35,12 +62,14 @@ class device_memory {
   size_t size() const { return bytes_; }
 
  private:
-  /// What stream_memory was given back stays in a pool, where cudaMalloc does not look.
+  /// What stream_memory was given back stays in a pool, where cudaMalloc does not look. The pool lets go of
+  /// what the host has seen the end of. To wait for all of the device would end the capture of a graph, also
+  /// another thread's (CUDA's programming guide: "prohibited and unhandled operations").
   static bool empty_pool() {
     cudaGetLastError();  // there was no room
     int device = 0;
     cudaMemPool_t pool = nullptr;
-    return cudaDeviceSynchronize() == cudaSuccess && cudaGetDevice(&device) == cudaSuccess &&
+    return memory_stream::finish_all() && cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess &&
            cudaMemPoolTrimTo(pool, 0) == cudaSuccess;
   }
@@ -53,7 +82,7 @@ class device_memory {
 class stream_memory {
  public:
   stream_memory() = default;
-  stream_memory(size_t bytes, cudaStream_t stream) : stream_(stream), bytes_(bytes) {
+  stream_memory(size_t bytes, const memory_stream& stream) : stream_(stream), bytes_(bytes) {
     if (bytes > 0) check(cudaMallocAsync(&data_, bytes, stream), "device memory");
   }
   stream_memory(stream_memory&& other) noexcept

@@ -1,0 +1,43 @@
+// A GPU that runs out of memory, beside a thread that captures a graph.
+#include "gpu/cuda/device_memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <thread>
+
+using namespace troupe::cuda;
+
+namespace {
+
+size_t free_bytes() {
+  size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "the device's memory");
+  return free;
+}
+
+}  // namespace
+
+TEST_CASE("device memory: what streams were given back is there for all") {
+  int device = 0;
+  cudaMemPool_t pool = nullptr;
+  uint64_t kept = std::numeric_limits<uint64_t>::max();
+  check(cudaGetDevice(&device), "the device");
+  check(cudaDeviceGetDefaultMemPool(&pool, device), "the device's memory");
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
+  const memory_stream stream;
+  const size_t most = free_bytes() / 5 * 3;
+  { const stream_memory given_back(most, stream); }
+  CHECK_NOTHROW(device_memory(most));
+}
+
+TEST_CASE("device memory: a thread that finds no room ends no other one's capture") {
+  const owned_stream captured;
+  const device_memory numbers(1024);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal), "capture of a graph");
+  std::thread([] { CHECK_THROWS_AS(device_memory(size_t{1} << 50), cuda_error); }).join();
+  CHECK(cudaMemsetAsync(numbers.data(), 0, numbers.size(), captured) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(captured, &graph) == cudaSuccess);
+  cudaGraphDestroy(graph);
+}
