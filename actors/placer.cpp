@@ -7,6 +7,7 @@
 
 #include "messages/json.hpp"
 #include "messages/obey.hpp"
+#include "messages/own_bytes.hpp"
 #include "policies/partition_search.hpp"
 
 namespace troupe {
@@ -23,7 +24,9 @@ placer::placer(address self, outbox& out, const cluster_spec& cluster) : shell(s
     const auto d = cluster.nodes[s.node.value].domain;
     ++slots[d];
     auto& most = problem_.parts[d].most_bytes;
-    if (s.memory_bytes > 0) most = std::min(most, static_cast<double>(s.memory_bytes));
+    if (s.memory_bytes > 0)
+      most =
+          std::min(most, static_cast<double>(s.memory_bytes - std::min(s.memory_bytes, own_bytes(s.kind))));
   }
   for (size_t d = 0; d < slots.size(); ++d) problem_.parts[d].size = std::max(1.0, slots[d]);
   problem_.memory_weight = cluster.placer.memory_weight;

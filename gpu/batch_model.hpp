@@ -20,11 +20,15 @@ class batch_model {
   virtual ~batch_model() = default;
 
   virtual const model_signature& signature() const = 0;
-  virtual uint64_t memory_bytes() const = 0;  ///< parameters on the device, so far
-  virtual uint32_t layers() const = 0;        ///< contiguous blobs of parameters
+  /// Of the device, so far: parameters and whatever else is this model's alone.
+  virtual uint64_t memory_bytes() const = 0;
+  virtual uint32_t layers() const = 0;  ///< contiguous blobs of parameters
 
   /// Prepares batches of so many rows. Others are prepared when they come.
   virtual void warm(uint32_t rows) = 0;
+  /// It is loaded, and warm. From now on it runs by turns with the device's other models, never beside one of
+  /// them, and may share with them what a batch needs.
+  virtual void take_turns() {}
   /// Runs the parts as one batch; their rows add up to `rows`. Once `stop` is true, it ends as soon as it
   /// can: then it has written no output, and returns false. `stop` may be null.
   virtual bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) = 0;

@@ -63,8 +63,9 @@ struct computing_device::worker {
     std::shared_ptr<batch_model> model = make(source);
     const auto sizes = profiled_batch_sizes(source.max_batch);
     for (const uint32_t rows : sizes) model->warm(rows);
-    loaded_model out{model->signature(), source.latency, model->memory_bytes(), model->layers()};
-    if (source.latency == latency_model{}) out.latency = measure(*model, sizes);
+    const auto latency = source.latency == latency_model{} ? measure(*model, sizes) : source.latency;
+    model->take_turns();
+    loaded_model out{model->signature(), latency, model->memory_bytes(), model->layers()};
     const std::scoped_lock lock(mutex);
     std::swap(models[id], model);  // what was there is freed after the lock
     return out;

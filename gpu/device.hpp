@@ -56,7 +56,7 @@ struct model_source {
 struct loaded_model {
   model_signature signature;
   latency_model latency;      ///< as measured, or as the cluster file gives it
-  uint64_t memory_bytes = 0;  ///< parameters on the device
+  uint64_t memory_bytes = 0;  ///< of the device: parameters and whatever else is this model's alone
   uint32_t layers = 0;        ///< contiguous blobs of parameters
 };
 

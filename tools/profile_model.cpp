@@ -27,8 +27,8 @@ std::vector<latency_sample> measure(batch_model& m, uint32_t max_batch) {
   });
 }
 
-void print_json(const profile_options& o, const std::vector<latency_sample>& samples,
-                const latency_fit& fit) {
+void print_json(const profile_options& o, const std::vector<latency_sample>& samples, const latency_fit& fit,
+                uint64_t memory_bytes) {
   auto rows = nlohmann::ordered_json::array();
   for (const auto& s : samples) {
     rows.push_back({{"rows", s.rows},
@@ -41,12 +41,13 @@ void print_json(const profile_options& o, const std::vector<latency_sample>& sam
                                         {"beta_ms", to_ms(fit.model.beta)},
                                         {"max_relative_error", fit.max_relative_error},
                                         {"r_squared", fit.r_squared},
+                                        {"memory_bytes", memory_bytes},
                                         {"samples", rows}};
   fmt::print("{}\n", document.dump(2));
 }
 
-void print_table(const profile_options& o, const std::vector<latency_sample>& samples,
-                 const latency_fit& fit) {
+void print_table(const profile_options& o, const std::vector<latency_sample>& samples, const latency_fit& fit,
+                 uint64_t memory_bytes) {
   fmt::print("{} on {}\n{:>6} {:>12} {:>12} {:>12}\n", o.model_file, title_of(o.where), "batch", "ms",
              "fit ms", "ms a row");
   for (const auto& s : samples) {
@@ -55,6 +56,7 @@ void print_table(const profile_options& o, const std::vector<latency_sample>& sa
   }
   fmt::print("alpha {:.4f} ms, beta {:.4f} ms, largest error {:.1f} %, R² {:.4f}\n", to_ms(fit.model.alpha),
              to_ms(fit.model.beta), 100 * fit.max_relative_error, fit.r_squared);
+  fmt::print("memory {:.1f} MiB\n", static_cast<double>(memory_bytes) / (1 << 20));
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ int profile_model(const profile_options& options) {
         {.name = options.model_file, .path = options.model_file, .max_batch = options.max_batch});
     const auto samples = measure(*model, options.max_batch);
     const auto fit = fit_latency(samples);
-    (options.json ? print_json : print_table)(options, samples, fit);
+    (options.json ? print_json : print_table)(options, samples, fit, model->memory_bytes());
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 2;

@@ -1,11 +1,12 @@
 #include "gpu/cuda/conv.hpp"
 
+#include <utility>
+
 #ifdef TROUPE_CUDNN
 #include <cudnn.h>
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gpu/cuda/owned_handle.hpp"
@@ -96,29 +97,30 @@ struct conv::plan {
 
 const bool conv::available = true;
 
-conv::conv(size_t most_workspace) : most_workspace_(most_workspace) {}
+conv::conv(std::shared_ptr<workspace> room) : room_(std::move(room)) {}
 
 conv::~conv() {
   plans_.clear();
   if (handle_ != nullptr) cudnnDestroy(handle_);
 }
 
+void conv::use(std::shared_ptr<workspace> room) {
+  if (handle_ != nullptr) room->convolutions();  // now: a stream that is captured cannot ask for memory
+  room_ = std::move(room);
+}
+
+uint64_t conv::memory_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& [key, p] : plans_) sum += p.no_bias.size();
+  return sum;
+}
+
 void conv::start() {
   if (handle_ != nullptr) return;
+  room_->convolutions();
   cudnnHandle_t handle = nullptr;
   if (const cudnnStatus_t status = cudnnCreate(&handle); status != CUDNN_STATUS_SUCCESS)
     throw conv_error("cuDNN cannot be used: " + reason(status));
-  for (size_t bytes = most_workspace_; bytes >= size_t{1} << 20; bytes /= 2) {
-    try {
-      workspace_ = device_memory(bytes);
-      break;
-    } catch (const cuda_error& e) {
-      if (!e.out_of_memory()) {
-        cudnnDestroy(handle);
-        throw;
-      }
-    }
-  }
   handle_ = handle, stream_ = nullptr;
 }
 
@@ -168,15 +170,16 @@ int conv::call(const plan& p, const algorithm& how, const conv_args& a) const {
   if (a.transposed)
     return cudnnConvolutionBackwardData(handle_, &one, p.w.get(), a.w, p.x.get(), a.x, p.what.get(),
                                         static_cast<cudnnConvolutionBwdDataAlgo_t>(how.code),
-                                        workspace_.data(), how.workspace, &zero, p.y.get(), a.y);
+                                        room_->convolutions().data(), how.workspace, &zero, p.y.get(), a.y);
   const auto code = static_cast<cudnnConvolutionFwdAlgo_t>(how.code);
   if (!a.has_epilogue())
     return cudnnConvolutionForward(handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code,
-                                   workspace_.data(), how.workspace, &zero, p.y.get(), a.y);
+                                   room_->convolutions().data(), how.workspace, &zero, p.y.get(), a.y);
   // without a residual, z is y times 0, which is not read
   return cudnnConvolutionBiasActivationForward(
-      handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code, workspace_.data(), how.workspace,
-      a.residual == nullptr ? &zero : &one, p.y.get(), a.residual == nullptr ? a.y : a.residual, p.bias.get(),
+      handle_, &one, p.x.get(), a.x, p.w.get(), a.w, p.what.get(), code, room_->convolutions().data(),
+      how.workspace, a.residual == nullptr ? &zero : &one, p.y.get(),
+      a.residual == nullptr ? a.y : a.residual, p.bias.get(),
       a.bias == nullptr ? p.no_bias.as<float>() : a.bias, p.behind.get(), p.y.get(), a.y);
 }
 
@@ -188,10 +191,11 @@ double conv::microseconds(const plan& p, const algorithm& how, const conv_args& 
 /// Microseconds of a kernel that goes over y and the residual behind the convolution, about: of copies that
 /// move as many bytes.
 double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
-  const size_t bytes = y_bytes(a), copied = std::min(bytes, workspace_.size());
+  const size_t bytes = y_bytes(a), copied = std::min(bytes, room_->convolutions().size());
   if (copied == 0) return 0;
   const double us = replay_time(stream, never, [&] {
-    return cudaMemcpyAsync(workspace_.data(), a.y, copied, cudaMemcpyDeviceToDevice, stream) == cudaSuccess;
+    return cudaMemcpyAsync(room_->convolutions().data(), a.y, copied, cudaMemcpyDeviceToDevice, stream) ==
+           cudaSuccess;
   });
   if (us == never) return 0;
   return us * static_cast<double>(bytes) / static_cast<double>(copied) * (a.residual == nullptr ? 1 : 1.5);
@@ -257,7 +261,7 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
   for (algorithm& c : candidates) {
     if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
     // what came with its ideas may be less
-    if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > workspace_.size()) continue;
+    if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > room_->convolutions().size()) continue;
     const double us = microseconds(p, c, a, best, stream);
     if (us < best) best = us, p.how = c;
   }
@@ -282,7 +286,7 @@ const conv::plan* conv::similar(const conv_args& a) const {
 bool conv::adopt(plan& p, const conv_args& a, const algorithm& how) const {
   p.how = how;
   return cudnnSetConvolutionMathType(p.what.get(), how.math) == CUDNN_STATUS_SUCCESS &&
-         workspace_of(p, a, p.how) == CUDNN_STATUS_SUCCESS && p.how.workspace <= workspace_.size();
+         workspace_of(p, a, p.how) == CUDNN_STATUS_SUCCESS && p.how.workspace <= room_->convolutions().size();
 }
 
 void conv::add_missing_bias(plan& p, const conv_args& a, cudaStream_t stream) const {
@@ -322,7 +326,7 @@ bool conv::prepare(const conv_args& a, cudaStream_t stream, bool quick) {
   const double alone = choose(p, bare, stream);
   const auto refuse = [&] {
     throw conv_error(to_string(a) + ": cuDNN has no deterministic algorithm for it that needs at most " +
-                     std::to_string(workspace_.size() >> 20) + " MiB" + complaint());
+                     std::to_string(room_->convolutions().size() >> 20) + " MiB" + complaint());
   };
   if (!a.has_epilogue() && alone == never) refuse();
   if (alone < never) {
@@ -366,8 +370,10 @@ struct conv::plan {};
 
 const bool conv::available = false;
 
-conv::conv(size_t most_workspace) : most_workspace_(most_workspace) {}
+conv::conv(std::shared_ptr<workspace> room) : room_(std::move(room)) {}
 conv::~conv() = default;
+void conv::use(std::shared_ptr<workspace> room) { room_ = std::move(room); }
+uint64_t conv::memory_bytes() const { return 0; }
 bool conv::prepare(const conv_args& a, cudaStream_t, bool) {
   throw conv_error(to_string(a) + ": this build has no cuDNN: install it and configure again");
 }

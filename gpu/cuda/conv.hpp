@@ -6,9 +6,10 @@
 #include <cuda_runtime_api.h>
 
 #include <map>
+#include <memory>
 
 #include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/device_memory.hpp"
+#include "gpu/cuda/workspace.hpp"
 
 struct cudnnContext;
 
@@ -21,11 +22,16 @@ class conv {
   /// Whether this build found cuDNN.
   static const bool available;
 
-  /// Algorithms have up to `most_workspace` bytes, or what can be had when the first one is chosen.
-  explicit conv(size_t most_workspace = size_t{256} << 20);
+  /// Algorithms are chosen that `room` is enough for.
+  explicit conv(std::shared_ptr<workspace> room = std::make_shared<workspace>());
   ~conv();
   conv(const conv&) = delete;
   conv& operator=(const conv&) = delete;
+
+  /// Works there from now on, which is no smaller; what is captured does not.
+  void use(std::shared_ptr<workspace> room);
+  /// Of the device, beside `room`.
+  uint64_t memory_bytes() const;
 
   /// Chooses how convolutions like this one are done, by trying it: `y` gets numbers without meaning. Returns
   /// whether bias, residual and relu are done as well. If not, all of them are left to the caller, and the
@@ -54,10 +60,9 @@ class conv {
   bool prepare_like(const conv_args& args, const plan& like, cudaStream_t stream);
   void use(cudaStream_t stream);
 
-  const size_t most_workspace_;
   cudnnContext* handle_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  device_memory workspace_;  // stays where it is: graphs know it
+  std::shared_ptr<workspace> room_;
   std::map<conv_key, plan> plans_;
 };
 

@@ -15,6 +15,7 @@
 #include "gpu/cuda/owned_handle.hpp"
 #include "gpu/cuda/owned_stream.hpp"
 #include "gpu/cuda/stream_event.hpp"
+#include "gpu/cuda/workspace.hpp"
 
 namespace troupe::cuda {
 
@@ -28,11 +29,13 @@ class cuda_machine {
   using memory = device_memory;
   using host_memory = pinned_memory;
   using memory_beside = stream_memory;
+  using workspace = cuda::workspace;
   static constexpr uint32_t cluster = Cluster;
 
   /// Of the current device; `rank` of a group, if there is one.
-  explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0)
-      : group_(std::move(group)), rank_(rank) {
+  explicit cuda_machine(std::shared_ptr<device_group> group = nullptr, uint32_t rank = 0,
+                        const std::shared_ptr<workspace>& room = std::make_shared<workspace>())
+      : group_(std::move(group)), rank_(rank), products_(room), convolutions_(room) {
     int count = 0;
     check(cudaGetDevice(&device_), "the device");
     check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_), "the device's facts");
@@ -72,6 +75,10 @@ class cuda_machine {
   bool prepare(const conv_args& args, bool quick = false) {
     return convolutions_.prepare(args, stream_, quick);
   }
+  /// Where products and convolutions work from now on, which is no smaller. Graphs work where they did.
+  void use(const std::shared_ptr<workspace>& room) { products_.use(room), convolutions_.use(room); }
+  /// Of the device, that is neither the workspace nor asked for by name.
+  uint64_t memory_bytes() const { return convolutions_.memory_bytes(); }
   void convolve(const conv_args& args) { convolutions_.run(args, stream_); }
   /// The host's bytes stay as they are until that is done.
   void upload(void* to, const void* from, size_t bytes) {
@@ -97,7 +104,16 @@ class cuda_machine {
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
-    graphs_.emplace(key, capture(record));  // beside what the device does
+    graphs_.emplace(key, captured(record));  // beside what the device does
+  }
+  /// What `replay` will do for this key, none of which is done now. Requires: it was all done once, whatever
+  /// the addresses.
+  template <class Record>
+  void capture(uint32_t key, Record record) {
+    auto graph = captured(record);
+    check(cudaGraphUpload(graph.get(), stream_), "a graph");  // or the first replay would
+    finish();
+    graphs_.insert_or_assign(key, std::move(graph));
   }
   /// What graphs know is not true any more.
   void forget() {
@@ -135,7 +151,7 @@ class cuda_machine {
   using graph_handle = owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 
   template <class Record>
-  graph_handle capture(Record record) {
+  graph_handle captured(Record record) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t made = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of a graph");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "gpu/cuda/owned_handle.hpp"
 
@@ -66,11 +67,19 @@ struct gemm::plan {
   cublasLtMatmulAlgo_t algorithm{};
 };
 
-gemm::gemm() : workspace_(workspace_bytes) { check(cublasLtCreate(&handle_), "cuBLAS"); }
+gemm::gemm(std::shared_ptr<workspace> room) {
+  use(std::move(room));
+  check(cublasLtCreate(&handle_), "cuBLAS");
+}
 
 gemm::~gemm() {
   plans_.clear();
   cublasLtDestroy(handle_);
+}
+
+void gemm::use(std::shared_ptr<workspace> room) {
+  room->products();  // now: a stream that is captured cannot ask for memory
+  room_ = std::move(room);
 }
 
 gemm::key gemm::key_of(const gemm_args& a) {
@@ -124,7 +133,7 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made), "a product");
   const preference limits(made);
-  set(limits, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  set(limits, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace::products_bytes);
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(a.w));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a.x));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(a.y));
@@ -146,8 +155,9 @@ void gemm::run(const gemm_args& a, cudaStream_t stream) {
   const plan& p = plan_of(a);
   if (a.bias != nullptr) set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
   const float zero = 0;
+  const device_memory& room = room_->products();
   check(cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y,
-                       p.y.get(), a.y, p.y.get(), &p.algorithm, workspace_.data(), workspace_.size(), stream),
+                       p.y.get(), a.y, p.y.get(), &p.algorithm, room.data(), room.size(), stream),
         "a product");
 }
 

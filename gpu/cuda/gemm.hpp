@@ -7,11 +7,12 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
-#include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/gemm_args.hpp"
+#include "gpu/cuda/workspace.hpp"
 
 namespace troupe::cuda {
 
@@ -21,14 +22,16 @@ class blas_error : public std::runtime_error {
       : std::runtime_error(what + ": " + cublasLtGetStatusString(code)) {}
 };
 
-/// One stream at a time uses it. Throws blas_error.
+/// One stream at a time uses it. Throws blas_error, or cuda_error.
 class gemm {
  public:
-  gemm();
+  explicit gemm(std::shared_ptr<workspace> room = std::make_shared<workspace>());
   ~gemm();
   gemm(const gemm&) = delete;
   gemm& operator=(const gemm&) = delete;
 
+  /// Works there from now on; what is captured does not.
+  void use(std::shared_ptr<workspace> room);
   /// Nothing is allocated, and a stream that is captured gets one kernel, or two.
   void run(const gemm_args& args, cudaStream_t stream);
 
@@ -38,9 +41,8 @@ class gemm {
   static key key_of(const gemm_args& args);
   const plan& plan_of(const gemm_args& args);
 
-  static constexpr size_t workspace_bytes = size_t{32} << 20;  // cuBLAS's own advice for Hopper
   cublasLtHandle_t handle_ = nullptr;
-  device_memory workspace_;
+  std::shared_ptr<workspace> room_;
   std::map<key, plan> plans_;
 };
 

@@ -1,6 +1,7 @@
 #include "actors/placer.hpp"
 
 #include "messages/json.hpp"
+#include "messages/own_bytes.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;
@@ -123,6 +124,15 @@ TEST_CASE("placer: says why it finds nothing") {
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
   CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
+}
+
+TEST_CASE("placer: a GPU has some of its memory for itself") {
+  auto c = a_cluster();
+  for (auto& s : c.slots) s.kind = device_kind::cuda, s.memory_bytes = own_bytes(s.kind) + 500;
+  placer_stage p(c);
+  p.epoch({0, 0, 0, 0});
+  p.epoch({10, 20, 30, 40});
   CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
 }
 

@@ -61,6 +61,10 @@ class scripted_model final : public batch_model {
     ++warmed_;
     script_.note("warmed " + std::to_string(rows));
   }
+  void take_turns() override {
+    script_.note("takes turns");
+    ++warmed_;
+  }
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
     script_.run_by = std::this_thread::get_id();
     uint32_t sum = 0;
@@ -135,8 +139,9 @@ constexpr std::byte operator""_b(unsigned long long v) { return static_cast<std:
 TEST_CASE("computing device: loads and warms a model on the caller's thread, runs batches on its own") {
   stage s;
   const auto loaded = s.load("m", {1ms, 2ms}, 6);
-  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "warmed 6"});
-  CHECK(loaded.memory_bytes == 140);  // with what the plans need
+  CHECK(s.said.taken() ==
+        std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "warmed 6", "takes turns"});
+  CHECK(loaded.memory_bytes == 150);  // with what the plans need
   CHECK(loaded.layers == 3);
   CHECK(loaded.latency == latency_model{1ms, 2ms});
   CHECK(loaded.signature.inputs.at(0).name == "in");
@@ -218,7 +223,8 @@ TEST_CASE("computing device: what replaces a model is loaded beside it, and the 
   s.load("old");
   s.said.taken();
   s.load("new");
-  CHECK(s.said.taken() == std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "freed old"});
+  CHECK(s.said.taken() ==
+        std::vector<std::string>{"warmed 1", "warmed 2", "warmed 4", "takes turns", "freed old"});
   CHECK(s.run({1_b}).errors.empty());
 }
 

@@ -1,5 +1,6 @@
 #include "gpu/cuda/onnx/cuda_device.hpp"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,19 +10,25 @@
 #include "gpu/device_lost.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/profile.hpp"
+#include "messages/own_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
+static_assert(own_bytes(device_kind::cuda) ==
+              2 * (cuda::workspace::products_bytes + cuda::workspace::most_convolutions_bytes));
+
 template <uint32_t Cluster>
-std::unique_ptr<batch_model> make_on(const model_source& source, bool exact) {
+std::unique_ptr<batch_model> make_on(const model_source& source, bool exact,
+                                     const std::shared_ptr<cuda::workspace>& shared) {
   using machine = cuda::cuda_machine<Cluster>;
   cuda::tensor_model_options options;
   options.tf32 = !exact, options.timed_rows = source.max_batch;
   options.max_plans = profiled_batch_sizes(source.max_batch).size() + 40;  // a program and a graph are small
-  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::make_unique<machine>(),
-                                                            onnx::model::load(source.path), options);
+  auto made = std::make_unique<machine>(nullptr, 0, std::make_shared<cuda::workspace>(shared));
+  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::move(made), onnx::model::load(source.path),
+                                                            options, shared);
 }
 
 }  // namespace
@@ -35,10 +42,10 @@ model_maker on_cuda(const cuda_device_options& o) {
   } catch (const cuda::cuda_error& e) {
     throw model_error(name + " cannot be used: " + e.what());
   }
-  return [o, name, clusters](const model_source& source) {
+  return [o, name, clusters, shared = std::make_shared<cuda::workspace>()](const model_source& source) {
     try {
       cuda::check(cudaSetDevice(o.gpu), "the GPU");  // of this thread
-      return clusters ? make_on<8>(source, o.exact) : make_on<1>(source, o.exact);
+      return clusters ? make_on<8>(source, o.exact, shared) : make_on<1>(source, o.exact, shared);
     } catch (const device_lost&) {
       throw;
     } catch (const model_error&) {

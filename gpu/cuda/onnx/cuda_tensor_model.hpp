@@ -32,10 +32,14 @@ struct tensor_model_options {
 template <class Machine>
 class cuda_tensor_model final : public batch_model {
  public:
-  /// Throws model_error, or what the machine throws if there is no room.
+  /// The machine's own workspace is what it has while it is loaded, beside batches of others; `shared`, if
+  /// there is one, when it takes turns with them. Throws model_error, or what the machine throws if there is
+  /// no room.
   cuda_tensor_model(std::unique_ptr<Machine> machine, std::shared_ptr<const onnx::model> model,
-                    const tensor_model_options& options)
+                    const tensor_model_options& options,
+                    std::shared_ptr<typename Machine::workspace> shared = nullptr)
       : m_(std::move(machine)),
+        shared_(std::move(shared)),
         model_(std::move(model)),
         options_(options),
         weights_(*m_, *model_),
@@ -44,7 +48,12 @@ class cuda_tensor_model final : public batch_model {
   }
 
   const model_signature& signature() const override { return model_->signature(); }
-  uint64_t memory_bytes() const override { return weights_.bytes(); }
+  /// But for workspaces.
+  uint64_t memory_bytes() const override {
+    uint64_t sum = weights_.bytes() + arena_.size() + m_->memory_bytes();
+    for (const plan& p : plans_) sum += p.runner.memory_bytes();
+    return sum;
+  }
   uint32_t layers() const override { return static_cast<uint32_t>(model_->layers().size()); }
   bool channels_last() const { return channels_last_; }
 
@@ -60,13 +69,31 @@ class cuda_tensor_model final : public batch_model {
     run_on_zeros(plan_for(rows, false));
   }
 
+  /// Graphs know the workspace that they were captured with.
+  void take_turns() override {
+    if (!shared_) return;
+    m_->bind();
+    m_->forget();
+    m_->use(std::exchange(shared_, nullptr));
+    for (plan& p : plans_)
+      explain(p.rows, [&] {
+        settle(p, true);
+        m_->capture(p.rows, [&] { record(p); });
+      });
+  }
+
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
     onnx::check_parts(signature(), model_->program().file, rows, parts);
     if (stop != nullptr && *stop) return false;
     m_->bind();
     plan& p = plan_for(rows, true);
     onnx::gather_inputs(signature(), parts, [&](size_t i) { return staged_.data() + p.inputs[i]; });
-    m_->replay(rows, [&] { record(p); });
+    try {
+      m_->replay(rows, [&] { record(p); });
+    } catch (const std::exception&) {
+      m_->finish();  // what has begun is not to go on beside the next batch, in the same workspace
+      throw;
+    }
     m_->finish();
     check_faults(p);
     onnx::scatter_outputs(
@@ -121,10 +148,11 @@ class cuda_tensor_model final : public batch_model {
     m_->finish();
   }
 
-  /// What cannot be had at this batch size says so; others go on. `quick`: a batch waits for it.
-  plan& plan_for(uint32_t rows, bool quick) {
+  /// What cannot be had at this batch size says so; others go on.
+  template <class Work>
+  decltype(auto) explain(uint32_t rows, Work work) {
     try {
-      return find_plan(rows, quick);
+      return work();
     } catch (const device_lost&) {
       throw;
     } catch (const model_error&) {
@@ -133,6 +161,11 @@ class cuda_tensor_model final : public batch_model {
       throw model_error(model_->program().file + ": a batch of " + std::to_string(rows) +
                         " cannot be run: " + e.what());
     }
+  }
+
+  /// `quick`: a batch waits for it.
+  plan& plan_for(uint32_t rows, bool quick) {
+    return explain(rows, [&]() -> plan& { return find_plan(rows, quick); });
   }
 
   plan& find_plan(uint32_t rows, bool quick) {
@@ -148,9 +181,13 @@ class cuda_tensor_model final : public batch_model {
     }
     plan& p = plans_.front();
     make_room(p);
+    settle(p, quick);
+    return p;
+  }
+
+  void settle(plan& p, bool quick) {
     if (!p.settled) p.runner.settle(arena_.data(), quick);
     p.settled = true;
-    return p;
   }
 
   plan make_plan(uint32_t rows) {
@@ -200,6 +237,7 @@ class cuda_tensor_model final : public batch_model {
   }
 
   const std::unique_ptr<Machine> m_;
+  std::shared_ptr<typename Machine::workspace> shared_;  // until it is used
   const std::shared_ptr<const onnx::model> model_;
   const tensor_model_options options_;
   tensor_weights<Machine> weights_;

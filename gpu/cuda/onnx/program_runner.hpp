@@ -30,6 +30,7 @@ class program_runner {
   }
 
   const tensor_program& program() const { return p_; }
+  uint64_t memory_bytes() const { return constants_.size() + faults_.size(); }
   size_t fault_bytes() const { return p_.faults.size() * sizeof(kernel_fault); }
   std::byte* faults() const { return faults_.data(); }
   std::byte* input(size_t i) { return address(p_.inputs[i].where); }

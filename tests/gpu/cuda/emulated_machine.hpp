@@ -2,8 +2,10 @@
 // products and convolutions are plain loops. Nothing is done before it is waited for, or asked about: whoever
 // touches what a stream has still to read or to write gets wrong numbers.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -81,14 +83,18 @@ class emulated_group {
 
 class emulated_machine {
  public:
-  /// NaN at first. There is no room for more than `most` bytes in one piece.
-  class memory {
+  /// NaN at first. There is no room for more than `most` bytes in one piece; `taken` counts all that there
+  /// is.
+  template <class Kind>
+  class memory_of {
    public:
     static inline size_t most = std::numeric_limits<size_t>::max();
-    memory() = default;
-    explicit memory(size_t bytes)
+    static inline std::atomic<size_t> taken = 0;
+    memory_of() = default;
+    explicit memory_of(size_t bytes)
         : bytes_(bytes),
-          data_(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)), &std::free) {
+          data_(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)), {bytes}) {
+      taken += bytes;
       if (bytes > most) throw std::bad_alloc();
       if (bytes > 0) std::memset(data_.get(), 0xff, bytes);
     }
@@ -100,16 +106,40 @@ class emulated_machine {
     size_t size() const { return bytes_; }
 
    private:
+    struct giving_back {
+      size_t bytes;
+      void operator()(void* p) const { std::free(p), taken -= bytes; }
+    };
     size_t bytes_ = 0;
-    std::unique_ptr<std::byte, void (*)(void*)> data_{nullptr, &std::free};
+    std::unique_ptr<std::byte, giving_back> data_;
   };
-  using host_memory = memory;
+  using memory = memory_of<struct of_device>;
+  using host_memory = memory_of<struct of_host>;
   using memory_beside = memory;
   static constexpr uint32_t cluster = 2;  // fewer threads to emulate
+  /// Which products and convolutions work there is of no account; only one may at a time.
+  class workspace {
+   public:
+    void use(const std::function<void()>& work) {
+      if (busy_.exchange(true)) throw std::logic_error("two work in one workspace");
+      ++uses_;
+      work();
+      busy_ = false;
+    }
+    uint32_t uses() const { return uses_; }
 
-  explicit emulated_machine(uint32_t seed = 0) : seed_(seed) {}
+   private:
+    std::atomic<bool> busy_ = false;
+    std::atomic<uint32_t> uses_ = 0;
+    const memory room_{4096};
+  };
+
+  explicit emulated_machine(uint32_t seed = 0, std::shared_ptr<workspace> room = nullptr)
+      : seed_(seed), room_(room ? std::move(room) : std::make_shared<workspace>()) {}
   emulated_machine(uint32_t seed, std::shared_ptr<emulated_group> group, uint32_t rank)
-      : seed_(seed), group_(std::move(group)), rank_(rank) {}
+      : emulated_machine(seed) {
+    group_ = std::move(group), rank_ = rank;
+  }
   void bind() const {}
   uint32_t multiprocessors() const { return 2; }
   uint32_t rank() const { return rank_; }
@@ -129,7 +159,13 @@ class emulated_machine {
     add([=, this] { emulate(kernel, grid, seed_++); });
   }
   void multiply(const gemm_args& args) {
-    add([args] { gemm_reference(args); });
+    work_in_room([args] { gemm_reference(args); });
+  }
+  void use(std::shared_ptr<workspace> room) { room_ = std::move(room); }
+  uint64_t memory_bytes() const {
+    uint64_t sum = 0;
+    for (const auto& [key, b] : no_biases_) sum += b.size();
+    return sum;
   }
   /// The same answers as cuda_machine's; what y holds is lost there too.
   bool prepare(const conv_args& a, bool quick = false) {
@@ -141,6 +177,8 @@ class emulated_machine {
     trials_ += !quick;
     prepared_.insert(key_of(a.without_epilogue()));
     prepared_.insert(key_of(a));
+    if (takes(a) && a.has_epilogue() && a.bias == nullptr)
+      no_biases_.emplace(key_of(a), memory(a.features * sizeof(float)));
     size_t numbers = size_t{a.batch} * a.features;
     for (uint32_t d = 0; d < a.dims; ++d) numbers *= a.out[d];
     std::memset(a.y, 0xff, numbers * sizeof *a.y);
@@ -151,7 +189,7 @@ class emulated_machine {
     if (!takes(a)) throw conv_error(to_string(a) + ": bias, residual and relu are left to the caller");
     if (recording_ != nullptr && !prepared_.contains(key_of(a)))
       throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
-    add([a] { conv_reference(a); });
+    work_in_room([a] { conv_reference(a); });
   }
   /// Whether convolutions that are not transposed take their bias, residual and relu with them.
   void fuse_convolutions(bool on) { fuses_ = on; }
@@ -170,22 +208,24 @@ class emulated_machine {
   /// What `record` does the first time is done again, whatever it would do now.
   template <class Record>
   void replay(uint32_t key, Record record) {
-    const auto [known, fresh] = graphs_.try_emplace(key);
-    if (fresh) {
-      ++captures_;
-      recording_ = &known->second;
-      try {
-        record();
-      } catch (...) {
-        recording_ = nullptr;
-        graphs_.erase(known);
-        throw;
-      }
-      recording_ = nullptr;
-    }
-    add([&graph = known->second] {
+    if (!graphs_.contains(key)) capture(key, record);
+    add([&graph = graphs_.at(key)] {
       for (const auto& w : graph) w();
     });
+  }
+  template <class Record>
+  void capture(uint32_t key, Record record) {
+    std::vector<work> graph;
+    ++captures_;
+    recording_ = &graph;
+    try {
+      record();
+    } catch (...) {
+      recording_ = nullptr;
+      throw;
+    }
+    recording_ = nullptr;
+    graphs_.insert_or_assign(key, std::move(graph));
   }
   void forget() {
     finish();
@@ -231,6 +271,14 @@ class emulated_machine {
     stream_.push_back(std::move(w));
     ++begun_;
   }
+  /// Where it is now: a graph knows the place, though it is given back.
+  void work_in_room(work w) {
+    add([w = std::move(w), place = std::weak_ptr(room_)] {
+      const auto room = place.lock();
+      if (!room) throw std::logic_error("it works in memory that was given back");
+      room->use(w);
+    });
+  }
   void do_next() {
     const work next = std::move(stream_.front());
     stream_.pop_front();
@@ -243,6 +291,7 @@ class emulated_machine {
   bool takes(const conv_args& a) const { return !a.has_epilogue() || (fuses_ && !a.transposed); }
 
   uint32_t seed_;
+  std::shared_ptr<workspace> room_;
   std::shared_ptr<emulated_group> group_;
   uint32_t rank_ = 0;
   std::deque<work> stream_;
@@ -252,6 +301,7 @@ class emulated_machine {
   uint32_t captures_ = 0;
   std::vector<std::chrono::nanoseconds> takes_;
   std::set<conv_key> prepared_;
+  std::map<conv_key, memory> no_biases_;
   uint32_t trials_ = 0;
   bool fuses_ = true;
 };

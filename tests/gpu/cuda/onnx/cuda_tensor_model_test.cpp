@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "gpu/computing_device.hpp"
 #include "tests/gpu/cuda/emulated_machine.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
@@ -41,6 +45,19 @@ std::shared_ptr<const onnx::model> lookup() {
   onnx::node n;
   n.name = "pick", n.op = "Gather", n.inputs = {"table", "i"}, n.outputs = {"y"};
   g.nodes = {n};
+  g.outputs = {"y"};
+  return std::make_shared<const onnx::model>(std::move(g));
+}
+
+/// A convolution without a bias, for which cuDNN wants zeros.
+std::shared_ptr<const onnx::model> convolution_and_relu() {
+  onnx::graph g;
+  g.file = "convolution", g.opset = 17;
+  g.inputs = {{"x", data_type::fp32, {-1, 2, 3, 3}}};
+  g.constants["w"] = onnx::floats({4, 2, 1, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  g.nodes.resize(2);
+  g.nodes[0].op = "Conv", g.nodes[0].inputs = {"x", "w"}, g.nodes[0].outputs = {"c"};
+  g.nodes[1].op = "Relu", g.nodes[1].inputs = {"c"}, g.nodes[1].outputs = {"y"};
   g.outputs = {"y"};
   return std::make_shared<const onnx::model>(std::move(g));
 }
@@ -216,6 +233,90 @@ TEST_CASE("cuda tensor model: the layout in which convolutions are faster is kep
   CHECK_FALSE(chosen(5ms, 5ms));
   CHECK_FALSE(chosen(5ms, 6ms));
   CHECK(chosen(5ms, 4ms));
+}
+
+TEST_CASE("cuda tensor model: the memory that it tells is what it takes of the device, but for workspaces") {
+  const auto check = [](const std::shared_ptr<const onnx::model>& model) {
+    CAPTURE(model->program().file);
+    for (const bool last : {false, true}) {
+      CAPTURE(last);
+      tensor_model_options options;
+      options.convolutions =
+          last ? tensor_model_options::layout::channels_last : tensor_model_options::layout::channels_first;
+      const auto shared = std::make_shared<emulated_machine::workspace>();
+      const size_t before = emulated_machine::memory::taken;
+      emulated_model m(std::make_unique<emulated_machine>(3), model, options, shared);
+      for (const uint32_t rows : {1U, 2U, 4U}) m.warm(rows);
+      m.take_turns();
+      CHECK(m.memory_bytes() > model->parameter_bytes());
+      CHECK(m.memory_bytes() == emulated_machine::memory::taken - before);
+    }
+  };
+  for (const auto& name : onnx::fixture_names) check(onnx::fixture(name).loaded);
+  check(lookup());
+  check(convolution_and_relu());
+}
+
+TEST_CASE("cuda tensor model: it works in memory of its own until it takes turns, then in what all share") {
+  for (const char* name : {"resnet_a", "encoder"}) {
+    CAPTURE(name);
+    const onnx::fixture f(name);
+    const auto shared = std::make_shared<emulated_machine::workspace>();
+    auto own = std::make_shared<emulated_machine::workspace>();
+    const std::weak_ptr<emulated_machine::workspace> gone = own;
+    auto made = std::make_unique<emulated_machine>(3, std::move(own));
+    emulated_machine* machine = made.get();
+    emulated_model m(std::move(made), f.loaded, {}, shared);
+    for (const uint32_t rows : {1U, 2U}) m.warm(rows);
+    run_rows(m, f, 1);
+    CHECK(gone.lock()->uses() > 0);
+    m.take_turns();
+    CHECK(shared->uses() == 0);  // another model may run there
+    CHECK(gone.expired());
+    const auto captured = machine->captures();
+    for (const uint32_t rows : {1U, 2U}) {
+      const auto uses = shared->uses();
+      CHECK(onnx::relative_l2(run_rows(m, f, rows), f.output_rows(rows)) < 1e-3);
+      CHECK(shared->uses() > uses);
+    }
+    CHECK(machine->captures() == captured);  // a batch waits for none
+    CHECK(onnx::relative_l2(run_rows(m, f, 3), f.output_rows(3)) < 1e-3);
+  }
+}
+
+TEST_CASE("cuda tensor model: batches go on while the device loads another model") {
+  const onnx::fixture f("resnet_a"), other("encoder");
+  const auto shared = std::make_shared<emulated_machine::workspace>();
+  const machine_clock time;
+  std::atomic<uint32_t> ready = 0;
+  computing_device device(
+      time, [&] { ++ready; },
+      [&](const model_source& source) {
+        return std::make_unique<emulated_model>(std::make_unique<emulated_machine>(3),
+                                                (source.name == "encoder" ? other : f).loaded,
+                                                tensor_model_options{}, shared);
+      });
+  const auto load = [&](model_id id, const char* name) {
+    device.load(id, {.name = name, .path = {}, .latency = {1ms, 1ms}, .max_batch = 2});
+  };
+  const auto run = [&](model_id id, const onnx::fixture& of) {
+    const auto in = of.input_rows(2);
+    std::vector<float> out(2 * of.output_row / sizeof(float));
+    device.start({id, 2, {{2, in, std::as_writable_bytes(std::span{out})}}}, time.now());
+    batch_outcome outcome;
+    device.finish();
+    CHECK(device.poll(time.now(), outcome));
+    for (const auto& e : outcome.errors) CHECK(e == "");
+    CHECK(onnx::relative_l2(out, of.output_rows(2)) < 1e-3);
+  };
+  load(model_id{0}, "resnet_a");
+  std::atomic<bool> loaded = false;
+  std::jthread loads([&] { load(model_id{1}, "encoder"), loaded = true; });
+  do run(model_id{0}, f);
+  while (!loaded);
+  loads.join();
+  run(model_id{1}, other);
+  run(model_id{0}, f);
 }
 
 TEST_CASE("cuda tensor model: a batch for which there is no room is refused, and smaller ones go on") {

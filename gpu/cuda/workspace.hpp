@@ -1,0 +1,50 @@
+// Memory that products and convolutions work in. Nothing stays there from one to the next.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "gpu/cuda/device_memory.hpp"
+
+namespace troupe::cuda {
+
+/// Of the current device, had when it is first asked for, and where it is from then on: graphs know it. Those
+/// that never run at the same time can share one. Thread-safe. Throws cuda_error.
+class workspace {
+ public:
+  static constexpr size_t products_bytes = size_t{32} << 20;  // cuBLAS's own advice for Hopper
+  static constexpr size_t most_convolutions_bytes = size_t{256} << 20;
+
+  workspace() = default;
+  /// Of at most the other's size: what is chosen here can be done there.
+  explicit workspace(std::shared_ptr<workspace> other) : other_(std::move(other)) {}
+
+  const device_memory& products() {
+    const std::scoped_lock lock(mutex_);
+    if (products_.size() == 0) products_ = device_memory(products_bytes);
+    return products_;
+  }
+  /// Of `most_convolutions_bytes`, or what can be had; empty, if that is next to nothing.
+  const device_memory& convolutions() {
+    const std::scoped_lock lock(mutex_);
+    if (convolutions_) return *convolutions_;
+    const size_t most = other_ ? other_->convolutions().size() : most_convolutions_bytes;
+    for (size_t bytes = most; bytes >= size_t{1} << 20; bytes /= 2) {
+      try {
+        return convolutions_.emplace(bytes);
+      } catch (const cuda_error& e) {
+        if (!e.out_of_memory()) throw;
+      }
+    }
+    return convolutions_.emplace();
+  }
+
+ private:
+  const std::shared_ptr<workspace> other_;
+  std::mutex mutex_;  // guards the rest
+  device_memory products_;
+  std::optional<device_memory> convolutions_;
+};
+
+}  // namespace troupe::cuda
