@@ -4,10 +4,9 @@
 #include <memory>
 
 #include "gpu/computing_device.hpp"
+#include "gpu/model_library.hpp"
 
 namespace troupe {
-
-class model_library;
 
 struct cpu_options {
   int threads = 1;                              ///< of OpenMP, for each operator
@@ -17,18 +16,6 @@ struct cpu_options {
 /// What makes a computing_device one. Sizes of batches beyond those that `load` warms take a few
 /// milliseconds, once.
 model_maker on_cpu(cpu_options options = {});
-
-/// Model files that are open in this process: devices that share one share the weights, too. Thread-safe.
-class model_library {
- public:
-  model_library();
-  ~model_library();
-  struct shelf;
-
- private:
-  friend model_maker on_cpu(cpu_options options);
-  std::unique_ptr<shelf> shelf_;
-};
 
 class cpu_device final : public computing_device {
  public:

@@ -49,7 +49,8 @@ std::unique_ptr<device> make_device(const slot_spec& s, uint64_t seed, const clo
     case device_kind::cuda: break;
   }
 #ifdef TROUPE_CUDA
-  return make_cuda_device(time, std::move(ready), {.gpu = static_cast<int>(s.gpu), .exact = s.exact});
+  return make_cuda_device(time, std::move(ready),
+                          {.gpu = static_cast<int>(s.gpu), .exact = s.exact, .library = library});
 #else
   throw model_error("a build without CUDA has no GPU for a [[node.device]]");  // the file was refused
 #endif

@@ -20,20 +20,21 @@ static_assert(own_bytes(device_kind::cuda) ==
               2 * (cuda::workspace::products_bytes + cuda::workspace::most_convolutions_bytes));
 
 template <uint32_t Cluster>
-std::unique_ptr<batch_model> make_on(const model_source& source, bool exact,
+std::unique_ptr<batch_model> make_on(const model_source& source, const cuda_device_options& o,
                                      const std::shared_ptr<cuda::workspace>& shared) {
   using machine = cuda::cuda_machine<Cluster>;
   cuda::tensor_model_options options;
-  options.tf32 = !exact, options.timed_rows = source.max_batch;
+  options.tf32 = !o.exact, options.timed_rows = source.max_batch;
   options.max_plans = profiled_batch_sizes(source.max_batch).size() + 40;  // a program and a graph are small
   auto made = std::make_unique<machine>(nullptr, 0, std::make_shared<cuda::workspace>(shared));
-  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::move(made), onnx::model::load(source.path),
+  return std::make_unique<cuda::cuda_tensor_model<machine>>(std::move(made), o.library->model(source.path),
                                                             options, shared);
 }
 
 }  // namespace
 
-model_maker on_cuda(const cuda_device_options& o) {
+model_maker on_cuda(cuda_device_options o) {
+  if (!o.library) o.library = std::make_shared<model_library>();
   const auto name = "GPU " + std::to_string(o.gpu);
   bool clusters = false;
   try {
@@ -45,7 +46,7 @@ model_maker on_cuda(const cuda_device_options& o) {
   return [o, name, clusters, shared = std::make_shared<cuda::workspace>()](const model_source& source) {
     try {
       cuda::check(cudaSetDevice(o.gpu), "the GPU");  // of this thread
-      return clusters ? make_on<8>(source, o.exact, shared) : make_on<1>(source, o.exact, shared);
+      return clusters ? make_on<8>(source, o, shared) : make_on<1>(source, o, shared);
     } catch (const device_lost&) {
       throw;
     } catch (const model_error&) {
@@ -57,8 +58,8 @@ model_maker on_cuda(const cuda_device_options& o) {
 }
 
 std::unique_ptr<device> make_cuda_device(const clock& c, std::function<void()> ready,
-                                         const cuda_device_options& options) {
-  return std::make_unique<computing_device>(c, std::move(ready), on_cuda(options));
+                                         cuda_device_options options) {
+  return std::make_unique<computing_device>(c, std::move(ready), on_cuda(std::move(options)));
 }
 
 }  // namespace troupe

@@ -33,7 +33,7 @@ struct waited {
                                 told = true;
                                 changed.notify_all();
                               },
-                              {0, exact})) {}
+                              {.gpu = 0, .exact = exact})) {}
   std::vector<float> run(const onnx::fixture& f, uint32_t rows) {
     const auto in = f.input_rows(rows);
     std::vector<float> out(rows * f.output_row / sizeof(float));
@@ -75,5 +75,5 @@ TEST_CASE("cuda device: golden outputs of every model, rounded to TF32") { check
 TEST_CASE("cuda device: golden outputs of every model, exact") { check_golden(true, 1e-5); }
 
 TEST_CASE("cuda device: a GPU that is not there is named") {
-  CHECK_THROWS_WITH_AS(on_cuda({99, false}), doctest::Contains("GPU 99 cannot be used"), model_error);
+  CHECK_THROWS_WITH_AS(on_cuda({.gpu = 99}), doctest::Contains("GPU 99 cannot be used"), model_error);
 }

@@ -1,0 +1,39 @@
+#include "gpu/model_library.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "gpu/model_error.hpp"
+#include "tests/gpu/onnx/fixtures.hpp"
+
+using namespace troupe;
+
+TEST_CASE("model library: devices that have the same file have one copy, on CPUs and GPUs") {
+  model_library library;
+  const auto path = onnx::fixture_path("mlp");
+  const auto first = library.model(path);
+  CHECK(library.model(path) == first);
+  const auto on_cpu = library.model_on_cpu(path);
+  CHECK(on_cpu.model == first);
+  CHECK(library.model_on_cpu(path).weights == on_cpu.weights);
+}
+
+TEST_CASE("model library: what nobody has any more is let go, though weights of it were") {
+  model_library library;
+  auto on_cpu = library.model_on_cpu(onnx::fixture_path("mlp"));
+  const std::weak_ptr<const onnx::model> model = on_cpu.model;
+  on_cpu = {};
+  CHECK(model.expired());
+  CHECK(library.model(onnx::fixture_path("mlp")) != nullptr);
+}
+
+TEST_CASE("model library: a file that was written anew is opened anew") {
+  const auto path = std::filesystem::temp_directory_path() / ("library" + std::to_string(getpid()) + ".onnx");
+  std::filesystem::copy_file(onnx::fixture_path("mlp"), path);
+  model_library library;
+  const auto first = library.model(path);
+  std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  CHECK(library.model(path) != first);
+  std::filesystem::remove(path);
+  CHECK_THROWS_WITH_AS(library.model(path), doctest::Contains("No such file"), model_error);
+}
