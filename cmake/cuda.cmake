@@ -27,6 +27,9 @@ if(TROUPE_NCCL_INCLUDE AND TROUPE_NCCL_LIBRARY)
   target_link_libraries(troupe_nccl INTERFACE ${TROUPE_NCCL_LIBRARY})
 endif()
 
+set(TROUPE_NVIDIA_LICENCES "" CACHE STRING
+  "Files with the licences of NVIDIA's libraries, for a bundle where they are from no Debian package")
+
 # cuDNN, for convolutions; not a part of the toolkit either.
 add_library(troupe_cudnn INTERFACE)
 find_path(TROUPE_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

@@ -34,24 +34,48 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FUL
 configure_file(cmake/troupe.pc.in ${CMAKE_BINARY_DIR}/troupe.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/troupe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# What only the bundle carries: every library but glibc, UCX's transports (UCX looks next to itself), licences.
+# What only the bundle carries: every library but glibc, and what they open by name, which no list of dependencies has:
+# UCX's transports (UCX looks next to itself), the parts of cuDNN and its compiler of kernels; licences.
+function(carry_opened folder)
+  foreach(library ${ARGN})
+    cmake_path(GET library FILENAME name)
+    file(REAL_PATH ${library} file)
+    install(PROGRAMS ${file} RENAME ${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe/${folder} COMPONENT carried
+      EXCLUDE_FROM_ALL)
+  endforeach()
+endfunction()
+set(library_dirs)
+if(TROUPE_CUDA)
+  set(library_dirs ${CUDAToolkit_LIBRARY_DIR})
+  foreach(library TROUPE_CUDNN_LIBRARY TROUPE_NCCL_LIBRARY)
+    if(${library})
+      cmake_path(GET ${library} PARENT_PATH dir)
+      list(APPEND library_dirs ${dir})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES library_dirs)
+endif()
+if(TROUPE_CUDA AND TROUPE_CUDNN_LIBRARY)
+  cmake_path(GET TROUPE_CUDNN_LIBRARY PARENT_PATH dir)
+  file(GLOB cudnn_parts ${dir}/libcudnn_*.so.9)
+  set(nvrtc ${CUDAToolkit_LIBRARY_DIR}/libnvrtc)
+  carry_opened("" ${cudnn_parts} ${nvrtc}.so.${CUDAToolkit_VERSION_MAJOR}
+    ${nvrtc}-builtins.so.${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR})
+endif()
 install(RUNTIME_DEPENDENCY_SET troupe_libraries COMPONENT carried EXCLUDE_FROM_ALL
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe
-  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so")
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so"
+  DIRECTORIES ${library_dirs})
 get_target_property(ucx_library ucx::ucs IMPORTED_LOCATION)
 if(NOT ucx_library)
   get_target_property(ucx_library ucx::ucs IMPORTED_LOCATION_NONE)
 endif()
 cmake_path(GET ucx_library PARENT_PATH ucx_dir)
 file(GLOB ucx_transports ${ucx_dir}/ucx/libuct_*.so.0)
-foreach(transport ${ucx_transports})
-  cmake_path(GET transport FILENAME name)
-  file(REAL_PATH ${transport} file)
-  install(PROGRAMS ${file} RENAME ${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe/ucx COMPONENT carried
-    EXCLUDE_FROM_ALL)
-endforeach()
+carry_opened(ucx ${ucx_transports})
 install(CODE "set(libraries_dir \"${CMAKE_INSTALL_LIBDIR}/troupe\")
 set(licences_dir \"${CMAKE_INSTALL_DOCDIR}/licences\")
+set(nvidia_licences \"${TROUPE_NVIDIA_LICENCES}\")
 set(CMAKE_SYSTEM_PROCESSOR \"${CMAKE_SYSTEM_PROCESSOR}\")" COMPONENT carried EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/licences.cmake COMPONENT carried EXCLUDE_FROM_ALL)
 

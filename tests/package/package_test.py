@@ -110,7 +110,12 @@ class Bundle(Folder):
         (cls.root,) = cls.folder.glob("troupe-*")
         processes.PROGRAM = str(cls.root / "bin/troupe")
 
+    def carried(self):
+        return [f for f in (self.root / "lib/troupe").rglob("*.so*") if f.is_file()]
+
     def test_it_is_small(self):
+        if any(f.name.startswith("libcublasLt") for f in self.carried()):
+            self.skipTest("a build with CUDA, whose libraries are not")
         self.assertLessEqual(self.archive.stat().st_size / 2**20, MOST_MIB)
 
     def test_every_carried_library_comes_with_its_licence(self):
@@ -141,12 +146,25 @@ class Bundle(Folder):
             troupe.kill()
 
     def test_it_needs_no_library_but_its_own_and_glibc(self):
-        libraries = [f for f in (self.root / "lib/troupe").rglob("*.so*") if f.is_file()]
+        libraries = self.carried()
         own = {f.name for f in libraries}
         for file in (self.root / "bin/troupe", *libraries):
             needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", file)))
             strangers = {n for n in needed - own if not GLIBC.fullmatch(n) and not RDMA.fullmatch(n)}
             self.assertFalse(strangers, f"{file.name} needs them")
+
+    def test_what_cudnn_opens_by_name_is_there(self):
+        libraries = self.carried()
+        cudnn = [f for f in libraries if f.name.startswith("libcudnn")]
+        if not cudnn:
+            self.skipTest("a build without cuDNN")
+        opened = {name.decode() for f in cudnn
+                  for name in re.findall(rb"\0(lib(?:cudnn_\w+|nvrtc)\.so)[.\d]*\0", f.read_bytes())}
+        self.assertIn("libcudnn_graph.so", opened)
+        self.assertIn("libnvrtc.so", opened)
+        self.assertLessEqual(opened, {re.sub(r"[.\d]*$", "", f.name) for f in libraries})
+        for f in cudnn:  # with what they need, from where they are
+            run(sys.executable, "-c", f"import ctypes; ctypes.CDLL('{f}')", env={"PATH": "/usr/bin:/bin"})
 
     def test_it_serves_where_there_is_nothing_but_glibc(self):
         bare = self.bare_root()
