@@ -25,7 +25,9 @@ target_include_directories(troupe_house INTERFACE ${CMAKE_SOURCE_DIR})
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_house INTERFACE
     # Plug-ins have type infos of their own, which the check of virtual calls takes for wrong ones.
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE};-fno-sanitize=vptr;-fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE};-fno-sanitize=vptr;-fno-omit-frame-pointer>
+    # Boost.Asio has fences, which the thread sanitizer does not know.
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-tsan>)
   target_link_options(troupe_house INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
