@@ -99,10 +99,7 @@ const bool conv::available = true;
 
 conv::conv(std::shared_ptr<workspace> room) : room_(std::move(room)) {}
 
-conv::~conv() {
-  plans_.clear();
-  if (handle_ != nullptr) cudnnDestroy(handle_);
-}
+conv::~conv() = default;
 
 void conv::use(std::shared_ptr<workspace> room) {
   if (handle_ != nullptr) room->convolutions();  // now: a stream that is captured cannot ask for memory
@@ -118,10 +115,15 @@ uint64_t conv::memory_bytes() const {
 void conv::start() {
   if (handle_ != nullptr) return;
   room_->convolutions();
-  cudnnHandle_t handle = nullptr;
-  if (const cudnnStatus_t status = cudnnCreate(&handle); status != CUDNN_STATUS_SUCCESS)
-    throw conv_error("cuDNN cannot be used: " + reason(status));
-  handle_ = handle, stream_ = nullptr;
+  int device = 0;
+  check(cudaGetDevice(&device), "the device");
+  handle_ = kept_handle<cudnnHandle_t>(device, [] {
+    cudnnHandle_t made = nullptr;
+    if (const cudnnStatus_t status = cudnnCreate(&made); status != CUDNN_STATUS_SUCCESS)
+      throw conv_error("cuDNN cannot be used: " + reason(status));
+    return made;
+  });
+  stream_ = nullptr;
 }
 
 void conv::use(cudaStream_t stream) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "gpu/cuda/conv_args.hpp"
+#include "gpu/cuda/kept_handle.hpp"
 #include "gpu/cuda/workspace.hpp"
 
 struct cudnnContext;
@@ -60,7 +61,7 @@ class conv {
   bool prepare_like(const conv_args& args, const plan& like, cudaStream_t stream);
   void use(cudaStream_t stream);
 
-  cudnnContext* handle_ = nullptr;
+  kept_handle<cudnnContext*> handle_;
   cudaStream_t stream_ = nullptr;
   std::shared_ptr<workspace> room_;
   std::map<conv_key, plan> plans_;

@@ -69,13 +69,16 @@ struct gemm::plan {
 
 gemm::gemm(std::shared_ptr<workspace> room) {
   use(std::move(room));
-  check(cublasLtCreate(&handle_), "cuBLAS");
+  int device = 0;
+  check(cudaGetDevice(&device), "the device");
+  handle_ = kept_handle<cublasLtHandle_t>(device, [] {
+    cublasLtHandle_t made = nullptr;
+    check(cublasLtCreate(&made), "cuBLAS");
+    return made;
+  });
 }
 
-gemm::~gemm() {
-  plans_.clear();
-  cublasLtDestroy(handle_);
-}
+gemm::~gemm() = default;
 
 void gemm::use(std::shared_ptr<workspace> room) {
   room->products();  // now: a stream that is captured cannot ask for memory
