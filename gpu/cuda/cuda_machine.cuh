@@ -104,7 +104,14 @@ class cuda_machine {
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
-    graphs_.emplace(key, captured(record));  // beside what the device does
+    try {
+      graphs_.emplace(key, captured(record));  // beside what the device does
+    } catch (const device_lost&) {
+      throw;
+    } catch (const std::exception&) {
+      if (group_) throw;  // the other ranks have theirs
+      // what was to be done is under way all the same, and the next time is another chance
+    }
   }
   /// What `replay` will do for this key, none of which is done now. Requires: it was all done once, whatever
   /// the addresses.
@@ -159,7 +166,8 @@ class cuda_machine {
       record();
     } catch (...) {
       cudaStreamEndCapture(stream_, &graph);  // the stream is to be of use again
-      cudaGraphDestroy(graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      cudaGetLastError();
       throw;
     }
     check(cudaStreamEndCapture(stream_, &graph), "capture of a graph");

@@ -74,12 +74,9 @@ class cuda_tensor_model final : public batch_model {
     if (!shared_) return;
     m_->bind();
     m_->forget();
+    for (plan& p : plans_) explain(p.rows, [&] { settle(p, true); });
     m_->use(std::exchange(shared_, nullptr));
-    for (plan& p : plans_)
-      explain(p.rows, [&] {
-        settle(p, true);
-        m_->capture(p.rows, [&] { record(p); });
-      });
+    for (plan& p : plans_) explain(p.rows, [&] { m_->capture(p.rows, [&] { record(p); }); });
   }
 
   bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) override {
