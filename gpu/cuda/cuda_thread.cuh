@@ -113,7 +113,6 @@ class cuda_thread {
   TROUPE_DEVICE T shuffle(T value, uint32_t lane) const {
     return __shfl_sync(0xffffffff, value, static_cast<int>(lane));
   }
-  TROUPE_DEVICE bool any(bool holds) const { return __any_sync(0xffffffff, holds) != 0; }
 
   // --- memory; addresses are multiples of 16 ---
   /// What is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
@@ -281,11 +280,30 @@ class cuda_thread {
 #endif
     pin(d);  // the compiler reads none of them before
   }
+  /// Whether it holds for any thread of the warpgroup. They wait for each other: who waits for products on a
+  /// condition does so in all of them.
+  TROUPE_DEVICE bool any_of_warpgroup(bool holds) const {
+    uint32_t any;
+    asm volatile(
+        "{.reg .pred p, q; setp.ne.b32 p, %1, 0; barrier.cta.red.or.pred q, %2, 128, p; selp.b32 %0, 1, 0, "
+        "q;}"
+        : "=r"(any)
+        : "r"(static_cast<int>(holds)), "r"(1 + threadIdx.x / 128)
+        : "memory");
+    return any != 0;
+  }
   /// These numbers are calculated here, not after a wait that follows: beside the products that it waits for.
   template <uint32_t Blocks>
   TROUPE_DEVICE void pin(float (&d)[Blocks][4]) const {
     TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
       TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+f"(d[i][j])::"memory");
+    }
+  }
+  /// These operands stay where they are up to here: behind the wait for the products that read them.
+  template <uint32_t Blocks>
+  TROUPE_DEVICE void pin(uint32_t (&a)[Blocks][4]) const {
+    TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
+      TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+r"(a[i][j])::"memory");
     }
   }
 

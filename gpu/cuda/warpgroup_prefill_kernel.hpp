@@ -77,11 +77,12 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
         base::hide(t, first + (i + 1) * tile, lowest, scores);
         softmax.add(t, scores, base::scale, shrink);
         t.pin(scores);  // powers are calculated before, so that the product of values runs beside that
-        if (t.any(shrink[0] != 1 || shrink[1] != 1)) {
+        if (t.any_of_warpgroup(shrink[0] != 1 || shrink[1] != 1)) {
           t.template wait_products<0>(result);
           base::multiply(result, shrink);
         }
         t.template wait_products<0>(result);
+        t.pin(powers);
         base::pack(t, scores, powers);
       } else if (i + 1 == own) {
         multiply_values(t, i, powers, result), t.commit_products();

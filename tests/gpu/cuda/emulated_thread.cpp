@@ -37,11 +37,6 @@ const std::byte* emulated_thread::exchange(const std::byte (&mine)[16], uint32_t
   return state_->show([&](auto& shown) { std::memcpy(shown.bytes, mine, 16); })[from % 32].bytes;
 }
 
-bool emulated_thread::any(bool holds) const {
-  const auto* all = state_->show([&](auto& shown) { shown.bytes[0] = std::byte{holds}; });
-  return std::any_of(all, all + 32, [](const auto& lane) { return lane.bytes[0] == std::byte{true}; });
-}
-
 vec16 emulated_thread::load(const void* from) const {
   state_->check_address(from);
   vec16 v;
@@ -143,6 +138,14 @@ void emulated_thread::begin_products() const {
   state_->meet(state_->warpgroup().all);
 }
 
+bool emulated_thread::any_of_warpgroup(bool holds) const {
+  emulation::warpgroup_state& group = state_->warpgroup();
+  auto& shown = group.holds[state_->votes++ % 2];
+  shown[index() % 128] = holds;
+  state_->meet(group.all);
+  return std::ranges::find(shown, true) != std::end(shown);
+}
+
 void emulated_thread::start_product(const emulated_product& p) const {
   if (!state_->begun) state_->fail("a product before begin_products");
   const auto gives_d = [&](const emulated_product& earlier) { return earlier.d == p.d; };
@@ -162,7 +165,6 @@ void emulated_thread::commit_products() const {
 }
 
 void emulated_thread::wait_products(size_t pending) const {
-  if (state_->product_groups.size() <= pending) return;
   emulation::warpgroup_state& group = state_->warpgroup();
   group.threads[index() % 128] = state_;
   state_->meet(group.all);  // the others' operands stay as they are until all have done

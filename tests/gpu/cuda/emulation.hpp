@@ -48,6 +48,7 @@ struct fiber_state;
 struct warpgroup_state {
   meeting all{"a warpgroup"};
   const fiber_state* threads[128] = {};
+  bool holds[2][128] = {};  // twice, as above
 };
 
 struct block_state {
@@ -84,7 +85,7 @@ struct fiber_state {
   const meeting* waits_at = nullptr;
   uint64_t waits_for = 0;
   uint64_t cluster_round = 0;  // what wait_cluster waits for
-  uint32_t exchanges = 0;
+  uint32_t exchanges = 0, votes = 0;
   std::vector<copy> copies;  // since the last commit
   std::deque<std::vector<copy>> groups;
   std::vector<size_t> arrived;             // of its copies, in units of 16 bytes: not published yet

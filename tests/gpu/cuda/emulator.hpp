@@ -97,8 +97,6 @@ class emulated_thread {
     return value;
   }
 
-  bool any(bool holds) const;
-
   vec16 stream(const void* from) const { return load(from); }
   vec16 load_once(const void* from) const { return load(from); }
   vec16 load(const void* from) const;
@@ -151,8 +149,9 @@ class emulated_thread {
   void wait_products(float (&)[Blocks][4]) const {
     wait_products(Pending);
   }
-  template <uint32_t Blocks>
-  void pin(float (&)[Blocks][4]) const {}
+  bool any_of_warpgroup(bool holds) const;
+  template <class T, uint32_t Blocks>
+  void pin(T (&)[Blocks][4]) const {}
 
  private:
   std::byte* shared_memory(size_t offset, size_t alignment) const;
