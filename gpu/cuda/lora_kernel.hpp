@@ -126,9 +126,10 @@ struct lora_kernel {
     float* sums = t.template shared<float>(queue_bytes);  // of this block: [parts, rows, ranks]
     if constexpr (Stage != lora_stage::expand) multiply_a<Columns>(t, tile, w, sums);
     t.wait_for_predecessor();  // of threads that had no inputs, too: they all go on to y
-    vec16 y[Columns][2] = {};
+    if constexpr (Stage != lora_stage::expand) t.arrive_cluster();
+    vec16 y[Columns][2] = {};  // asked for behind the fence of the arrival, which would wait for it
     if constexpr (Stage != lora_stage::shrink && y_early<Columns>) load_y(t, tile, p, first, end, y);
-    if constexpr (Stage != lora_stage::expand) t.sync_cluster();
+    if constexpr (Stage != lora_stage::expand) t.wait_cluster();
     uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
     gather_v(t, tile, w, sums, v);
     if constexpr (Stage == lora_stage::both) t.arrive_cluster_read();  // the others' sums
