@@ -34,7 +34,9 @@ uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t 
     throw model_error(
         fmt::format("a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give it more",
                     kv_bytes, block_tokens, page));
-  return static_cast<uint32_t>(std::min<uint64_t>(kv_bytes / page, std::numeric_limits<uint32_t>::max()));
+  // kernels count vectors in 32 bits
+  const uint64_t most = std::numeric_limits<uint32_t>::max() / (page / (uint64_t{s.head_dim} * 2));
+  return static_cast<uint32_t>(std::min(kv_bytes / page, most));
 }
 
 }  // namespace troupe::cuda

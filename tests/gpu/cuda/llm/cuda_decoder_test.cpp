@@ -447,3 +447,11 @@ TEST_CASE("cuda decoder: what it cannot run is refused by name") {
   c.vocabulary = 320, c.intermediate = 321;
   CHECK_THROWS_WITH_AS(shape_of(c, 16), doctest::Contains("multiples of 8"), model_error);
 }
+
+TEST_CASE("cuda decoder: a KV cache has the blocks that go into its bytes, and that kernels can count") {
+  const llm::model_config c = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  const uint64_t vectors = uint64_t{c.layers} * 2 * c.kv_heads * 16, block = vectors * c.head_dim * 2;
+  CHECK(kv_blocks(c, 7 * block + block / 2, 16) == 7);
+  CHECK(kv_blocks(c, ~uint64_t{0}, 16) == ((uint64_t{1} << 32) - 1) / vectors);
+  CHECK_THROWS_WITH_AS(kv_blocks(c, block - 1, 16), doctest::Contains("no room for one block"), model_error);
+}
