@@ -116,11 +116,13 @@ class llm_reader {
     m.type = static_cast<llm_type>(s.choice("dtype", type_names, static_cast<size_t>(usual)));
     if (cuda && m.type == llm_type::f32)
       s.refuse("dtype", "a GPU calculates with 16 bits; give \"bf16\" or \"f16\", or remove this key");
-    if (cuda)
+    if (cuda) {
       m.tensor_parallel = static_cast<uint32_t>(s.integer("tensor_parallel", 1, 16, m.tensor_parallel));
-    else
-      s.unused("tensor_parallel",
-               s.has("tensor_parallel") ? "is for device = \"cuda\"; add that, or remove this key" : "");
+      m.graphs = s.flag("graphs", m.graphs);
+    } else {
+      for (const char* key : {"tensor_parallel", "graphs"})
+        s.unused(key, s.has(key) ? "is for device = \"cuda\"; add that, or remove this key" : "");
+    }
     if (cuda)
       s.unused("threads", s.has("threads") ? "a GPU has no use for them; remove this key" : "");
     else

@@ -166,6 +166,7 @@ struct llm_spec {
   llm_type type = llm_type::f32;
   uint32_t threads = 1;
   uint32_t tensor_parallel = 1;   ///< GPUs that an engine shares the model out over
+  bool graphs = true;             ///< on GPUs: decode steps are CUDA graphs
   uint64_t kv_bytes = 256 << 20;  ///< of the KV cache
   uint32_t block_tokens = 16;     ///< positions of a KV block
   uint32_t max_sequences = 32;    ///< texts that run at once

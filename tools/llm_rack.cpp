@@ -65,7 +65,7 @@ llm::cuda_engine_options cuda(const llm_spec& m, uint32_t& gpu) {
   o.weights = element_of(m.type);
   o.kv_bytes = m.kv_bytes;
   o.block_tokens = m.block_tokens;
-  o.gpu = gpu, o.gpus = m.tensor_parallel;
+  o.gpu = gpu, o.gpus = m.tensor_parallel, o.graphs = m.graphs;
   gpu += o.gpus;
   o.adapter_slots = m.adapter_slots;
   o.adapter_bytes = m.adapter_bytes;

@@ -332,6 +332,8 @@ TEST_CASE("a GPU calculates with 16 bits, if the build has CUDA") {
   CHECK(with("device = \"cuda\"\ndtype = \"f16\"\n").spec.llms[0].type == llm_type::f16);
   CHECK(read.spec.llms[0].tensor_parallel == 1);
   CHECK(with("device = \"cuda\"\ntensor_parallel = 4\n").spec.llms[0].tensor_parallel == 4);
+  CHECK(read.spec.llms[0].graphs);
+  CHECK_FALSE(with("device = \"cuda\"\ngraphs = false\n").spec.llms[0].graphs);
 #else
   CHECK(said("device = \"cuda\"\n") == missing);
 #endif

@@ -16,7 +16,7 @@ std::unique_ptr<step_model> share_on(const cuda_engine_options& o, const model_c
   using machine = cuda::cuda_machine<Cluster>;
   return std::make_unique<cuda::cuda_model<machine, E>>(
       std::make_unique<machine>(std::move(group), rank), config,
-      cuda::cuda_model_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, true});
+      cuda::cuda_model_options{o.kv_bytes / o.gpus, o.block_tokens, o.adapter_slots, o.graphs});
 }
 
 /// On a GPU, which is bound to this thread from now on: the one that runs the steps. Its errors name the GPU.

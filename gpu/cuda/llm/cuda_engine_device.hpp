@@ -17,6 +17,7 @@ struct cuda_engine_options {
   uint32_t block_tokens = 16;
   uint32_t gpu = 0;            ///< which one of this machine, from 0: the first one
   uint32_t gpus = 1;           ///< that share the model; from 2 on they sum by NCCL
+  bool graphs = true;          ///< decode steps are CUDA graphs
   uint32_t adapter_slots = 0;  ///< adapters there, or on their way, at once
   uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
 };
