@@ -1,4 +1,5 @@
-// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps books (nccl_stub/).
+// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps books
+// (recording_nccl/).
 #include <doctest/doctest.h>
 #include <nccl.h>
 
