@@ -4,19 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <deque>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/choose_tokens.hpp"
-#include "gpu/llm/tensor_shard.hpp"
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/cuda/llm/small_decoder.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -24,74 +17,6 @@ using llm::adapter_id;
 using llm::llm_step;
 
 namespace {
-
-const std::filesystem::path fixtures = TROUPE_FIXTURES;
-constexpr uint32_t block_tokens = 4, blocks = 128;
-
-/// A model on an emulated GPU, and its adapter, if it has one, as adapter 7.
-template <element E>
-struct small_model {
-  explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
-      : files(folder), machine(seed), decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
-    for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, layer_image(files.read(l - 1), E));
-    add(adapter_id{7}, folder / "adapter");
-  }
-  void add(adapter_id id, const std::filesystem::path& folder) {
-    if (!std::filesystem::exists(folder)) return;
-    const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
-    const adapter_image image(weights, files.config());
-    emulated_machine::memory& bytes = adapters.emplace_back(image.bytes().size());
-    std::memcpy(bytes.data(), image.bytes().data(), image.bytes().size());
-    decoder.load(id, image, bytes.data());
-  }
-  /// The most likely tokens, and the logits that they come from.
-  std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
-  std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
-    llm::choice_wish best;
-    best.how = &greedy;
-    const std::vector<llm::choice_wish> wishes(step.sampled.size(), best);
-    decoder.begin(step, wishes, first, end, x);
-    decoder.finish(chosen);
-    return end == files.layers() ? decoder.logits(wishes.size()) : std::vector<float>();
-  }
-
-  llm::checkpoint files;
-  emulated_machine machine;
-  cuda_decoder<emulated_machine, E> decoder;
-  std::vector<emulated_machine::memory> adapters;
-  llm::sampling greedy{.temperature = 0, .biases = {}};
-  std::vector<llm::chosen_token> chosen;
-};
-
-/// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
-void append(llm_step& s, const std::vector<llm::token>& text, uint32_t first, uint32_t end,
-            uint32_t first_block, adapter_id adapter) {
-  if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};
-  const auto sequence = static_cast<uint32_t>(s.sequences.size());
-  s.sequences.push_back(llm::sequence_id{sequence + 1});
-  for (uint32_t p = first; p < end; ++p)
-    s.tokens.push_back(text[p]), s.positions.push_back(p), s.row_sequence.push_back(sequence);
-  for (uint32_t b = 0; b * block_tokens < end; ++b) s.blocks.push_back(first_block + (b * 5) % 23);
-  s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
-  if (!s.segment_adapters.empty() && s.segment_adapters.back() == adapter) {
-    s.segment_end.back() = s.rows();
-  } else {
-    s.segment_adapters.push_back(adapter), s.segment_end.push_back(s.rows());
-  }
-  s.sampled.push_back(s.rows() - 1);
-}
-
-double relative_l2(const float* got, const std::vector<float>& wanted) {
-  double off = 0, all = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    off += std::pow(double{got[i]} - wanted[i], 2), all += std::pow(double{wanted[i]}, 2);
-  return std::sqrt(off / all);
-}
-
-nlohmann::json read_json(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return nlohmann::json::parse(in);
-}
 
 /// The golden text of a random model: logits in its prompt and at its end, then greedy tokens, each after the
 /// golden ones before it.
@@ -256,88 +181,6 @@ TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
     parts.run(s, 3, 4, &x);
     CHECK(parts.run(s, 4, parts.files.layers(), &x) == wanted);
   }
-}
-
-namespace {
-
-/// The golden logits of a random model from ranks that share it, of its first `vocabulary` tokens alone:
-/// three rows of a step whose graph has room for four, and that is replayed.
-template <element E>
-void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabulary) {
-  CAPTURE(name);
-  CAPTURE(ranks);
-  CAPTURE(vocabulary);
-  const std::filesystem::path folder = fixtures / "random-llms" / name;
-  const llm::checkpoint files(folder);
-  llm::model_config config = files.config();
-  REQUIRE(config.vocabulary >= vocabulary);
-  config.vocabulary = vocabulary;
-  const auto golden = read_json(folder / "golden.json");
-  const std::vector<llm::token> text = golden["ids"];
-  const auto end = static_cast<uint32_t>(text.size());
-  llm_step prompts, last;
-  for (uint32_t i = 0; i < 3; ++i) {
-    append(prompts, text, 0, end - 1, 24 * i, llm::base_model);
-    append(last, text, end - 1, end, 24 * i, llm::base_model);
-  }
-  prompts.sampled.clear();
-  const llm::sampling greedy{.temperature = 0, .biases = {}};
-  llm::choice_wish best;
-  best.how = &greedy;
-  const std::vector<llm::choice_wish> wishes(3, best);
-
-  const auto group = std::make_shared<emulated_group>(ranks);
-  std::vector<float> logits;
-  std::vector<llm::chosen_token> chosen;
-  std::vector<std::exception_ptr> errors(ranks);
-  const auto work = [&](uint32_t rank) {
-    const llm::tensor_shard shard(config, rank, ranks);
-    emulated_machine machine(rank, group, rank);
-    cuda_decoder<emulated_machine, E> decoder(machine, shard.config(), {blocks, block_tokens, 0, true});
-    for (uint32_t l = 0; l < files.layers(); ++l) decoder.load(l, layer_image(shard.of(files.read(l)), E));
-    std::vector<llm::chosen_token> others;
-    const auto run = [&](const llm_step& s) {
-      decoder.begin(s, {wishes.data(), s.sampled.size()}, 0, files.layers(), nullptr);
-      decoder.finish(rank == 0 ? chosen : others);
-    };
-    run(prompts), run(last), run(last);
-    if (rank == 0) logits = decoder.logits(3);
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        try {
-          work(rank);
-        } catch (...) {
-          errors[rank] = std::current_exception();
-          group->part();
-        }
-      });
-  }
-  for (const auto& e : errors)
-    if (e) std::rethrow_exception(e);
-  std::vector<float> expected = golden["last_logits"];
-  expected.resize(vocabulary);
-  REQUIRE(logits.size() == size_t{3} * vocabulary);
-  REQUIRE(chosen.size() == 3);
-  for (size_t i = 0; i < 3; ++i) {
-    const float* row = logits.data() + i * vocabulary;
-    CHECK(relative_l2(row, expected) < (E == element::bf16 ? 0.08 : 0.01));
-    CHECK(chosen[i].which == std::max_element(row, row + vocabulary) - row);
-  }
-}
-
-}  // namespace
-
-TEST_CASE("cuda decoder: ranks that share a head, of its own or the embedding, give all of its logits") {
-  check_shared_head<element::f16>("llama2-mha", 2, 256);
-  check_shared_head<element::bf16>("mistral-swa", 4, 300);  // the last one has four tokens less
-  check_shared_head<element::f16>("llama2-mha", 2, 253);
-  check_shared_head<element::bf16>("llama3-gqa-tied", 2, 400);
-  check_shared_head<element::f16>("llama3-gqa-tied", 4, 397);
-  check_shared_head<element::f16>("llama2-mha", 4, 9);  // the last one has none
-  check_shared_head<element::f16>("qwen2-bias", 4, 9);
 }
 
 TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits") {

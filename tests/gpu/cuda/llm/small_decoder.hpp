@@ -1,0 +1,88 @@
+// Random models on an emulated GPU, as the tests of its decoder run them.
+#pragma once
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gpu/checkpoint/parameters.hpp"
+#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "tests/gpu/cuda/emulated_machine.hpp"
+
+namespace troupe::cuda {
+
+using llm::adapter_id;
+using llm::llm_step;
+
+inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
+inline constexpr uint32_t block_tokens = 4, blocks = 128;
+
+/// A model on an emulated GPU, and its adapter, if it has one, as adapter 7.
+template <element E>
+struct small_model {
+  explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
+      : files(folder), machine(seed), decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
+    for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, layer_image(files.read(l - 1), E));
+    add(adapter_id{7}, folder / "adapter");
+  }
+  void add(adapter_id id, const std::filesystem::path& folder) {
+    if (!std::filesystem::exists(folder)) return;
+    const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
+    const adapter_image image(weights, files.config());
+    emulated_machine::memory& bytes = adapters.emplace_back(image.bytes().size());
+    std::memcpy(bytes.data(), image.bytes().data(), image.bytes().size());
+    decoder.load(id, image, bytes.data());
+  }
+  /// The most likely tokens, and the logits that they come from.
+  std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
+  std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
+    llm::choice_wish best;
+    best.how = &greedy;
+    const std::vector<llm::choice_wish> wishes(step.sampled.size(), best);
+    decoder.begin(step, wishes, first, end, x);
+    decoder.finish(chosen);
+    return end == files.layers() ? decoder.logits(wishes.size()) : std::vector<float>();
+  }
+
+  llm::checkpoint files;
+  emulated_machine machine;
+  cuda_decoder<emulated_machine, E> decoder;
+  std::vector<emulated_machine::memory> adapters;
+  llm::sampling greedy{.temperature = 0, .biases = {}};
+  std::vector<llm::chosen_token> chosen;
+};
+
+/// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
+inline void append(llm_step& s, const std::vector<llm::token>& text, uint32_t first, uint32_t end,
+            uint32_t first_block, adapter_id adapter) {
+  if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};
+  const auto sequence = static_cast<uint32_t>(s.sequences.size());
+  s.sequences.push_back(llm::sequence_id{sequence + 1});
+  for (uint32_t p = first; p < end; ++p)
+    s.tokens.push_back(text[p]), s.positions.push_back(p), s.row_sequence.push_back(sequence);
+  for (uint32_t b = 0; b * block_tokens < end; ++b) s.blocks.push_back(first_block + (b * 5) % 23);
+  s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
+  if (!s.segment_adapters.empty() && s.segment_adapters.back() == adapter) {
+    s.segment_end.back() = s.rows();
+  } else {
+    s.segment_adapters.push_back(adapter), s.segment_end.push_back(s.rows());
+  }
+  s.sampled.push_back(s.rows() - 1);
+}
+
+inline double relative_l2(const float* got, const std::vector<float>& wanted) {
+  double off = 0, all = 0;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    off += std::pow(double{got[i]} - wanted[i], 2), all += std::pow(double{wanted[i]}, 2);
+  return std::sqrt(off / all);
+}
+
+inline nlohmann::json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return nlohmann::json::parse(in);
+}
+
+}  // namespace troupe::cuda
