@@ -76,7 +76,9 @@ void device_group::part() {
   // A thread each: an abort waits for graphs, which others may hold until their sums have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {
-      // Who is in a call leaves it soon, and makes no other; or it hangs, and may be aborted from here.
+      // Who is in a call leaves it soon, and makes no other; or it hangs, and may be aborted from here. It
+      // should not come back from there after the last abort, which frees what it uses: the process is about
+      // to end.
       std::unique_lock nobody(calling_[rank], std::defer_lock);
       for (int ms = 0; ms < 1000 && !nobody.try_lock(); ++ms)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

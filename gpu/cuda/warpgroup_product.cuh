@@ -45,21 +45,16 @@ TROUPE_DEVICE uint64_t swizzled_matrix(uint32_t address, uint32_t panel) {
       : "memory")
 #endif
 
-/// d += a b, or = without `add`; of 64 columns.
-template <element E, bool Transposed>
-TROUPE_DEVICE void warpgroup_product(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b, bool add) {
+/// d += a b, or = without `add`; of 64 columns or 128, eight to a block.
+template <element E, bool Transposed, uint32_t Blocks>
+TROUPE_DEVICE void warpgroup_product(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t b, bool add) {
+  static_assert(Blocks == 8 || Blocks == 16);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  if constexpr (E == element::bf16)
+  if constexpr (Blocks == 8 && E == element::bf16)
     TROUPE_PRODUCT_64("bf16");
-  else
+  else if constexpr (Blocks == 8)
     TROUPE_PRODUCT_64("f16");
-#endif
-}
-/// Of 128 columns.
-template <element E, bool Transposed>
-TROUPE_DEVICE void warpgroup_product(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b, bool add) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  if constexpr (E == element::bf16)
+  else if constexpr (E == element::bf16)
     TROUPE_PRODUCT_128("bf16");
   else
     TROUPE_PRODUCT_128("f16");
