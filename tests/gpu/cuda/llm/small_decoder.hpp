@@ -57,7 +57,7 @@ struct small_model {
 
 /// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
 inline void append(llm_step& s, const std::vector<llm::token>& text, uint32_t first, uint32_t end,
-            uint32_t first_block, adapter_id adapter) {
+                   uint32_t first_block, adapter_id adapter) {
   if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};
   const auto sequence = static_cast<uint32_t>(s.sequences.size());
   s.sequences.push_back(llm::sequence_id{sequence + 1});
