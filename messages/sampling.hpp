@@ -25,6 +25,9 @@ struct sampling {
   float frequency_penalty = 0;
   uint64_t seed = 0;               ///< with a token's position it decides the draw, whatever else runs
   std::vector<token_bias> biases;  ///< each token once
+  bool has_penalties() const {
+    return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+  }
   TROUPE_MESSAGE(sampling, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty,
                  frequency_penalty, seed, biases)
   bool operator==(const sampling&) const = default;

@@ -18,10 +18,12 @@ struct token_frequency {
 /// What is to be chosen after one of `llm_step::sampled`.
 struct choice_wish {
   const sampling* how = nullptr;
-  uint64_t seed = 0;                        ///< in place of `how->seed`
-  std::span<const token_frequency> counts;  ///< of its text, each token once; may be empty without penalties
-  uint64_t position = 0;                    ///< of the token that is chosen, in its text
-  uint32_t top = 0;                         ///< so many of the most likely ones are to be told
+  uint64_t seed = 0;  ///< in place of `how->seed`
+  /// Of its text, each token once; may be empty without penalties. Of a row whose token is `chosen_before`
+  /// that one is not in them: it counts as one more of the output.
+  std::span<const token_frequency> counts;
+  uint64_t position = 0;  ///< of the token that is chosen, in its text
+  uint32_t top = 0;       ///< so many of the most likely ones are to be told
 };
 
 struct chosen_token {

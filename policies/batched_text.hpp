@@ -20,7 +20,6 @@ struct batched_text {
   int32_t priority;
   time_point turn, due;
   duration tpot;
-  bool in_turn;
   std::vector<uint32_t> blocks;
   // as it is when the steps under way are done
   size_t computed = 0;  // positions whose keys and values are in the blocks

@@ -24,17 +24,8 @@ continuous_batching::refusal continuous_batching::add(new_sequence s) {
   const size_t most = s.prompt.size() + s.max_tokens;
   if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
-  auto made = std::make_unique<batched_text>(batched_text{s.id,
-                                                          arrivals_++,
-                                                          std::move(s.prompt),
-                                                          most,
-                                                          s.adapter,
-                                                          s.priority,
-                                                          s.turn,
-                                                          s.due,
-                                                          s.tpot,
-                                                          s.in_turn,
-                                                          {}});
+  auto made = std::make_unique<batched_text>(batched_text{
+      s.id, arrivals_++, std::move(s.prompt), most, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
   queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -226,7 +217,6 @@ bool continuous_batching::all_go_on() const {
   size_t blocks = 0;
   for (const auto* s : running_) {
     if (s->complete()) continue;
-    if (s->awaited > 0 && s->in_turn) return false;
     blocks += std::max(blocks_for(s->length()), s->blocks.size()) - s->blocks.size();
   }
   return blocks <= blocks_.free();

@@ -10,10 +10,9 @@
 //
 // The next step can be planned while one is under way, before it is known what that one chooses: rows then
 // name a token by where it will be chosen. So that nobody is left behind this is done only if all that run
-// can go on: every one has its block without another's giving up its own, and none has wishes that depend on
-// the token. Who comes waits for the end of a step that was planned before, one more than otherwise. A text
-// that ends by a step has a row in the next one in vain; its blocks, and what it has of its adapter, are its
-// own until that is done.
+// can go on: every one has its block without another's giving up its own. Who comes waits for the end of a
+// step that was planned before, one more than otherwise. A text that ends by a step has a row in the next one
+// in vain; its blocks, and what it has of its adapter, are its own until that is done.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -51,7 +50,6 @@ struct new_sequence {
   time_point turn{};       ///< among those of its priority
   time_point due = never;  ///< of its first token; `never` also if it has got that elsewhere
   duration tpot{};         ///< target for the others; zero: none
-  bool in_turn = false;    ///< what is wished of a token depends on the one before
 };
 
 /// What a step is planned with. Without a forecast nothing waits, and what is not due yet is not late.

@@ -5,11 +5,6 @@
 
 namespace troupe::llm {
 
-bool text_batch::open_text::has_penalties() const {
-  return asked.how.repetition_penalty != 1 || asked.how.presence_penalty != 0 ||
-         asked.how.frequency_penalty != 0;
-}
-
 token_frequency& text_batch::open_text::count(token t) {
   const auto [at, fresh] = place.try_emplace(t, counts.size());
   if (fresh) counts.push_back({.which = t});
@@ -25,9 +20,8 @@ text_batch::added text_batch::add(text_request r) {
   text->asked = std::move(r);
   text->generated = generated;
   const auto& asked = text->asked;
-  const auto refused =
-      batching_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter, asked.priority,
-                     asked.turn, asked.due, asked.tpot, text->has_penalties()});
+  const auto refused = batching_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter,
+                                      asked.priority, asked.turn, asked.due, asked.tpot});
   if (refused != refusal::none) return {{}, refused};
   ++next_id_;
   if (text->has_penalties()) {
@@ -48,15 +42,20 @@ void text_batch::cancel(sequence_id id) {
 
 const llm_step& text_batch::plan(const outlook& o) {
   planned_ = (first_ + batching_.under_way()) % choices_.size();
-  auto& [wishes, texts] = choices_[planned_];
+  auto& [wishes, counts, texts] = choices_[planned_];
   const auto& step = batching_.plan(o);
   wishes.clear();
+  counts.clear();
   texts.clear();
   for (const auto row : step.sampled) {
     const auto& text = texts.emplace_back(known_.at(step.sequences[step.row_sequence[row]]));
-    wishes.push_back({&text->asked.how, text->asked.how.seed, text->counts, step.positions[row] + uint64_t{1},
-                      text->asked.top});
+    counts.insert(counts.end(), text->counts.begin(), text->counts.end());
+    wishes.push_back(
+        {&text->asked.how, text->asked.how.seed, {}, step.positions[row] + uint64_t{1}, text->asked.top});
   }
+  auto* next = counts.data();
+  for (size_t i = 0; i < wishes.size(); next += texts[i++]->counts.size())
+    wishes[i].counts = {next, texts[i]->counts.size()};
   return step;
 }
 

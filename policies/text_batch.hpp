@@ -81,13 +81,14 @@ class text_batch {
     std::vector<token_frequency> counts;      // of its tokens, for penalties
     std::unordered_map<token, size_t> place;  // in `counts`
 
-    bool has_penalties() const;
+    bool has_penalties() const { return asked.how.has_penalties(); }
     token_frequency& count(token t);
   };
 
   /// What a step chooses for: the device may read it until that is done.
   struct choices {
     std::vector<choice_wish> wishes;
+    std::vector<token_frequency> counts;            // of all `wishes`
     std::vector<std::shared_ptr<open_text>> texts;  // by entry of `wishes`
   };
 

@@ -11,7 +11,7 @@ struct embedding_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
 
   const uint32_t* rows = nullptr;       ///< [1]; blocks beyond them do nothing
-  const int32_t* tokens = nullptr;      ///< [rows], of the table; below 0: what `before[~token]` was given
+  int32_t* tokens = nullptr;            ///< [rows], of the table; below 0: becomes what `before[~token]` has
   const sampled_row* before = nullptr;  ///< where there was nothing to choose from, any token
   const void* table = nullptr;          ///< [vocabulary, width], E
   float* x = nullptr;                   ///< [rows, width], written
@@ -26,8 +26,13 @@ struct embedding_kernel {
     t.wait_for_predecessor();
     if (t.block() >= *rows) return;
     const int32_t token = tokens[t.block()];
-    uint32_t row = token < 0 ? before[~token].chosen.token : static_cast<uint32_t>(token);
-    if (row == kernels::no_token) row = 0;
+    auto row = static_cast<uint32_t>(token);
+    if (token < 0) {
+      row = before[~token].chosen.token;
+      if (row == kernels::no_token) row = 0;
+      t.sync();  // all have read it
+      if (t.index() == 0) tokens[t.block()] = static_cast<int32_t>(row);
+    }
     const auto* from = static_cast<const uint16_t*>(table) + size_t{row} * width;
     for (uint32_t i = t.index() * 8; i < width; i += threads * 8) {
       const vec16 numbers = t.load(from + i);

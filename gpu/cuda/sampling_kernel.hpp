@@ -21,11 +21,15 @@ struct row_sampling {
   float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
   uint32_t first_adjustment = 0, adjustments = 0;  ///< of `sampling_kernel::adjustments`
   uint32_t top = 0;                                ///< at most sampled_row::most_top and the vocabulary
+  /// Of `sampling_kernel::tokens`, one that is not in the adjustments and counts as one more of the output;
+  /// the last of them is room for it.
+  uint32_t uncounted = no_row;
+  static constexpr uint32_t no_row = ~0U;
 };
 
 /// A token with a bias or that occurs in the text; each token once for a row.
 struct token_adjustment {
-  uint32_t token = 0;
+  uint32_t token = 0;  ///< no_token: none
   uint32_t prompt = 0, output = 0;
   float bias = 0;
   float raw = 0;  ///< written by the kernel: its logit before
@@ -46,6 +50,7 @@ struct sampling_kernel {
   float* logits = nullptr;                  ///< [rows, stride]; biases and penalties are applied in place
   uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `most_vocabulary`
   const row_sampling* wishes = nullptr;     ///< [rows]
+  const int32_t* tokens = nullptr;          ///< of the step's rows, if a wish has one that is uncounted
   token_adjustment* adjustments = nullptr;  ///< of all rows
   sampled_row* out = nullptr;               ///< [rows]
 
@@ -199,9 +204,20 @@ struct sampling_kernel {
       if (i + 1 < wish.top) next = row.most_likely(next - 1);
     }
 
+    const bool late = wish.uncounted != row_sampling::no_row;
+    const uint32_t uncounted = late ? static_cast<uint32_t>(tokens[wish.uncounted]) : kernels::no_token;
+    uint64_t known = 0;  // whether it has an adjustment
     for (uint32_t i = t.index(); i < wish.adjustments; i += threads) {
       token_adjustment& a = adjusted[i];
-      if (a.token >= row.block_first && a.token < row.block_end) adjust(wish, a, row.logits[a.token]);
+      if (a.token < row.block_first || a.token >= row.block_end) continue;
+      if (a.token == uncounted) ++a.output, known = 1;
+      adjust(wish, a, row.logits[a.token]);
+    }
+    if (late && row.over.greatest(known) == 0 && t.index() == 0 && uncounted >= row.block_first &&
+        uncounted < row.block_end) {
+      token_adjustment& a = adjusted[wish.adjustments - 1];
+      a.token = uncounted, a.output = 1;
+      adjust(wish, a, row.logits[uncounted]);
     }
     if (wish.adjustments > 0) {
       t.sync();

@@ -13,8 +13,9 @@ class sampling_rows {
  public:
   void clear() { rows_.clear(), adjustments_.clear(); }
 
-  /// The next row, as a CPU is told of it; its logits do not matter, nor where it wants its top.
-  void add(const kernels::sampling_args& a) {
+  /// The next row, as a CPU is told of it; its logits do not matter, nor where it wants its top. `last`: the
+  /// row of the step whose token is the text's last, if that is not counted; else row_sampling::no_row.
+  void add(const kernels::sampling_args& a, uint32_t last = row_sampling::no_row) {
     assert(a.top_entries <= sampled_row::most_top);
     const auto& p = a.parameters;
     row_sampling row;
@@ -25,6 +26,10 @@ class sampling_rows {
     row.frequency_penalty = p.frequency_penalty;
     row.first_adjustment = static_cast<uint32_t>(adjustments_.size());
     add_adjustments(a);
+    if (last != row_sampling::no_row && p.has_penalties()) {
+      row.uncounted = last;
+      adjustments_.push_back({.token = kernels::no_token});
+    }
     row.adjustments = static_cast<uint32_t>(adjustments_.size()) - row.first_adjustment;
     row.top = a.top_entries;
     rows_.push_back(row);

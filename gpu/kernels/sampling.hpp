@@ -22,6 +22,10 @@ struct sampling_parameters {
   float min_p = 0;        ///< share of the most likely one, in [0, 1]
   float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
   uint64_t seed = 0;
+
+  bool has_penalties() const {
+    return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+  }
 };
 
 struct token_count {

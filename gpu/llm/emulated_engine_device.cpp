@@ -71,6 +71,9 @@ void emulated_engine_device::start(const llm_step& step, std::span<const choice_
   const auto drawn = static_cast<double>(random_() - random_.min()) / (random_.max() - random_.min());
   e.took = std::chrono::duration_cast<duration>(options_.profile.step(shape_of(step)) * share *
                                                 (1 + options_.jitter * drawn));
+  tokens_ = step.tokens;
+  for (auto& t : tokens_)
+    if (is_chosen_before(t)) t = chosen_.at(entry_before(t));
   if (layers.first == 0) remember(step, r);
   chosen_.clear();
   if (end == facts_.layers) {
@@ -102,9 +105,8 @@ void emulated_engine_device::remember(const llm_step& step, running& into) {
       const auto position = step.positions[row];
       const auto first = step.block_start[step.row_sequence[row]];
       const uint64_t block = step.blocks[first + position / facts_.block_tokens];
-      const auto given = step.tokens[row];
-      const auto which = is_chosen_before(given) ? chosen_.at(entry_before(given)) : given;
-      const auto word = mixed(adapter, mixed(position, mixed(static_cast<uint64_t>(which), fnv_start)));
+      const auto which = static_cast<uint64_t>(tokens_[row]);
+      const auto word = mixed(adapter, mixed(position, mixed(which, fnv_start)));
       into.words.emplace_back(block * facts_.block_tokens + position % facts_.block_tokens, word);
       words_[into.words.back().first] = word;
     }
@@ -121,6 +123,15 @@ chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
         words_[blocks[p / facts_.block_tokens] * uint64_t{facts_.block_tokens} + p % facts_.block_tokens],
         hash);
   if (wish.how->temperature > 0) hash = mixed(wish.seed, hash);
+  if (wish.how->has_penalties()) {
+    uint64_t seen = 0;  // in any order
+    const auto count = [&](token which, uint64_t prompt, uint64_t output) {
+      seen += mixed(static_cast<uint64_t>(which), fnv_start) * (prompt + 3 * output);
+    };
+    for (const auto& c : wish.counts) count(c.which, c.prompt, c.output);
+    if (is_chosen_before(step.tokens[row])) count(tokens_[row], 0, 1);
+    hash = mixed(seen, hash);
+  }
   chosen_token out;
   out.which = as_token(hash);
   out.logprob = -1;

@@ -34,10 +34,10 @@ struct emulated_engine_options {
 ///
 /// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
 /// that follows a text is a hash of the words at all of its positions, read back through the step's block
-/// table, of the adapter in its slot and, where a draw is wished for, of the seed: whoever mixes up blocks,
-/// slots or what a text resumes with gets other tokens. Penalties and biases change nothing. A step writes
-/// its words when it is started, and again when it is done: whoever gives its blocks away before gets other
-/// tokens, too; and whoever takes an adapter away, a step that has failed.
+/// table, of the adapter in its slot and, where a draw is wished for, of the seed, and with penalties of the
+/// counts: whoever mixes up blocks, slots, counts or what a text resumes with gets other tokens. Biases
+/// change nothing. A step writes its words when it is started, and again when it is done: whoever gives its
+/// blocks away before gets other tokens, too; and whoever takes an adapter away, a step that has failed.
 class emulated_engine_device final : public engine_device {
  public:
   /// `c` outlives it. A cache without room for a block makes it unusable, too.
@@ -79,8 +79,9 @@ class emulated_engine_device final : public engine_device {
   std::map<adapter_id, slot> slots_;
   std::multimap<time_point, engine_event> events_;  // those of the same time in their order
   std::deque<running> under_way_;
-  std::vector<token> chosen_;  // by the step that was started last
-  bool failed_ = false;        // as the owner is still to be told
+  std::vector<token> tokens_,
+      chosen_;           // of the step that was started last: by row, and by entry of `sampled`
+  bool failed_ = false;  // as the owner is still to be told
   std::minstd_rand random_;
 };
 

@@ -60,17 +60,6 @@ TEST_CASE("no step is planned ahead that could not hold all that run, and those 
     CHECK(engine.plan().sequences == std::vector{sequence_id{1}});
     CHECK(engine.take_evicted() == std::vector{sequence_id{2}});
   }
-  SUBCASE("because what is wished of a token depends on the one before") {
-    auto s = text_of(1, 4, 10);
-    s.in_turn = true;
-    engine.add(std::move(s));
-    const auto chosen = device.run(engine.plan());
-    engine.add(text_of(2, 4, 10));
-    CHECK(engine.plan().rows() == 0);
-    CHECK(engine.under_way() == 1);
-    engine.done(chosen);
-    CHECK(engine.plan().sequences == std::vector{sequence_id{2}, sequence_id{1}});
-  }
 }
 
 TEST_CASE("what a text had is nobody else's before the last step that has it is done") {

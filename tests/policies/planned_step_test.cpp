@@ -13,7 +13,7 @@ constexpr adapter_id a{1}, b{2}, c{3};
 
 /// Tokens 10 id, 10 id + 1, ..., in one block, its id.
 batched_text text(uint32_t id, uint32_t tokens, adapter_id adapter = base_model, size_t computed = 0) {
-  batched_text t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, false, {id}};
+  batched_text t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, {id}};
   for (uint32_t i = 0; i < tokens; ++i) t.text.push_back(static_cast<token>(10 * id + i));
   t.computed = computed;
   t.in_step = static_cast<uint32_t>(tokens - computed);

@@ -220,7 +220,11 @@ class cuda_decoder {
   step_extent prepare(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, host_side& host,
                       const host_side& before) {
     host.to_choose.clear();
-    for (const auto& w : wishes) host.to_choose.add(arguments_.of(w, shape_.vocabulary));
+    for (size_t i = 0; i < wishes.size(); ++i) {
+      const uint32_t row = step.sampled[i];
+      host.to_choose.add(arguments_.of(wishes[i], shape_.vocabulary),
+                         llm::is_chosen_before(step.tokens[row]) ? row : row_sampling::no_row);
+    }
     slots_of_segments_.clear();
     for (const llm::adapter_id id : step.segment_adapters)
       slots_of_segments_.push_back(id == llm::base_model ? no_adapter : find(id));

@@ -104,8 +104,8 @@ class decoder_step {
   void choose() {
     sampling_kernel<Machine::cluster> k;
     k.rows = &t_.counts->sampled, k.logits = a_.logits, k.vocabulary = shape_.vocabulary;
-    k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.adjustments = t_.adjustments,
-    k.out = a_.chosen;
+    k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.tokens = t_.tokens;
+    k.adjustments = t_.adjustments, k.out = a_.chosen;
     m_.run(k, k.grid(extent_.sampled));
   }
   /// Of ranks that share the model the first has chosen; the next step begins with its tokens on all.

@@ -75,7 +75,7 @@ struct step_tables {
   page_table pages() const { return {block_start, blocks}; }
 
   step_counts* counts;
-  int32_t* tokens;                     ///< [rows]; below 0: of embedding_kernel's `before`
+  int32_t* tokens;  ///< [rows]; below 0: of embedding_kernel's `before`, until that has run
   uint32_t *positions, *row_sequence;  ///< [rows]
   uint32_t* sampled;                   ///< [sampled] rows
   uint32_t *block_start, *blocks;

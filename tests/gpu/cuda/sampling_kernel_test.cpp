@@ -18,26 +18,30 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Chooses for all rows at once; their vocabularies are one. `drawn` takes the place of all uniform numbers.
+/// Chooses for all rows at once; their vocabularies are one. `drawn` takes the place of all uniform numbers;
+/// `uncounted` has for each row a token that its counts lack, or no_token.
 template <uint32_t Cluster>
 std::vector<sampled_row> choose(const std::vector<sampling_args>& wishes, uint32_t order = 0,
-                                std::optional<double> drawn = std::nullopt) {
+                                std::optional<double> drawn = std::nullopt,
+                                const std::vector<uint32_t>& uncounted = {}) {
   const auto n = static_cast<uint32_t>(wishes.size());
   const uint32_t vocabulary = wishes[0].vocabulary, stride = vocabulary + 3;
   sampling_rows told;
   shared_array<float> logits(n * stride);
   for (uint32_t r = 0; r < n; ++r) {
-    told.add(wishes[r]);
+    told.add(wishes[r], r < uncounted.size() && uncounted[r] != no_token ? n - 1 - r : row_sampling::no_row);
     std::copy_n(wishes[r].logits, vocabulary, logits.data() + r * stride);
   }
   shared_array<row_sampling> rows(told.rows());
   for (size_t r = 0; r < n && drawn; ++r) rows[r].uniform = *drawn;
   shared_array<token_adjustment> adjustments(told.adjustments());
+  shared_array<int32_t> tokens(n);
+  for (uint32_t r = 0; r < uncounted.size(); ++r) tokens[n - 1 - r] = static_cast<int32_t>(uncounted[r]);
   shared_array<sampled_row> out(n + 1);
   shared_array<uint32_t> count(std::vector<uint32_t>{n});
   sampling_kernel<Cluster> k;
   k.rows = count.data(), k.logits = logits.data(), k.vocabulary = vocabulary, k.stride = stride;
-  k.wishes = rows.data(), k.adjustments = adjustments.data(), k.out = out.data();
+  k.wishes = rows.data(), k.tokens = tokens.data(), k.adjustments = adjustments.data(), k.out = out.data();
   run_kernel(k, k.grid(n + 1), order);
   CHECK(logits.intact());
   CHECK(out.intact());
@@ -91,6 +95,46 @@ void check_random(int rounds, uint32_t seed) {
 TEST_CASE("sampling kernel: random parameters, penalties and biases, as the reference has it") {
   check_random<1>(12, 1);
   check_random<4>(12, 2);
+}
+
+TEST_CASE("sampling kernel: a token that is still to be counted is one more of the output") {
+  std::mt19937 random(3);
+  int with_bias = 0, known = 0, fresh = 0, changed = 0;
+  for (uint32_t round = 0; round < 30; ++round) {
+    std::vector<kernels::sampling_case> cases;
+    std::vector<sampling_args> wishes;
+    std::vector<uint32_t> uncounted;
+    for (int row = 0; row < 3; ++row) cases.emplace_back(300, 4.0F, random);
+    for (size_t row = 0; row < cases.size(); ++row) {
+      auto& c = cases[row];
+      c.p.temperature = 0, c.p.frequency_penalty = 2;
+      c.p.presence_penalty = random() % 2 == 0 ? 0 : 1;
+      if (random() % 4 == 0) c.counts.clear();
+      uint32_t which = sampling_reference(c.args()).token;  // the one whose penalty shows at once
+      if (random() % 4 == 0 && !c.counts.empty()) which = c.counts[random() % c.counts.size()].token;
+      uncounted.push_back(row == 2 && round % 2 == 0 ? no_token : which);
+    }
+    for (auto& c : cases) wishes.push_back(c.args());
+    const auto got = choose<4>(wishes, round, std::nullopt, uncounted);
+    for (size_t row = 0; row < cases.size(); ++row) {
+      auto& c = cases[row];
+      const uint32_t which = uncounted[row], before = sampling_reference(c.args()).token;
+      if (which != no_token) {
+        const auto has = [which](const auto& x) { return x.token == which; };
+        const auto found = std::ranges::find_if(c.counts, has);
+        with_bias += std::ranges::any_of(c.biases, has);
+        ++(found == c.counts.end() ? fresh : known);
+        if (found != c.counts.end()) {
+          ++found->output;
+        } else {
+          c.counts.push_back({which, 0, 1});
+        }
+      }
+      changed += sampling_reference(c.args()).token != before;
+      check_row(c, got[row]);
+    }
+  }
+  CHECK((with_bias > 0 && known > 0 && fresh > 0 && changed > 20));
 }
 
 TEST_CASE("sampling kernel: of equal tokens the lower ids are kept") {

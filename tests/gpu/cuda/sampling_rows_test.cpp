@@ -65,6 +65,23 @@ TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
   CHECK(rows.adjustments()[3].bias == 2);
 }
 
+TEST_CASE("sampling rows: one whose last token is not counted has room for it, if penalties want to know") {
+  wishes w{{{7, 1, 2}}, {{9, 1}}};
+  auto a = w.args();
+  sampling_rows rows;
+  rows.add(a, 5);
+  CHECK(rows.rows()[0].uncounted == row_sampling::no_row);
+  CHECK(rows.rows()[0].adjustments == 2);
+  a.parameters.presence_penalty = 1;
+  rows.add(a, 5);
+  rows.add(a);
+  CHECK(rows.rows()[1].uncounted == 5);
+  CHECK(rows.rows()[1].adjustments == 3);
+  CHECK(rows.adjustments()[4].token == kernels::no_token);
+  CHECK(rows.rows()[2].uncounted == row_sampling::no_row);
+  CHECK(rows.rows()[2].first_adjustment == 5);
+}
+
 TEST_CASE("sampling rows: cleared, they begin anew") {
   const wishes w{{}, {{5, 1}}};
   sampling_rows rows;

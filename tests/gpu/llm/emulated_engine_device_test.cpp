@@ -343,3 +343,22 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
   o.problem = "no config.json";
   CHECK(said(o) == "no config.json");
 }
+
+TEST_CASE(
+    "emulated engine: with penalties a token depends on the counts, and on the one that is still to come") {
+  sampling how = greedy;
+  how.presence_penalty = 1;
+  const auto third = [&](std::vector<token_frequency> counts, bool ahead) {
+    emulated_engine e(options_of());
+    e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
+    token second = 0;
+    if (!ahead) second = e.next().chosen[0].which, counts.push_back({second, 0, 1});
+    const choice_wish wish{.how = &how, .counts = counts};
+    e.device.start(rows_of(1, {ahead ? chosen_before(0) : second}, 1, 0), {&wish, 1});
+    if (ahead) e.next();
+    return e.next().chosen[0].which;
+  };
+  CHECK(third({{5, 1, 0}}, true) == third({{5, 1, 0}}, false));
+  CHECK(third({{5, 1, 1}}, true) == third({{5, 1, 1}}, false));
+  CHECK(third({{5, 1, 0}}, true) != third({{5, 0, 1}}, true));
+}

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <deque>
+#include <map>
 #include <memory>
 
 #include "gpu/checkpoint/parameters.hpp"
@@ -103,8 +104,18 @@ TEST_CASE("cuda decoder: texts of several adapters in one batch, with and withou
 
 namespace {
 
-/// Greedy texts of several adapters, a step ahead of what is known of them or not; `largest` rows in a step
-/// that comes in the midst and takes more room than there is.
+/// How often tokens are in a text that begins with so many of a prompt, but for those still to come.
+std::vector<llm::token_frequency> count(const std::vector<llm::token>& text, size_t prompt) {
+  std::map<llm::token, llm::token_frequency> found;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (!llm::is_chosen_before(text[i])) ++(i < prompt ? found[text[i]].prompt : found[text[i]].output);
+  std::vector<llm::token_frequency> out;
+  for (auto& [which, c] : found) c.which = which, out.push_back(c);
+  return out;
+}
+
+/// Texts of several adapters, greedy ones and one with penalties, a step ahead of what is known of them or
+/// not; `largest` rows in a step that comes in the midst and takes more room than there is.
 template <element E>
 std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
                                                  uint32_t largest = 0) {
@@ -115,6 +126,8 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
     for (uint32_t p = 0; p < 5 + i; ++p) out[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
   llm::choice_wish best;
   best.how = &m.greedy;
+  const llm::sampling penalised{
+      .temperature = 0, .repetition_penalty = 1.1F, .frequency_penalty = 0.5F, .biases = {{3, 1}}};
   std::deque<llm_step> under_way;
   const auto take = [&] {
     std::vector<llm::chosen_token> chosen;
@@ -128,6 +141,7 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
   };
   for (uint32_t step = 0; step < steps; ++step) {
     llm_step& s = under_way.emplace_back();
+    const std::vector<llm::token_frequency> counts = count(out[1], 6);
     for (uint32_t i = 0; i < texts; ++i) {
       const auto end = static_cast<uint32_t>(out[i].size());
       append(s, out[i], step == 0 ? 0 : end - 1, end, 24 * i, i < 2 ? adapter_id{7} : llm::base_model);
@@ -137,7 +151,8 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
       const std::vector<llm::token> other(largest, 3);
       append(s, other, 0, largest, 72, llm::base_model);
     }
-    const std::vector<llm::choice_wish> wishes(s.sampled.size(), best);
+    std::vector<llm::choice_wish> wishes(s.sampled.size(), best);
+    wishes[1].how = &penalised, wishes[1].counts = counts;
     m.decoder.begin(s, wishes, 0, m.files.layers(), nullptr);
     if (!ahead || step > 0) take();
   }
