@@ -80,6 +80,7 @@ generation text_clients::some_request(const text_load& load) {
     g.adapter = fmt::format("adapter-{:04}", random_.below(load.adapters));
   g.how.temperature = random_.below(2) == 0 ? 0 : 1;
   g.how.seed = random_();
+  g.how.frequency_penalty = g.how.seed % 4 == 0 ? 0.5F : 0;
   g.tpot = load.tpot;
   if (load.most_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.most_priority + 1));
   return g;
