@@ -24,7 +24,8 @@ class cuda_error : public std::runtime_error {
 };
 
 /// Whether it leaves the process without the device (the CUDA runtime's manual: "the process must be
-/// terminated and relaunched").
+/// terminated and relaunched"). Those that a process gets that never had the device are not among them
+/// (cudaErrorNoDevice): check_wait takes them for what they are later.
 inline bool is_sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorECCUncorrectable:
@@ -42,7 +43,9 @@ inline bool is_sticky(cudaError_t code) {
     case cudaErrorTensorMemoryLeak:
     case cudaErrorExternalDevice:
     case cudaErrorMpsClientTerminated:
-    case cudaErrorContextIsDestroyed: return true;
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorUnknown: return true;  // of a GPU that fell off the bus
     default: return false;
   }
 }
@@ -54,6 +57,24 @@ inline void check(cudaError_t code, const char* what) {
   const cuda_error error(code, what);
   if (is_sticky(code)) throw device_lost(error.what());
   throw error;
+}
+
+/// The same for what waits for the device, or asks it how far it is, where no graph is captured: that fails
+/// for what the device did before, so whatever it is the device is lost, unless there was no memory for it.
+inline void check_wait(cudaError_t code, const char* what) {
+  const bool of_capture =
+      code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+  if (code == cudaErrorNotReady || code == cudaErrorMemoryAllocation || of_capture) return check(code, what);
+  if (code != cudaSuccess) throw device_lost(cuda_error(code, what).what());
+}
+
+/// For a library's call that failed. cuDNN and cuBLASLt have CUDA runtimes of their own, whose errors this
+/// one sees only when it waits.
+inline void throw_if_lost(cudaStream_t stream, const char* what) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t behind = cudaStreamIsCapturing(stream, &capture);
+  if (behind == cudaSuccess && capture == cudaStreamCaptureStatusNone) behind = cudaStreamSynchronize(stream);
+  if (is_sticky(behind)) check(behind, what);
 }
 
 }  // namespace troupe::cuda

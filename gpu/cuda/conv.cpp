@@ -27,12 +27,11 @@ std::string complaint() {
 }
 std::string reason(cudnnStatus_t code) { return cudnnGetErrorString(code) + complaint(); }
 
-/// Throws conv_error, or device_lost if that is behind it.
-void check(cudnnStatus_t code, const conv_args& a) {
+/// Throws conv_error, or device_lost if that is behind what was done on this stream.
+void check(cudnnStatus_t code, const conv_args& a, std::optional<cudaStream_t> stream = {}) {
   if (code == CUDNN_STATUS_SUCCESS) return;
   const std::string why = reason(code);
-  if (const cudaError_t behind = cudaGetLastError(); is_sticky(behind))
-    troupe::cuda::check(behind, to_string(a).c_str());
+  if (stream) throw_if_lost(*stream, to_string(a).c_str());
   throw conv_error(to_string(a) + ": cuDNN: " + why);
 }
 
@@ -123,11 +122,11 @@ void conv::start() {
       throw conv_error("cuDNN cannot be used: " + reason(status));
     return made;
   });
-  stream_ = nullptr;
+  stream_.reset();
 }
 
 void conv::use(cudaStream_t stream) {
-  if (stream == stream_) return;
+  if (stream_ == stream) return;
   if (const cudnnStatus_t status = cudnnSetStream(handle_, stream); status != CUDNN_STATUS_SUCCESS)
     throw conv_error("cuDNN cannot use a stream: " + reason(status));
   stream_ = stream;
@@ -148,6 +147,8 @@ conv::plan conv::describe(const conv_args& a) const {
         a);
   std::vector<int> pad, stride, dilation;
   append(pad, a, a.pad, 0), append(stride, a, a.stride, 1), append(dilation, a, a.dilation, 1);
+  for (size_t d = 0; d < dilation.size(); ++d)
+    if (dims[d + 2] == 1) dilation[d] = 1;  // the same, and engines ask for it
   p.what = made<product, cudnnCreateConvolutionDescriptor>(a);
   check(cudnnSetConvolutionNdDescriptor(p.what.get(), spatial(a), pad.data(), stride.data(), dilation.data(),
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
@@ -203,15 +204,18 @@ double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
   return us * static_cast<double>(bytes) / static_cast<double>(copied) * (a.residual == nullptr ? 1 : 1.5);
 }
 
-/// A cudnnStatus_t; how much it needs, in the algorithm.
+/// A cudnnStatus_t; how much it gets, in the algorithm: what it needs, at least.
 int conv::workspace_of(const plan& p, const conv_args& a, algorithm& how) const {
   if (a.transposed)
     return cudnnGetConvolutionBackwardDataWorkspaceSize(
         handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
         static_cast<cudnnConvolutionBwdDataAlgo_t>(how.code), &how.workspace);
-  return cudnnGetConvolutionForwardWorkspaceSize(handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
-                                                 static_cast<cudnnConvolutionFwdAlgo_t>(how.code),
-                                                 &how.workspace);
+  const cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
+      handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(),
+      static_cast<cudnnConvolutionFwdAlgo_t>(how.code), &how.workspace);
+  // one with an epilogue is another kernel, which may need more
+  if (a.has_epilogue()) how.workspace = std::max(how.workspace, room_->convolutions().size());
+  return status;
 }
 
 /// The fastest algorithm that is deterministic and has room. Returns its microseconds; `never` if there is
@@ -230,37 +234,27 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
     if (found.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return;  // to halves, which nobody asked for
     add(found.algo, a.tf32 ? found.mathType : CUDNN_FMA_MATH);
   };
+  constexpr int most = 64;  // more than there are
+  cudnnConvolutionFwdAlgoPerf_t forward[most];
+  cudnnConvolutionBwdDataAlgoPerf_t back[most];
   int count = 0;
-  if (a.transposed) {
-    check(cudnnGetConvolutionBackwardDataAlgorithmMaxCount(handle_, &count), a);
-    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> found(static_cast<size_t>(count));
-    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
-                                                    count, &count, found.data()) == CUDNN_STATUS_SUCCESS)
-      found.resize(static_cast<size_t>(count));
-    else
-      found.clear();
-    for (const auto& f : found) consider(f);
-  } else {
-    check(cudnnGetConvolutionForwardAlgorithmMaxCount(handle_, &count), a);
-    std::vector<cudnnConvolutionFwdAlgoPerf_t> found(static_cast<size_t>(count));
-    if (cudnnGetConvolutionForwardAlgorithm_v7(handle_, p.x.get(), p.w.get(), p.what.get(), p.y.get(), count,
-                                               &count, found.data()) == CUDNN_STATUS_SUCCESS)
-      found.resize(static_cast<size_t>(count));
-    else
-      found.clear();
-    for (const auto& f : found) consider(f);
-  }
-  if (candidates.empty()) {  // it has no idea: those that take almost anything
-    const cudnnMathType_t math = a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
-    if (a.transposed) {
-      add(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math);
-    } else {
-      add(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math);
-      add(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, math);
-    }
-  }
+  const cudnnStatus_t status =
+      a.transposed ? cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, p.w.get(), p.x.get(), p.what.get(),
+                                                                 p.y.get(), most, &count, back)
+                   : cudnnGetConvolutionForwardAlgorithm_v7(handle_, p.x.get(), p.w.get(), p.what.get(),
+                                                            p.y.get(), most, &count, forward);
+  for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
+    a.transposed ? consider(back[i]) : consider(forward[i]);
+  const size_t ideas = candidates.size();  // behind them those that take almost anything
+  for (const cudnnMathType_t math : {a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH, CUDNN_FMA_MATH})
+    for (const int code : a.transposed ? std::vector<int>{CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}
+                                       : std::vector<int>{CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                                                          CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM})
+      add(code, math);
   double best = never;
-  for (algorithm& c : candidates) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i == ideas && best < never) break;  // each trial takes its time
+    algorithm& c = candidates[i];
     if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
     // what came with its ideas may be less
     if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > room_->convolutions().size()) continue;
@@ -362,7 +356,7 @@ void conv::run(const conv_args& a, cudaStream_t stream) {
   if (!known->second.taken)
     throw conv_error(to_string(a) + ": bias, residual and relu are left to the caller");
   use(stream);
-  check(static_cast<cudnnStatus_t>(call(known->second, known->second.how, a)), a);
+  check(static_cast<cudnnStatus_t>(call(known->second, known->second.how, a)), a, stream);
 }
 
 #else

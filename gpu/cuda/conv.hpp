@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "gpu/cuda/conv_args.hpp"
 #include "gpu/cuda/kept_handle.hpp"
@@ -62,7 +63,7 @@ class conv {
   void use(cudaStream_t stream);
 
   kept_handle<cudnnContext*> handle_;
-  cudaStream_t stream_ = nullptr;
+  std::optional<cudaStream_t> stream_;  ///< of the handle, if that is known
   std::shared_ptr<workspace> room_;
   std::map<conv_key, plan> plans_;
 };

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "gpu/cuda/conv.hpp"
@@ -45,7 +47,7 @@ class cuda_machine {
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   }
-  ~cuda_machine() { cudaSetDevice(device_); }  // of this thread, which may be another one
+  ~cuda_machine() { rest(); }
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
 
@@ -92,25 +94,28 @@ class cuda_machine {
     bind();
     memory_beside to(bytes, copies_);
     check(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyHostToDevice, copies_), "a copy to the device");
-    check(cudaStreamSynchronize(copies_), "a copy to the device");
+    check_wait(cudaStreamSynchronize(copies_), "a copy to the device");
     return to;
   }
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
   /// Does what `record` does, which is the same for each call with this key: the first time as it is, for
   /// what that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a
-  /// graph.
+  /// graph. What cannot be captured is done as it is until it is forgotten (why_no_graph).
   template <class Record>
   void replay(uint32_t key, Record record) {
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
+    if (not_captured_.contains(key)) return;  // to try each time would cost more than a graph saves
     try {
       graphs_.emplace(key, captured(record));  // beside what the device does
     } catch (const device_lost&) {
       throw;
-    } catch (const std::exception&) {
+    } catch (const std::exception& e) {
       if (group_) throw;  // the other ranks have theirs
-      // what was to be done is under way all the same, and the next time is another chance
+      // what was to be done is under way all the same
+      not_captured_.insert(key);
+      why_no_graph_ = e.what();
     }
   }
   /// What `replay` will do for this key, none of which is done now. Requires: it was all done once, whatever
@@ -122,12 +127,18 @@ class cuda_machine {
     finish();
     graphs_.insert_or_assign(key, std::move(graph));
   }
+  /// How many graphs there are.
+  size_t graphs() const { return graphs_.size(); }
+  /// Why the last capture that failed in `replay` did; empty: none did.
+  const std::string& why_no_graph() const { return why_no_graph_; }
   /// What graphs know is not true any more.
   void forget() {
     finish();
     graphs_.clear();
+    not_captured_.clear();
   }
   void forget(uint32_t key) {
+    not_captured_.erase(key);
     if (!graphs_.contains(key)) return;
     finish();
     graphs_.erase(key);
@@ -147,12 +158,18 @@ class cuda_machine {
   bool reached(uint32_t which) {
     const cudaError_t result = cudaEventQuery(marks_[which]);
     if (result == cudaErrorNotReady) return false;
-    check(result, "a step");
+    check_wait(result, "a step");
     return true;
   }
-  void wait(uint32_t which) { check(cudaEventSynchronize(marks_[which]), "a step"); }
+  void wait(uint32_t which) { check_wait(cudaEventSynchronize(marks_[which]), "a step"); }
   /// Waits until all of the above is done.
-  void finish() { check(cudaStreamSynchronize(stream_), "a step"); }
+  void finish() { check_wait(cudaStreamSynchronize(stream_), "a step"); }
+  /// Likewise, or until it has failed: for destructors of what owns memory that the stream may still use.
+  void rest() noexcept {
+    cudaSetDevice(device_);  // of this thread, which may be another one
+    cudaStreamSynchronize(stream_);
+    cudaGetLastError();  // nobody's error
+  }
 
  private:
   using graph_handle = owned<cudaGraphExec_t, cudaGraphExecDestroy>;
@@ -186,6 +203,8 @@ class cuda_machine {
   uint32_t multiprocessors_ = 0;
   gemm products_;
   conv convolutions_;
+  std::set<uint32_t> not_captured_;
+  std::string why_no_graph_;
   std::map<uint32_t, graph_handle> graphs_;  // go first: of what the others hold
 };
 

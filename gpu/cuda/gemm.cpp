@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "gpu/cuda/owned_handle.hpp"
@@ -100,7 +101,8 @@ gemm::key gemm::key_of(const gemm_args& a) {
           static_cast<uint64_t>(a.y_step),
           alignment_of(a.x),
           alignment_of(a.w),
-          alignment_of(a.y)};
+          alignment_of(a.y),
+          alignment_of(a.bias)};
 }
 
 const gemm::plan& gemm::plan_of(const gemm_args& a) {
@@ -131,7 +133,8 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
   };
   p.w = operand(a.out, a.w_turned, a.w_step);
   p.x = operand(a.rows, a.x_turned, a.x_step);
-  p.y = make_layout(a.float_y ? CUDA_R_32F : type_of(a.type), a.out, a.rows, a.y_stride, a.batch, a.y_step);
+  const cudaDataType_t y_type = a.float_y ? CUDA_R_32F : type_of(a.type);
+  p.y = make_layout(y_type, a.out, a.rows, a.y_stride, a.batch, a.y_step);
 
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made), "a product");
@@ -141,16 +144,24 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a.x));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(a.y));
   set(limits, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(a.y));
-  cublasLtMatmulHeuristicResult_t found{};
+  // parts of a sum meet in f32; the other schemes add them up in y's type
+  if (y_type != CUDA_R_32F)
+    set(limits, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  cublasLtMatmulHeuristicResult_t found[4] = {};  // the best first; not all need be of use
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      handle_, p.product.get(), p.w.get(), p.x.get(), p.y.get(), p.y.get(), limits.get(), 1, &found, &count);
-  if (status != CUBLAS_STATUS_SUCCESS || count == 0)
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle_, p.product.get(), p.w.get(), p.x.get(), p.y.get(), p.y.get(),
+                                     limits.get(), static_cast<int>(std::size(found)), found, &count);
+  const auto* const end = found + (status == CUBLAS_STATUS_SUCCESS ? count : 0);
+  const auto* best = found;
+  while (best != end && best->state != CUBLAS_STATUS_SUCCESS) ++best;
+  if (best == end)
     throw blas_error(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status,
                      "a product of [" + std::to_string(a.rows) + ", " + std::to_string(a.in) + "] and [" +
                          std::to_string(a.out) + ", " + std::to_string(a.in) + "]" +
                          (a.batch > 1 ? ", " + std::to_string(a.batch) + " of them" : ""));
-  p.algorithm = found.algo;
+  p.algorithm = best->algo;
   return plans_.emplace(wanted, std::move(p)).first->second;
 }
 
@@ -159,9 +170,11 @@ void gemm::run(const gemm_args& a, cudaStream_t stream) {
   if (a.bias != nullptr) set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
   const float zero = 0;
   const device_memory& room = room_->products();
-  check(cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y,
-                       p.y.get(), a.y, p.y.get(), &p.algorithm, room.data(), room.size(), stream),
-        "a product");
+  const cublasStatus_t status =
+      cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y,
+                     p.y.get(), a.y, p.y.get(), &p.algorithm, room.data(), room.size(), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) throw_if_lost(stream, "a product");
+  check(status, "a product");
 }
 
 }  // namespace troupe::cuda

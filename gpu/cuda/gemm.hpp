@@ -38,7 +38,7 @@ class gemm {
 
  private:
   struct plan;
-  using key = std::array<uint64_t, 12>;
+  using key = std::array<uint64_t, 13>;
   static key key_of(const gemm_args& args);
   const plan& plan_of(const gemm_args& args);
 

@@ -2,6 +2,9 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/cuda_thread.cuh"
 
@@ -33,15 +36,28 @@ inline bool runs_sm90_code() {
   return found.ptxVersion >= 90;
 }
 
+/// More shared memory than 48 KiB has to be asked for. What is allowed holds for all threads of the process,
+/// so it only grows. Throws cuda_error.
+template <class Kernel>
+void allow_shared(size_t bytes) {
+  static std::mutex changes;
+  static std::map<int, size_t> allowed;  // by device
+  int device = 0;
+  check(cudaGetDevice(&device), "the device");
+  const std::lock_guard lock(changes);
+  if (bytes <= allowed[device]) return;
+  check(
+      cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+      "shared memory of a kernel");
+  allowed[device] = bytes;
+}
+
 /// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
 /// its threads calls wait_for_predecessor before it reads what that one wrote, or writes anything.
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();
-  if (shared > 48 * 1024)  // beyond this it has to be asked for
-    check(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared)),
-          "shared memory of a kernel");
+  if (shared > 48 * 1024) allow_shared<Kernel>(shared);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if constexpr (Kernel::cluster > 1) {

@@ -48,10 +48,10 @@ struct paged_decode_kernel {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
-    t.wait_for_predecessor();
     const uint32_t count = *item_count * kv.kv_heads, warps = threads / 32;
     for (uint32_t i = t.block() * warps + t.warp(); i < count; i += t.blocks() * warps)
       work(t, i / kv.kv_heads, i % kv.kv_heads);
+    t.wait_for_predecessor();  // of warps without work, too
   }
 
  private:
@@ -71,11 +71,12 @@ struct paged_decode_kernel {
 
     const uint32_t group = heads / kv.kv_heads;
     tile<Thread> now{t, *this, item.sequence, kv_head, begin, end};
-    now.load_queries(item.row, group);
     accumulators result = {};
     softmax_of_heads softmax;
     uint32_t position = larger(first, begin / 16 * 16);
     uint32_t vectors = now.find(position);
+    t.wait_for_predecessor();  // the step's tables, read until here, are older than the kernel before
+    now.load_queries(item.row, group);
     now.load_keys(position, vectors), now.load_values(position, vectors);
     while (position < end) {
       vectors = now.find(position + 16);
@@ -252,24 +253,36 @@ struct paged_decode_kernel {
     }
   }
 
+  static constexpr uint32_t together = 16;  // chunks that are asked for before one is needed
+
   /// The chunks first .. last of a row -> out.
   template <class Thread>
   TROUPE_DEVICE void join(Thread t, uint32_t row, uint32_t first, uint32_t last, uint32_t kv_head,
                           uint32_t group) const {
     for (uint32_t i = t.lane() * 4; i < group * Dim; i += 32 * 4) {
       const uint32_t head = kv_head * group + i / Dim;
+      const auto at = [&](uint32_t chunk) { return size_t{smaller(chunk, last)} * heads + head; };
       float most = softmax_of_heads::none;
-      for (uint32_t c = first; c <= last; ++c)
-        most = larger(most, partial_sums[(size_t{c} * heads + head) * 2]);
+      for (uint32_t c = first; c <= last; c += together) {
+        float maxima[together];
+        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) maxima[k] = partial_sums[at(c + k) * 2];
+        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) most = larger(most, maxima[k]);
+      }
       float sum = 0, result[4] = {};
-      for (uint32_t c = first; c <= last; ++c) {
-        const size_t at = size_t{c} * heads + head;
-        const float factor = t.exp2((partial_sums[at * 2] - most) * scale);
-        sum += factor * partial_sums[at * 2 + 1];
-        const vec16 v = t.load(partial_out + at * Dim + i % Dim);
-        float four[4];
-        memcpy(four, &v, sizeof four);
-        TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) result[j] += factor * four[j];
+      for (uint32_t c = first; c <= last; c += together) {
+        float maxima[together], sums[together];
+        vec16 outs[together];
+        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) {
+          maxima[k] = partial_sums[at(c + k) * 2], sums[k] = partial_sums[at(c + k) * 2 + 1];
+          outs[k] = t.load(partial_out + at(c + k) * Dim + i % Dim);
+        }
+        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) {
+          const float factor = c + k > last ? 0 : t.exp2((maxima[k] - most) * scale);
+          sum += factor * sums[k];
+          float four[4];
+          memcpy(four, &outs[k], sizeof four);
+          TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) result[j] += factor * four[j];
+        }
       }
       auto* to = reinterpret_cast<uint32_t*>(static_cast<uint16_t*>(out) +
                                              (size_t{row} * heads + head) * Dim + i % Dim);

@@ -18,20 +18,20 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
       3;  // blocks of a multiprocessor: what their shared memory leaves room for
   static constexpr uint32_t rows = 64;
 
-  grid_size grid(uint32_t max_items) const { return {base::heads, max_items * parts, 1}; }
+  grid_size grid(uint32_t max_items) const { return base::grid_of(max_items * parts); }
   size_t shared_bytes() const { return size_t{2} * stage_size * sizeof(uint16_t); }
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
     t.wait_for_predecessor();
-    if (t.block_y() >= *base::item_count * parts) return;
+    const uint32_t head = base::head_of(t), first_row = t.warp() * 16;  // of this warp, in the item
+    if (t.block_y() >= *base::item_count * parts || head >= base::heads) return;
     prefill_item item = base::items[t.block_y() / parts];
     const uint32_t skipped = (parts - 1 - t.block_y() % parts) * rows;  // the last rows see most
     if (skipped >= item.rows) return;
     item.first_row += skipped, item.first_position += skipped;
     item.rows = smaller(item.rows - skipped, rows);
-    const uint32_t head = t.block(), first_row = t.warp() * 16;  // of this warp, in the item
 
     typename base::query_fragments queries;
     base::load_queries(t, item, head, first_row, queries);

@@ -25,6 +25,17 @@ struct prefill_rows {
   float scale = 1;  ///< of the scores, times log2(e)
 
  protected:
+  /// Blocks that run at the same time share keys and values as far as there are others: few heads go through
+  /// all items (of several sequences, and as long as they come) before the next heads do.
+  static constexpr uint32_t heads_together = 4;
+  grid_size grid_of(uint32_t max_items) const {
+    return {heads_together, max_items, ceil_div(heads, heads_together)};
+  }
+  template <class Thread>
+  TROUPE_DEVICE static uint32_t head_of(Thread t) {
+    return t.block_z() * heads_together + t.block();
+  }
+
   using kv_tile = cuda::kv_tile<Dim, Threads>;
   static constexpr uint32_t tile =
       kv_tile::tokens;  // from a multiple on: a row's bits depend on itself alone

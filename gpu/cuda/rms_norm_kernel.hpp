@@ -12,7 +12,8 @@ namespace troupe::cuda {
 template <element E>
 struct rms_norm_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr uint32_t pieces = 8;  // of eight numbers, that a thread holds
+  static constexpr uint32_t resident = 2;  // blocks of a multiprocessor
+  static constexpr uint32_t pieces = 8;    // of eight numbers, that a thread holds
   static constexpr uint32_t most_width = threads * pieces * 8;
 
   const uint32_t* rows = nullptr;   ///< [1]; blocks beyond them do nothing
@@ -30,23 +31,37 @@ struct rms_norm_kernel {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
-    t.wait_for_predecessor();
-    if (t.block() >= *rows) return;
-    const size_t row = which == nullptr ? t.block() : which[t.block()];
-    float* from = x + row * width;
-    const auto* added = static_cast<const uint16_t*>(delta) + (delta == nullptr ? 0 : row * width);
-    float held[pieces][8], sum = 0;
+    // what no kernel before it writes comes while those end
+    const bool idle = t.block() >= *rows;
+    const size_t row = idle || which == nullptr ? t.block() : which[t.block()];
+    vec16 weights[pieces], added[pieces];
     TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
-      const uint32_t i = (p * threads + t.index()) * 8;
+      const uint32_t i = place(t, p);
+      if (!idle && i < width) weights[p] = t.load(static_cast<const uint16_t*>(weight) + i);
+    }
+    t.wait_for_predecessor();
+    if (idle) return;
+    float* from = x + row * width;
+    float held[pieces][8], sum = 0;
+    // all is asked for before the first is written, which the compiler cannot know to be another's
+    TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
+      const uint32_t i = place(t, p);
       if (i >= width) break;
-      take(t, from + i, delta == nullptr ? nullptr : added + i, held[p]);
+      const vec16 halves[2] = {t.load(from + i), t.load(from + i + 4)};
+      memcpy(held[p], halves, sizeof halves);
+      if (delta != nullptr) added[p] = t.load(static_cast<const uint16_t*>(delta) + row * width + i);
+    }
+    TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
+      const uint32_t i = place(t, p);
+      if (i >= width) break;
+      if (delta != nullptr) add(t, added[p], from + i, held[p]);
       TROUPE_UNROLL for (uint32_t j = 0; j < 8; ++j) sum += held[p][j] * held[p][j];
     }
     const float factor = t.reciprocal_root(over_block(t, sum) / static_cast<float>(width) + epsilon);
     TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
-      const uint32_t i = (p * threads + t.index()) * 8;
+      const uint32_t i = place(t, p);
       if (i >= width) break;
-      vec16 w = t.load(static_cast<const uint16_t*>(weight) + i);
+      vec16 w = weights[p];
       TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {
         const float_pair scale = t.template unpack<E>(w.word[j]);
         w.word[j] =
@@ -57,19 +72,21 @@ struct rms_norm_kernel {
   }
 
  private:
-  /// Eight numbers of x, with what is added to them.
+  /// Of a thread's piece, in the row.
   template <class Thread>
-  TROUPE_DEVICE void take(Thread t, float* from, const uint16_t* added, float (&held)[8]) const {
-    vec16 halves[2] = {t.load(from), t.load(from + 4)};
-    memcpy(held, halves, sizeof held);
-    if (added == nullptr) return;
-    const vec16 d = t.load(added);
+  TROUPE_DEVICE static uint32_t place(Thread t, uint32_t piece) {
+    return (piece * threads + t.index()) * 8;
+  }
+  /// To eight numbers of x, which are written back.
+  template <class Thread>
+  TROUPE_DEVICE static void add(Thread t, const vec16& delta, float* to, float (&held)[8]) {
     TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) {
-      const float_pair pair = t.template unpack<E>(d.word[j]);
+      const float_pair pair = t.template unpack<E>(delta.word[j]);
       held[2 * j] += pair.low, held[2 * j + 1] += pair.high;
     }
+    vec16 halves[2];
     memcpy(halves, held, sizeof held);
-    t.store(from, halves[0]), t.store(from + 4, halves[1]);
+    t.store(to, halves[0]), t.store(to + 4, halves[1]);
   }
 
   template <class Thread>

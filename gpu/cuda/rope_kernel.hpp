@@ -36,6 +36,7 @@ struct rope_angles_kernel {
 template <element E>
 struct rope_append_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
+  static constexpr uint32_t parts = 4;  // of a row: what a thread would do one after the other
 
   const uint32_t* rows = nullptr;                  ///< [1]; blocks beyond them do nothing
   const uint32_t* row_sequence = nullptr;          ///< [rows], of `table`
@@ -47,22 +48,25 @@ struct rope_append_kernel {
   page_table table;
   uint32_t layer = 0;
 
-  grid_size grid(uint32_t max_rows) const { return {max_rows, 1, 1}; }
+  grid_size grid(uint32_t max_rows) const { return {max_rows, parts, 1}; }
   size_t shared_bytes() const { return 0; }
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
-    t.wait_for_predecessor();
+    // the step's tables are older than the kernel before: where it goes is found out while that ends
     const uint32_t row = t.block();
-    if (row >= *rows) return;
-    const uint32_t dim = kv.head_dim, half = dim / 2, position = positions[row];
+    uint32_t position = 0, number = 0;
+    const bool idle = row >= *rows;
+    if (!idle) position = positions[row], number = table.page(row_sequence[row], position, kv.page_tokens);
+    t.wait_for_predecessor();
+    if (idle) return;
+    const uint32_t dim = kv.head_dim, half = dim / 2, first = t.block_y() * threads + t.index();
     auto* q = static_cast<uint16_t*>(qkv) + size_t{row} * (heads + 2 * kv.kv_heads) * dim;
-    uint16_t* page = kv.page(table.page(row_sequence[row], position, kv.page_tokens), layer) +
-                     position % kv.page_tokens * dim;
+    uint16_t* page = kv.page(number, layer) + position % kv.page_tokens * dim;
     const size_t head_stride = size_t{kv.page_tokens} * dim;  // from head to head of a page
     // eight pairs at a time
-    for (uint32_t i = t.index(); i < (heads + kv.kv_heads) * (half / 8); i += threads) {
+    for (uint32_t i = first; i < (heads + kv.kv_heads) * (half / 8); i += parts * threads) {
       const uint32_t head = i / (half / 8), at = i % (half / 8) * 8;
       uint16_t* from = q + head * dim + at;
       vec16 low = t.load(from), high = t.load(from + half);
@@ -71,7 +75,7 @@ struct rope_append_kernel {
       t.store(to, low), t.store(to + half, high);
     }
     const uint16_t* v = q + (heads + kv.kv_heads) * dim;
-    for (uint32_t i = t.index(); i < kv.kv_heads * (dim / 8); i += threads) {
+    for (uint32_t i = first; i < kv.kv_heads * (dim / 8); i += parts * threads) {
       const uint32_t head = i / (dim / 8), at = i % (dim / 8) * 8;
       t.store(page + (kv.kv_heads + head) * head_stride + at, t.load(v + head * dim + at));
     }

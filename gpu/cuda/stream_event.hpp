@@ -21,7 +21,7 @@ class stream_event {
   /// Waits for this one. Both were recorded.
   std::chrono::nanoseconds since(const stream_event& earlier) const {
     float ms = 0;
-    check(cudaEventSynchronize(event_), "an event");
+    check_wait(cudaEventSynchronize(event_), "an event");
     check(cudaEventElapsedTime(&ms, earlier.event_, event_), "an event");
     return std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(ms) * 1e6));
   }

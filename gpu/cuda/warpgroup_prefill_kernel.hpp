@@ -18,16 +18,17 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
   static constexpr uint32_t rows = 64;  // of a warpgroup
   static_assert(2 * rows == prefill_item_rows);
 
-  grid_size grid(uint32_t max_items) const { return {base::heads, max_items, 1}; }
+  grid_size grid(uint32_t max_items) const { return base::grid_of(max_items); }
   size_t shared_bytes() const { return size_t{2} * slots * kv_tile::size * sizeof(uint16_t); }
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     t.release_successor();
     t.wait_for_predecessor();
-    if (t.block_y() >= *base::item_count) return;
+    const uint32_t head = base::head_of(t);
+    if (t.block_y() >= *base::item_count || head >= base::heads) return;
     const prefill_item item = base::items[t.block_y()];
-    const uint32_t head = t.block(), end = item.first_position + item.rows;
+    const uint32_t end = item.first_position + item.rows;
     const uint32_t first = base::begin_of(item) / tile * tile, tiles = ceil_div(end - first, tile);
     // what this warpgroup's rows see may end earlier
     const uint32_t skipped = t.warp() / 4 * rows,
@@ -67,12 +68,15 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
       t.template wait_copies<ahead - 1>();
       t.publish_copies();
       t.sync();  // there are the values of tile i and the keys of the next; all have done with those before
-      walk.copy_values(vectors, values(t, i + ahead));
-      walk.copy_keys(next, keys(t, i + ahead + 1)), t.commit_copies();
-      vectors = next, next = walk.next();
+      const auto ask = [&] {  // for those to come, while the tensor core works
+        walk.copy_values(vectors, values(t, i + ahead));
+        walk.copy_keys(next, keys(t, i + ahead + 1)), t.commit_copies();
+        vectors = next, next = walk.next();
+      };
       if (i + 1 < own) {
         multiply_keys(t, i + 1, queries, scores), t.commit_products();
         multiply_values(t, i, powers, result), t.commit_products();
+        ask();
         t.template wait_products<1>(scores);
         base::hide(t, first + (i + 1) * tile, lowest, scores);
         softmax.add(t, scores, base::scale, shrink);
@@ -86,7 +90,10 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
         base::pack(t, scores, powers);
       } else if (i + 1 == own) {
         multiply_values(t, i, powers, result), t.commit_products();
+        ask();
         t.template wait_products<0>(result);
+      } else {
+        ask();
       }
     }
     t.template wait_copies<0>();

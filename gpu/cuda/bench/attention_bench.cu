@@ -54,7 +54,8 @@ struct attention_load {
   device_memory memory, q, out, starts, pages;
 };
 
-void decode(bench& b, uint32_t sequences, uint32_t tokens, uint32_t heads, uint32_t kv_heads) {
+void decode(bench& b, const std::string& name, uint32_t sequences, uint32_t tokens, uint32_t heads,
+            uint32_t kv_heads, bool early) {
   const attention_load load(b, sequences, tokens, 1, heads, kv_heads);
   const size_t items = load.plan.decode.size();
   const device_memory table = on_device(load.plan.decode),
@@ -70,12 +71,12 @@ void decode(bench& b, uint32_t sequences, uint32_t tokens, uint32_t heads, uint3
       k.item_count = count.as<uint32_t>(), k.items = table.as<decode_item>();
       k.partial_out = partial_out.as<float>(), k.partial_sums = partial_sums.as<float>();
       k.arrived = arrived.as<uint32_t>();
-      launch(k, k.grid(static_cast<uint32_t>(multiprocessors)), stream);
+      launch(k, k.grid(static_cast<uint32_t>(multiprocessors)), stream, early);
     };
     heads / kv_heads <= 8 ? run(paged_decode_kernel<number, dim, 1>{})
                           : run(paged_decode_kernel<number, dim, 2>{});
   });
-  b.add({"attention decode",
+  b.add({name,
          std::to_string(sequences) + " x kv " + std::to_string(tokens) + ", " + std::to_string(heads) + ":" +
              std::to_string(kv_heads) + " heads x 128",
          us, load.bytes, 0});
@@ -105,11 +106,13 @@ void prefill(bench& b, const std::string& name, uint32_t sequences, uint32_t tok
 }  // namespace
 
 void bench_attention(bench& b) {
-  if (b.wanted("attention decode")) {
+  for (const bool early : {false, true}) {  // an engine starts it early
+    const std::string name = early ? "attention decode, early start" : "attention decode";
+    if (!b.wanted(name)) continue;
     for (const uint32_t tokens : {512, 2048})
-      for (const uint32_t kv_heads : {32, 8}) decode(b, 32, tokens, 32, kv_heads);
-    decode(b, 1, 2048, 32, 32);
-    decode(b, 1, 32768, 32, 8);
+      for (const uint32_t kv_heads : {32, 8}) decode(b, name, 32, tokens, 32, kv_heads, early);
+    decode(b, name, 1, 2048, 32, 32, early);
+    decode(b, name, 1, 32768, 32, 8, early);
   }
   if (b.wanted("attention prefill"))
     for (const uint32_t sequences : {1, 4}) {

@@ -57,11 +57,22 @@ class bench {
   cudaStream_t stream_ = nullptr;
 };
 
+/// For what was written in the legacy stream: those that benchmarks launch on do not wait for it.
+inline void finish_writes() { check(cudaStreamSynchronize(cudaStreamLegacy), "what a benchmark reads"); }
+
+inline device_memory zeros_on_device(size_t bytes) {
+  device_memory memory(bytes);
+  check(cudaMemset(memory.data(), 0, bytes), "memory");
+  finish_writes();
+  return memory;
+}
+
 template <class T>
 device_memory on_device(const std::vector<T>& values) {
   device_memory memory(std::max<size_t>(1, values.size()) * sizeof(T));
   check(cudaMemcpy(memory.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
         "a table");
+  finish_writes();
   return memory;
 }
 

@@ -71,8 +71,7 @@ void bench_shape(bench& b, const std::string& op, const lora_shape& s, bool earl
   cut_lora_tiles(end, slots, lora_tile_rows(s.batch), tiles);
   tiles.resize(s.batch);  // as a captured step has it: a grid with room for a tile a row
   const device_memory table = on_device(matrices), tile_table = on_device(tiles);
-  device_memory x(size_t{s.batch} * s.in * 2), v(size_t{s.batch} * 256 * 4 * count);
-  check(cudaMemset(v.data(), 0, v.size()), "memory");
+  const device_memory x(size_t{s.batch} * s.in * 2), v = zeros_on_device(size_t{s.batch} * 256 * 4 * count);
   std::vector<device_memory> y;
   for (const uint32_t out : s.outs) y.emplace_back(size_t{s.batch} * out * 2);
   b.fill(x.data(), x.size() / 2, E, 1);
@@ -111,15 +110,17 @@ void bench_lora(bench& b) {
     one(op, {11008, {4096}, 16, 64, "distinct"});
     one(op, {4096, {4096}, 64, 64, "identical"});
   }
-  if (!b.wanted("lora fused")) return;
-  for (const uint32_t batch : {1, 32, 64}) {
-    bench_shape<lora_stage::both>(b, "lora fused q/k/v", {4096, {4096, 4096, 4096}, 16, batch, "distinct"},
-                                  false);
-    bench_shape<lora_stage::both>(b, "lora fused gate/up", {4096, {11008, 11008}, 16, batch, "distinct"},
-                                  false);
+  for (const bool early : {false, true}) {  // an engine starts them early
+    const auto fused = [&](const char* what, const lora_shape& s) {
+      const std::string op = std::string("lora fused ") + what + (early ? ", early start" : "");
+      if (b.wanted(op)) bench_shape<lora_stage::both>(b, op, s, early);
+    };
+    for (const uint32_t batch : {1, 32, 64}) {
+      fused("q/k/v", {4096, {4096, 4096, 4096}, 16, batch, "distinct"});
+      fused("gate/up", {4096, {11008, 11008}, 16, batch, "distinct"});
+    }
+    fused("q/k/v", {4096, {4096, 4096, 4096}, 16, 2048, "identical"});
   }
-  bench_shape<lora_stage::both>(b, "lora fused q/k/v", {4096, {4096, 4096, 4096}, 16, 2048, "identical"},
-                                false);
 }
 
 }  // namespace troupe::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <stdexcept>
 
 #include "gpu/cuda/bench/bench.hpp"
 #include "gpu/cuda/cuda_machine.cuh"
@@ -109,9 +110,8 @@ class step_data {
     tables_ = on_device(host);
 
     step_activations none;
-    memory_ = device_memory(none.place(nullptr, shape_, room_));
+    memory_ = zeros_on_device(none.place(nullptr, shape_, room_));
     activations_.place(memory_.data(), shape_, room_);
-    check(cudaMemset(memory_.data(), 0, memory_.size()), "memory");
     const size_t page = size_t{shape_.layers} * 2 * shape_.kv_heads * shape_.block_tokens * shape_.head_dim;
     pages_ = device_memory(page * all * 2);
     b_.fill(pages_.data(), page * all, type, 1);
@@ -149,34 +149,61 @@ class step_data {
   step_activations activations_;
 };
 
-/// Microseconds of a step, the median over replays: one graph for each, as in an engine.
+/// Microseconds of a step, the median over replays: one graph, as in an engine.
 double step_us(step_data& data) {
   machine m;
   const auto step = [&] { m.replay(0, [&] { data.launch(m); }); };
   data.launch(m);  // cuBLASLt chooses its products outside of the capture
+  step();          // there is a graph
   m.finish();
-  cudaEvent_t begin = nullptr, end = nullptr;
-  check(cudaEventCreate(&begin), "an event");
-  check(cudaEventCreate(&end), "an event");
-  std::vector<float> times;
-  for (uint32_t i = 0; i < 55; ++i) {
-    check(cudaEventRecord(begin, m.stream()), "an event");
+  if (m.graphs() == 0) throw std::runtime_error("a step is no graph: " + m.why_no_graph());
+  constexpr size_t warm_up = 5, replays = 50;
+  const std::vector<stream_event> between(replays + 1);
+  // all at once: a replay that waited for the host would count the time until its graph is there, too
+  for (size_t i = 0; i < warm_up + replays; ++i) {
+    if (i >= warm_up) between[i - warm_up].record(m.stream());
     step();
-    check(cudaEventRecord(end, m.stream()), "an event");
-    check(cudaEventSynchronize(end), "a step");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, begin, end), "an event");
-    if (i >= 5) times.push_back(ms);
   }
-  check(cudaEventDestroy(begin), "an event");
-  check(cudaEventDestroy(end), "an event");
-  std::ranges::nth_element(times, times.begin() + 25);
-  return static_cast<double>(times[25]) * 1e3;
+  between.back().record(m.stream());
+  std::vector<double> times;
+  for (size_t i = 0; i < replays; ++i)
+    times.push_back(static_cast<double>(between[i + 1].since(between[i]).count()) * 1e-3);
+  std::ranges::nth_element(times, times.begin() + replays / 2);
+  return times[replays / 2];
+}
+
+/// The products of a layer of Llama-2-7B: what a step's time is mostly made of.
+void bench_products(bench& b, uint32_t rows) {
+  struct product {
+    const char* name;
+    uint32_t in, out;
+  };
+  for (const auto& [name, in, out] : {product{"q/k/v", 4096, 12288}, product{"o", 4096, 4096},
+                                      product{"gate/up", 4096, 22016}, product{"down", 11008, 4096}}) {
+    const size_t count = size_t{in} * out;
+    const double bytes = 2.0 * static_cast<double>(count + size_t{rows} * (in + out));
+    const uint32_t sets = bench::cold_sets(2.0 * static_cast<double>(count));
+    const device_memory x(size_t{rows} * in * 2), w(sets * count * 2), y(size_t{rows} * out * 2);
+    b.fill(x.data(), x.size() / 2, type, 1);
+    b.fill(w.data(), w.size() / 2, type, 0.02F);
+    gemm products;
+    const double us = b.time(sets, [&](cudaStream_t stream, uint32_t i) {
+      gemm_args a;
+      a.x = x.data(), a.w = w.as<uint16_t>() + i * count, a.y = y.data(), a.y_stride = out;
+      a.rows = rows, a.in = in, a.out = out, a.type = type;
+      products.run(a, stream);
+    });
+    b.add({"gemm bf16",
+           std::string(name) + ", " + std::to_string(rows) + " x " + std::to_string(in) + " -> " +
+               std::to_string(out),
+           us, bytes, 0});
+  }
 }
 
 }  // namespace
 
 void bench_step(bench& b) {
+  if (b.wanted("gemm bf16")) bench_products(b, 32);
   if (!b.wanted("decode step")) return;
   for (const step_load& load :
        {step_load{1, 512, 0, 32}, step_load{32, 512, 0, 32}, step_load{32, 512, 16, 32},

@@ -182,6 +182,7 @@ class cuda_decoder {
 
  private:
   static constexpr uint32_t most_graph_rows = 256;
+  static constexpr size_t gap_worth_a_copy = 32 << 10;  // bytes that go over the bus while a copy begins
   /// What the host has of a step under way.
   struct host_side {
     typename Machine::host_memory tables, chosen;
@@ -248,8 +249,18 @@ class cuda_decoder {
 
     const step_tables to(host.tables.data(), *layout_);
     *to.counts = {exact.rows, exact.sampled, exact.decode_items, exact.prefill_items};
-    const auto copy = [](auto* where, const auto& what) {
-      if (!what.empty()) std::memcpy(where, what.data(), what.size() * sizeof(what[0]));
+    // room that a large step once needed is not sent with every small one
+    size_t begin = 0, end = sizeof(step_counts);
+    const auto send = [&] {
+      m_.upload(device_tables_.data() + begin, host.tables.data() + begin, end - begin);
+    };
+    const auto copy = [&](auto* where, const auto& what) {  // in the order of the layout
+      if (what.empty()) return;
+      const auto at = static_cast<size_t>(reinterpret_cast<std::byte*>(where) - host.tables.data());
+      const size_t bytes = what.size() * sizeof(what[0]);
+      std::memcpy(host.tables.data() + at, what.data(), bytes);
+      if (at > end + gap_worth_a_copy) send(), begin = at;
+      end = at + bytes;
     };
     copy(to.tokens, step.tokens), copy(to.positions, step.positions),
         copy(to.row_sequence, step.row_sequence);
@@ -257,7 +268,7 @@ class cuda_decoder {
     tiles_.resize(room_.tiles);  // those of a larger grid have no rows
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
     copy(to.wishes, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
-    m_.upload(device_tables_.data(), host.tables.data(), layout_->bytes);
+    send();
     return exact;
   }
 

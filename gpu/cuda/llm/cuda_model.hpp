@@ -26,6 +26,8 @@ class cuda_model final : public llm::step_model {
         config_(config),
         blocks_(kv_blocks(config, options.kv_bytes, options.block_tokens)),
         decoder_(*machine_, config, {blocks_, options.block_tokens, options.adapter_slots, options.graphs}) {}
+  /// A step may be under way, with all that goes now.
+  ~cuda_model() override { machine_->rest(); }
 
   llm::engine_facts facts() const override {
     llm::engine_facts f;

@@ -93,7 +93,7 @@ class decoder_step {
   /// The final norm and the head, for the sampled rows: there is at least one. Of ranks that share the model
   /// each computes its part of the logits, and the first one gets all.
   void head(const void* final_norm, const void* weights, bool adds) {
-    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled);
+    norm(final_norm, adds, t_.sampled, extent_.sampled, &t_.counts->sampled, adds);  // else behind copies
     gemm_args g;
     g.x = a_.normed, g.w = weights, g.y = a_.logits, g.rows = extent_.sampled, g.in = shape_.hidden;
     g.out = shape_.part().count, g.y_stride = shape_.logits_stride(), g.type = E, g.float_y = true;
@@ -119,11 +119,12 @@ class decoder_step {
   bool early_after_ranks() const { return m_.ranks() == 1; }
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
-  void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows) {
+  void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows,
+            bool early = true) {
     rms_norm_kernel<E> k;
     k.rows = rows, k.which = which, k.x = a_.residual, k.delta = adds ? a_.delta : nullptr, k.weight = weight;
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
-    m_.run(k, k.grid(most), early_after_ranks());
+    m_.run(k, k.grid(most), early && early_after_ranks());
   }
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
     gemm_args g;

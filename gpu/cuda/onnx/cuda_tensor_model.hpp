@@ -75,7 +75,8 @@ class cuda_tensor_model final : public batch_model {
     m_->bind();
     m_->forget();
     for (plan& p : plans_) explain(p.rows, [&] { settle(p, true); });
-    m_->use(std::exchange(shared_, nullptr));
+    explain(0, [&] { m_->use(shared_); });
+    shared_ = nullptr;
     for (plan& p : plans_) explain(p.rows, [&] { m_->capture(p.rows, [&] { record(p); }); });
   }
 
@@ -145,7 +146,7 @@ class cuda_tensor_model final : public batch_model {
     m_->finish();
   }
 
-  /// What cannot be had at this batch size says so; others go on.
+  /// What cannot be had at this batch size says so; others go on. 0: at any.
   template <class Work>
   decltype(auto) explain(uint32_t rows, Work work) {
     try {
@@ -155,8 +156,8 @@ class cuda_tensor_model final : public batch_model {
     } catch (const model_error&) {
       throw;
     } catch (const std::exception& e) {
-      throw model_error(model_->program().file + ": a batch of " + std::to_string(rows) +
-                        " cannot be run: " + e.what());
+      throw model_error(model_->program().file + ": a batch " +
+                        (rows == 0 ? "" : "of " + std::to_string(rows) + " ") + "cannot be run: " + e.what());
     }
   }
 

@@ -55,6 +55,13 @@ bool has_cudnn() {
   return conv::available;
 }
 
+/// Transposed in 3-D with a dilation that counts: cuDNN may have no deterministic algorithm for it.
+bool dilated_back_in_3d(const conv_args& a) {
+  bool dilated = false;
+  for (uint32_t d = 0; d < a.dims; ++d) dilated = dilated || (a.kernel[d] > 1 && a.dilation[d] > 1);
+  return a.transposed && a.dims == 3 && dilated;
+}
+
 /// cuDNN may refuse what is not `common`.
 void check_case(conv& convolutions, conv_case& c, bool common, tally& t) {
   CAPTURE(to_string(c.args));
@@ -98,7 +105,7 @@ TEST_CASE("convolutions of any kind, by cuDNN, also as a graph") {
   for (int round = 0; round < 200; ++round) {
     conv_case c = random_convolution(random);
     c.args.tf32 = round % 2 == 0;
-    check_case(convolutions, c, !c.args.channels_last, t);
+    check_case(convolutions, c, !c.args.channels_last && !dilated_back_in_3d(c.args), t);
   }
   MESSAGE("whole: ", t.taken, ", without bias, residual and relu: ", t.left, ", refused: ", t.refused);
 }

@@ -70,7 +70,8 @@ void check_golden(bool exact, double most) {
 
 }  // namespace
 
-TEST_CASE("cuda device: golden outputs of every model, rounded to TF32") { check_golden(false, 1e-3); }
+// Kernels may cut operands to TF32 instead of rounding them: 2.1e-3 of the encoder, simulated.
+TEST_CASE("cuda device: golden outputs of every model, as TF32") { check_golden(false, 3e-3); }
 
 TEST_CASE("cuda device: golden outputs of every model, exact") { check_golden(true, 1e-5); }
 
