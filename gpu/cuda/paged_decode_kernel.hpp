@@ -4,11 +4,9 @@
 // `chunk_tokens` positions; all query heads of the group are the columns of its products on tensor cores, so
 // that grouped queries cost no more reads. Keys and values come 16 at a time straight into the registers that
 // multiply them, 16 bytes a lane, the next sixteen while these are worked on:
-//  - keys, the rows of scores: lane (g, q) reads dims 8q .. 8q + 7 of tokens g, g + 8; the queries' dims are
-//  in
+//  - keys, the rows of scores: lane (g, q) reads dims 8q .. 8q + 7 of tokens g, g + 8; the queries' dims have
 //    the same order;
 //  - values, whose dims are rows: it reads dims 8g .. 8g + 7 of tokens 2q, 2q + 1, 2q + 8, 2q + 9, and pairs
-//  the
 //    tokens by itself. Rows g, g + 8 of product i are then dims 8g + 2i and the next, so that a lane's
 //    results are 8 dims in a row.
 // The last warp to end joins a row's chunks, in their order: a row's bits depend on itself alone.

@@ -265,7 +265,7 @@ class cuda_decoder {
     copy(to.tokens, step.tokens), copy(to.positions, step.positions),
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
-    tiles_.resize(room_.tiles);  // those of a larger grid have no rows
+    tiles_.resize(std::max<size_t>(tiles_.size(), most_graph_rows));  // those of a graph's grid have no rows
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
     copy(to.wishes, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
     send();
