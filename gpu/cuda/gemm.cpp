@@ -168,10 +168,10 @@ const gemm::plan& gemm::plan_of(const gemm_args& a) {
 void gemm::run(const gemm_args& a, cudaStream_t stream) {
   const plan& p = plan_of(a);
   if (a.bias != nullptr) set(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, a.bias);
-  const float zero = 0;
+  const float of_y = a.adds ? 1 : 0;
   const device_memory& room = room_->products();
   const cublasStatus_t status =
-      cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &zero, a.y,
+      cublasLtMatmul(handle_, p.product.get(), &a.scale, a.w, p.w.get(), a.x, p.x.get(), &of_y, a.y,
                      p.y.get(), a.y, p.y.get(), &p.algorithm, room.data(), room.size(), stream);
   if (status != CUBLAS_STATUS_SUCCESS) throw_if_lost(stream, "a product");
   check(status, "a product");

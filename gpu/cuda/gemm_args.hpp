@@ -1,4 +1,4 @@
-// Products of rows with weights: y = relu(scale x W^T + bias).
+// Products of rows with weights: y = relu(scale x W^T + y + bias), without y unless it `adds`.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +23,7 @@ struct gemm_args {
   /// Numbers from one product to the next; 0: the same for all (x, w).
   int64_t x_step = 0, w_step = 0, y_step = 0;
   float scale = 1;
+  bool adds = false;  ///< to what y has, before it is rounded
   bool relu = false;
   /// Numbers of f32 may be rounded to TF32 (10 bits of fraction) before they are multiplied.
   bool tf32 = false;

@@ -20,7 +20,7 @@ namespace troupe::cuda {
 struct lora_matrices {
   const void* a = nullptr;  ///< pack_lora_a
   const void* b = nullptr;  ///< pack_lora_b
-  uint32_t ranks = 0;       ///< lora_ranks of the rank, at most 256; 0: rows stay as they are
+  uint32_t ranks = 0;       ///< lora_ranks of the rank, at most 256; 0: nothing to add
   float scale = 1;
 };
 
@@ -36,7 +36,7 @@ struct lora_kernel {
 
   struct projection {
     uint32_t out = 0;     ///< a multiple of 8
-    void* y = nullptr;    ///< [rows, out], E, added to; does not overlap x
+    void* y = nullptr;    ///< [rows, out], E; does not overlap x
     size_t y_stride = 0;  ///< from row to row, a multiple of 8
     float* v = nullptr;   ///< [rows, v_stride], shrink and expand alone: written, read
   };
@@ -51,12 +51,16 @@ struct lora_kernel {
   projection projections[most_projections];
   uint32_t max_ranks = 0;            ///< of any adapter
   uint32_t tile_rows = narrow_tile;  ///< no tile has more; narrow_tile or wide_tile
+  /// To what y has. Else what there is to add is written there, for a product to be added to that: 0 where
+  /// there is no adapter.
+  bool adds = true;
 
   /// The tables are older than the kernel before: they are read before that one has ended.
   grid_size grid(uint32_t max_tiles, uint32_t projection_count) const {
     return {max_tiles * cluster, 1, projection_count};
   }
-  size_t shared_bytes() const {
+  size_t shared_bytes() const { return shared_bytes(max_ranks, tile_rows); }
+  static constexpr size_t shared_bytes(uint32_t max_ranks, uint32_t tile_rows) {
     return queue_bytes + size_t{larger(max_ranks, warps * 16) + max_ranks} * tile_rows * sizeof(float);
   }
 
@@ -65,10 +69,12 @@ struct lora_kernel {
     t.release_successor();
     const uint32_t index = t.block() / cluster;
     const lora_tile tile = tiles[index];
-    const lora_matrices w =
-        tile.rows > 0 ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()] : lora_matrices{};
+    const lora_matrices w = tile.rows > 0 && tile.adapter != no_adapter
+                                ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()]
+                                : lora_matrices{};
     if (w.ranks == 0) {
       t.wait_for_predecessor();  // who waits for this kernel waits for that one, too
+      if (Stage != lora_stage::shrink && !adds) clear_y(t, tile);
     } else if (tile.rows <= narrow_tile) {
       work<1>(t, tile, w);
     } else {
@@ -231,15 +237,26 @@ struct lora_kernel {
     return row * pairs + (pair ^ ((row % 8) >> shift) * 4);
   }
 
+  /// Zeros in a tile's rows of y, a share of them by each block of the cluster.
+  template <class Thread>
+  TROUPE_DEVICE void clear_y(Thread t, const lora_tile& tile) const {
+    const projection& p = projections[t.block_z()];
+    for (uint32_t row = 0; row < tile.rows; ++row) {
+      auto* to = static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride;
+      for (uint32_t n = (t.cluster_rank() * threads + t.index()) * 8; n < p.out; n += cluster * threads * 8)
+        t.store(to + n, vec16{});
+    }
+  }
+
   /// What there is of y in a unit of 64 outputs: eight numbers each of rows 2q, 2q + 1, and so on of eight
   /// more.
   template <uint32_t Columns, class Thread>
-  TROUPE_DEVICE static void load_y(Thread t, const lora_tile& tile, const projection& p, uint32_t unit,
-                                   uint32_t end, vec16 (&y)[Columns][2]) {
+  TROUPE_DEVICE void load_y(Thread t, const lora_tile& tile, const projection& p, uint32_t unit, uint32_t end,
+                            vec16 (&y)[Columns][2]) const {
     TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
       TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
         uint16_t* from = place_of_y(t, tile, p, unit, end, column * 8 + i);
-        if (from != nullptr) y[column][i] = t.load(from);
+        y[column][i] = adds && from != nullptr ? t.load(from) : vec16{};
       }
     }
   }
@@ -258,7 +275,7 @@ struct lora_kernel {
   template <uint32_t Columns>
   static constexpr bool y_early = Columns == 1;
 
-  /// y += scale v B, in units of 64 outputs. y: of unit `first`, if it is early.
+  /// y = (y or 0) + scale v B, in units of 64 outputs. y: of unit `first`, if it is early.
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void multiply_b(Thread t, const lora_tile& tile, const lora_matrices& w, const uint32_t* v,
                                 b_queue<Thread>& queue, uint32_t first, uint32_t end,

@@ -1,6 +1,7 @@
 // How a step's segments are cut into what one cluster of lora_kernel works on. Built on the host for each
 // step and copied with its other tables: a captured graph runs any mix of adapters.
 #pragma once
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <limits>
@@ -13,7 +14,7 @@ namespace troupe::cuda {
 struct lora_tile {
   uint32_t first_row = 0;
   uint32_t rows = 0;
-  uint32_t adapter = 0;  ///< its slot on the device
+  uint32_t adapter = 0;  ///< its slot on the device, or no_adapter
 
   bool operator==(const lora_tile&) const = default;
 };
@@ -27,14 +28,14 @@ constexpr uint32_t lora_tile_rows(uint32_t rows_of_step) {
   return rows_of_step <= 256 ? narrow_tile : wide_tile;
 }
 
-/// Segment s is the rows segment_end[s] .. segment_end[s + 1] and has the adapter of slot slots[s]; those
-/// with `no_adapter` get no tiles. segment_end: [slots + 1], ascending. tiles: replaced.
+/// Segment s is the rows segment_end[s] .. segment_end[s + 1] and has the adapter of slot slots[s], or
+/// `no_adapter`. Where none has one there are no tiles. segment_end: [slots + 1], ascending. tiles: replaced.
 inline void cut_lora_tiles(std::span<const uint32_t> segment_end, std::span<const uint32_t> slots,
                            uint32_t tile_rows, std::vector<lora_tile>& tiles) {
   assert(segment_end.size() == slots.size() + 1);
   tiles.clear();
+  if (std::ranges::all_of(slots, [](uint32_t slot) { return slot == no_adapter; })) return;
   for (size_t s = 0; s < slots.size(); ++s) {
-    if (slots[s] == no_adapter) continue;
     for (uint32_t row = segment_end[s]; row < segment_end[s + 1]; row += tile_rows) {
       const uint32_t left = segment_end[s + 1] - row;
       tiles.push_back({row, left < tile_rows ? left : tile_rows, slots[s]});

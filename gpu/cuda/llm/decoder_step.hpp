@@ -4,8 +4,9 @@
 //
 // Of a model that several GPUs share, this has one rank's shape (gpu/llm/tensor_shard.hpp).
 //
-// A layer is norm, q/k/v, their adapters, rotary embedding with KV append, attention, o, its adapters; norm,
-// gate/up, their adapters, gate, down, its adapters: 11 launches and 3 for adapters that share one.
+// A layer is norm, q/k/v, rotary embedding with KV append, attention, o; norm, gate/up, gate, down: 9
+// launches. Adapters come before their product, 4 launches: they write what it then adds to, and read their
+// weights while the kernel before them runs, which a product would not let them.
 #pragma once
 #include <cmath>
 #include <stdexcept>
@@ -29,6 +30,11 @@ struct adapter_slots {
   static constexpr uint32_t projections = 7;  ///< q, k, v, o, gate, up, down
   const lora_matrices* matrices = nullptr;    ///< [slots, layers, projections]
   uint32_t max_ranks = 0;                     ///< of any of them; 0: there is none
+  bool wide_tiles = true;                     ///< a block has the shared memory that they take
+
+  uint32_t tile_rows(uint32_t rows_of_step) const {
+    return wide_tiles ? lora_tile_rows(rows_of_step) : narrow_tile;
+  }
 };
 
 template <class Machine, element E>
@@ -58,9 +64,9 @@ class decoder_step {
     const uint32_t hidden = shape_.hidden, q = shape_.q_width(), kv = shape_.kv_width(),
                    all = shape_.qkv_width();
     norm(w.input_norm, adds, nullptr, extent_.rows, &t_.counts->rows);
-    multiply(a_.normed, w.qkv, w.qkv_bias, a_.qkv, hidden, all);
     adapt(index, 0, a_.normed, hidden,
           {{q, at(a_.qkv, 0), all}, {kv, at(a_.qkv, q), all}, {kv, at(a_.qkv, q + kv), all}}, 3);
+    multiply(a_.normed, w.qkv, w.qkv_bias, a_.qkv, hidden, all);
     rope_append_kernel<E> rope;
     rope.rows = &t_.counts->rows, rope.row_sequence = t_.row_sequence, rope.positions = t_.positions;
     rope.cosine = a_.cosine, rope.sine = a_.sine, rope.qkv = a_.qkv, rope.heads = shape_.heads;
@@ -72,20 +78,20 @@ class decoder_step {
       case 64: attend<64>(index, window); break;
       default: attend<128>(index, window);
     }
-    multiply(a_.attended, w.o, w.o_bias, a_.delta, q, hidden);
     adapt(index, 3, a_.attended, q, {{hidden, a_.delta, hidden}}, 1);
+    multiply(a_.attended, w.o, w.o_bias, a_.delta, q, hidden);
     sum_delta();
 
     const uint32_t width = shape_.intermediate;
     norm(w.post_norm, true, nullptr, extent_.rows, &t_.counts->rows);
-    multiply(a_.normed, w.gate_up, w.gate_up_bias, a_.gate_up, hidden, 2 * width);
     adapt(index, 4, a_.normed, hidden,
           {{width, a_.gate_up, 2 * width}, {width, at(a_.gate_up, width), 2 * width}}, 2);
+    multiply(a_.normed, w.gate_up, w.gate_up_bias, a_.gate_up, hidden, 2 * width);
     silu_mul_kernel<E> gate;
     gate.rows = &t_.counts->rows, gate.gate_up = a_.gate_up, gate.out = a_.gated, gate.width = width;
     m_.run(gate, gate.grid(extent_.rows));
-    multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
     adapt(index, 6, a_.gated, width, {{hidden, a_.delta, hidden}}, 1);
+    multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
     sum_delta();
   }
   /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
@@ -126,10 +132,11 @@ class decoder_step {
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
     m_.run(k, k.grid(most), early && early_after_ranks());
   }
+  /// Beside what adapters have written to y.
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
     gemm_args g;
     g.x = x, g.w = w, g.bias = bias, g.y = y, g.rows = extent_.rows, g.in = in, g.out = out, g.y_stride = out;
-    g.type = E;
+    g.type = E, g.adds = extent_.tiles > 0;
     m_.multiply(g);
   }
   void adapt(uint32_t layer, uint32_t first, const void* x, uint32_t in,
@@ -141,7 +148,7 @@ class decoder_step {
     k.adapter_stride = shape_.layers * adapter_slots::projections;
     k.x = x, k.x_stride = in, k.in = in;
     for (uint32_t p = 0; p < count; ++p) k.projections[p] = to[p];
-    k.max_ranks = adapters_.max_ranks, k.tile_rows = lora_tile_rows(extent_.rows);
+    k.max_ranks = adapters_.max_ranks, k.tile_rows = adapters_.tile_rows(extent_.rows), k.adds = false;
     m_.run(k, k.grid(extent_.tiles, count));
   }
   /// The parts come as they are, one after the other, and then go into the rows, behind the first rank's own.

@@ -31,10 +31,12 @@ inline void gemm_reference(const gemm_args& a) {
       for (size_t n = 0; n < a.out; ++n) {
         double sum = 0;
         for (size_t k = 0; k < a.in; ++k) sum += x[r * a.in + k] * w[n * a.in + k];
+        const element y = a.float_y ? element::f32 : a.type;
+        const size_t at = static_cast<size_t>(b * a.y_step) + r * a.y_stride + n;
         sum = sum * a.scale + (a.bias == nullptr ? 0 : element_at(a.bias, a.type, n));
+        if (a.adds) sum += element_at(a.y, y, at);
         if (a.relu) sum = std::max(sum, 0.0);
-        set_element(a.y, a.float_y ? element::f32 : a.type,
-                    static_cast<size_t>(b * a.y_step) + r * a.y_stride + n, static_cast<float>(sum));
+        set_element(a.y, y, at, static_cast<float>(sum));
       }
   }
 }

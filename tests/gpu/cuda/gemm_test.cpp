@@ -39,6 +39,8 @@ struct gemm_case {
     y_bytes = args.float_y ? 4 : bytes;
     args.y = y.data() + shift * y_bytes;
     if (has_bias) args.bias = bias.data() + shift * bytes;
+    seed = static_cast<uint32_t>(random());
+    fill_y();
   }
   size_t bytes_of(int64_t step, size_t one, size_t shift) const {
     return (static_cast<size_t>(step) * (args.batch - 1) + one + shift) * bytes;
@@ -52,7 +54,15 @@ struct gemm_case {
           all.push_back(b * static_cast<size_t>(args.y_step) + r * args.y_stride + n);
     return all;
   }
-  float result(size_t i) const { return element_at(args.y, args.float_y ? element::f32 : args.type, i); }
+  /// With what there is to add to, or NaN: as it was at first.
+  void fill_y() {
+    std::mt19937 random(seed);
+    for (const size_t i : written())
+      set_element(args.y, y_type(), i,
+                  args.adds ? static_cast<float>(random() % 20001) / 10000 - 1 : std::nanf(""));
+  }
+  element y_type() const { return args.float_y ? element::f32 : args.type; }
+  float result(size_t i) const { return element_at(args.y, y_type(), i); }
   /// Whether nothing but the result was written.
   bool tidy() const {
     std::vector<bool> may(y.size());
@@ -66,6 +76,7 @@ struct gemm_case {
 
   gemm_args args;
   size_t bytes, y_bytes = 0;
+  uint32_t seed = 0;  // of y
   shared_array<std::byte> x, w, bias, y;
 };
 
@@ -89,7 +100,7 @@ gemm_case random_case(std::mt19937& random) {
     a.y_step = static_cast<int64_t>(a.rows * a.y_stride) + unit * draw(0, 3);
   }
   a.scale = coin() ? 1 : 0.25F * static_cast<float>(draw(1, 8));
-  a.relu = coin();
+  a.relu = coin(), a.adds = coin();
   const bool bias = coin();
   a.float_y = f32 ? coin() : !bias && coin();
   return {a, bias, f32 ? draw(0, 3) : 0, random};
@@ -102,7 +113,8 @@ gemm_case random_case(std::mt19937& random) {
 namespace {
 
 /// Of numbers that are floats already, by oneDNN.
-std::vector<float> by_onednn(const gemm_args& a) {
+std::vector<float> by_onednn(const gemm_case& c) {
+  const gemm_args& a = c.args;
   using dnnl::memory;
   dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(cpu);
@@ -124,8 +136,10 @@ std::vector<float> by_onednn(const gemm_args& a) {
     dnnl::matmul(pd).execute(stream, {{DNNL_ARG_SRC, mx}, {DNNL_ARG_WEIGHTS, mw}, {DNNL_ARG_DST, my}});
     stream.wait();
   }
+  const std::vector<size_t> where = c.written();
   for (size_t i = 0; i < y.size(); ++i) {
     y[i] = y[i] * a.scale + (a.bias == nullptr ? 0 : element_at(a.bias, a.type, i % a.out));
+    if (a.adds) y[i] += c.result(where[i]);
     if (a.relu) y[i] = std::max(y[i], 0.0F);
   }
   return y;
@@ -138,7 +152,7 @@ TEST_CASE("products of the emulated machine are oneDNN's") {
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
     gemm_case c = random_case(random);
-    const std::vector<float> expected = by_onednn(c.args);
+    const std::vector<float> expected = by_onednn(c);
     const std::vector<size_t> where = c.written();
     emulated_machine machine;
     machine.multiply(c.args);
@@ -167,6 +181,7 @@ TEST_CASE("products in TF32 round what they multiply, if that is f32") {
       for (auto* a : {&c.x, &c.w})
         for (size_t i = 0; i < a->size() / 4; ++i)
           set_element(a->data(), element::f32, i, to_tf32(element_at(a->data(), element::f32, i)));
+    c.fill_y();
     gemm_reference(c.args);
     std::vector<float> exact;
     for (const size_t i : c.written()) exact.push_back(c.result(i));
@@ -190,13 +205,14 @@ TEST_CASE("products of any kind, by cuBLASLt") {
     CAPTURE(a.out);
     CAPTURE(a.batch);
     CAPTURE(a.relu);
+    CAPTURE(a.adds);
     CAPTURE(a.tf32);
     CAPTURE(a.bias != nullptr);
     const std::vector<size_t> where = c.written();
     gemm_reference(a);
     std::vector<float> expected;
     for (const size_t i : where) expected.push_back(c.result(i));
-    std::fill_n(c.y.data(), c.y.size(), std::byte{0xff});
+    c.fill_y();
     products.run(a, nullptr);
     check(cudaDeviceSynchronize(), "a product");
     const element to = a.float_y ? element::f32 : a.type;

@@ -45,6 +45,7 @@ struct lora_case {
   std::vector<uint32_t> segment_end{0, 1}, slots{0};
   uint32_t tile_rows = narrow_tile;
   uint32_t without = no_adapter;  ///< this slot leaves projection 0 as it is
+  bool adds = true;
 
   uint32_t rows() const { return segment_end.back(); }
 };
@@ -56,7 +57,10 @@ struct lora_run {
 
   explicit lora_run(const lora_case& c, uint32_t seed)
       : of(c), random(seed), x(random_numbers(E, c.rows() * (c.in + gap), random)) {
-    for (uint32_t out : c.outs) y.push_back(random_numbers(E, c.rows() * (out + gap), random));
+    for (uint32_t out : c.outs) {
+      const size_t numbers = c.rows() * (out + gap);
+      y.push_back(c.adds ? random_numbers(E, numbers, random) : number_array(E, numbers));
+    }
     for (uint32_t out : c.outs) {
       for (size_t slot = 0; slot < c.ranks.size(); ++slot) {
         const bool none = slot == c.without && out == c.outs[0];
@@ -89,7 +93,7 @@ struct lora_run {
     k.tiles = tiles->data(), k.adapters = matrices->data();
     k.adapter_stride = static_cast<uint32_t>(of.outs.size());
     k.x = x.data(), k.x_stride = of.in + gap, k.in = of.in;
-    k.max_ranks = k.v_stride = max_ranks(), k.tile_rows = of.tile_rows;
+    k.max_ranks = k.v_stride = max_ranks(), k.tile_rows = of.tile_rows, k.adds = of.adds;
     v.clear();
     for (size_t p = 0; p < of.outs.size(); ++p) {
       v.emplace_back(of.rows() * max_ranks());
@@ -128,7 +132,7 @@ void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t
       for (size_t row = c.segment_end[s]; row < c.segment_end[s + 1]; ++row) {
         std::vector<float> x(c.in), y(out), v(256), terms(out);
         for (size_t k = 0; k < c.in; ++k) x[k] = run.x.at(row * (c.in + run.gap) + k);
-        for (size_t n = 0; n < out; ++n) y[n] = element_at(before[p].data(), E, row * stride + n);
+        for (size_t n = 0; n < out && c.adds; ++n) y[n] = element_at(before[p].data(), E, row * stride + n);
         const bool adapts = slot != no_adapter && run.adapter(p, slot).rank > 0;
         if (adapts) {
           const test_adapter& adapter = run.adapters[p * slots + slot];
@@ -143,7 +147,7 @@ void check_result(const lora_run<E>& run, const std::vector<std::vector<uint16_t
         }
         for (size_t n = 0; n < stride; ++n) {
           const size_t at = row * stride + n;
-          if (!adapts || n >= out) {
+          if ((c.adds && !adapts) || n >= out) {
             changed += run.y[p][at] != before[p][at];
             continue;
           }
@@ -216,6 +220,17 @@ TEST_CASE("lora kernel: projections that share x, one that an adapter leaves as 
   lora_case c = distinct(4, 128, {192, 64, 72}, {16, 32, 8, 64});
   c.without = 2;
   check_case<element::f16>(c, 11, orders);
+}
+
+TEST_CASE("lora kernel: what a product is to add to, 0 where there is no adapter") {
+  lora_case c;
+  c.adds = false;
+  c.in = 136, c.outs = {72, 1096}, c.ranks = {16, 48, 8}, c.without = 1;
+  c.segment_end = {0, 9, 9, 12, 13, 46, 50}, c.slots = {1, 2, no_adapter, 0, 2, no_adapter};
+  check_case<element::bf16>(c, 16, orders);
+  check_case<element::f16, lora_kernel<element::f16, 1>>(c, 17);
+  c.tile_rows = wide_tile;
+  check_case<element::f16>(c, 18, orders);
 }
 
 TEST_CASE("lora kernel: without clusters") {
