@@ -64,7 +64,11 @@ void llm_engine::on(envelope& e, time_point now) {
 
 void llm_engine::on_time(time_point now) {
   now_ = now;
-  while (device_.poll_at() <= now && device_.poll(now, happened_)) on_event(happened_, now);
+  const bool overdue = now >= stands_still_at();
+  while ((overdue || device_.poll_at() <= now) && device_.poll(now, happened_)) on_event(happened_, now);
+  if (now >= stands_still_at())
+    throw std::runtime_error(options_.name + ": its device is lost: a step has not ended within " +
+                             std::to_string(facts_.longest_step / 1s) + " s");
   exchange_adapters(now);
   begin_steps(now);
   mail();
@@ -74,7 +78,7 @@ void llm_engine::on_time(time_point now) {
 time_point llm_engine::next_wakeup() const {
   const auto status = status_changed_ ? told_at_ + options_.status_interval : never;
   const auto prompts = can_start() ? texts_->batching().begins_at() : never;
-  return std::min({device_.poll_at(), status, prompts});
+  return std::min({device_.poll_at(), status, prompts, stands_still_at()});
 }
 
 void llm_engine::accept(generation& g) {

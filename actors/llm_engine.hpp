@@ -93,6 +93,8 @@ class llm_engine final : public shell {
   bool can_start() const { return texts_ && texts_->batching().under_way() <= facts_.steps_ahead; }
   void drop_late();
   time_point step_begins(time_point now) const;
+  /// When the first step under way has taken longer than any does.
+  time_point stands_still_at() const;
   llm::outlook outlook(time_point at) const;
 
   // adapters (llm_engine_adapters.cpp)

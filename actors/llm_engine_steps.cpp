@@ -65,6 +65,11 @@ time_point llm_engine::step_begins(time_point now) const {
                            (batching.step().rows() - decodes) * steps.prefill);
 }
 
+time_point llm_engine::stands_still_at() const {
+  const bool runs = texts_ && texts_->batching().under_way() > 0;
+  return runs && facts_.longest_step > duration{} ? step_began_ + facts_.longest_step : never;
+}
+
 llm::outlook llm_engine::outlook(time_point at) const {
   return {at, pace_.forecast(), pace_.prompt_tokens()};
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/device_lost.hpp"
 #include "gpu/llm/adapter_store.hpp"
 
 namespace troupe::llm {
@@ -66,6 +67,9 @@ struct adapter_loader::worker {
       if (!o.only_read) out.packed = pack(*read);
     } catch (const std::bad_alloc&) {
       out.problem = fmt::format("{}: the adapter does not fit into memory", o.folder);
+    } catch (const device_lost& e) {
+      out.lost = true;
+      out.problem = e.what();
     } catch (const std::exception& e) {
       out.problem = e.what();
     }

@@ -28,6 +28,7 @@ class adapter_loader {
     std::shared_ptr<const packed_adapter> packed;  ///< unless it was only read, or will not do
     std::string problem;                           ///< why it will not; else empty
     bool from_disk = false;                        ///< it was read; else the store had it
+    bool lost = false;                             ///< the device is, that is the problem
   };
 
   /// `store_bytes`: what the store keeps at most. `done` is called from the loader's thread, without a lock.

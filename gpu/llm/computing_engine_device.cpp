@@ -111,7 +111,7 @@ struct computing_engine_device::worker {
   void arrived(adapter_loader::outcome o) {
     {
       const std::scoped_lock lock(mutex);
-      if (!is_wanted(o)) return;
+      if (!is_wanted(o) && !o.lost) return;
       changes.push_back(std::move(o));
     }
     wake.notify_one();
@@ -160,6 +160,9 @@ struct computing_engine_device::worker {
     try {
       (this->*load)();
       return true;
+    } catch (const device_lost& lost) {
+      tell_lost(lost.what());
+      return false;
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
     } catch (const std::exception& problem) {
@@ -196,6 +199,7 @@ struct computing_engine_device::worker {
 
   /// Something has become of an adapter, or it is to go.
   void apply(adapter_loader::outcome& c) {
+    if (c.lost) throw device_lost(c.problem);
     engine_event e;
     e.problem = std::move(c.problem);
     e.adapter = c.id;

@@ -31,6 +31,7 @@ struct engine_facts {
   uint64_t weight_bytes = 0;       ///< of those
   std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a text
   uint32_t steps_ahead = 0;        ///< that may be started while one is under way: 0 or 1
+  duration longest_step{};         ///< one that takes longer never ends, the device is lost; 0: none does
 };
 
 /// Which layers a step runs. 0 is the embedding, the last one the final norm and the head.

@@ -128,6 +128,23 @@ TEST_CASE("llm engine: one whose device is lost ends its process, so that its te
   CHECK_THROWS_WITH(e.wake(), doctest::Contains("its device is lost: an illegal address"));
 }
 
+TEST_CASE("llm engine: a step that takes longer than any does is of a device that is lost") {
+  engine_stage e;
+  e.device.longest_step = 120s;
+  e.load();
+  e.now += 1h;  // nothing runs
+  e.wake();
+  e.ask(e.request(1));
+  e.now += 119s;
+  e.step();  // the next one begins
+  e.run_until(e.now + 119s);
+  e.device.end_step();
+  e.now += 2s;
+  e.actor.on_time(e.now);  // it had ended in time, which is still to be told
+  CHECK(e.device.steps == 3);
+  CHECK_THROWS_WITH(e.run_until(e.now + 121s), doctest::Contains("lost: a step has not ended within 120"));
+}
+
 TEST_CASE("llm engine: its queue is bounded, all choices of a request are in or none") {
   engine_stage e;
   e.load();

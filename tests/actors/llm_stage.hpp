@@ -61,6 +61,7 @@ class scripted_engine_device final : public llm::engine_device {
     e.facts = facts(blocks);
     e.facts.layers_ready = e.facts.layers;
     e.facts.steps_ahead = steps_ahead;
+    e.facts.longest_step = longest_step;
     tell(e);
   }
   void end_step(duration took = {}) {
@@ -102,6 +103,7 @@ class scripted_engine_device final : public llm::engine_device {
 
   std::optional<llm::llm_step> running, next;
   uint32_t steps_ahead = 0;
+  duration longest_step{};
   uint64_t steps = 0;
   std::map<llm::adapter_id, std::string> loading, reading;
   std::set<llm::adapter_id> here;

@@ -1,5 +1,6 @@
 // The CUDA decoder as an engine's device drives it. Machine is cuda_machine, or the tests' emulated_machine.
 #pragma once
+#include <chrono>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +34,7 @@ class cuda_model final : public llm::step_model {
     llm::engine_facts f;
     f.blocks = blocks_, f.block_tokens = decoder_.shape().block_tokens, f.block_bytes = decoder_.page_bytes();
     f.steps_ahead = 1;
+    f.longest_step = std::chrono::minutes(2);  // a hundred times what the largest prompt takes
     return f;
   }
   uint64_t load(uint32_t layer, const llm::layer_parameters& parameters) override {

@@ -18,12 +18,13 @@ using namespace troupe::llm;
 
 namespace {
 
-/// A model on a CPU on which there is no room for some adapters.
+/// A model on a CPU on which there is no room for some adapters, and which gets lost.
 class crowded_model final : public step_model {
  public:
-  /// Of adapters and steps, as they come, from 1 on.
+  /// Of adapters, steps and layers, as they come, from 1 on.
   struct refusals {
-    int when_packed = 0, when_taken = 0, when_run = 0;
+    int when_packed = 0, when_taken = 0;
+    int lost_when_packed = 0, lost_when_run = 0, lost_when_loaded = 0;
     std::thread::id packed_by = {}, taken_by = {};
   };
   crowded_model(std::unique_ptr<step_model> inner, refusals& refused)
@@ -31,11 +32,13 @@ class crowded_model final : public step_model {
 
   engine_facts facts() const override { return inner_->facts(); }
   uint64_t load(uint32_t layer, const layer_parameters& parameters) override {
+    if (++loaded_ == refused_.lost_when_loaded) throw_lost();
     return inner_->load(layer, parameters);
   }
   std::shared_ptr<const packed_adapter> pack(const adapter& read) override {
     refused_.packed_by = std::this_thread::get_id();
     if (++packed_ == refused_.when_packed) throw std::bad_alloc();
+    if (packed_ == refused_.lost_when_packed) throw_lost();
     return inner_->pack(read);
   }
   void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) override {
@@ -50,15 +53,17 @@ class crowded_model final : public step_model {
   }
   bool is_ready() override { return inner_->is_ready(); }
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
-    if (++run_ == refused_.when_run) throw device_lost("the GPU has fallen off the bus");
+    if (++run_ == refused_.lost_when_run) throw_lost();
     return inner_->finish(chosen, stopping);
   }
   std::span<std::byte> kv_memory() override { return inner_->kv_memory(); }
 
  private:
+  static void throw_lost() { throw device_lost("the GPU has fallen off the bus"); }
+
   std::unique_ptr<step_model> inner_;
   refusals& refused_;
-  int packed_ = 0, taken_ = 0, run_ = 0;
+  int packed_ = 0, taken_ = 0, run_ = 0, loaded_ = 0;
 };
 
 /// A model that computes nothing, and takes a step ahead. Its steps choose how many rows they have; they end
@@ -143,10 +148,18 @@ computing_options crowded(crowded_model::refusals& refused) {
   return options;
 }
 
+void check_lost(waited_device& d) {
+  const auto e = d.next();
+  CHECK(e.what == engine_event::kind::lost);
+  CHECK(e.problem == "the GPU has fallen off the bus");
+  engine_event after;
+  CHECK(d.quiet(after));
+}
+
 }  // namespace
 
 TEST_CASE("a device that is lost in a step says so, and nothing more") {
-  crowded_model::refusals refused{.when_run = 1};
+  crowded_model::refusals refused{.lost_when_run = 1};
   waited_device d(crowded(refused));
   CHECK(d.next().what == engine_event::kind::loaded);
   llm_step s;
@@ -157,11 +170,19 @@ TEST_CASE("a device that is lost in a step says so, and nothing more") {
   choice_wish wish;
   wish.how = &greedy;
   d->start(s, {&wish, 1});
-  const auto e = d.next();
-  CHECK(e.what == engine_event::kind::lost);
-  CHECK(e.problem == "the GPU has fallen off the bus");
-  engine_event after;
-  CHECK(d.quiet(after));
+  check_lost(d);
+}
+
+TEST_CASE("a device that is lost while its model is loaded, or with an adapter, says so likewise") {
+  crowded_model::refusals refused{.lost_when_loaded = 2};
+  waited_device loading(crowded(refused));
+  check_lost(loading);
+
+  refused = {.lost_when_packed = 1};
+  waited_device packing(crowded(refused));
+  CHECK(packing.next().what == engine_event::kind::loaded);
+  packing->load_adapter(adapter_id{1}, adapter_of("sort"));
+  check_lost(packing);
 }
 
 TEST_CASE("an adapter for which there is no room fails with the reason, the next one comes, steps go on") {
