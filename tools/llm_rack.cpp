@@ -90,6 +90,16 @@ std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& 
 
 }  // namespace
 
+void llm_rack::prepare_process([[maybe_unused]] const cluster_spec& cluster, [[maybe_unused]] node_id self) {
+#ifdef TROUPE_CUDA
+  const auto is_shared = [&](const engine_spec& e) {
+    const auto& m = cluster.llms[e.model.value];
+    return e.node == self && m.device == device_kind::cuda && m.tensor_parallel > 1;
+  };
+  if (std::ranges::any_of(cluster.engines, is_shared)) llm::prepare_for_shared_models();
+#endif
+}
+
 llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
                    std::function<void(engine_id)> ready)
     : cluster_(cluster) {

@@ -14,6 +14,9 @@ namespace troupe {
 
 class llm_rack {
  public:
+  /// Before the process has other threads.
+  static void prepare_process(const cluster_spec& cluster, node_id self);
+
   /// The devices begin to load at once; `ready(engine)` is called from their threads when there is something
   /// to poll. `cluster` and `time` outlive the rack.
   llm_rack(const cluster_spec& cluster, node_id self, const clock& time,

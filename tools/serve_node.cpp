@@ -139,6 +139,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const auto& me = cluster.nodes[self.value];
   for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
+  llm_rack::prepare_process(cluster, self);
   const machine_clock time(options.clock_offset);
   node_events said;
   const signal_watch signals(said);

@@ -40,8 +40,12 @@ class cuda_machine {
       : group_(std::move(group)), rank_(rank), products_(room), convolutions_(room) {
     int count = 0;
     check(cudaGetDevice(&device_), "the device");
-    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_), "the device's facts");
-    multiprocessors_ = static_cast<uint32_t>(count);
+    const auto fact = [&](cudaDeviceAttr which) {
+      check(cudaDeviceGetAttribute(&count, which, device_), "the device's facts");
+      return static_cast<uint32_t>(count);
+    };
+    multiprocessors_ = fact(cudaDevAttrMultiProcessorCount);
+    most_shared_bytes_ = fact(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     cudaMemPool_t pool = nullptr;  // keeps what memory_beside gives back: others will want as much
     uint64_t kept = std::numeric_limits<uint64_t>::max();
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
@@ -54,6 +58,8 @@ class cuda_machine {
   /// This thread uses the machine from now on.
   void bind() const { check(cudaSetDevice(device_), "the device"); }
   uint32_t multiprocessors() const { return multiprocessors_; }
+  /// Of a block.
+  size_t most_shared_bytes() const { return most_shared_bytes_; }
   cudaStream_t stream() const { return stream_; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
@@ -65,6 +71,13 @@ class cuda_machine {
   void share(void* what, size_t bytes) { group_->share(rank_, what, bytes, stream_); }
   /// Likewise: the first rank gets what the others have there, one after the other.
   void gather(void* what, size_t bytes) { group_->gather(rank_, what, bytes, stream_); }
+
+  /// Waits until all ranks have come here. Between two meetings a rank may ask for memory: that may wait for
+  /// GPUs, which end what all ranks have launched, but not a sum that a rank has still to launch (NCCL issue
+  /// 613).
+  void meet() {
+    if (group_) group_->meet();
+  }
 
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
   template <class Kernel>
@@ -100,19 +113,25 @@ class cuda_machine {
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
   /// Does what `record` does, which is the same for each call with this key: the first time as it is, for
   /// what that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a
-  /// graph. What cannot be captured is done as it is until it is forgotten (why_no_graph).
+  /// graph. What cannot be captured is done as it is until it is forgotten (why_no_graph); of ranks it
+  /// throws.
   template <class Record>
   void replay(uint32_t key, Record record) {
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return check(cudaGraphLaunch(known->second.get(), stream_), "a graph");
     record();
     if (not_captured_.contains(key)) return;  // to try each time would cost more than a graph saves
+    if (group_) {
+      finish();
+      meet();
+      capture(key, record);
+      return meet();
+    }
     try {
       graphs_.emplace(key, captured(record));  // beside what the device does
     } catch (const device_lost&) {
       throw;
     } catch (const std::exception& e) {
-      if (group_) throw;  // the other ranks have theirs
       // what was to be done is under way all the same
       not_captured_.insert(key);
       why_no_graph_ = e.what();
@@ -200,7 +219,7 @@ class cuda_machine {
   const memory_stream copies_;
   const stream_event marks_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
   int device_ = 0;
-  uint32_t multiprocessors_ = 0;
+  uint32_t multiprocessors_ = 0, most_shared_bytes_ = 0;
   gemm products_;
   conv convolutions_;
   std::set<uint32_t> not_captured_;

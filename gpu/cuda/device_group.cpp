@@ -11,6 +11,19 @@
 #endif
 
 namespace troupe::cuda {
+namespace {
+
+[[noreturn]] void throw_parted() { throw device_lost("one of the GPUs that compute together has failed"); }
+
+}  // namespace
+
+void device_group::meet() {
+  std::unique_lock lock(meeting_);
+  const uint64_t meeting = meetings_;
+  if (++here_ == ranks()) here_ = 0, ++meetings_, met_.notify_all();
+  met_.wait(lock, [&] { return meetings_ != meeting || parted_; });
+  if (parted_) throw_parted();
+}
 
 #ifdef TROUPE_NCCL
 
@@ -39,7 +52,7 @@ device_group::~device_group() {
 
 std::unique_lock<std::mutex> device_group::enter(uint32_t rank) {
   std::unique_lock lock(calling_[rank]);
-  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  if (parted_) throw_parted();
   return lock;
 }
 
@@ -72,7 +85,11 @@ void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t 
 }
 
 void device_group::part() {
-  if (parted_.exchange(true)) return;
+  {
+    const std::scoped_lock lock(meeting_);
+    if (parted_.exchange(true)) return;
+  }
+  met_.notify_all();
   // A thread each: an abort waits for graphs, which others may hold until their sums have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -36,8 +37,11 @@ class device_group {
   void share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
   /// Likewise: the first rank gets what the others have there, so many bytes each, one after the other.
   void gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
-  /// What is under way ends, with whatever result. From any thread; the group is of no use afterwards.
-  /// It must outlive the graphs that sum: NCCL frees a communicator only after them.
+  /// Waits until all ranks have come here, on their threads: none has anything to launch yet that others wait
+  /// for. Throws device_lost once they have parted.
+  void meet();
+  /// What is under way ends, with whatever result, and who waits to meet goes on. From any thread; the group
+  /// is of no use afterwards. It must outlive the graphs that sum: NCCL frees a communicator only after them.
   void part();
 
  private:
@@ -47,6 +51,10 @@ class device_group {
   std::vector<ncclComm*> communicators_;
   std::vector<std::mutex> calling_;  // by rank
   std::atomic<bool> parted_ = false;
+  std::condition_variable met_;
+  std::mutex meeting_;                  // guards the next two
+  uint32_t here_ = 0;                   // of those that come to meet
+  uint64_t meetings_ = 0;               // so far
   std::vector<std::jthread> aborting_;  // the last: they use the others
 };
 

@@ -37,19 +37,19 @@ inline bool runs_sm90_code() {
 }
 
 /// More shared memory than 48 KiB has to be asked for. What is allowed holds for all threads of the process,
-/// so it only grows. Throws cuda_error.
-template <class Kernel>
-void allow_shared(size_t bytes) {
+/// so it only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0 on). Throws
+/// cuda_error.
+inline void allow_shared(const void* kernel, size_t bytes) {
   static std::mutex changes;
-  static std::map<int, size_t> allowed;  // by device
+  static std::map<std::pair<int, const void*>, size_t> allowed;  // on a device
   int device = 0;
   check(cudaGetDevice(&device), "the device");
   const std::lock_guard lock(changes);
-  if (bytes <= allowed[device]) return;
-  check(
-      cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-      "shared memory of a kernel");
-  allowed[device] = bytes;
+  size_t& most = allowed[{device, kernel}];
+  if (bytes <= most) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of a kernel");
+  most = bytes;
 }
 
 /// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
@@ -57,7 +57,7 @@ void allow_shared(size_t bytes) {
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();
-  if (shared > 48 * 1024) allow_shared<Kernel>(shared);
+  if (shared > 48 * 1024) allow_shared(reinterpret_cast<const void*>(&run<Kernel>), shared);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if constexpr (Kernel::cluster > 1) {

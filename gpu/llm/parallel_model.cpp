@@ -128,26 +128,6 @@ std::shared_ptr<const packed_adapter> parallel_model::pack(const adapter& read) 
   return all;
 }
 
-void parallel_model::load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) {
-  const auto& shares = static_cast<const packed_shares&>(*adapter).shares;
-  std::vector<char> taken(ranks_.size());  // each rank writes its own
-  try {
-    on_all([&](uint32_t i, rank& r) {
-      r.model->load(id, shares[i]);
-      taken[i] = true;
-    });
-  } catch (...) {
-    on_all([&](uint32_t i, rank& r) {
-      if (taken[i]) r.model->unload(id);
-    });
-    throw;
-  }
-}
-
-void parallel_model::unload(adapter_id id) {
-  on_all([&](uint32_t, rank& r) { r.model->unload(id); });
-}
-
 /// What one of them fails at they have all failed at, for good.
 template <class Work>
 void parallel_model::on_all_or_none(const Work& work) {
@@ -161,6 +141,15 @@ void parallel_model::on_all_or_none(const Work& work) {
   } catch (const std::exception& e) {
     throw device_lost(e.what());
   }
+}
+
+void parallel_model::load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) {
+  const auto& shares = static_cast<const packed_shares&>(*adapter).shares;
+  on_all_or_none([&](uint32_t i, rank& r) { r.model->load(id, shares[i]); });
+}
+
+void parallel_model::unload(adapter_id id) {
+  on_all([&](uint32_t, rank& r) { r.model->unload(id); });
 }
 
 void parallel_model::begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first,

@@ -18,7 +18,8 @@ class parallel_model final : public step_model {
   using maker = std::function<std::unique_ptr<step_model>(const model_config& share, uint32_t rank)>;
 
   /// `part` ends sums in which ranks wait for one that has failed: they throw. It is called at most once,
-  /// from the rank that failed; that step throws device_lost, and so does every later one. Throws what `make`
+  /// from the rank that failed; that step, or the adapter that it does not take, throws device_lost, and so
+  /// does every later one: ranks that differ would wait for each other for ever. Throws what `make`
   /// throws, or model_error if the model cannot be shared out.
   parallel_model(const model_config& whole, uint32_t ranks, const maker& make, std::function<void()> part);
   ~parallel_model() override;

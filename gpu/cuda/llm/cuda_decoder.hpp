@@ -109,6 +109,8 @@ class cuda_decoder {
     slot_of_.emplace_back(id, slot);
     if (image.max_ranks() <= adapters_.max_ranks) return;
     adapters_.max_ranks = image.max_ranks();  // kernels need more shared memory
+    adapters_.wide_tiles = lora_kernel<E, Machine::cluster>::shared_bytes(adapters_.max_ranks, wide_tile) <=
+                           m_.most_shared_bytes();
     m_.forget();
   }
   /// Requires: no step uses it any more.
@@ -229,7 +231,7 @@ class cuda_decoder {
     slots_of_segments_.clear();
     for (const llm::adapter_id id : step.segment_adapters)
       slots_of_segments_.push_back(id == llm::base_model ? no_adapter : find(id));
-    cut_lora_tiles(step.segment_end, slots_of_segments_, lora_tile_rows(step.rows()), tiles_);
+    cut_lora_tiles(step.segment_end, slots_of_segments_, adapters_.tile_rows(step.rows()), tiles_);
     plan_.make(step.row_sequence, step.positions);
     step_extent exact;
     exact.rows = step.rows(), exact.sampled = static_cast<uint32_t>(step.sampled.size());
@@ -239,13 +241,11 @@ class cuda_decoder {
     exact.decode_items = static_cast<uint32_t>(plan_.decode.size());
     exact.prefill_items = static_cast<uint32_t>(plan_.prefill.size());
     exact.adjustments = static_cast<uint32_t>(host.to_choose.adjustments().size());
-    make_room(exact, before);
-    if (host.tables.size() != layout_->bytes) {
-      host.tables = typename Machine::host_memory(layout_->bytes);
-      std::memset(host.tables.data(), 0, layout_->bytes);
+    if (!has_room(exact, host)) {  // on all ranks, or on none
+      m_.meet();
+      make_room(exact, host, before);
+      m_.meet();
     }
-    if (const size_t bytes = room_.sampled * sizeof(sampled_row); host.chosen.size() != bytes)
-      host.chosen = typename Machine::host_memory(bytes);
 
     const step_tables to(host.tables.data(), *layout_);
     *to.counts = {exact.rows, exact.sampled, exact.decode_items, exact.prefill_items};
@@ -272,18 +272,33 @@ class cuda_decoder {
     return exact;
   }
 
+  bool device_has_room(const step_extent& e) const {
+    return layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows));
+  }
+  bool has_room(const step_extent& e, const host_side& host) const {
+    return device_has_room(e) && host.tables.size() == layout_->bytes &&
+           host.chosen.size() == room_.sampled * sizeof(sampled_row);
+  }
+  void make_room(const step_extent& e, host_side& host, const host_side& before) {
+    if (!device_has_room(e)) make_device_room(e, before);
+    if (host.tables.size() != layout_->bytes) {
+      host.tables = typename Machine::host_memory(layout_->bytes);
+      std::memset(host.tables.data(), 0, layout_->bytes);
+    }
+    if (const size_t bytes = room_.sampled * sizeof(sampled_row); host.chosen.size() != bytes)
+      host.chosen = typename Machine::host_memory(bytes);
+  }
   /// Twice of what is needed, so that it seldom happens again: graphs know where everything is. If that does
   /// not fit there is room for nothing, and the next step asks for what it needs. What the step before has
   /// chosen comes along.
-  void make_room(const step_extent& e, const host_side& before) {
-    if (layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows))) return;
+  void make_device_room(const step_extent& e, const host_side& before) {
     const auto more = [](uint32_t& have, uint32_t wanted, uint32_t least) {
       if (have < wanted || have < least) have = std::max(least, 2 * wanted);
     };
     step_extent room = room_;
     more(room.rows, e.rows, most_graph_rows), more(room.sampled, e.sampled, most_graph_rows);
     more(room.sequences, e.sequences, 256), more(room.block_entries, e.block_entries, 4096);
-    more(room.tiles, e.tiles, most_graph_rows);
+    room.tiles = room.rows;  // at most; how many there are is a matter of each rank's GPU
     more(room.decode_items, e.decode_items, 1024), more(room.prefill_items, e.prefill_items, 64);
     more(room.adjustments, e.adjustments, 256);
     m_.forget();

@@ -1,5 +1,6 @@
 #include "gpu/cuda/llm/cuda_engine_device.hpp"
 
+#include <cstdlib>
 #include <numeric>
 #include <string>
 
@@ -47,6 +48,11 @@ std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model
 }
 
 }  // namespace
+
+void prepare_for_shared_models() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // what the user has set stays
+  setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+}
 
 computing_options on_cuda(cuda_engine_options o) {
   computing_options out;

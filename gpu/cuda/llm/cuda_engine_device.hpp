@@ -22,6 +22,11 @@ struct cuda_engine_options {
   uint64_t adapter_bytes = 0;  ///< of the adapters that are kept in host memory beside them
 };
 
+/// For a process that will have models on several GPUs, before it has other threads or uses a GPU: kernels
+/// and NCCL's connections are there from the beginning. The first use of one may wait for a GPU, where a sum
+/// waits for another one (CUDA's programming guide on lazy loading, its hazards).
+void prepare_for_shared_models();
+
 /// What makes a computing_engine_device one.
 computing_options on_cuda(cuda_engine_options options);
 

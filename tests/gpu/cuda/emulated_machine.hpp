@@ -57,13 +57,6 @@ class emulated_group {
       std::memcpy(static_cast<std::byte*>(what) + (from - 1) * bytes, shown_[from], bytes);
     meet();
   }
-  void part() {
-    const std::scoped_lock lock(mutex_);
-    parted_ = true;
-    changed_.notify_all();
-  }
-
- private:
   void meet() {
     std::unique_lock lock(mutex_);
     const uint64_t round = round_;
@@ -71,7 +64,15 @@ class emulated_group {
     changed_.wait(lock, [&] { return round_ != round || parted_; });
     if (parted_) throw std::runtime_error("a rank has parted");
   }
+  void part() {
+    const std::scoped_lock lock(mutex_);
+    parted_ = true;
+    changed_.notify_all();
+  }
+  /// How often ranks have met, for sums and for themselves.
+  uint64_t meetings() const { return round_; }
 
+ private:
   const uint32_t ranks_;
   std::vector<const void*> shown_;
   std::mutex mutex_;
@@ -142,6 +143,8 @@ class emulated_machine {
   }
   void bind() const {}
   uint32_t multiprocessors() const { return 2; }
+  static inline size_t most_shared = size_t{227} << 10;  // of a block on Hopper
+  size_t most_shared_bytes() const { return most_shared; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
   void sum_over_ranks(void* numbers, size_t count, element type) {
@@ -153,9 +156,13 @@ class emulated_machine {
   void gather(void* what, size_t bytes) {
     add([=, this] { group_->gather(rank_, what, bytes); });
   }
+  void meet() {
+    if (group_) group_->meet();
+  }
 
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool = true) {
+    if (kernel.shared_bytes() > most_shared) throw std::runtime_error("a block has less shared memory");
     add([=, this] { emulate(kernel, grid, seed_++); });
   }
   void multiply(const gemm_args& args) {
@@ -266,6 +273,7 @@ class emulated_machine {
     done_ = begun_;
   }
   uint32_t captures() const { return captures_; }
+  size_t graphs() const { return graphs_.size(); }
   bool idle() const { return stream_.empty(); }
 
  private:
