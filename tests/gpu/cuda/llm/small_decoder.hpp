@@ -1,7 +1,9 @@
-// Random models on an emulated GPU, as the tests of its decoder run them.
+// Random models on a GPU, as the tests of its decoder run them: a real one if nvcc compiles them, else an
+// emulated one.
 #pragma once
+#include <doctest/doctest.h>
+
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,9 +12,31 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/cuda/llm/cuda_decoder.hpp"
+#ifdef __CUDACC__
+#include "gpu/cuda/cuda_machine.cuh"
+#else
 #include "tests/gpu/cuda/emulated_machine.hpp"
+#endif
 
 namespace troupe::cuda {
+
+#ifdef __CUDACC__
+using test_machine = cuda_machine<8>;
+inline constexpr bool on_gpu = true;
+inline test_machine make_machine(uint32_t) { return test_machine(); }
+/// Whether there is a GPU that will do; says so if not.
+inline bool can_run() {
+  int count = 0;
+  const bool can = cudaGetDeviceCount(&count) == cudaSuccess && count > 0 && runs_sm90_code();
+  if (!can) MESSAGE("not run: it takes a Hopper GPU");
+  return can;
+}
+#else
+using test_machine = emulated_machine;
+inline constexpr bool on_gpu = false;
+inline test_machine make_machine(uint32_t seed) { return test_machine(seed); }
+inline bool can_run() { return true; }
+#endif
 
 using llm::adapter_id;
 using llm::llm_step;
@@ -20,11 +44,13 @@ using llm::llm_step;
 inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
 inline constexpr uint32_t block_tokens = 4, blocks = 128;
 
-/// A model on an emulated GPU, and its adapter, if it has one, as adapter 7.
+/// A model, and its adapter, if it has one, as adapter 7.
 template <element E>
 struct small_model {
   explicit small_model(const std::filesystem::path& folder, bool graphs = true, uint32_t seed = 0)
-      : files(folder), machine(seed), decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
+      : files(folder),
+        machine(make_machine(seed)),
+        decoder(machine, files.config(), {blocks, block_tokens, 4, graphs}) {
     for (uint32_t l = files.layers(); l > 0; --l) decoder.load(l - 1, layer_image(files.read(l - 1), E));
     add(adapter_id{7}, folder / "adapter");
   }
@@ -32,9 +58,9 @@ struct small_model {
     if (!std::filesystem::exists(folder)) return;
     const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
     const adapter_image image(weights, files.config());
-    emulated_machine::memory& bytes = adapters.emplace_back(image.bytes().size());
-    std::memcpy(bytes.data(), image.bytes().data(), image.bytes().size());
-    decoder.load(id, image, bytes.data());
+    adapters.push_back(machine.upload_beside(image.bytes().data(), image.bytes().size()));
+    decoder.load(id, image, adapters.back().data());
+    machine.finish();
   }
   /// The most likely tokens, and the logits that they come from.
   std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
@@ -48,9 +74,9 @@ struct small_model {
   }
 
   llm::checkpoint files;
-  emulated_machine machine;
-  cuda_decoder<emulated_machine, E> decoder;
-  std::vector<emulated_machine::memory> adapters;
+  test_machine machine;
+  std::vector<test_machine::memory_beside> adapters;
+  cuda_decoder<test_machine, E> decoder;
   llm::sampling greedy{.temperature = 0, .biases = {}};
   std::vector<llm::chosen_token> chosen;
 };
