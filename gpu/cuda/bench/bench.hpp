@@ -8,24 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda/bench/bench_targets.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/element.hpp"
 
 namespace troupe::cuda {
-
-struct bench_row {
-  std::string op, shape;
-  double us = 0;                     ///< of one launch
-  double bytes = 0;                  ///< that must come from memory or go there
-  double flops = 0;                  ///< 0: limited by memory
-  double most_flops_per_second = 0;  ///< of such numbers; 0: as device_limits has it
-};
-
-/// What this device can do, measured.
-struct device_limits {
-  double read_bytes_per_second = 0;  ///< of a stream that is only read
-  double flops_per_second = 0;       ///< of cuBLAS, bf16, 8192 x 8192 x 8192
-};
 
 class bench {
  public:

@@ -1,5 +1,5 @@
 // gpu_bench [--json] [--filter TEXT]: what the kernels cost on this device, and how that compares with what
-// the device can do, measured in the same run.
+// the device can do, measured in the same run, and with what they may take on an H200.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -11,21 +11,17 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// Of the limit that holds for the row: of cuBLAS's products if it has any, else of reading memory.
-double share(const bench_row& row, const device_limits& limits) {
-  const double most = row.most_flops_per_second > 0 ? row.most_flops_per_second : limits.flops_per_second;
-  return row.flops > 0 ? row.flops / row.us * 1e6 / most
-                       : row.bytes / row.us * 1e6 / limits.read_bytes_per_second;
-}
-
 void print_table(const bench& b, const device_limits& limits) {
-  std::printf("%-28s %-44s %10s %10s %10s %8s\n", "op", "shape", "us", "GB/s", "TFLOP/s", "of limit");
+  std::printf("%-28s %-44s %10s %10s %10s %8s %s\n", "op", "shape", "us", "GB/s", "TFLOP/s", "of limit",
+              "  target us");
   for (const bench_row& row : b.rows) {
-    char rate[32] = "", work[32] = "";
+    char rate[32] = "", work[32] = "", goal[48] = "";
     if (row.bytes > 0) std::snprintf(rate, sizeof rate, "%.0f", row.bytes / row.us * 1e-3);
     if (row.flops > 0) std::snprintf(work, sizeof work, "%.0f", row.flops / row.us * 1e-6);
-    std::printf("%-28s %-44s %10.2f %10s %10s %7.0f%%\n", row.op.c_str(), row.shape.c_str(), row.us, rate,
-                work, 100 * share(row, limits));
+    if (const auto most = target_us(row, b.rows, limits))
+      std::snprintf(goal, sizeof goal, "%11.2f %s", *most, row.us <= *most ? "met" : "missed");
+    std::printf("%-28s %-44s %10.2f %10s %10s %7.0f%% %s\n", row.op.c_str(), row.shape.c_str(), row.us, rate,
+                work, 100 * share_of_limit(row, limits), goal);
   }
 }
 
@@ -33,8 +29,10 @@ void print_json(const bench& b, const device_limits& limits) {
   std::printf("[\n");
   for (size_t i = 0; i < b.rows.size(); ++i) {
     const bench_row& row = b.rows[i];  // names have nothing to escape
-    std::printf(R"(  {"op": "%s", "shape": "%s", "us": %.3f, "bytes": %.0f, "flops": %.0f, "share": %.4f})",
-                row.op.c_str(), row.shape.c_str(), row.us, row.bytes, row.flops, share(row, limits));
+    std::printf(R"(  {"op": "%s", "shape": "%s", "us": %.3f, "bytes": %.0f, "flops": %.0f, "share": %.4f)",
+                row.op.c_str(), row.shape.c_str(), row.us, row.bytes, row.flops, share_of_limit(row, limits));
+    if (const auto most = target_us(row, b.rows, limits)) std::printf(R"(, "target_us": %.3f)", *most);
+    std::printf("}");
     std::printf(i + 1 < b.rows.size() ? ",\n" : "\n");
   }
   std::printf("]\n");
