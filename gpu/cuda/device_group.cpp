@@ -11,19 +11,6 @@
 #endif
 
 namespace troupe::cuda {
-namespace {
-
-[[noreturn]] void throw_parted() { throw device_lost("one of the GPUs that compute together has failed"); }
-
-}  // namespace
-
-void device_group::meet() {
-  std::unique_lock lock(meeting_);
-  const uint64_t meeting = meetings_;
-  if (++here_ == ranks()) here_ = 0, ++meetings_, met_.notify_all();
-  met_.wait(lock, [&] { return meetings_ != meeting || parted_; });
-  if (parted_) throw_parted();
-}
 
 #ifdef TROUPE_NCCL
 
@@ -38,7 +25,9 @@ ncclDataType_t type_of(element e) {
 const bool device_group::available = true;
 
 device_group::device_group(const std::vector<int>& devices)
-    : communicators_(devices.size()), calling_(devices.size()) {
+    : communicators_(devices.size()),
+      calling_(devices.size()),
+      meeting_(static_cast<uint32_t>(devices.size())) {
   const auto result =
       ncclCommInitAll(communicators_.data(), static_cast<int>(devices.size()), devices.data());
   if (result != ncclSuccess)
@@ -52,7 +41,7 @@ device_group::~device_group() {
 
 std::unique_lock<std::mutex> device_group::enter(uint32_t rank) {
   std::unique_lock lock(calling_[rank]);
-  if (parted_) throw_parted();
+  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
   return lock;
 }
 
@@ -85,11 +74,8 @@ void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t 
 }
 
 void device_group::part() {
-  {
-    const std::scoped_lock lock(meeting_);
-    if (parted_.exchange(true)) return;
-  }
-  met_.notify_all();
+  if (parted_.exchange(true)) return;
+  meeting_.part();
   // A thread each: an abort waits for graphs, which others may hold until their sums have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {
@@ -108,7 +94,7 @@ void device_group::part() {
 
 const bool device_group::available = false;
 
-device_group::device_group(const std::vector<int>&) {
+device_group::device_group(const std::vector<int>&) : meeting_(0) {
   throw std::runtime_error("this build has no NCCL: install it and configure again");
 }
 device_group::~device_group() = default;

@@ -4,13 +4,13 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "gpu/cuda/rank_meeting.hpp"
 #include "gpu/element.hpp"
 
 struct ncclComm;
@@ -39,7 +39,7 @@ class device_group {
   void gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream);
   /// Waits until all ranks have come here, on their threads: none has anything to launch yet that others wait
   /// for. Throws device_lost once they have parted.
-  void meet();
+  void meet() { meeting_.meet(); }
   /// What is under way ends, with whatever result, and who waits to meet goes on. From any thread; the group
   /// is of no use afterwards. It must outlive the graphs that sum: NCCL frees a communicator only after them.
   void part();
@@ -51,10 +51,7 @@ class device_group {
   std::vector<ncclComm*> communicators_;
   std::vector<std::mutex> calling_;  // by rank
   std::atomic<bool> parted_ = false;
-  std::condition_variable met_;
-  std::mutex meeting_;                  // guards the next two
-  uint32_t here_ = 0;                   // of those that come to meet
-  uint64_t meetings_ = 0;               // so far
+  rank_meeting meeting_;
   std::vector<std::jthread> aborting_;  // the last: they use the others
 };
 

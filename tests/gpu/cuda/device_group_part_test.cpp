@@ -98,20 +98,11 @@ TEST_CASE("device group: one that has parted is aborted once, is not destroyed, 
   for (const auto& c : b.comms) CHECK((c.destroyed == 0 && c.aborted == 1 && c.calls == 0));
 }
 
-TEST_CASE("device group: ranks wait for each other where they meet, until one parts") {
+TEST_CASE("device group: who waits to meet goes on when others part") {
   bookkeeping b;
   device_group group({0, 1});
-  std::atomic<int> met = 0;
-  std::jthread other([&] {
-    for (int i = 0; i < 3; ++i) group.meet(), ++met;
-    CHECK_THROWS_AS(group.meet(), device_lost);
-  });
-  for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(5ms);
-    CHECK(met == i);
-    group.meet();
-    CHECK(soon([&] { return met == i + 1; }));
-  }
+  std::jthread other([&] { CHECK_THROWS_AS(group.meet(), device_lost); });
+  std::this_thread::sleep_for(5ms);
   group.part();
   CHECK_THROWS_AS(group.meet(), device_lost);
 }

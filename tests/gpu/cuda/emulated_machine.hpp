@@ -4,7 +4,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -12,7 +11,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
@@ -21,6 +19,7 @@
 
 #include "gpu/cuda/conv_args.hpp"
 #include "gpu/cuda/gemm_args.hpp"
+#include "gpu/cuda/rank_meeting.hpp"
 #include "tests/gpu/cuda/conv_reference.hpp"
 #include "tests/gpu/cuda/emulator.hpp"
 #include "tests/gpu/cuda/gemm_reference.hpp"
@@ -30,7 +29,7 @@ namespace troupe::cuda {
 /// Ranks that sum together, each on a thread of its own.
 class emulated_group {
  public:
-  explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks) {}
+  explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks), meeting_(ranks) {}
   uint32_t ranks() const { return ranks_; }
   /// In the order of the ranks, rounded once. Throws once they have parted.
   void sum(uint32_t rank, void* numbers, size_t count, element type) {
@@ -57,29 +56,15 @@ class emulated_group {
       std::memcpy(static_cast<std::byte*>(what) + (from - 1) * bytes, shown_[from], bytes);
     meet();
   }
-  void meet() {
-    std::unique_lock lock(mutex_);
-    const uint64_t round = round_;
-    if (++arrived_ == ranks_) arrived_ = 0, ++round_, changed_.notify_all();
-    changed_.wait(lock, [&] { return round_ != round || parted_; });
-    if (parted_) throw std::runtime_error("a rank has parted");
-  }
-  void part() {
-    const std::scoped_lock lock(mutex_);
-    parted_ = true;
-    changed_.notify_all();
-  }
+  void meet() { meeting_.meet(); }
+  void part() { meeting_.part(); }
   /// How often ranks have met, for sums and for themselves.
-  uint64_t meetings() const { return round_; }
+  uint64_t meetings() { return meeting_.meetings(); }
 
  private:
   const uint32_t ranks_;
   std::vector<const void*> shown_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint32_t arrived_ = 0;
-  uint64_t round_ = 0;
-  bool parted_ = false;
+  rank_meeting meeting_;
 };
 
 class emulated_machine {
