@@ -57,7 +57,7 @@ value split(const call_of& c) {
   c.cost.spend_bytes(c.text().size());
   const auto* given = text_argument(c.s, c.a, 0);
   if (given != nullptr && given->empty()) throw refusal("empty separator");
-  const std::string_view separator = given != nullptr ? *given : "";
+  const auto separator = given != nullptr ? std::string_view(*given) : std::string_view();
   const auto most = integer_argument(c.s, c.a, 1, -1);
   return list_of(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right), c.cost);
 }

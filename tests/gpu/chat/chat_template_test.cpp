@@ -61,6 +61,13 @@ TEST_CASE("a conversation becomes the text that the template makes of it") {
                v) == "<user>Hi\n<assistant>Yo\n<assistant>");
 }
 
+TEST_CASE("a separator may be longer than a string holds in place") {
+  CHECK(render("{{ 'one <|end_of_the_turn|> two'.split(' <|end_of_the_turn|> ') | join('+') }}") ==
+        "one+two");
+  CHECK(render("{{ 'one <|end_of_the_turn|> two'.rsplit(' <|end_of_the_turn|> ', 1) | join('+') }}") ==
+        "one+two");
+}
+
 TEST_CASE("what is not supported is named with its place when the template is read") {
   CHECK(says(parse_error("a\n  {{ x | xyz }}"),
              "a.jinja: filter 'xyz' is not supported (line 2, column 10); supported: abs, "));

@@ -9,7 +9,7 @@ VARIABLES = {
     "people": [{"name": "Ann", "age": 30, "tags": ["x", "y"]}, {"name": "bo", "age": 4, "tags": []}, {"name": "Cy", "age": 30}],
 }
 STRINGS = ["''", "'a'", "\"it's\"", "'b\\n'", "'Ünï'", "', '", "'\\\\'", "'x' 'y'", "'\\u00e9\\t'", "' pad '", "'42'", "'-1.5e3'",
-           "'l'", "'name'", "'aB cD-eF'"]
+           "'l'", "'name'", "'aB cD-eF'", "' <|longer than fits in place|> '"]
 NUMBERS = ["0", "1", "2", "3", "10", "1_000", "0.5", "2.0", "1e3", "1.5e-8", "12345678901234567.0"]
 TEXT_FILTERS = ["trim", "upper", "lower", "title", "capitalize", "string", "reverse", "tojson", "replace('l', 'L', 1)",
                 "replace('', '-')", "trim('HdoG ')", "list | join('/')", "first", "last", "default('x', true)"]
