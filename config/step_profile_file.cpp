@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <ranges>
+#include <sstream>
 #include <utility>
 
 #include "config/reader.hpp"
@@ -53,8 +53,8 @@ step_profile_reading read_step_profile_text(std::string_view toml, const std::st
 
 std::string step_profile_text(const llm::llm_profile& profile, std::string_view about) {
   std::string out;
-  for (const auto line : std::views::split(about, '\n'))
-    out += fmt::format("# {}\n", std::string_view(line.begin(), line.end()));
+  std::istringstream lines{std::string(about)};
+  for (std::string line; std::getline(lines, line);) out += fmt::format("# {}\n", line);
   const auto& s = profile.step;
   const auto us = [](llm::step_latency::part p) { return p.count() / 1e3; };
   out += "\n[step]\n";

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -61,12 +60,36 @@ class id_table {
   void clear() { *this = {}; }
 
   /// All entries, in no particular order, which is the same for the same history.
-  auto entries() const {
-    return entries_ | std::views::filter([](const entry& e) { return e.id != Id{}; });
-  }
+  auto entries() const { return held{entries_.data(), entries_.data() + entries_.size()}; }
 
  private:
   static constexpr uint32_t none = ~0u;
+
+  /// Goes from one entry to the next, past places that are free.
+  class walk {
+   public:
+    walk(const entry* at, const entry* end) : at_(at), end_(end) { pass(); }
+    const entry& operator*() const { return *at_; }
+    walk& operator++() {
+      ++at_;
+      pass();
+      return *this;
+    }
+    bool operator==(const walk& other) const { return at_ == other.at_; }
+
+   private:
+    void pass() {
+      while (at_ != end_ && at_->id == Id{}) ++at_;
+    }
+    const entry* at_;
+    const entry* end_;
+  };
+  struct held {
+    const entry* first;
+    const entry* last;
+    walk begin() const { return {first, last}; }
+    walk end() const { return {last, last}; }
+  };
 
   /// Fibonacci hashing (Knuth, TAOCP 6.4): ids that count up are spread evenly.
   size_t home_of(Id id) const {

@@ -43,8 +43,8 @@ bool parts_fit(const scheduling& s) { return (s.batching == "nexus") == (s.match
 std::string wrong_argument(std::string_view name) {
   const auto open = name.find('(');
   const std::string whole{name}, base{name.substr(0, open)};
-  const bool known = std::find(names.begin(), names.end(), base) != names.end() || batchings().find(base);
-  if (open == name.npos || !known) return {};
+  const bool is_known = std::find(names.begin(), names.end(), base) != names.end() || batchings().find(base);
+  if (open == name.npos || !is_known) return {};
   const auto said = "there is no '" + whole + "'; ";
   if (base == "timeout")
     return said + "a time-out is written timeout(30%) (of the SLO), timeout(12.5ms) or timeout(800us)";

@@ -81,7 +81,8 @@ class inproc_fabric final : public fabric {
     {
       std::lock_guard lock(network_->mutex);
       if (network_->fabrics.erase(address()) == 0) return;
-      for (auto& [name, other] : network_->fabrics) {
+      for (auto& named : network_->fabrics) {
+        auto* other = named.second;
         other->inbox_->post([other, peer = self_, life = life_] { other->lose(peer, life); });
       }
     }

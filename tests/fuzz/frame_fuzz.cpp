@@ -119,10 +119,10 @@ void check_meaning(std::span<const std::byte> frame) {
   for_each_type(wire_message_list{}, [&]<class T>() {
     if (type++ != header->type) return;
     try {
-      const auto x = decode<T>(frame.subspan(sizeof(frame_header)));
-      std::vector<std::byte> again;
-      encode(x, again);
-      require(decode<T>(again) == x);
+      std::vector<std::byte> once, twice;  // as bytes, for a number may be none, which equals nothing
+      encode(decode<T>(frame.subspan(sizeof(frame_header))), once);
+      encode(decode<T>(once), twice);
+      require(once == twice);
     } catch (const codec_error&) {
     }
   });
