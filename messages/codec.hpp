@@ -3,8 +3,8 @@
 #pragma once
 #include <capnp/any.h>
 #include <capnp/message.h>
-#include <capnp/serialize.h>
 
+#include <cstring>
 #include <span>
 
 #include "messages/codec_layout.hpp"
@@ -74,7 +74,7 @@ void put(const T& x, capnp::AnyStruct::Builder to) {
       put_list(v, pointers[at]);
     }
   };
-  std::apply([&](const auto&... v) { (one(v), ...); }, x.fields());
+  x.fields([&](const auto&... v) { (one(v), ...); });
 }
 
 template <message_type T>
@@ -108,59 +108,43 @@ void take(capnp::AnyStruct::Reader from, T& x) {
       }
     }
   };
-  std::apply([&](auto&... v) { (one(v), ...); }, x.fields());
+  x.fields([&](auto&... v) { (one(v), ...); });
 }
+
+/// One message under way to its bytes, in memory of its thread that is used again: one at a time.
+class frame_builder {
+ public:
+  frame_builder();
+  capnp::AnyStruct::Builder root(const bound_struct& layout);
+  void append_to(std::vector<std::byte>& out, const char* type_name);
+
+ private:
+  capnp::MallocMessageBuilder message_;
+};
+
+using taker = void (*)(capnp::AnyStruct::Reader from, void* message);
+void read_frame(std::span<const std::byte> in, const char* type_name, taker take, void* message);
 
 }  // namespace detail
 
 /// Appends the message to `out` as one Cap'n Proto segment (8-byte aligned if `out` is at such an end).
 template <message_type T>
 void encode(const T& x, std::vector<std::byte>& out) {
-  // Spares an allocation for all but the largest messages. Zero, and the builder leaves it zero.
-  thread_local std::array<capnp::word, 2048> scratch{};
-  capnp::MallocMessageBuilder builder(kj::arrayPtr(scratch.data(), scratch.size()),
-                                      capnp::AllocationStrategy::GROW_HEURISTICALLY);
   const auto& layout = codec_layout<T>::get();
-  detail::put(x, builder.getRoot<capnp::AnyPointer>().initAsAnyStruct(layout.data_words, layout.pointers));
-  const auto segments = builder.getSegmentsForOutput();
-  if (segments.size() == 1) {
-    const auto b = segments[0].asBytes();
-    const auto* p = reinterpret_cast<const std::byte*>(b.begin());
-    out.insert(out.end(), p, p + b.size());
-    return;
-  }
-  // Larger than the scratch: once more into one segment, so that the wire form is always a single one.
-  size_t words = 0;
-  for (auto s : segments) words += s.size();
-  capnp::MallocMessageBuilder flat(static_cast<unsigned>(words + 1));
-  flat.setRoot(builder.getRoot<capnp::AnyPointer>().asReader());
-  const auto whole = flat.getSegmentsForOutput();
-  if (whole.size() != 1) throw codec_error(std::string(T::type_name) + ": does not fit one segment");
-  const auto b = whole[0].asBytes();
-  const auto* p = reinterpret_cast<const std::byte*>(b.begin());
-  out.insert(out.end(), p, p + b.size());
+  detail::frame_builder frame;
+  detail::put(x, frame.root(layout));
+  frame.append_to(out, T::type_name);
 }
 
 /// Reads what `encode` wrote; `in` must be 8-byte aligned. Throws `codec_error`.
 template <message_type T>
 T decode(std::span<const std::byte> in) {
-  if (in.empty() || in.size() % sizeof(capnp::word) != 0 ||
-      reinterpret_cast<uintptr_t>(in.data()) % sizeof(capnp::word) != 0)
-    throw codec_error(std::string(T::type_name) + ": not a whole, aligned number of words");
-  try {
-    const kj::ArrayPtr<const capnp::word> segment(reinterpret_cast<const capnp::word*>(in.data()),
-                                                  in.size() / sizeof(capnp::word));
-    const kj::ArrayPtr<const capnp::word> segments[] = {segment};
-    capnp::ReaderOptions options;
-    options.traversalLimitInWords = 4 * segment.size() + 64;  // a message cannot claim more than it carries
-    options.nestingLimit = 16;
-    capnp::SegmentArrayMessageReader reader(kj::arrayPtr(segments, 1), options);
-    T x{};
-    detail::take(reader.getRoot<capnp::AnyStruct>(), x);
-    return x;
-  } catch (const kj::Exception& e) {
-    throw codec_error(std::string(T::type_name) + ": " + e.getDescription().cStr());
-  }
+  T x{};
+  detail::read_frame(
+      in, T::type_name,
+      [](capnp::AnyStruct::Reader from, void* message) { detail::take(from, *static_cast<T*>(message)); },
+      &x);
+  return x;
 }
 
 }  // namespace troupe

@@ -5,11 +5,11 @@
 
 #include <array>
 #include <bit>
-#include <cctype>
 #include <chrono>
-#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "messages/schema.hpp"
@@ -94,23 +94,37 @@ constexpr capnp::schema::Type::Which kind_of() {
   }
 }
 
-/// "exec_at", "BatchOrder", "execAt", "FP32" → "execat", "batchorder", "execat", "fp32"
-inline std::string bare(std::string_view name) {
-  std::string out;
-  for (char c : name)
-    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
+/// What a field of a C++ struct asks of the field of its name in the schema.
+struct field_form {
+  std::string_view name;
+  capnp::schema::Type::Which kind;  ///< of a list: what its elements are
+  bool list = false;
+  uint32_t width = 1;                               ///< bytes of a number
+  capnp::Schema part = {};                          ///< of a struct: its schema
+  size_t enumerants = 0;                            ///< of an enumeration: how many, and their names
+  std::string_view (*enumerant)(size_t) = nullptr;  ///<
+};
+
+template <class F>
+field_form form_of(std::string_view name);
+
+/// What codec_layout knows, whatever its type.
+struct bound_struct {
+  uint16_t data_words = 0;
+  uint16_t pointers = 0;
+};
+
+/// Finds each field in the schema and writes where it lies to `slots`. Throws `codec_error`.
+bound_struct bind_fields(capnp::StructSchema schema, std::string_view type_name,
+                         std::span<const field_form> fields, std::span<uint32_t> slots);
 
 }  // namespace detail
 
 template <message_type T>
-struct codec_layout {
+struct codec_layout : detail::bound_struct {
   static constexpr size_t count = T::field_names.size();
   std::array<uint32_t, count>
       slot{};  ///< byte offset in the data section, bit number (bool), or pointer index
-  uint16_t data_words = 0;
-  uint16_t pointers = 0;
 
   /// Binds on first use; throws `codec_error` if struct and schema differ. Thread-safe.
   static const codec_layout& get() {
@@ -119,58 +133,37 @@ struct codec_layout {
   }
 
  private:
-  codec_layout() {
-    const auto schema = capnp::Schema::from<typename schema_of<T>::type>();
-    const std::string type = schema.getShortDisplayName().cStr();
-    if (detail::bare(type) != detail::bare(T::type_name))
-      throw codec_error(type + ": C++ type is " + T::type_name);
-    if (schema.getFields().size() != count)
-      throw codec_error(type + ": schema has " + std::to_string(schema.getFields().size()) +
-                        " fields, C++ has " + std::to_string(count));
-    data_words = schema.getProto().getStruct().getDataWordCount();
-    pointers = schema.getProto().getStruct().getPointerCount();
-    T probe{};
+  codec_layout() : codec_layout(field_types<T>{}) {}
+
+  template <class... Fs>
+  explicit codec_layout(type_list<Fs...>) {
     size_t i = 0;
-    std::apply([&](auto&... f) { (bind<std::remove_cvref_t<decltype(f)>>(schema, type, i++), ...); },
-               probe.fields());
+    const std::array<detail::field_form, count> forms{detail::form_of<Fs>(T::field_names[i++])...};
+    bound_struct::operator=(
+        detail::bind_fields(capnp::Schema::from<typename schema_of<T>::type>(), T::type_name, forms, slot));
   }
+};
 
-  template <class F>
-  void bind(capnp::StructSchema schema, const std::string& type, size_t i) {
-    const std::string at = type + "." + std::string(T::field_names[i]);
-    for (auto f : schema.getFields()) {
-      if (detail::bare(f.getProto().getName().cStr()) != detail::bare(T::field_names[i])) continue;
-      const auto proto = f.getProto();
-      if (!proto.isSlot() || proto.getDiscriminantValue() != capnp::schema::Field::NO_DISCRIMINANT)
-        throw codec_error(at + ": unions and groups are not plain fields");
-      if (proto.getSlot().getHadExplicitDefault()) throw codec_error(at + ": schema gives a default value");
-      check<F>(f.getType(), at);
-      slot[i] = proto.getSlot().getOffset();
-      if constexpr (detail::is_scalar<F> && !std::is_same_v<F, bool>)
-        slot[i] *= static_cast<uint32_t>(sizeof(detail::raw_t<F>));
-      return;
-    }
-    throw codec_error(at + ": not in the schema");
-  }
-
-  template <class F>
-  static void check(capnp::Type t, const std::string& at) {
-    if (t.which() != detail::kind_of<F>()) throw codec_error(at + ": C++ and schema types differ");
-    if constexpr (detail::is_list<F>) check<typename F::value_type>(t.asList().getElementType(), at + "[]");
+/// Binds the structs that the field is made of, too.
+template <class F>
+detail::field_form detail::form_of(std::string_view name) {
+  if constexpr (is_list<F>) {
+    auto form = form_of<typename F::value_type>(name);
+    form.list = true;
+    return form;
+  } else {
+    field_form form{.name = name, .kind = kind_of<F>()};
+    if constexpr (is_scalar<F> && !std::is_same_v<F, bool>) form.width = sizeof(raw_t<F>);
     if constexpr (message_type<F>) {
-      if (capnp::Schema(t.asStruct()) != capnp::Schema::from<typename schema_of<F>::type>())
-        throw codec_error(at + ": another struct in the schema");
+      form.part = capnp::Schema::from<typename schema_of<F>::type>();
       codec_layout<F>::get();
     }
     if constexpr (std::is_enum_v<F>) {
-      const auto names = t.asEnum().getEnumerants();
-      if (names.size() != enum_count<F>)
-        throw codec_error(at + ": C++ and schema enumerants differ in number");
-      for (unsigned k = 0; k < names.size(); ++k)
-        if (detail::bare(names[k].getProto().getName().cStr()) != detail::bare(to_string(static_cast<F>(k))))
-          throw codec_error(at + ": enumerant " + std::to_string(k) + " differs");
+      form.enumerants = enum_count<F>;
+      form.enumerant = [](size_t k) -> std::string_view { return to_string(static_cast<F>(k)); };
     }
+    return form;
   }
-};
+}
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 template <class Inspector, message_type T>
 typename Inspector::result_type inspect(Inspector& f, T& x) {
-  return std::apply([&](auto&... v) { return f(caf::meta::type_name(T::type_name), v...); }, x.fields());
+  return x.fields([&](auto&... v) { return f(caf::meta::type_name(T::type_name), v...); });
 }
 
 template <class Inspector, class Tag, class Rep>

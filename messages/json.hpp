@@ -144,8 +144,7 @@ template <message_type T>
 nlohmann::json to_json(const T& x) {
   auto out = nlohmann::json::object();
   size_t i = 0;
-  std::apply([&](const auto&... v) { ((out[std::string(T::field_names[i++])] = detail::json_of(v)), ...); },
-             x.fields());
+  x.fields([&](const auto&... v) { ((out[std::string(T::field_names[i++])] = detail::json_of(v)), ...); });
   return out;
 }
 
@@ -166,7 +165,7 @@ T from_json(const nlohmann::json& j, const std::string& at) {
     if (it == j.end()) throw json_error(at + "." + name + ": missing");
     v = detail::value_of<F>(*it, at + "." + name);
   };
-  std::apply([&](auto&... v) { (one(v), ...); }, x.fields());
+  x.fields([&](auto&... v) { (one(v), ...); });
   return x;
 }
 

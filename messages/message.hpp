@@ -7,10 +7,14 @@
 #include <cstddef>
 #include <functional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 namespace troupe {
+
+template <class... Ts>
+struct type_list {
+  static constexpr size_t size = sizeof...(Ts);
+};
 
 namespace detail {
 
@@ -36,20 +40,38 @@ consteval std::array<std::string_view, N> split_names(std::string_view list) {
 
 }  // namespace detail
 
-/// Inside a struct: TROUPE_MESSAGE(its name, its fields...).
+/// Inside a struct: TROUPE_MESSAGE(its name, its fields...). `x.fields(f)` is f(all fields of x).
 #define TROUPE_MESSAGE(type, ...)                                                               \
   static constexpr const char* type_name = #type;                                               \
   static constexpr auto field_names =                                                           \
       ::troupe::detail::split_names<::troupe::detail::count_names(#__VA_ARGS__)>(#__VA_ARGS__); \
-  auto fields() { return std::tie(__VA_ARGS__); }                                               \
-  auto fields() const { return std::tie(__VA_ARGS__); }
+  template <class FieldVisitor>                                                                 \
+  decltype(auto) fields(FieldVisitor&& field_visitor) {                                         \
+    return field_visitor(__VA_ARGS__);                                                          \
+  }                                                                                             \
+  template <class FieldVisitor>                                                                 \
+  decltype(auto) fields(FieldVisitor&& field_visitor) const {                                   \
+    return field_visitor(__VA_ARGS__);                                                          \
+  }
 
 template <class T>
-concept message_type = requires(T& x) {
+concept message_type = requires {
   { T::type_name } -> std::convertible_to<const char*>;
   T::field_names;
-  x.fields();
 };
+
+namespace detail {
+struct to_type_list {
+  template <class... Fs>
+  type_list<Fs...> operator()(Fs&...) const {
+    return {};
+  }
+};
+}  // namespace detail
+
+/// The types of a message's fields, as a `type_list`.
+template <message_type T>
+using field_types = decltype(std::declval<T&>().fields(detail::to_type_list{}));
 
 /// Distinct id types over one integer: a `model_id` is not a `slot_id`. Ordered, hashable, encoded as the
 /// integer.
@@ -64,11 +86,6 @@ template <class T>
 inline constexpr bool is_strong_id = false;
 template <class Tag, class Rep>
 inline constexpr bool is_strong_id<strong_id<Tag, Rep>> = true;
-
-template <class... Ts>
-struct type_list {
-  static constexpr size_t size = sizeof...(Ts);
-};
 
 }  // namespace troupe
 

@@ -69,7 +69,7 @@ ordered fields_of_struct() {
     ++i;
     out.push_back(std::move(field));
   };
-  std::apply([&](const auto&... v) { (one(v), ...); }, T{}.fields());
+  T{}.fields([&](const auto&... v) { (one(v), ...); });
   return out;
 }
 

@@ -13,10 +13,9 @@ namespace detail {
 template <class F>
 consteval bool holds_time();
 
-template <class T, size_t... I>
-consteval bool any_field_holds_time(std::index_sequence<I...>) {
-  using tuple = decltype(std::declval<T&>().fields());
-  return (holds_time<std::remove_cvref_t<std::tuple_element_t<I, tuple>>>() || ...);
+template <class... Fs>
+consteval bool any_holds_time(type_list<Fs...>) {
+  return (holds_time<Fs>() || ...);
 }
 
 template <class F>
@@ -31,7 +30,7 @@ consteval bool holds_time() {
   else if constexpr (is_any_vector<F>)
     return holds_time<typename F::value_type>();
   else if constexpr (message_type<F>)
-    return any_field_holds_time<F>(std::make_index_sequence<F::field_names.size()>{});
+    return any_holds_time(field_types<F>{});
   else
     return false;
 }
@@ -48,7 +47,7 @@ void shift(F& v, duration by) {
   } else if constexpr (is_any_vector<F>) {
     for (auto& e : v) shift(e, by);
   } else {
-    std::apply([&](auto&... f) { (shift(f, by), ...); }, v.fields());
+    v.fields([&](auto&... f) { (shift(f, by), ...); });
   }
 }
 

@@ -11,8 +11,9 @@ TEST_CASE("a message knows its name and the names of its fields") {
   CHECK(grant::field_names.size() == 8);
   CHECK(grant::field_names[4] == "free_at");
   grant g;
-  std::get<1>(g.fields()) = 7;
+  g.fields([](auto&, auto& second, auto&...) { second = 7; });
   CHECK(g.sequence == 7);
+  CHECK(field_types<grant>::size == 8);
 }
 
 TEST_CASE("milliseconds become whole nanoseconds, rounded to nearest") {

@@ -9,7 +9,7 @@ namespace troupe {
 template <class F>
 void randomise(F& v, std::mt19937_64& rng, int depth = 0) {
   if constexpr (message_type<F>) {
-    std::apply([&](auto&... f) { (randomise(f, rng, depth + 1), ...); }, v.fields());
+    v.fields([&](auto&... f) { (randomise(f, rng, depth + 1), ...); });
   } else if constexpr (is_strong_id<F>) {
     randomise(v.value, rng);
   } else if constexpr (std::is_same_v<F, time_point>) {

@@ -30,7 +30,7 @@ class trace {
   template <class T>
   void add(const T& x) {
     if constexpr (message_type<T>) {
-      std::apply([this](const auto&... f) { (add(f), ...); }, x.fields());
+      x.fields([this](const auto&... f) { (add(f), ...); });
     } else if constexpr (is_strong_id<T>) {
       mix(x.value);
     } else if constexpr (std::is_same_v<T, time_point>) {
