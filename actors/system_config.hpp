@@ -3,16 +3,10 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 
-#include "actors/caf_types.hpp"
-
 namespace troupe {
 
 struct system_config : caf::actor_system_config {
-  system_config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_actors>();
-    set("logger.verbosity", caf::atom("quiet"));
-  }
+  system_config();
 };
 
 /// Scheduled actors share so many threads, which sleep when there is nothing to do.

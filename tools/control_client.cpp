@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/caf_types.hpp"
 #include "actors/control_middleman.hpp"
 #include "actors/system_config.hpp"
 #include "tools/control_certificates.hpp"
