@@ -101,8 +101,8 @@ struct field_form {
   bool list = false;
   uint32_t width = 1;                               ///< bytes of a number
   capnp::Schema part = {};                          ///< of a struct: its schema
-  size_t enumerants = 0;                            ///< of an enumeration: how many, and their names
-  std::string_view (*enumerant)(size_t) = nullptr;  ///<
+  size_t enumerants = 0;                            ///< of an enumeration
+  std::string_view (*enumerant)(size_t) = nullptr;  ///< their names
 };
 
 template <class F>
