@@ -66,6 +66,7 @@ class CheckIncludes(unittest.TestCase):
     def test_headers_have_habits(self):
         self.refuses("gpu/x.hpp", "#include <vector>\n", "gpu/x.hpp:1", "#pragma once")
         self.refuses("actors/x.hpp", "#pragma once\n#include <caf/all.hpp>\n", "actors/x.hpp:2", "caf/all.hpp")
+        self.refuses("policies/x.cpp", "#include <ranges>\n", "policies/x.cpp:1", "clang 14")
 
     def test_only_the_clock_reads_the_clock(self):
         read = "auto t = std::chrono::steady_clock::now();\n"
