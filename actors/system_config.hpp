@@ -1,4 +1,6 @@
-// What every actor system of Troupe starts from: its messages, and no logging of CAF's own.
+// What every actor system of Troupe starts from: its messages, and no logging of CAF's own. Who sends or
+// takes messages includes actors' or messages' caf_types.hpp as well: without the ids of their types CAF
+// compiles, and fails when it serialises one.
 #pragma once
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>

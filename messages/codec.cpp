@@ -2,12 +2,19 @@
 
 #include <capnp/serialize.h>
 
+#include <array>
+#include <cassert>
+
 namespace troupe::detail {
 namespace {
+
+thread_local bool scratch_in_use = false;
 
 /// Spares an allocation for all but the largest messages. Zero, and the builder leaves it zero.
 kj::ArrayPtr<capnp::word> scratch() {
   thread_local std::array<capnp::word, 2048> words{};
+  assert(!scratch_in_use);
+  scratch_in_use = true;
   return kj::arrayPtr(words.data(), words.size());
 }
 
@@ -19,13 +26,14 @@ void append(kj::ArrayPtr<const capnp::word> segment, std::vector<std::byte>& out
 
 }  // namespace
 
-frame_builder::frame_builder() : message_(scratch(), capnp::AllocationStrategy::GROW_HEURISTICALLY) {}
+segment_builder::segment_builder() : message_(scratch(), capnp::AllocationStrategy::GROW_HEURISTICALLY) {}
+segment_builder::~segment_builder() { scratch_in_use = false; }
 
-capnp::AnyStruct::Builder frame_builder::root(const bound_struct& layout) {
+capnp::AnyStruct::Builder segment_builder::root(const bound_struct& layout) {
   return message_.getRoot<capnp::AnyPointer>().initAsAnyStruct(layout.data_words, layout.pointers);
 }
 
-void frame_builder::append_to(std::vector<std::byte>& out, const char* type_name) {
+void segment_builder::append_to(std::vector<std::byte>& out, const char* type_name) {
   const auto segments = message_.getSegmentsForOutput();
   if (segments.size() == 1) return append(segments[0], out);
   // Larger than the scratch: once more into one segment, so that the wire form is always a single one.
@@ -38,7 +46,7 @@ void frame_builder::append_to(std::vector<std::byte>& out, const char* type_name
   append(whole[0], out);
 }
 
-void read_frame(std::span<const std::byte> in, const char* type_name, taker take, void* message) {
+void read_segment(std::span<const std::byte> in, const char* type_name, message_filler fill, void* message) {
   if (in.empty() || in.size() % sizeof(capnp::word) != 0 ||
       reinterpret_cast<uintptr_t>(in.data()) % sizeof(capnp::word) != 0)
     throw codec_error(std::string(type_name) + ": not a whole, aligned number of words");
@@ -50,7 +58,7 @@ void read_frame(std::span<const std::byte> in, const char* type_name, taker take
     options.traversalLimitInWords = 4 * segment.size() + 64;  // a message cannot claim more than it carries
     options.nestingLimit = 16;
     capnp::SegmentArrayMessageReader reader(kj::arrayPtr(segments, 1), options);
-    take(reader.getRoot<capnp::AnyStruct>(), message);
+    fill(reader.getRoot<capnp::AnyStruct>(), message);
   } catch (const kj::Exception& e) {
     throw codec_error(std::string(type_name) + ": " + e.getDescription().cStr());
   }

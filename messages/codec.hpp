@@ -112,9 +112,12 @@ void take(capnp::AnyStruct::Reader from, T& x) {
 }
 
 /// One message under way to its bytes, in memory of its thread that is used again: one at a time.
-class frame_builder {
+class segment_builder {
  public:
-  frame_builder();
+  segment_builder();
+  ~segment_builder();
+  segment_builder(const segment_builder&) = delete;
+  segment_builder& operator=(const segment_builder&) = delete;
   capnp::AnyStruct::Builder root(const bound_struct& layout);
   void append_to(std::vector<std::byte>& out, const char* type_name);
 
@@ -122,8 +125,8 @@ class frame_builder {
   capnp::MallocMessageBuilder message_;
 };
 
-using taker = void (*)(capnp::AnyStruct::Reader from, void* message);
-void read_frame(std::span<const std::byte> in, const char* type_name, taker take, void* message);
+using message_filler = void (*)(capnp::AnyStruct::Reader from, void* message);
+void read_segment(std::span<const std::byte> in, const char* type_name, message_filler fill, void* message);
 
 }  // namespace detail
 
@@ -131,16 +134,16 @@ void read_frame(std::span<const std::byte> in, const char* type_name, taker take
 template <message_type T>
 void encode(const T& x, std::vector<std::byte>& out) {
   const auto& layout = codec_layout<T>::get();
-  detail::frame_builder frame;
-  detail::put(x, frame.root(layout));
-  frame.append_to(out, T::type_name);
+  detail::segment_builder segment;
+  detail::put(x, segment.root(layout));
+  segment.append_to(out, T::type_name);
 }
 
 /// Reads what `encode` wrote; `in` must be 8-byte aligned. Throws `codec_error`.
 template <message_type T>
 T decode(std::span<const std::byte> in) {
   T x{};
-  detail::read_frame(
+  detail::read_segment(
       in, T::type_name,
       [](capnp::AnyStruct::Reader from, void* message) { detail::take(from, *static_cast<T*>(message)); },
       &x);

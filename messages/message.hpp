@@ -8,6 +8,7 @@
 #include <functional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -54,12 +55,6 @@ consteval std::array<std::string_view, N> split_names(std::string_view list) {
     return field_visitor(__VA_ARGS__);                                                          \
   }
 
-template <class T>
-concept message_type = requires {
-  { T::type_name } -> std::convertible_to<const char*>;
-  T::field_names;
-};
-
 namespace detail {
 struct to_type_list {
   template <class... Fs>
@@ -68,6 +63,13 @@ struct to_type_list {
   }
 };
 }  // namespace detail
+
+template <class T>
+concept message_type = requires(T& x) {
+  { T::type_name } -> std::convertible_to<const char*>;
+  T::field_names;
+  x.fields(detail::to_type_list{});
+};
 
 /// The types of a message's fields, as a `type_list`.
 template <message_type T>

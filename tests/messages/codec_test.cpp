@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/messages/random_message.hpp"
 
 using namespace troupe;
@@ -62,6 +65,20 @@ TEST_CASE("damaged bytes are refused or read as some message, and never crash") 
     }
   });
   CHECK(refused > 0);
+}
+
+TEST_CASE("texts with zeros in them, and numbers that are none, come through") {
+  hello x;
+  x.cluster_hash = std::string("a\0b\0", 4);
+  std::vector<std::byte> out;
+  encode(x, out);
+  CHECK(decode<hello>(out).cluster_hash == x.cluster_hash);
+
+  generated_token token;
+  token.logprob = std::numeric_limits<float>::quiet_NaN();
+  out.clear();
+  encode(token, out);
+  CHECK(std::isnan(decode<generated_token>(out).logprob));
 }
 
 TEST_CASE("bytes that are not whole aligned words are refused") {

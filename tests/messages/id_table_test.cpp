@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,6 +56,7 @@ TEST_CASE("an id table agrees with a map, whatever the history") {
       CHECK(*t.find(id) == value);
     }
     size_t seen = 0;
+    static_assert(std::forward_iterator<decltype(t.entries().begin())>);
     for (const auto& e : t.entries()) {
       ++seen;
       CHECK(expected.at(e.id) == e.value);
