@@ -136,7 +136,8 @@ std::vector<llm::token_frequency> count(const std::vector<llm::token>& text, siz
 }
 
 /// Texts of several adapters, greedy ones and one with penalties, a step ahead of what is known of them or
-/// not; `largest` rows, and blocks, in a step that comes in the midst and takes more room than there is.
+/// not. One step in the midst has a further text of `largest` rows, whose list of blocks has `most_blocks`
+/// entries at least.
 template <element E>
 std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
                                                  uint32_t largest = 0, uint32_t most_blocks = 0) {
@@ -170,8 +171,9 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
     }
     if (step == 4 && largest > 0) {
       const std::vector<llm::token> other(largest, 3);
-      append(s, other, 0, largest, 72, llm::base_model);
-      s.blocks.resize(std::max<size_t>(s.blocks.size(), most_blocks), 72);  // more than it needs
+      constexpr uint32_t behind = 24 * texts;  // the blocks of the others
+      append(s, other, 0, largest, behind, llm::base_model);
+      s.blocks.resize(std::max<size_t>(s.blocks.size(), most_blocks), behind);
       s.block_start.back() = static_cast<uint32_t>(s.blocks.size());
     }
     std::vector<llm::choice_wish> wishes(s.sampled.size(), best);
@@ -207,7 +209,7 @@ TEST_CASE(
   const auto expected = write_texts<element::bf16>(folder, false, true);
   CHECK(write_texts<element::bf16>(folder, true, true, 300) == expected);
   // tables so far apart that the steps behind it send them by themselves
-  CHECK(write_texts<element::bf16>(folder, true, true, 1, 12000) == expected);
+  CHECK(write_texts<element::bf16>(folder, true, true, 2, 12000) == expected);
 }
 
 TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
