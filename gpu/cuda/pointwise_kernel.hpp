@@ -8,6 +8,7 @@
 #include "gpu/cuda/kernel_fault.hpp"
 #include "gpu/cuda/stored_number.hpp"
 #include "gpu/cuda/tensor_walk.hpp"
+#include "gpu/integer_power.hpp"
 
 namespace troupe::cuda {
 
@@ -185,7 +186,7 @@ struct pointwise_kernel : pointwise_chain {
       case op::power: return power_(x, a);
       case op::power_of: return power_(a, x);
       case op::power_int: {
-        const T y = power_(x, a);
+        const T y = static_cast<T>(integer_power(x, a));
         if (!((y < 0 ? -y : y) < p)) found(0);
         return y;
       }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "gpu/integer_power.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/operators/broadcast.hpp"
@@ -63,8 +64,8 @@ struct power {
     if constexpr (std::is_floating_point_v<T>) {
       return std::pow(a, static_cast<T>(b));
     } else {
-      const double p = std::pow(static_cast<double>(a), static_cast<double>(b));
-      if (!(std::abs(p) < static_cast<double>(std::numeric_limits<T>::max())))
+      const double p = integer_power(static_cast<double>(a), static_cast<double>(b));
+      if (!(std::abs(p) < -static_cast<double>(std::numeric_limits<T>::min())))
         throw model_error("Pow overflows");
       return static_cast<T>(p);
     }

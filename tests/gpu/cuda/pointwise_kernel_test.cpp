@@ -154,12 +154,23 @@ TEST_CASE("pointwise kernel: integers wrap around, and a division by zero is a f
 }
 
 TEST_CASE("pointwise kernel: powers of integers as far as their type reaches") {
-  chain<double, 1, int32_t> p(1, 3, {3, -2, 10}, {4, 31, 9}, {0});
+  // with some of which pow is too small on a GPU
+  chain<double, 1, int32_t> p(1, 7, {3, 10, 3, -3, 2, 53, 19}, {4, 9, 1, 1, 11, 2, 3}, {0});
   p.then({op::power_int, 1, 0, 0x1p31});
   p.run();
-  CHECK(p.out[0] == 81);
-  CHECK(p.out[2] == 1000000000);
-  CHECK(p.fault[0].found == 1);  // -2^31 is none whose size the type has
+  CHECK(p.out.values() == std::vector<int32_t>{81, 1000000000, 3, -3, 2048, 2809, 6859});
+  CHECK(p.fault[0].found == 0);
+  chain<double, 1, int64_t> wide(1, 2, {7, -3}, {18, 33}, {0});
+  wide.then({op::power_int, 1, 0, 0x1p63});
+  wide.run();
+  CHECK(wide.out.values() == std::vector<int64_t>{1628413597910449, -5559060566555523});
+  CHECK(wide.fault[0].found == 0);
+  for (const auto& [x, y] : {std::pair{-2, 31}, {0, -1}}) {
+    chain<double, 1, int32_t> beyond(1, 1, {x}, {y}, {0});
+    beyond.then({op::power_int, 1, 0, 0x1p31});
+    beyond.run();
+    CHECK(beyond.fault[0].found == 1);  // -2^31 is none whose size the type has
+  }
 }
 
 TEST_CASE("pointwise kernel: numbers are read and written as every type") {
