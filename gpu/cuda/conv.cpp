@@ -3,13 +3,11 @@
 #include <utility>
 
 #ifdef TROUPE_CUDNN
-#include <cudnn.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "gpu/cuda/owned_handle.hpp"
+#include "gpu/cuda/conv_plan.hpp"
 #include "gpu/cuda/replay_time.hpp"
 #endif
 
@@ -19,57 +17,6 @@ namespace troupe::cuda {
 
 namespace {
 
-/// What cuDNN complained about last, in brackets.
-std::string complaint() {
-  char text[512] = "";
-  cudnnGetLastErrorString(text, sizeof text);
-  return text[0] == 0 ? "" : " (" + std::string(text) + ")";
-}
-std::string reason(cudnnStatus_t code) { return cudnnGetErrorString(code) + complaint(); }
-
-/// Throws conv_error, or device_lost if that is behind what was done on this stream.
-void check(cudnnStatus_t code, const conv_args& a, std::optional<cudaStream_t> stream = {}) {
-  if (code == CUDNN_STATUS_SUCCESS) return;
-  const std::string why = reason(code);
-  if (stream) throw_if_lost(*stream, to_string(a).c_str());
-  throw conv_error(to_string(a) + ": cuDNN: " + why);
-}
-
-using tensor = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
-using filter = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
-using product = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
-using activation = owned<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
-
-template <class Owned, auto Create>
-Owned made(const conv_args& a) {
-  typename Owned::pointer p = nullptr;
-  check(Create(&p), a);
-  return Owned(p);
-}
-
-/// cuDNN has two spatial dimensions, or three: of one, the height is 1.
-int spatial(const conv_args& a) { return a.dims == 3 ? 3 : 2; }
-void append(std::vector<int>& to, const conv_args& a, const uint32_t* numbers, int filler) {
-  if (a.dims == 1) to.push_back(filler);
-  for (uint32_t d = 0; d < a.dims; ++d) to.push_back(static_cast<int>(numbers[d]));
-}
-
-/// [outer, channels, extent...], which lies channels last or first.
-tensor make_tensor(const conv_args& a, uint32_t outer, uint32_t channels, const uint32_t* extent, bool last) {
-  std::vector<int> dims{static_cast<int>(outer), static_cast<int>(channels)};
-  append(dims, a, extent, 1);
-  std::vector<int> steps(dims.size());
-  int step = last ? dims[1] : 1;
-  for (size_t d = dims.size(); d-- > 2; step *= dims[d]) steps[d] = step;
-  steps[1] = last ? 1 : step;
-  steps[0] = last ? step : step * dims[1];
-  tensor t = made<tensor, cudnnCreateTensorDescriptor>(a);
-  check(cudnnSetTensorNdDescriptor(t.get(), CUDNN_DATA_FLOAT, static_cast<int>(dims.size()), dims.data(),
-                                   steps.data()),
-        a);
-  return t;
-}
-
 size_t y_bytes(const conv_args& a) {
   size_t bytes = size_t{a.batch} * a.features * sizeof *a.y;
   for (uint32_t d = 0; d < a.dims; ++d) bytes *= a.out[d];
@@ -77,22 +24,6 @@ size_t y_bytes(const conv_args& a) {
 }
 
 }  // namespace
-
-struct conv::algorithm {
-  int code = 0;  ///< cudnnConvolutionFwdAlgo_t, transposed cudnnConvolutionBwdDataAlgo_t
-  cudnnMathType_t math = CUDNN_FMA_MATH;
-  size_t workspace = 0;
-};
-
-struct conv::plan {
-  tensor x, y, bias;
-  filter w;
-  product what;
-  activation behind;      ///< of one with an epilogue
-  device_memory no_bias;  ///< zeros; cuDNN's epilogue always adds one
-  algorithm how;
-  bool taken = false;  ///< else it is done without its epilogue
-};
 
 const bool conv::available = true;
 
@@ -132,43 +63,8 @@ void conv::use(cudaStream_t stream) {
   stream_ = stream;
 }
 
-conv::plan conv::describe(const conv_args& a) const {
-  plan p;
-  p.x = make_tensor(a, a.batch, a.channels, a.in, a.channels_last);
-  p.y = make_tensor(a, a.batch, a.features, a.out, a.channels_last);
-  // what convolves backwards has the filter of the convolution whose gradient it is
-  std::vector<int> dims{static_cast<int>(a.transposed ? a.channels : a.features),
-                        static_cast<int>((a.transposed ? a.features : a.channels) / a.groups)};
-  append(dims, a, a.kernel, 1);
-  p.w = made<filter, cudnnCreateFilterDescriptor>(a);
-  check(cudnnSetFilterNdDescriptor(p.w.get(), CUDNN_DATA_FLOAT,
-                                   a.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                   static_cast<int>(dims.size()), dims.data()),
-        a);
-  std::vector<int> pad, stride, dilation;
-  append(pad, a, a.pad, 0), append(stride, a, a.stride, 1), append(dilation, a, a.dilation, 1);
-  for (size_t d = 0; d < dilation.size(); ++d)
-    if (dims[d + 2] == 1) dilation[d] = 1;  // the same, and engines ask for it
-  p.what = made<product, cudnnCreateConvolutionDescriptor>(a);
-  check(cudnnSetConvolutionNdDescriptor(p.what.get(), spatial(a), pad.data(), stride.data(), dilation.data(),
-                                        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-        a);
-  check(cudnnSetConvolutionGroupCount(p.what.get(), static_cast<int>(a.groups)), a);
-  check(cudnnSetConvolutionMathType(p.what.get(), a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH), a);
-  if (!a.has_epilogue()) return p;
-
-  const uint32_t one[conv_args::most_dims] = {1, 1, 1};
-  p.bias = make_tensor(a, 1, a.features, one, false);
-  p.behind = made<activation, cudnnCreateActivationDescriptor>(a);
-  check(
-      cudnnSetActivationDescriptor(p.behind.get(), a.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
-                                   CUDNN_NOT_PROPAGATE_NAN, 0),
-      a);
-  return p;
-}
-
 /// A cudnnStatus_t.
-int conv::call(const plan& p, const algorithm& how, const conv_args& a) const {
+int conv::call(const conv_plan& p, const conv_algorithm& how, const conv_args& a) const {
   const float one = 1, zero = 0;
   if (a.transposed)
     return cudnnConvolutionBackwardData(handle_, &one, p.w.get(), a.w, p.x.get(), a.x, p.what.get(),
@@ -186,7 +82,7 @@ int conv::call(const plan& p, const algorithm& how, const conv_args& a) const {
       a.bias == nullptr ? p.no_bias.as<float>() : a.bias, p.behind.get(), p.y.get(), a.y);
 }
 
-double conv::microseconds(const plan& p, const algorithm& how, const conv_args& a, double best,
+double conv::microseconds(const conv_plan& p, const conv_algorithm& how, const conv_args& a, double best,
                           cudaStream_t stream) const {
   return replay_time(stream, best, [&] { return call(p, how, a) == CUDNN_STATUS_SUCCESS; });
 }
@@ -205,7 +101,7 @@ double conv::pass_over(const conv_args& a, cudaStream_t stream) const {
 }
 
 /// A cudnnStatus_t; how much it gets, in the algorithm: what it needs, at least.
-int conv::workspace_of(const plan& p, const conv_args& a, algorithm& how) const {
+int conv::workspace_of(const conv_plan& p, const conv_args& a, conv_algorithm& how) const {
   if (a.transposed)
     return cudnnGetConvolutionBackwardDataWorkspaceSize(
         handle_, p.w.get(), p.x.get(), p.what.get(), p.y.get(),
@@ -220,12 +116,12 @@ int conv::workspace_of(const plan& p, const conv_args& a, algorithm& how) const 
 
 /// The fastest algorithm that is deterministic and has room. Returns its microseconds; `never` if there is
 /// none.
-double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
-  std::vector<algorithm> candidates;
+double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const {
+  std::vector<conv_algorithm> candidates;
   const auto add = [&](int code, cudnnMathType_t math) {
     if (a.has_epilogue() && !a.relu && code != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
       return;  // without an activation this is all that takes a bias
-    for (const algorithm& c : candidates)
+    for (const conv_algorithm& c : candidates)
       if (c.code == code && c.math == math) return;
     candidates.push_back({code, math});
   };
@@ -254,7 +150,7 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
   double best = never;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (i == ideas && best < never) break;  // each trial takes its time
-    algorithm& c = candidates[i];
+    conv_algorithm& c = candidates[i];
     if (cudnnSetConvolutionMathType(p.what.get(), c.math) != CUDNN_STATUS_SUCCESS) continue;
     // what came with its ideas may be less
     if (workspace_of(p, a, c) != CUDNN_STATUS_SUCCESS || c.workspace > room_->convolutions().size()) continue;
@@ -267,9 +163,9 @@ double conv::choose(plan& p, const conv_args& a, cudaStream_t stream) const {
 
 /// The one for the next larger batch, or the largest, of those that differ in nothing else; null: there is
 /// none.
-const conv::plan* conv::similar(const conv_args& a) const {
+const conv_plan* conv::similar(const conv_args& a) const {
   const conv_key key = key_of(a);
-  const plan* found = nullptr;
+  const conv_plan* found = nullptr;
   for (const auto& [other, p] : plans_) {  // by batch
     if (!std::equal(key.begin() + 1, key.end(), other.begin() + 1)) continue;
     found = &p;
@@ -279,22 +175,22 @@ const conv::plan* conv::similar(const conv_args& a) const {
 }
 
 /// Takes the algorithm of another batch. False: it will not do for this one.
-bool conv::adopt(plan& p, const conv_args& a, const algorithm& how) const {
+bool conv::adopt(conv_plan& p, const conv_args& a, const conv_algorithm& how) const {
   p.how = how;
   return cudnnSetConvolutionMathType(p.what.get(), how.math) == CUDNN_STATUS_SUCCESS &&
          workspace_of(p, a, p.how) == CUDNN_STATUS_SUCCESS && p.how.workspace <= room_->convolutions().size();
 }
 
-void conv::add_missing_bias(plan& p, const conv_args& a, cudaStream_t stream) const {
+void conv::add_missing_bias(conv_plan& p, const conv_args& a, cudaStream_t stream) const {
   if (!a.has_epilogue() || a.bias != nullptr) return;
   p.no_bias = device_memory(a.features * sizeof(float));
   check(cudaMemsetAsync(p.no_bias.data(), 0, p.no_bias.size(), stream), "a bias");
 }
 
-bool conv::prepare_like(const conv_args& a, const plan& like, cudaStream_t stream) {
-  plan p;
+bool conv::prepare_like(const conv_args& a, const conv_plan& like, cudaStream_t stream) {
+  conv_plan p;
   if (like.taken) {
-    p = describe(a);
+    p = describe_conv(a);
     if (!adopt(p, a, like.how)) return false;
     add_missing_bias(p, a, stream);
     p.taken = true;
@@ -314,11 +210,11 @@ bool conv::prepare(const conv_args& a, cudaStream_t stream, bool quick) {
     throw conv_error(to_string(a) + ": it must be prepared before a graph is captured");
   start();
   use(stream);
-  if (const plan* like = quick ? similar(a) : nullptr; like != nullptr && prepare_like(a, *like, stream))
+  if (const conv_plan* like = quick ? similar(a) : nullptr; like != nullptr && prepare_like(a, *like, stream))
     return plans_.at(key_of(a)).taken;
 
   const conv_args bare = a.without_epilogue();
-  plan p = describe(bare);
+  conv_plan p = describe_conv(bare);
   const double alone = choose(p, bare, stream);
   const auto refuse = [&] {
     throw conv_error(to_string(a) + ": cuDNN has no deterministic algorithm for it that needs at most " +
@@ -331,15 +227,15 @@ bool conv::prepare(const conv_args& a, cudaStream_t stream, bool quick) {
   }
   if (!a.has_epilogue()) return true;
 
-  p = plan();
+  p = conv_plan();
   if (!a.transposed) {
-    p = describe(a);
+    p = describe_conv(a);
     add_missing_bias(p, a, stream);
     const double with = choose(p, a, stream);
     p.taken = with < never && (alone == never || with <= alone + pass_over(a, stream));
   }
   if (!p.taken && alone == never) refuse();
-  if (!p.taken) p = plan();
+  if (!p.taken) p = conv_plan();
   const bool taken = p.taken;
   plans_.emplace(key_of(a), std::move(p));
   return taken;
@@ -361,8 +257,8 @@ void conv::run(const conv_args& a, cudaStream_t stream) {
 
 #else
 
-struct conv::algorithm {};
-struct conv::plan {};
+struct conv_algorithm {};
+struct conv_plan {};
 
 const bool conv::available = false;
 

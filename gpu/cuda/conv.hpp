@@ -17,6 +17,9 @@ struct cudnnContext;
 
 namespace troupe::cuda {
 
+struct conv_algorithm;
+struct conv_plan;
+
 /// One stream at a time uses it. Before the first `prepare` it holds nothing of the device. Throws
 /// conv_error, which names the convolution, or cuda_error.
 class conv {
@@ -46,26 +49,23 @@ class conv {
   void run(const conv_args& args, cudaStream_t stream);
 
  private:
-  struct algorithm;
-  struct plan;
   void start();
-  plan describe(const conv_args& args) const;
-  int call(const plan& p, const algorithm& how, const conv_args& args) const;
-  double microseconds(const plan& p, const algorithm& how, const conv_args& args, double best,
+  int call(const conv_plan& p, const conv_algorithm& how, const conv_args& args) const;
+  double microseconds(const conv_plan& p, const conv_algorithm& how, const conv_args& args, double best,
                       cudaStream_t stream) const;
-  double choose(plan& p, const conv_args& args, cudaStream_t stream) const;
+  double choose(conv_plan& p, const conv_args& args, cudaStream_t stream) const;
   double pass_over(const conv_args& args, cudaStream_t stream) const;
-  int workspace_of(const plan& p, const conv_args& args, algorithm& how) const;
-  const plan* similar(const conv_args& args) const;
-  bool adopt(plan& p, const conv_args& args, const algorithm& how) const;
-  void add_missing_bias(plan& p, const conv_args& args, cudaStream_t stream) const;
-  bool prepare_like(const conv_args& args, const plan& like, cudaStream_t stream);
+  int workspace_of(const conv_plan& p, const conv_args& args, conv_algorithm& how) const;
+  const conv_plan* similar(const conv_args& args) const;
+  bool adopt(conv_plan& p, const conv_args& args, const conv_algorithm& how) const;
+  void add_missing_bias(conv_plan& p, const conv_args& args, cudaStream_t stream) const;
+  bool prepare_like(const conv_args& args, const conv_plan& like, cudaStream_t stream);
   void use(cudaStream_t stream);
 
   kept_handle<cudnnContext*> handle_;
   std::optional<cudaStream_t> stream_;  ///< of the handle, if that is known
   std::shared_ptr<workspace> room_;
-  std::map<conv_key, plan> plans_;
+  std::map<conv_key, conv_plan> plans_;
 };
 
 }  // namespace troupe::cuda

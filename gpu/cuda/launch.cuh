@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -36,20 +37,30 @@ inline bool runs_sm90_code() {
   return found.ptxVersion >= 90;
 }
 
-/// More shared memory than 48 KiB has to be asked for. What is allowed holds for all threads of the process,
-/// so it only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0 on). Throws
-/// cuda_error.
-inline void allow_shared(const void* kernel, size_t bytes) {
+/// More shared memory than 48 KiB has to be asked for. And what is launched early prefers as much of a
+/// multiprocessor's L1 to be shared memory as there is, as its neighbours and most products do: a
+/// multiprocessor would have to be empty before it can divide it anew. Both hold for all threads of the
+/// process, so the first only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0
+/// on). Throws cuda_error.
+inline void claim_shared(const void* kernel, size_t bytes, bool early) {
+  struct claim {
+    size_t bytes = 48 << 10;
+    bool early = false;
+  };
   static std::mutex changes;
-  static std::map<std::pair<int, const void*>, size_t> allowed;  // on a device
+  static std::map<std::pair<int, const void*>, claim> claims;  // on a device
   int device = 0;
   check(cudaGetDevice(&device), "the device");
   const std::lock_guard lock(changes);
-  size_t& most = allowed[{device, kernel}];
-  if (bytes <= most) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of a kernel");
-  most = bytes;
+  claim& told = claims[{device, kernel}];
+  const auto tell = [&](cudaFuncAttribute what, int value) {
+    check(cudaFuncSetAttribute(kernel, what, value), "shared memory of a kernel");
+  };
+  if (bytes > told.bytes) tell(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  told.bytes = std::max(told.bytes, bytes);
+  if (early && !told.early)
+    tell(cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  told.early = told.early || early;
 }
 
 /// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
@@ -57,7 +68,7 @@ inline void allow_shared(const void* kernel, size_t bytes) {
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();
-  if (shared > 48 * 1024) allow_shared(reinterpret_cast<const void*>(&run<Kernel>), shared);
+  if (shared > 48 << 10 || early) claim_shared(reinterpret_cast<const void*>(&run<Kernel>), shared, early);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if constexpr (Kernel::cluster > 1) {

@@ -6,7 +6,7 @@
 //
 // A layer is norm, q/k/v, rotary embedding with KV append, attention, o; norm, gate/up, gate, down: 9
 // launches. Adapters come before their product, 4 launches: they write what it then adds to, and read their
-// weights while the kernel before them runs, which a product would not let them.
+// weights while the kernel before them runs, which a product may not let them.
 #pragma once
 #include <cmath>
 #include <stdexcept>
