@@ -32,7 +32,7 @@ class http_headers {
 
 struct http_request {
   std::string method = "GET";  ///< in capitals
-  std::string path = "/";      ///< as sent, before '?', not percent-decoded
+  std::string path = "/";      ///< as sent, before '?', not percent-decoded; without "http://host"
   std::string query;           ///< after '?'
   http_headers headers;
   std::string body;

@@ -21,7 +21,88 @@ http_error too_large(uint64_t limit) {
   return {413, fmt::format("the body is larger than the limit of {} bytes", limit)};
 }
 
+std::string_view view(boost::beast::string_view s) { return {s.data(), s.size()}; }
 std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
+bool same(std::string_view a, std::string_view b) {
+  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
+}
+std::string quoted(std::string_view s) { return json_quote(s.substr(0, 40)); }
+
+/// Where a request goes. `host` only in the absolute form, "http://host/path", which proxies send (RFC 9112,
+/// 3.2.2).
+struct http_target {
+  std::optional<std::string_view> host;
+  std::string_view path, query;
+};
+
+http_target split_target(std::string_view s) {
+  http_target t;
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (same(s.substr(0, scheme.size()), scheme)) {
+      s.remove_prefix(scheme.size());
+      t.host = s.substr(0, s.find_first_of("/?"));
+      s.remove_prefix(t.host->size());
+      break;
+    }
+  const auto mark = std::min(s.find('?'), s.size());
+  t.path = mark == 0 && t.host ? "/" : s.substr(0, mark);
+  if (mark < s.size()) t.query = s.substr(mark + 1);
+  return t;
+}
+
+/// By the characters that a host and a port are made of (RFC 3986, 3.2.2). No "@": RFC 9110, 4.2.4.
+bool is_host(std::string_view s) {
+  return std::all_of(s.begin(), s.end(), [](char c) {
+    const char lower = static_cast<char>(c | 0x20);
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("-._~%!$&'()*+,;=:[]").find(c) != std::string_view::npos;
+  });
+}
+
+/// What RFC 9112, 3.2, says of Host.
+template <class Message>
+std::optional<http_error> host_error(const Message& message, const http_target& target) {
+  const auto given = message.count(http::field::host);
+  if (given == 0 && message.version() > 10)
+    return http_error{400, "the Host header is missing; send \"Host:\" with the name of this server"};
+  if (given > 1) return http_error{400, fmt::format("the Host header occurs {} times; send one", given)};
+  const auto host = view(message[http::field::host]);
+  if (!is_host(host))
+    return http_error{400,
+                      fmt::format("the Host header is {}; it must be a host, or host:port", quoted(host))};
+  if (target.host && (target.host->empty() || !is_host(*target.host)))
+    return http_error{400, fmt::format("the target has the host {}; it must be a path, or http://host/path",
+                                       quoted(*target.host))};
+  return {};
+}
+
+/// What RFC 9112, 6.1 and 6.3, say of Transfer-Encoding. Beast takes a request with a coding that it does not
+/// know for one without a body, and the body for the next request.
+template <class Message>
+std::optional<http_error> transfer_coding_error(const Message& message) {
+  constexpr auto field = http::field::transfer_encoding;
+  if (message.count(field) == 0) return {};
+  std::string codings;  // several fields are one list
+  for (const auto& f : message)
+    if (f.name() == field) codings += text(f.value()) + ", ";
+  codings.resize(codings.size() - 2);
+  if (message.version() == 10)
+    return http_error{400, "HTTP/1.0 has no Transfer-Encoding; send Content-Length, or HTTP/1.1"};
+  if (message.count(http::field::content_length) > 0)
+    return http_error{400, "both Transfer-Encoding and Content-Length are given; send one of them"};
+  if (same(codings, "chunked")) return {};
+  auto last = std::string_view(codings).substr(codings.rfind(',') + 1);  // npos + 1 is 0
+  last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
+  if (!same(last, "chunked"))
+    return http_error{400,
+                      fmt::format("Transfer-Encoding is {}, which does not end with chunked, so that the "
+                                  "end of the body is not known; send chunked, or Content-Length",
+                                  quoted(codings))};
+  return http_error{501,
+                    fmt::format("Transfer-Encoding is {}, of which only chunked is implemented; send that "
+                                "alone, with Content-Encoding if the body is compressed",
+                                quoted(codings))};
+}
 
 /// A body that takes no more memory than it got bytes for (a Content-Length may promise anything), and asks
 /// before it does.
@@ -120,17 +201,21 @@ void http_request_reader::look() {
 void http_request_reader::read_header() {
   stage_ = stage::body;
   const auto& message = parser_->get();
+  const auto target = split_target(view(message.target()));
+  auto error = host_error(message, target);
+  if (!error) error = transfer_coding_error(message);
+  if (error) return refuse(*error);
   received_.keep_alive = message.keep_alive();
   received_.http_1_0 = message.version() == 10;
   received_.head = message.method() == http::verb::head;
   auto& request = received_.request;
   request.method = text(message.method_string());
-  const auto target = message.target();
-  const auto mark = std::min(target.find('?'), target.size());
-  request.path = text(target.substr(0, mark));
-  if (mark < target.size()) request.query = text(target.substr(mark + 1));
+  request.path = target.path;
+  request.query = target.query;
   for (const auto& field : message) {
-    request.headers.add(text(field.name_string()), text(field.value()));
+    const bool replaced = target.host && field.name() == http::field::host;
+    request.headers.add(text(field.name_string()),
+                        replaced ? std::string(*target.host) : text(field.value()));
     if (field.name() == http::field::accept_encoding)
       received_.answer_coding = preferred_coding({field.value().data(), field.value().size()});
   }

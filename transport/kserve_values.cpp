@@ -22,8 +22,8 @@ class json_values {
     for (auto d : shape_) total_ *= static_cast<uint64_t>(d);
   }
 
-  /// Calls `read(*this)` for each element; it consumes the element. No more than the shape has are
-  /// `wanted()`.
+  /// Calls `read(*this)` for each element; it consumes the element. Never for more than the shape has: what
+  /// follows is not read, as little that comes compressed may hold millions.
   template <class Read>
   void each(Read read) {
     json_reader probe = in_;
@@ -34,7 +34,6 @@ class json_values {
     in_.read_end();
   }
 
-  bool wanted() const { return count_ < total_; }
   uint64_t count() const { return count_; }
 
   template <class T>
@@ -66,6 +65,9 @@ class json_values {
   template <class Read>
   void read_flat(Read& read) {
     in_.read_array([&] {
+      if (count_ == total_)
+        refuse("input {}: data has more than {} elements, shape {} needs {}", name(), total_,
+               shape_text(shape_), total_);
       read(*this);
       ++count_;
     });
@@ -81,6 +83,9 @@ class json_values {
       refuse("input {}: data is nested, but element {} is not {} levels deep as shape {} says", name(),
              count_, shape_.size(), shape_text(shape_));
     in_.read_array([&] {
+      if (length == shape_[level])
+        refuse("input {}: data has more than {} elements at level {}, shape {} needs {}", name(), length,
+               level + 1, shape_text(shape_), length);
       ++length;
       if (innermost) {
         read(*this);
@@ -173,7 +178,7 @@ void write_json(std::string_view text, const tensor_spec& t, uint32_t rows, std:
   with_type(t.type, [&]<class T>(T) {
     values.each([&](json_values& in) {
       const T value = in.read_number_or_bool<T>();
-      if (in.wanted()) std::memcpy(out + in.count() * sizeof(T), &value, sizeof(T));
+      std::memcpy(out + in.count() * sizeof(T), &value, sizeof(T));
     });
   });
 }

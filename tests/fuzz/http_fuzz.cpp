@@ -1,6 +1,6 @@
 // A stream of bytes gives the same requests, or the same refusal, in whatever pieces it arrives; the memory
-// of bodies stays within its budget and comes back. The first byte of the input chooses the size of the
-// pieces.
+// of bodies stays within its budget and comes back; where a request ends is never in doubt. The first byte of
+// the input chooses the size of the pieces.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -26,6 +26,15 @@ struct outcome {
   bool refused = false;
 };
 
+/// Chunked or of a length, not both.
+void require_an_end(const http_received& got) {
+  const auto coding = got.request.headers.find("Transfer-Encoding");
+  const auto length = got.request.headers.find("Content-Length");
+  require(!coding || (coding->size() == std::string_view("chunked").size() && !length && !got.http_1_0));
+  require(coding || length || got.request.body.empty());
+  require(got.http_1_0 || got.request.headers.find("Host"));
+}
+
 outcome read(std::string_view bytes, size_t piece) {
   body_budget budget(budget_bytes);
   outcome out;
@@ -43,6 +52,7 @@ outcome read(std::string_view bytes, size_t piece) {
         if (reader.where() != stage::complete) continue;
         const auto got = reader.take();
         require(got.request.body.size() <= 16 << 10);
+        require_an_end(got);
         auto& text = out.requests.emplace_back();
         text = got.request.method + ' ' + got.request.path + '?' + got.request.query +
                (got.keep_alive ? "+" : "-");

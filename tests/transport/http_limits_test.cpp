@@ -21,7 +21,7 @@ TEST_CASE("a client that never finishes its header or its body is answered 408")
   header.send("GET / HTTP/1.1\r\nHost:");
   CHECK(header.receive().status == 408);
   client body(server.port());
-  body.send("POST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\nab");
+  body.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nab");
   const auto a = body.receive();
   CHECK(a.status == 408);
   CHECK(a.body == R"({"error":"the body took too long to arrive"})");
@@ -63,7 +63,7 @@ TEST_CASE("answers that nobody takes are bounded in memory") {
 TEST_CASE("bodies beyond the budget of all are answered 503, small ones still find room") {
   stage_handler stage;
   http_server server({.max_body_bytes = 1 << 20, .max_bodies_bytes = 2 << 20}, stage);
-  const std::string head = "POST /echo HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n";
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
   std::vector<client> greedy;
   for (int i = 0; i < 6; ++i) {
     greedy.emplace_back(server.port()).send(head + std::string(900'000, 'x'));  // and never the rest
@@ -137,7 +137,7 @@ TEST_CASE("a body over the limit answers 413 before it is read") {
   fits.post("/echo", std::string(1000, 'x'));
   CHECK(fits.receive().status == 200);
   client large(server.port());
-  large.send("POST /echo HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+  large.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n");
   const auto a = large.receive();
   CHECK(a.status == 413);
   CHECK(a.body == R"({"error":"the body is larger than the limit of 1000 bytes"})");

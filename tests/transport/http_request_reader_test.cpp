@@ -54,9 +54,9 @@ TEST_CASE("requests are cut out of a stream, however it is cut into pieces") {
   const std::string_view stream =
       "POST /a/b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nAccept-Encoding: gzip\r\n\r\nhello"
       "GET / HTTP/1.0\r\n\r\n"
-      "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: "
+      "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: "
       "close\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-      "HEAD /d HTTP/1.1\r\n\r\n";
+      "HEAD /d HTTP/1.1\r\nHost: h\r\n\r\n";
   for (size_t piece : {1, 2, 3, 7, 50, 1000}) {
     CAPTURE(piece);
     const auto a = read(stream, piece);
@@ -80,8 +80,10 @@ TEST_CASE("requests are cut out of a stream, however it is cut into pieces") {
 
 // Beast 1.74 asserts that the end of a chunked body does not begin with fewer than five bytes.
 TEST_CASE("an empty chunked body may arrive byte by byte") {
-  const auto a =
-      read("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /next HTTP/1.1\r\n\r\n", 1);
+  const auto a = read(
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+      "GET /next HTTP/1.1\r\nHost: h\r\n\r\n",
+      1);
   REQUIRE(a.requests.size() == 2);
   CHECK(a.requests[0].request.body.empty());
   CHECK(a.requests[1].request.path == "/next");
@@ -90,13 +92,13 @@ TEST_CASE("an empty chunked body may arrive byte by byte") {
 TEST_CASE("a compressed body is inflated before anyone sees it") {
   for (auto coding : {http_coding::gzip, http_coding::deflate}) {
     const auto body = deflated(std::string(5000, 'x'), coding);
-    const auto head = "POST / HTTP/1.1\r\nContent-Encoding: " + std::string(to_string(coding)) +
+    const auto head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: " + std::string(to_string(coding)) +
                       "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     CHECK(read(head + body, 10).requests.at(0).request.body == std::string(5000, 'x'));
     CHECK(refused(head + body, {.body_bytes = 4999}) == 413);
     CHECK(refused(head + std::string(body.size(), 'x')) == 400);
   }
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") == 415);
+  CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx") == 415);
 }
 
 TEST_CASE("a body of the largest size that comes compressed fits four times its size, and never fits two") {
@@ -109,7 +111,7 @@ TEST_CASE("a body of the largest size that comes compressed fits four times its 
   const auto body = deflated(text, http_coding::gzip);
   REQUIRE(body.size() > limit / 8 * 7);
   REQUIRE(body.size() <= limit);
-  const std::string head = "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\n";
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\n";
   const auto chunk = fmt::format("{:x}\r\n", body.size());
   for (const auto& stream : {head + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body,
                              head + "Transfer-Encoding: chunked\r\n\r\n" + chunk + body + "\r\n0\r\n\r\n"}) {
@@ -128,20 +130,19 @@ TEST_CASE("what is inflated while others have the memory is refused for now") {
   body_share others(budget);
   REQUIRE(others.grow_alone(900'000));
   http_request_reader reader({}, budget);
-  const auto stream =
-      "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(body.size()) +
-      "\r\n\r\n" + body;
+  const auto stream = "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: " +
+                      std::to_string(body.size()) + "\r\n\r\n" + body;
   std::string_view rest = stream;
   while (!rest.empty() && reader.where() != stage::refused) rest.remove_prefix(reader.put(rest));
   CHECK(reader.refusal().status == 503);
 }
 
 TEST_CASE("what is too large is refused with its own status") {
-  CHECK(refused("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", {.header_bytes = 1000}) ==
-        431);
+  CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(2000, 'x') + "\r\n\r\n",
+                {.header_bytes = 1000}) == 431);
   CHECK(refused("GET /" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n", {.body_bytes = 10}) == 413);
-  const std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n", {.body_bytes = 10}) == 413);
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   CHECK(refused(chunked + "6\r\n123456\r\n6\r\n123456\r\n0\r\n\r\n", {.body_bytes = 10}) == 413);
   CHECK(refused(chunked + "ffffffffffffffff\r\n", {.body_bytes = 10}) != 0);
   CHECK(refused(chunked + "1;" + std::string(2000, 'x'), {.header_bytes = 1000}) == 431);
@@ -149,18 +150,103 @@ TEST_CASE("what is too large is refused with its own status") {
 }
 
 TEST_CASE("requests that two servers could read differently are refused") {
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd") == 400);
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") ==
-        400);
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\nabc") == 400);
-  CHECK(refused("GET / HTTP/1.1\r\n folded: x\r\n\r\n") == 400);
-  CHECK(refused("GET / HTTP/1.1\r\nA : x\r\n\r\n") == 400);
+  CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd") == 400);
+  CHECK(refused("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\n folded: x\r\nHost: h\r\n\r\n") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nA : x\r\n\r\n") == 400);
+}
+
+// RFC 9112, 6.1 and 6.3.
+TEST_CASE("a body is never taken for the next request, whatever Transfer-Encoding says") {
+  const std::string_view next = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (const auto& [fields, status] : {
+           std::pair{std::string("Transfer-Encoding: gzip\r\n"), 400u},
+           {"Transfer-Encoding: identity\r\n", 400},
+           {"Transfer-Encoding: xchunked\r\n", 400},
+           {"Transfer-Encoding: chunked, identity\r\n", 400},
+           {"Transfer-Encoding: chunked;q=1\r\n", 400},
+           {"Transfer-Encoding:\r\n", 400},
+           {"Transfer-Encoding: gzip, chunked\r\n", 501},
+           {"transfer-encoding: GZIP,\tChunked\r\n", 501},
+           {"Transfer-Encoding: gzip\r\nX: y\r\nTransfer-Encoding: chunked\r\n", 501},
+           {"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n", 400},
+           {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400},
+           {"Transfer-Encoding: gzip\r\nContent-Length: 5\r\n", 400},
+           {"Content-Length: 5\r\nTransfer-Encoding: gzip\r\n", 400},
+           {"Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n", 400},
+           {"Transfer-Encoding: chunked, chunked\r\nContent-Length: 5\r\n", 400},
+           {"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400},
+           {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400},
+       })
+    for (size_t piece : {1, 1000}) {
+      CAPTURE(fields);
+      const auto a = read("POST / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n" + std::string(next), piece);
+      CHECK(a.requests.empty());
+      CHECK(a.refusal.status == status);
+    }
+  CHECK(refused("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
+  CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n") == 400);
+
+  const auto a =
+      read("POST /a HTTP/1.1\r\nHost: h\r\ntransfer-encoding: \tCHUNKED \r\n\r\n" + std::string(next), 1);
+  REQUIRE(a.requests.size() == 2);
+  CHECK(a.requests[0].request.path == "/a");
+  CHECK(a.requests[1].request.path == "/smuggled");
+}
+
+TEST_CASE("a client is told which transfer coding is meant, and what to send instead") {
+  const auto told = [](std::string_view codings) {
+    return read("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " + std::string(codings) + "\r\n\r\n", 1000)
+        .refusal.body;
+  };
+  CHECK(told("gzip") ==
+        R"({"error":"Transfer-Encoding is \"gzip\", which does not end with chunked, so that the end of the )"
+        R"(body is not known; send chunked, or Content-Length"})");
+  CHECK(
+      told("gzip, chunked") ==
+      R"({"error":"Transfer-Encoding is \"gzip, chunked\", of which only chunked is implemented; send that )"
+      R"(alone, with Content-Encoding if the body is compressed"})");
+}
+
+// RFC 9112, 3.2.
+TEST_CASE("a request names one host, as HTTP/1.1 needs it and HTTP/1.0 does not") {
+  CHECK(refused("GET / HTTP/1.1\r\n\r\n") == 400);
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc") == 400);
+  CHECK(read("GET / HTTP/1.1\r\n\r\n", 100).refusal.body ==
+        R"({"error":"the Host header is missing; send \"Host:\" with the name of this server"})");
+  CHECK(refused("GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nhost: a\r\n\r\n") == 400);
+  CHECK(refused("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n") == 400);
+  for (auto host : {"a b", "a/b", "user@a", "a#b", "\xc3\xa4"})
+    CHECK(refused("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n") == 400);
+  for (auto host : {"", "a", "a_b.example:8000", "127.0.0.1", "[::1]:80"})
+    CHECK(read("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n", 7).requests.size() == 1);
+  CHECK(read("GET / HTTP/1.0\r\n\r\n", 7).requests.size() == 1);
+}
+
+// RFC 9112, 3.2.2.
+TEST_CASE("a target may be absolute, as proxies are asked, and is served as its path") {
+  const auto got = [](std::string_view target) {
+    return read("GET " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n\r\n", 1000).requests.at(0).request;
+  };
+  for (auto target : {"http://host/v2/models?a=http://b/c", "HTTPS://host:443/v2/models?a=http://b/c"}) {
+    CHECK(got(target).path == "/v2/models");
+    CHECK(got(target).query == "a=http://b/c");
+  }
+  CHECK(got("http://other:80/").headers.find("Host") == "other:80");
+  CHECK(got("/").headers.find("Host") == "h");
+  CHECK(got("http://host").path == "/");
+  CHECK(got("http://host?a=b").path == "/");
+  CHECK(got("http://host?a=b").query == "a=b");
+  CHECK(got("/http://host/v2").path == "/http://host/v2");
+  CHECK(refused("GET http:///v2 HTTP/1.1\r\nHost: h\r\n\r\n") == 400);
+  CHECK(refused("GET http://user@host/v2 HTTP/1.1\r\nHost: h\r\n\r\n") == 400);
+  CHECK(refused("GET http://host/v2 HTTP/1.1\r\n\r\n") == 400);
 }
 
 TEST_CASE("a header can be looked at before a byte of the body is taken") {
   body_budget budget(1 << 20);
   http_request_reader reader({}, budget);
-  const std::string_view head = "POST /a HTTP/1.1\r\nX: y\r\nContent-Length: 3\r\n\r\n";
+  const std::string_view head = "POST /a HTTP/1.1\r\nHost: h\r\nX: y\r\nContent-Length: 3\r\n\r\n";
   CHECK(reader.put(std::string(head) + "abc") == head.size());
   CHECK(reader.where() == stage::body);
   CHECK(reader.head().path == "/a");
@@ -172,20 +258,20 @@ TEST_CASE("a header can be looked at before a byte of the body is taken") {
   const auto got = reader.take();
   CHECK(got.request.body == "abc");
   CHECK(got.request.tenant == 5);
-  CHECK(reader.put("GET /b HTTP/1.1\r\n\r\n") > 0);
+  CHECK(reader.put("GET /b HTTP/1.1\r\nHost: h\r\n\r\n") > 0);
   CHECK(reader.head().tenant == 0);
 }
 
 TEST_CASE("GET and HEAD take no body") {
-  CHECK(refused("GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc") == 400);
-  CHECK(refused("HEAD / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
-  CHECK(read("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 7).requests.size() == 1);
+  CHECK(refused("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc") == 400);
+  CHECK(refused("HEAD / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
+  CHECK(read("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 7).requests.size() == 1);
 }
 
 TEST_CASE("a body takes memory as it arrives, not as it is announced") {
   body_budget budget(10 << 20);
   http_request_reader reader({}, budget);
-  std::string_view head = "POST / HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n";
+  std::string_view head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n";
   CHECK(reader.put(head) == head.size());
   CHECK(reader.where() == stage::body);
   CHECK(budget.in_use() == 0);
@@ -195,17 +281,17 @@ TEST_CASE("a body takes memory as it arrives, not as it is announced") {
 
 TEST_CASE("a body for which there is no room is refused, and comes again later") {
   const auto body = std::string(10'000, 'x');
-  const auto a = read("POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 15'000);
+  const auto a = read("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 15'000);
   CHECK(a.refusal.status == 503);
   CHECK(a.refusal.headers.find("Retry-After") == "1");
-  CHECK(read("POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 20'000).requests.size() ==
-        1);
+  CHECK(read("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n" + body, 100, {}, 20'000)
+            .requests.size() == 1);
 }
 
 TEST_CASE("a client that waits for a word before its body is noticed once") {
   body_budget budget(1 << 20);
   http_request_reader reader({}, budget);
-  reader.put("POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n");
+  reader.put("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n");
   CHECK(reader.where() == stage::body);
   CHECK(reader.continue_expected());
   CHECK_FALSE(reader.continue_expected());

@@ -51,9 +51,9 @@ TEST_CASE("a request that arrives byte by byte is understood") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
-  for (char byte :
-       std::string_view("POST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST /echo HTTP/1.1\r\n"
-                        "Transfer-Encoding: chunked\r\n\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\n"))
+  for (char byte : std::string_view("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"
+                                    "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                    "2\r\nde\r\n1\r\nf\r\n0\r\n\r\n"))
     c.send({&byte, 1});
   CHECK(c.receive().body == "abc");
   CHECK(c.receive().body == "def");
@@ -158,8 +158,8 @@ TEST_CASE("what is refused by its header is answered before its body came, and t
   http_server server({}, stage);
   for (const char* expect : {"", "Expect: 100-continue\r\n"}) {
     client c(server.port());
-    c.send("POST /echo HTTP/1.1\r\nX-Key: wrong\r\nContent-Length: 60000000\r\n" + std::string(expect) +
-           "\r\n");
+    c.send("POST /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\nContent-Length: 60000000\r\n" +
+           std::string(expect) + "\r\n");
     const auto a = c.receive();
     CHECK(a.status == 401);
     CHECK(a.body == R"({"error":"wrong key"})");
@@ -167,11 +167,12 @@ TEST_CASE("what is refused by its header is answered before its body came, and t
     CHECK(c.closed_within(20s));
   }
   client chunked(server.port());
-  chunked.send("POST /echo HTTP/1.1\r\nX-Key: wrong\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunked.send("POST /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\nTransfer-Encoding: chunked\r\n\r\n");
   CHECK(chunked.receive().status == 401);
   client together(server.port());  // with its header, and another request behind it
   together.send(
-      "POST /echo HTTP/1.1\r\nX-Key: wrong\r\nContent-Length: 3\r\n\r\nabcGET /echo HTTP/1.1\r\n\r\n");
+      "POST /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\nContent-Length: 3\r\n\r\nabc"
+      "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(together.receive().status == 401);
   CHECK(together.receive().status == 0);
   CHECK(stage.asked == 4);
@@ -181,9 +182,9 @@ TEST_CASE("what is refused and has no body leaves the connection as it is") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
-  c.send("GET /echo HTTP/1.1\r\nX-Key: wrong\r\n\r\n");
+  c.send("GET /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\n\r\n");
   CHECK(c.receive().status == 401);
-  c.send("HEAD /echo HTTP/1.1\r\nX-Key: wrong\r\n\r\nGET /tenant HTTP/1.1\r\n\r\n");
+  c.send("HEAD /echo HTTP/1.1\r\nHost: h\r\nX-Key: wrong\r\n\r\nGET /tenant HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK_FALSE(c.receive_head().has("Connection: close"));
   CHECK(c.receive().body == "7");
   c.get("/admit-throws");
@@ -197,7 +198,7 @@ TEST_CASE("a client that asks before it sends its body is told to continue") {
   stage_handler stage;
   http_server server({}, stage);
   client c(server.port());
-  c.send("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+  c.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
   CHECK(c.receive().status == 100);
   c.send("abc");
   CHECK(c.receive().body == "abc");
@@ -206,9 +207,9 @@ TEST_CASE("a client that asks before it sends its body is told to continue") {
 TEST_CASE("bytes that are not HTTP answer 400 and end the connection") {
   stage_handler stage;
   http_server server({}, stage);
-  for (auto nonsense :
-       {"\x16\x03\x01\x02 hello over TLS\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n",
-        "GET / HTTP/1.1\r\nno colon\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n"}) {
+  for (auto nonsense : {"\x16\x03\x01\x02 hello over TLS\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n",
+                        "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
+                        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: many\r\n\r\n"}) {
     CAPTURE(nonsense);
     client c(server.port());
     c.send(nonsense);
@@ -217,8 +218,39 @@ TEST_CASE("bytes that are not HTTP answer 400 and end the connection") {
     CHECK(a.body.starts_with(R"({"error":"malformed HTTP request: )"));
   }
   client c(server.port());
-  c.send("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
+  c.send("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
   CHECK(c.receive().status == 431);
+}
+
+TEST_CASE(
+    "a request whose end two servers could see elsewhere ends the connection, and what follows is not "
+    "served") {
+  stage_handler stage;
+  http_server server({}, stage);
+  for (const auto& [fields, status] : {std::pair{std::string("Transfer-Encoding: gzip\r\n"), 400},
+                                       {"Transfer-Encoding: gzip, chunked\r\n", 501},
+                                       {"Transfer-Encoding: identity\r\nContent-Length: 0\r\n", 400}}) {
+    CAPTURE(fields);
+    client c(server.port());
+    c.send("POST /echo HTTP/1.1\r\nHost: h\r\n" + fields + "\r\nGET /tenant HTTP/1.1\r\nHost: h\r\n\r\n");
+    const auto a = c.receive();
+    CHECK(a.status == status);
+    CHECK(a.has("Connection: close\r\n"));
+    CHECK(c.receive().status == 0);
+  }
+  CHECK(stage.asked == 0);
+}
+
+TEST_CASE("an absolute target is admitted and served as its path") {
+  stage_handler stage;
+  http_server server({}, stage);
+  client c(server.port());
+  c.get("http://127.0.0.1/tenant");
+  CHECK(c.receive().body == "7");
+  c.post("http://127.0.0.1/echo?a=b", "x");
+  const auto a = c.receive();
+  CHECK(a.body == "x");
+  CHECK(a.has("X-Query: a=b\r\n"));
 }
 
 TEST_CASE("HTTP/1.0, HEAD and Connection: close are honoured") {
@@ -229,11 +261,11 @@ TEST_CASE("HTTP/1.0, HEAD and Connection: close are honoured") {
   CHECK(old.receive().has("Connection: close"));
   CHECK(old.closed_within(20s));
   client last(server.port());
-  last.send("POST /echo HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+  last.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
   CHECK(last.receive().body == "x");
   CHECK(last.closed_within(20s));
   client head(server.port());
-  head.send("HEAD /tenant HTTP/1.1\r\n\r\n");
+  head.send("HEAD /tenant HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(head.receive(300ms).status == 0);  // a length, but no body follows
 }
 

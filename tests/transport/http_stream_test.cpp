@@ -186,7 +186,7 @@ TEST_CASE("the head is all that HEAD gets of a stream, and who writes it is told
   stream_handler stage;
   http_server server({}, stage);
   client c(server.port());
-  c.send("HEAD /a HTTP/1.1\r\n\r\n");
+  c.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
   auto stream = stage.next();
   CHECK(stage.wait_for_cancelled(1));
   stream.write("nobody reads this");

@@ -103,7 +103,7 @@ TEST_CASE("data that does not fill its shape is refused") {
   };
   CHECK(data("[1,2,3]") == R"(input "x": data has 3 elements, shape [2,3] needs 6)");
   CHECK(data("[]") == R"(input "x": data has 0 elements, shape [2,3] needs 6)");
-  CHECK(data("[1,2,3,4,5,6,7]") == R"(input "x": data has 7 elements, shape [2,3] needs 6)");
+  CHECK(data("[1,2,3,4,5,6,7]") == R"(input "x": data has more than 6 elements, shape [2,3] needs 6)");
   CHECK(data("[[1,2,3],[4,5]]") == R"(input "x": data has 2 elements at level 2, shape [2,3] needs 3)");
   CHECK(data("[[1,2,3]]") == R"(input "x": data has 1 elements at level 1, shape [2,3] needs 2)");
   CHECK(data("[[1,2,3],4]") ==
@@ -112,4 +112,22 @@ TEST_CASE("data that does not fill its shape is refused") {
         R"(input "x": element 0 is "[1": FP32 needs a number (JSON has no NaN and no infinity))");
   CHECK(data("[1,2,3") == R"(malformed JSON at byte 71: expected ',' or ']', found the end)");
   CHECK(data("{}") == R"(malformed JSON at byte 62: expected an array, found "{}}]}")");
+}
+
+TEST_CASE("data with more than its shape has is refused at the first element too many, and not read on") {
+  const auto data = [](std::string_view d) {
+    return refusal(x_with(R"("datatype":"FP32","shape":[2,3],"data":)" + std::string(d)));
+  };
+  CHECK(data("[1,2,3,4,5,6,never read]") ==
+        R"(input "x": data has more than 6 elements, shape [2,3] needs 6)");
+  CHECK(data("[[1,2,3,never read],[4,5,6]]") ==
+        R"(input "x": data has more than 3 elements at level 2, shape [2,3] needs 3)");
+  CHECK(data("[[1,2,3],[4,5,6],never read]") ==
+        R"(input "x": data has more than 2 elements at level 1, shape [2,3] needs 2)");
+  CHECK(refusal(x_with(R"("datatype":"BYTES","shape":[1,2],"data":["a","b",0])"),
+                one_input(data_type::bytes, {2})) ==
+        R"(input "x": data has more than 2 elements, shape [1,2] needs 2)");
+  CHECK(refusal(x_with(R"("datatype":"BOOL","shape":[1],"data":[true,0])"),
+                one_input(data_type::boolean, {})) ==
+        R"(input "x": data has more than 1 elements, shape [1] needs 1)");
 }
