@@ -99,9 +99,15 @@ void openai_api::chat(http_request request, http_reply reply) {
   submit(*asked, openai::text_kind::chat, *to, std::move(one), request.tenant, arrival, std::move(reply));
 }
 
+/// Or was not yet since this gateway has been there: then it is not known what the engine can take.
+openai::error openai_api::not_ready(const chosen& to) {
+  return {503, fmt::format("the engine of model '{}' is not ready", to.spec->name), {}, "no_capacity"};
+}
+
 /// Whoever writes a special token into a text means it, as with other servers.
 openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
                                                            bool special, const char* field) const {
+  if (of.target.longest_text == 0) return not_ready(of);
   // what cannot fit is not cut into tokens first: that takes the time of the other clients
   if (text.size() / of.words->longest_token > of.target.longest_text)
     return openai::error{400,

@@ -61,6 +61,7 @@ class openai_api {
   void unload_adapter(const http_request& request, http_reply reply);
   void change(llm_id model, bool load, adapter_entry what, http_reply reply);
   std::chrono::sys_seconds wall_time() const;
+  static openai::error not_ready(const chosen& to);
   std::optional<openai::error> problem_with(const openai::text_request& asked, const char* field,
                                             const chosen& to, const std::vector<prompt>& prompts) const;
   text_targets targets_of(const openai::text_request& asked, uint32_t tenant) const;

@@ -68,6 +68,7 @@ void openai_api::detokenize(const http_request& request, http_reply reply) const
   if (!asked) return refuse(reply, asked.error());
   const auto of = find(asked->model, request.tenant);
   if (!of) return refuse(reply, of.error());
+  if (of->target.vocabulary == 0) return refuse(reply, not_ready(*of));
   if (const auto bad = of->target.stranger_in(asked->tokens))
     return refuse(reply, {400, fmt::format("tokens: the vocabulary has no token {}", *bad), "tokens", {}});
   answer(reply, openai::format_detokenize(of->words->words->decode(asked->tokens, false)));

@@ -30,8 +30,7 @@ std::optional<openai::error> openai_api::problem_with(const openai::text_request
                                                       const std::vector<prompt>& prompts) const {
   using openai::error;
   const auto& name = to.spec->name;
-  if (!to.target.up)
-    return error{503, fmt::format("the engine of model '{}' is not ready", name), {}, "no_capacity"};
+  if (!to.target.up) return not_ready(to);
   if (asked.n > to.spec->most_choices)
     return error{400, fmt::format("n: at most {} here", to.spec->most_choices), "n", {}};
   for (const auto& b : asked.how.biases)

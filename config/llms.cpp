@@ -59,7 +59,12 @@ class llm_reader {
     const auto& timings = llm::prefill_timings().names();
     m.prefill = timings[s.choice("prefill", timings, 0)];
     m.mix_adapters = s.flag("mix_adapters", m.mix_adapters);
-    m.most_choices = static_cast<uint32_t>(s.integer("most_choices", 1, 65536, m.most_choices));
+    m.most_choices =
+        static_cast<uint32_t>(s.integer("most_choices", 1, 65536, std::min(m.most_choices, m.max_waiting)));
+    if (m.most_choices > m.max_waiting)
+      s.refuse("most_choices", fmt::format("the {} texts of a request would be more than may wait, and never "
+                                           "run; give at most max_waiting = {}",
+                                           m.most_choices, m.max_waiting));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);
   }

@@ -53,8 +53,9 @@ result<completion_request> parse_completion(std::string_view body) {
     in.read([&](const std::string& key) {
       if (key == "prompt") {
         take_prompts(request.prompts, in);
-      } else if (key == "max_tokens") {
-        request.max_tokens = in.whole<uint32_t>(key, 1, std::numeric_limits<int32_t>::max());
+      } else if (key == "max_tokens" || key == "max_completion_tokens") {
+        const auto most = in.whole<uint32_t>(key, 1, std::numeric_limits<int32_t>::max());
+        if (key != "max_tokens" || !in.has("max_completion_tokens")) request.max_tokens = most;
       } else if (key == "echo") {
         request.echo = in.boolean(key);
       } else if (key == "logprobs") {

@@ -15,29 +15,33 @@ constexpr size_t longest_name = 1 << 10;
 constexpr int64_t most_choices = 128;
 constexpr double day_ms = 86'400'000;
 
+struct unsupported_field {
+  std::string_view name, nothing;  ///< and the value by which it asks for nothing; empty: only null does
+};
+
 // They would change the answer. What only tells how a tool is to be called does nothing without tools.
-constexpr std::string_view unsupported[] = {"allowed_token_ids",
-                                            "audio",
-                                            "bad_words",
-                                            "chat_template",
-                                            "chat_template_kwargs",
-                                            "continue_final_message",
-                                            "documents",
-                                            "functions",
-                                            "guided_choice",
-                                            "guided_grammar",
-                                            "guided_json",
-                                            "guided_regex",
-                                            "logits_processors",
-                                            "min_tokens",
-                                            "prompt_embeds",
-                                            "prompt_logprobs",
-                                            "structured_outputs",
-                                            "suffix",
-                                            "tools",
-                                            "truncate_prompt_tokens",
-                                            "use_beam_search",
-                                            "web_search_options"};
+constexpr unsupported_field unsupported[] = {{"allowed_token_ids", ""},
+                                             {"audio", ""},
+                                             {"bad_words", "[]"},
+                                             {"chat_template", ""},
+                                             {"chat_template_kwargs", "{}"},
+                                             {"continue_final_message", "false"},
+                                             {"documents", "[]"},
+                                             {"functions", "[]"},
+                                             {"guided_choice", ""},
+                                             {"guided_grammar", ""},
+                                             {"guided_json", ""},
+                                             {"guided_regex", ""},
+                                             {"logits_processors", "[]"},
+                                             {"min_tokens", "0"},
+                                             {"prompt_embeds", ""},
+                                             {"prompt_logprobs", ""},
+                                             {"structured_outputs", ""},
+                                             {"suffix", "\"\""},
+                                             {"tools", "[]"},
+                                             {"truncate_prompt_tokens", ""},
+                                             {"use_beam_search", "false"},
+                                             {"web_search_options", ""}};
 
 void take_stop(text_request& request, body_reader& in) {
   const auto one = [&](place at) {
@@ -179,9 +183,9 @@ void check_shared(const text_request& request, const body_reader& in) {
 }
 
 bool take_unsupported(body_reader& in, const std::string& key) {
-  constexpr std::string_view nothing[] = {"false", "0", "[]", "{}", "\"\""};
-  if (std::ranges::find(unsupported, key) == std::end(unsupported)) return false;
-  if (std::ranges::find(nothing, in.raw()) == std::end(nothing))
+  const auto* found = std::ranges::find(unsupported, key, &unsupported_field::name);
+  if (found == std::end(unsupported)) return false;
+  if (const auto asked = in.raw(); found->nothing.empty() || asked != found->nothing)
     refuse(key, key + ": is not supported; leave it out");
   return true;
 }

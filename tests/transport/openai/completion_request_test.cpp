@@ -231,14 +231,24 @@ TEST_CASE("fields that do not go together are refused") {
   CHECK(blamed(parse_completion(R"({"model": "m"})")) == "prompt");
 }
 
+TEST_CASE("a completion may say how long it is by either name, of which the newer one goes before") {
+  CHECK(take("").max_tokens == 16);
+  CHECK(take(R"("max_completion_tokens": 6)").max_tokens == 6);
+  CHECK(take(R"("max_completion_tokens": 6, "max_tokens": 5)").max_tokens == 6);
+  CHECK(take(R"("max_tokens": 5, "max_completion_tokens": 6)").max_tokens == 6);
+}
+
 TEST_CASE("what would change the answer and is not there is refused, unless it asks for nothing") {
-  for (const char* field :
-       {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search", "bad_words"})
+  for (const char* field : {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search",
+                            "bad_words", "prompt_logprobs"})
     for (const char* value : {"\"x\"", "[1]", "{\"a\": 1}", "true", "1"})
       CHECK(refused("\"" + std::string(field) + "\": " + value) ==
             std::string(field) + " | " + field + ": is not supported; leave it out");
   take(
-      R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": {}, "bad_words": null)");
+      R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": null, "bad_words": null)");
+  // any JSON, and of the prompt's own tokens
+  for (const char* field : {"\"guided_json\": {}", "\"prompt_logprobs\": 0"})
+    CHECK(refused(field).ends_with("is not supported; leave it out"));
 }
 
 TEST_CASE("what is no JSON object is refused at its place, whatever it is") {
