@@ -28,7 +28,7 @@ void gpu_worker::on(envelope& e, time_point now) {
                        [&](node_up& u) { on_node_up(u); },
                        [&](node_down& d) { on_node_down(d); },
                        [&](tenure& t) { on_tenure(t); },
-                       [&](reborn& r) { start_over(r.life); },
+                       [&](reborn&) { start_over(); },
                    });
 }
 
@@ -256,8 +256,7 @@ bool gpu_worker::is_up(const address& peer) const {
 
 /// The orders of the old life are void; what the device runs, and pulls under way, must still end before
 /// their memory can go.
-void gpu_worker::start_over(incarnation life) {
-  self_.life = life;
+void gpu_worker::start_over() {
   for (const auto& [generation, o] : offered_.entries()) memory_.give_back(o.region);
   offered_.clear();
   up_.clear();

@@ -87,7 +87,7 @@ class gpu_worker final : public shell {
   void on_tenure(const tenure& t);
   void hand_over();
   bool is_of_office(const batch_order& o) const;
-  void start_over(incarnation life);
+  void start_over();
   void on_slot(const slot_ready& s);
   void on_change(const deployment& line, time_point now);
   void let_go();

@@ -48,10 +48,9 @@ void llm_engine::on(envelope& e, time_point now) {
                               }))
                            give_up(id);
                        },
-                       [&](reborn& r) {
+                       [&](reborn&) {
                          for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
                            give_up(id);
-                         self_.life = r.life;
                          nodes_up_.clear();
                          posts_.clear();
                        },

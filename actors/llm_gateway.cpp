@@ -42,8 +42,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](adapter_changed& a) { on_answer(engine_id{e.from.index}, a); },
                        [&](node_up& n) { on_node_up(n); },
                        [&](node_down& n) { on_node_down(n, now); },
-                       [&](reborn& r) {
-                         self_.life = r.life;
+                       [&](reborn&) {
                          settle_all(failure::node_fenced, now);
                          nodes_up_.clear();
                          for (uint32_t i = 0; i < options_.engines.size(); ++i)
@@ -124,7 +123,8 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
       tell_progress(t.id, f, choice.tokens.size());
       continue;
     }
-    if (t.finish == finish_reason::none) send(address_of(f.at), end_choice{t.id, t.choice});
+    if (t.finish == finish_reason::none && f.at != no_engine)
+      send(address_of(f.at), end_choice{t.id, t.choice});
     choice = {false, {}};
     if (--f.open == 0) settle(found, {}, now);
   }

@@ -28,8 +28,7 @@ void llm_router::on(envelope& e, time_point now) {
                        [&](texts_evicted& t) { requests_.on_evicted(t); },
                        [&](node_up& n) { lives_[n.node] = n.life; },
                        [&](node_down& n) { on_node_down(n); },
-                       [&](reborn& r) {
-                         self_.life = r.life;
+                       [&](reborn&) {
                          lives_.clear();
                          requests_.clear();
                        },

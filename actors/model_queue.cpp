@@ -28,6 +28,7 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
 }
 
 void model_queue::on(envelope& e, time_point now) {
+  if (ended_) return hear_the_last(e.body, now);
   // Of a large cluster these come by the thousand.
   const bool about_homes =
       std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
@@ -55,7 +56,7 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](backends& b) { on_backends(e.from, b, now); },
                        [&](tenure& t) { on_tenure(t, now); },
                        [&](handover& h) { adopt(h, now); },
-                       [&](reborn& r) { start_over(r.life); },
+                       [&](reborn&) { start_over(); },
                    });
 }
 
@@ -73,6 +74,10 @@ uint32_t model_queue::keep(const request& r, time_point now) {
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
   if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+  if (is_hopeless(r)) {
+    const drop_grounds why{drop_rule::batching, r.rows, now + options_.network(r.rows), now + time_alone(r)};
+    return give_up(handle, drop_reason::late, why, now);
+  }
   if (const auto bound = rows_that_may_wait(r, now); policy_->queued_rows() + r.rows > bound) {
     door_.lost(now, r.rows);
     return give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, bound}, now);
@@ -80,12 +85,20 @@ void model_queue::queue_up(uint32_t handle, time_point now) {
   policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
 }
 
+/// From its arrival to its answer, if a slot is free at once.
+duration model_queue::time_alone(const request& r) const {
+  return options_.network(r.rows) + policy_->latency()(r.rows) + options_.parameters.response;
+}
+
+/// It asks for less time than it takes: that says nothing of how busy the slots are.
+bool model_queue::is_hopeless(const request& r) const { return r.arrival + time_alone(r) > r.deadline; }
+
+/// An empty queue takes whatever is asked.
 uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
-  const auto batch = std::max(last_batch_rows_, r.rows);  // so that an empty queue takes whatever is asked
+  const auto batch = std::max(last_batch_rows_, r.rows);
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  const auto slots = homes_here_;
-  return std::min(options_.max_queued_rows, door_.bound(now, patience, batch, slots));
+  return std::max(r.rows, std::min(options_.max_queued_rows, door_.bound(now, patience, batch, homes_here_)));
 }
 
 void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
@@ -129,6 +142,7 @@ void model_queue::give_up_cancelled(time_point now) {
 }
 
 void model_queue::on_time(time_point now) {
+  if (ended_) return send_drops(now);
   if (homes_changed_) fit_to_homes();
   give_up_cancelled(now);
   policy_->update(now, long_ago);
@@ -147,19 +161,34 @@ time_point model_queue::next_wakeup() const {
   return std::min({policy_->wake_at(), late, tell, load});
 }
 
-/// Nobody runs what waits; what a worker has goes on, and it answers the gateway.
+/// Nobody runs what waits. What a worker has goes on, and it answers the gateway, unless it gives it back.
 void model_queue::end(time_point now) {
+  ended_ = true;
+  homes_.clear();
+  homes_here_ = 0;
   for (const auto handle : take_out([](const request&) { return true; }))
     give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
   for (const auto& r : held_) drop(r, drop_reason::no_capacity);
   send_drops(now);
 }
 
+void model_queue::hear_the_last(shell_message& m, time_point now) {
+  dispatch(m, overloaded{
+                  [&](batch_done& d) {
+                    if (running_.contains(d.batch)) on_done(d, now);
+                  },
+                  [&](node_down& d) { on_node_down(d, now); },
+                  [&](tenure& t) {
+                    if (options_.elected && t.later_than(office_)) forget_requests();
+                  },
+                  [&](reborn&) { forget_requests(); },
+              });
+}
+
 /// Nothing of the old life counts any more; the gateways see to the fates.
-void model_queue::start_over(incarnation life) {
-  self_.life = life;
+void model_queue::start_over() {
   // Workers that saw it refuse what is still on its way from the old one.
-  options_.reign = options_.elected ? epoch{} : epoch{life.value};
+  options_.reign = options_.elected ? epoch{} : epoch{self_.life.value};
   forget_requests();
   held_.clear();
   cancelled_.clear();
@@ -240,8 +269,9 @@ void model_queue::order(const grant& g, batch_order o, running_batch running, ti
 
 void model_queue::drop(const request& r, drop_reason why) {
   ++drops_[static_cast<size_t>(why)];
-  load_.bad += why == drop_reason::late || why == drop_reason::shed || why == drop_reason::queue_full ||
-               why == drop_reason::no_capacity;
+  const bool too_busy = why == drop_reason::late || why == drop_reason::shed ||
+                        why == drop_reason::queue_full || why == drop_reason::no_capacity;
+  load_.bad += too_busy && !is_hopeless(r);
   auto it = std::find_if(pending_drops_.begin(), pending_drops_.end(),
                          [&](const auto& p) { return p.first == r.gateway; });
   if (it == pending_drops_.end()) it = pending_drops_.insert(it, {r.gateway, {}});

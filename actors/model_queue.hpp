@@ -107,13 +107,16 @@ class model_queue final : public shell {
   void tell_left();
   void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
+  void hear_the_last(shell_message& m, time_point now);
   uint32_t keep(const request& r, time_point now);
+  duration time_alone(const request& r) const;
+  bool is_hopeless(const request& r) const;
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
   void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
   std::vector<uint32_t> take_out(const std::function<bool(const request&)>& leaves);
   void give_up_cancelled(time_point now);
-  void start_over(incarnation life);
+  void start_over();
   void forget_requests();
   void on_tenure(const tenure& t, time_point now);
   void hold(const request& r);
@@ -178,6 +181,7 @@ class model_queue final : public shell {
   queue_load load_;  ///< not told yet
   time_point tell_load_at_ = long_ago;
 
+  bool ended_ = false;
   bool paused_ = false;
   duration planned_slo_{};  ///< zero: the requests' own
 

@@ -47,8 +47,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                          forget_workers(d.node, d.life, now);
                        },
                        [&](node_leaving& l) { forget_slots(l.node, l.life); },
-                       [&](reborn& r) {
-                         self_.life = r.life;
+                       [&](reborn&) {
                          start_over(now);
                          slots_.clear();
                          count_service();

@@ -55,6 +55,8 @@ class shell {
   virtual void busy_with(std::vector<node_id>&) const {}
 
   const address& self() const { return self_; }
+  /// Its node has begun a new life; `reborn` follows.
+  virtual void live_again(incarnation life) { self_.life = life; }
 
  protected:
   void send(const address& to, shell_message message) { out_.send(self_, to, std::move(message)); }

@@ -63,11 +63,20 @@ void shell_group::remove(role kind, uint32_t index, time_point now) {
     over_ = about_time;
     shells_[position].actor->end(now);
     index_[static_cast<size_t>(kind)][index] = nobody;
-    shells_[position] = {};
+    shells_[position].ended = true;
+    ++ended_;
     wakeups_.set(position, never);
+    bury(position);
     settle(now);
     flush();
   });
+}
+
+/// If it has ended, and nothing of it is unfinished any more.
+void shell_group::bury(uint32_t index) {
+  if (!shells_[index].ended || shells_[index].actor->unfinished() > 0) return;
+  shells_[index] = {};
+  --ended_;
 }
 
 uint32_t shell_group::find(role kind, uint32_t index) const {
@@ -114,11 +123,26 @@ void shell_group::touch(uint32_t index) {
   touched_.push_back(index);
 }
 
+/// A life that this node thought over goes on in its eyes only if it has itself begun a new one since.
+void shell_group::note_lives(const envelope& e) {
+  if (std::holds_alternative<reborn>(e.body)) return dead_.clear();
+  const auto* d = std::get_if<node_down>(&e.body);
+  if (d == nullptr) return;
+  if (dead_.size() <= d->node.value) dead_.resize(d->node.value + 1);
+  dead_[d->node.value] = std::max(dead_[d->node.value], d->life);
+}
+
 void shell_group::hand_over(envelope& e, time_point now) {
+  // A message may have been on its way here while the node heard that its sender is gone: who has forgotten
+  // the dead must hear nothing of them any more.
+  if (is_of_the_dead(e.from)) return;
+  note_lives(e);
+  const auto* born = std::get_if<reborn>(&e.body);
   over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
     busy_ = i;
     ++shells_[i].messages;
+    if (born != nullptr) shells_[i].actor->live_again(born->life);
     shells_[i].actor->on(e, now);
     touch(i);
   };
@@ -126,6 +150,10 @@ void shell_group::hand_over(envelope& e, time_point now) {
     for (uint32_t i = 0; i < shells_.size(); ++i)
       if (shells_[i].actor) deliver(i);
     return;
+  }
+  if (ended_ > 0 && std::holds_alternative<batch_done>(e.body)) {
+    for (uint32_t i = 0; i < shells_.size(); ++i)
+      if (shells_[i].ended && shells_[i].actor->self() == e.to) deliver(i);
   }
   const auto position = find(e.to.kind, e.to.index);
   if (position == nobody) return turn_away(e);
@@ -168,7 +196,10 @@ void shell_group::settle(time_point now) {
       busy_ = i;
       over_ = about_time;
       shells_[i].actor->on_time(now);
-      wakeups_.set(i, shells_[i].actor->next_wakeup());
+      if (shells_[i].ended)
+        bury(i);
+      else
+        wakeups_.set(i, shells_[i].actor->next_wakeup());
     }
   }
 }
@@ -197,14 +228,14 @@ std::vector<actor_figures> shell_group::figures(std::span<const envelope> waitin
   }
   std::vector<actor_figures> out;
   for (size_t i = 0; i < shells_.size(); ++i)
-    if (const auto& h = shells_[i]; h.actor)
+    if (const auto& h = shells_[i]; h.actor && !h.ended)
       out.push_back({h.actor->self(), std::string(h.actor->state()), h.messages, pending[i], 0});
   return out;
 }
 
 void shell_group::report(std::vector<metric>& out) const {
   for (const auto& h : shells_)
-    if (h.actor) h.actor->report(out);
+    if (h.actor && !h.ended) h.actor->report(out);
 }
 
 size_t shell_group::unfinished() const {
@@ -223,7 +254,7 @@ std::vector<node_id> shell_group::busy_with() const {
 std::vector<address> shell_group::names() const {
   std::vector<address> out;
   for (const auto& h : shells_)
-    if (h.actor) out.push_back(h.actor->self());
+    if (h.actor && !h.ended) out.push_back(h.actor->self());
   return out;
 }
 

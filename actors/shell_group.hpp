@@ -44,7 +44,8 @@ class shell_group final : public outbox {
   /// The same for one that was built already, with this group as its outbox.
   void adopt(std::unique_ptr<shell> s);
   /// Ends a shell, if there is one, between turns: what is sent to it from now on is lost, requests are
-  /// turned away. What it has to say about that is delivered at once. Throws as `turn` does.
+  /// turned away. What it has to say about that is delivered at once. While it has something unfinished it
+  /// still hears how batches end, and what all hear. Throws as `turn` does.
   void remove(role kind, uint32_t index, time_point now);
 
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
@@ -75,6 +76,7 @@ class shell_group final : public outbox {
   struct hosted {
     std::unique_ptr<shell> actor;  ///< null: its place is free
     bool touched = false;
+    bool ended = false;  ///< it waits for what it has begun
     uint64_t messages = 0;
   };
 
@@ -82,7 +84,12 @@ class shell_group final : public outbox {
   static constexpr size_t about_time = ~size_t{0};
   uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
+  void bury(uint32_t index);
   void hand_over(envelope& e, time_point now);
+  void note_lives(const envelope& e);
+  bool is_of_the_dead(const address& a) const {
+    return a.node.value < dead_.size() && a.life.value != 0 && a.life.value <= dead_[a.node.value].value;
+  }
   void turn_away(const envelope& e);
   void settle(time_point now);
   void flush();
@@ -95,6 +102,8 @@ class shell_group final : public outbox {
   uint32_t busy_ = nobody;    ///< the shell that is called
   size_t over_ = about_time;  ///< with this type of message, by its index in the variant
   std::vector<hosted> shells_;
+  uint32_t ended_ = 0;                                    ///< of these
+  std::vector<incarnation> dead_;                         ///< by node: its latest life that is over
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
   std::vector<envelope> inside_;                          ///< those before `next_inside_` are delivered
   size_t next_inside_ = 0;

@@ -15,7 +15,6 @@ void extension_guard::on(envelope& e, time_point now) {
       return;
     }
   guarded_->on(e, now);
-  self_ = guarded_->self();  // it may have begun a new life
 }
 
 void extension_guard::on_time(time_point now) { guarded_->on_time(now); }

@@ -23,6 +23,10 @@ class extension_guard final : public shell {
   std::string_view state() const override { return guarded_->state(); }
   size_t unfinished() const override { return guarded_->unfinished(); }
   void busy_with(std::vector<node_id>& out) const override { guarded_->busy_with(out); }
+  void live_again(incarnation life) override {
+    self_.life = life;
+    guarded_->live_again(life);
+  }
 
  private:
   const std::unique_ptr<shell> guarded_;

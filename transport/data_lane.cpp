@@ -102,13 +102,16 @@ duration data_lane::clock_error(node_id node) const {
 
 void data_lane::send(const address& from, const address& to, const wire_message& message) {
   const auto life = life_of(to.node);
-  if (life.value == 0 || (to.life.value != 0 && to.life != life)) {
+  const auto own = life_.load(std::memory_order_relaxed);
+  // What an actor says that has not heard yet of this node's new life belongs to the old one.
+  if (life.value == 0 || (to.life.value != 0 && to.life != life) ||
+      (from.life.value != 0 && from.life.value != own)) {
     stats_.stale.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   auto header = make_header(from, to, message.index());
   header.from_node = self_.value;
-  header.from_life = life_.load(std::memory_order_relaxed);
+  header.from_life = own;
   header.to_life = life.value;
   header.secret = peers_[to.node.value]->secret.load(std::memory_order_relaxed);
   std::vector<std::byte> frame(sizeof header);

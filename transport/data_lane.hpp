@@ -80,8 +80,9 @@ class data_lane final : public fabric_events {
   /// Bound of the error of the peer's clock conversion; nothing if not synchronised.
   duration clock_error(node_id peer) const;
 
-  /// Sends to `to.node`, which is not this one. `to.life` 0 means its current one. What cannot be sent is
-  /// discarded: a lost peer is the failure detector's business.
+  /// Sends to `to.node`, which is not this one. `to.life` 0 means its current one, as `from.life` 0 means
+  /// this node's. What cannot be sent, or comes of an earlier life of this node, is discarded: a lost peer is
+  /// the failure detector's business.
   void send(const address& from, const address& to, const wire_message& message);
 
   /// Asks the peer for a sign of life, besides the heartbeats.

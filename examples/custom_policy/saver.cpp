@@ -21,10 +21,8 @@ saver::saver(const extension_parts& parts)
 
 void saver::on(envelope& e, time_point) {
   dispatch(e.body, overloaded{[&](command_reply& r) {
-                                if (r.ok && r.token == asked_)
-                                  on_state(from_json<arbiter_state>(nlohmann::json::parse(r.body)));
-                              },
-                              [&](reborn& r) { self_.life = r.life; }});
+             if (r.ok && r.token == asked_) on_state(from_json<arbiter_state>(nlohmann::json::parse(r.body)));
+           }});
 }
 
 void saver::on_time(time_point now) {

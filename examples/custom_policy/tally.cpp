@@ -8,11 +8,10 @@ using namespace troupe;
 
 void tally::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{[&](plugin_message& m) {
-                                if (m.type != spared_type_) return;
-                                count(now);
-                                so_far_.slots = static_cast<uint32_t>(m.body.size());
-                              },
-                              [&](reborn& r) { self_.life = r.life; }});
+             if (m.type != spared_type_) return;
+             count(now);
+             so_far_.slots = static_cast<uint32_t>(m.body.size());
+           }});
 }
 
 command_reply tally::on_command(const command& c, time_point now) {

@@ -108,6 +108,19 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
   g.check_clean();
 }
 
+TEST_CASE("llm gateway: a client may have had enough by a token of an engine that has just died") {
+  door_stage g;
+  g.tell(node_up{other_node, {13}});
+  g.enough = 9;
+  g.send_to_engine(1);
+  g.get(1, 5);
+  g.tell(node_down{worker_node, {12}});
+  g.get(1, 9);
+  CHECK(g.out.take<end_choice>().empty());
+  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  g.check_clean();
+}
+
 TEST_CASE("llm gateway: a request that its router sends to a dead engine is asked for again, not at once") {
   door_stage g;
   g.ask(1);

@@ -80,6 +80,44 @@ TEST_CASE("model_queue: a grant that preempts makes an order that does") {
   CHECK_FALSE(q.out.one<batch_order>().preempts);
 }
 
+TEST_CASE("model_queue: what a worker gives back to a queue that has ended is given up") {
+  for (const auto why : {refusal::busy, refusal::preempted, refusal::late}) {
+    running_stage q;
+    q.actor.end(q.now);
+    CHECK(q.actor.unfinished() == 1);
+    q.end(q.order, why);
+    const auto reason = why == refusal::late ? drop_reason::late : drop_reason::no_capacity;
+    const auto told = q.out.one<drops>().requests;
+    REQUIRE(told.size() == 2);
+    for (const auto& d : told) CHECK(d.reason == reason);
+    CHECK(q.actor.unfinished() == 0);
+    CHECK(q.out.take<candidate>().empty());
+  }
+}
+
+TEST_CASE("model_queue: one that has ended hears what becomes of its batches, and nothing else") {
+  running_stage q;
+  q.actor.end(q.now);
+  q.arrive(3);
+  q.tell(ready(1));
+  q.grant_slot();
+  CHECK(q.out.take<batch_order>().empty());
+  CHECK(q.actor.unfinished() == 1);
+  auto another = q.order;
+  another.batch = batch_id{q.order.batch.value + 1};
+  q.end(another);
+  CHECK(q.actor.unfinished() == 1);
+  q.tell(node_down{worker_node, {12}});
+  CHECK(q.out.one<drops>().requests.size() == 2);
+  CHECK(q.actor.unfinished() == 0);
+
+  running_stage ran;
+  ran.actor.end(ran.now);
+  ran.end(ran.order);
+  CHECK(ran.out.take<drops>().empty());
+  CHECK(ran.actor.unfinished() == 0);
+}
+
 TEST_CASE("model_queue: what was preempted runs again, however often, and nobody is suspected") {
   running_stage q;
   for (uint32_t times = 1; times <= 5; ++times) {  // more often than workers may refuse it

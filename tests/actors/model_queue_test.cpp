@@ -123,6 +123,36 @@ TEST_CASE("model_queue: its bound is in rows, and what is beyond is refused at o
         std::vector<dropped_request>{{request_id{4}, 1, drop_reason::queue_full}});
 }
 
+TEST_CASE("model_queue: an empty one takes a request of more rows than may wait") {
+  queue_stage q(3);
+  auto large = q.a_request(1);
+  large.rows = 5;
+  q.tell(submit{{large, q.a_request(2)}}, the_gateway);
+  CHECK(q.out.one<drops>().requests ==
+        std::vector<dropped_request>{{request_id{2}, 1, drop_reason::queue_full}});
+  CHECK(q.out.one<candidate>().rows == 5);
+}
+
+TEST_CASE("model_queue: who asks for less time than a request takes alone is told so, and is no overload") {
+  auto o = paper_queue();
+  o.load_report = 100ms;
+  basic_queue_stage<> q(o);
+  q.tell(ready(0));
+  for (uint64_t id = 1; id <= 100; ++id) {
+    auto hasty = q.a_request(id);
+    hasty.deadline = q.now + 5ms;  // ℓ(1) is 6
+    q.tell(submit{{hasty}}, the_gateway);
+    CHECK(q.out.one<drops>().requests ==
+          std::vector<dropped_request>{{request_id{id}, 1, drop_reason::late}});
+    q.run_until(q.now + 10ms);
+  }
+  CHECK(q.out.take<queue_load>().empty());
+  std::vector<request> many;
+  for (uint64_t id = 101; id <= 140; ++id) many.push_back(q.a_request(id));
+  q.tell(submit{many}, the_gateway);
+  CHECK(q.out.take<drops>().empty());
+}
+
 TEST_CASE("model_queue: a large request that came too late does not close the door to the next one") {
   queue_stage q;
   const auto arrive_with_rows = [&](uint64_t id) {

@@ -32,8 +32,7 @@ class relay final : public shell {
                      diary_.push_back(std::to_string(self_.index) + " hears " + std::to_string(c.id.value));
                      if (c.id.value > 0) send(next_, cancel{request_id{c.id.value - 1}});
                    },
-                   [&](node_down&) { diary_.push_back(std::to_string(self_.index) + " mourns"); },
-                   [&](reborn& r) { self_.life = r.life; }});
+                   [&](node_down&) { diary_.push_back(std::to_string(self_.index) + " mourns"); }});
   }
   void on_time(time_point now) override {
     diary_.push_back(std::to_string(self_.index) + " decides");
@@ -121,6 +120,23 @@ TEST_CASE("shell_group: what concerns the node reaches every shell") {
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 mourns") == 1);
 }
 
+TEST_CASE("shell_group: what a life says that is over by then is not heard any more") {
+  two_relays g(relay_at(7, node_id{3}));
+  const auto whichever = relay_at(0, scheduler_node, 0);
+  const auto says = [&](uint64_t life, uint64_t what) {
+    return envelope{{worker_node, {life}, role::gpu_worker, 0}, whichever, cancel{request_id{what}}};
+  };
+  g.turn({says(5, 0), to({}, node_down{worker_node, {5}}), says(5, 1), says(4, 2), says(6, 3)});
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 0") == 1);
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 0);
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 2") == 0);
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 1);
+  g.turn({to({}, node_down{worker_node, {4}}), says(6, 3)});  // late news
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 2);
+  g.turn({to({}, reborn{{11}}), says(5, 1)});  // it was this node that the others took for dead
+  CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 1);
+}
+
 TEST_CASE("shell_group: a message to an earlier life is void, one to whichever life is not") {
   two_relays g;
   g.turn({to({}, reborn{{11}})});
@@ -169,6 +185,68 @@ TEST_CASE("shell_group: a shell that was removed hears nothing, its place is tak
   q.push_back({{}, named(7), cancel{request_id{0}}});
   group.turn(q, at(1));
   CHECK(diary == std::vector<std::string>{"7 hears 0", "7 decides"});
+}
+
+namespace {
+
+/// Has a batch under way.
+class busy_queue final : public shell {
+ public:
+  using shell::shell;
+  void on(envelope& e, time_point) override {
+    heard_ += std::holds_alternative<batch_done>(e.body);
+    if (std::holds_alternative<batch_done>(e.body) || std::holds_alternative<node_down>(e.body)) batches_ = 0;
+  }
+  void on_time(time_point) override {
+    if (heard_ > 0) send(the_gateway, drops{});
+  }
+  time_point next_wakeup() const override { return at(1); }
+  void report(std::vector<metric>& out) const override { out.push_back({"batches", {}, 0}); }
+  size_t unfinished() const override { return batches_; }
+
+ private:
+  size_t batches_ = 1, heard_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("shell_group: a shell that was removed still hears how what it has begun ends") {
+  post_bag bag;
+  shell_group group(bag);
+  const address queue = relay_at(3);
+  const auto turn = [&](shell_message m) {
+    parcel p;
+    p.push_back({the_gateway, queue, std::move(m)});
+    group.turn(p, at(0));
+  };
+  group.add<busy_queue>(queue);
+  group.remove(role::model_queue, 3, at(0));
+  CHECK(group.unfinished() == 1);
+  CHECK(group.size() == 0);
+  CHECK(group.figures({}).empty());
+  CHECK(group.next_wakeup() == never);
+  std::vector<metric> told;
+  group.report(told);
+  CHECK(told.empty());
+
+  request r;
+  turn(submit{{r}});
+  CHECK(std::get<drops>(bag.left.at(0).body).requests.size() == 1);  // turned away
+  std::vector<std::string> diary;
+  group.add<relay>(queue, relay_at(4), diary);  // the next one in its place
+  turn(batch_done{});
+  CHECK(bag.left.size() == 2);
+  CHECK(diary == std::vector<std::string>{"3 decides"});
+  CHECK(group.unfinished() == 0);
+  turn(batch_done{});
+  CHECK(bag.left.size() == 2);
+
+  auto& unaware = group.add<busy_queue>(relay_at(5));
+  turn(reborn{{77}});
+  CHECK(unaware.self().life == incarnation{77});
+  group.remove(role::model_queue, 5, at(0));
+  turn(node_down{});
+  CHECK(group.unfinished() == 0);
 }
 
 TEST_CASE("shell_group: requests for a queue that is not there are turned away") {

@@ -80,6 +80,7 @@ class stage {
   }
   /// A message of a turn that goes on.
   void note(shell_message m, const address& from = {}) {
+    if (const auto* born = std::get_if<reborn>(&m)) actor.live_again(born->life);  // as a shell_group does
     envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
   }

@@ -27,10 +27,7 @@ using listener_commands = type_list<exchange<add, heard>>;
 class listener final : public shell {
  public:
   explicit listener(const extension_parts& parts) : shell(parts.self, parts.out) {}
-  void on(envelope& e, time_point) override {
-    ++heard_;
-    if (const auto* r = std::get_if<reborn>(&e.body)) self_.life = r->life;
-  }
+  void on(envelope&, time_point) override { ++heard_; }
   command_reply on_command(const command& c, time_point) override {
     return obey(listener_commands{}, c, [&](const add& a) { return heard{heard_ += a.messages}; });
   }

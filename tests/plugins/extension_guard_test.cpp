@@ -65,6 +65,6 @@ TEST_CASE("extension_guard: commands are checked against what the plug-in said t
 
 TEST_CASE("extension_guard: goes by the name of its actor, in a new life too") {
   guarded_listener l;
-  l.tell(reborn{incarnation{2}});
+  l.actor->live_again(incarnation{2});  // as its group does
   CHECK(l.actor->self().life == incarnation{2});
 }

@@ -116,6 +116,10 @@ TEST_CASE("nothing reaches a life that is over, or comes from one") {
   to_the_past.life = incarnation{199};
   nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 1);
+  auto from_the_past = gateway_on_a;  // an actor that has not heard of its node's new life
+  from_the_past.life = incarnation{99};
+  nodes.a.lane().send(from_the_past, queue_on_b, cancel{request_id{1}});
+  CHECK(nodes.a.lane().stats().stale == 2);
 
   nodes.b.lane().renew(incarnation{201}, 201'000);
   nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to 200, which is over
