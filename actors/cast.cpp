@@ -139,6 +139,7 @@ void cast::spawn_shells(const world& w) {
     o.timeout = cluster_.limits.request_timeout;
     o.drain_timeout = cluster_.limits.drain_timeout;
     o.max_output_bytes = cluster_.limits.pool_bytes;
+    o.max_pulled_bytes = cluster_.limits.bodies_bytes;
     o.decision_log = cluster_.policy.decision_log;
     thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients, tenants_);
   }

@@ -39,7 +39,7 @@ void gateway::on(envelope& e, time_point now) {
                        [&](node_down& n) { on_node_down(n, now); },
                        [&](node_leaving& n) { on_node_leaving(n); },
                        [&](tenure& t) { on_tenure(t); },
-                       [&](reborn& r) { start_over(r.life, now); },
+                       [&](reborn&) { start_over(now); },
                        [&](drain&) { draining_ = true; },
                        [&](model_change& c) { on_change(c.line); },
                    });
@@ -72,6 +72,7 @@ void gateway::accept(request& r, time_point now) {
 
 void gateway::on_time(time_point now) {
   expire(now);
+  pull_outputs(now);
   for (size_t i = 0; i < models_.size(); ++i) {
     auto& next = models_[i].next;
     if (next.requests.empty()) continue;
@@ -109,7 +110,7 @@ void gateway::tell_idle() {
   });
 }
 
-time_point gateway::next_wakeup() const { return expiries_.next(); }
+time_point gateway::next_wakeup() const { return std::min(expiries_.next(), look_for_room_at_); }
 
 void gateway::on_drops(const drops& d, time_point now) {
   for (const auto& dropped : d.requests) {
@@ -122,75 +123,6 @@ void gateway::on_drops(const drops& d, time_point now) {
     if (!planted(bug::leak_slot)) give_back(known->asked.input);
     auto f = planted(bug::double_fate) ? *known : flights_.take(dropped.id);
     settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
-  }
-}
-
-void gateway::on_completion(const address& worker, const completion& c, time_point now) {
-  bool counted = c.times.finished_at == never;  // it never ran
-  for (const auto& r : c.results) {
-    auto* const known = flights_.find(r.id);
-    if (known != nullptr && known->output && known->output == r.output) continue;  // said twice
-    if (known == nullptr || known->output) {
-      ++late_answers_;
-      forget_input(r.id);
-      give_up_output(worker, r.output);
-      continue;
-    }
-    auto& f = *known;
-    give_back(f.asked.input);  // the worker has read it
-    f.batch = c.batch;
-    f.worker = worker;
-    f.times = c.times;
-    f.completed_at = now;
-    if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
-    if (r.error != failure::none) {
-      auto failed = flights_.take(r.id);
-      decide(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
-             now);
-      continue;
-    }
-    if (r.output.size > options_.max_output_bytes) {
-      auto failed = flights_.take(r.id);
-      give_up_output(worker, r.output);
-      const auto detail =
-          "the outputs take " + std::to_string(r.output.size) +
-          " bytes, more than limits.pool_mb = " + std::to_string(options_.max_output_bytes >> 20);
-      decide(failed,
-             {outcome::fate::failed, drop_reason::none, failure::device_error, {}, c.batch_rows, {}, detail},
-             now);
-      continue;
-    }
-    if (r.output.size == 0) {
-      auto whole = flights_.take(r.id);
-      give_up_output(worker, r.output);
-      settle(whole, {outcome::fate::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
-      continue;
-    }
-    f.output = r.output;
-    f.batch_rows = c.batch_rows;
-    f.pulled = memory_.pull_buffer(r.output);
-    memory_.pull(r.output, f.pulled, self_, r.id.value);
-  }
-}
-
-void gateway::on_pulled(const pulled& p, time_point now) {
-  const request_id id{p.token};
-  if (const auto late = late_pulls_.find(p.token); late != late_pulls_.end()) {
-    give_up_output(late->second.worker, late->second.output);
-    leave(late->second);
-    late_pulls_.erase(late);
-    return;
-  }
-  const auto* known = flights_.find(id);
-  if (known == nullptr || !known->output) return;
-  auto f = flights_.take(id);
-  const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
-  give_up_output(f.worker, f.output);
-  if (payload) {
-    settle(f, {outcome::fate::finished, drop_reason::none, failure::none, *payload, f.batch_rows, {}}, now);
-  } else {
-    const auto why = p.status == pull_status::lost ? failure::worker_lost : failure::stale_memory;
-    decide(f, {outcome::fate::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
   }
 }
 
@@ -225,8 +157,7 @@ void gateway::expire(time_point now) {
   }
 }
 
-void gateway::start_over(incarnation life, time_point now) {
-  self_.life = life;
+void gateway::start_over(time_point now) {
   scheduler_up_ = false;
   line_.clear();
   for (auto& m : models_) m.next = {};
@@ -254,7 +185,9 @@ void gateway::settle_early(flight f, const outcome& how, time_point now) {
   decide(f, how, now);
   f.counted = counted;
   const auto id = f.asked.id;
-  if (f.output)
+  if (f.output && f.pulled.empty())
+    abandon_output(f);
+  else if (f.output)
     late_pulls_.emplace(id.value, std::move(f));
   else
     late_inputs_.emplace(id, std::move(f));
@@ -299,14 +232,6 @@ void gateway::forget_input(request_id id) {
   give_back(it->second.asked.input);
   leave(it->second);
   late_inputs_.erase(it);
-}
-
-void gateway::give_up_output(const address& worker, const region_ref& region) {
-  if (!region) return;
-  auto it =
-      std::find_if(releases_.begin(), releases_.end(), [&](const auto& r) { return r.first == worker; });
-  if (it == releases_.end()) it = releases_.insert(it, {worker, {}});
-  it->second.regions.push_back(region);
 }
 
 }  // namespace troupe

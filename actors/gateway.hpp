@@ -4,6 +4,7 @@
 // Where standbys are, it goes on accepting requests while the office of the scheduler is vacant, and submits
 // all that have no fate to whoever takes it. What an earlier scheduler says from then on does not count.
 #pragma once
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ class client_port {
   virtual void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) = 0;
   /// A batch of `rows` rows ran that had requests of this gateway; before their answers, on the same thread.
   virtual void executed(model_id, uint32_t /*rows*/, const batch_times&) {}
+  /// Of what was handed to `answer`, what is still in memory. Thread-safe.
+  virtual uint64_t unwritten_bytes() const { return 0; }
 };
 
 class gateway final : public shell {
@@ -45,6 +48,7 @@ class gateway final : public shell {
     std::vector<node_id> line;         ///< who may hold the office of the scheduler; empty: `scheduler` does
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
+    uint64_t max_pulled_bytes = 256 << 20;  ///< of all, from their pull until their answer is written
     duration timeout = 1s;                  ///< after the deadline
     duration drain_timeout{};               ///< it is gone after that at the latest
     uint32_t decision_log = 0;              ///< of requests that it ended by itself, so many are remembered
@@ -95,9 +99,9 @@ class gateway final : public shell {
   /// An accepted request without a fate.
   struct flight {
     request asked;
-    region_ref output;  // being pulled
-    address worker;     // who offers it
-    std::vector<std::byte> pulled;
+    region_ref output;              // to be pulled, or being pulled
+    address worker;                 // who offers it
+    std::vector<std::byte> pulled;  // empty: it waits for room
     uint32_t batch_rows = 0;
     batch_id batch;
     batch_times times{};
@@ -110,6 +114,8 @@ class gateway final : public shell {
   /// The answer of any attempt is the answer: a batch is a function of its inputs.
   void on_completion(const address& worker, const completion& c, time_point now);
   void on_pulled(const pulled& p, time_point now);
+  void pull_outputs(time_point now);
+  void abandon_output(flight& f);
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
   void on_node_leaving(const node_leaving& n);
@@ -119,7 +125,7 @@ class gateway final : public shell {
   bool outdated(const address& from) const;
   void on_gone(request_id id, time_point now);
   void expire(time_point now);
-  void start_over(incarnation life, time_point now);
+  void start_over(time_point now);
   void on_change(const deployment& line);
   void tell_idle();
 
@@ -157,6 +163,9 @@ class gateway final : public shell {
   // a pull still writes the buffer.
   std::unordered_map<request_id, flight> late_inputs_;
   std::unordered_map<uint64_t, flight> late_pulls_;
+  std::deque<request_id> outputs_to_pull_;  // in their order, some of which may have their fate
+  uint64_t pulled_bytes_ = 0;               // by pulls that have not ended
+  time_point look_for_room_at_ = never;
   expiries expiries_;                                  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0, submitted_again_ = 0;

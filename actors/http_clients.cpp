@@ -51,8 +51,13 @@ void http_clients::expect(request_id id, waiting w) {
 /// Has taken its request out of the table.
 class http_clients::result_writer final : public response_writer {
  public:
-  result_writer(table::node_type of, const outcome& how, std::vector<std::byte> pulled, const clock& time)
-      : of_(std::move(of)), how_(how), pulled_(std::move(pulled)), time_(time) {}
+  result_writer(table::node_type of, const outcome& how, std::vector<std::byte> pulled, http_clients& all)
+      : of_(std::move(of)), how_(how), pulled_(std::move(pulled)), all_(all) {
+    all_.unwritten_bytes_ += pulled_.size();
+  }
+  ~result_writer() override { all_.unwritten_bytes_ -= pulled_.size(); }
+  result_writer(const result_writer&) = delete;
+  result_writer& operator=(const result_writer&) = delete;
 
   http_response write() override {
     const auto& w = of_.mapped();
@@ -67,7 +72,7 @@ class http_clients::result_writer final : public response_writer {
       r.headers.add("Inference-Header-Content-Length", std::to_string(*answer->json_bytes));
     }
     if (w.timed && how_.completed_at != never)
-      r.headers.add("Server-Timing", to_header(request_timing_of(how_, w.parsed_at, time_.now())));
+      r.headers.add("Server-Timing", to_header(request_timing_of(how_, w.parsed_at, all_.time_.now())));
     return r;
   }
 
@@ -75,7 +80,7 @@ class http_clients::result_writer final : public response_writer {
   table::node_type of_;
   const outcome how_;
   std::vector<std::byte> pulled_;  // how_.output lies there
-  const clock& time_;
+  http_clients& all_;
 };
 
 void http_clients::answer(request_id id, const outcome& how, std::vector<std::byte> pulled) {
@@ -93,7 +98,7 @@ void http_clients::answer(request_id id, const outcome& how, std::vector<std::by
     return w.reply.send(std::move(refusal));
   }
   auto reply = std::move(w.reply);
-  reply.send(std::make_unique<result_writer>(std::move(node), how, std::move(pulled), time_));
+  reply.send(std::make_unique<result_writer>(std::move(node), how, std::move(pulled), *this));
 }
 
 }  // namespace troupe

@@ -46,6 +46,8 @@ class http_clients final : public client_port {
     statistics_.executed(model, rows, times);
   }
 
+  uint64_t unwritten_bytes() const override { return unwritten_bytes_.load(std::memory_order_relaxed); }
+
   /// Requests that wait: parsed, and not answered.
   size_t waiting_now() const { return waiting_now_.load(std::memory_order_relaxed); }
   const inference_statistics& statistics() const { return statistics_; }
@@ -62,6 +64,7 @@ class http_clients final : public client_port {
   const clock& time_;
   std::array<shard, 16> shards_;
   std::atomic<size_t> waiting_now_{0};
+  std::atomic<uint64_t> unwritten_bytes_{0};
   inference_statistics statistics_;
 };
 

@@ -22,7 +22,9 @@ struct gateway_parts : client_port {
     if (!how.output.empty())
       CHECK((how.output.data() >= begin && how.output.data() + how.output.size() <= begin + pulled.size()));
   }
+  uint64_t unwritten_bytes() const override { return unwritten; }
   std::map<request_id, kept_outcome> answers;
+  uint64_t unwritten = 0;
   scripted_memory memory{gateway_node};
   scripted_memory far{worker_node};  // where the outputs are
   tenant_desk desk;
