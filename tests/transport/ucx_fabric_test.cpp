@@ -121,3 +121,9 @@ TEST_CASE("after a disconnect nothing more arrives from that life") {
   std::this_thread::sleep_for(100ms);
   CHECK(us.events.frames().size() == before);
 }
+
+TEST_CASE("a pool that this machine has no memory for is refused before it takes any") {
+  side us;
+  CHECK_THROWS_WITH_AS(us.carrier->allocate(memory_kind::host, size_t{1} << 50),
+                       doctest::Contains("lower limits.pool_mb"), std::runtime_error);
+}

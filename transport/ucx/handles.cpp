@@ -10,6 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "transport/available_memory.hpp"
 #include "transport/ucx/event_order.hpp"
 
 namespace troupe::ucx {
@@ -88,6 +89,13 @@ bool worker::arm() {
 }
 
 region::region(const context& c, size_t bytes) : context_(c) {
+  // It is all used at once, below: what is too much would end this and other processes of the machine, and
+  // what is killed meanwhile leaves its part in /dev/shm.
+  if (const auto room = available_memory(); room && bytes > *room)
+    throw std::runtime_error(fmt::format(
+        "{} MiB of registered memory do not fit into the {} MiB that this machine has left: lower "
+        "limits.pool_mb",
+        bytes >> 20, *room >> 20));
   ucp_mem_map_params_t p{};
   p.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   p.length = bytes;

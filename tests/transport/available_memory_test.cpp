@@ -1,0 +1,21 @@
+#include "transport/available_memory.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+TEST_CASE("available memory: what the kernel says, in bytes") {
+  CHECK(available_memory(
+            "MemTotal:       24635768 kB\nMemFree:          512 kB\nMemAvailable:   22000000 kB\n") ==
+        uint64_t{22000000} << 10);
+  CHECK(available_memory("MemAvailable: 7 kB") == 7 << 10);
+  for (const char* nothing : {"", "MemTotal: 5 kB\n", "MemAvailable:", "MemAvailable:   kB",
+                              "MemAvailable: -3 kB", "MemAvailable: 99999999999999999999 kB"})
+    CHECK_FALSE(available_memory(nothing));
+}
+
+TEST_CASE("available memory: this machine has some") {
+  const auto now = available_memory();
+  REQUIRE(now);
+  CHECK(*now > 1 << 20);
+}
