@@ -43,6 +43,7 @@ struct text_load {
   uint32_t adapters = 0;                       ///< three of four requests name one of the first so many
   double several_choices = 0;                  ///< share of the requests that want two or three
   double hang_up = 0;                          ///< share of the clients that go away within a second
+  double content = 0;                          ///< share whose clients have enough early, as by a stop string
   duration ttft{};                             ///< target for the first token; zero: none
   duration tpot{};                             ///< and for the others
   uint32_t most_priority = 0;                  ///< priorities are drawn from 0 to this

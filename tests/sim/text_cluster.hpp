@@ -51,6 +51,7 @@ inline workload_spec text_workload(double changes_per_s) {
   t.adapters = 5;
   t.several_choices = 0.1;
   t.hang_up = 0.05;
+  t.content = 0.1;
   w.texts = {t};
   w.text_changes_per_s = changes_per_s;
   return w;

@@ -94,6 +94,8 @@ void text_clients::offer(size_t load) {
   s.gateway = gateways_[random_.below(gateways_.size())];
   const bool hangs_up = random_.uniform() < asked.hang_up;
   const duration patience{static_cast<int64_t>(random_.uniform() * 1e9)};
+  if (asked.content > 0 && random_.uniform() < asked.content)
+    s.enough = 1 + static_cast<uint32_t>(random_.below(s.asked.max_tokens));
   enter(std::move(s), asked.ttft, hangs_up ? std::optional(patience) : std::nullopt);
 }
 
@@ -153,10 +155,11 @@ bool text_clients::token(node_id gateway, const generated_token& t) {
   s.last_token_at = now;
   if (s.traced) s.traced->tokens.push_back(now - s.offered_at);
   s.got[t.choice].push_back(t.which);
-  if (t.finish != finish_reason::none) s.ended[t.choice] = true;
+  const bool content = s.got[t.choice].size() >= s.enough;
+  if (t.finish != finish_reason::none || content) s.ended[t.choice] = true;
   ++b.tokens;
   b.last_token = now - start_;
-  return false;
+  return content;
 }
 
 void text_clients::given(node_id worker, const generation& g) {
@@ -209,13 +212,14 @@ void text_clients::end(stream& s, fate how, drop_reason why) {
   traced_.push_back(std::move(*s.traced));
 }
 
-/// Every choice has the tokens of an undisturbed run: all of them, or the first ones.
+/// Every choice has the tokens of an undisturbed run: all of them, as many as were enough, or the first ones.
 void text_clients::compare(const stream& s, bool whole) {
   const auto& m = around_.cluster.llms[s.asked.model.value];
   for (uint32_t i = 0; i < s.got.size(); ++i) {
     const auto& got = s.got[i];
     if (got.empty() && !whole) continue;
-    const auto wanted = undisturbed(m, s.asked, i);
+    auto wanted = undisturbed(m, s.asked, i);
+    wanted.resize(std::min<size_t>(wanted.size(), s.enough));
     const bool right =
         whole ? got == wanted
               : got.size() <= wanted.size() && std::equal(got.begin(), got.end(), wanted.begin());

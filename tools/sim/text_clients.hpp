@@ -83,6 +83,7 @@ class text_clients {
     duration offered_at{}, first_token_at{}, last_token_at{};
     std::vector<std::vector<llm::token>> got;  // by choice
     std::vector<bool> ended;
+    uint32_t enough = UINT32_MAX;  // tokens of a text, by which its client ends it
     std::vector<node_id> workers;
     bool moved = false;
   };
