@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "policies/distributions.hpp"
+#include "policies/time_math.hpp"
 
 namespace troupe {
 namespace {
@@ -31,7 +32,8 @@ time_point arrival_process::next() {
   const double exact = gap() + rounding_;
   const double whole = std::floor(exact);
   rounding_ = exact - whole;
-  return last_ += duration{static_cast<duration::rep>(whole)};
+  const auto left = static_cast<double>(saturating_difference(never, last_).count());
+  return last_ = whole < left ? last_ + duration{static_cast<duration::rep>(whole)} : never;
 }
 
 double arrival_process::gap() {

@@ -70,6 +70,8 @@ TEST_CASE("segments scale the rates, given as a factor or as a total") {
   CHECK(w.segments[0].at == 2s);
   CHECK(w.segments[0].scale == 0.5);
   CHECK(w.segments[1].scale == doctest::Approx(2.5));
+  const std::string late = "[[segment]]\nat_s = 1\nrate_rps = ";
+  CHECK(good("duration_s = 10\nrate_rps = 1e-3\n" + late + "1e3").segments[0].scale == doctest::Approx(1e6));
 }
 
 TEST_CASE("faults are ordered by time and name nodes of the cluster") {
@@ -154,6 +156,8 @@ TEST_CASE("a bad addition to a good workload is refused with its place and the f
       {"[[model]]\nname = 'n'\nalpha_ms = 9", "5:12: model.alpha_ms: alpha_ms and beta_ms go together; give both or none"},
       {"[[segment]]\nat_s = 3", "3:1: segment: give either rate_rps or scale"},
       {"[[segment]]\nat_s = 3\nscale = 1\n[[segment]]\nat_s = 3\nscale = 2", "7:8: segment.at_s: must be later than the segment before it, at 3"},
+      {"[[segment]]\nat_s = 3\nscale = 2e6", "5:9: segment.scale: must be a number in 0..1000000, not 2000000.0"},
+      {"[[segment]]\nat_s = 3\nrate_rps = 2e6", "5:12: segment.rate_rps: 2000000 requests a second are more than 1000000 times the first rates, 1 in total; raise those, or lower this"},
       {"[[fault]]\nkind = 'crsh'\nat_s = 1\nnode = 'head'", R"(4:8: fault.kind: must be one of "delay", "stall", "cut", "crash", "freeze", "restart", "slow_link", "reorder", "clock_drift", "poison", not "crsh"; did you mean 'crash'?)"},
       {"[[fault]]\nkind = 'crash'\nat_s = 10\nnode = 'head'", "5:8: fault.at_s: is not before the end of the run at duration_s = 10"},
       {"[[fault]]\nkind = 'crash'\nat_s = 1\nfor_s = 1\nnode = 'head'", "6:9: fault.for_s: a crash does not have it; remove it"},

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -61,4 +62,12 @@ TEST_CASE("kinds of arrivals go by their names") {
     CHECK(kind == static_cast<arrival_kind>(i));
   }
   CHECK_FALSE(parse_arrival_kind("uniform", kind));
+}
+
+TEST_CASE("arrivals that are further apart than time reaches never come") {
+  for (const auto kind : {arrival_kind::constant, arrival_kind::poisson, arrival_kind::gamma}) {
+    const auto times = draw({kind, 1e-12, 2}, 3, 100);
+    CHECK(std::is_sorted(times.begin(), times.end()));
+    CHECK(times.back() == never);
+  }
 }

@@ -5,6 +5,18 @@
 #include "actors/cast.hpp"
 
 namespace troupe::sim {
+namespace {
+
+/// At which arrivals are drawn: the initial rate, unless that is so low, or a segment is so much higher, that
+/// 64 bits of nanoseconds would not hold the times that are drawn.
+double drawn_rate(const model_load& load, const std::vector<rate_segment>& segments) {
+  constexpr double least = 1e-3, most_pace = 1e3;
+  double highest = 1;
+  for (const auto& s : segments) highest = std::max(highest, s.scale);
+  return std::max({load.rate_rps, load.rate_rps * highest / most_pace, least});
+}
+
+}  // namespace
 
 clients::clients(const surroundings& s, const options& o)
     : around_(s),
@@ -26,22 +38,24 @@ void clients::start() {
     const auto& load = around_.workload.models[i];
     if (load.rate_rps <= 0) continue;
     ++running_;
-    sources_[i].emplace(arrival_spec{load.arrivals, load.rate_rps, load.gamma_cv}, time_point{},
-                        random_stream(options_.seed, "arrivals", i));
+    const double rate = drawn_rate(load, around_.workload.segments);
+    sources_[i].emplace(source{{arrival_spec{load.arrivals, rate, load.gamma_cv}, time_point{},
+                                random_stream(options_.seed, "arrivals", i)},
+                               load.rate_rps / rate});
     schedule_next(i);
   }
 }
 
-/// Arrivals are drawn at the initial rate; segments stretch and squeeze time.
-duration clients::real_time(duration operational) const {
+/// Segments stretch and squeeze time.
+duration clients::real_time(duration operational, double pace) const {
   duration at{}, left = operational;
-  double scale = 1;
+  double scale = pace;
   for (const auto& s : around_.workload.segments) {
-    const auto passes = duration{static_cast<int64_t>(static_cast<double>((s.at - at).count()) * scale)};
-    if (passes >= left) break;
-    left -= passes;
+    const double passes = static_cast<double>((s.at - at).count()) * scale;
+    if (passes >= static_cast<double>(left.count())) break;  // also what no duration could hold
+    left -= duration{static_cast<int64_t>(passes)};
     at = s.at;
-    scale = s.scale;
+    scale = s.scale * pace;
   }
   if (scale <= 0) return duration::max();
   const double rest = static_cast<double>(left.count()) / scale;
@@ -49,7 +63,8 @@ duration clients::real_time(duration operational) const {
 }
 
 void clients::schedule_next(size_t model) {
-  const auto after = real_time(sources_[model]->next().time_since_epoch());
+  auto& [arrivals, pace] = *sources_[model];
+  const auto after = real_time(arrivals.next().time_since_epoch(), pace);
   const auto from = around_.workload.models[model].from;
   const auto at = after == duration::max() ? after : from + after;
   if (at >= around_.workload.length) {

@@ -72,8 +72,15 @@ class clients {
     const node_id node;
   };
 
+  /// Requests of a model in operational time: that is at `pace` times the real one until the first segment.
+  struct source {
+    arrival_process arrivals;
+    double pace;
+  };
+
   void schedule_next(size_t model);
-  duration real_time(duration operational) const;
+  /// Since the first request could come; duration::max() if that is too far away to matter.
+  duration real_time(duration operational, double pace) const;
   void offer(size_t model);
   void knock(uint64_t ticket);
   uint32_t some_tenant();
@@ -87,7 +94,7 @@ class clients {
   random_stream tenant_draws_;
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;
-  std::vector<std::optional<arrival_process>> sources_;
+  std::vector<std::optional<source>> sources_;
   std::vector<uint32_t> poison_due_;  ///< by node
   size_t running_ = 0;                ///< sources that have not ended
   duration start_{};
