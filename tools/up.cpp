@@ -19,11 +19,14 @@
 #include <vector>
 
 #include "policies/restart_policy.hpp"
+#include "transport/available_memory.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr restart_policy::options limits{.first = 200ms, .longest = 10s, .most = 5, .within = 60s};
+/// What a node may take to end when it has drained, or its drain_timeout is over.
+constexpr duration grace = 5s;
 
 struct child {
   node_id node;
@@ -35,7 +38,11 @@ struct child {
   time_point start_at = never;  ///< again, after a death
   uint32_t restarts = 0;
   std::string last_end;  ///< how it ended before the last of them
+  bool told_to_stop = false;
+  time_point kill_at = never;  ///< if it has not ended by then
   bool alive() const { return pid > 0; }
+  /// Others wait for its end: unless it was killed, which it may yet take its time to notice.
+  bool holds_up() const { return alive() && (!told_to_stop || kill_at != never); }
   bool over() const { return !alive() && out < 0 && start_at == never; }
 };
 
@@ -107,6 +114,7 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
   c.out = pipe_ends[0];
   c.text.clear();
   c.start_at = never;
+  c.told_to_stop = false;
 }
 
 std::string how_it_ended(int status) {
@@ -141,14 +149,22 @@ class family {
     const auto here = own_addresses();
     for (uint32_t i = 0; i < cluster_.nodes.size(); ++i) {
       if (!here.contains(cluster_.nodes[i].host)) continue;
-      auto& c = children_.emplace_back();
-      c.node = node_id{i};
-      start(c, cluster_, options_);
+      children_.emplace_back().node = node_id{i};
     }
     if (children_.empty()) {
       fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
       return 1;
     }
+    const auto pools = children_.size() * cluster_.limits.pool_bytes;
+    if (const auto room = available_memory(); room && pools > *room) {
+      fmt::print(
+          stderr,
+          "troupe: limits.pool_mb: {} nodes of this host take {} MiB each, and it has {} MiB of memory "
+          "left; lower it\n",
+          children_.size(), cluster_.limits.pool_bytes >> 20, *room >> 20);
+      return 2;
+    }
+    for (auto& c : children_) start(c, cluster_, options_);
     while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.over(); })) wait();
     return exit_code_;
   }
@@ -159,7 +175,7 @@ class family {
     for (const auto& c : children_)
       if (c.out >= 0) fds.push_back({c.out, POLLIN, 0});
     auto next = never;
-    for (const auto& c : children_) next = std::min(next, c.start_at);
+    for (const auto& c : children_) next = std::min({next, c.start_at, c.kill_at});
     const auto left = next == never ? -1ms : std::max(next - clock_.now(), duration{0}) + 1ms;
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
     if (poll(fds.data(), fds.size(), static_cast<int>(limit)) < 0) return;
@@ -171,6 +187,8 @@ class family {
       if (c.out >= 0 && it != fds.end() && it->revents != 0) read_line(c);
     }
     if ((fds[0].revents & POLLIN) != 0) on_signal();
+    for (auto& c : children_)
+      if (c.kill_at <= clock_.now()) give_up(c);
   }
 
   /// The machine may have no process or file to spare just now: as bad as another death.
@@ -214,14 +232,11 @@ class family {
         if (c.alive()) kill(c.pid, SIGHUP);
       return;
     }
-    const bool again = std::exchange(leaving_, true);
+    leaving_ = true;
     for (auto& c : children_) c.start_at = never;
-    if (again && info.ssi_signo == SIGINT) {  // Ctrl-C twice: the user will not wait
-      for (auto& c : children_)
-        if (c.alive()) kill(c.pid, SIGKILL);
-      return;
-    }
-    if (!again) send_off();
+    if (!std::exchange(asked_, true)) return send_off();
+    for (auto& c : children_)  // asked twice: whoever it is will not wait
+      if (c.alive()) kill(c.pid, SIGKILL);
   }
 
   void reap() {
@@ -231,6 +246,7 @@ class family {
           std::find_if(children_.begin(), children_.end(), [&](const child& x) { return x.pid == pid; });
       if (c == children_.end()) continue;
       c->pid = -1;
+      c->kill_at = never;
       mourn(*c, status);
     }
     if (leaving_) send_off();
@@ -284,12 +300,26 @@ class family {
 
   /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.
   void send_off() {
+    const auto rank_of = [&](const child& c) { return leaving_rank(cluster_.nodes[c.node.value]); };
     int rank = 3;
     for (const auto& c : children_)
-      if (c.alive()) rank = std::min(rank, leaving_rank(cluster_.nodes[c.node.value]));
-    for (const auto& c : children_)
-      if (c.alive() && leaving_rank(cluster_.nodes[c.node.value]) == rank && told_off_.insert(c.pid).second)
-        kill(c.pid, SIGTERM);
+      if (c.holds_up()) rank = std::min(rank, rank_of(c));
+    for (auto& c : children_) {
+      if (!c.alive() || rank_of(c) != rank || std::exchange(c.told_to_stop, true)) continue;
+      kill(c.pid, SIGTERM);
+      c.kill_at = clock_.now() + patience();
+    }
+  }
+
+  duration patience() const { return cluster_.limits.drain_timeout + grace; }
+
+  /// A process that is frozen hears nothing else, and would keep the next rank from leaving.
+  void give_up(child& c) {
+    say(c,
+        fmt::format("has not ended within {} s of being told to stop; killing it", to_seconds(patience())));
+    c.kill_at = never;
+    kill(c.pid, SIGKILL);
+    send_off();
   }
 
   const cluster_spec& cluster_;
@@ -297,8 +327,9 @@ class family {
   const machine_clock clock_;
   int signals_ = -1;
   std::vector<child> children_;
-  std::set<pid_t> told_off_;
-  bool told_ = false, leaving_ = false;
+  bool told_ = false;     // that all are ready
+  bool leaving_ = false;  // for whatever reason
+  bool asked_ = false;    // to leave, by a signal
   int exit_code_ = 0;
 };
 

@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""SIGTERM under load: whoever was accepted is answered, whoever comes later is told so."""
+"""SIGTERM under load: whoever was accepted is answered, whoever comes later is told so. And SIGTERM when a node does not
+hear it."""
+import http.client
+import os
+import signal
+import subprocess
 import time
 
 import cluster
 from clients import Load
 from cluster import Cluster, ClusterTest
 from fixtures import Fixture
-from processes import PATIENCE
+from processes import PATIENCE, descendants
+
+GRACE_S = 5  # of `troupe up`, after drain_timeout
+MACHINE_S = 20  # it may be very busy
 
 
 class Drain(ClusterTest):
@@ -45,6 +53,61 @@ class Drain(ClusterTest):
                     self.assertIn(status, (503, ConnectionRefusedError, ConnectionResetError, BrokenPipeError), reason)
             self.assertGreater(in_flight, 0, "nothing was in flight: the test proves nothing")
             self.assertGreater(late, 0)
+
+
+class Frozen(ClusterTest):
+    """A process that stands still hears SIGKILL and nothing else."""
+
+    def end_of(self, up, seconds):
+        """The exit code and how long it took, of a parent that must end soon and leave nobody behind."""
+        children, began = descendants(up.child.pid), time.monotonic()
+        try:
+            up.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.fail(f"`troupe up` is still there after {seconds} s:\n{up.output()}")
+        took = time.monotonic() - began
+        self.assertEqual([pid for pid in children if os.path.exists(f"/proc/{pid}")], [])
+        return up.wait(), took
+
+    def test_a_frozen_node_is_killed_in_the_end_and_the_others_drain(self):
+        drain_s = 1
+        for frozen, others in (("worker", ("head", "second")), ("head", ("worker", "second"))):
+            with self.subTest(frozen), Cluster(workers=("worker", "second"),
+                                               limits=f"drain_timeout_ms = {drain_s * 1000}\nnode_timeout_ms = 20000") as c:
+                up = c.start()
+                os.kill(up.pid_of(frozen), signal.SIGSTOP)
+                up.child.send_signal(signal.SIGTERM)
+                # two ranks, each with nodes that wait for the frozen one as long as they may
+                code, took = self.end_of(up, 2 * drain_s + GRACE_S + MACHINE_S)
+                self.assertGreater(took, drain_s + GRACE_S - 1, "it had that long")
+                self.assertEqual(code, 1)
+                self.assertIn(f"node '{frozen}' has not ended within {drain_s + GRACE_S} s of being told to stop; killing it",
+                              up.output())
+                self.assertIn(f"node '{frozen}' was killed by SIGKILL", up.output())
+                for other in others:  # they ended with exit code 0, or it would have said how
+                    self.assertNotIn(f"node '{other}'", up.output())
+
+    def test_a_second_signal_does_not_wait(self):
+        for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT),
+                              (signal.SIGINT, signal.SIGTERM)):
+            with self.subTest((first, second)), Cluster(limits="drain_timeout_ms = 600000\nnode_timeout_ms = 600000") as c:
+                up = c.start()
+                os.kill(up.pid_of("worker"), signal.SIGSTOP)
+                up.child.send_signal(first)
+                end = time.monotonic() + PATIENCE
+                while self.is_ready(c):  # until the head drains: it was told
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                up.child.send_signal(second)
+                code, _ = self.end_of(up, MACHINE_S)
+                self.assertEqual(code, 1)
+                self.assertIn("node 'worker' was killed by SIGKILL", up.output())
+
+    def is_ready(self, c):
+        try:
+            return c.get("/v2/health/ready")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
 
 
 if __name__ == "__main__":
