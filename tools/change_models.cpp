@@ -3,13 +3,10 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "config/cluster_file.hpp"
 #include "config/setting.hpp"
-#include "config/text_file.hpp"
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "tools/control_client.hpp"
@@ -58,22 +55,8 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
 }  // namespace
 
 int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options) {
-  std::string text, name = "command line";
-  auto directory = std::filesystem::current_path();
-  if (!model.file.empty()) {
-    auto read = read_text_file(model.file);
-    if (!read.error.empty()) {
-      fmt::print(stderr, "{}: {}\n", model.file, read.error);
-      return bad_input;
-    }
-    text = std::move(read.content);
-    name = model.file;
-    directory = std::filesystem::absolute(model.file).parent_path();
-  }
-  for (const auto& [key, value] : model.keys) text += fmt::format("{} = {}\n", key, value);
-  const auto reading = read_model_text(text, name, cluster, directory);
-  for (const auto& p : reading.problems)
-    fmt::print(stderr, "{}\n", model.file.empty() ? "troupe: " + p.text : to_string(p));
+  const auto reading = read_model(model, cluster);
+  for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
   if (!reading.ok()) return bad_input;
   const auto wait = as_duration(options.wait_s);
   return change(cluster, deploy{1, to_toml(reading.effective), wait}, wait, options);

@@ -1,22 +1,15 @@
 // `troupe deploy`, `undeploy`, `migrate` and `drain`: what a running cluster serves, and on which nodes.
 #pragma once
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "messages/cluster.hpp"
+#include "tools/model_options.hpp"
 
 namespace troupe {
 
 struct change_options {
   double wait_s = 0;  ///< 0: return once the change is accepted
   bool json = false;
-};
-
-/// A model, from a file with the keys of a [[model]] table or from keys given one by one.
-struct model_options {
-  std::string file;
-  std::vector<std::pair<std::string, std::string>> keys;  ///< key, TOML value
 };
 
 /// All return 0 if it was accepted (with a wait: done), 1 if not, 2 for bad input, and print one line, or one

@@ -75,6 +75,28 @@ class Deploy(ClusterTest):
             self.assertEqual(code, 200, answer)
             self.assertLessEqual(mlp.distance(answer), 1e-4)
 
+    def test_a_file_and_flags_are_one_definition(self):
+        encoder = Fixture("encoder")
+        with Cluster(("mlp",)) as c:
+            c.start()
+            file = Path(c.folder.name, "encoder.toml")
+            text = f'name = "encoder"\nsource = "{FIXTURES}/encoder.onnx"\n[profile]\nalpha_ms = 1\nbeta_ms = 5'
+            file.write_text(text)  # it ends in a table, without the end of a line
+            self.assertIn(f"{file}:1:1: slo_ms: is missing", troupe(c, "deploy", "--file", file, code=2))
+            self.assertIn(f"{file}:1:8: name: --name gives it, too; remove one of the two",
+                          troupe(c, "deploy", "--file", file, "--name", "x", "--slo-ms", 10000, code=2))
+            self.assertIn("troupe: max_batch: must be an integer in 1..65536, not 0",
+                          troupe(c, "deploy", "--file", file, "--slo-ms", 10000, "--max-batch", 0, code=2))
+            file.write_text(text.replace("beta_ms", "beta"))
+            self.assertIn(f"{file}:5:1: profile: unknown key 'beta'",
+                          troupe(c, "deploy", "--file", file, "--slo-ms", 10000, code=2))
+            file.write_text(text)
+            reply = troupe(c, "deploy", "--file", file, "--slo-ms", 10000, "--max-batch", 16, *WAIT)
+            self.assertTrue(reply["complete"], reply)
+            code, answer = c.infer("encoder", encoder.body())
+            self.assertEqual(code, 200, answer)
+            self.assertLessEqual(encoder.distance(answer), 1e-4)
+
     def test_what_cannot_be_deployed_is_said_and_hurts_nobody(self):
         mlp = Fixture("mlp")
         with Cluster(("mlp",)) as c:

@@ -1,0 +1,24 @@
+// The model that `troupe deploy` is asked for: keys of a [[model]] table, in a file, as flags, or both.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/cluster_file.hpp"
+
+namespace troupe {
+
+struct model_options {
+  std::string file;                                       ///< empty: there is none
+  std::vector<std::pair<std::string, std::string>> keys;  ///< of flags: key, TOML value
+};
+
+/// The flag of a key: "--slo-ms" of "slo_ms".
+std::string flag_of(std::string key);
+
+/// All keys as one table, checked like one of the cluster file; a key is given once. Paths are relative to
+/// the file, without one to the working directory. Problems have their place in the file; those of flags have
+/// "troupe" instead.
+model_reading read_model(const model_options& options, const cluster_spec& cluster);
+
+}  // namespace troupe
