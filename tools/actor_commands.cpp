@@ -1,5 +1,6 @@
 // The flags of the commands on a running cluster's actors.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 
 #include "tools/ask_actor.hpp"
@@ -116,8 +117,11 @@ void add_trace(CLI::App& app, job& chosen) {
   sub->add_option("--seconds", a->seconds, "How long, at most")
       ->check(finite_in(0.001, 86'400))
       ->capture_default_str();
-  sub->add_option("--requests", a->trace.requests, "Stop after so many requests");
-  sub->add_option("--sample", a->trace.sample, "Record every so manieth request")->capture_default_str();
+  sub->add_option("--requests", a->trace.requests, "Stop after so many requests")
+      ->check(whole_in(1, INT64_MAX));
+  sub->add_option("--sample", a->trace.sample, "Record every so manieth request")
+      ->check(whole_in(1, UINT32_MAX))
+      ->capture_default_str();
   sub->add_option("-o,--output", a->trace.file, "Where it goes")->capture_default_str();
   sub->add_flag("--json", a->trace.json, "Say what was written as one JSON document");
   sub->callback([a, &chosen] {

@@ -24,7 +24,9 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   auto f = std::make_shared<bench_fabric_options>();
   auto* fabric = command(*bench, "fabric", "The data lane's carrier against ucx_perftest",
                          "UCX_TLS=tcp,self troupe bench fabric");
-  fabric->add_option("--repetitions", f->repetitions, "Medians of this many")->capture_default_str();
+  fabric->add_option("--repetitions", f->repetitions, "Medians of this many")
+      ->check(whole_in(1, 1000))
+      ->capture_default_str();
   fabric->add_flag("--json", f->json, "Print one JSON document");
   fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
 
@@ -43,15 +45,19 @@ void add_bench_commands(CLI::App& app, job& chosen) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   partition->add_option("--steps", p->study.steps, "Moves and swaps the search may look at")
+      ->check(whole_in(1, 1'000'000'000'000))
       ->capture_default_str();
   auto* tries =
       partition->add_option("--random-tries", p->study.random_tries, "Partitions that random search tries")
+          ->check(whole_in(1, 1'000'000'000))
           ->capture_default_str();
   partition
       ->add_option("--seconds", p->study.random_seconds, "Random search has so long instead; the paper: 10")
       ->check(finite_in(0.001, 3600))
       ->excludes(tries);
-  partition->add_option("--seed", p->study.seed, "Of the configurations")->capture_default_str();
+  partition->add_option("--seed", p->study.seed, "Of the configurations")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
   auto* as_csv = partition->add_flag("--csv", p->csv, "Print every configuration as CSV");
   partition->add_flag("--json", p->json, "Print one JSON document")->excludes(as_csv);
   partition->callback([p, &chosen] { chosen = [p] { return bench_partition(*p); }; });
@@ -68,7 +74,7 @@ void add_bench_commands(CLI::App& app, job& chosen) {
       ->check(whole_in(1, 4096))
       ->capture_default_str();
   route->add_option("--load", r->load, "Share of these places that is taken")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(finite_in(0.01, 1))
       ->capture_default_str();
   route->add_option("--requests", r->requests, "Decisions to measure")
       ->check(whole_in(100, 100'000'000))

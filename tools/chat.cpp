@@ -137,7 +137,7 @@ int run_chat(const chat_options& o) {
     with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
   } catch (const api_key_error& e) {
     fmt::print(stderr, "chat: {}\n", e.what());
-    return 1;
+    return 2;
   }
   return converse(with_key, {.in = std::cin,
                              .out = std::cout,

@@ -72,7 +72,7 @@ struct completion_sender::pending {
 
 completion_sender::completion_sender(options o, ended told) : options_(std::move(o)), told_(std::move(told)) {
   const auto url = parse_http_url(options_.url);
-  if (!url) throw load_error(fmt::format("\"{}\" is no http://HOST:PORT", options_.url));
+  if (!url) throw load_input_error(fmt::format("\"{}\" is no http://HOST:PORT", options_.url));
   path_ = url->path + "/v1/completions";
   client_ = std::make_unique<http_client>(http_client_options{.host = url->host,
                                                               .port = url->port,

@@ -37,7 +37,7 @@ class completion_sender {
   };
   using ended = std::function<void(const completion_end&)>;
 
-  /// `told` is called on the client's thread, one call at a time. Throws load_error if the URL is none.
+  /// `told` is called on the client's thread, one call at a time. Throws load_input_error if the URL is none.
   completion_sender(options o, ended told);
   /// Waits for what is on its way.
   ~completion_sender();

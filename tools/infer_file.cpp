@@ -4,15 +4,15 @@
 
 #include <cstddef>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "gpu/model_error.hpp"
 #include "messages/json_text.hpp"
 #include "messages/time.hpp"
+#include "tools/input_file.hpp"
 
 namespace troupe {
 
@@ -21,14 +21,6 @@ namespace {
 int refuse(const std::string& problem) {
   fmt::print(stderr, "{}\n", problem);
   return 2;
-}
-
-std::optional<std::vector<char>> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return std::nullopt;
-  return bytes;
 }
 
 nlohmann::ordered_json tensors_json(const std::vector<tensor_spec>& specs) {
@@ -41,12 +33,13 @@ nlohmann::ordered_json tensors_json(const std::vector<tensor_spec>& specs) {
 }  // namespace
 
 int infer_file(const infer_file_options& options) {
-  std::optional<std::vector<char>> input;
+  std::vector<char> input;
   std::unique_ptr<batch_model> model;
   try {
     const auto load = one_device(options.where);
-    input = read_file(options.input);
-    if (!input) return refuse(fmt::format("{}: cannot be read", options.input));
+    auto read = read_input_file(options.input);
+    if (!read.error.empty()) return refuse(fmt::format("{}: {}", options.input, read.error));
+    input = std::move(read.bytes);
     model = load({.name = options.model_file, .path = options.model_file, .max_batch = 1});
   } catch (const model_error& e) {
     return refuse(e.what());
@@ -56,14 +49,14 @@ int infer_file(const infer_file_options& options) {
   }
   const auto& signature = model->signature();
   const uint64_t row = input_row_bytes(signature);
-  const uint64_t rows = input->size() / row;
-  if (input->empty() || input->size() % row != 0 || rows > UINT32_MAX) {
+  const uint64_t rows = input.size() / row;
+  if (input.empty() || input.size() % row != 0 || rows > UINT32_MAX) {
     return refuse(fmt::format("{}: {} bytes are no whole number of rows of {} bytes", options.input,
-                              input->size(), row));
+                              input.size(), row));
   }
 
   std::vector<std::byte> output(rows * output_row_bytes(signature));
-  const batch_part part{static_cast<uint32_t>(rows), std::as_bytes(std::span{*input}), output};
+  const batch_part part{static_cast<uint32_t>(rows), std::as_bytes(std::span{input}), output};
   const machine_clock clock;
   duration took{};
   try {

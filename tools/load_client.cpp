@@ -1,19 +1,19 @@
 #include "tools/load_client.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tools/http_client.hpp"
 #include "tools/http_key.hpp"
+#include "tools/input_file.hpp"
 #include "transport/kserve_v2.hpp"
 
 namespace troupe {
@@ -112,17 +112,15 @@ std::vector<std::byte> file_input(const std::vector<char>& file, const model_sig
   return bytes;
 }
 
-std::vector<written_body> make_bodies(const load_options& o, const target& t, uint64_t index) {
+/// `file`: of o.input, if that is not empty.
+std::vector<written_body> make_bodies(const load_options& o, const std::vector<char>& file, const target& t,
+                                      uint64_t index) {
   const auto& s = t.metadata.signature;
-  std::vector<char> file;
-  if (!o.input.empty()) {
-    std::ifstream in(o.input, std::ios::binary);
-    file.assign(std::istreambuf_iterator<char>(in), {});
-    const auto row = input_row_bytes(s);
-    if (file.empty() || row == 0 || file.size() % row != 0)
-      throw load_error(fmt::format("{}: {} bytes are no whole rows of model {}, which takes {} bytes a row",
-                                   o.input, file.size(), t.name, row));
-  }
+  const auto row = input_row_bytes(s);
+  if (!o.input.empty() && (file.empty() || row == 0 || file.size() % row != 0))
+    throw load_input_error(
+        fmt::format("{}: {} bytes are no whole rows of model {}, which takes {} bytes a row", o.input,
+                    file.size(), t.name, row));
   random_stream random(o.seed, "inputs", index);
   std::vector<written_body> bodies;
   for (size_t i = 0; i < distinct_inputs; ++i) {
@@ -135,7 +133,8 @@ std::vector<written_body> make_bodies(const load_options& o, const target& t, ui
   return bodies;
 }
 
-target make_target(const load_options& o, http_client& client, const std::string& name, uint64_t index) {
+target make_target(const load_options& o, const std::vector<char>& file, http_client& client,
+                   const std::string& name, uint64_t index) {
   target t;
   t.name = name;
   const auto path = "/v2/models/" + name;
@@ -145,7 +144,7 @@ target make_target(const load_options& o, http_client& client, const std::string
   t.metadata = std::move(*metadata);
   const double slo_ms = o.slo_ms > 0 ? o.slo_ms : t.metadata.limits.slo_ms;
   if (slo_ms > 0) t.slo = from_ms(slo_ms);
-  t.bodies = make_bodies(o, t, index);
+  t.bodies = make_bodies(o, file, t, index);
   return t;
 }
 
@@ -203,15 +202,24 @@ http_request next_request(target& t) {
 
 }  // namespace
 
+int load_exit_code(const std::runtime_error& e) {
+  const bool bad_input = dynamic_cast<const load_input_error*>(&e) != nullptr ||
+                         dynamic_cast<const api_key_error*>(&e) != nullptr;
+  return bad_input ? 2 : 1;
+}
+
 load_report measure_load(const load_options& o) {
   const auto url = parse_http_url(o.url);
-  if (!url) throw load_error(fmt::format("\"{}\" is no http://HOST:PORT", o.url));
+  if (!url) throw load_input_error(fmt::format("\"{}\" is no http://HOST:PORT", o.url));
+  input_file input;
+  if (!o.input.empty()) input = read_input_file(o.input);
+  if (!input.error.empty()) throw load_input_error(fmt::format("{}: {}", o.input, input.error));
   http_client client(
       {.host = url->host, .port = url->port, .max_connections = o.max_connections, .timeout = o.timeout});
 
   std::vector<target> targets;
   const auto names = o.models.empty() ? served_models(client, o) : o.models;
-  for (const auto& name : names) targets.push_back(make_target(o, client, name, targets.size()));
+  for (const auto& name : names) targets.push_back(make_target(o, input.bytes, client, name, targets.size()));
 
   const machine_clock clock;
   const auto start = clock.now();
@@ -269,9 +277,9 @@ int run_load(const load_options& o) {
     const auto report = measure_load(with_key);
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
     return report.total().finished > 0 ? 0 : 1;
-  } catch (const std::runtime_error& e) {  // load_error, api_key_error
+  } catch (const std::runtime_error& e) {
     fmt::print(stderr, "load: {}\n", e.what());
-    return 1;
+    return load_exit_code(e);
   }
 }
 

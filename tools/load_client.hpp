@@ -31,18 +31,27 @@ struct load_options {
   std::function<void(const http_response&, duration)> watch;
 };
 
-/// The run cannot begin: the server, a model or the input file is not there. `what()` says which, and the
-/// fix.
+/// The run cannot begin: the server or a model is not there. `what()` says which, and the fix.
 class load_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
+/// Nor could it with any server: what it was given is wrong, as a URL that is none, or a file that cannot be
+/// read. `what()` names it.
+class load_input_error : public load_error {
+ public:
+  using load_error::load_error;
+};
+
+/// 2 for load_input_error and api_key_error (tools/http_key.hpp), else 1.
+int load_exit_code(const std::runtime_error& e);
+
 /// Runs the load and waits for the last answer. Throws load_error.
 load_report measure_load(const load_options& options);
 
 /// measure_load, printed to standard output. 0: answers came; 1: none did, or it could not begin; 2: the
-/// options make no sense.
+/// options make no sense, or what they name.
 int run_load(const load_options& options);
 
 }  // namespace troupe

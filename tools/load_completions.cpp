@@ -137,9 +137,9 @@ int run_completion_load(const completion_load_options& o) {
     const auto report = measure_completions(with_key);
     fmt::print("{}", o.json ? completion_json(report) + "\n" : completion_table(report));
     return report.completed > 0 ? 0 : 1;
-  } catch (const std::runtime_error& e) {  // load_error, api_key_error
+  } catch (const std::runtime_error& e) {
     fmt::print(stderr, "load: {}\n", e.what());
-    return 1;
+    return load_exit_code(e);
   }
 }
 

@@ -52,7 +52,7 @@ class completion_requests {
 completion_report measure_completions(const completion_load_options& options);
 
 /// measure_completions, printed. 0: answers came; 1: none did, or it could not begin; 2: the options make no
-/// sense.
+/// sense, or what they name.
 int run_completion_load(const completion_load_options& options);
 
 }  // namespace troupe

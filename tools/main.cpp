@@ -44,8 +44,9 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)")
       ->check(finite_in(-1e9, 1e9));
   up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
-  up_command->add_option("--restarts", a->restarts)->group("");  // from the parent
-  up_command->add_option("--last-end", a->last_end)->group("");  // likewise
+  // From the parent:
+  up_command->add_option("--restarts", a->restarts)->check(whole_in(0, UINT32_MAX))->group("");
+  up_command->add_option("--last-end", a->last_end)->group("");
   up_command->callback([a, &chosen] {
     chosen = [a] {
       return with_cluster(a->file, [&](const cluster_spec& cluster) {
@@ -124,7 +125,7 @@ void add_changes(CLI::App& app, job& chosen) {
   auto* deploy = command(app, "deploy", "Serve one more model",
                          "troupe deploy cluster.toml --name mlp2 --source mlp.onnx --slo-ms 50 --wait");
   common(*deploy);
-  deploy->add_option("--file", a->model.file, "TOML file with the keys of a [[model]] table");
+  deploy->add_option("--file", a->model.file, "TOML file with keys of a [[model]] table; flags give others");
   const auto key = [a, deploy](const char* flag, const char* name, bool text, const char* what) {
     deploy->add_option_function<std::string>(
         flag,
@@ -167,7 +168,8 @@ void add_changes(CLI::App& app, job& chosen) {
       ->required();
   auto* domain = migrate->add_option("domain", a->domain, "Name of a [[domain]]");
   auto* engine =
-      migrate->add_option("--engine", a->to.engine, "Where the text goes on, by the engine's number");
+      migrate->add_option("--engine", a->to.engine, "Where the text goes on, by the engine's number")
+          ->check(whole_in(0, UINT32_MAX));
   engine->excludes(domain);
   migrate->callback([a, domain, engine, &chosen] {
     if (engine->empty() && domain->empty())
@@ -187,7 +189,8 @@ void add_changes(CLI::App& app, job& chosen) {
               "troupe drain cluster.toml worker --wait");
   common(*drain);
   auto* node = drain->add_option("node", a->name, "Its name");
-  auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node");
+  auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node")
+                      ->check(whole_in(0, UINT32_MAX));
   emptied->excludes(node);
   drain->add_flag("--open", a->to.open, "The engine takes texts again")->needs(emptied);
   drain->callback([a, node, emptied, &chosen] {
@@ -210,7 +213,8 @@ void add_simulate(CLI::App& app, job& chosen) {
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
   sub->add_option("--seed", s->seed, "Instead of the workload's")->check(whole_in(0, INT64_MAX));
-  sub->add_option("--why", s->why, "Print what was decided about the request with this id instead");
+  sub->add_option("--why", s->why, "Print what was decided about the request with this id instead")
+      ->check(whole_in(1, UINT64_MAX));
   sub->add_option("--trace", s->trace_file, "Write what requests and batches went through, for Perfetto");
   sub->add_flag("--json", s->json, "Print one JSON document");
   sub->callback([s, &chosen] { chosen = [s] { return simulate(*s); }; });

@@ -19,7 +19,9 @@ void add_generate(CLI::App& app, job& chosen) {
   sub->add_option("--model", o->model, "Folder of a Hugging Face checkpoint")->required();
   sub->add_option("--adapter", o->adapter, "Folder of a LoRA adapter in PEFT's format");
   auto* prompt = sub->add_option("--prompt", o->prompt, "The text to continue");
-  auto* ids = sub->add_option("--ids", o->ids, "Its tokens instead, as 1,2,3")->delimiter(',');
+  auto* ids = sub->add_option("--ids", o->ids, "Its tokens instead, as 1,2,3")
+                  ->delimiter(',')
+                  ->check(whole_in(0, INT32_MAX));
   sub->add_option("--max-tokens", o->max_tokens, "Generated ones at most")
       ->check(whole_in(1, 1 << 20))
       ->capture_default_str();

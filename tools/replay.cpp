@@ -50,14 +50,14 @@ std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o
   constexpr double longest_s = 10 * 365 * 86'400.0, most_intervals = 1e6;
   const double seconds = trace.rows.empty() ? 0 : to_seconds(trace.rows.back().at) * o.time_scale;
   if (seconds > longest_s || seconds / to_seconds(o.interval) > most_intervals)
-    throw load_error(
+    throw load_input_error(
         fmt::format("the replay would be {:.0f} s long, in intervals of {:g} s: it may have ten "
                     "years and a million intervals; give other --time-scale or --interval",
                     seconds, to_seconds(o.interval)));
   auto due = scaled(std::move(trace.rows), o);
   if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
   if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
-    throw load_error("the trace has requests without an adapter: name a --model for them");
+    throw load_input_error("the trace has requests without an adapter: name a --model for them");
   return due;
 }
 
@@ -156,9 +156,9 @@ int run_replay(const replay_options& o) {
   } catch (const text_trace_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return 2;
-  } catch (const std::runtime_error& e) {  // load_error, api_key_error
+  } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return load_exit_code(e);
   }
 }
 

@@ -70,7 +70,8 @@ replay_report replay_simulated(const replay_options& o);
 std::string replay_json(const replay_report& r);
 std::string replay_csv(const replay_report& r);
 
-/// Replays and prints. 0: answers came; 1: none did, or it could not begin; 2: the trace is none.
+/// Replays and prints. 0: answers came; 1: none did, or it could not begin; 2: the trace is none, or the
+/// options make no sense, or what they name.
 int run_replay(const replay_options& o);
 
 struct traffic_options {

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "tools/command_line.hpp"
@@ -80,7 +81,9 @@ void add_replay(CLI::App& app, job& chosen) {
   replay->add_option("--connections", r.max_connections, "What would need more counts as failed")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
-  replay->add_option("--seed", r.seed, "Of prompts and of --rate-scale")->capture_default_str();
+  replay->add_option("--seed", r.seed, "Of prompts and of --rate-scale")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
   replay->add_option("--key-file", r.key_file, "File with the API key");
   replay
       ->add_option("--tenant-key", a->keys,
@@ -150,7 +153,9 @@ void add_traffic(CLI::App& app, job& chosen) {
   traffic->add_option("--tenants", t.tenants, "tenant-0, tenant-1, ..., all alike")
       ->check(whole_in(0, 1'000'000));
   traffic->add_option("--slo-ms", a->slo_ms, "For the first token of each")->check(finite_in(1e-3, day_ms));
-  traffic->add_option("--seed", t.seed, "The same seed, the same trace")->capture_default_str();
+  traffic->add_option("--seed", t.seed, "The same seed, the same trace")
+      ->check(whole_in(0, INT64_MAX))
+      ->capture_default_str();
   traffic->callback([a, &chosen] {
     chosen = [a] {
       auto& what = a->what;

@@ -13,10 +13,10 @@ namespace {
 
 cluster_spec cluster_to_simulate(const std::string& file) {
   auto read = read_cluster(file);
-  if (!read.ok()) throw load_error(to_string(read.problems.front()));
+  if (!read.ok()) throw load_input_error(to_string(read.problems.front()));
   const auto& llms = read.spec.llms;
   if (llms.size() != 1 || llms[0].device != device_kind::emulated || llms[0].max_positions == 0)
-    throw load_error(
+    throw load_input_error(
         file + ": a simulation of texts wants one [[llm]] with device = \"emulated\" and max_positions");
   return std::move(read.spec);
 }

@@ -37,6 +37,13 @@ class Help(unittest.TestCase):
                 text = run(*command.split(), "--help")
                 self.assertRegex(text, f"Example:\n.*troupe {command}")
 
+    def test_every_whole_number_has_a_range(self):
+        without = []
+        for command in self.COMMANDS:
+            for option in re.findall(r"(?m)^ +(?:-\w,)?(--[\w-]+) U?INT(?![\w:])", run(*command.split(), "--help")):
+                without.append(f"{command} {option}")
+        self.assertEqual(without, ["generate --logits-at"])  # its range is the prompt's
+
     def test_the_list_of_commands_is_complete(self):
         listed = run("--help").split("Subcommands:")[1].split("Example")[0]
         names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "}

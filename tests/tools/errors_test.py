@@ -8,7 +8,7 @@ from pathlib import Path
 
 import cluster
 from cluster import Cluster, ClusterTest
-from fixtures import FIXTURES, Fixture
+from fixtures import FIXTURES, ROOT, Fixture
 from processes import PATIENCE, run
 
 
@@ -47,6 +47,11 @@ class BadInput(unittest.TestCase):
         with Cluster() as c:
             self.refuses(["up", c.file, "--node", "nobody"], "nobody")
 
+    def test_more_memory_than_the_machine_has_is_refused_before_any_is_taken(self):
+        with Cluster(limits="pool_mb = 1048576") as c:
+            self.refuses(["up", c.file], "limits.pool_mb", "MiB of memory left")
+            self.refuses(["up", c.file, "--node", "head"], "lower limits.pool_mb", code=1)
+
     def test_a_model_file_that_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
             rubbish = Path(folder, "rubbish.onnx")
@@ -63,6 +68,47 @@ class BadInput(unittest.TestCase):
             short.write_bytes(b"123")
             self.refuses(["infer", "--model-file", fixture.path, "--input", short, "--output", short], "short.bin")
 
+    def test_a_url_or_a_file_that_cannot_be_used_is_named(self):
+        nowhere = "/nowhere/it"
+        missing = "cannot be read: No such file or directory"
+        url, model = "http://127.0.0.1:1", Fixture("mlp").path
+        texts = ["--completions", "--model", "m", "--prompt", "x", "--concurrency", 1]
+        trace = ROOT / "examples/traces/mooncake.jsonl"
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, said in (
+                    (["load", "ftp://foo/bar"], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
+                    (["load", "ftp://foo/bar", *texts], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
+                    (["replay", trace, "ftp://foo/bar", "--model", "m"], 'troupe: "ftp://foo/bar" is no http://HOST:PORT'),
+                    (["load", url, "--input", nowhere], f"load: {nowhere}: {missing}"),
+                    (["load", url, "--input", folder], f"load: {folder}: cannot be read: it is a directory"),
+                    (["load", url, "--key-file", nowhere], f"load: {nowhere} {missing}"),
+                    (["load", url, *texts, "--key-file", nowhere], f"load: {nowhere} {missing}"),
+                    (["chat", url, "--model", "m", "--key-file", nowhere], f"chat: {nowhere} {missing}"),
+                    (["replay", trace, url, "--model", "m", "--key-file", nowhere], f"troupe: {nowhere} {missing}"),
+                    (["replay", trace, "--simulate", nowhere], f"troupe: {nowhere}: {missing}"),
+                    (["infer", "--model-file", model, "--input", nowhere, "--output", "out"], f"{nowhere}: {missing}"),
+                    (["infer", "--model-file", model, "--input", folder, "--output", "out"],
+                     f"{folder}: cannot be read: it is a directory")):
+                with self.subTest(arguments):
+                    self.assertEqual(run(*arguments), (2, "", said + "\n"))
+
+    def test_whole_numbers_have_a_range(self):
+        for arguments in (["bench", "fabric", "--repetitions", 0], ["bench", "fabric", "--repetitions", -1],
+                          ["bench", "partition", "--steps", -1], ["bench", "partition", "--random-tries", -1],
+                          ["bench", "partition", "--seed", -1], ["trace", "x.toml", "--requests", -1],
+                          ["trace", "x.toml", "--sample", 0], ["simulate", "x.toml", "--why", -1], ["traffic", "--seed", -1],
+                          ["replay", "x.csv", "--seed", -1], ["migrate", "x.toml", "1", "--engine", -1],
+                          ["drain", "x.toml", "--engine", -1], ["generate", "--ids", "1,-1"]):
+            with self.subTest(arguments):
+                self.refuses(arguments, arguments[-2], "must be a whole number in")
+
+    def test_a_rate_that_no_run_could_have_is_refused(self):
+        emulated = ROOT / "examples/emulated/cluster.toml"
+        with tempfile.TemporaryDirectory() as folder:
+            workload = Path(folder, "workload.toml")
+            workload.write_text("duration_s = 200\nrate_rps = 1e-6\n[[segment]]\nat_s = 10\nrate_rps = 100\n")
+            self.refuses(["simulate", emulated, "--workload", workload],
+                         "workload.toml:5:12: segment.rate_rps: 100 requests a second are more than 1000000 times")
 
     def test_a_gpu_that_is_not_there(self):
         fixture = Fixture("mlp")

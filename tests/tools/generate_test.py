@@ -74,7 +74,7 @@ class Generate(unittest.TestCase):
                 (["--model", TASKS / "base", "--adapter", folder, "--ids", "1"], "adapter_config.json"),
                 (["--model", TASKS / "base", "--ids", "1,354"], "token 1 of the prompt is 354"),
                 (["--model", TASKS / "base", "--ids", "1", "--max-tokens", 513], "512 positions"),
-                (["--model", TASKS / "base", "--ids", "-1"], "token 0 of the prompt is -1"),
+                (["--model", TASKS / "base", "--ids", "-1"], "--ids: must be a whole number"),
                 (["--model", FIXTURES / "random-llms" / "llama2-mha", "--ids", "1", "--adapter", TASKS], "adapter_config.json"),
                 (["--model", TASKS / "base", "--ids", "1,2", "--json", "--logits-at", 2], "--logits-at 2"),
                 (["--model", TASKS / "base", "--ids", "1,2", "--logits-at", 1], "--json"),

@@ -189,7 +189,7 @@ TEST_CASE("inputs from a file are sent row by row") {
   CHECK_THROWS_WITH_AS(
       measure_load(o),
       (path.string() + ": 35 bytes are no whole rows of model good, which takes 36 bytes a row").c_str(),
-      load_error);
+      load_input_error);
   std::filesystem::remove(path);
 }
 
@@ -202,11 +202,14 @@ TEST_CASE("a load that cannot begin says why") {
       R"(GET /v2/models/absent answered 404: {"error":"no such model"}; is the model served there?)",
       load_error);
   o.url = "ftp:/";
-  CHECK_THROWS_AS(measure_load(o), load_error);
+  CHECK_THROWS_WITH_AS(measure_load(o), R"("ftp:/" is no http://HOST:PORT)", load_input_error);
   o.url = "http://127.0.0.1:1";
   CHECK_THROWS_WITH_AS(measure_load(o),
                        "cannot connect (127.0.0.1:1): Connection refused; is the model served there?",
                        load_error);
+  o.input = "/nowhere/rows.bin";  // before anybody is asked for anything
+  CHECK_THROWS_WITH_AS(measure_load(o), "/nowhere/rows.bin: cannot be read: No such file or directory",
+                       load_input_error);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class Replay(ClusterTest):
             told = simulated("--ttft-slo", 0.001)
             self.assertEqual((told["completed"], told["good"]), (3, 1))  # a row's own objective goes before
             code, _, err = run("replay", trace, "--simulate", EXAMPLES / "quickstart" / "cluster.toml")
-            self.assertEqual(code, 1)
+            self.assertEqual(code, 2)
             self.assertIn("wants one [[llm]]", err)
             self.assertEqual(run("replay", trace)[0], 2)
 
@@ -105,7 +105,7 @@ class Replay(ClusterTest):
             self.assertIn("odd.csv:2: the answer must be a number of tokens", self.replay(c, odd, code=2))
             self.assertIn("cannot be read", self.replay(c, odd.with_name("none"), code=2))
             code, _, err = run("replay", EXAMPLES / "traces" / "azure.csv", c.url)
-            self.assertEqual(code, 1)
+            self.assertEqual(code, 2)
             self.assertIn("name a --model", err)
 
 

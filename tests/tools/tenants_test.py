@@ -129,11 +129,11 @@ class Keys(ClusterTest):
                     seen = json.loads(out)
                     self.assertEqual(list(seen["models"]), ["mlp"])  # all that it may see
                     self.assertEqual(seen["total"]["finished"], seen["total"]["sent"])
-                for arguments, environment, word in ((load, {}, "--key-file"),
-                                                     (load, {"TROUPE_API_KEY": "no-such-key-0123456789"}, "401"),
-                                                     ((*load, "--key-file", "/no/such/file"), {}, "/no/such/file")):
+                for arguments, environment, word, wrong in (
+                        (load, {}, "--key-file", 1), (load, {"TROUPE_API_KEY": "no-such-key-0123456789"}, "401", 1),
+                        ((*load, "--key-file", "/no/such/file"), {}, "/no/such/file", 2)):
                     code, out, err = run(*arguments, **environment)
-                    self.assertEqual(code, 1, out)
+                    self.assertEqual(code, wrong, out)
                     self.assertIn(word, err)
 
             with self.subTest("SIGHUP reads key files again; a bad one changes nothing"):
