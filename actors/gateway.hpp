@@ -4,7 +4,6 @@
 // Where standbys are, it goes on accepting requests while the office of the scheduler is vacant, and submits
 // all that have no fate to whoever takes it. What an earlier scheduler says from then on does not count.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -115,6 +114,10 @@ class gateway final : public shell {
   void on_completion(const address& worker, const completion& c, time_point now);
   void on_pulled(const pulled& p, time_point now);
   void pull_outputs(time_point now);
+  bool has_room(const flight& f, bool oldest) const;
+  void begin_pull(flight& f);
+  void end_pull(const flight& f);
+  void run_again(node_id node, incarnation life);
   void abandon_output(flight& f);
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
@@ -163,8 +166,9 @@ class gateway final : public shell {
   // a pull still writes the buffer.
   std::unordered_map<request_id, flight> late_inputs_;
   std::unordered_map<uint64_t, flight> late_pulls_;
-  std::deque<request_id> outputs_to_pull_;  // in their order, some of which may have their fate
-  uint64_t pulled_bytes_ = 0;               // by pulls that have not ended
+  std::vector<request_id> outputs_to_pull_;            // in their order, some of which may have their fate
+  uint64_t pulled_bytes_ = 0;                          // by pulls that have not ended
+  std::unordered_map<node_id, uint64_t> pulled_from_;  // of these
   time_point look_for_room_at_ = never;
   expiries expiries_;                                  // of flights and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise

@@ -16,8 +16,9 @@ void gateway::on_node_up(const node_up& n) {
 }
 
 /// What is pulled from a dead worker ends as a failed pull; what waited there is the model queue's to
-/// resubmit.
+/// resubmit, unless it had run.
 void gateway::on_node_down(const node_down& d, time_point now) {
+  run_again(d.node, d.life);
   if (options_.line.empty()) {
     if (d.node != scheduler_) return;
     scheduler_up_ = false;

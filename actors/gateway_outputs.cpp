@@ -2,7 +2,8 @@
 //
 // An output is in the gateway's memory from its pull until the answer is written, which takes an HTTP thread
 // its time. So there is a bound for all of them together; what is beyond it waits where it is, in the pool of
-// its worker, which then refuses batches.
+// its worker, which then refuses batches. Until it is pulled the request can be run again: should the worker
+// die, it is.
 #include <algorithm>
 #include <utility>
 
@@ -22,12 +23,13 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       continue;
     }
     auto& f = *known;
-    give_back(f.asked.input);  // the worker has read it
     f.batch = c.batch;
     f.worker = worker;
     f.times = c.times;
     f.completed_at = now;
     if (!std::exchange(counted, true)) clients_.executed(f.asked.model, c.batch_rows, c.times);
+    if (r.error != failure::none || r.output.size == 0 || r.output.size > options_.max_output_bytes)
+      give_back(f.asked.input);  // else once its output is being pulled
     if (r.error != failure::none) {
       auto failed = flights_.take(r.id);
       decide(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
@@ -60,15 +62,16 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
 void gateway::on_pulled(const pulled& p, time_point now) {
   const request_id id{p.token};
   if (const auto late = late_pulls_.find(p.token); late != late_pulls_.end()) {
-    pulled_bytes_ -= late->second.pulled.size();
-    abandon_output(late->second);
+    end_pull(late->second);
+    give_up_output(late->second.worker, late->second.output);
+    leave(late->second);
     late_pulls_.erase(late);
     return;
   }
   const auto* known = flights_.find(id);
   if (known == nullptr || known->pulled.empty()) return;
   auto f = flights_.take(id);
-  pulled_bytes_ -= f.pulled.size();
+  end_pull(f);
   const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
   give_up_output(f.worker, f.output);
   if (payload) {
@@ -79,23 +82,66 @@ void gateway::on_pulled(const pulled& p, time_point now) {
   }
 }
 
-/// As long as there is room for more; a lone one is pulled however large it is.
+/// The oldest first; what there is no room for lets others go before it.
 void gateway::pull_outputs(time_point now) {
-  for (; !outputs_to_pull_.empty(); outputs_to_pull_.pop_front()) {
-    auto* const f = flights_.find(outputs_to_pull_.front());
-    if (f == nullptr || !f->output || !f->pulled.empty()) continue;  // it has its fate
-    const auto held = pulled_bytes_ + clients_.unwritten_bytes();
-    if (held > 0 && held + f->output.size > options_.max_pulled_bytes) break;
-    f->pulled = memory_.pull_buffer(f->output);
-    pulled_bytes_ += f->pulled.size();
-    memory_.pull(f->output, f->pulled, self_, f->asked.id.value);
-  }
+  constexpr size_t most_looked_at = 256;
+  auto& waiting = outputs_to_pull_;
+  const auto end = waiting.begin() + static_cast<ptrdiff_t>(std::min(waiting.size(), most_looked_at));
+  bool oldest = true;
+  const auto stay = std::remove_if(waiting.begin(), end, [&](request_id id) {
+    auto* const f = flights_.find(id);
+    if (f == nullptr || !f->output || !f->pulled.empty()) return true;  // it has its fate, or runs again
+    if (!has_room(*f, std::exchange(oldest, false))) return false;
+    begin_pull(*f);
+    return true;
+  });
+  waiting.erase(stay, end);
   constexpr duration soon = 1ms;  // nobody tells when an answer is written
-  look_for_room_at_ = outputs_to_pull_.empty() ? never : now + soon;
+  look_for_room_at_ = waiting.empty() ? never : now + soon;
 }
 
-/// Of a request that has its fate, once nobody pulls it.
+/// Outputs of one worker may take as much as they leave to others: so neither large ones nor a worker that
+/// stands still keep the rest out. What needs more than that is pulled when it is its turn and there is
+/// little else.
+bool gateway::has_room(const flight& f, bool oldest) const {
+  const auto most = options_.max_pulled_bytes, size = f.output.size;
+  const auto held = pulled_bytes_ + clients_.unwritten_bytes();
+  if (oldest && held <= most / 8) return true;
+  const auto from = pulled_from_.find(f.worker.node);
+  const auto its = size + (from == pulled_from_.end() ? 0 : from->second);
+  return held + size <= most && its <= most - held - size;
+}
+
+void gateway::begin_pull(flight& f) {
+  give_back(f.asked.input);  // the worker has read it
+  f.pulled = memory_.pull_buffer(f.output);
+  pulled_bytes_ += f.pulled.size();
+  pulled_from_[f.worker.node] += f.pulled.size();
+  memory_.pull(f.output, f.pulled, self_, f.asked.id.value);
+}
+
+void gateway::end_pull(const flight& f) {
+  pulled_bytes_ -= f.pulled.size();
+  pulled_from_[f.worker.node] -= f.pulled.size();
+}
+
+/// Those that wait to be pulled from a worker that is gone.
+void gateway::run_again(node_id node, incarnation life) {
+  std::vector<request_id> lost;
+  for (const auto& [id, f] : flights_.entries())
+    if (f.output && f.pulled.empty() && f.worker.node == node && f.worker.life == life) lost.push_back(id);
+  std::sort(lost.begin(), lost.end());
+  for (const auto id : lost) {
+    auto& f = *flights_.find(id);
+    f.output = {};
+    ++f.asked.attempt;
+    if (scheduler_up_) models_[f.asked.model.value].next.requests.push_back(f.asked);
+  }
+}
+
+/// Of a request that has its fate, and whose output nobody pulls.
 void gateway::abandon_output(flight& f) {
+  give_back(f.asked.input);
   give_up_output(f.worker, f.output);
   leave(f);
 }

@@ -152,8 +152,12 @@ void shell_group::hand_over(envelope& e, time_point now) {
     return;
   }
   if (ended_ > 0 && std::holds_alternative<batch_done>(e.body)) {
-    for (uint32_t i = 0; i < shells_.size(); ++i)
-      if (shells_[i].ended && shells_[i].actor->self() == e.to) deliver(i);
+    for (uint32_t i = 0; i < shells_.size(); ++i) {
+      if (!shells_[i].ended || shells_[i].actor->self() != e.to) continue;
+      const auto before = shells_[i].actor->unfinished();
+      deliver(i);
+      if (shells_[i].actor->unfinished() != before) return;  // it was its own, not its successor's
+    }
   }
   const auto position = find(e.to.kind, e.to.index);
   if (position == nobody) return turn_away(e);

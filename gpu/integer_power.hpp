@@ -6,10 +6,11 @@
 
 namespace troupe {
 
-/// x to the power of y, where x is whole: what ONNX's Pow then cuts to an integer. Exact below 2^63 where y
-/// is whole, and where y is not, whole if it is that but for rounding: the pow of GPUs may be off by two
-/// units in the last place, and so 3^1 or 9^0.5 end below 3. Infinite beyond 2^63, and of 0 to a negative
-/// power; 0 for fractions that negative powers give; NaN where it is no real number.
+/// x to the power of y, where x is whole: what ONNX's Pow then cuts to an integer. Exact below 2^53,
+/// and from there to 2^63 the nearest double, where y is whole; where it is not, whole if it is that but for
+/// rounding. The pow of GPUs may be off by two units in the last place, and so 3^1 or 9^0.5 end below 3.
+/// Infinite beyond 2^63, and of 0 to a negative power; 0 for fractions that negative powers give; NaN where
+/// it is no real number.
 constexpr double integer_power(double x, double y) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (y != std::trunc(y)) {

@@ -88,6 +88,11 @@ void device_rack::stop_loading() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool device_rack::is_loading() {
+  std::lock_guard lock(mutex_);
+  return loading_;
+}
+
 void device_rack::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -95,9 +100,11 @@ void device_rack::loop() {
     if (stopping_) return;
     const auto next = std::move(jobs_.front());
     jobs_.pop_front();
+    loading_ = true;
     lock.unlock();
     run(next);
     lock.lock();
+    loading_ = false;
   }
 }
 

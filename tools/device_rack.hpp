@@ -26,6 +26,8 @@ class device_rack final : public model_loader {
 
   /// Waits for the device that is being loaded, if one is; nothing is told afterwards.
   void stop_loading();
+  /// A load is under way, which cannot be interrupted.
+  bool is_loading();
   /// Waits for batches that run, and ends the devices.
   void clear() { devices_.clear(); }
 
@@ -42,7 +44,7 @@ class device_rack final : public model_loader {
   std::mutex mutex_;  // guards the rest
   std::condition_variable wake_;
   std::deque<job> jobs_;
-  bool stopping_ = false;
+  bool stopping_ = false, loading_ = false;
   std::thread thread_;
 };
 

@@ -331,6 +331,11 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     exit_code = 1;
   }
+  if (rack.is_loading()) {  // that may take minutes, and nobody waits for it any more
+    spdlog::shutdown();
+    std::fflush(nullptr);
+    std::_Exit(exit_code);
+  }
   rack.stop_loading();
   door->close();
   players.stop();

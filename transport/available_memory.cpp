@@ -7,6 +7,19 @@
 #include <string>
 
 namespace troupe {
+namespace {
+
+std::optional<uint64_t> number_of(std::string_view meminfo, std::string_view name) {
+  const auto found = meminfo.find(name);
+  if (found == std::string_view::npos) return {};
+  meminfo.remove_prefix(found + name.size());
+  meminfo.remove_prefix(std::min(meminfo.find_first_not_of(' '), meminfo.size()));
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(meminfo.data(), meminfo.data() + meminfo.size(), number);
+  return error == std::errc{} ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
 
 std::optional<uint64_t> available_memory() {
   std::ifstream file("/proc/meminfo");
@@ -14,15 +27,13 @@ std::optional<uint64_t> available_memory() {
 }
 
 std::optional<uint64_t> available_memory(std::string_view meminfo) {
-  constexpr std::string_view name = "MemAvailable:";
-  const auto found = meminfo.find(name);
-  if (found == std::string_view::npos) return {};
-  meminfo.remove_prefix(found + name.size());
-  meminfo.remove_prefix(std::min(meminfo.find_first_not_of(' '), meminfo.size()));
-  uint64_t kib = 0;
-  const auto [end, error] = std::from_chars(meminfo.data(), meminfo.data() + meminfo.size(), kib);
-  if (error != std::errc{} || kib > UINT64_MAX >> 10) return {};
-  return kib << 10;
+  const auto kib = number_of(meminfo, "MemAvailable:");
+  const auto pages = number_of(meminfo, "HugePages_Free:"), page_kib = number_of(meminfo, "Hugepagesize:");
+  constexpr uint64_t most = UINT64_MAX >> 11;
+  if (!kib || *kib > most) return {};
+  uint64_t huge = 0;
+  if (pages && page_kib && __builtin_mul_overflow(*pages, *page_kib, &huge)) return {};
+  return huge > most ? std::nullopt : std::optional((*kib + huge) << 10);
 }
 
 }  // namespace troupe

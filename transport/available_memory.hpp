@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// Bytes that could be used without swapping, as the kernel estimates them (MemAvailable of /proc/meminfo);
-/// nothing if it does not say. Containers may be allowed less.
+/// Bytes that could be used without swapping, as the kernel estimates them (MemAvailable of /proc/meminfo),
+/// and those of huge pages that are reserved and free; nothing if it does not say. Containers may be allowed
+/// less.
 std::optional<uint64_t> available_memory();
 
 /// The same, of what /proc/meminfo says.

@@ -6,13 +6,24 @@ using namespace troupe::test;
 
 namespace {
 
-/// With room for two outputs of 8 bytes, and what is around them.
+constexpr uint64_t buffer_bytes = pulled_bytes({worker_node, {1}, memory_kind::host, 0, 8, 1});
+
+/// Of one worker, two outputs of 8 bytes are pulled at a time.
 struct narrow_stage : gateway_stage {
   narrow_stage() : gateway_stage(with_room()) {}
   static gateway::options with_room() {
     auto o = options(100);
-    o.max_pulled_bytes = pulled_bytes({worker_node, {1}, memory_kind::host, 0, 8, 1}) + 8;
+    o.max_pulled_bytes = 4 * buffer_bytes;
     return o;
+  }
+  /// The output of a worker.
+  void complete_with(uint64_t id, uint64_t bytes, const address& worker = worker_of(0)) {
+    tell(completion{{1}, 1, {{request_id{id}, 1, failure::none, far.take(bytes)->region, {}}}}, worker);
+  }
+  std::vector<uint64_t> pulled() const {
+    std::vector<uint64_t> ids;
+    for (const auto& p : memory.pulls) ids.push_back(p.token);
+    return ids;
   }
   void run_all(uint64_t count) {
     for (uint64_t id = 1; id <= count; ++id) arrive(id);
@@ -78,4 +89,49 @@ TEST_CASE("gateway: what waits for room is given back if its request ends before
   CHECK(g.memory.pulls.empty());
   CHECK(g.actor.balanced());
   CHECK(g.actor.in_flight() == 0);
+}
+
+TEST_CASE(
+    "gateway: a large output lets small ones go before it, and has its turn when there is little else") {
+  narrow_stage g;
+  for (uint64_t id : {1, 2, 3}) g.arrive(id);
+  g.complete_with(1, 8);
+  g.complete_with(2, 4 * buffer_bytes);
+  g.complete_with(3, 8);
+  CHECK(g.pulled() == std::vector<uint64_t>{1, 3});
+  g.end_pull();
+  CHECK(g.pulled() == std::vector<uint64_t>{3});
+  g.end_pull();
+  CHECK(g.pulled() == std::vector<uint64_t>{2});
+  g.end_pull();
+  g.check_clean();
+}
+
+TEST_CASE("gateway: a worker that stands still does not keep the outputs of others out") {
+  const address other{node_id{7}, {17}, role::gpu_worker, 3};
+  narrow_stage g;
+  for (uint64_t id = 1; id <= 5; ++id) g.arrive(id);
+  for (uint64_t id : {1, 2, 3, 4}) g.complete_with(id, 8);
+  g.complete_with(5, 8, other);
+  CHECK(g.pulled() == std::vector<uint64_t>{1, 2, 5});
+}
+
+TEST_CASE("gateway: what waits to be pulled from a worker that dies runs again, with its input") {
+  narrow_stage g;
+  g.run_all(3);
+  g.out.forget();
+  g.tell(node_down{worker_node, {12}});
+  const auto again = g.out.one<submit>().requests;
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].id == request_id{3});
+  CHECK(again[0].attempt == 2);
+  CHECK(g.memory.in_use() == 1);  // of 3, for whoever runs it
+  g.end_pull(pull_status::lost), g.end_pull(pull_status::lost);
+  CHECK(g.fate(1).error == failure::worker_lost);
+  g.tell(completion{{2}, 1, {{request_id{3}, 2, failure::none, g.far.take(8)->region, {}}}},
+         worker_of(1, 13));
+  g.end_pull();
+  CHECK(g.fate(3).kind == outcome::fate::finished);
+  CHECK(g.memory.in_use() == 0);
+  CHECK(g.actor.balanced());
 }

@@ -236,7 +236,7 @@ TEST_CASE("shell_group: a shell that was removed still hears how what it has beg
   group.add<relay>(queue, relay_at(4), diary);  // the next one in its place
   turn(batch_done{});
   CHECK(bag.left.size() == 2);
-  CHECK(diary == std::vector<std::string>{"3 decides"});
+  CHECK(diary.empty());
   CHECK(group.unfinished() == 0);
   turn(batch_done{});
   CHECK(bag.left.size() == 2);

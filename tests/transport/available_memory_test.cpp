@@ -9,6 +9,8 @@ TEST_CASE("available memory: what the kernel says, in bytes") {
             "MemTotal:       24635768 kB\nMemFree:          512 kB\nMemAvailable:   22000000 kB\n") ==
         uint64_t{22000000} << 10);
   CHECK(available_memory("MemAvailable: 7 kB") == 7 << 10);
+  CHECK(available_memory("MemAvailable: 7 kB\nHugePages_Free:    3\nHugepagesize:   2048 kB\n") ==
+        uint64_t{7 + 3 * 2048} << 10);
   for (const char* nothing : {"", "MemTotal: 5 kB\n", "MemAvailable:", "MemAvailable:   kB",
                               "MemAvailable: -3 kB", "MemAvailable: 99999999999999999999 kB"})
     CHECK_FALSE(available_memory(nothing));
