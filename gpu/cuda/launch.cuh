@@ -38,7 +38,7 @@ inline bool runs_sm90_code() {
 }
 
 /// More shared memory than 48 KiB has to be asked for. And what is launched early prefers as much of a
-/// multiprocessor's L1 to be shared memory as there is, as its neighbours and most products do: a
+/// multiprocessor's L1 to be shared memory as there is, as its neighbours do: a
 /// multiprocessor would have to be empty before it can divide it anew. Both hold for all threads of the
 /// process, so the first only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0
 /// on). Throws cuda_error.
