@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, request_stage_count> names{
+constexpr std::array<std::string_view, request_stage_count> stage_names{
     "parse", "gateway", "queue", "order", "inputs", "device", "execute", "complete", "outputs", "format"};
 constexpr std::string_view lateness = "late";
 
@@ -25,7 +25,7 @@ std::optional<double> find_ms(std::string_view header, std::string_view name) {
 
 }  // namespace
 
-std::string_view to_string(request_stage s) { return names[static_cast<size_t>(s)]; }
+std::string_view to_string(request_stage s) { return stage_names[static_cast<size_t>(s)]; }
 
 request_timing request_timing_of(const outcome& how, time_point parsed_at, time_point now) {
   const auto& t = how.times;
@@ -43,7 +43,7 @@ request_timing request_timing_of(const outcome& how, time_point parsed_at, time_
 std::string to_header(const request_timing& t) {
   std::string out;
   for (size_t i = 0; i < request_stage_count; ++i)
-    fmt::format_to(std::back_inserter(out), "{};dur={:.4f}, ", names[i], to_ms(t.stages[i]));
+    fmt::format_to(std::back_inserter(out), "{};dur={:.4f}, ", stage_names[i], to_ms(t.stages[i]));
   fmt::format_to(std::back_inserter(out), "{};dur={:.4f}", lateness, to_ms(t.late));
   return out;
 }
@@ -51,7 +51,7 @@ std::string to_header(const request_timing& t) {
 std::optional<request_timing> parse_request_timing(std::string_view header) {
   request_timing t;
   for (size_t i = 0; i < request_stage_count; ++i) {
-    const auto ms = find_ms(header, names[i]);
+    const auto ms = find_ms(header, stage_names[i]);
     if (!ms) return {};
     t.stages[i] = from_ms(*ms);
   }

@@ -10,11 +10,11 @@ namespace troupe {
 
 namespace {
 
-constexpr double day_s = 86'400;
-constexpr double most_rps = 1e9;
+constexpr double one_day_s = 86'400;
+constexpr double max_change_rps = 1e9;
 
 duration read_time(section& s, duration length) {
-  const auto at = s.seconds("at_s", 0, 7 * day_s);
+  const auto at = s.seconds("at_s", 0, 7 * one_day_s);
   if (at >= length)
     s.refuse("at_s", fmt::format("is not before the end of the run at duration_s = {}", to_seconds(length)));
   return at;
@@ -42,7 +42,7 @@ void read_changes(section& root, const cluster_spec& cluster, const std::filesys
         s->refuse("profile", "a simulation has nothing to measure; give { alpha_ms, beta_ms }");
       model_load load;
       load.model = model_id{static_cast<uint32_t>(models.size())};
-      load.rate_rps = s->number("rate_rps", "requests a second", 0, most_rps);
+      load.rate_rps = s->number("rate_rps", "requests a second", 0, max_change_rps);
       load.from = e.at;
       load.rows = static_cast<uint32_t>(s->integer("rows", 1, e.model.max_batch, 1));
       load.slo = e.model.slo;
@@ -82,7 +82,7 @@ void read_changes(section& root, const cluster_spec& cluster, const std::filesys
     e.what = change_event::kind::drain;
     e.at = read_time(*s, out.length);
     e.node = node_id{static_cast<uint32_t>(s->choice("node", nodes).value_or(0))};
-    e.back_after = s->seconds("back_after_s", 0, 7 * day_s, 0);
+    e.back_after = s->seconds("back_after_s", 0, 7 * one_day_s, 0);
     out.changes.push_back(e);
   }
   std::stable_sort(out.changes.begin(), out.changes.end(),

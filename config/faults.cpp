@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-constexpr double day_s = 86'400;
+constexpr double seconds_a_day = 86'400;
 
 enum class victim { node, link };  // a link is `between` two nodes, or a `node` and all others
 enum class amount { none, extra_ms, gbit_per_s, ppm };
@@ -54,13 +54,13 @@ class fault_reader {
     }
     const auto& form = forms[*kind];
     f.kind = form.kind;
-    f.at = s.seconds("at_s", 0, 7 * day_s);
+    f.at = s.seconds("at_s", 0, 7 * seconds_a_day);
     if (f.at >= length_) {
       s.refuse("at_s",
                fmt::format("is not before the end of the run at duration_s = {}", to_seconds(length_)));
     }
     if (form.lasts) {
-      f.length = s.seconds("for_s", 0.001, 7 * day_s);
+      f.length = s.seconds("for_s", 0.001, 7 * seconds_a_day);
     } else {
       unused(s, "for_s", form);
     }
@@ -163,7 +163,7 @@ clock_spec read_clocks(section& root) {
   auto& s = root.table_or_empty("clocks");
   // Clocks of different hosts neither agree nor run alike; a simulation in which they did would hide
   // mistakes.
-  return {.max_offset = s.seconds("max_offset_s", 0, 30 * day_s, 1000),
+  return {.max_offset = s.seconds("max_offset_s", 0, 30 * seconds_a_day, 1000),
           .max_drift_ppm = s.number("max_drift_ppm", "parts per million", 0, 1e5, 10)};
 }
 

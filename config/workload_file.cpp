@@ -16,8 +16,8 @@ namespace troupe {
 namespace {
 
 constexpr double day_s = 86'400;
-constexpr double hour_ms = 3.6e6;
-constexpr double most_rps = 1e9;
+constexpr double one_hour_ms = 3.6e6;
+constexpr double max_load_rps = 1e9;
 constexpr double most_scale = 1e6;
 
 /// Arrivals and rows: at the top of the file for all models, or for one. `load` starts as `fallback`.
@@ -106,25 +106,25 @@ class load_reader {
       root.unused("popularity", "shares out a total rate; give rate_rps with it");
       return;
     }
-    const double total = root.number("rate_rps", "requests a second", 0, most_rps);
+    const double total = root.number("rate_rps", "requests a second", 0, max_load_rps);
     const auto share = read_popularity(root, cluster_.models);
     for (size_t i = 0; i < loads_.size(); ++i) loads_[i].rate_rps = total * share[i];
   }
 
   void read_model(section& s, model_load& load, const model_spec& model) {
     if (!total_given_) {
-      load.rate_rps = s.number("rate_rps", "requests a second", 0, most_rps);
+      load.rate_rps = s.number("rate_rps", "requests a second", 0, max_load_rps);
     } else {
       s.unused("rate_rps", "the file gives a total rate_rps already; remove one of the two");
     }
     read_shape(s, load, model_load{load});
-    load.slo = s.milliseconds("slo_ms", 0.001, hour_ms, to_ms(load.slo));
+    load.slo = s.milliseconds("slo_ms", 0.001, one_hour_ms, to_ms(load.slo));
     const bool alpha = s.has("alpha_ms");
     if (alpha != s.has("beta_ms")) {
       s.refuse(alpha ? "alpha_ms" : "beta_ms", "alpha_ms and beta_ms go together; give both or none");
     }
-    load.latency.alpha = s.milliseconds("alpha_ms", 0, hour_ms, to_ms(load.latency.alpha));
-    load.latency.beta = s.milliseconds("beta_ms", 0, hour_ms, to_ms(load.latency.beta));
+    load.latency.alpha = s.milliseconds("alpha_ms", 0, one_hour_ms, to_ms(load.latency.alpha));
+    load.latency.beta = s.milliseconds("beta_ms", 0, one_hour_ms, to_ms(load.latency.beta));
     check_rows(s, load, model);
   }
 
@@ -185,7 +185,7 @@ std::vector<rate_segment> read_segments(section& root, const workload_spec& work
       seg.scale = s->number("scale", "a number", 0, most_scale);
       s->unused("rate_rps");
     } else {
-      const double rps = s->number("rate_rps", "requests a second", 0, most_rps);
+      const double rps = s->number("rate_rps", "requests a second", 0, max_load_rps);
       seg.scale = base_rps > 0 ? rps / base_rps : 0;
       s->unused("scale");
       if (seg.scale > most_scale)

@@ -30,7 +30,7 @@ auto with_protocol(role kind, Use&& use) {
 }  // namespace
 
 nlohmann::ordered_json command_schema(role kind) {
-  return with_protocol(kind, [](auto protocol) { return schema_of(protocol); });
+  return with_protocol(kind, [](auto protocol) { return protocol_schema(protocol); });
 }
 
 std::string problem_with(role kind, const command& c) {

@@ -78,7 +78,7 @@ ordered fields_of_struct() {
 /// {"command": {"about", "fields": [field...], "reply": [field...]}}, a field being {"name", "type", "unit"?,
 /// "values"?, "fields"?, "of"?}.
 template <class... Es>
-nlohmann::ordered_json schema_of(type_list<Es...>) {
+nlohmann::ordered_json protocol_schema(type_list<Es...>) {
   auto out = nlohmann::ordered_json::object();
   [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
     out[E::command::type_name] = {{"about", about<typename E::command>()},

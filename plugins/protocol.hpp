@@ -14,7 +14,7 @@ namespace troupe {
 
 template <class... Es>
 extension_protocol protocol_of(type_list<Es...> commands) {
-  return {schema_of(commands).dump(), [commands](const command& c) { return problem_with(commands, c); }};
+  return {protocol_schema(commands).dump(), [commands](const command& c) { return problem_with(commands, c); }};
 }
 
 }  // namespace troupe

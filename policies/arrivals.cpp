@@ -8,14 +8,14 @@
 
 namespace troupe {
 namespace {
-constexpr std::array<std::string_view, arrival_kind_count> names{"poisson", "constant", "gamma"};
+constexpr std::array<std::string_view, arrival_kind_count> kind_names{"poisson", "constant", "gamma"};
 }
 
-std::string_view to_string(arrival_kind k) { return names[static_cast<size_t>(k)]; }
+std::string_view to_string(arrival_kind k) { return kind_names[static_cast<size_t>(k)]; }
 
 bool parse_arrival_kind(std::string_view name, arrival_kind& out) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] != name) continue;
+  for (size_t i = 0; i < kind_names.size(); ++i) {
+    if (kind_names[i] != name) continue;
     out = static_cast<arrival_kind>(i);
     return true;
   }

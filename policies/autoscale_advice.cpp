@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 /// One sample cannot tell how much too much a load is that loses nearly everything.
-constexpr double worst = 0.8;
+constexpr double max_bad_rate = 0.8;
 /// A load that is so much lower is another one.
 constexpr double lower = 0.9;
 
@@ -69,7 +69,7 @@ int32_t autoscale_advice::more() const {
   const auto too_bad = [&](const sample& s) { return rate(s.good, s.bad) > parameters_.bad_rate; };
   const auto n = window_.size();
   if (n < 2 || !too_bad(window_[n - 1]) || !too_bad(window_[n - 2])) return 0;
-  const double r = std::min(advice_.bad_rate, worst);
+  const double r = std::min(advice_.bad_rate, max_bad_rate);
   const auto wanted = static_cast<uint32_t>(std::ceil(std::max(1u, gpus_) * r / (1 - r) - 1e-9));
   const auto room = parameters_.most > gpus_ ? parameters_.most - gpus_ : 0;
   return static_cast<int32_t>(std::min(wanted, room));

@@ -20,17 +20,17 @@ class earliest_free final : public timer_matchmaking {
 };
 
 template <class Policy>
-std::unique_ptr<matchmaking_policy> make(const plugin_settings&) {
+std::unique_ptr<matchmaking_policy> make_policy(const plugin_settings&) {
   return std::make_unique<Policy>();
 }
 
 }  // namespace
 
 registry<matchmaking_factory>& matchmakings() {
-  static registry<matchmaking_factory> known{{"lowest_id", make<lowest_id>},
-                                             {"earliest_free", make<earliest_free>},
-                                             {"shepherd", make<shepherd>},
-                                             {"nexus", make<nexus_matchmaking>}};
+  static registry<matchmaking_factory> known{{"lowest_id", make_policy<lowest_id>},
+                                             {"earliest_free", make_policy<earliest_free>},
+                                             {"shepherd", make_policy<shepherd>},
+                                             {"nexus", make_policy<nexus_matchmaking>}};
   return known;
 }
 

@@ -19,7 +19,7 @@ const std::array<std::pair<std::string_view, scheduling>, 6> known{{
     {"nexus", {"nexus", "window", "nexus"}},
     {"shepherd", {"eager", "timeout", "shepherd"}},
 }};
-constexpr std::array<std::string_view, 6> names{"deferred",  "eager", "timeout",
+constexpr std::array<std::string_view, 6> batching_names{"deferred",  "eager", "timeout",
                                                 "clockwork", "nexus", "shepherd"};
 
 }  // namespace
@@ -36,14 +36,14 @@ std::optional<scheduling> scheduling_named(std::string_view name) {
   return {};
 }
 
-std::span<const std::string_view> scheduling_names() { return names; }
+std::span<const std::string_view> scheduling_names() { return batching_names; }
 
 bool parts_fit(const scheduling& s) { return (s.batching == "nexus") == (s.matchmaking == "nexus"); }
 
 std::string wrong_argument(std::string_view name) {
   const auto open = name.find('(');
   const std::string whole{name}, base{name.substr(0, open)};
-  const bool is_known = std::find(names.begin(), names.end(), base) != names.end() || batchings().find(base);
+  const bool is_known = std::find(batching_names.begin(), batching_names.end(), base) != batching_names.end() || batchings().find(base);
   if (open == name.npos || !is_known) return {};
   const auto said = "there is no '" + whole + "'; ";
   if (base == "timeout")

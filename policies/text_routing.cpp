@@ -52,17 +52,17 @@ class round_robin final : public text_routing {
 };
 
 template <class Routing>
-std::unique_ptr<text_routing> make() {
+std::unique_ptr<text_routing> make_routing() {
   return std::make_unique<Routing>();
 }
 
 }  // namespace
 
 registry<text_routing_factory>& text_routings() {
-  static registry<text_routing_factory> known{{"punica", make<punica>},
-                                              {"affinity", make<affinity>},
-                                              {"least_loaded", make<least_loaded>},
-                                              {"round_robin", make<round_robin>}};
+  static registry<text_routing_factory> known{{"punica", make_routing<punica>},
+                                              {"affinity", make_routing<affinity>},
+                                              {"least_loaded", make_routing<least_loaded>},
+                                              {"round_robin", make_routing<round_robin>}};
   return known;
 }
 

@@ -14,7 +14,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr size_t most_kept = 4 << 20;  // of a stream, for a client that is slow to take it
+constexpr size_t max_unsent_bytes = 4 << 20;  // of a stream, for a client that is slow to take it
 
 template <class Buffers>
 void append(std::string& to, const Buffers& buffers) {
@@ -82,7 +82,7 @@ void pending_reply::put(std::string_view piece) {
     bytes_ += piece;
   const bool first = kept_ == 0;  // goes out whatever its size
   kept_ += bytes_.size() - before;
-  if ((first || kept_ <= most_kept) && make_room(bytes_.size())) return wake();
+  if ((first || kept_ <= max_unsent_bytes) && make_room(bytes_.size())) return wake();
   bytes_ = {};
   share_.reset();
   std::exchange(connection_, nullptr)->close_from_anywhere();

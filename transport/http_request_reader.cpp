@@ -26,7 +26,7 @@ std::string text(boost::beast::string_view s) { return {s.data(), s.size()}; }
 bool same(std::string_view a, std::string_view b) {
   return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
 }
-std::string quoted(std::string_view s) { return json_quote(s.substr(0, 40)); }
+std::string quoted_start(std::string_view s) { return json_quote(s.substr(0, 40)); }
 
 /// Where a request goes. `host` only in the absolute form, "http://host/path", which proxies send (RFC 9112,
 /// 3.2.2).
@@ -69,10 +69,10 @@ std::optional<http_error> host_error(const Message& message, const http_target& 
   const auto host = view(message[http::field::host]);
   if (!is_host(host))
     return http_error{400,
-                      fmt::format("the Host header is {}; it must be a host, or host:port", quoted(host))};
+                      fmt::format("the Host header is {}; it must be a host, or host:port", quoted_start(host))};
   if (target.host && (target.host->empty() || !is_host(*target.host)))
     return http_error{400, fmt::format("the target has the host {}; it must be a path, or http://host/path",
-                                       quoted(*target.host))};
+                                       quoted_start(*target.host))};
   return {};
 }
 
@@ -97,11 +97,11 @@ std::optional<http_error> transfer_coding_error(const Message& message) {
     return http_error{400,
                       fmt::format("Transfer-Encoding is {}, which does not end with chunked, so that the "
                                   "end of the body is not known; send chunked, or Content-Length",
-                                  quoted(codings))};
+                                  quoted_start(codings))};
   return http_error{501,
                     fmt::format("Transfer-Encoding is {}, of which only chunked is implemented; send that "
                                 "alone, with Content-Encoding if the body is compressed",
-                                quoted(codings))};
+                                quoted_start(codings))};
 }
 
 /// A body that takes no more memory than it got bytes for (a Content-Length may promise anything), and asks

@@ -13,7 +13,7 @@ constexpr uint64_t alignment = 64;
 constexpr uint64_t first_offset = alignment - sizeof(slot_words);
 
 /// Kept of each size.
-constexpr size_t most_kept = 1024;
+constexpr size_t max_free_slots = 1024;
 
 void store(std::byte* at, uint64_t value) {
   std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).store(value, std::memory_order_relaxed);
@@ -65,7 +65,7 @@ bool slot_pool::give_back(const region_ref& region) {
   live_.erase(region.generation);
   const uint64_t bytes = block_bytes(region.size);
   in_use_ -= bytes;
-  if (auto& kept = kept_.add(bytes, {}); kept.size() < most_kept)
+  if (auto& kept = kept_.add(bytes, {}); kept.size() < max_free_slots)
     kept.push_back(region.offset);
   else
     merge_free(region.offset, bytes);

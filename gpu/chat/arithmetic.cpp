@@ -9,13 +9,13 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr std::string_view symbols[] = {"+", "-", "*", "/", "//", "%", "**"};
+constexpr std::string_view operator_symbols[] = {"+", "-", "*", "/", "//", "%", "**"};
 
 [[noreturn]] void refuse_types(arithmetic op, const value& a, const value& b) {
   if (is_undefined(a)) refuse_undefined(a);
   if (is_undefined(b)) refuse_undefined(b);
   throw refusal(fmt::format("unsupported operand types for {}: '{}' and '{}'",
-                            symbols[static_cast<size_t>(op)], type_name(a), type_name(b)));
+                            operator_symbols[static_cast<size_t>(op)], type_name(a), type_name(b)));
 }
 
 [[noreturn]] void refuse_overflow() { throw refusal("a whole number does not fit into 64 bits"); }

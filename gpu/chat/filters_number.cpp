@@ -13,15 +13,14 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The digits at `at`, which may have single underscores between them, without these; moves `at` behind them.
 std::string take_digits(std::string_view s, size_t& at) {
   std::string out;
   while (at < s.size()) {
-    const bool joined = s[at] == '_' && !out.empty() && at + 1 < s.size() && is_digit(s[at + 1]);
+    const bool joined = s[at] == '_' && !out.empty() && at + 1 < s.size() && text::is_digit(s[at + 1]);
     if (joined) ++at;
-    if (!is_digit(s[at])) break;
+    if (!text::is_digit(s[at])) break;
     out += s[at++];
   }
   return out;
@@ -143,13 +142,13 @@ value round(const filter_call& c) {
          0.0;  // no minus zero: an int in Python
 }
 
-const filter table[] = {{{"int", {"default", "base"}}, to_integer},
+const filter number_table[] = {{{"int", {"default", "base"}}, to_integer},
                         {{"float", {"default"}}, to_real},
                         {{"abs"}, absolute},
                         {{"round", {"precision", "method"}}, round}};
 
 }  // namespace
 
-std::span<const filter> number_filters() { return table; }
+std::span<const filter> number_filters() { return number_table; }
 
 }  // namespace troupe::llm::jinja

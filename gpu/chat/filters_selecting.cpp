@@ -22,10 +22,6 @@ const std::string& name_argument(const filter_call& c, size_t at, std::string_vi
   return *name;
 }
 
-value generator(std::vector<value> items) {
-  return make_sequence(sequence_kind::generator, std::move(items));
-}
-
 value map_attribute(const filter_call& c) {
   const value* path = nullptr;
   const value* otherwise = nullptr;
@@ -41,11 +37,11 @@ value map_attribute(const filter_call& c) {
   const auto items = iterate(c.input, c.cost);
   std::vector<value> out;
   for (const auto& item : items->items) out.push_back(get_path(item, *path, c.cost, otherwise));
-  return generator(std::move(out));
+  return make_generator(std::move(out));
 }
 
 value map(const filter_call& c) {
-  if (!truth(c.input)) return generator({});
+  if (!truth(c.input)) return make_generator({});
   const bool by_attribute =
       c.a.positional.empty() && !c.a.named.empty() &&
       std::any_of(c.a.named.begin(), c.a.named.end(), [](const auto& a) { return a.first == "attribute"; });
@@ -59,13 +55,13 @@ value map(const filter_call& c) {
   const auto a = rest(c.a, 1);
   std::vector<value> out;
   for (const auto& item : items->items) out.push_back(apply(*f, item, a, c.cost));
-  return generator(std::move(out));
+  return make_generator(std::move(out));
 }
 
 /// The items of which it holds, or not, that the test holds: of their attribute or of themselves.
 template <bool wanted, bool by_attribute>
 value select(const filter_call& c) {
-  if (!truth(c.input)) return generator({});
+  if (!truth(c.input)) return make_generator({});
   constexpr size_t test_at = by_attribute ? 1 : 0;
   if (by_attribute && c.a.positional.empty())
     throw refusal(fmt::format("'{}' needs the name of an attribute", c.s.name));
@@ -84,10 +80,10 @@ value select(const filter_call& c) {
     const auto v = by_attribute ? get_path(item, c.a.positional[0], c.cost) : item;
     if ((test != nullptr ? holds(*test, v, a, c.cost) : truth(v)) == wanted) out.push_back(item);
   }
-  return generator(std::move(out));
+  return make_generator(std::move(out));
 }
 
-const filter table[] = {{{"map", {}, 0, true}, map},
+const filter selecting_table[] = {{{"map", {}, 0, true}, map},
                         {{"select", {}, 0, true}, select<true, false>},
                         {{"reject", {}, 0, true}, select<false, false>},
                         {{"selectattr", {}, 0, true}, select<true, true>},
@@ -95,6 +91,6 @@ const filter table[] = {{{"map", {}, 0, true}, map},
 
 }  // namespace
 
-std::span<const filter> selecting_filters() { return table; }
+std::span<const filter> selecting_filters() { return selecting_table; }
 
 }  // namespace troupe::llm::jinja

@@ -10,10 +10,6 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-value generator(std::vector<value> items) {
-  return make_sequence(sequence_kind::generator, std::move(items));
-}
-
 value count(const filter_call& c) { return length(c.input, c.cost); }
 
 value default_value(const filter_call& c) {
@@ -58,7 +54,7 @@ value items(const filter_call& c) {
     c.cost.spend(1 + d->items.size());
     for (const auto& [key, item] : d->items) out.push_back(make_sequence(sequence_kind::tuple, {key, item}));
   }
-  return generator(std::move(out));
+  return make_generator(std::move(out));
 }
 
 value reverse(const filter_call& c) {
@@ -67,7 +63,7 @@ value reverse(const filter_call& c) {
   const auto given = iterate(c.input, c.cost);
   c.cost.spend_items(given->items.size());
   std::vector<value> out(given->items.rbegin(), given->items.rend());
-  return once ? make_list(std::move(out)) : generator(std::move(out));
+  return once ? make_list(std::move(out)) : make_generator(std::move(out));
 }
 
 value key_of(const value& v, bool case_sensitive, budget& cost) {
@@ -137,10 +133,10 @@ value unique(const filter_call& c) {
     const auto key = c[1] != nullptr ? get_path(item, *c[1], c.cost) : item;
     if (seen.put(key_of(key, case_sensitive, c.cost), none{})) out.push_back(item);
   }
-  return generator(std::move(out));
+  return make_generator(std::move(out));
 }
 
-const filter table[] = {{{"length"}, count},
+const filter sequence_table[] = {{{"length"}, count},
                         {{"count"}, count},
                         {{"default", {"default_value", "boolean"}}, default_value},
                         {{"d", {"default_value", "boolean"}}, default_value},
@@ -155,6 +151,6 @@ const filter table[] = {{{"length"}, count},
 
 }  // namespace
 
-std::span<const filter> sequence_filters() { return table; }
+std::span<const filter> sequence_filters() { return sequence_table; }
 
 }  // namespace troupe::llm::jinja

@@ -131,7 +131,7 @@ value tojson(const filter_call& c) {
   return make_text(to_json(c.input, style, c.cost));
 }
 
-const filter table[] = {{{"trim", {"chars"}}, trim},
+const filter text_table[] = {{{"trim", {"chars"}}, trim},
                         {{"upper"}, converted<text::upper>},
                         {{"lower"}, converted<text::lower>},
                         {{"capitalize"}, converted<text::capitalize>},
@@ -145,6 +145,6 @@ const filter table[] = {{{"trim", {"chars"}}, trim},
 
 }  // namespace
 
-std::span<const filter> text_filters() { return table; }
+std::span<const filter> text_filters() { return text_table; }
 
 }  // namespace troupe::llm::jinja

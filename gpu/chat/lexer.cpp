@@ -13,7 +13,6 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 class lexer {
@@ -161,10 +160,10 @@ class lexer {
 
   void read_token(std::string& open) {
     const auto c = peek();
-    if (is_digit(c)) return read_number();
+    if (text::is_digit(c)) return read_number();
     if (is_letter(c)) {
       const auto from = at_;
-      while (is_letter(peek()) || is_digit(peek())) ++at_;
+      while (is_letter(peek()) || text::is_digit(peek())) ++at_;
       return add(token_kind::name, from, text_.substr(from, at_ - from));
     }
     if (c == '\'' || c == '"') return read_string(c);
@@ -192,7 +191,7 @@ class lexer {
   /// Digits with single underscores between them, after `at`: the place behind them; `at` itself if there are
   /// none.
   size_t digits(size_t at) const {
-    const auto digit_at = [&](size_t i) { return i < text_.size() && is_digit(text_[i]); };
+    const auto digit_at = [&](size_t i) { return i < text_.size() && text::is_digit(text_[i]); };
     if (!digit_at(at)) return at;
     while (digit_at(at) || (at < text_.size() && text_[at] == '_' && digit_at(at + 1))) ++at;
     return at;

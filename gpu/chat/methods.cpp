@@ -44,7 +44,7 @@ value strip(const call_of& c) {
   return make_text(t);
 }
 
-value list_of(const std::vector<std::string_view>& pieces, budget& cost) {
+value list_of_texts(const std::vector<std::string_view>& pieces, budget& cost) {
   cost.spend(1 + pieces.size());
   std::vector<value> items;
   items.reserve(pieces.size());
@@ -59,12 +59,12 @@ value split(const call_of& c) {
   if (given != nullptr && given->empty()) throw refusal("empty separator");
   const auto separator = given != nullptr ? std::string_view(*given) : std::string_view();
   const auto most = integer_argument(c.s, c.a, 1, -1);
-  return list_of(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right), c.cost);
+  return list_of_texts(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right), c.cost);
 }
 
 value split_lines(const call_of& c) {
   c.cost.spend_bytes(c.text().size());
-  return list_of(text::split_lines(c.text()), c.cost);
+  return list_of_texts(text::split_lines(c.text()), c.cost);
 }
 
 template <bool at_end>
@@ -203,25 +203,25 @@ const method of_dict[] = {{{"items"}, view<sequence_kind::items_view>},
 const method of_list[] = {{{"count", {"value"}, 1}, count_items}, {{"index", {"value"}, 1}, index_of}};
 const method of_loop[] = {{{"cycle", {}, 0, true}, cycle}};
 
-using names = std::set<std::string_view>;
-const names python_text = {"casefold",  "center",    "encode",       "expandtabs",  "format",    "format_map",
+using name_set = std::set<std::string_view>;
+const name_set python_text = {"casefold",  "center",    "encode",       "expandtabs",  "format",    "format_map",
                            "index",     "isalnum",   "isalpha",      "isascii",     "isdigit",   "isdecimal",
                            "islower",   "isnumeric", "isidentifier", "isprintable", "isspace",   "istitle",
                            "isupper",   "ljust",     "rjust",        "maketrans",   "partition", "rpartition",
                            "translate", "zfill",     "swapcase",     "rindex"};
-const names python_dict = {"copy", "fromkeys"}, python_list = {"copy"}, python_loop = {"changed"};
-const names python_integer = {"bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
+const name_set python_dict = {"copy", "fromkeys"}, python_list = {"copy"}, python_loop = {"changed"};
+const name_set python_integer = {"bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
                               "imag",       "numerator", "real",      "to_bytes",    "as_integer_ratio"};
-const names python_real = {"as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"};
-const names changes_dict = {"clear", "pop", "popitem", "setdefault", "update"};
-const names changes_list = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
-const names nothing;
+const name_set python_real = {"as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"};
+const name_set changes_dict = {"clear", "pop", "popitem", "setdefault", "update"};
+const name_set changes_list = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
+const name_set nothing;
 
 struct attributes {
   const method* begin = nullptr;
   const method* end = nullptr;
-  const names* unsupported = &nothing;
-  const names* changes = &nothing;
+  const name_set* unsupported = &nothing;
+  const name_set* changes = &nothing;
 };
 
 attributes attributes_of(const value& v) {
@@ -256,7 +256,7 @@ bool is_unsupported_method(std::string_view name) {
 }
 
 std::string method_names() {
-  names all;
+  name_set all;
   for (const auto& m : of_text) all.insert(m.s.name);
   for (const auto& m : of_dict) all.insert(m.s.name);
   for (const auto& m : of_list) all.insert(m.s.name);

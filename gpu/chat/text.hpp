@@ -8,6 +8,8 @@
 
 namespace troupe::llm::jinja::text {
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 bool is_utf8(std::string_view s);
 
 size_t length(std::string_view s);

@@ -77,6 +77,9 @@ value make_sequence(sequence_kind kind, std::vector<value> items);
 inline value make_list(std::vector<value> items) {
   return make_sequence(sequence_kind::list, std::move(items));
 }
+inline value make_generator(std::vector<value> items) {
+  return make_sequence(sequence_kind::generator, std::move(items));
+}
 value make_undefined(std::string why);
 
 /// Collects the items of a dict; a key that comes again changes its value and keeps its place.

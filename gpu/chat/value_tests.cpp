@@ -51,7 +51,7 @@ bool related(const value& v, const value* other, budget& cost) {
   return holds(r, v, *other, cost);
 }
 
-const value_test table[] = {
+const value_test all_tests[] = {
     {{"defined"}, [](const value& v, const value*, budget&) { return !is_undefined(v); }},
     {{"undefined"}, plain<is_undefined>},
     {{"none"}, plain<is_none>},
@@ -94,13 +94,13 @@ const value_test table[] = {
 
 const value_test* find_test(std::string_view name) {
   const auto* found =
-      std::find_if(std::begin(table), std::end(table), [&](const value_test& t) { return t.s.name == name; });
-  return found == std::end(table) ? nullptr : found;
+      std::find_if(std::begin(all_tests), std::end(all_tests), [&](const value_test& t) { return t.s.name == name; });
+  return found == std::end(all_tests) ? nullptr : found;
 }
 
 std::string test_names() {
   std::set<std::string_view> names;
-  for (const auto& t : table) names.insert(t.s.name);
+  for (const auto& t : all_tests) names.insert(t.s.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -83,7 +83,7 @@ class plan_builder {
   /// called.
   std::optional<value> residual(const shape& dims);
   void take_residual();
-  /// One of activation.hpp or a GELU, if there is one; output 0 has `rank` dimensions.
+  /// One of activation_function.hpp or a GELU, if there is one; output 0 has `rank` dimensions.
   void take_activation(dnnl::post_ops& ops, size_t rank);
 
   // For operators: outputs and steps.

@@ -1,7 +1,7 @@
 // Taking over the nodes behind a product.
 #include <algorithm>
 
-#include "gpu/onnx/activation.hpp"
+#include "gpu/onnx/activation_function.hpp"
 #include "gpu/onnx/gelu.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
@@ -28,7 +28,7 @@ void plan_builder::take_activation(dnnl::post_ops& ops, size_t rank) {
   if (const auto* next = sole_reader()) {
     const auto* here = node_;
     node_ = next;  // to read its attributes and limits
-    const auto functions = activation_of(*this);
+    const auto functions = activation_functions_of(*this);
     node_ = here;
     for (const auto& f : functions) ops.append_eltwise(1.0F, f.algorithm, f.alpha, f.beta);
     if (!functions.empty()) take(next);

@@ -9,12 +9,12 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr size_t characters = 324;  // the last one is U+0143
+constexpr size_t alphabet_size = 324;  // the last one is U+0143
 
-/// Byte by character, -1 for what stands for none: visible Latin-1 characters are themselves, the other bytes
+/// Byte by character, -1 for what stands for none: visible Latin-1 alphabet_size are themselves, the other bytes
 /// follow from U+0100 on.
 constexpr auto alphabet = [] {
-  std::array<int16_t, characters> bytes{};
+  std::array<int16_t, alphabet_size> bytes{};
   bytes.fill(-1);
   size_t next = 256;
   for (int byte = 0; byte < 256; ++byte) {

@@ -13,7 +13,7 @@ namespace troupe::llm {
 namespace {
 
 // White_Space and its complement as members of a class, of general categories
-constexpr std::string_view space = R"(\p{Z}\x{09}-\x{0d}\x{85})";
+constexpr std::string_view space_class = R"(\p{Z}\x{09}-\x{0d}\x{85})";
 constexpr std::string_view no_space =
     R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Cn}\p{Co}\x{00}-\x{08}\x{0e}-\x{1f}\x{7f}-\x{84}\x{86}-\x{9f})";
 
@@ -125,7 +125,7 @@ class translator {
 
   void white_space(bool is) {
     rest_.remove_prefix(2);
-    const auto members = is ? space : no_space;
+    const auto members = is ? space_class : no_space;
     out_ += in_class_ ? std::string(members) : fmt::format("[{}]", members);
   }
 

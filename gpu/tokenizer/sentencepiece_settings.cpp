@@ -12,15 +12,15 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr uint64_t most_bytes = 64 << 20;
+constexpr uint64_t max_settings_bytes = 64 << 20;
 
-class reader {
+class settings_reader {
  public:
   /// Does nothing if there is no such file.
-  void read(const std::filesystem::path& file, void (reader::*use)(const json_place&)) {
+  void read(const std::filesystem::path& file, void (settings_reader::*use)(const json_place&)) {
     if (!std::filesystem::exists(file)) return;
     const auto name = file.string();
-    const auto document = parse_json(read_file(file, most_bytes));
+    const auto document = parse_json(read_file(file, max_settings_bytes));
     if (document.is_discarded())
       throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", name));
     (this->*use)(json_place(name, document));
@@ -76,9 +76,9 @@ class reader {
 }  // namespace
 
 sentencepiece_settings read_sentencepiece_settings(const std::filesystem::path& folder) {
-  reader r;
-  r.read(folder / "tokenizer_config.json", &reader::use_config);
-  r.read(folder / "added_tokens.json", &reader::use_added_tokens);
+  settings_reader r;
+  r.read(folder / "tokenizer_config.json", &settings_reader::use_config);
+  r.read(folder / "added_tokens.json", &settings_reader::use_added_tokens);
   return r.take();
 }
 

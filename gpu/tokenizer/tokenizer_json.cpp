@@ -33,9 +33,9 @@ std::vector<json_place> flatten(const json_place& place, const char* elements) {
   return all;
 }
 
-class reader {
+class tokenizer_reader {
  public:
-  explicit reader(const json_place& root) : root_(root) {}
+  explicit tokenizer_reader(const json_place& root) : root_(root) {}
 
   tokenizer_json read() {
     const auto model = root_.at("model");
@@ -262,7 +262,7 @@ tokenizer_json read_tokenizer_json(std::string_view text, const std::string& fil
   const auto document = parse_json(text);
   if (document.is_discarded())
     throw model_error(fmt::format("{}: is no JSON, or nested too deeply: is the file complete?", file));
-  return reader(json_place(file, document)).read();
+  return tokenizer_reader(json_place(file, document)).read();
 }
 
 }  // namespace troupe::llm

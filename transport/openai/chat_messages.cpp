@@ -11,8 +11,8 @@ using json = nlohmann::ordered_json;
 
 // A document takes many times the memory of its text.
 constexpr size_t most_bytes = size_t{4} << 20;
-constexpr size_t any_number = std::numeric_limits<size_t>::max();
-constexpr size_t longest_name = 1 << 10;
+constexpr size_t any_length = std::numeric_limits<size_t>::max();
+constexpr size_t longest_key = 1 << 10;
 
 // `raw` was checked but for numbers beyond a double.
 json document(const std::string& param, std::string_view raw) {
@@ -44,7 +44,7 @@ std::string content_text(body_reader& in, const std::string& param) {
   if (in.peek() != '[') in.wrong(param, R"(must be text, or a list of {"type": "text", "text": ...})");
   std::string all;
   bool first = true;
-  in.list(param, any_number, [&](place at) {
+  in.list(param, any_length, [&](place at) {
     if (!std::exchange(first, false)) all += '\n';
     all += part_text(in, at.text());
   });
@@ -71,12 +71,12 @@ json call_of(body_reader& in, const std::string& param) {
   in.object(param, [&](const std::string& key) {
     const auto at = param + "." + key;
     if (key == "id" || key == "type") {
-      call[key] = in.text(at, longest_name);
+      call[key] = in.text(at, longest_key);
     } else if (key == "function") {
       function = json::object();
       in.object(at, [&](const std::string& name) {
         if (name == "name")
-          function[name] = in.text(at + ".name", longest_name);
+          function[name] = in.text(at + ".name", longest_key);
         else if (name == "arguments")
           function[name] = arguments_of(in, at + ".arguments");
         else
@@ -98,12 +98,12 @@ json message_of(body_reader& in, const std::string& param) {
     const auto at = param + "." + key;
     if (in.take_null()) return;
     if (key == "role" || key == "name" || key == "tool_call_id") {
-      message[key] = in.text(at, longest_name);
+      message[key] = in.text(at, longest_key);
     } else if (key == "content") {
       message[key] = content_text(in, at);
     } else if (key == "tool_calls") {
       auto calls = json::array();
-      in.list(at, any_number, [&](place i) { calls.push_back(call_of(in, i.text())); });
+      in.list(at, any_length, [&](place i) { calls.push_back(call_of(in, i.text())); });
       if (!calls.empty()) message[key] = std::move(calls);
     } else {
       in.raw();
@@ -128,7 +128,7 @@ json take_messages(body_reader& in) {
     refuse(name, fmt::format("messages: have {} bytes, they may have {}", raw.size(), most_bytes));
   body_reader inner(raw);
   auto messages = json::array();
-  inner.list(name, any_number, [&](place at) { messages.push_back(message_of(inner, at.text())); });
+  inner.list(name, any_length, [&](place at) { messages.push_back(message_of(inner, at.text())); });
   if (messages.empty()) refuse(name, "messages: must not be empty");
   return messages;
 }

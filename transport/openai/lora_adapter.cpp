@@ -7,7 +7,7 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t longest_name = 256, longest_path = 4096;
+constexpr size_t longest_adapter_name = 256, longest_path = 4096;
 
 std::string take_line(body_reader& in, const std::string& key, size_t longest) {
   auto line = in.text(key, longest);
@@ -19,7 +19,7 @@ std::string take_line(body_reader& in, const std::string& key, size_t longest) {
 
 // It goes into logs, and into a label of metrics that is a list with commas.
 std::string take_name(body_reader& in, const std::string& key) {
-  auto name = take_line(in, key, longest_name);
+  auto name = take_line(in, key, longest_adapter_name);
   if (name.find(',') != name.npos) refuse(key, key + ": must not have a comma");
   return name;
 }

@@ -11,7 +11,7 @@ namespace troupe::openai {
 namespace {
 
 constexpr size_t most_stops = 16, longest_stop = 1 << 10, most_stop_tokens = 128, most_biases = 1 << 10;
-constexpr size_t longest_name = 1 << 10;
+constexpr size_t longest_model_or_user = 1 << 10;
 constexpr int64_t most_choices = 128;
 constexpr double day_ms = 86'400'000;
 
@@ -140,7 +140,7 @@ void take_response_format(body_reader& in) {
 bool take_shared(text_request& request, body_reader& in, const std::string& key) {
   if (take_sampling(request, in, key)) return true;
   if (key == "model")
-    request.model = in.text(key, longest_name);
+    request.model = in.text(key, longest_model_or_user);
   else if (key == "response_format")
     take_response_format(in);
   else if (key == "stop")
@@ -163,7 +163,7 @@ bool take_shared(text_request& request, body_reader& in, const std::string& key)
   else if (key == "stream_options")
     take_stream_options(request, in);
   else if (key == "user")
-    request.user = in.text(key, longest_name);
+    request.user = in.text(key, longest_model_or_user);
   else if (key == "priority")
     request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
   else if (key == "ttft_ms")

@@ -7,7 +7,7 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t longest_name = 1 << 10;
+constexpr size_t longest_model_name = 1 << 10;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ result<tokenize_request> parse_tokenize(std::string_view body) {
     std::optional<bool> special;
     in.read([&](const std::string& key) {
       if (key == "model")
-        request.model = in.text(key, longest_name);
+        request.model = in.text(key, longest_model_name);
       else if (key == "prompt")
         request.prompt = in.text(key);
       else if (key == "messages")
@@ -61,7 +61,7 @@ result<detokenize_request> parse_detokenize(std::string_view body) {
     detokenize_request request;
     in.read([&](const std::string& key) {
       if (key == "model")
-        request.model = in.text(key, longest_name);
+        request.model = in.text(key, longest_model_name);
       else if (key == "tokens")
         in.list(key, std::numeric_limits<size_t>::max(),
                 [&](place at) { request.tokens.push_back(in.whole<llm::token>(at, 0)); });

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "gpu/onnx/activation.hpp"
+#include "gpu/onnx/activation_function.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
@@ -49,7 +49,7 @@ void build_erf(plan_builder& b) {
 
 }  // namespace
 
-std::vector<activation> activation_of(plan_builder& b) {
+std::vector<activation_function> activation_functions_of(plan_builder& b) {
   using dnnl::algorithm;
   const auto& op = b.current().op;
   if (op == "Relu") return {{algorithm::eltwise_relu}};
@@ -72,7 +72,7 @@ std::vector<activation> activation_of(plan_builder& b) {
 }
 
 void build_unary(plan_builder& b) {
-  const auto functions = activation_of(b);
+  const auto functions = activation_functions_of(b);
   if (functions.empty()) return build_erf(b);
   const auto& x = b.in_fp32(0);
   const auto layout = x.plain ? plain_layout(x.dims) : x.layout;

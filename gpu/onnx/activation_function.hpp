@@ -7,13 +7,13 @@ namespace troupe::onnx {
 
 class plan_builder;
 
-struct activation {
+struct activation_function {
   dnnl::algorithm algorithm{};
   float alpha = 0, beta = 0;
 };
 
 /// What the node that the builder stands at computes, one function after the other: Relu, Clip, HardSigmoid
 /// and so on; nothing if it is another operator. Fails if a Clip's limits are not known.
-std::vector<activation> activation_of(plan_builder& b);
+std::vector<activation_function> activation_functions_of(plan_builder& b);
 
 }  // namespace troupe::onnx
