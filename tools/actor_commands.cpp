@@ -13,16 +13,16 @@
 namespace troupe {
 namespace {
 
-void add_actors(CLI::App& app, job& chosen) {
+void add_actors(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     list_actors_options list;
     double interval_s = 0.5;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub =
-      command(app, "actors", "List the actors of a running cluster: state, mailboxes, messages a second",
-              "troupe actors examples/quickstart/cluster.toml");
+  auto* sub = add_subcommand(app, "actors",
+                             "List the actors of a running cluster: state, mailboxes, messages a second",
+                             "troupe actors examples/quickstart/cluster.toml");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("--node", a->list.node, "Only this node");
   sub->add_option("--interval", a->interval_s, "Seconds over which messages are counted")
@@ -38,7 +38,7 @@ void add_actors(CLI::App& app, job& chosen) {
   });
 }
 
-void add_ask(CLI::App& app, job& chosen, bool wait) {
+void add_ask(CLI::App& app, cli_job& chosen, bool wait) {
   struct arguments {
     std::string file;
     ask_options ask;
@@ -47,13 +47,14 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
   auto a = std::make_shared<arguments>();
   a->ask.wait = wait;
   auto* sub =
-      wait ? command(
+      wait ? add_subcommand(
                  app, "ask", "Send a command to an actor of a running cluster and print its answer",
                  "troupe ask examples/quickstart/cluster.toml model_queue/mlp@head set_slo '{\"slo\": "
                  "40000000}'\n  troupe ask examples/quickstart/cluster.toml model_queue/mlp get_state --wait "
                  "'queued_requests == 0' 30\n  troupe ask --schema model_queue")
-           : command(app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
-                     "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
+           : add_subcommand(
+                 app, "tell", "Send a command to an actor of a running cluster and do not wait for it",
+                 "troupe tell examples/quickstart/cluster.toml model_queue/mlp@head pause_batching");
   sub->add_option("file", a->file,
                   wait ? "Cluster file (with --schema: a kind of actor, or nothing, too)" : "Cluster file");
   sub->add_option("actor", a->ask.actor, "KIND/INDEX@NODE, as `troupe actors` lists them");
@@ -81,15 +82,16 @@ void add_ask(CLI::App& app, job& chosen, bool wait) {
   });
 }
 
-void add_top(CLI::App& app, job& chosen) {
+void add_top(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     top_options top;
     double interval_s = 1;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = command(app, "top", "Watch a running cluster: rates, latencies, queues and slots, every second",
-                      "troupe top examples/quickstart/cluster.toml");
+  auto* sub =
+      add_subcommand(app, "top", "Watch a running cluster: rates, latencies, queues and slots, every second",
+                     "troupe top examples/quickstart/cluster.toml");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("--interval", a->interval_s, "Seconds")
       ->check(finite_in(0.05, 3600))
@@ -104,15 +106,15 @@ void add_top(CLI::App& app, job& chosen) {
   });
 }
 
-void add_trace(CLI::App& app, job& chosen) {
+void add_trace(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     cluster_trace_options trace;
     double seconds = 5;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = command(app, "trace", "Record what requests and batches go through, for ui.perfetto.dev",
-                      "troupe trace examples/quickstart/cluster.toml --seconds 5 -o trace.json");
+  auto* sub = add_subcommand(app, "trace", "Record what requests and batches go through, for ui.perfetto.dev",
+                             "troupe trace examples/quickstart/cluster.toml --seconds 5 -o trace.json");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("--seconds", a->seconds, "How long, at most")
       ->check(finite_in(0.001, 86'400))
@@ -132,14 +134,14 @@ void add_trace(CLI::App& app, job& chosen) {
   });
 }
 
-void add_why(CLI::App& app, job& chosen) {
+void add_why(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file;
     why_options why;
   };
   auto a = std::make_shared<arguments>();
-  auto* sub = command(app, "why", "Tell what was decided about a request, by which rules and numbers",
-                      "troupe why examples/quickstart/cluster.toml 281479271677953");
+  auto* sub = add_subcommand(app, "why", "Tell what was decided about a request, by which rules and numbers",
+                             "troupe why examples/quickstart/cluster.toml 281479271677953");
   sub->add_option("file", a->file, "Cluster file")->required();
   sub->add_option("request", a->why.request, "Its id: the header Troupe-Request-Id of its answer")
       ->required();
@@ -152,7 +154,7 @@ void add_why(CLI::App& app, job& chosen) {
 
 }  // namespace
 
-void add_actor_commands(CLI::App& app, job& chosen) {
+void add_actor_commands(CLI::App& app, cli_job& chosen) {
   add_actors(app, chosen);
   add_ask(app, chosen, true);
   add_ask(app, chosen, false);

@@ -6,29 +6,26 @@
 #include <vector>
 
 #include "actors/rank_arbiter.hpp"
+#include "tools/single_node.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr node_id self{0};
-constexpr incarnation life{1};
-constexpr duration batch = 60ms, warmup = 50ms, measured = 500ms;
-
-address named(role kind, uint32_t index = 0) { return {self, life, kind, index}; }
+constexpr duration time_a_batch = 60ms, time_to_warm = 50ms, time_to_measure = 500ms;
 
 /// The queues and the workers of the arbiter.
-class world final : public outbox {
+class busy_neighbours final : public outbox {
  public:
-  world(uint32_t models, uint32_t gpus)
-      : arbiter_(named(role::rank_arbiter), *this, make_matchmaking("lowest_id")) {
+  busy_neighbours(uint32_t models, uint32_t gpus)
+      : arbiter_(actor_here(role::rank_arbiter), *this, make_matchmaking("lowest_id")) {
     slot_ready ready;
     for (uint32_t m = 0; m < models; ++m) ready.models.push_back({model_id{m}, 1ms, 5ms, 64, {}});
     for (uint32_t i = 0; i < gpus; ++i) {
       ready.slot = slot_id{i};
-      ready.worker = named(role::gpu_worker, i);
+      ready.worker = actor_here(role::gpu_worker, i);
       tell(ready, ready.worker);
       // Their batches end one after the other, so that they are free one after the other for ever.
-      first_ends_.push_back(start_ + batch * i / gpus);
+      first_ends_.push_back(start_ + time_a_batch * i / gpus);
     }
     for (uint32_t m = 0; m < models; ++m) offer(m);
   }
@@ -62,7 +59,7 @@ class world final : public outbox {
 
   void offer(uint32_t model) {
     tell(candidate{model_id{model}, ++sequence_, 32, now_, now_ + 1h, {}, false, 1},
-         named(role::model_queue, model));
+         actor_here(role::model_queue, model));
   }
 
   /// The next batch to end, or the arbiter's own next moment.
@@ -70,7 +67,7 @@ class world final : public outbox {
     const auto ended = running_.empty() ? never : running_.front().at;
     now_ = std::max(now_, std::min(ended, arbiter_.next_wakeup()));
     if (ended <= now_) {
-      tell(running_.front().done, named(role::gpu_worker, running_.front().done.slot.value));
+      tell(running_.front().done, actor_here(role::gpu_worker, running_.front().done.slot.value));
       running_.pop_front();
     }
     arbiter_.on_time(now_);
@@ -82,9 +79,9 @@ class world final : public outbox {
     ++matches_;
     const auto& first = first_ends_[g.slot.value];
     const auto began = std::max(now_, g.free_at);
-    const auto ends = first > began ? std::exchange(first_ends_[g.slot.value], start_) : began + batch;
+    const auto ends = first > began ? std::exchange(first_ends_[g.slot.value], start_) : began + time_a_batch;
     const batch_id id{++batches_};
-    tell(occupied{g.model, g.sequence, g.slot, id, ends}, named(role::model_queue, g.model.value));
+    tell(occupied{g.model, g.sequence, g.slot, id, ends}, actor_here(role::model_queue, g.model.value));
     running_.push_back({ends, {id, g.model, g.slot, refusal::none, 32, began, ends, {}}});
     // Only the first round can be out of order.
     for (auto i = running_.size() - 1; i > 0 && running_[i].at < running_[i - 1].at; --i)
@@ -104,9 +101,9 @@ class world final : public outbox {
 }  // namespace
 
 double arbiter_ceiling(uint32_t models, uint32_t gpus) {
-  world w(models, gpus);
-  w.matches_per_second(warmup);
-  return w.matches_per_second(measured);
+  busy_neighbours w(models, gpus);
+  w.matches_per_second(time_to_warm);
+  return w.matches_per_second(time_to_measure);
 }
 
 }  // namespace troupe

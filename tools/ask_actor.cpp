@@ -13,17 +13,17 @@
 #include "messages/command_schema.hpp"
 #include "messages/near.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/wait_condition.hpp"
 
 namespace troupe {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 int bad_usage(const std::string& why) {
   fmt::print(stderr, "troupe: {}\n", why);
-  return 2;
+  return exit_bad_input;
 }
 
 /// A field as people write it: "slo: integer, ns".
@@ -46,15 +46,15 @@ void print_fields(const ordered_json& fields, const std::string& indent) {
   }
 }
 
-struct patience {
+struct time_to_wait {
   std::optional<wait_condition> until;
   duration most{};
 };
 
 /// Throws std::invalid_argument.
-patience read_patience(const std::vector<std::string>& words) {
+time_to_wait read_wait(const std::vector<std::string>& words) {
   if (words.empty()) return {};
-  patience out{wait_condition(words[0]), 60s};
+  time_to_wait out{wait_condition(words[0]), 60s};
   if (words.size() == 1) return out;
   char* end = nullptr;
   const double seconds = std::strtod(words[1].c_str(), &end);
@@ -78,7 +78,7 @@ std::variant<address, std::string> actor_called(const std::string& name, const c
 int print_commands(const ordered_json& all, bool as_json) {
   if (as_json) {
     fmt::print("{}\n", all.dump(2));
-    return 0;
+    return exit_done;
   }
   for (const auto& [name, commands] : all.items()) {
     fmt::print("{}\n", name);
@@ -90,16 +90,16 @@ int print_commands(const ordered_json& all, bool as_json) {
       print_fields(c["reply"], "      ");
     }
   }
-  return 0;
+  return exit_done;
 }
 
 }  // namespace
 
 int ask_actor(const cluster_spec& cluster, const ask_options& o) {
   auto type = o.type;
-  auto fields = o.fields.empty() ? json::object() : json::parse(o.fields, nullptr, false);
+  auto fields = o.fields.empty() ? nlohmann::json::object() : nlohmann::json::parse(o.fields, nullptr, false);
   if (type.starts_with('{') && o.fields.empty()) {
-    const auto all = json::parse(type, nullptr, false);
+    const auto all = nlohmann::json::parse(type, nullptr, false);
     if (!all.is_object() || all.size() != 1)
       return bad_usage(R"(a command is TYPE '{fields}' or '{"TYPE": {fields}}')");
     type = all.begin().key();
@@ -119,19 +119,19 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     via = consoles.first_up();
     if (via.value == cluster.nodes.size()) {
       fmt::print(stderr, "troupe: no node of the cluster answers; is it up?\n");
-      return 1;
+      return exit_failed;
     }
   } else {
     while (via.value < cluster.nodes.size() && cluster.nodes[via.value].name != o.via) ++via.value;
     if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
   }
   try {
-    const auto [until, most] = read_patience(o.until);
+    const auto [until, most] = read_wait(o.until);
     const machine_clock time;
     const auto give_up = time.now() + most;
     for (;;) {
       const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
-      const bool true_now = reply.ok && (!until || until->holds(json::parse(reply.body)));
+      const bool true_now = reply.ok && (!until || until->holds(nlohmann::json::parse(reply.body)));
       // An actor that is not there yet, or a node that does not answer, may still come.
       if (!true_now && until && time.now() < give_up) {
         std::this_thread::sleep_for(std::min<duration>(100ms, give_up - time.now()));
@@ -139,10 +139,10 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
       }
       if (!reply.ok) {
         fmt::print(stderr, "troupe: {}\n", reply.body);
-        return 1;
+        return exit_failed;
       }
       if (o.wait) fmt::print("{}\n", o.json ? reply.body : ordered_json::parse(reply.body).dump(2));
-      return true_now ? 0 : 1;
+      return true_now ? exit_done : exit_failed;
     }
   } catch (const std::invalid_argument& e) {
     return bad_usage(e.what());

@@ -10,17 +10,14 @@
 #include "actors/rank_arbiter.hpp"
 #include "actors/shell_group.hpp"
 #include "policies/arrivals.hpp"
+#include "tools/single_node.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr node_id self{0};
-constexpr incarnation life{1};
 constexpr uint32_t largest_batch = 1024;
 /// Requests reach their queues in the turns of a gateway, which come this far apart.
 constexpr duration gateway_turn = 250us;
-
-address named(role kind, uint32_t index = 0) { return {self, life, kind, index}; }
 
 double cpu_seconds() {
   timespec t{};
@@ -35,11 +32,11 @@ class bare_scheduler::world final : public carrier {
   explicit world(const bare_scheduler_options& o) : options_(o) {
     rank_arbiter::options a;
     a.decision_log = o.decision_log;
-    group_.add<rank_arbiter>(named(role::rank_arbiter), make_matchmaking("lowest_id"), a);
+    group_.add<rank_arbiter>(actor_here(role::rank_arbiter), make_matchmaking("lowest_id"), a);
     slot_ready ready;
     for (uint32_t m = 0; m < o.models; ++m) {
       ready.models.push_back({model_id{m}, o.latency.alpha, o.latency.beta, largest_batch, {}});
-      group_.add<model_queue>(named(role::model_queue, m), queue_of(m),
+      group_.add<model_queue>(actor_here(role::model_queue, m), queue_of(m),
                               make_batching(o.batching, "window", batching()));
       const arrival_spec spec{arrival_kind::poisson, o.requests_per_second / o.models, 1};
       streams_.push_back({arrival_process(spec, now_, random_stream(1, "arrivals", m)), now_});
@@ -47,7 +44,7 @@ class bare_scheduler::world final : public carrier {
     }
     for (uint32_t i = 0; i < o.gpus; ++i) {
       ready.slot = slot_id{i};
-      ready.worker = named(role::gpu_worker, i);
+      ready.worker = actor_here(role::gpu_worker, i);
       turn_.push_back({ready.worker, {}, ready});
     }
     take_turn();
@@ -84,7 +81,7 @@ class bare_scheduler::world final : public carrier {
   model_queue::options queue_of(uint32_t m) const {
     model_queue::options q;
     q.model = model_id{m};
-    q.arbiter = named(role::rank_arbiter);
+    q.arbiter = actor_here(role::rank_arbiter);
     q.reign = epoch{1};
     q.max_queued_rows = 1u << 20;
     q.latency_given = true;
@@ -120,12 +117,12 @@ class bare_scheduler::world final : public carrier {
         auto& r = of.requests.emplace_back();
         r.id = request_id{++requests};
         r.model = model_id{m};
-        r.gateway = named(role::gateway);
+        r.gateway = actor_here(role::gateway);
         r.arrival = s.next;
         r.deadline = s.next + options_.slo;
       }
       s.last = of.requests.size();
-      turn_.push_back({named(role::gateway), named(role::model_queue, m), std::move(of)});
+      turn_.push_back({actor_here(role::gateway), actor_here(role::model_queue, m), std::move(of)});
     }
   }
 
@@ -137,9 +134,9 @@ class bare_scheduler::world final : public carrier {
   }
   void end(const batch_done& d) {
     ++batches;
-    const auto gpu = named(role::gpu_worker, d.slot.value);
-    turn_.push_back({gpu, named(role::model_queue, d.model.value), d});
-    turn_.push_back({gpu, named(role::rank_arbiter), d});
+    const auto gpu = actor_here(role::gpu_worker, d.slot.value);
+    turn_.push_back({gpu, actor_here(role::model_queue, d.model.value), d});
+    turn_.push_back({gpu, actor_here(role::rank_arbiter), d});
   }
 
   const bare_scheduler_options options_;

@@ -16,14 +16,15 @@
 
 namespace troupe {
 
-void add_bench_commands(CLI::App& app, job& chosen) {
-  auto* bench = command(app, "bench", "Measure, and compare with a peer or a limit measured in the same run",
-                        "troupe bench schedule --models 10 --gpus 1024 --json");
+void add_bench_commands(CLI::App& app, cli_job& chosen) {
+  auto* bench =
+      add_subcommand(app, "bench", "Measure, and compare with a peer or a limit measured in the same run",
+                     "troupe bench schedule --models 10 --gpus 1024 --json");
   bench->require_subcommand(1);
 
   auto f = std::make_shared<bench_fabric_options>();
-  auto* fabric = command(*bench, "fabric", "The data lane's carrier against ucx_perftest",
-                         "UCX_TLS=tcp,self troupe bench fabric");
+  auto* fabric = add_subcommand(*bench, "fabric", "The data lane's carrier against ucx_perftest",
+                                "UCX_TLS=tcp,self troupe bench fabric");
   fabric->add_option("--repetitions", f->repetitions, "Medians of this many")
       ->check(whole_in(1, 1000))
       ->capture_default_str();
@@ -31,7 +32,7 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   fabric->callback([f, &chosen] { chosen = [f] { return bench_fabric(*f); }; });
 
   auto p = std::make_shared<bench_partition_options>();
-  auto* partition = command(
+  auto* partition = add_subcommand(
       *bench, "partition", "Models into sub-clusters, the search against random search (Symphony's Fig. 16)",
       "troupe bench partition --zoo examples/profiles/parameters.csv --configurations 20");
   partition->add_option("--zoo", p->zoo, "CSV file: model,million_parameters")->required();
@@ -64,8 +65,8 @@ void add_bench_commands(CLI::App& app, job& chosen) {
 
   auto r = std::make_shared<bench_route_options>();
   auto* route =
-      command(*bench, "route", "Decisions of the router of texts: one request ends, another is placed",
-              "troupe bench route --engines 64 --adapters 10000");
+      add_subcommand(*bench, "route", "Decisions of the router of texts: one request ends, another is placed",
+                     "troupe bench route --engines 64 --adapters 10000");
   route->add_option("--engines", r->engines, "Engines")->check(whole_in(1, 4096))->capture_default_str();
   route->add_option("--adapters", r->adapters, "Adapters that every engine has")
       ->check(whole_in(1, 1'000'000))
@@ -84,8 +85,9 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   route->callback([r, &chosen] { chosen = [r] { return bench_route(*r); }; });
 
   auto s = std::make_shared<bench_schedule_options>();
-  auto* schedule = command(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
-                           "troupe bench schedule --models 10 --gpus 1024");
+  auto* schedule =
+      add_subcommand(*bench, "schedule", "Requests a second through model_queue and rank_arbiter",
+                     "troupe bench schedule --models 10 --gpus 1024");
   schedule->add_option("--models", s->models, "Models")->check(whole_in(1, 65535))->capture_default_str();
   schedule->add_option("--gpus", s->gpus, "Emulated GPUs")->check(whole_in(1, 65536))->capture_default_str();
   schedule
@@ -126,8 +128,9 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   schedule->callback([s, &chosen] { chosen = [s] { return bench_schedule(*s); }; });
 
   auto e = std::make_shared<bench_serve_options>();
-  auto* serve = command(*bench, "serve", "What two processes add to a model's own time, stage by stage",
-                        "troupe bench serve --rate 500 --batching eager");
+  auto* serve =
+      add_subcommand(*bench, "serve", "What two processes add to a model's own time, stage by stage",
+                     "troupe bench serve --rate 500 --batching eager");
   serve->add_option("--model-file", e->model_file, "ONNX file")->capture_default_str();
   serve->add_option("--rate", e->rate, "Requests a second")
       ->check(finite_in(least_rate, 1e6))
@@ -143,14 +146,15 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   serve->callback([e, &chosen] { chosen = [e] { return bench_serve(*e); }; });
 
   auto v = std::make_shared<bench_simulate_options>();
-  auto* virtually = command(*bench, "simulate", "Simulated requests per CPU second", "troupe bench simulate");
+  auto* virtually =
+      add_subcommand(*bench, "simulate", "Simulated requests per CPU second", "troupe bench simulate");
   virtually->add_flag("--json", v->json, "Print one JSON document");
   virtually->callback([v, &chosen] { chosen = [v] { return bench_simulate(*v); }; });
 
   auto i = std::make_shared<bench_infer_options>();
-  auto* infer =
-      command(*bench, "infer", "The CPU engine against this core's matrix product and onnxruntime, or a GPU",
-              "troupe bench infer");
+  auto* infer = add_subcommand(*bench, "infer",
+                               "The CPU engine against this core's matrix product and onnxruntime, or a GPU",
+                               "troupe bench infer");
   infer->add_option("--models", i->models, "Folder of *.onnx files")->capture_default_str();
   infer->add_option("--python", i->python, "Interpreter that has onnxruntime")->capture_default_str();
   add_device(*infer, i->where);
@@ -158,9 +162,9 @@ void add_bench_commands(CLI::App& app, job& chosen) {
   infer->callback([i, &chosen] { chosen = [i] { return bench_infer(*i); }; });
 
   auto l = std::make_shared<bench_llm_options>();
-  auto* llm = command(*bench, "llm",
-                      "Tokens a second of a random language model against this machine's memory and cores",
-                      "troupe bench llm --type bf16 --batch 1,32");
+  auto* llm = add_subcommand(
+      *bench, "llm", "Tokens a second of a random language model against this machine's memory and cores",
+      "troupe bench llm --type bf16 --batch 1,32");
   llm->add_option("--layers", l->shape.layers, "Of the model")
       ->check(whole_in(1, 256))
       ->capture_default_str();

@@ -17,16 +17,17 @@
 #include <vector>
 
 #include "tools/bench_lane.hpp"
+#include "tools/bench_row.hpp"
 #include "tools/child_process.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/far_process.hpp"
-#include "transport/ucx_fabric.hpp"
+#include "tools/two_nodes.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr size_t pool_bytes = 8u << 20;
-constexpr int window = 4;  // pulls under way at a time, on both sides of the comparison
-constexpr node_id near_node{0}, far_node{1};
+constexpr int pulls_at_once = 4;  // on both sides of the comparison
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -66,24 +67,17 @@ class listener final : public fabric_events {
   void on_tick(time_point) override {}
 };
 
-ucx_options options_of(node_id self) {
-  ucx_options o;
-  o.self = self;
-  o.life = incarnation{1};
-  return o;
-}
-
 /// The process that is measured against: sends every frame back until its socket closes.
 void be_far(int fd) {
   pin(1);
   machine_clock clock;
-  const auto carrier = make_ucx_fabric(options_of(far_node), clock);
+  const auto carrier = make_ucx_fabric(carrier_of(far_node), clock);
   carrier->allocate(memory_kind::host, pool_bytes);
   listener events;
   events.on_any_frame = [&] { carrier->send(near_node, std::vector<std::byte>(64)); };
   carrier->start(events);
   tell(fd, carrier->address());
-  carrier->connect(near_node, incarnation{1}, hear(fd));
+  carrier->connect(near_node, life_of_both, hear(fd));
   tell(fd, "ready");
   hear_the_end(fd);
   carrier->stop();
@@ -91,14 +85,14 @@ void be_far(int fd) {
 
 class near_side {
  public:
-  explicit near_side(int fd) : fabric_(make_ucx_fabric(options_of(near_node), clock_)) {
+  explicit near_side(int fd) : fabric_(make_ucx_fabric(carrier_of(near_node), clock_)) {
     events_.on_any_frame = [] {};
     target_ = fabric_->allocate(memory_kind::host, pool_bytes);
     fabric_->start(events_);
     const std::string address = hear(fd);
     tell(fd, fabric_->address());
     hear(fd);
-    fabric_->connect(far_node, incarnation{1}, address);
+    fabric_->connect(far_node, life_of_both, address);
   }
   ~near_side() { fabric_->stop(); }
 
@@ -150,7 +144,7 @@ class near_side {
     };
     fabric_->post([&] {
       began = clock_.now();
-      for (int i = 0; i < window; ++i) pull();
+      for (int i = 0; i < pulls_at_once; ++i) pull();
     });
     wait(done.get_future());
     if (failed) throw std::runtime_error("a pull failed");
@@ -202,29 +196,24 @@ double perftest(const std::string& test, size_t bytes, int rounds, int outstandi
 
 // ---- the comparison ----
 
-struct row {
-  std::string name, unit;
-  double value, reference;  ///< reference 0: there is none
-};
-
 template <class Ours, class Theirs>
-row compare(const bench_fabric_options& options, std::string name, std::string unit, Ours ours,
-            Theirs theirs) {
+bench_row compare(const bench_fabric_options& options, std::string name, std::string unit, Ours ours,
+                  Theirs theirs) {
   std::vector<double> values, references;
   for (int i = 0; i < options.repetitions; ++i) {
     values.push_back(ours());
     references.push_back(theirs());
   }
-  return {std::move(name), std::move(unit), median(std::move(values)), median(std::move(references))};
+  return {std::move(name), median(std::move(values)), std::move(unit), median(std::move(references))};
 }
 
-std::vector<row> measure(const bench_fabric_options& options) {
+std::vector<bench_row> measure(const bench_fabric_options& options) {
   const far_process far(be_far), far_lane(be_far_lane);  // before there are threads
   const auto actors = measure_lane(far_lane.fd());
   pin(0);
   near_side here(far.fd());
   here.latency(1000);  // connects
-  std::vector<row> rows;
+  std::vector<bench_row> rows;
   rows.push_back(compare(
       options, "active message, 64 B, one way", "us", [&] { return here.latency(20'000); },
       [] { return perftest("ucp_am_lat", 64, 20'000, 0); }));
@@ -233,11 +222,11 @@ std::vector<row> measure(const bench_fabric_options& options) {
     rows.push_back(compare(
         options, name, "GB/s", [&, b = bytes, r = rounds] { return here.pull_bandwidth(b, r); },
         [b = bytes, r = rounds] {
-          return static_cast<double>(b) / perftest("ucp_get", b, r * 8, window) / 1e3;
+          return static_cast<double>(b) / perftest("ucp_get", b, r * 8, pulls_at_once) / 1e3;
         }));
   }
-  rows.push_back({"actor to actor, one way, idle", "us", actors.idle, 0});
-  rows.push_back({"actor to actor, back to back", "us", actors.back_to_back, 0});
+  rows.push_back({"actor to actor, one way, idle", actors.idle, "us"});
+  rows.push_back({"actor to actor, back to back", actors.back_to_back, "us"});
   return rows;
 }
 
@@ -246,38 +235,32 @@ std::vector<row> measure(const bench_fabric_options& options) {
 int bench_fabric(const bench_fabric_options& options) {
   if (!is_on_path("ucx_perftest")) {
     fmt::print(stderr, "bench fabric: ucx_perftest is not on the PATH; install the package ucx-utils\n");
-    return 1;
+    return exit_failed;
   }
   // For both sides of every comparison, alike.
   ::setenv("UCX_TLS", options.transports.c_str(), 0);
   ::setenv("UCX_NET_DEVICES", "lo", 0);
   for (const auto& [name, value] : ucx_options{}.environment) ::setenv(name.c_str(), value.c_str(), 0);
-  std::vector<row> rows;
+  std::vector<bench_row> rows;
   try {
     rows = measure(options);
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench fabric: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   if (options.json) {
-    nlohmann::json document{{"rows", nlohmann::json::array()}};
-    for (const auto& r : rows) {
-      document["rows"].push_back({{"name", r.name}, {"value", r.value}, {"unit", r.unit}});
-      if (r.reference == 0) continue;
-      document["rows"].back()["reference"] = r.reference;
-      document["rows"].back()["ratio"] = r.value / r.reference;
-    }
+    const nlohmann::json document{{"rows", rows_json(rows)}};  // with sorted keys
     fmt::print("{}\n", document.dump(2));
-    return 0;
+    return exit_done;
   }
   fmt::print("UCX_TLS={}\n{:<32} {:>10} {:<5} {:>14} {:>7}\n", std::getenv("UCX_TLS"), "", "troupe", "",
              "ucx_perftest", "ratio");
   for (const auto& r : rows) {
     fmt::print("{:<32} {:>10.2f} {:<5}", r.name, r.value, r.unit);
-    if (r.reference != 0) fmt::print(" {:>14.2f} {:>7.2f}", r.reference, r.value / r.reference);
+    if (r.reference) fmt::print(" {:>14.2f} {:>7.2f}", *r.reference, r.ratio());
     fmt::print("\n");
   }
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -15,21 +15,16 @@
 #include "gpu/onnx/model.hpp"
 #include "gpu/peak_flops.hpp"
 #include "gpu/profile.hpp"
+#include "tools/bench_row.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/onnxruntime_peer.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr int rounds = 15;  // of one engine after the other
+constexpr int turns = 15;  // of one engine after the other
 constexpr duration time_a_round = 15ms, time_of_peak = 100ms;
-
-struct bench_row {
-  std::string name;
-  double value = 0;                                 // µs
-  std::optional<double> reference = {}, peer = {};  // µs
-  double flops = 0;
-};
 
 /// Random numbers in FP32 tensors; zeros, which every index table has, in others.
 std::vector<std::byte> random_input(const model_signature& signature, uint32_t rows) {
@@ -71,16 +66,16 @@ void measure(const std::filesystem::path& file, const model_maker& load, onnxrun
     // anew: a GPU chooses by it how it runs the model
     const auto model = load({.name = file.string(), .path = file.string(), .max_batch = batch});
     const auto& signature = model->signature();
-    bench_row row{fmt::format("{} batch {}", file.stem().string(), batch)};
-    row.flops = flops_of(file, batch);
+    bench_row row{.name = fmt::format("{} batch {}", file.stem().string(), batch), .unit = "us"};
+    const double flops = flops_of(file, batch);
     // Before each row anew: the machine's speed drifts with what else it does. For the same reason the
     // engines run in turns.
-    if (peer != nullptr) row.reference = row.flops / measure_peak_flops(clock, time_of_peak) * 1e6;
+    if (peer != nullptr) row.reference = flops / measure_peak_flops(clock, time_of_peak) * 1e6;
     const auto input = random_input(signature, batch);
     std::vector<std::byte> output(batch * output_row_bytes(signature));
     const batch_part part{batch, input, output};
     std::vector<double> ours, theirs;
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < turns; ++i) {
       const auto samples = measure_latency(clock, {&batch, 1}, time_a_round, [&](uint32_t n) {
         model->run(n, {&part, 1}, nullptr);
       });
@@ -89,39 +84,23 @@ void measure(const std::filesystem::path& file, const model_maker& load, onnxrun
       if (const auto us = peer->measure(file.string(), batch, time_a_round)) theirs.push_back(*us);
     }
     row.value = std::ranges::min(ours);
-    if (theirs.size() == ours.size()) row.peer = std::ranges::min(theirs);
+    if (!row.reference) row.more["tflops"] = flops / row.value * 1e-6;
+    if (theirs.size() == ours.size()) {
+      row.more["onnxruntime"] = std::ranges::min(theirs);
+      row.more["onnxruntime_ratio"] = row.value / std::ranges::min(theirs);
+    }
     rows.push_back(std::move(row));
   }
-}
-
-double tflops(const bench_row& r) { return r.flops / r.value * 1e-6; }
-
-void print_json(const std::vector<bench_row>& rows) {
-  nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}};
-  for (const auto& r : rows) {
-    nlohmann::ordered_json row{{"name", r.name}, {"value", r.value}, {"unit", "us"}};
-    if (r.reference) {
-      row["reference"] = *r.reference;
-      row["ratio"] = r.value / *r.reference;
-    } else {
-      row["tflops"] = tflops(r);
-    }
-    if (r.peer) {
-      row["onnxruntime"] = *r.peer;
-      row["onnxruntime_ratio"] = r.value / *r.peer;
-    }
-    document["rows"].push_back(std::move(row));
-  }
-  fmt::print("{}\n", document.dump(2));
 }
 
 void print_table(const std::vector<bench_row>& rows, const std::string& version) {
   fmt::print("{:<24} {:>12} {:>16} {:>7} {:>18} {:>7}\n", "one core", "us", "at GEMM speed", "ratio",
              fmt::format("onnxruntime {}", version), "ratio");
   for (const auto& r : rows) {
-    fmt::print("{:<24} {:>12.1f} {:>16.1f} {:>7.2f}", r.name, r.value, *r.reference, r.value / *r.reference);
-    if (r.peer)
-      fmt::print(" {:>18.1f} {:>7.2f}\n", *r.peer, r.value / *r.peer);
+    fmt::print("{:<24} {:>12.1f} {:>16.1f} {:>7.2f}", r.name, r.value, *r.reference, r.ratio());
+    if (r.more.contains("onnxruntime"))
+      fmt::print(" {:>18.1f} {:>7.2f}\n", r.more["onnxruntime"].get<double>(),
+                 r.more["onnxruntime_ratio"].get<double>());
     else
       fmt::print(" {:>18} {:>7}\n", "-", "-");
   }
@@ -129,7 +108,8 @@ void print_table(const std::vector<bench_row>& rows, const std::string& version)
 
 void print_gpu_table(const std::vector<bench_row>& rows, const std::string& title) {
   fmt::print("{:<24} {:>12} {:>10}\n", title, "us", "TFLOP/s");
-  for (const auto& r : rows) fmt::print("{:<24} {:>12.1f} {:>10.3f}\n", r.name, r.value, tflops(r));
+  for (const auto& r : rows)
+    fmt::print("{:<24} {:>12.1f} {:>10.3f}\n", r.name, r.value, r.more["tflops"].get<double>());
 }
 
 }  // namespace
@@ -145,19 +125,19 @@ int bench_infer(const bench_infer_options& options) {
     for (const auto& file : files) measure(file, load, peer ? &*peer : nullptr, rows);
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 2;
+    return exit_bad_input;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   if (peer && !peer->problem().empty()) fmt::print(stderr, "{}\n", peer->problem());
   if (options.json)
-    print_json(rows);
+    fmt::print("{}\n", nlohmann::ordered_json{{"rows", rows_json(rows)}}.dump(2));
   else if (peer)
     print_table(rows, peer->version());
   else
     print_gpu_table(rows, title_of(options.where));
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

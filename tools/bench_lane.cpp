@@ -14,14 +14,12 @@
 #include "actors/post_office.hpp"
 #include "actors/system_config.hpp"
 #include "tools/far_process.hpp"
-#include "transport/ucx_fabric.hpp"
+#include "tools/two_nodes.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr node_id near_node{0}, far_node{1};
-constexpr incarnation life{1};
-constexpr uint64_t secret = 1;
+constexpr uint64_t secret_of_both = 1;
 constexpr int idle_rounds = 500, busy_rounds = 5000;
 
 constexpr address actor_on(node_id node) { return {node, {}, role::gpu_worker, 0}; }
@@ -37,10 +35,10 @@ class echo final : public shell {
 };
 
 /// Sends a message, and the next one a pause after the answer.
-class asker final : public shell {
+class pinger final : public shell {
  public:
   using finished = std::promise<std::vector<duration>>;
-  asker(address self, outbox& out, const clock& time) : shell(self, out), clock_(time) {}
+  pinger(address self, outbox& out, const clock& time) : shell(self, out), clock_(time) {}
 
   /// What to do when `node_up` says so.
   struct task {
@@ -74,19 +72,12 @@ class asker final : public shell {
   std::vector<duration> took_;
 };
 
-ucx_options options_of(node_id self) {
-  ucx_options o;
-  o.self = self;
-  o.life = life;
-  return o;
-}
-
 /// One node of two: a lane, a post office and one host with one shell.
 struct lane_node {
   explicit lane_node(node_id self)
       : office(self),
-        carrier(make_ucx_fabric(options_of(self), time)),
-        lane(*carrier, time, office, {self, life, secret, 2, 100ms}) {
+        carrier(make_ucx_fabric(carrier_of(self), time)),
+        lane(*carrier, time, office, {self, life_of_both, secret_of_both, 2, 100ms}) {
     office.set_lane(lane);
   }
   ~lane_node() {
@@ -104,7 +95,7 @@ struct lane_node {
     lane.start();
   }
   void meet(node_id peer, const std::string& address) {
-    lane.connect(peer, life, secret, {address.begin(), address.end()});
+    lane.connect(peer, life_of_both, secret_of_both, {address.begin(), address.end()});
     for (int i = 0; i < 2000 && lane.clock_error(peer) < 0ns; ++i) std::this_thread::sleep_for(5ms);
     if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
   }
@@ -127,7 +118,7 @@ double half_median_us(std::vector<duration> took) {
 void be_far_lane(int fd) {
   lane_node here(far_node);
   auto group = std::make_unique<shell_group>(here.office);
-  group->add<echo>(address{far_node, life, role::gpu_worker, 0});
+  group->add<echo>(address{far_node, life_of_both, role::gpu_worker, 0});
   here.run(std::move(group));
   tell(fd, here.carrier->address());
   here.meet(near_node, hear(fd));
@@ -138,14 +129,14 @@ void be_far_lane(int fd) {
 lane_latency measure_lane(int fd) {
   lane_node here(near_node);
   auto group = std::make_unique<shell_group>(here.office);
-  auto& asking = group->add<asker>(address{near_node, life, role::gpu_worker, 0}, here.time);
+  auto& asking = group->add<pinger>(address{near_node, life_of_both, role::gpu_worker, 0}, here.time);
   here.run(std::move(group));
   const std::string address = hear(fd);
   tell(fd, here.carrier->address());
   here.meet(far_node, address);
   hear(fd);
   const auto measure = [&](duration pause, size_t rounds) {
-    asker::finished done;
+    pinger::finished done;
     asking.errand = {pause, rounds, &done};  // it is at rest, and the message is behind this
     here.office.tell(actor_on(near_node), node_up{});
     auto took = done.get_future();

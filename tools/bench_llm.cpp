@@ -15,21 +15,20 @@
 #include "gpu/model_error.hpp"
 #include "gpu/peak_flops.hpp"
 #include "gpu/request_refused.hpp"
+#include "tools/bench_row.hpp"
+#include "tools/element_name.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/llm_trial.hpp"
+#include "tools/token_blocks.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace llm;
 
-constexpr uint32_t block_tokens = 16;
 constexpr int fewest_rounds = 3;
 constexpr duration time_of_gemm = 50ms;
 constexpr double host_us_allowed_at_32 = 50, host_us_allowed_at_256 = 200;
-
-element type_of(const std::string& name) {
-  return name == "f32" ? element::f32 : name == "f16" ? element::f16 : element::bf16;
-}
 
 /// What the calling thread has used of its core: does not see who else uses it.
 class thread_clock final : public clock {
@@ -39,15 +38,6 @@ class thread_clock final : public clock {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return time_point{std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec}};
   }
-};
-
-/// A figure next to its limit.
-struct bench_row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  double reference = 0;
-  nlohmann::ordered_json more;  ///< an object
 };
 
 /// Steps of one kind, in turns with what they are held against.
@@ -73,10 +63,11 @@ class bench {
   bench(const bench_llm_options& o, const clock& c)
       : o_(o),
         clock_(c),
-        type_(type_of(o.type)),
+        type_(element_called(o.type).value_or(element::bf16)),
         most_rows_(std::max(o.adapters, std::ranges::max(o.batches))),
-        decoder_(random_config(o.shape, o.context),
-                 {type_, type_, most_rows_ * ((o.context + block_tokens - 1) / block_tokens), block_tokens}),
+        decoder_(
+            random_config(o.shape, o.context),
+            {type_, type_, most_rows_ * ((o.context + tokens_a_block - 1) / tokens_a_block), tokens_a_block}),
         timer_(decoder_, clock_) {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
@@ -96,26 +87,16 @@ class bench {
 
   nlohmann::ordered_json document() const {
     const auto& s = o_.shape;
-    nlohmann::ordered_json doc{{"parameters", passed_parameters(decoder_.config())},
-                               {"layers", s.layers},
-                               {"hidden", s.hidden},
-                               {"type", o_.type},
-                               {"threads", omp_get_max_threads()},
-                               {"cpu_time", o_.cpu_time},
-                               {"context", o_.context},
-                               {"read_bandwidth_bytes_per_s", bandwidth_},
-                               {"gemm_flop_per_s", gemm_},
-                               {"rows", nlohmann::ordered_json::array()}};
-    for (const auto& r : rows_) {
-      nlohmann::ordered_json row{{"name", r.name},
-                                 {"value", r.value},
-                                 {"unit", r.unit},
-                                 {"reference", r.reference},
-                                 {"ratio", r.value / r.reference}};
-      row.update(r.more);
-      doc["rows"].push_back(std::move(row));
-    }
-    return doc;
+    return {{"parameters", passed_parameters(decoder_.config())},
+            {"layers", s.layers},
+            {"hidden", s.hidden},
+            {"type", o_.type},
+            {"threads", omp_get_max_threads()},
+            {"cpu_time", o_.cpu_time},
+            {"context", o_.context},
+            {"read_bandwidth_bytes_per_s", bandwidth_},
+            {"gemm_flop_per_s", gemm_},
+            {"rows", rows_json(rows_)}};
   }
 
   /// What the rows were held against, after them.
@@ -139,8 +120,8 @@ class bench {
     if (!o_.json) {
       if (rows_.empty())
         fmt::print("{:<36} {:>9} {:>9} {:>9} {:>6}\n", "", "value", "unit", "reference", "ratio");
-      fmt::print("{:<36} {:>9.1f} {:>9} {:>9.1f} {:>6.3f} ", r.name, r.value, r.unit, r.reference,
-                 r.value / r.reference);
+      fmt::print("{:<36} {:>9.1f} {:>9} {:>9.1f} {:>6.3f} ", r.name, r.value, r.unit, *r.reference,
+                 r.ratio());
       for (const auto& [key, value] : r.more.items()) fmt::print(" {} {:.3g}", key, value.get<double>());
       fmt::print("\n");
       std::fflush(stdout);
@@ -179,17 +160,17 @@ class bench {
 
   void decode(uint32_t batch) {
     against_limits(fmt::format("decode, batch {}", batch),
-                   decode_step(batch, o_.context, block_tokens, false));
+                   decode_step(batch, o_.context, tokens_a_block, false));
   }
   void prefill() {
-    against_limits(fmt::format("prefill, {} tokens", o_.context), prefill_step(o_.context, block_tokens));
+    against_limits(fmt::format("prefill, {} tokens", o_.context), prefill_step(o_.context, tokens_a_block));
   }
 
   void adapters() {
     for (uint32_t i = 1; i <= o_.adapters; ++i)
       decoder_.load(adapter_id{i}, random_adapter(decoder_.config(), o_.rank, type_, i));
-    const auto with = decode_step(o_.adapters, o_.context, block_tokens, true);
-    const auto without = decode_step(o_.adapters, o_.context, block_tokens, false);
+    const auto with = decode_step(o_.adapters, o_.context, tokens_a_block, true);
+    const auto without = decode_step(o_.adapters, o_.context, tokens_a_block, false);
     step_samples all, base;
     timer_.run(with);
     in_turns([&] {
@@ -237,7 +218,7 @@ class bench {
 int bench_llm(const bench_llm_options& options) {
   if (options.cpu_time && options.threads != 1) {
     fmt::print(stderr, "bench llm: --cpu-time is of one thread: give --threads 1, too\n");
-    return 2;
+    return exit_bad_input;
   }
   std::unique_ptr<const clock> time = std::make_unique<machine_clock>();
   if (options.cpu_time) time = std::make_unique<thread_clock>();
@@ -249,7 +230,7 @@ int bench_llm(const bench_llm_options& options) {
       fmt::print("{}\n", b.document().dump(2));
     else
       b.print_limits();
-    return 0;
+    return exit_done;
   } catch (const model_error& e) {
     fmt::print(stderr, "bench llm: {}\n", e.what());
   } catch (const request_refused& e) {
@@ -257,7 +238,7 @@ int bench_llm(const bench_llm_options& options) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "bench llm: a model of that size does not fit into memory\n");
   }
-  return 2;
+  return exit_bad_input;
 }
 
 }  // namespace troupe

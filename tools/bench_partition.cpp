@@ -5,39 +5,39 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/exit_code.hpp"
+
 namespace troupe {
 namespace {
 
-using namespace lab;
-
-double median_seconds(const std::vector<partition_comparison>& study, method m) {
+double median_seconds(const std::vector<lab::partition_comparison>& study, lab::method m) {
   std::vector<double> all;
-  for (const auto& c : study) all.push_back(m == method::search ? c.search_seconds : c.random_seconds);
-  return summary(all).median;
+  for (const auto& c : study) all.push_back(m == lab::method::search ? c.search_seconds : c.random_seconds);
+  return lab::summary(all).median;
 }
 
-nlohmann::ordered_json json_of(const imbalance_summary& s) {
+nlohmann::ordered_json json_of(const lab::imbalance_summary& s) {
   return {{"least", s.least}, {"median", s.median}, {"largest", s.largest}};
 }
 
 }  // namespace
 
 int bench_partition(const bench_partition_options& options) {
-  const auto zoo = read_zoo(options.zoo);
+  const auto zoo = lab::read_zoo(options.zoo);
   if (!zoo.problem.empty()) {
     fmt::print(stderr, "troupe: {}\n", zoo.problem);
-    return 2;
+    return exit_bad_input;
   }
-  std::vector<partition_comparison> study;
+  std::vector<lab::partition_comparison> study;
   try {
-    study = study_partitions(zoo.models, options.study);
+    study = lab::study_partitions(zoo.models, options.study);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   if (options.csv) {
-    fmt::print("{}", to_csv(study));
-    return 0;
+    fmt::print("{}", lab::to_csv(study));
+    return exit_done;
   }
   const auto& o = options.study;
   nlohmann::ordered_json document{
@@ -48,10 +48,10 @@ int bench_partition(const bench_partition_options& options) {
     fmt::print("{:<8} {:>9} {:>9} {:>9}  {:>9} {:>9} {:>9} {:>9}\n", "method", "rate min", "median", "max",
                "mem. min", "median", "max", "seconds");
   }
-  for (const auto m : {method::search, method::random}) {
-    const auto* name = m == method::search ? "search" : "random";
-    const auto rate = summary(imbalances(study, m, imbalance::rate));
-    const auto memory = summary(imbalances(study, m, imbalance::memory));
+  for (const auto m : {lab::method::search, lab::method::random}) {
+    const auto* name = m == lab::method::search ? "search" : "random";
+    const auto rate = lab::summary(lab::imbalances(study, m, lab::imbalance::rate));
+    const auto memory = lab::summary(lab::imbalances(study, m, lab::imbalance::memory));
     const auto seconds = median_seconds(study, m);
     document[name] = {{"rate_imbalance", json_of(rate)},
                       {"memory_imbalance", json_of(memory)},
@@ -61,7 +61,7 @@ int bench_partition(const bench_partition_options& options) {
                  rate.median, rate.largest, memory.least, memory.median, memory.largest, seconds);
   }
   if (options.json) fmt::print("{}\n", document.dump(2));
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -9,13 +9,14 @@
 
 #include "policies/random.hpp"
 #include "policies/text_router.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 namespace {
 
 using microseconds = std::chrono::duration<double, std::micro>;
 
-constexpr address door{{}, {}, role::llm_gateway, 0};
+constexpr address asking_gateway{{}, {}, role::llm_gateway, 0};
 
 std::string adapter_name(uint64_t i) { return fmt::format("adapter-{:05}", i); }
 
@@ -71,7 +72,7 @@ figures measure(std::string_view routing, const bench_route_options& o) {
     const auto leaves = full ? random.below(open.size()) : 0;
     const auto began = std::chrono::steady_clock::now();
     if (full) router.on_end(open[leaves], now);
-    router.on_route(door, asked);
+    router.on_route(asking_gateway, asked);
     const auto decided = router.decide(now).size();
     const microseconds one = std::chrono::steady_clock::now() - began;
     if (full) {
@@ -99,7 +100,7 @@ figures measure(std::string_view routing, const bench_route_options& o) {
 int bench_route(const bench_route_options& o) {
   if (!o.routing.empty() && text_routings().find(o.routing) == nullptr) {
     fmt::print(stderr, "troupe: there is no routing '{}'\n", o.routing);
-    return 2;
+    return exit_bad_input;
   }
   nlohmann::ordered_json document{
       {"engines", o.engines}, {"adapters", o.adapters}, {"texts", o.texts}, {"load", o.load}};
@@ -117,7 +118,7 @@ int bench_route(const bench_route_options& o) {
       fmt::print("{:<14} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", name, f.mean, f.median, f.p99, f.largest);
   }
   if (o.json) fmt::print("{}\n", document.dump(2));
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -12,6 +12,8 @@
 #include "messages/cluster.hpp"
 #include "tools/arbiter_ceiling.hpp"
 #include "tools/bare_scheduler.hpp"
+#include "tools/bench_row.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/schedule_trial.hpp"
 
@@ -19,7 +21,7 @@ namespace troupe {
 namespace {
 
 constexpr double bad_rate_allowed = 0.01;
-constexpr int trials = 10;
+constexpr int rates_to_try = 10;
 /// Symphony's published code, everything included: 0.31–0.36 million.
 constexpr double symphony_per_cpu_second = 0.36e6;
 
@@ -88,7 +90,7 @@ found search(caf::actor_system& system, const bench_schedule_options& o, double 
   found f;
   double low = 0, high = std::min(1.02 * bound, most_scheduled_rate);
   double rate = std::min(0.9 * bound, high);
-  for (int i = 0; i < trials && high - low > 0.004 * bound; ++i) {
+  for (int i = 0; i < rates_to_try && high - low > 0.004 * bound; ++i) {
     const auto t = run_schedule_trial(system, o, rate);
     if (t.bad_rate() <= bad_rate_allowed) {
       low = rate;
@@ -109,14 +111,8 @@ nlohmann::ordered_json quantiles(const latency_histogram& h, double unit_ns) {
 
 void print(const bench_schedule_options& o, const found& f, const staggered& bound,
            const std::vector<share>& shares, double matches, const scheduler_cost& alone) {
-  struct row {
-    std::string name;
-    double value;
-    std::string unit;
-    double reference;
-  };
   const double per_second = f.best.per_second(), per_cpu_second = f.best.per_cpu_second();
-  const row rows[] = {
+  const std::vector<bench_row> rows = {
       {"requests, against the staggered schedule", per_second, "1/s", bound.rate},
       {"batch size, against the staggered schedule", f.best.mean_batch(), "rows", bound.batch},
       {"requests a CPU second, against Symphony's code", per_cpu_second, "1/s", symphony_per_cpu_second},
@@ -136,13 +132,7 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
                                {"scheduler_alone_ns_a_request", alone.ns},
                                {"decision_log_ns_a_request", alone.logged_ns - alone.ns},
                                {"decision_log_share", (alone.logged_ns - alone.ns) * per_cpu_second / 1e9},
-                               {"rows", nlohmann::ordered_json::array()}};
-    for (const auto& r : rows)
-      doc["rows"].push_back({{"name", r.name},
-                             {"value", r.value},
-                             {"unit", r.unit},
-                             {"reference", r.reference},
-                             {"ratio", r.value / r.reference}});
+                               {"rows", rows_json(rows)}};
     for (const auto& x : shares)
       doc["profile"].push_back({{"stage", x.name}, {"share", x.of_cpu}, {"ns_a_request", x.ns_a_request}});
     fmt::print("{}\n", doc.dump(2));
@@ -156,8 +146,8 @@ void print(const bench_schedule_options& o, const found& f, const staggered& bou
       per_second, 100 * f.best.bad_rate(), per_cpu_second);
   fmt::print("{:<48} {:>12} {:>5} {:>12} {:>6}\n", "", "value", "unit", "reference", "ratio");
   for (const auto& r : rows)
-    fmt::print("{:<48} {:>12.1f} {:>5} {:>12.1f} {:>6.3f}\n", r.name, r.value, r.unit, r.reference,
-               r.value / r.reference);
+    fmt::print("{:<48} {:>12.1f} {:>5} {:>12.1f} {:>6.3f}\n", r.name, r.value, r.unit, *r.reference,
+               r.ratio());
   const auto ms = [](duration d) { return to_ms(d); };
   const auto &waited = f.best.admit_to_grant, &behind = f.best.grant_behind;
   fmt::print(
@@ -221,7 +211,7 @@ int bench_schedule(const bench_schedule_options& asked) {
   auto o = asked;
   const auto complain = [](const std::string& what) {
     fmt::print(stderr, "bench schedule: {}\n", what);
-    return 2;
+    return exit_bad_input;
   };
   if (o.domains > o.models || o.domains > o.gpus)
     return complain("needs a model and a GPU for each of the --domains");
@@ -244,14 +234,14 @@ int bench_schedule(const bench_schedule_options& asked) {
   caf::actor_system system(config);
   if (o.sweep) {
     sweep(system, asked);
-    return 0;
+    return exit_done;
   }
   const auto f = search(system, o, bound.rate);
   if (f.rate == 0) {
     if (o.json) fmt::print("{}\n", nlohmann::ordered_json{{"requests_per_s", 0}}.dump());
     fmt::print(stderr, "bench schedule: no rate had {} % of bad requests or fewer; is the machine busy?\n",
                100 * bad_rate_allowed);
-    return 1;
+    return exit_failed;
   }
   const auto alone = cost_of_scheduling({o.models,
                                          o.gpus,
@@ -261,7 +251,7 @@ int bench_schedule(const bench_schedule_options& asked) {
                                          f.best.per_second(),
                                          o.decision_log > 0 ? o.decision_log : policy_spec{}.decision_log});
   print(o, f, bound, profile(system, o, f.rate), arbiter_ceiling(o.models, o.gpus), alone);
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

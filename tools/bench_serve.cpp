@@ -13,6 +13,7 @@
 #include "actors/request_timing.hpp"
 #include "policies/batching.hpp"
 #include "tools/child_process.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/load_client.hpp"
 
 namespace troupe {
@@ -155,7 +156,7 @@ void measure(const bench_serve_options& o) {
 int bench_serve(const bench_serve_options& o) {
   const auto complain = [](const std::string& what) {
     fmt::print(stderr, "bench serve: {}\n", what);
-    return 2;
+    return exit_bad_input;
   };
   if (!(o.rate > 0) || !(o.duration_s > 0) || !(o.slo_ms > 0))
     return complain("--rate, --duration and --slo-ms must be positive");
@@ -166,10 +167,10 @@ int bench_serve(const bench_serve_options& o) {
     return complain(fmt::format("there is no file {}; name one with --model-file", o.model_file));
   try {
     measure(o);
-    return 0;
+    return exit_done;
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench serve: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
 }
 

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "tools/bench_row.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe {
@@ -91,12 +93,16 @@ double bare_messages_per_second() {
   return messages / took;
 }
 
-struct row {
+/// What is simulated in a second of CPU time.
+struct simulated_rate {
   std::string what, how;
   double value;
   const char* unit;
   double reference;
-  double ratio() const { return value / reference; }
+
+  bench_row row() const {
+    return {fmt::format("simulated {} a CPU second, {}", what, how), value, unit, reference};
+  }
 };
 
 }  // namespace
@@ -106,7 +112,7 @@ int bench_simulate(const bench_simulate_options& options) {
   const auto cluster = big_cluster();
   const auto workload = busy(cluster, 5s);
   const double bare = bare_messages_per_second();
-  std::vector<row> rows;
+  std::vector<simulated_rate> rates;
   for (const bool host_per_shell : {false, true}) {
     sim::world_options o;
     o.host_per_shell = host_per_shell;
@@ -116,29 +122,24 @@ int bench_simulate(const bench_simulate_options& options) {
     if (!result.violations.empty()) {
       const auto& v = result.violations.front();
       fmt::print(stderr, "the simulation broke an invariant: {}: {}\n", v.check, v.what);
-      return 1;
+      return exit_failed;
     }
     const char* how = host_per_shell ? "every actor by itself" : "hosted as in reality";
-    rows.push_back({"requests", how, static_cast<double>(result.total.offered) / took, "1/s", bare});
-    rows.push_back({"messages", how, static_cast<double>(result.messages) / took, "1/s", bare});
-    rows.push_back({"time", how, to_seconds(workload.length) / took, "s/s", 1});
+    rates.push_back({"requests", how, static_cast<double>(result.total.offered) / took, "1/s", bare});
+    rates.push_back({"messages", how, static_cast<double>(result.messages) / took, "1/s", bare});
+    rates.push_back({"time", how, to_seconds(workload.length) / took, "s/s", 1});
   }
   if (options.json) {
-    nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}};
-    for (const auto& r : rows)
-      document["rows"].push_back({{"name", fmt::format("simulated {} a CPU second, {}", r.what, r.how)},
-                                  {"value", r.value},
-                                  {"unit", r.unit},
-                                  {"reference", r.reference},
-                                  {"ratio", r.ratio()}});
-    fmt::print("{}\n", document.dump(2));
-    return 0;
+    std::vector<bench_row> rows;
+    for (const auto& r : rates) rows.push_back(r.row());
+    fmt::print("{}\n", nlohmann::ordered_json{{"rows", rows_json(rows)}}.dump(2));
+    return exit_done;
   }
   fmt::print("10 models, 64 emulated GPUs, 40000 requests/s; reference: bare messages between two actors\n");
-  for (const auto& r : rows)
+  for (const auto& r : rates)
     fmt::print("simulated {:<8} a CPU second, {:<21} {:>12.1f} {:<5} reference {:>12.0f}  ratio {:.3f}\n",
-               r.what, r.how, r.value, r.unit, r.reference, r.ratio());
-  return 0;
+               r.what, r.how, r.value, r.unit, r.reference, r.value / r.reference);
+  return exit_done;
 }
 
 }  // namespace troupe

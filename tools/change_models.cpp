@@ -10,23 +10,22 @@
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "tools/control_client.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/office_holder.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr int done = 0, failed = 1, bad_input = 2;
-
 duration as_duration(double seconds) { return from_ms(seconds * 1e3); }
 
-int tell(bool good, bool complete, uint64_t revision, const std::string& detail, bool json) {
+int tell_outcome(bool good, bool complete, uint64_t revision, const std::string& detail, bool json) {
   if (json)
     fmt::print("{}\n",
                json_text(nlohmann::json{
                    {"ok", good}, {"complete", complete}, {"revision", revision}, {"detail", detail}}));
   else
     fmt::print(good ? stdout : stderr, "troupe: {}\n", detail);
-  return good ? done : failed;
+  return good ? exit_done : exit_failed;
 }
 
 node_id scheduler_in_office(control_client& client, const cluster_spec& cluster) {
@@ -45,11 +44,11 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
       std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);
   const auto said = client.ask(node, command{1, Change::type_name, to_json(c).dump()}, patience);
   if (!said.ok)
-    return tell(false, false, 0, fmt::format("node '{}': {}", node.name, said.body), options.json);
+    return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node.name, said.body), options.json);
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
   const bool in_time = wait <= duration{} || r.complete;
   const auto late = r.ok && !in_time ? fmt::format("; not done within {} s", to_seconds(wait)) : "";
-  return tell(r.ok && in_time, r.complete, r.revision, r.detail + late, options.json);
+  return tell_outcome(r.ok && in_time, r.complete, r.revision, r.detail + late, options.json);
 }
 
 }  // namespace
@@ -57,7 +56,7 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
 int deploy_model(const cluster_spec& cluster, const model_options& model, const change_options& options) {
   const auto reading = read_model(model, cluster);
   for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
-  if (!reading.ok()) return bad_input;
+  if (!reading.ok()) return exit_bad_input;
   const auto wait = as_duration(options.wait_s);
   return change(cluster, deploy{1, to_toml(reading.effective), wait}, wait, options);
 }
@@ -79,14 +78,15 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
     if (n.name == node) found = &n;
   if (found == nullptr) {
     fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", node);
-    return bad_input;
+    return exit_bad_input;
   }
   control_client client(cluster);
   const auto said = client.ask(*found, command{1, drain_node::type_name, to_json(drain_node{1, node}).dump()},
                                std::chrono::seconds(10));
-  if (!said.ok) return tell(false, false, 0, fmt::format("node '{}': {}", node, said.body), options.json);
+  if (!said.ok)
+    return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node, said.body), options.json);
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));
-  if (!r.ok || options.wait_s <= 0) return tell(r.ok, false, 0, r.detail, options.json);
+  if (!r.ok || options.wait_s <= 0) return tell_outcome(r.ok, false, 0, r.detail, options.json);
   const auto end = std::chrono::steady_clock::now() + as_duration(options.wait_s);
   const auto is_there = [&] {
     const auto status = client.ask(*found, command{2, "status", ""});
@@ -94,11 +94,12 @@ int drain_one(const cluster_spec& cluster, const std::string& node, const change
   };
   while (is_there()) {
     if (std::chrono::steady_clock::now() > end)
-      return tell(false, false, 0, fmt::format("{}; it is still there after {} s", r.detail, options.wait_s),
-                  options.json);
+      return tell_outcome(false, false, 0,
+                          fmt::format("{}; it is still there after {} s", r.detail, options.wait_s),
+                          options.json);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  return tell(true, true, 0, fmt::format("node '{}' has left", node), options.json);
+  return tell_outcome(true, true, 0, fmt::format("node '{}' has left", node), options.json);
 }
 
 }  // namespace troupe

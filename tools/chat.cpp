@@ -10,14 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/model_error.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/http_key.hpp"
 #include "tools/local_partner.hpp"
 #include "tools/served_partner.hpp"
 
 namespace troupe {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 /// On one line, without what moves a cursor.
 std::string one_line(std::string text) {
@@ -67,7 +66,7 @@ class conversation {
 
   chat_partner& partner_;
   const chat_terminal& terminal_;
-  json messages_ = json::array();
+  nlohmann::ordered_json messages_ = nlohmann::ordered_json::array();
 };
 
 volatile std::sig_atomic_t interrupts = 0;
@@ -90,10 +89,6 @@ class counted_interrupts {
   struct sigaction before_ {};
 };
 
-}  // namespace
-
-namespace {
-
 /// Null, and says why: there is nobody of this address.
 std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& err) {
   if (std::filesystem::is_directory(o.where)) try {
@@ -115,16 +110,16 @@ std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& er
 
 int converse(const chat_options& o, const chat_terminal& terminal) {
   const auto partner = partner_of(o, terminal.err);
-  if (!partner) return 2;
+  if (!partner) return exit_bad_input;
   conversation talk(*partner, o.system, terminal);
-  int code = 0;
+  int code = exit_done;
   for (std::string line;;) {
     if (terminal.prompts) terminal.out << "> " << std::flush;
     if (!std::getline(terminal.in, line)) break;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const counted_interrupts guard;
     if (talk.exchange(line)) continue;
-    code = 1;
+    code = exit_failed;
     if (!terminal.prompts) break;
   }
   if (terminal.prompts) terminal.out << std::endl;
@@ -137,7 +132,7 @@ int run_chat(const chat_options& o) {
     with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
   } catch (const api_key_error& e) {
     fmt::print(stderr, "chat: {}\n", e.what());
-    return 2;
+    return exit_bad_input;
   }
   return converse(with_key, {.in = std::cin,
                              .out = std::cout,

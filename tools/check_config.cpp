@@ -9,13 +9,11 @@
 #include "config/security.hpp"
 #include "messages/json_text.hpp"
 #include "tools/control_certificates.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 
 namespace {
-
-constexpr int done = 0;
-constexpr int bad_input = 2;
 
 std::string counted(size_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
@@ -41,7 +39,7 @@ int refuse(const std::string& path, const std::vector<problem>& problems, bool j
   } else {
     for (const auto& p : problems) err << to_string(p) << '\n';
   }
-  return bad_input;
+  return exit_bad_input;
 }
 
 }  // namespace
@@ -73,14 +71,14 @@ int check_config(const std::string& path, bool json, std::ostream& out, std::ost
                        spec.llms.empty() ? "" : counted(spec.llms.size(), "language model") + ", ",
                        counted(spec.slots.size(), "slot"), spec.hash);
   }
-  return done;
+  return exit_done;
 }
 
 int dump_config(const std::string& path, bool json, std::ostream& out, std::ostream& err) {
   const auto cluster = read_cluster(path);
   if (!cluster.ok()) return refuse(path, cluster.problems, json, out, err);
   out << (json ? to_json(cluster.effective) : to_toml(cluster.effective));
-  return done;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -10,13 +10,12 @@
 #include "messages/json.hpp"
 #include "messages/shift_times.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/screen.hpp"
 #include "tools/trace_document.hpp"
 
 namespace troupe {
 namespace {
-
-using nlohmann::json;
 
 class recording {
  public:
@@ -36,7 +35,7 @@ class recording {
       for (bool more = true; more;) {
         const auto r = ask(actor, "take_trace", {{"limit", 500}});
         if (!r.ok) break;
-        const auto body = json::parse(r.body);
+        const auto body = nlohmann::json::parse(r.body);
         if (actor.kind == role::gateway) {
           auto taken = from_json<traced_requests>(body);
           for (auto& t : taken.requests) records_.requests.push_back({actor.node, std::move(t)});
@@ -58,13 +57,13 @@ class recording {
   }
 
   void stop() {
-    for (const auto& actor : recorded_) ask(actor, "stop_trace", json::object());
+    for (const auto& actor : recorded_) ask(actor, "stop_trace", nlohmann::json::object());
   }
 
   const trace_records& records() const { return records_; }
 
  private:
-  command_reply ask(const address& actor, const char* type, const json& fields) {
+  command_reply ask(const address& actor, const char* type, const nlohmann::json& fields) {
     return consoles_.order(actor.node, "ask", actor_name(cluster_, actor), type, fields);
   }
 
@@ -79,9 +78,9 @@ class recording {
   /// By how much each node's clock is ahead of the first recorded node's.
   std::map<node_id, duration> offsets() {
     std::map<node_id, duration> out;
-    const auto r = ask({recorded_.front().node, {}, role::node, 0}, "get_state", json::object());
+    const auto r = ask({recorded_.front().node, {}, role::node, 0}, "get_state", nlohmann::json::object());
     if (!r.ok) return out;
-    for (const auto& p : from_json<node_state>(json::parse(r.body)).peers)
+    for (const auto& p : from_json<node_state>(nlohmann::json::parse(r.body)).peers)
       for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
         if (cluster_.nodes[i].name == p.node) out[node_id{i}] = p.clock_offset;
     return out;
@@ -99,7 +98,7 @@ class recording {
 int cluster_trace(const cluster_spec& cluster, const cluster_trace_options& options) {
   if (options.sample == 0 || options.length <= duration{}) {
     fmt::print(stderr, "troupe: --sample and --seconds must be above 0\n");
-    return 2;
+    return exit_bad_input;
   }
   const machine_clock time;
   recording all(cluster, options.sample);
@@ -117,16 +116,16 @@ int cluster_trace(const cluster_spec& cluster, const cluster_trace_options& opti
   if (enough()) records.requests.resize(options.requests);
   write_trace(options.file, cluster, records);
   if (options.json)
-    fmt::print("{}\n", json{{"file", options.file},
-                            {"requests", records.requests.size()},
-                            {"batches", records.batches.size()},
-                            {"lost", records.lost}}
+    fmt::print("{}\n", nlohmann::json{{"file", options.file},
+                                      {"requests", records.requests.size()},
+                                      {"batches", records.batches.size()},
+                                      {"lost", records.lost}}
                            .dump(2));
   else
     fmt::print("{}: {} requests, {} batches{}; open it at ui.perfetto.dev\n", options.file,
                records.requests.size(), records.batches.size(),
                records.lost > 0 ? fmt::format(", {} lost", records.lost) : "");
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "config/cluster_file.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 namespace {
@@ -42,7 +43,7 @@ CLI::Validator whole_in(uint64_t least, uint64_t most) {
   return {check, "in " + range};
 }
 
-CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example) {
+CLI::App* add_subcommand(CLI::App& to, const char* name, const char* what, const char* example) {
   auto* sub = to.add_subcommand(name, what);
   sub->footer(std::string("Example:\n  ") + example);
   return sub;
@@ -64,7 +65,7 @@ void add_device(CLI::App& to, device_choice& where, CLI::Option* file) {
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use) {
   const auto reading = read_cluster(file);
   for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
-  return reading.ok() ? use(reading.spec) : 2;
+  return reading.ok() ? use(reading.spec) : exit_bad_input;
 }
 
 }  // namespace troupe

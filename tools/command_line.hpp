@@ -12,9 +12,9 @@
 namespace troupe {
 
 /// What was asked for; returns the exit code.
-using job = std::function<int()>;
+using cli_job = std::function<int()>;
 
-CLI::App* command(CLI::App& to, const char* name, const char* what, const char* example);
+CLI::App* add_subcommand(CLI::App& to, const char* name, const char* what, const char* example);
 
 /// For an option that takes a number: finite, and in [least, most]. (CLI11's own ranges let NaN pass.)
 CLI::Validator finite_in(double least, double most);
@@ -31,16 +31,16 @@ void add_device(CLI::App& to, device_choice& where, CLI::Option* file = nullptr)
 int with_cluster(const std::string& file, const std::function<int(const cluster_spec&)>& use);
 
 /// Commands on a running cluster's actors: actors, ask, tell, top, trace.
-void add_actor_commands(CLI::App& app, job& chosen);
+void add_actor_commands(CLI::App& app, cli_job& chosen);
 /// Measurements: bench ....
-void add_bench_commands(CLI::App& app, job& chosen);
+void add_bench_commands(CLI::App& app, cli_job& chosen);
 /// Clients of a running cluster: load, chat.
-void add_client_commands(CLI::App& app, job& chosen);
+void add_client_commands(CLI::App& app, cli_job& chosen);
 /// Traces of requests for text: replay, traffic.
-void add_trace_commands(CLI::App& app, job& chosen);
+void add_trace_commands(CLI::App& app, cli_job& chosen);
 /// Models in this process, without a cluster: infer, profile, generate.
-void add_model_commands(CLI::App& app, job& chosen);
+void add_model_commands(CLI::App& app, cli_job& chosen);
 /// The laboratory: goodput, experiment.
-void add_lab_commands(CLI::App& app, job& chosen);
+void add_lab_commands(CLI::App& app, cli_job& chosen);
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 #include "config/text_file.hpp"
 #include "messages/json_text.hpp"
 #include "messages/near.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/experiment_report.hpp"
 #include "tools/lab/experiment_file.hpp"
 #include "tools/lab/experiment_runner.hpp"
@@ -23,8 +24,6 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int done = 0, failed = 1, bad_input = 2;
-
 fs::path folder_of(const experiment_options& options) {
   if (!options.folder.empty()) return options.folder;
   const fs::path here = "examples/experiments";
@@ -42,7 +41,7 @@ bool is_experiment(const fs::path& file) {
 }
 
 /// By name, numbers in them by their value: figure2 before figure10.
-bool before(const fs::path& a, const fs::path& b) {
+bool name_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const std::string& name) {
     std::string out, digits;
     for (const char c : name + ' ') {
@@ -64,7 +63,7 @@ std::vector<fs::path> experiment_files(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().extension() == ".toml" && is_experiment(entry.path())) out.push_back(entry.path());
-  std::sort(out.begin(), out.end(), before);
+  std::sort(out.begin(), out.end(), name_before);
   return out;
 }
 
@@ -134,7 +133,7 @@ int list_experiments(const experiment_options& options) {
   auto every = options;
   every.all = true;
   const auto experiments = chosen_experiments(every);
-  if (!experiments) return bad_input;
+  if (!experiments) return exit_bad_input;
   if (options.json) {
     nlohmann::ordered_json document;
     auto& list = document["experiments"] = nlohmann::ordered_json::array();
@@ -149,12 +148,12 @@ int list_experiments(const experiment_options& options) {
   } else {
     for (const auto& e : *experiments) fmt::print("{:<12} {}\n", e.name, e.title);
   }
-  return done;
+  return exit_done;
 }
 
 int run_experiments(const experiment_options& options) {
   const auto experiments = chosen_experiments(options);
-  if (!experiments) return bad_input;
+  if (!experiments) return exit_bad_input;
   nlohmann::ordered_json document;
   auto& list = document["experiments"] = nlohmann::ordered_json::array();
   bool hold = true, written = true;
@@ -179,36 +178,36 @@ int run_experiments(const experiment_options& options) {
     }
   }
   if (options.json) std::cout << json_text(document, 2) << '\n';
-  return hold && written ? done : failed;
+  return hold && written ? exit_done : exit_failed;
 }
 
 int plot_experiments(const experiment_options& options) {
   const auto experiments = chosen_experiments(options);
-  if (!experiments) return bad_input;
+  if (!experiments) return exit_bad_input;
   for (const auto& e : *experiments) {
     const auto file = fs::path{options.output} / (e.name + ".json");
     const auto text = read_text_file(file, pipes::refused);
     if (!text.error.empty()) {
       std::cerr << fmt::format("{}: {}; run it first: troupe experiment run {}\n", file.string(), text.error,
                                e.name);
-      return failed;
+      return exit_failed;
     }
     lab::results r;
     try {
       r = lab::results_of_json(text.content, e);
     } catch (const std::runtime_error& error) {
       std::cerr << fmt::format("{}: {}\n", file.string(), error.what());
-      return failed;
+      return exit_failed;
     }
     if (const auto error = lab::draw(r, options.output); !error.empty()) {
       std::cerr << fmt::format("troupe experiment: {}\n", error);
-      return failed;
+      return exit_failed;
     }
     if (!options.json)
       fmt::print("{}\n{}\n", (fs::path{options.output} / (e.name + ".png")).string(),
                  (fs::path{options.output} / (e.name + ".svg")).string());
   }
-  return done;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-using row = std::vector<std::string>;
+using table_row = std::vector<std::string>;
 
 std::string number(double x) {
   if (std::isnan(x)) return "-";  // an interval of one seed
@@ -19,7 +19,7 @@ std::string number(double x) {
   return fmt::format("{:.0f}", x);
 }
 
-std::string aligned(const std::vector<row>& rows) {
+std::string aligned(const std::vector<table_row>& rows) {
   std::vector<size_t> width;
   for (const auto& r : rows) {
     width.resize(std::max(width.size(), r.size()));
@@ -48,15 +48,15 @@ std::string points_table(const lab::results& r) {
   }();
   const bool cases =
       std::any_of(r.points.begin(), r.points.end(), [](const auto& p) { return !p.case_name.empty(); });
-  row head;
+  table_row head;
   if (cases) head.emplace_back("case");
   for (const auto& a : r.what.axes) head.push_back(a.parameter);
   head.emplace_back("policy");
   for (const auto m : metrics) head.emplace_back(m);
-  std::vector<row> rows{head};
+  std::vector<table_row> rows{head};
   for (const auto& p : r.points) {
     if (rows.size() > most) break;
-    row line;
+    table_row line;
     if (cases) line.push_back(p.case_name);
     for (const auto& x : p.at) line.push_back(x ? fmt::format("{}", *x) : "-");
     line.push_back(p.policy);

@@ -16,20 +16,18 @@
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 #include "messages/json_text.hpp"
+#include "tools/element_name.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/text_generator.hpp"
+#include "tools/token_blocks.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace llm;
 
-constexpr adapter_id the_adapter{1};
-constexpr uint32_t block_tokens = 16;
-
 element weights_of(const std::string& dtype) {
-  for (const auto& [name, type] :
-       {std::pair{"f32", element::f32}, std::pair{"bf16", element::bf16}, std::pair{"f16", element::f16}})
-    if (dtype == name) return type;
+  if (const auto type = element_called(dtype)) return *type;
   throw request_refused(fmt::format("--dtype {}: known are f32, bf16 and f16", dtype));
 }
 
@@ -59,7 +57,7 @@ asked_text request_of(const generate_options& o, const model_config& model, cons
   r.max_tokens = o.max_tokens;
   r.how = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
-  if (!o.adapter.empty()) r.adapter = the_adapter;
+  if (!o.adapter.empty()) r.adapter = only_adapter;
   const auto length = static_cast<int64_t>(r.prompt.size());
   for (const auto at : o.logits_at) {
     if (at >= length || at < -length)
@@ -81,14 +79,14 @@ int run(const generate_options& o) {
   auto [request, logits_at] = request_of(o, model, words.get());
   const auto prompt = request.prompt;
 
-  const auto blocks = static_cast<uint32_t>((prompt.size() + o.max_tokens) / block_tokens + 1);
-  decoder d(model, {type, type, blocks, block_tokens});
+  const auto blocks = static_cast<uint32_t>((prompt.size() + o.max_tokens) / tokens_a_block + 1);
+  decoder d(model, {type, type, blocks, tokens_a_block});
   text_generator texts(d, {.max_sequences = 1});
   const auto id = texts.add(std::move(request), std::move(logits_at));  // refuses before anything is loaded
   for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
   if (!o.adapter.empty()) {
-    d.load(the_adapter, read_adapter(o.adapter, model));
-    texts.adapter_loaded(the_adapter);
+    d.load(only_adapter, read_adapter(o.adapter, model));
+    texts.adapter_loaded(only_adapter);
   }
 
   std::optional<detokenizer> spoken;
@@ -109,7 +107,7 @@ int run(const generate_options& o) {
   if (!o.json) {
     if (!spoken) fmt::print("{}", fmt::join(out.tokens, ","));
     fmt::print("\n");
-    return out.failed ? 1 : 0;
+    return out.failed ? exit_failed : exit_done;
   }
   nlohmann::ordered_json doc{{"prompt_ids", prompt},
                              {"ids", out.tokens},
@@ -117,7 +115,7 @@ int run(const generate_options& o) {
                              {"finish_reason", out.failed ? "error" : to_string(out.reason)}};
   if (!o.logits_at.empty()) doc["logits"] = out.logits;
   fmt::print("{}\n", json_text(doc));
-  return out.failed ? 1 : 0;
+  return out.failed ? exit_failed : exit_done;
 }
 
 }  // namespace
@@ -130,7 +128,7 @@ int run_generate(const generate_options& options) {
   } catch (const request_refused& e) {
     fmt::print(stderr, "generate: {}\n", e.what());
   }
-  return 2;
+  return exit_bad_input;
 }
 
 }  // namespace troupe

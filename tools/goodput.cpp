@@ -9,6 +9,7 @@
 #include "messages/json_text.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/lab/goodput.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/policy_choice.hpp"
@@ -16,8 +17,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr int done = 0, failed = 1, bad_input = 2;
 
 /// The scenario with what the options say instead.
 void apply(const goodput_options& options, lab::scenario& s) {
@@ -111,11 +110,11 @@ void print_table(const goodput_options& options, const scheduling& how, const la
 int goodput(const goodput_options& options) {
   const auto refuse = [](const std::string& why) {
     std::cerr << "troupe goodput: " << why << '\n';
-    return bad_input;
+    return exit_bad_input;
   };
   auto reading = lab::read_scenario(options.file);
   for (const auto& p : reading.problems) std::cerr << to_string(p) << '\n';
-  if (!reading.ok()) return bad_input;
+  if (!reading.ok()) return exit_bad_input;
   auto& s = reading.spec;
   apply(options, s);
   auto how = lab::scheduling_of(s, options.policy);
@@ -134,12 +133,12 @@ int goodput(const goodput_options& options) {
   const auto found =
       options.rate ? at_rate(s, *how, run, *options.rate, jobs) : lab::estimate_goodput(s, *how, run, jobs);
   options.json ? print_json(options, *how, s, found) : print_table(options, *how, s, found);
-  if (found.rate() > 0) return done;
+  if (found.rate() > 0) return exit_done;
   std::cerr << "troupe goodput: "
             << (options.rate ? fmt::format("of {} requests a second none ends well", *options.rate)
                              : fmt::format("no rate has at most {:g} % bad", 100 * s.search.most_bad))
             << '\n';
-  return failed;
+  return exit_failed;
 }
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 #include "gpu/model_error.hpp"
 #include "messages/json_text.hpp"
 #include "messages/time.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/input_file.hpp"
 
 namespace troupe {
@@ -20,7 +21,7 @@ namespace {
 
 int refuse(const std::string& problem) {
   fmt::print(stderr, "{}\n", problem);
-  return 2;
+  return exit_bad_input;
 }
 
 nlohmann::ordered_json tensors_json(const std::vector<tensor_spec>& specs) {
@@ -45,7 +46,7 @@ int infer_file(const infer_file_options& options) {
     return refuse(e.what());
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   const auto& signature = model->signature();
   const uint64_t row = input_row_bytes(signature);
@@ -66,13 +67,13 @@ int infer_file(const infer_file_options& options) {
     took = clock.now() - before;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   std::ofstream out(options.output, std::ios::binary);
   out.write(reinterpret_cast<const char*>(output.data()), static_cast<std::streamsize>(output.size()));
   if (!out.flush()) {
     fmt::print(stderr, "{}: cannot be written\n", options.output);
-    return 1;
+    return exit_failed;
   }
   if (options.json) {
     const nlohmann::ordered_json document{{"model", options.model_file},
@@ -86,7 +87,7 @@ int infer_file(const infer_file_options& options) {
     fmt::print("{}: {} rows in {:.3f} ms, {} bytes to {}\n", options.model_file, rows, to_ms(took),
                output.size(), options.output);
   }
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -11,10 +11,11 @@ namespace {
 
 constexpr uint64_t most_jobs = 4096;
 
-void add_goodput(CLI::App& app, job& chosen) {
+void add_goodput(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<goodput_options>();
-  auto* sub = command(app, "goodput", "Search the highest rate that a scheduler serves, in virtual time",
-                      "troupe goodput examples/experiments/table2-resnet50.toml --policy deferred --seeds 8");
+  auto* sub =
+      add_subcommand(app, "goodput", "Search the highest rate that a scheduler serves, in virtual time",
+                     "troupe goodput examples/experiments/table2-resnet50.toml --policy deferred --seeds 8");
   sub->add_option("scenario", o->file, "Scenario file")->required();
   sub->add_option("--policy", o->policy,
                   "deferred, eager, timeout(K), clockwork, clockwork(any), nexus or shepherd")
@@ -46,10 +47,11 @@ void add_goodput(CLI::App& app, job& chosen) {
   sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
 }
 
-void add_experiment(CLI::App& app, job& chosen) {
+void add_experiment(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<experiment_options>();
-  auto* sub = command(app, "experiment", "Run what papers and docs measure again, from files that say how",
-                      "troupe experiment run figure6a");
+  auto* sub =
+      add_subcommand(app, "experiment", "Run what papers and docs measure again, from files that say how",
+                     "troupe experiment run figure6a");
   sub->require_subcommand(1);
   const auto folder = [o](CLI::App& to) {
     to.add_option("--folder", o->folder, "Where experiments are; by default examples/experiments");
@@ -61,12 +63,13 @@ void add_experiment(CLI::App& app, job& chosen) {
     to.add_option("--output", o->output, "Folder of the results")->capture_default_str();
   };
 
-  auto* list = command(*sub, "list", "The experiments that there are", "troupe experiment list");
+  auto* list = add_subcommand(*sub, "list", "The experiments that there are", "troupe experiment list");
   folder(*list);
   list->callback([o, &chosen] { chosen = [o] { return list_experiments(*o); }; });
 
-  auto* run = command(*sub, "run", "Run experiments: CSV, JSON, a plot, and the paper's claims checked",
-                      "troupe experiment run table2 figure6a --output results");
+  auto* run =
+      add_subcommand(*sub, "run", "Run experiments: CSV, JSON, a plot, and the paper's claims checked",
+                     "troupe experiment run table2 figure6a --output results");
   folder(*run);
   names(*run);
   auto* quick = run->add_flag("--quick", o->quick,
@@ -84,7 +87,8 @@ void add_experiment(CLI::App& app, job& chosen) {
   run->add_flag("--no-plot", o->no_plot, "Draw nothing");
   run->callback([o, &chosen] { chosen = [o] { return run_experiments(*o); }; });
 
-  auto* plot = command(*sub, "plot", "Draw results again", "troupe experiment plot table2 --output results");
+  auto* plot =
+      add_subcommand(*sub, "plot", "Draw results again", "troupe experiment plot table2 --output results");
   folder(*plot);
   names(*plot);
   plot->callback([o, &chosen] { chosen = [o] { return plot_experiments(*o); }; });
@@ -92,7 +96,7 @@ void add_experiment(CLI::App& app, job& chosen) {
 
 }  // namespace
 
-void add_lab_commands(CLI::App& app, job& chosen) {
+void add_lab_commands(CLI::App& app, cli_job& chosen) {
   add_goodput(app, chosen);
   add_experiment(app, chosen);
 }

@@ -10,16 +10,15 @@
 
 #include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/screen.hpp"
 
 namespace troupe {
 namespace {
 
-using nlohmann::json;
-
 struct sample {
   time_point at;
-  std::vector<json> nodes;
+  std::vector<nlohmann::json> nodes;
 };
 
 sample take_sample(console_client& consoles, const std::vector<node_id>& nodes, const clock& time) {
@@ -30,11 +29,11 @@ sample take_sample(console_client& consoles, const std::vector<node_id>& nodes, 
 }
 
 /// Adds to each actor of `now` how many messages a second it got since `before`.
-json document(const cluster_spec& cluster, const sample& before, const sample& now) {
-  json doc{{"cluster", cluster.name}, {"nodes", now.nodes}};
+nlohmann::json document(const cluster_spec& cluster, const sample& before, const sample& now) {
+  nlohmann::json doc{{"cluster", cluster.name}, {"nodes", now.nodes}};
   std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by life: a later one counts anew
   for (const auto& n : before.nodes)
-    for (const auto& a : n.value("actors", json::array()))
+    for (const auto& a : n.value("actors", nlohmann::json::array()))
       earlier[{n["life"].get<uint64_t>(), a["name"].get<std::string>()}] = a["messages"].get<uint64_t>();
   const double seconds = to_seconds(now.at - before.at);
   for (auto& n : doc["nodes"]) {
@@ -49,7 +48,7 @@ json document(const cluster_spec& cluster, const sample& before, const sample& n
   return doc;
 }
 
-std::string table(const json& doc) {
+std::string table(const nlohmann::json& doc) {
   auto out =
       fmt::format("{:<28} {:<14} {:<12} {:>9} {:>12} {:>12} {:>12} {:>9}  {}\n", "actor", "state", "model",
                   "pending", "host pending", "messages", "messages/s", "restarts", "last error");
@@ -68,7 +67,7 @@ std::string table(const json& doc) {
   return out;
 }
 
-bool all_answered(const json& doc) {
+bool all_answered(const nlohmann::json& doc) {
   for (const auto& n : doc["nodes"])
     if (n.contains("error")) return false;
   return true;
@@ -82,14 +81,15 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
     if (options.node.empty() || cluster.nodes[i].name == options.node) nodes.push_back(node_id{i});
   if (nodes.empty()) {
     fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
-    return 2;
+    return exit_bad_input;
   }
   const machine_clock time;
   console_client consoles(cluster);
   screen terminal(options.watch && !options.json);
   auto before = take_sample(consoles, nodes, time);
   for (;;) {
-    if (!terminal.wait(options.watch ? std::max(options.interval, duration{1s}) : options.interval)) return 0;
+    if (!terminal.wait(options.watch ? std::max(options.interval, duration{1s}) : options.interval))
+      return exit_done;
     auto now = take_sample(consoles, nodes, time);
     const auto doc = document(cluster, before, now);
     if (options.json)
@@ -97,7 +97,7 @@ int list_actors(const cluster_spec& cluster, const list_actors_options& options)
     else
       terminal.show(table(doc));
     std::fflush(stdout);
-    if (!options.watch) return all_answered(doc) ? 0 : 1;
+    if (!options.watch) return all_answered(doc) ? exit_done : exit_failed;
     before = std::move(now);
   }
 }

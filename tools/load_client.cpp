@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tools/exit_code.hpp"
 #include "tools/http_client.hpp"
 #include "tools/http_key.hpp"
 #include "tools/input_file.hpp"
@@ -205,7 +206,7 @@ http_request next_request(target& t) {
 int load_exit_code(const std::runtime_error& e) {
   const bool bad_input = dynamic_cast<const load_input_error*>(&e) != nullptr ||
                          dynamic_cast<const api_key_error*>(&e) != nullptr;
-  return bad_input ? 2 : 1;
+  return bad_input ? exit_bad_input : exit_failed;
 }
 
 load_report measure_load(const load_options& o) {
@@ -269,14 +270,14 @@ int run_load(const load_options& o) {
     fmt::print(stderr,
                "load: --rate, --cv, --duration, --rows and --max-connections must be positive, --slo-ms not "
                "negative\n");
-    return 2;
+    return exit_bad_input;
   }
   try {
     auto with_key = o;
     with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
     const auto report = measure_load(with_key);
     fmt::print("{}", o.json ? load_json(report) + "\n" : load_table(report));
-    return report.total().finished > 0 ? 0 : 1;
+    return report.total().finished > 0 ? exit_done : exit_failed;
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "load: {}\n", e.what());
     return load_exit_code(e);

@@ -81,11 +81,11 @@ void add_completions(CLI::App& load, load_arguments& a) {
       ->check(finite_in(0.001, hour_ms));
 }
 
-void add_load(CLI::App& app, job& chosen) {
+void add_load(CLI::App& app, cli_job& chosen) {
   auto a = std::make_shared<load_arguments>();
   a->load.arrivals.rate = 100;
   a->completions.concurrency = 0;  // unless said
-  auto* load = command(
+  auto* load = add_subcommand(
       app, "load", "Send open-loop load to a running cluster",
       "troupe load http://127.0.0.1:8080 --rate 200 --duration 10 --model mlp\n"
       "  troupe load http://127.0.0.1:8080 --completions --model llama --concurrency 4 --prompt Hello");
@@ -120,10 +120,10 @@ void add_load(CLI::App& app, job& chosen) {
   });
 }
 
-void add_chat(CLI::App& app, job& chosen) {
+void add_chat(CLI::App& app, cli_job& chosen) {
   auto c = std::make_shared<chat_options>();
-  auto* chat = command(app, "chat", "Talk with a language model, line by line; Ctrl-D ends",
-                       "troupe chat http://127.0.0.1:8080 --model llama");
+  auto* chat = add_subcommand(app, "chat", "Talk with a language model, line by line; Ctrl-D ends",
+                              "troupe chat http://127.0.0.1:8080 --model llama");
   chat->add_option("where", c->where, "http://HOST:PORT, or the folder of a checkpoint")->required();
   chat->add_option("--model", c->model, "Of the server, or an adapter of one");
   chat->add_option("--adapter", c->adapter, "Of a folder: that of a LoRA adapter in PEFT's format");
@@ -138,7 +138,7 @@ void add_chat(CLI::App& app, job& chosen) {
 
 }  // namespace
 
-void add_client_commands(CLI::App& app, job& chosen) {
+void add_client_commands(CLI::App& app, cli_job& chosen) {
   add_load(app, chosen);
   add_chat(app, chosen);
 }

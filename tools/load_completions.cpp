@@ -11,6 +11,7 @@
 #include "messages/json_text.hpp"
 #include "policies/arrivals.hpp"
 #include "tools/completion_sender.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/http_key.hpp"
 #include "tools/load_client.hpp"
 
@@ -129,14 +130,14 @@ int run_completion_load(const completion_load_options& o) {
   if (!(o.rate > 0) && o.concurrency == 0) wrong = "give a --rate, or --concurrency";
   if (wrong) {
     fmt::print(stderr, "load: {}\n", wrong);
-    return 2;
+    return exit_bad_input;
   }
   try {
     auto with_key = o;
     with_key.headers = with_api_key(std::move(with_key.headers), o.key_file);
     const auto report = measure_completions(with_key);
     fmt::print("{}", o.json ? completion_json(report) + "\n" : completion_table(report));
-    return report.completed > 0 ? 0 : 1;
+    return report.completed > 0 ? exit_done : exit_failed;
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "load: {}\n", e.what());
     return load_exit_code(e);

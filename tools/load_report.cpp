@@ -1,13 +1,14 @@
 #include "tools/load_report.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tools/per_second.hpp"
+
 namespace troupe {
 namespace {
-
-double per_second(uint64_t n, duration length) { return static_cast<double>(n) / to_seconds(length); }
 
 double mean_batch(const load_counts& c) {
   return c.batched == 0 ? 0 : static_cast<double>(c.batch_rows) / static_cast<double>(c.batched);

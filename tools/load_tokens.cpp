@@ -7,13 +7,10 @@
 #include <numeric>
 
 #include "messages/json_text.hpp"
+#include "tools/per_second.hpp"
 
 namespace troupe {
 namespace {
-
-double per_second(uint64_t n, duration length) {
-  return length > duration{} ? static_cast<double>(n) / to_seconds(length) : 0;
-}
 
 nlohmann::ordered_json describe(const duration_sample& s) {
   return {{"count", s.count()},

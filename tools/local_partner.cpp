@@ -12,13 +12,12 @@
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "tools/read_language.hpp"
 #include "tools/text_generator.hpp"
+#include "tools/token_blocks.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr uint32_t block_tokens = 16;
-constexpr uint32_t longest = 8192;  // tokens of a conversation: more than that takes much memory
-constexpr llm::adapter_id the_adapter{1};
+constexpr uint32_t longest_conversation = 8192;  // in tokens: more than that takes much memory
 
 class local_partner final : public chat_partner {
  public:
@@ -26,15 +25,15 @@ class local_partner final : public chat_partner {
       : o_(o),
         files_(o.where),
         words_(read_language(o.where)),
-        most_(std::min(files_.config().max_positions, longest)),
-        decoder_(files_.config(), {element::f32, element::f32, most_ / block_tokens + 1, block_tokens}),
+        most_(std::min(files_.config().max_positions, longest_conversation)),
+        decoder_(files_.config(), {element::f32, element::f32, most_ / tokens_a_block + 1, tokens_a_block}),
         texts_(decoder_, {.max_sequences = 1}) {
     if (!words_->chat)
       throw model_error(fmt::format("{}: has no chat template; troupe generate continues texts", o.where));
     for (uint32_t l = 0; l < files_.layers(); ++l) decoder_.load(l, files_.read(l));
     if (o.adapter.empty()) return;
-    decoder_.load(the_adapter, llm::read_adapter(o.adapter, files_.config()));
-    texts_.adapter_loaded(the_adapter);
+    decoder_.load(llm::only_adapter, llm::read_adapter(o.adapter, files_.config()));
+    texts_.adapter_loaded(llm::only_adapter);
   }
 
   chat_answer answer(const nlohmann::ordered_json& messages,
@@ -69,12 +68,13 @@ class local_partner final : public chat_partner {
     if (r.prompt.size() >= most_)
       throw request_refused(
           fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), most_));
-    r.max_tokens = std::min(o_.max_tokens.value_or(longest), most_ - static_cast<uint32_t>(r.prompt.size()));
+    r.max_tokens = std::min(o_.max_tokens.value_or(longest_conversation),
+                            most_ - static_cast<uint32_t>(r.prompt.size()));
     r.how.temperature = static_cast<float>(o_.temperature.value_or(1));
     r.how.seed =
         o_.seed.value_or(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()));
     r.stop = words_->end_of_text;
-    if (!o_.adapter.empty()) r.adapter = the_adapter;
+    if (!o_.adapter.empty()) r.adapter = llm::only_adapter;
     return r;
   }
 

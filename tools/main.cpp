@@ -15,6 +15,7 @@
 #include "tools/change_models.hpp"
 #include "tools/check_config.hpp"
 #include "tools/command_line.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/make_certs.hpp"
 #include "tools/move_texts.hpp"
 #include "tools/serve_node.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 using namespace troupe;
 
-void add_cluster_commands(CLI::App& app, job& chosen) {
+void add_cluster_commands(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file, node, last_end;
     double clock_offset_ms = 0;
@@ -36,8 +37,9 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   };
   auto a = std::make_shared<arguments>();
 
-  auto* up_command = command(app, "up", "Start a cluster: one process for each node of the file on this host",
-                             "troupe up examples/quickstart/cluster.toml");
+  auto* up_command =
+      add_subcommand(app, "up", "Start a cluster: one process for each node of the file on this host",
+                     "troupe up examples/quickstart/cluster.toml");
   up_command->add_option("file", a->file, "Cluster file")->required();
   up_command->add_option("--node", a->node, "Only this node, in this process");
   up_command->add_flag("--json", a->json, "Print the ready line as a JSON document");
@@ -58,25 +60,25 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
     };
   });
 
-  auto* check = command(app, "check", "Check a cluster file: every problem with its place",
-                        "troupe check examples/quickstart/cluster.toml");
+  auto* check = add_subcommand(app, "check", "Check a cluster file: every problem with its place",
+                               "troupe check examples/quickstart/cluster.toml");
   check->add_option("file", a->file, "Cluster file")->required();
   check->add_flag("--json", a->json, "Print one JSON document");
   check->callback(
       [a, &chosen] { chosen = [a] { return check_config(a->file, a->json, std::cout, std::cerr); }; });
 
-  auto* config = command(app, "config", "Look into a cluster file",
-                         "troupe config dump examples/quickstart/cluster.toml");
+  auto* config = add_subcommand(app, "config", "Look into a cluster file",
+                                "troupe config dump examples/quickstart/cluster.toml");
   config->require_subcommand(1);
-  auto* dump = command(*config, "dump", "Print every effective value and where it comes from",
-                       "troupe config dump examples/quickstart/cluster.toml");
+  auto* dump = add_subcommand(*config, "dump", "Print every effective value and where it comes from",
+                              "troupe config dump examples/quickstart/cluster.toml");
   dump->add_option("file", a->file, "Cluster file")->required();
   dump->add_flag("--json", a->json, "Print one JSON document");
   dump->callback(
       [a, &chosen] { chosen = [a] { return dump_config(a->file, a->json, std::cout, std::cerr); }; });
 
-  auto* status_command = command(app, "status", "Ask every node of a running cluster how it is",
-                                 "troupe status examples/quickstart/cluster.toml");
+  auto* status_command = add_subcommand(app, "status", "Ask every node of a running cluster how it is",
+                                        "troupe status examples/quickstart/cluster.toml");
   status_command->add_option("file", a->file, "Cluster file")->required();
   status_command->add_flag("--json", a->json, "Print one JSON document");
   status_command
@@ -91,10 +93,10 @@ void add_cluster_commands(CLI::App& app, job& chosen) {
   });
 }
 
-void add_certs(CLI::App& app, job& chosen) {
+void add_certs(CLI::App& app, cli_job& chosen) {
   auto c = std::make_shared<make_certs_options>();
-  auto* certs = command(app, "certs", "Make the certificates of a cluster's nodes and of its operator",
-                        "troupe certs certs --cluster examples/quickstart/cluster.toml");
+  auto* certs = add_subcommand(app, "certs", "Make the certificates of a cluster's nodes and of its operator",
+                               "troupe certs certs --cluster examples/quickstart/cluster.toml");
   certs->add_option("folder", c->folder, "Where they go")->required();
   certs->add_option("--cluster", c->cluster_file, "For every node of this cluster file");
   certs->add_option("--node", c->nodes, "For NAME, or for NAME=HOST,HOST... (may be repeated)");
@@ -105,7 +107,7 @@ void add_certs(CLI::App& app, job& chosen) {
   certs->callback([c, &chosen] { chosen = [c] { return make_certs(*c); }; });
 }
 
-void add_changes(CLI::App& app, job& chosen) {
+void add_changes(CLI::App& app, cli_job& chosen) {
   struct arguments {
     std::string file, name, domain;
     model_options model;
@@ -122,8 +124,9 @@ void add_changes(CLI::App& app, job& chosen) {
     to.add_flag("--json", a->how.json, "Print one JSON document");
   };
 
-  auto* deploy = command(app, "deploy", "Serve one more model",
-                         "troupe deploy cluster.toml --name mlp2 --source mlp.onnx --slo-ms 50 --wait");
+  auto* deploy =
+      add_subcommand(app, "deploy", "Serve one more model",
+                     "troupe deploy cluster.toml --name mlp2 --source mlp.onnx --slo-ms 50 --wait");
   common(*deploy);
   deploy->add_option("--file", a->model.file, "TOML file with keys of a [[model]] table; flags give others");
   const auto key = [a, deploy](const char* flag, const char* name, bool text, const char* what) {
@@ -148,8 +151,9 @@ void add_changes(CLI::App& app, job& chosen) {
     };
   });
 
-  auto* undeploy = command(app, "undeploy", "Serve a model no more; what was accepted is still answered",
-                           "troupe undeploy cluster.toml mlp2 --wait");
+  auto* undeploy =
+      add_subcommand(app, "undeploy", "Serve a model no more; what was accepted is still answered",
+                     "troupe undeploy cluster.toml mlp2 --wait");
   common(*undeploy);
   undeploy->add_option("model", a->name, "Its name")->required();
   undeploy->callback([a, &chosen] {
@@ -158,7 +162,7 @@ void add_changes(CLI::App& app, job& chosen) {
     };
   });
 
-  auto* migrate = command(
+  auto* migrate = add_subcommand(
       app, "migrate",
       "Serve a model on the devices of another scheduling domain, or have another engine go on with a "
       "text; no request is lost, no stream breaks",
@@ -182,11 +186,11 @@ void add_changes(CLI::App& app, job& chosen) {
     };
   });
 
-  auto* drain =
-      command(app, "drain",
-              "Let a node finish what it has and leave: its process ends. Or empty an engine of a language "
-              "model: others go on with its texts",
-              "troupe drain cluster.toml worker --wait");
+  auto* drain = add_subcommand(
+      app, "drain",
+      "Let a node finish what it has and leave: its process ends. Or empty an engine of a language "
+      "model: others go on with its texts",
+      "troupe drain cluster.toml worker --wait");
   common(*drain);
   auto* node = drain->add_option("node", a->name, "Its name");
   auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node")
@@ -205,11 +209,12 @@ void add_changes(CLI::App& app, job& chosen) {
   });
 }
 
-void add_simulate(CLI::App& app, job& chosen) {
+void add_simulate(CLI::App& app, cli_job& chosen) {
   auto s = std::make_shared<simulate_options>();
-  auto* sub = command(app, "simulate", "Run a cluster in virtual time, with the same actors and policies",
-                      "troupe simulate examples/quickstart/cluster.toml --workload "
-                      "examples/quickstart/workload.toml --seed 7");
+  auto* sub =
+      add_subcommand(app, "simulate", "Run a cluster in virtual time, with the same actors and policies",
+                     "troupe simulate examples/quickstart/cluster.toml --workload "
+                     "examples/quickstart/workload.toml --seed 7");
   sub->add_option("file", s->cluster_file, "Cluster file")->required();
   sub->add_option("--workload", s->workload_file, "Workload file")->required();
   sub->add_option("--seed", s->seed, "Instead of the workload's")->check(whole_in(0, INT64_MAX));
@@ -237,7 +242,7 @@ int main(int argc, char** argv) {
       "--verbose", [] { spdlog::set_level(spdlog::level::info); },
       "Log what happens, not only what is wrong");
   app.fallthrough();
-  job chosen;
+  cli_job chosen;
   add_cluster_commands(app, chosen);
   add_actor_commands(app, chosen);
   add_certs(app, chosen);
@@ -252,16 +257,16 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& e) {
     const auto extra = app.remaining(true);  // CLI11 would only say that a subcommand is required
-    if (extra.empty()) return app.exit(e) == 0 ? 0 : 2;
+    if (extra.empty()) return app.exit(e) == 0 ? exit_done : exit_bad_input;
     fmt::print(stderr, "troupe: unknown command '{}'; troupe --help lists the commands\n", extra.front());
-    return 2;
+    return exit_bad_input;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return app.exit(e) == 0 ? exit_done : exit_bad_input;
   }
   try {
     return chosen();
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "config/cluster_file.hpp"
+#include "tools/exit_code.hpp"
 #include "transport/certificates.hpp"
 
 namespace troupe {
@@ -36,13 +37,13 @@ int make_certs(const make_certs_options& options) {
   if (!options.cluster_file.empty()) {
     const auto reading = read_cluster(options.cluster_file);
     for (const auto& p : reading.problems) fmt::print(stderr, "{}\n", to_string(p));
-    if (!reading.ok()) return 2;
+    if (!reading.ok()) return exit_bad_input;
     cluster = reading.spec.name;
     for (const auto& n : reading.spec.nodes) {
       if (n.name == "ca" || n.name == operator_name) {
         fmt::print(stderr, "troupe: node '{}' has the name of another certificate; call it otherwise\n",
                    n.name);
-        return 2;
+        return exit_bad_input;
       }
       wanted.push_back({n.name, {n.host}});
     }
@@ -51,7 +52,7 @@ int make_certs(const make_certs_options& options) {
     auto node = parse_node(text);
     if (!node) {
       fmt::print(stderr, "troupe: --node '{}' must be NAME or NAME=HOST,HOST...\n", text);
-      return 2;
+      return exit_bad_input;
     }
     wanted.push_back(std::move(*node));
   }
@@ -63,7 +64,7 @@ int make_certs(const make_certs_options& options) {
     const auto written = make_certificates(options.folder, cluster, wanted, options.days);
     if (options.json) {
       fmt::print("{}\n", nlohmann::json{{"folder", options.folder}, {"written", written}}.dump(2));
-      return 0;
+      return exit_done;
     }
     for (const auto& file : written) fmt::print("{}\n", file);
     fmt::print(
@@ -71,10 +72,10 @@ int make_certs(const make_certs_options& options) {
         "Give each host ca.pem and the .pem and .key of its own nodes, whoever operates the cluster ca.pem,\n"
         "operator.pem and operator.key. Keep ca.key where no node runs: who has it can join the cluster.\n",
         options.folder);
-    return 0;
+    return exit_done;
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
 }
 

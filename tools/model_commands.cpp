@@ -12,10 +12,10 @@
 namespace troupe {
 namespace {
 
-void add_generate(CLI::App& app, job& chosen) {
+void add_generate(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<generate_options>();
-  auto* sub = command(app, "generate", "Continue one text with a language model, without a cluster",
-                      "troupe generate --model llama --prompt 'Once upon a time' --max-tokens 32");
+  auto* sub = add_subcommand(app, "generate", "Continue one text with a language model, without a cluster",
+                             "troupe generate --model llama --prompt 'Once upon a time' --max-tokens 32");
   sub->add_option("--model", o->model, "Folder of a Hugging Face checkpoint")->required();
   sub->add_option("--adapter", o->adapter, "Folder of a LoRA adapter in PEFT's format");
   auto* prompt = sub->add_option("--prompt", o->prompt, "The text to continue");
@@ -61,12 +61,12 @@ void add_generate(CLI::App& app, job& chosen) {
   });
 }
 
-void add_profile(CLI::App& app, job& chosen) {
+void add_profile(CLI::App& app, cli_job& chosen) {
   auto tensors = std::make_shared<profile_options>();
   auto texts = std::make_shared<profile_llm_options>();
-  auto* sub =
-      command(app, "profile", "Measure a model's latency and fit what schedulers and emulated devices use",
-              "troupe profile --model-file mlp.onnx --max-batch 32");
+  auto* sub = add_subcommand(app, "profile",
+                             "Measure a model's latency and fit what schedulers and emulated devices use",
+                             "troupe profile --model-file mlp.onnx --max-batch 32");
   auto* file =
       sub->add_option("--model-file", tensors->model_file, "ONNX file: alpha and beta by batch size");
   auto* folder = sub->add_option("--model", texts->model,
@@ -114,10 +114,10 @@ void add_profile(CLI::App& app, job& chosen) {
 
 }  // namespace
 
-void add_model_commands(CLI::App& app, job& chosen) {
+void add_model_commands(CLI::App& app, cli_job& chosen) {
   auto i = std::make_shared<infer_file_options>();
-  auto* infer = command(app, "infer", "Run one model file in this process, without a cluster",
-                        "troupe infer --model-file mlp.onnx --input mlp.in.bin --output out.bin");
+  auto* infer = add_subcommand(app, "infer", "Run one model file in this process, without a cluster",
+                               "troupe infer --model-file mlp.onnx --input mlp.in.bin --output out.bin");
   infer->add_option("--model-file", i->model_file, "ONNX file")->required();
   infer->add_option("--input", i->input, "Raw little-endian tensors, in graph input order")->required();
   infer->add_option("--output", i->output, "Where the outputs go, likewise")->required();

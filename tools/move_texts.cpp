@@ -12,18 +12,17 @@
 #include "messages/json_text.hpp"
 #include "messages/time.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr int done = 0, failed = 1, bad_input = 2;
-
-int tell(bool good, const std::string& detail, bool json) {
+int tell_outcome(bool good, const std::string& detail, bool json) {
   if (json)
     fmt::print("{}\n", json_text(nlohmann::json{{"ok", good}, {"detail", detail}}));
   else
     fmt::print(good ? stdout : stderr, "troupe: {}\n", detail);
-  return good ? done : failed;
+  return good ? exit_done : exit_failed;
 }
 
 /// The routers of a model on all nodes that have one: gateways ask the first that is up.
@@ -73,10 +72,10 @@ int migrate_text(const cluster_spec& cluster, const std::string& request, const 
         fmt::format("'{}' is no request's id; `troupe ask FILE llm_router/0 list_texts` tells them", request);
   if (problem) {
     fmt::print(stderr, "troupe: {}\n", *problem);
-    return bad_input;
+    return exit_bad_input;
   }
   const auto said = routers(cluster, cluster.engines[to.engine].model).order(order);
-  return tell(
+  return tell_outcome(
       said.ok,
       said.ok ? fmt::format("request {} goes on on {}", request, named(cluster, to.engine)) : said.body,
       to.json);
@@ -85,25 +84,25 @@ int migrate_text(const cluster_spec& cluster, const std::string& request, const 
 int drain_engine_of(const cluster_spec& cluster, const engine_change& what) {
   if (const auto problem = problem_with(cluster, what.engine)) {
     fmt::print(stderr, "troupe: {}\n", *problem);
-    return bad_input;
+    return exit_bad_input;
   }
   routers all(cluster, cluster.engines[what.engine].model);
   const auto said = all.order(drain_engine{what.engine, what.open});
   const auto name = named(cluster, what.engine);
-  if (!said.ok) return tell(false, said.body, what.json);
-  if (what.open) return tell(true, name + " takes texts again", what.json);
-  if (what.wait_s <= 0) return tell(true, name + " gives its texts to others", what.json);
+  if (!said.ok) return tell_outcome(false, said.body, what.json);
+  if (what.open) return tell_outcome(true, name + " takes texts again", what.json);
+  if (what.wait_s <= 0) return tell_outcome(true, name + " gives its texts to others", what.json);
   const machine_clock time;
   const auto give_up = time.now() + from_ms(what.wait_s * 1e3);
   for (;;) {
     const auto now = all.order(get_state{});
     if (now.ok)
       for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(now.body)).engines)
-        if (e.engine == what.engine && e.texts == 0) return tell(true, name + " is empty", what.json);
+        if (e.engine == what.engine && e.texts == 0) return tell_outcome(true, name + " is empty", what.json);
     if (time.now() > give_up)
-      return tell(false,
-                  fmt::format("{} has texts after {} s; no other has room for them", name, what.wait_s),
-                  what.json);
+      return tell_outcome(
+          false, fmt::format("{} has texts after {} s; no other has room for them", name, what.wait_s),
+          what.json);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

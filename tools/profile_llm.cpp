@@ -13,17 +13,16 @@
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/request_refused.hpp"
+#include "tools/element_name.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/step_probe.hpp"
+#include "tools/token_blocks.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr uint32_t block_tokens = 16;
-
-element type_of(const std::string& name) {
-  if (name == "f32") return element::f32;
-  if (name == "bf16") return element::bf16;
-  if (name == "f16") return element::f16;
+element weights_type(const std::string& name) {
+  if (const auto type = element_called(name)) return *type;
   throw request_refused(fmt::format("--dtype {}: is f32, bf16 or f16", name));
 }
 
@@ -60,14 +59,14 @@ measured measure(const profile_llm_options& o) {
   limits.max_context = std::min(o.max_context, config.max_positions);
   limits.prefill_chunk = o.prefill_chunk;
   limits.adapters = o.adapter.empty() ? 0 : o.max_batch;
-  limits.block_tokens = block_tokens;
+  limits.block_tokens = tokens_a_block;
   const machine_clock time;
   bell news;
   llm::cpu_engine_options device;
   device.folder = o.model;
-  device.weights = device.kv = type_of(o.dtype);
+  device.weights = device.kv = weights_type(o.dtype);
   device.kv_bytes = uint64_t{o.kv_mb} << 20;
-  device.block_tokens = block_tokens;
+  device.block_tokens = tokens_a_block;
   device.threads = static_cast<int>(o.threads);
   device.adapter_slots = limits.adapters;
   device.adapter_bytes = UINT64_MAX;
@@ -162,13 +161,13 @@ int profile_llm(const profile_llm_options& options) {
       fmt::print("{}\n", document(options, m).dump(2));
     else
       print_table(options, m);
-    return options.output.empty() || write(options, m) ? 0 : 1;
+    return options.output.empty() || write(options, m) ? exit_done : exit_failed;
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
   } catch (const request_refused& e) {
     fmt::print(stderr, "profile: {}\n", e.what());
   }
-  return 2;
+  return exit_bad_input;
 }
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 
 #include "gpu/model_error.hpp"
 #include "gpu/profile.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 
@@ -64,22 +65,25 @@ void print_table(const profile_options& o, const std::vector<latency_sample>& sa
 int profile_model(const profile_options& options) {
   if (options.max_batch == 0) {
     fmt::print(stderr, "--max-batch: must be at least 1\n");
-    return 2;
+    return exit_bad_input;
   }
   try {
     const auto model = one_device(options.where)(
         {.name = options.model_file, .path = options.model_file, .max_batch = options.max_batch});
     const auto samples = measure(*model, options.max_batch);
     const auto fit = fit_latency(samples);
-    (options.json ? print_json : print_table)(options, samples, fit, model->memory_bytes());
+    if (options.json)
+      print_json(options, samples, fit, model->memory_bytes());
+    else
+      print_table(options, samples, fit, model->memory_bytes());
   } catch (const model_error& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 2;
+    return exit_bad_input;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return 1;
+    return exit_failed;
   }
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 
 #include "messages/json_text.hpp"
 #include "tools/completion_sender.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/http_key.hpp"
 #include "tools/load_client.hpp"
 #include "tools/replay_books.hpp"
@@ -152,10 +153,10 @@ int run_replay(const replay_options& o) {
       fmt::print("{} trace of {} requests{}\n{}", r.format, r.rows,
                  r.without_answer > 0 ? fmt::format(", and {} without an answer", r.without_answer) : "",
                  completion_table(r.all));
-    return r.all.completed > 0 ? 0 : 1;
+    return r.all.completed > 0 ? exit_done : exit_failed;
   } catch (const text_trace_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 2;
+    return exit_bad_input;
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return load_exit_code(e);
@@ -171,7 +172,7 @@ int run_traffic(const traffic_options& o) {
     if (row.at - first >= o.length) break;
     fmt::print("{}\n", to_mooncake(row));
   }
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

@@ -37,10 +37,10 @@ const CLI::Validator name_and_file(
     },
     "NAME=FILE");
 
-void add_replay(CLI::App& app, job& chosen) {
+void add_replay(CLI::App& app, cli_job& chosen) {
   auto a = std::make_shared<replay_arguments>();
   auto& r = a->replay;
-  auto* replay = command(
+  auto* replay = add_subcommand(
       app, "replay",
       "Send the requests of a trace (Azure's, BurstGPT's or Mooncake's) to an OpenAI-compatible server "
       "when they are due",
@@ -99,7 +99,7 @@ void add_replay(CLI::App& app, job& chosen) {
   });
 }
 
-void add_traffic(CLI::App& app, job& chosen) {
+void add_traffic(CLI::App& app, cli_job& chosen) {
   struct arguments {
     traffic_options what;
     double length_s = 0, slo_ms = 0;
@@ -108,7 +108,7 @@ void add_traffic(CLI::App& app, job& chosen) {
   auto a = std::make_shared<arguments>();
   auto& t = a->what.traffic;
   t.arrivals = {.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
-  auto* traffic = command(
+  auto* traffic = add_subcommand(
       app, "traffic",
       "Make a trace of requests for text: chats' lengths, popular adapters, bursts; as Mooncake has it",
       "troupe traffic --requests 1000 --rate 20 --cv 3 --adapters 100 > trace.jsonl");
@@ -172,7 +172,7 @@ void add_traffic(CLI::App& app, job& chosen) {
 
 }  // namespace
 
-void add_trace_commands(CLI::App& app, job& chosen) {
+void add_trace_commands(CLI::App& app, cli_job& chosen) {
   add_replay(app, chosen);
   add_traffic(app, chosen);
 }

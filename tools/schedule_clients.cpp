@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr duration grace = 100ms;
+constexpr duration time_for_last = 100ms;
 /// Arrivals reach the scheduler in the turns of their frontend, which come this far apart.
 constexpr duration frontend_turn = 250us;
 
@@ -45,7 +45,7 @@ void schedule_clients::on_time(time_point now) {
     const auto ended = cpu_now();
     result_.cpu = {ended.all - began_->all, ended.kernel - began_->kernel};
   }
-  if (now >= until_ + options_.slo + grace) {
+  if (now >= until_ + options_.slo + time_for_last) {
     next_turn_ = never;
     done_.set_value(result_);
     return;

@@ -16,18 +16,15 @@
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
 #include "tools/schedule_clients.hpp"
+#include "tools/single_node.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr node_id self{0};
-constexpr incarnation life{1};
 /// Left free for threads that wake late: from a decision to its order, to start, and to answer. It costs
 /// little: a batch that is 5 % smaller is 0.3 % less efficient.
-constexpr duration hop = 500us, margin = 2ms, response = 3ms;
-constexpr host_timing timing{0us, 0us, 100us};
-
-address named(role kind, uint32_t index = 0) { return {self, life, kind, index}; }
+constexpr duration time_to_hop = 500us, time_to_start = 2ms, time_to_answer = 3ms;
+constexpr host_timing prompt_timing{0us, 0us, 100us};
 
 /// What one thread runs, with clocks in it if `timed`.
 class company {
@@ -62,10 +59,10 @@ class company {
 
 /// A cluster in one process. Each thread runs a domain, with clients for its models and with its GPUs; or,
 /// with one thread more than domains, the last one runs all clients and GPUs.
-class world {
+class trial_cluster {
  public:
-  world(caf::actor_system& system, const bench_schedule_options& o, double rate, bool timed)
-      : options_(o), office_(self) {
+  trial_cluster(caf::actor_system& system, const bench_schedule_options& o, double rate, bool timed)
+      : options_(o), office_(single_node) {
     for (uint32_t i = 0; i < o.threads; ++i) companies_.emplace_back(office_, timed);
     for (uint32_t i = 0; i < o.gpus; ++i) slot_domains_.push_back(i % o.domains);
     add_clients(rate);
@@ -74,17 +71,17 @@ class world {
     for (auto& c : companies_) {
       auto group = c.leave();
       const auto actors = group->names();
-      office_.add_host(spawn_threaded_host(system, std::move(group), clock_, timing, {}), actors);
+      office_.add_host(spawn_threaded_host(system, std::move(group), clock_, prompt_timing, {}), actors);
     }
     open_slots();
     settle();
     for (auto& c : companies_)
       if (timed) c.clock()->reset();
-    office_.tell_all(node_up{self, life});
+    office_.tell_all(node_up{single_node, single_life});
   }
-  ~world() { stop(); }
-  world(const world&) = delete;
-  world& operator=(const world&) = delete;
+  ~trial_cluster() { stop(); }
+  trial_cluster(const trial_cluster&) = delete;
+  trial_cluster& operator=(const trial_cluster&) = delete;
 
   schedule_trial run() {
     schedule_trial all;
@@ -109,10 +106,10 @@ class world {
       c.rate_of_model = rate / options_.models;
       c.seed = options_.seed;
       c.slo = from_ms(options_.slo_ms);
-      c.hop = hop;
+      c.hop = time_to_hop;
       std::promise<schedule_trial> done;
       results_.push_back(done.get_future());
-      serving(g).add<schedule_clients>(stage::clients, named(role::gateway, g), std::move(c),
+      serving(g).add<schedule_clients>(stage::clients, actor_here(role::gateway, g), std::move(c),
                                        std::move(done));
     }
   }
@@ -128,7 +125,7 @@ class world {
       devices_.push_back(std::make_unique<emulated_device>());
       for (uint32_t m = 0; m < options_.models; ++m) devices_[i]->load(model_id{m}, source);
       serving(slot_domains_[i])
-          .add<gpu_worker>(stage::gpu_worker, named(role::gpu_worker, i),
+          .add<gpu_worker>(stage::gpu_worker, actor_here(role::gpu_worker, i),
                            gpu_worker::options{slot_id{i}, slot_domains_[i]}, *devices_[i], memory_);
     }
   }
@@ -138,44 +135,46 @@ class world {
       auto matchmaking = scheduling(d).counted<timed_matchmaking>(make_matchmaking("lowest_id"));
       const rank_arbiter::options a{{{}, options_.domains > 1 ? slot_domains_ : std::vector<uint32_t>{}},
                                     options_.decision_log};
-      scheduling(d).add<rank_arbiter>(stage::rank_arbiter, named(role::rank_arbiter, d),
+      scheduling(d).add<rank_arbiter>(stage::rank_arbiter, actor_here(role::rank_arbiter, d),
                                       std::move(matchmaking), a);
     }
     batching_parameters p;
     p.latency = latency_;
-    p.network = {hop, {}};
+    p.network = {time_to_hop, {}};
     p.slo = from_ms(options_.slo_ms);
-    p.response = response + margin;
+    p.response = time_to_answer + time_to_start;
     p.slots = options_.gpus / options_.domains;
     for (uint32_t m = 0; m < options_.models; ++m) {
       const auto d = m % options_.domains;
       model_queue::options q;
       q.model = model_id{m};
-      q.arbiter = named(role::rank_arbiter, d);
+      q.arbiter = actor_here(role::rank_arbiter, d);
       q.slot_domains = slot_domains_;
       q.reign = epoch{1};
       q.network = p.network;
-      q.margin = margin;
+      q.margin = time_to_start;
       q.max_queued_rows = 1u << 20;
       q.latency_given = true;
       q.decision_log = options_.decision_log;
       auto batching = scheduling(d).counted<timed_batching>(make_batching(options_.batching, "window", p));
-      scheduling(d).add<model_queue>(stage::model_queue, named(role::model_queue, m), q, std::move(batching));
+      scheduling(d).add<model_queue>(stage::model_queue, actor_here(role::model_queue, m), q,
+                                     std::move(batching));
     }
   }
 
   void open_slots() {
     for (uint32_t i = 0; i < options_.gpus; ++i) {
       ready_.slot = slot_id{i};
-      ready_.worker = named(role::gpu_worker, i);
+      ready_.worker = actor_here(role::gpu_worker, i);
       office_.tell_all(ready_);
     }
   }
 
   /// Until all know all slots: with many models on many GPUs that takes longer than the warm-up.
   void settle() {
-    std::vector<address> one_of_each_host{named(role::gateway)};
-    for (uint32_t d = 0; d < options_.domains; ++d) one_of_each_host.push_back(named(role::rank_arbiter, d));
+    std::vector<address> one_of_each_host{actor_here(role::gateway)};
+    for (uint32_t d = 0; d < options_.domains; ++d)
+      one_of_each_host.push_back(actor_here(role::rank_arbiter, d));
     for (const auto& actor : one_of_each_host) {
       std::promise<void> knows;
       office_.ask(actor, {0, "get_state", {}}, [&](const command_reply&) { knows.set_value(); });
@@ -228,7 +227,7 @@ double schedule_trial::mean_batch() const {
 
 schedule_trial run_schedule_trial(caf::actor_system& system, const bench_schedule_options& options,
                                   double requests_per_second, bool timed) {
-  return world(system, options, requests_per_second, timed).run();
+  return trial_cluster(system, options, requests_per_second, timed).run();
 }
 
 }  // namespace troupe

@@ -14,14 +14,14 @@ namespace troupe {
 namespace {
 
 // What signal handlers may touch.
-volatile sig_atomic_t interrupted = 0;
-termios before{};
-bool have_before = false;
+volatile sig_atomic_t signalled = 0;
+termios usual_terminal{};
+bool has_usual = false;
 
-void on_signal(int) { interrupted = 1; }
+void on_signal(int) { signalled = 1; }
 
 void catch_signals() {
-  interrupted = 0;
+  signalled = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;  // no SA_RESTART: poll returns
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaction(s, &action, nullptr);
@@ -43,9 +43,9 @@ void put(std::string_view text) {
 screen::screen(bool full) : full_(full && isatty(STDOUT_FILENO) != 0) {
   catch_signals();
   if (!full_) return;
-  if (tcgetattr(STDIN_FILENO, &before) == 0) {
-    have_before = true;
-    auto raw = before;
+  if (tcgetattr(STDIN_FILENO, &usual_terminal) == 0) {
+    has_usual = true;
+    auto raw = usual_terminal;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
   }
@@ -56,8 +56,8 @@ screen::~screen() {
   release_signals();
   if (!full_) return;
   put("\x1b[?25h\x1b[?1049l");
-  if (have_before) tcsetattr(STDIN_FILENO, TCSANOW, &before);
-  have_before = false;
+  if (has_usual) tcsetattr(STDIN_FILENO, TCSANOW, &usual_terminal);
+  has_usual = false;
 }
 
 void screen::show(const std::string& page) {
@@ -79,9 +79,9 @@ bool screen::wait(duration d) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   const auto ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::clamp<duration>(d, 0s, 24h)).count();
-  if (interrupted != 0) return false;
+  if (signalled != 0) return false;
   const int ready = poll(&input, full_ ? 1 : 0, static_cast<int>(ms));
-  if (interrupted != 0) return false;
+  if (signalled != 0) return false;
   if (ready > 0) {
     char key = 0;
     if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q') return false;

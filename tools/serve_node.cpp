@@ -28,6 +28,7 @@
 #include "messages/host_port.hpp"
 #include "tools/control_certificates.hpp"
 #include "tools/device_rack.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/http_options.hpp"
 #include "tools/llm_rack.hpp"
 #include "tools/node_events.hpp"
@@ -134,7 +135,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   while (self.value < cluster.nodes.size() && cluster.nodes[self.value].name != options.node) ++self.value;
   if (self.value == cluster.nodes.size()) {
     fmt::print(stderr, "troupe: the cluster file has no node '{}'\n", options.node);
-    return 2;
+    return exit_bad_input;
   }
   const auto& me = cluster.nodes[self.value];
   for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
@@ -168,7 +169,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     });
   } catch (const std::exception& e) {  // a GPU is not there
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
   auto& rack = *devices;
   llm_rack engines(cluster, self, time, [&](engine_id id) {
@@ -182,7 +183,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                                           cluster, self, broken);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
 
   cast::world world{system,
@@ -261,7 +262,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                                                           options.last_end});
   door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
 
-  int exit_code = 0;
+  int exit_code = exit_done;
   std::unique_ptr<repository_api> repository;
   std::unique_ptr<ui_feed> watching;
   std::unique_ptr<http_server> server;
@@ -320,7 +321,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
         case node_events::kind::refused:
         case node_events::kind::unusable:
           fmt::print(stderr, "troupe: {}\n", text);
-          exit_code = 1;
+          exit_code = exit_failed;
           over = true;
           break;
       }
@@ -329,7 +330,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     if (server) server->drain(1s);
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    exit_code = 1;
+    exit_code = exit_failed;
   }
   if (rack.is_loading()) {  // that may take minutes, and nobody waits for it any more
     spdlog::shutdown();

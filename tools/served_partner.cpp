@@ -12,14 +12,12 @@
 namespace troupe {
 namespace {
 
-using json = nlohmann::ordered_json;
-
-constexpr duration patience = 10min;  // between two signs of the server
-constexpr duration glance = 20ms;     // at `interrupted`
+constexpr duration longest_silence = 10min;  // between two signs of the server
+constexpr duration glance = 20ms;            // at `interrupted`
 
 /// The message of an error in OpenAI's shape or ours; else the text as it is.
 std::string message_of(const std::string& body) {
-  const auto j = json::parse(body, nullptr, false);
+  const auto j = nlohmann::ordered_json::parse(body, nullptr, false);
   if (!j.is_object() || !j.contains("error")) return body;
   const auto& e = j["error"];
   if (e.is_string()) return e;
@@ -28,7 +26,7 @@ std::string message_of(const std::string& body) {
 }
 
 /// The text that a chunk adds; empty if none.
-std::string text_of(const json& chunk) {
+std::string text_of(const nlohmann::ordered_json& chunk) {
   if (!chunk.is_object() || !chunk.contains("choices")) return {};
   const auto& choices = chunk["choices"];
   if (!choices.is_array() || choices.empty() || !choices[0].is_object()) return {};
@@ -40,22 +38,23 @@ std::string text_of(const json& chunk) {
 
 }  // namespace
 
-std::string served_partner::body(const json& messages) const {
-  json j{{"model", o_.model}, {"messages", messages}, {"stream", true}};
+std::string served_partner::body(const nlohmann::ordered_json& messages) const {
+  nlohmann::ordered_json j{{"model", o_.model}, {"messages", messages}, {"stream", true}};
   if (o_.max_tokens) j["max_tokens"] = *o_.max_tokens;
   if (o_.temperature) j["temperature"] = *o_.temperature;
   if (o_.seed) j["seed"] = *o_.seed;
   return json_text(j);
 }
 
-chat_answer served_partner::answer(const json& messages, const std::function<void(const std::string&)>& say,
+chat_answer served_partner::answer(const nlohmann::ordered_json& messages,
+                                   const std::function<void(const std::string&)>& say,
                                    const std::function<bool()>& interrupted) {
   chat_answer told;  // the client's thread's, until it is over
   bool done = false;
   std::promise<event_stream_end> ended;
   auto over = ended.get_future();
   auto client = std::make_unique<http_client>(
-      http_client_options{.host = url_.host, .port = url_.port, .timeout = patience});
+      http_client_options{.host = url_.host, .port = url_.port, .timeout = longest_silence});
   http_request request{.method = "POST",
                        .path = url_.path + "/v1/chat/completions",
                        .query = {},
@@ -64,7 +63,7 @@ chat_answer served_partner::answer(const json& messages, const std::function<voi
   post_for_events(*client, std::move(request),
                   {[&](const std::string& data, time_point) {
                      done = done || data == "[DONE]";
-                     const auto chunk = json::parse(data, nullptr, false);
+                     const auto chunk = nlohmann::ordered_json::parse(data, nullptr, false);
                      if (chunk.is_object() && chunk.contains("error")) told.error = message_of(data);
                      const auto text = text_of(chunk);
                      told.text += text;

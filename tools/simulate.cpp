@@ -11,13 +11,12 @@
 #include "config/workload_file.hpp"
 #include "messages/json_text.hpp"
 #include "tools/decision_story.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/sim/world.hpp"
 #include "tools/trace_document.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr int done = 0, failed = 1, bad_input = 2;
 
 template <class Reading>
 bool report_problems(const Reading& r) {
@@ -49,14 +48,14 @@ std::string in_words(int32_t advice) {
 }
 
 /// The figures of one model.
-struct row {
+struct model_row {
   std::string name;
   uint64_t offered, finished, dropped, failed, refused, lost_with_gateway;
   double goodput_rps, p50_ms, p99_ms, mean_batch, gpu_busy;
   uint64_t first_dropped;  ///< its id; 0: none was
 };
 
-row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
+model_row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
   using sim::fate;
   const auto& m = r.models[i];
   const auto& d = r.devices[i];
@@ -76,7 +75,7 @@ row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
           m.first_dropped.value};
 }
 
-void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {
+void print_json(const std::vector<model_row>& rows, const sim::world_result& r, uint64_t seed) {
   nlohmann::ordered_json document;
   document["seed"] = seed;
   auto& models = document["models"] = nlohmann::ordered_json::object();
@@ -101,7 +100,7 @@ void print_json(const std::vector<row>& rows, const sim::world_result& r, uint64
   std::cout << json_text(document, 2) << '\n';
 }
 
-void print_table(const std::vector<row>& rows, const sim::world_result& r, uint64_t seed) {
+void print_table(const std::vector<model_row>& rows, const sim::world_result& r, uint64_t seed) {
   fmt::print("{:<20} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9} {:>9} {:>7} {:>7}\n", "model", "offered", "finished",
              "dropped", "failed", "goodput/s", "p50 ms", "p99 ms", "batch", "busy");
   for (const auto& x : rows)
@@ -126,10 +125,10 @@ void print_table(const std::vector<row>& rows, const sim::world_result& r, uint6
 
 int simulate(const simulate_options& options) {
   const auto cluster = read_cluster(options.cluster_file);
-  if (report_problems(cluster)) return bad_input;
+  if (report_problems(cluster)) return exit_bad_input;
   const auto workload = read_workload(options.workload_file, cluster.spec);
-  if (report_problems(workload)) return bad_input;
-  if (!latencies_known(options, cluster.spec, workload.spec)) return bad_input;
+  if (report_problems(workload)) return exit_bad_input;
+  if (!latencies_known(options, cluster.spec, workload.spec)) return exit_bad_input;
 
   spdlog::set_level(spdlog::level::off);  // nodes report the faults that the workload injects
   const auto seed = options.seed.value_or(workload.spec.seed);
@@ -137,7 +136,7 @@ int simulate(const simulate_options& options) {
                    {.seed = seed, .why = request_id{options.why}, .record = !options.trace_file.empty()});
   const auto result = world.run();
 
-  std::vector<row> rows;
+  std::vector<model_row> rows;
   for (size_t i = 0; i < result.models.size(); ++i) rows.push_back(row_of(cluster.spec, result, i));
   if (!options.trace_file.empty()) write_trace(options.trace_file, cluster.spec, result.records);
   if (options.why == 0) {
@@ -151,7 +150,7 @@ int simulate(const simulate_options& options) {
   for (const auto& v : result.violations)
     std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);
   const bool told = options.why == 0 || result.story;
-  return result.violations.empty() && told ? done : failed;
+  return result.violations.empty() && told ? exit_done : exit_failed;
 }
 
 }  // namespace troupe

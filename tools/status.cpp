@@ -10,6 +10,7 @@
 
 #include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 
 namespace troupe {
 namespace {
@@ -150,7 +151,7 @@ bool down(const nlohmann::json& doc) {
 
 int bad_wait() {
   fmt::print(stderr, "troupe: --wait takes `ready` or `down`, and after it the seconds at most\n");
-  return 2;
+  return exit_bad_input;
 }
 
 }  // namespace
@@ -179,7 +180,7 @@ int status(const cluster_spec& cluster, const status_options& options) {
     fmt::print("{}\n", json_text(doc, 2));
   else
     print_table(cluster, doc);
-  return as_wanted() ? 0 : 1;
+  return as_wanted() ? exit_done : exit_failed;
 }
 
 }  // namespace troupe

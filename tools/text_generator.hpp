@@ -11,6 +11,9 @@
 
 namespace troupe::llm {
 
+/// Of a generator that one adapter is loaded for.
+inline constexpr adapter_id only_adapter{1};
+
 struct generated_text {
   std::vector<token> tokens;
   finish_reason reason = finish_reason::none;

@@ -9,6 +9,7 @@
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/screen.hpp"
 #include "tools/top_page.hpp"
 
@@ -60,14 +61,14 @@ int top(const cluster_spec& cluster, const top_options& options) {
   screen terminal(!once && !options.json);
   auto before = take_sample(consoles, cluster, time);
   for (;;) {
-    if (!terminal.wait(options.interval)) return 0;
+    if (!terminal.wait(options.interval)) return exit_done;
     auto now = take_sample(consoles, cluster, time);
     const auto doc = top_document(before, now);
     terminal.show(options.json ? json_text(doc, once ? 2 : -1) + "\n" : top_table(doc));
     if (once) {
       for (const auto& n : now.nodes)
-        if (n.error.empty()) return 0;
-      return 1;
+        if (n.error.empty()) return exit_done;
+      return exit_failed;
     }
     before = std::move(now);
   }

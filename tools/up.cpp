@@ -19,14 +19,15 @@
 #include <vector>
 
 #include "policies/restart_policy.hpp"
+#include "tools/exit_code.hpp"
 #include "transport/available_memory.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr restart_policy::options limits{.first = 200ms, .longest = 10s, .most = 5, .within = 60s};
+constexpr restart_policy::options restart_limits{.first = 200ms, .longest = 10s, .most = 5, .within = 60s};
 /// What a node may take to end when it has drained, or its drain_timeout is over.
-constexpr duration grace = 5s;
+constexpr duration time_to_end = 5s;
 
 struct child {
   node_id node;
@@ -34,7 +35,7 @@ struct child {
   int out = -1;       ///< its standard output; -1 once closed
   std::string text;   ///< of a line not yet complete
   std::string ready;  ///< its ready line
-  restart_policy policy{limits};
+  restart_policy policy{restart_limits};
   time_point start_at = never;  ///< again, after a death
   uint32_t restarts = 0;
   std::string last_end;  ///< how it ended before the last of them
@@ -153,7 +154,7 @@ class family {
     }
     if (children_.empty()) {
       fmt::print(stderr, "troupe: no node of the cluster file is on this host\n");
-      return 1;
+      return exit_failed;
     }
     const auto pools = children_.size() * cluster_.limits.pool_bytes;
     if (const auto room = available_memory(); room && pools > *room) {
@@ -162,7 +163,7 @@ class family {
           "troupe: limits.pool_mb: {} nodes of this host take {} MiB each, and it has {} MiB of memory "
           "left; lower it\n",
           children_.size(), cluster_.limits.pool_bytes >> 20, *room >> 20);
-      return 2;
+      return exit_bad_input;
     }
     for (auto& c : children_) start(c, cluster_, options_);
     while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.over(); })) wait();
@@ -257,12 +258,12 @@ class family {
     const auto how = how_it_ended(status);
     if (leaving_) {
       if (clean) return;
-      exit_code_ = 1;
+      exit_code_ = exit_failed;
       if (told_) say(c, how);  // else it followed the first that did not come up
       return;
     }
     if (!told_) {  // it never came up: nothing to keep alive
-      exit_code_ = 1;
+      exit_code_ = exit_failed;
       leaving_ = true;
       return say(c, how + " before the cluster was ready; stopping the others");
     }
@@ -271,7 +272,7 @@ class family {
       ++c.restarts;
       return back_off(c, how);
     }
-    exit_code_ = 1;
+    exit_code_ = exit_failed;
     say(c, how + "; " + by_hand(c));
   }
 
@@ -282,12 +283,12 @@ class family {
     c.last_end = how;
     if (c.start_at != never)
       return say(c, fmt::format("{}; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)", how,
-                                to_seconds(c.start_at - now), c.policy.recent(), limits.most,
-                                to_seconds(limits.within)));
-    exit_code_ = 1;
+                                to_seconds(c.start_at - now), c.policy.recent(), restart_limits.most,
+                                to_seconds(restart_limits.within)));
+    exit_code_ = exit_failed;
     say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the others go on. When its reason is "
                        "found, {}",
-                       how, limits.most + 1, to_seconds(limits.within), by_hand(c)));
+                       how, restart_limits.most + 1, to_seconds(restart_limits.within), by_hand(c)));
   }
 
   const std::string& name_of(const child& c) const { return cluster_.nodes[c.node.value].name; }
@@ -311,7 +312,7 @@ class family {
     }
   }
 
-  duration patience() const { return cluster_.limits.drain_timeout + grace; }
+  duration patience() const { return cluster_.limits.drain_timeout + time_to_end; }
 
   /// A process that is frozen hears nothing else, and would keep the next rank from leaving.
   void give_up(child& c) {
@@ -330,7 +331,7 @@ class family {
   bool told_ = false;     // that all are ready
   bool leaving_ = false;  // for whatever reason
   bool asked_ = false;    // to leave, by a signal
-  int exit_code_ = 0;
+  int exit_code_ = exit_done;
 };
 
 }  // namespace
@@ -340,7 +341,7 @@ int up(const cluster_spec& cluster, const up_options& options) {
     return family(cluster, options).run();
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
-    return 1;
+    return exit_failed;
   }
 }
 

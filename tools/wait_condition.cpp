@@ -8,8 +8,6 @@
 
 namespace troupe {
 
-using nlohmann::json;
-
 wait_condition::wait_condition(const std::string& text) {
   std::istringstream words(text);
   std::string value;
@@ -19,11 +17,11 @@ wait_condition::wait_condition(const std::string& text) {
   if (!known || value.empty())
     throw std::invalid_argument(
         "--wait takes FIELD OP VALUE, as in 'queued_requests == 0'; OP is one of == != < <= > >=");
-  value_ = json::parse(value, nullptr, false);
+  value_ = nlohmann::json::parse(value, nullptr, false);
   if (value_.is_discarded()) value_ = value;
 }
 
-bool wait_condition::holds(const json& answer) const {
+bool wait_condition::holds(const nlohmann::json& answer) const {
   const auto* at = &answer;
   std::istringstream path(field_);
   for (std::string step; std::getline(path, step, '.');) {

@@ -10,6 +10,7 @@
 #include "messages/json_text.hpp"
 #include "tools/console_client.hpp"
 #include "tools/decision_story.hpp"
+#include "tools/exit_code.hpp"
 #include "tools/office_holder.hpp"
 
 namespace troupe {
@@ -58,7 +59,7 @@ int fail(int code, const std::string& what) {
 int why(const cluster_spec& cluster, const why_options& o) {
   const auto id = id_of(o.request);
   if (id == request_id{})
-    return fail(2,
+    return fail(exit_bad_input,
                 fmt::format("'{}' is no request id: take the number in the header Troupe-Request-Id of its "
                             "answer, or an id of `troupe trace`",
                             o.request));
@@ -67,8 +68,9 @@ int why(const cluster_spec& cluster, const why_options& o) {
   const auto silent =
       found.silent.empty() ? "" : fmt::format(" (no answer from {})", fmt::join(found.silent, ", "));
   if (found.queues.empty())
-    return fail(1, o.model.empty() ? "no model queue answers" + silent
-                                   : fmt::format("there is no queue of a model '{}'{}", o.model, silent));
+    return fail(exit_failed, o.model.empty()
+                                 ? "no model queue answers" + silent
+                                 : fmt::format("there is no queue of a model '{}'{}", o.model, silent));
   const asker ask = [&](const address& to, const std::string& type, const nlohmann::json& fields) {
     if (to.node.value >= cluster.nodes.size()) return command_reply{};  // an id can name any node
     return consoles.order(to.node, "ask", actor_name(cluster, to), type, fields);
@@ -76,21 +78,23 @@ int why(const cluster_spec& cluster, const why_options& o) {
   size_t remembering = 0;
   const auto story = find_story(id, found.queues, ask, remembering);
   if (!story && remembering == 0)
-    return fail(1,
+    return fail(exit_failed,
                 "nobody remembers what was decided: policy.decision_log is 0; `troupe tell FILE "
                 "model_queue/MODEL set_decision_log '{\"requests\": 4096}'` switches it on");
   if (!story && !o.model.empty())
-    return fail(1, fmt::format("the queue of '{}' does not remember request {}{}: it is forgotten, or of "
-                               "another model; without --model all queues are asked",
-                               o.model, id.value, silent));
+    return fail(exit_failed,
+                fmt::format("the queue of '{}' does not remember request {}{}: it is forgotten, or of "
+                            "another model; without --model all queues are asked",
+                            o.model, id.value, silent));
   if (!story)
     return fail(
-        1, fmt::format("nobody remembers request {}{}: it is forgotten (policy.decision_log says how many "
-                       "are remembered), or never came here",
-                       id.value, silent));
+        exit_failed,
+        fmt::format("nobody remembers request {}{}: it is forgotten (policy.decision_log says how many "
+                    "are remembered), or never came here",
+                    id.value, silent));
   const auto document = story_document(*story, cluster);
   fmt::print("{}", o.json ? json_text(document, 2) + "\n" : story_text(document));
-  return 0;
+  return exit_done;
 }
 
 }  // namespace troupe

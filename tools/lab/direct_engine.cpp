@@ -17,7 +17,7 @@
 namespace troupe::lab {
 namespace {
 
-constexpr batch_window unknown{~0u, never, never};
+constexpr batch_window never_told{~0u, never, never};
 
 class direct_engine {
  public:
@@ -216,7 +216,7 @@ class direct_engine {
     auto& s = slots_[g.slot.value];
     const auto rows = q.standing_rows;
     const auto promised =
-        std::max(q.policy->choose(g.slot, std::exchange(q.told, unknown)).exec_at, g.free_at);
+        std::max(q.policy->choose(g.slot, std::exchange(q.told, never_told)).exec_at, g.free_at);
     q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();

@@ -93,7 +93,7 @@ sample run_trace(const scenario& s, const scheduling& how, engine run, uint64_t 
 }
 
 /// A metric that nothing can be said of: one seed has no interval.
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_interval = std::numeric_limits<double>::quiet_NaN();
 
 /// The batch size that half of all requests do not exceed.
 double median_batch(const std::vector<uint64_t>& batches) {
@@ -168,7 +168,7 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
   const auto average = [&](auto f) {
     std::vector<double> xs;
     for (const auto& x : samples) xs.push_back(static_cast<double>(f(x)));
-    return std::pair{mean(xs), ci95(xs, precision).value_or(unknown)};
+    return std::pair{mean(xs), ci95(xs, precision).value_or(no_interval)};
   };
   auto& m = out.metrics;
   if (e.what == measure::partition) return summarise_partitions(samples, out);

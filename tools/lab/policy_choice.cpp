@@ -14,7 +14,7 @@ namespace troupe::lab {
 
 namespace {
 
-std::string unknown(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
+std::string unknown_name(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
   const auto near = nearest(name, known);
   return fmt::format("unknown {} '{}'{}; there are {}", what, name,
                      near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), fmt::join(known, ", "));
@@ -24,7 +24,7 @@ std::string unknown(std::string_view what, std::string_view name, std::span<cons
 
 std::string unknown_policy(std::string_view name) {
   const auto why = wrong_argument(name);
-  return why.empty() ? unknown("policy", name, scheduling_names()) : why;
+  return why.empty() ? unknown_name("policy", name, scheduling_names()) : why;
 }
 
 std::string unknown_part(const scheduling& s) {
@@ -34,12 +34,12 @@ std::string unknown_part(const scheduling& s) {
   if (make_batching(s.batching, s.shedding, any) == nullptr) {
     const auto rules = shedding_names();
     if (std::find(rules.begin(), rules.end(), s.shedding) == rules.end())
-      return unknown("shedding", s.shedding, rules);
+      return unknown_name("shedding", s.shedding, rules);
     const auto why = wrong_argument(s.batching);
-    return why.empty() ? unknown("batching", s.batching, batchings().names()) : why;
+    return why.empty() ? unknown_name("batching", s.batching, batchings().names()) : why;
   }
   if (make_matchmaking(s.matchmaking) == nullptr)
-    return unknown("matchmaking", s.matchmaking, matchmakings().names());
+    return unknown_name("matchmaking", s.matchmaking, matchmakings().names());
   if (!parts_fit(s))
     return fmt::format(
         "batching '{}' does not go with matchmaking '{}': Nexus batches and places models as one; say "

@@ -22,7 +22,7 @@ using json = nlohmann::ordered_json;
 /// Neither JSON nor CSV has infinities: null and an empty cell stand for them.
 json number(double x) { return std::isfinite(x) ? json(x) : json(nullptr); }
 double number_of(const json& x) { return x.is_null() ? HUGE_VAL : x.get<double>(); }
-std::string cell(double x) { return std::isfinite(x) ? fmt::format(",{:.6g}", x) : ","; }
+std::string csv_cell(double x) { return std::isfinite(x) ? fmt::format(",{:.6g}", x) : ","; }
 
 json object_of(const std::map<std::string, double>& xs) {
   auto out = json::object();
@@ -158,7 +158,7 @@ std::string points_csv(const results& r) {
     out += labels(p);
     const auto add = [&](const auto& from, const auto& name) {
       const auto x = from.find(name);
-      out += x == from.end() ? "," : cell(x->second);
+      out += x == from.end() ? "," : csv_cell(x->second);
     };
     for (const auto& name : metrics) {
       add(p.metrics, name);
@@ -181,7 +181,7 @@ std::string tables_csv(const results& r) {
       }
       for (const auto& row : t.rows) {
         out += labels(p) + "," + field(t.name);
-        for (const double x : row) out += cell(x);
+        for (const double x : row) out += csv_cell(x);
         out += '\n';
       }
     }

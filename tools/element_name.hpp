@@ -1,0 +1,13 @@
+// What options call the types of numbers.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "gpu/element.hpp"
+
+namespace troupe {
+
+/// f32, bf16 or f16; nothing if it is another name.
+std::optional<element> element_called(std::string_view name);
+
+}  // namespace troupe

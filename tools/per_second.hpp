@@ -1,0 +1,14 @@
+// Rates of what a client has counted.
+#pragma once
+#include <cstdint>
+
+#include "messages/time.hpp"
+
+namespace troupe {
+
+/// 0 if it took no time.
+inline double per_second(uint64_t n, duration length) {
+  return length > duration{} ? static_cast<double>(n) / to_seconds(length) : 0;
+}
+
+}  // namespace troupe

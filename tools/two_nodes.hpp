@@ -1,0 +1,17 @@
+// The two nodes of `troupe bench fabric`, each in a process of its own (far_process.hpp).
+#pragma once
+#include "transport/ucx_fabric.hpp"
+
+namespace troupe {
+
+inline constexpr node_id near_node{0}, far_node{1};
+inline constexpr incarnation life_of_both{1};
+
+inline ucx_options carrier_of(node_id node) {
+  ucx_options o;
+  o.self = node;
+  o.life = life_of_both;
+  return o;
+}
+
+}  // namespace troupe
