@@ -14,7 +14,8 @@ namespace troupe {
 
 template <class... Es>
 extension_protocol protocol_of(type_list<Es...> commands) {
-  return {protocol_schema(commands).dump(), [commands](const command& c) { return problem_with(commands, c); }};
+  return {protocol_schema(commands).dump(),
+          [commands](const command& c) { return problem_with(commands, c); }};
 }
 
 }  // namespace troupe

@@ -20,7 +20,7 @@ const std::array<std::pair<std::string_view, scheduling>, 6> known{{
     {"shepherd", {"eager", "timeout", "shepherd"}},
 }};
 constexpr std::array<std::string_view, 6> batching_names{"deferred",  "eager", "timeout",
-                                                "clockwork", "nexus", "shepherd"};
+                                                         "clockwork", "nexus", "shepherd"};
 
 }  // namespace
 
@@ -43,7 +43,9 @@ bool parts_fit(const scheduling& s) { return (s.batching == "nexus") == (s.match
 std::string wrong_argument(std::string_view name) {
   const auto open = name.find('(');
   const std::string whole{name}, base{name.substr(0, open)};
-  const bool is_known = std::find(batching_names.begin(), batching_names.end(), base) != batching_names.end() || batchings().find(base);
+  const bool is_known =
+      std::find(batching_names.begin(), batching_names.end(), base) != batching_names.end() ||
+      batchings().find(base);
   if (open == name.npos || !is_known) return {};
   const auto said = "there is no '" + whole + "'; ";
   if (base == "timeout")

@@ -68,8 +68,8 @@ std::optional<http_error> host_error(const Message& message, const http_target& 
   if (given > 1) return http_error{400, fmt::format("the Host header occurs {} times; send one", given)};
   const auto host = view(message[http::field::host]);
   if (!is_host(host))
-    return http_error{400,
-                      fmt::format("the Host header is {}; it must be a host, or host:port", quoted_start(host))};
+    return http_error{
+        400, fmt::format("the Host header is {}; it must be a host, or host:port", quoted_start(host))};
   if (target.host && (target.host->empty() || !is_host(*target.host)))
     return http_error{400, fmt::format("the target has the host {}; it must be a path, or http://host/path",
                                        quoted_start(*target.host))};

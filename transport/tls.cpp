@@ -38,7 +38,8 @@ tls_context::tls_context(const tls_files& files) : context_(SSL_CTX_new(TLS_meth
   SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  if (SSL_CTX_load_verify_file(c, files.ca.c_str()) != 1) refuse_file(files.ca, "no CA certificate can be read");
+  if (SSL_CTX_load_verify_file(c, files.ca.c_str()) != 1)
+    refuse_file(files.ca, "no CA certificate can be read");
   if (SSL_CTX_use_certificate_chain_file(c, files.certificate.c_str()) != 1)
     refuse_file(files.certificate, "no certificate can be read");
   if (SSL_CTX_use_PrivateKey_file(c, files.key.c_str(), SSL_FILETYPE_PEM) != 1)

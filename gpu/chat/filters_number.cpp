@@ -13,7 +13,6 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-
 /// The digits at `at`, which may have single underscores between them, without these; moves `at` behind them.
 std::string take_digits(std::string_view s, size_t& at) {
   std::string out;
@@ -143,9 +142,9 @@ value round(const filter_call& c) {
 }
 
 const filter number_table[] = {{{"int", {"default", "base"}}, to_integer},
-                        {{"float", {"default"}}, to_real},
-                        {{"abs"}, absolute},
-                        {{"round", {"precision", "method"}}, round}};
+                               {{"float", {"default"}}, to_real},
+                               {{"abs"}, absolute},
+                               {{"round", {"precision", "method"}}, round}};
 
 }  // namespace
 

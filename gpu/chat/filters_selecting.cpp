@@ -84,10 +84,10 @@ value select(const filter_call& c) {
 }
 
 const filter selecting_table[] = {{{"map", {}, 0, true}, map},
-                        {{"select", {}, 0, true}, select<true, false>},
-                        {{"reject", {}, 0, true}, select<false, false>},
-                        {{"selectattr", {}, 0, true}, select<true, true>},
-                        {{"rejectattr", {}, 0, true}, select<false, true>}};
+                                  {{"select", {}, 0, true}, select<true, false>},
+                                  {{"reject", {}, 0, true}, select<false, false>},
+                                  {{"selectattr", {}, 0, true}, select<true, true>},
+                                  {{"rejectattr", {}, 0, true}, select<false, true>}};
 
 }  // namespace
 

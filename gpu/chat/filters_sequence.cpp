@@ -137,17 +137,17 @@ value unique(const filter_call& c) {
 }
 
 const filter sequence_table[] = {{{"length"}, count},
-                        {{"count"}, count},
-                        {{"default", {"default_value", "boolean"}}, default_value},
-                        {{"d", {"default_value", "boolean"}}, default_value},
-                        {{"first"}, first},
-                        {{"last"}, last},
-                        {{"list"}, list},
-                        {{"items"}, items},
-                        {{"reverse"}, reverse},
-                        {{"sort", {"reverse", "case_sensitive", "attribute"}}, sort},
-                        {{"dictsort", {"case_sensitive", "by", "reverse"}}, dictsort},
-                        {{"unique", {"case_sensitive", "attribute"}}, unique}};
+                                 {{"count"}, count},
+                                 {{"default", {"default_value", "boolean"}}, default_value},
+                                 {{"d", {"default_value", "boolean"}}, default_value},
+                                 {{"first"}, first},
+                                 {{"last"}, last},
+                                 {{"list"}, list},
+                                 {{"items"}, items},
+                                 {{"reverse"}, reverse},
+                                 {{"sort", {"reverse", "case_sensitive", "attribute"}}, sort},
+                                 {{"dictsort", {"case_sensitive", "by", "reverse"}}, dictsort},
+                                 {{"unique", {"case_sensitive", "attribute"}}, unique}};
 
 }  // namespace
 

@@ -132,16 +132,16 @@ value tojson(const filter_call& c) {
 }
 
 const filter text_table[] = {{{"trim", {"chars"}}, trim},
-                        {{"upper"}, converted<text::upper>},
-                        {{"lower"}, converted<text::lower>},
-                        {{"capitalize"}, converted<text::capitalize>},
-                        {{"title"}, converted<title_words>},
-                        {{"string"}, string},
-                        {{"safe"}, safe},
-                        {{"replace", {"old", "new", "count"}, 2}, replace},
-                        {{"indent", {"width", "first", "blank"}}, indent},
-                        {{"join", {"d", "attribute"}}, join},
-                        {{"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}}, tojson}};
+                             {{"upper"}, converted<text::upper>},
+                             {{"lower"}, converted<text::lower>},
+                             {{"capitalize"}, converted<text::capitalize>},
+                             {{"title"}, converted<title_words>},
+                             {{"string"}, string},
+                             {{"safe"}, safe},
+                             {{"replace", {"old", "new", "count"}, 2}, replace},
+                             {{"indent", {"width", "first", "blank"}}, indent},
+                             {{"join", {"d", "attribute"}}, join},
+                             {{"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}}, tojson}};
 
 }  // namespace
 

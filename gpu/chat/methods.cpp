@@ -59,7 +59,8 @@ value split(const call_of& c) {
   if (given != nullptr && given->empty()) throw refusal("empty separator");
   const auto separator = given != nullptr ? std::string_view(*given) : std::string_view();
   const auto most = integer_argument(c.s, c.a, 1, -1);
-  return list_of_texts(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right), c.cost);
+  return list_of_texts(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right),
+                       c.cost);
 }
 
 value split_lines(const call_of& c) {
@@ -204,15 +205,16 @@ const method of_list[] = {{{"count", {"value"}, 1}, count_items}, {{"index", {"v
 const method of_loop[] = {{{"cycle", {}, 0, true}, cycle}};
 
 using name_set = std::set<std::string_view>;
-const name_set python_text = {"casefold",  "center",    "encode",       "expandtabs",  "format",    "format_map",
-                           "index",     "isalnum",   "isalpha",      "isascii",     "isdigit",   "isdecimal",
-                           "islower",   "isnumeric", "isidentifier", "isprintable", "isspace",   "istitle",
-                           "isupper",   "ljust",     "rjust",        "maketrans",   "partition", "rpartition",
-                           "translate", "zfill",     "swapcase",     "rindex"};
+const name_set python_text = {
+    "casefold",     "center",      "encode",     "expandtabs", "format",    "format_map", "index",
+    "isalnum",      "isalpha",     "isascii",    "isdigit",    "isdecimal", "islower",    "isnumeric",
+    "isidentifier", "isprintable", "isspace",    "istitle",    "isupper",   "ljust",      "rjust",
+    "maketrans",    "partition",   "rpartition", "translate",  "zfill",     "swapcase",   "rindex"};
 const name_set python_dict = {"copy", "fromkeys"}, python_list = {"copy"}, python_loop = {"changed"};
 const name_set python_integer = {"bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
-                              "imag",       "numerator", "real",      "to_bytes",    "as_integer_ratio"};
-const name_set python_real = {"as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"};
+                                 "imag",       "numerator", "real",      "to_bytes",    "as_integer_ratio"};
+const name_set python_real = {"as_integer_ratio", "conjugate", "fromhex", "hex", "imag",
+                              "is_integer",       "real"};
 const name_set changes_dict = {"clear", "pop", "popitem", "setdefault", "update"};
 const name_set changes_list = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
 const name_set nothing;

@@ -93,8 +93,8 @@ const value_test all_tests[] = {
 }  // namespace
 
 const value_test* find_test(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(all_tests), std::end(all_tests), [&](const value_test& t) { return t.s.name == name; });
+  const auto* found = std::find_if(std::begin(all_tests), std::end(all_tests),
+                                   [&](const value_test& t) { return t.s.name == name; });
   return found == std::end(all_tests) ? nullptr : found;
 }
 

@@ -16,7 +16,8 @@ constexpr size_t bytes_a_thread = size_t{1} << 20;  // of a thread, bytes
 
 }  // namespace
 
-read_bandwidth::read_bandwidth(size_t bytes) : buffer_(std::max<size_t>(1, bytes / bytes_a_thread) * bytes_a_thread) {
+read_bandwidth::read_bandwidth(size_t bytes)
+    : buffer_(std::max<size_t>(1, bytes / bytes_a_thread) * bytes_a_thread) {
   std::memset(buffer_.data(), 0, buffer_.size());
 }
 
@@ -28,7 +29,8 @@ double read_bandwidth::measure(const clock& c, size_t bytes) const {
   // whoever is free takes the next, as in `dense`
 #pragma omp parallel for schedule(dynamic) reduction(+ : sum)
   for (size_t i = 0; i < pieces; ++i)
-    sum += read(reinterpret_cast<const float*>(buffer_.data() + i % here * bytes_a_thread), bytes_a_thread / sizeof(float));
+    sum += read(reinterpret_cast<const float*>(buffer_.data() + i % here * bytes_a_thread),
+                bytes_a_thread / sizeof(float));
   const auto took = c.now() - start;
   [[maybe_unused]] volatile float done = sum;
   return static_cast<double>(pieces * bytes_a_thread) / to_seconds(std::max(took, duration{1}));

@@ -44,8 +44,8 @@ struct commanded_queue : basic_queue_stage<command_stage<model_queue>> {
   }
 };
 
-struct arbiter_stage : command_stage<rank_arbiter> {
-  arbiter_stage() : command_stage(the_arbiter, make_matchmaking("lowest_id")) {
+struct commanded_arbiter : command_stage<rank_arbiter> {
+  commanded_arbiter() : command_stage(the_arbiter, make_matchmaking("lowest_id")) {
     for (uint32_t i = 0; i < 2; ++i) tell(ready(i));
   }
   void offer(uint32_t model, uint64_t sequence) {
@@ -71,7 +71,7 @@ struct commanded_worker : basic_worker_stage<command_stage<gpu_worker>> {
   }
 };
 
-struct gateway_parts : client_port {
+struct gateway_surroundings : client_port {
   void answer(request_id id, const outcome& how, std::vector<std::byte>) override {
     fates[id.value] = how.reason;
   }
@@ -79,8 +79,9 @@ struct gateway_parts : client_port {
   scripted_memory memory{gateway_node};
   tenant_desk desk{{}};
 };
-struct gateway_stage : gateway_parts, command_stage<gateway> {
-  gateway_stage() : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), desk) {
+struct commanded_gateway : gateway_surroundings, command_stage<gateway> {
+  commanded_gateway()
+      : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), desk) {
     tell(node_up{scheduler_node, {10}});
   }
   static gateway::options options() {
@@ -160,7 +161,7 @@ TEST_CASE("model_queue commands: a tighter SLO counts for requests that come lat
 }
 
 TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, until it is put back") {
-  arbiter_stage a;
+  commanded_arbiter a;
   a.offer(0, 1);
   a.answer(a.out.one<grant>(), 1);  // slot 0 runs
   CHECK(a.order("take_slot_out", R"({"slot": 0})").ok);
@@ -187,7 +188,7 @@ TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, unti
 }
 
 TEST_CASE("rank_arbiter commands: a slot that comes back while a grant on it is open is not granted twice") {
-  arbiter_stage a;
+  commanded_arbiter a;
   a.offer(0, 1);
   const auto open = a.out.one<grant>();
   a.order("take_slot_out", R"({"slot": 1})");
@@ -258,7 +259,7 @@ TEST_CASE("gpu_worker commands: it remembers the last batches that ran, and list
 }
 
 TEST_CASE("gateway commands: it keeps books, gives requests up and records them while told to") {
-  gateway_stage g;
+  commanded_gateway g;
   CHECK(g.order("start_trace", R"({"capacity": 10, "sample": 0})").body ==
         "start_trace.sample: must be 1 or more");
   CHECK(g.order("start_trace", R"({"capacity": 10, "sample": 1})").ok);

@@ -16,7 +16,7 @@ std::variant<console_order, std::string> read(const std::string& argument) {
   });
 }
 
-std::string problem(const std::string& argument) {
+std::string why_not(const std::string& argument) {
   const auto r = read(argument);
   return std::holds_alternative<std::string>(r) ? std::get<std::string>(r) : "";
 }
@@ -31,19 +31,19 @@ TEST_CASE("console order: names an actor and a command that it takes") {
   CHECK(o.actor == "model_queue/mlp");
   CHECK(o.what.verb == "set_slo");
   CHECK(o.what.argument == R"({"slo":5})");
-  CHECK(problem(R"({"actor": "gateway", "type": "get_state"})").empty());
+  CHECK(why_not(R"({"actor": "gateway", "type": "get_state"})").empty());
 }
 
 TEST_CASE("console order: what is no order is said in one sentence") {
   const std::string form = R"(ask: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
   for (const char* text : {"", "nonsense", "[]", "3", "{}", R"({"actor": 1, "type": "get_state"})",
                            R"({"actor": "gateway"})", R"({"actor": "", "type": "get_state"})"})
-    CHECK(problem(text) == form);
-  CHECK(problem(std::string(100'000, '[')) == form);
-  CHECK(problem(R"({"actor": "gatway", "type": "get_state"})").find("did you mean 'gateway'?") !=
+    CHECK(why_not(text) == form);
+  CHECK(why_not(std::string(100'000, '[')) == form);
+  CHECK(why_not(R"({"actor": "gatway", "type": "get_state"})").find("did you mean 'gateway'?") !=
         std::string::npos);
-  CHECK(problem(R"({"actor": "gateway", "type": "dance"})").find("takes no 'dance'") != std::string::npos);
-  CHECK(problem(R"({"actor": "gateway", "type": "list_requests", "fields": {"limit": "x"}})")
+  CHECK(why_not(R"({"actor": "gateway", "type": "dance"})").find("takes no 'dance'") != std::string::npos);
+  CHECK(why_not(R"({"actor": "gateway", "type": "list_requests", "fields": {"limit": "x"}})")
             .find("list_requests.limit") != std::string::npos);
-  CHECK_FALSE(problem(R"({"actor": "gateway", "type": "get_state", "fields": [1]})").empty());
+  CHECK_FALSE(why_not(R"({"actor": "gateway", "type": "get_state", "fields": [1]})").empty());
 }

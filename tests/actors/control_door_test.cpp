@@ -29,7 +29,7 @@ struct mute_listener {
 };
 
 /// Two nodes; the later one dials the earlier one.
-cluster_spec two_nodes(uint16_t port_there) {
+cluster_spec here_and_there(uint16_t port_there) {
   cluster_spec c;
   for (const char* name : {"there", "here"}) {
     auto& n = c.nodes.emplace_back();
@@ -84,7 +84,7 @@ class lane_end {
 
 TEST_CASE("control door: a peer that takes a connection and never answers keeps nobody's process alive") {
   mute_listener peer;
-  const auto cluster = two_nodes(peer.port());
+  const auto cluster = here_and_there(peer.port());
   for (int i = 0; i < 5; ++i) {
     lane_end end(cluster, here);
     end.send(there);
@@ -95,7 +95,7 @@ TEST_CASE("control door: a peer that takes a connection and never answers keeps 
 }
 
 TEST_CASE("control door: frames that are still on their way keep nobody's process alive") {
-  const auto cluster = two_nodes(mute_listener().port());
+  const auto cluster = here_and_there(mute_listener().port());
   lane_end listener(cluster, there);
   std::atomic<int> heard{0};
   listener.listen(heard);

@@ -44,7 +44,7 @@ class clients final : public shell {
   time_point next_at_ = never;
 };
 
-class nowhere final : public carrier {
+class no_way_out final : public carrier {
  public:
   void carry(std::span<envelope>) override { FAIL("a message left the only group"); }
 };
@@ -52,7 +52,7 @@ class nowhere final : public carrier {
 }  // namespace
 
 TEST_CASE("Figure 4 through the shells: from R1-R4 at t = 2.25 on, a batch of four every 3") {
-  nowhere beyond;
+  no_way_out beyond;
   shell_group group(beyond);
   scripted_memory memory(node_id{0}, 0);  // requests without bytes need none
   auto& asking = group.add<clients>(on_one_node(role::gateway), 60);

@@ -28,7 +28,7 @@ struct gateway_of_line : gateway_stage {
   }
 };
 
-using ids = std::vector<uint64_t>;
+using id_list = std::vector<uint64_t>;
 
 }  // namespace
 
@@ -38,9 +38,9 @@ TEST_CASE("office, gateway: what comes before anybody holds it waits for the fir
   CHECK(g.open(1));
   CHECK(g.submitted_to(scheduler_node).empty());
   g.both_up();
-  CHECK(g.submitted_to(scheduler_node) == ids{1});
+  CHECK(g.submitted_to(scheduler_node) == id_list{1});
   g.arrive(2);
-  CHECK(g.submitted_to(scheduler_node) == ids{2});
+  CHECK(g.submitted_to(scheduler_node) == id_list{2});
 }
 
 TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the old one is not believed") {
@@ -55,11 +55,11 @@ TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the o
     g.arrive(5);
     CHECK(g.submitted_to(scheduler_node).empty());
     g.tell(second);
-    CHECK(g.submitted_to(spare_node) == ids{3, 4, 5});
+    CHECK(g.submitted_to(spare_node) == id_list{3, 4, 5});
   }
   SUBCASE("that is only slow") {
     g.tell(second);
-    CHECK(g.submitted_to(spare_node) == ids{3, 4});
+    CHECK(g.submitted_to(spare_node) == id_list{3, 4});
     g.drop(3, drop_reason::late);
     CHECK(g.open(3));
     g.tell(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
@@ -72,7 +72,7 @@ TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the o
     g.tell(second);
     CHECK(g.submitted_to(spare_node).empty());
     g.tell(node_up{spare_node, spare_life});
-    CHECK(g.submitted_to(spare_node) == ids{3, 4});
+    CHECK(g.submitted_to(spare_node) == id_list{3, 4});
   }
   g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, spare_queue);
   CHECK(g.fate(3).reason == drop_reason::shed);
@@ -97,7 +97,7 @@ TEST_CASE("office, gateway: what waited for a scheduler goes to it in parts that
   gateway_of_line g(all);
   for (uint64_t id = 1; id <= all; ++id) g.arrive(id);
   g.both_up();
-  ids heard;
+  id_list heard;
   for (const auto& s : g.out.take<submit>()) {
     CHECK(s.requests.size() <= most);
     for (const auto& r : s.requests) heard.push_back(r.id.value);

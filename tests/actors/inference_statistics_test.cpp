@@ -5,22 +5,22 @@
 namespace troupe {
 namespace {
 
-constexpr time_point start{1h};
+constexpr time_point recording_start{1h};
 
 batch_times times() {
   batch_times t;
-  t.ordered_at = start + 1ms;
-  t.received_at = start + 2ms;
-  t.inputs_at = start + 5ms;
-  t.started_at = start + 9ms;
-  t.finished_at = start + 16ms;
+  t.ordered_at = recording_start + 1ms;
+  t.received_at = recording_start + 2ms;
+  t.inputs_at = recording_start + 5ms;
+  t.started_at = recording_start + 9ms;
+  t.finished_at = recording_start + 16ms;
   return t;
 }
 
 outcome finished() {
   outcome o;
   o.batch_rows = 4;
-  o.arrival = start;
+  o.arrival = recording_start;
   o.latency = 20ms;
   o.times = times();
   return o;
@@ -37,7 +37,7 @@ TEST_CASE("the steps of a request add up to its time") {
   CHECK(m.requests.compute_input == timed_count{1, 3ms});
   CHECK(m.requests.compute_infer == timed_count{1, 7ms});
   CHECK(m.requests.compute_output == timed_count{1, 4ms});
-  CHECK(m.last_inference == start + 20ms);
+  CHECK(m.last_inference == recording_start + 20ms);
   CHECK(s.of(model_id{0}).success.count == 0);
   CHECK(s.of(model_id{7}).success.count == 0);
 }
@@ -72,7 +72,7 @@ TEST_CASE("what was dropped or failed counts as a failure, with its time and not
 TEST_CASE("times that two clocks turned round count as nothing") {
   inference_statistics s;
   auto o = finished();
-  o.times.received_at = start - 1ms;
+  o.times.received_at = recording_start - 1ms;
   o.times.inputs_at = never;
   s.answered(model_id{0}, 1, o);
   CHECK(s.of(model_id{0}).requests.queue == timed_count{1, 0ms});

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-catalog::entry model(uint32_t slots) {
+catalog::entry mlp_entry(uint32_t slots) {
   catalog::entry e;
   e.name = "mlp";
   e.slo = 50ms;
@@ -17,7 +17,7 @@ catalog::entry model(uint32_t slots) {
 
 TEST_CASE("a configuration has the types and shapes of one row") {
   CHECK(
-      format_model_config(model(1)) ==
+      format_model_config(mlp_entry(1)) ==
       R"({"name":"mlp","platform":"troupe_onnx","backend":"troupe","version_policy":{"latest":{"num_versions":1}},)"
       R"("max_batch_size":16,"input":[{"name":"x","data_type":"TYPE_FP32","dims":[3,4]}],)"
       R"("output":[{"name":"y","data_type":"TYPE_STRING","dims":[]}],"dynamic_batching":{},)"
@@ -25,16 +25,16 @@ TEST_CASE("a configuration has the types and shapes of one row") {
 }
 
 TEST_CASE("names that are not UTF-8, as ONNX allows them, are told as well as JSON can") {
-  auto strange = model(1);
+  auto strange = mlp_entry(1);
   strange.signature.inputs[0].name = "x\xff";
   CHECK(format_model_config(strange).find(R"("input":[{"name":"x�",)") != std::string::npos);
 }
 
 TEST_CASE("the index tells which models can be asked now, and why others cannot") {
-  auto loading = model(0);
+  auto loading = mlp_entry(0);
   loading.signature = {};
   std::vector<catalog::view> models;
-  for (const auto& m : {model(1), model(0), loading})
+  for (const auto& m : {mlp_entry(1), mlp_entry(0), loading})
     models.push_back(std::make_shared<const catalog::entry>(m));
   CHECK(format_repository_index(models, true) ==
         R"([{"name":"mlp","version":"1","state":"READY","reason":""}])");

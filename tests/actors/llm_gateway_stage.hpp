@@ -10,8 +10,6 @@
 
 namespace troupe::test {
 
-inline constexpr address the_router{scheduler_node, {10}, role::llm_router, 0};
-
 struct kept_fate {
   outcome::fate kind{};
   drop_reason reason{};
@@ -19,7 +17,6 @@ struct kept_fate {
   std::string detail;
 };
 
-inline constexpr node_id other_node{3};
 inline constexpr engine_id first_engine{0}, second_engine{1};
 
 inline std::vector<engine_spec> two_engines() { return {{{}, worker_node}, {{}, other_node}}; }

@@ -1,16 +1,11 @@
 #include "actors/llm_router.hpp"
 
-#include "tests/actors/obey.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/llm_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-constexpr address the_router{scheduler_node, {10}, role::llm_router, 0};
-constexpr address the_door{gateway_node, {11}, role::llm_gateway, 0};
-constexpr node_id other_node{3};
 
 struct router_stage : stage<llm_router> {
   explicit router_stage(duration consolidate_every = {}) : stage(the_router, options(consolidate_every)) {
@@ -42,7 +37,7 @@ struct router_stage : stage<llm_router> {
     r.version = 1;
     r.tokens = 10;
     r.arrival = now;
-    tell(route{{}, false, {r}}, the_door);
+    tell(route{{}, false, {r}}, the_llm_gateway);
   }
   llm_router_state state() { return obey<llm_router_state>(*this, get_state{}); }
   /// Its answer, or why not.
@@ -61,7 +56,7 @@ TEST_CASE(
   s.add(1);
   const auto placed = s.out.take_addressed<placements>();
   REQUIRE(placed.size() == 1);
-  CHECK(placed[0].first == the_door);
+  CHECK(placed[0].first == the_llm_gateway);
   CHECK(placed[0].second.requests[0].to == engine_id{0});
   CHECK(s.state().requests == 1);
   s.tell(node_down{gateway_node, {10}});  // an earlier life

@@ -115,6 +115,8 @@ class scripted_engine_device final : public llm::engine_device {
 
 inline constexpr address the_llm_gateway{gateway_node, {11}, role::llm_gateway, 0};
 inline constexpr address the_engine{worker_node, {12}, role::llm_engine, 0};
+inline constexpr address the_router{scheduler_node, {10}, role::llm_router, 0};
+inline constexpr node_id other_node{3};  // has an engine, too
 
 struct engine_parts {
   scripted_engine_device device;

@@ -15,35 +15,37 @@ using namespace troupe;
 
 namespace {
 
-constexpr node_id head{0}, door{1};
+constexpr node_id head_node{0}, door_node{1};
 constexpr incarnation head_life{10}, door_life{20};
 
-cluster_spec a_cluster() {
+cluster_spec head_and_door() {
   cluster_spec c;
   c.hash = "abc";
   for (const char* name : {"head", "door"}) c.nodes.emplace_back().name = name;
-  c.nodes[head.value].roles = {node_role::scheduler};
-  c.nodes[door.value].roles = {node_role::gateway};
+  c.nodes[head_node.value].roles = {node_role::scheduler};
+  c.nodes[door_node.value].roles = {node_role::gateway};
   return c;
 }
 
-/// The node actor of the gateway `door`; its host, its deployer and its peer, the scheduler, are the test's.
-class gateway_node final : control_lane {
+/// The node actor of the gateway `door_node`; its host, its deployer and its peer, the scheduler, are the
+/// test's.
+class lone_gateway final : control_lane {
  public:
-  gateway_node() {
+  lone_gateway() {
     office_.add_host(host_, {});
     node_ = spawn<node>(
-        system_, node::surroundings{
-                     cluster_, door, time_, lane_, office_, *this, models, [] { return true; }, deployments_,
-                     [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
-                     [](incarnation last) { return incarnation{last.value + 1}; },
-                     [](incarnation) { return uint64_t{1}; }, [](incarnation) {},
-                     [](const caf::actor&, time_point) {}, [](bool) {}, [] {},
-                     [](const std::string& why) { FAIL(why); }, [](const std::string& why) { FAIL(why); }});
+        system_,
+        node::surroundings{
+            cluster_, door_node, time_, lane_, office_, *this, models, [] { return true; }, deployments_,
+            [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
+            [](incarnation last) { return incarnation{last.value + 1}; },
+            [](incarnation) { return uint64_t{1}; }, [](incarnation) {}, [](const caf::actor&, time_point) {},
+            [](bool) {}, [] {}, [](const std::string& why) { FAIL(why); },
+            [](const std::string& why) { FAIL(why); }});
     scheduler_.run();
     events.clear();
   }
-  ~gateway_node() override {
+  ~lone_gateway() override {
     for (const auto& a :
          {caf::actor_cast<caf::actor>(node_), caf::actor_cast<caf::actor>(deployments_), host_})
       caf::anon_send_exit(a, caf::exit_reason::kill);
@@ -53,14 +55,15 @@ class gateway_node final : control_lane {
   /// The scheduler says something, to this life of the gateway or to whichever lives.
   template <class Message>
   void hear(Message&& m, role about = role::node, incarnation to = {}) {
-    tell(control_frame{
-        {head, head_life, about, 0}, {door, to, about, 0}, caf::make_message(std::forward<Message>(m))});
+    tell(control_frame{{head_node, head_life, about, 0},
+                       {door_node, to, about, 0},
+                       caf::make_message(std::forward<Message>(m))});
   }
   void hear_hello() {
     const auto a = peer_->address();
-    hear(hello{head, head_life, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
+    hear(hello{head_node, head_life, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
   }
-  void synchronise() { tell(peer_synchronised{head, head_life}); }
+  void synchronise() { tell(peer_synchronised{head_node, head_life}); }
 
   catalog models{{}};
   std::vector<std::string> events;  ///< that shells were told of
@@ -83,13 +86,13 @@ class gateway_node final : control_lane {
     time_point now() const override { return time_point{1h}; }
   };
 
-  const cluster_spec cluster_ = a_cluster();
+  const cluster_spec cluster_ = head_and_door();
   const frozen_clock time_;
-  post_office office_{door};
+  post_office office_{door_node};
   std::shared_ptr<inproc_network> network_ = make_inproc_network();
-  std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door, door_life, time_);
-  std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head, head_life, time_);
-  data_lane lane_{*own_, time_, office_, {door, door_life, 1, 2}};
+  std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door_node, door_life, time_);
+  std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head_node, head_life, time_);
+  data_lane lane_{*own_, time_, office_, {door_node, door_life, 1, 2}};
   stepped_config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =
@@ -109,9 +112,9 @@ class gateway_node final : control_lane {
 }  // namespace
 
 TEST_CASE("node: a peer is up once both clocks are known, and its slots count from then on") {
-  gateway_node n;
+  lone_gateway n;
   n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head, head_life, role::gpu_worker, 0}, {}});
+  n.hear(slot_ready{slot_id{0}, {head_node, head_life, role::gpu_worker, 0}, {}});
   CHECK(n.events.empty());
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "slot"});
@@ -119,10 +122,10 @@ TEST_CASE("node: a peer is up once both clocks are known, and its slots count fr
 }
 
 TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afterwards either") {
-  gateway_node n;
+  lone_gateway n;
   n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head, head_life, role::gpu_worker, 0}, {}});
-  n.hear(goodbye{head, head_life});
+  n.hear(slot_ready{slot_id{0}, {head_node, head_life, role::gpu_worker, 0}, {}});
+  n.hear(goodbye{head_node, head_life});
   n.events.clear();
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "leaving"});
@@ -131,7 +134,7 @@ TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afte
 }
 
 TEST_CASE("node: what is for another life of it is discarded") {
-  gateway_node n;
+  lone_gateway n;
   n.hear_hello();
   n.hear(change_reply{}, role::deployer, incarnation{door_life.value - 1});
   CHECK(n.for_the_deployer == 0);

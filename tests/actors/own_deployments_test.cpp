@@ -6,123 +6,126 @@ using namespace troupe;
 
 namespace {
 
-constexpr node_id door{0}, work{1};
-constexpr slot_id first{0}, second{1};
-constexpr model_id model{0};
+constexpr node_id own_gateway{0}, own_worker{1};
+constexpr slot_id first_slot{0}, second_slot{1};
+constexpr model_id the_model{0};
 
 /// A gateway, and a worker with two slots.
-cluster_spec a_cluster() {
+cluster_spec gateway_and_worker() {
   cluster_spec c;
   c.nodes.resize(2);
-  c.nodes[door.value].roles = {node_role::gateway};
-  c.nodes[work.value].roles = {node_role::worker};
-  c.slots = {{work}, {work}};
+  c.nodes[own_gateway.value].roles = {node_role::gateway};
+  c.nodes[own_worker.value].roles = {node_role::worker};
+  c.slots = {{own_worker}, {own_worker}};
   return c;
 }
 
 deployment line(uint64_t revision, deployment_state wanted = deployment_state::deployed) {
-  return {revision, model, wanted, {}};
+  return {revision, the_model, wanted, {}};
 }
 
-load_outcome loaded(slot_id slot, uint64_t revision) { return {slot, model, revision, loaded_model{}, {}}; }
+load_outcome loaded(slot_id slot, uint64_t revision) {
+  return {slot, the_model, revision, loaded_model{}, {}};
+}
 
 model_idle idle(role who, uint32_t index, uint64_t revision) {
-  return {model, revision, {work, {1}, who, index}};
+  return {the_model, revision, {own_worker, {1}, who, index}};
 }
 
 }  // namespace
 
 TEST_CASE("own_deployments: a worker's part is done when all its slots have loaded the model") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   const auto begun = own.begin(line(3));
   CHECK(begun.load);
   CHECK_FALSE(begun.done);
-  CHECK(own.loading(model));
-  auto next = own.loaded(loaded(first, 3), line(3));
-  CHECK(next.changed == std::vector{first});
+  CHECK(own.loading(the_model));
+  auto next = own.loaded(loaded(first_slot, 3), line(3));
+  CHECK(next.changed == std::vector{first_slot});
   CHECK_FALSE(next.done);
-  next = own.loaded(loaded(second, 3), line(3));
-  CHECK(next.done == deployment_part{model, 3, ""});
+  next = own.loaded(loaded(second_slot, 3), line(3));
+  CHECK(next.done == deployment_part{the_model, 3, ""});
   CHECK_FALSE(own.loading());
-  CHECK(own.models_of(second).size() == 1);
-  CHECK(own.done().at(model).revision == 3);
+  CHECK(own.models_of(second_slot).size() == 1);
+  CHECK(own.done().at(the_model).revision == 3);
 }
 
 TEST_CASE("own_deployments: a slot that cannot load the model ends the part with a problem") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
-  own.loaded(loaded(first, 3), line(3));
-  const auto next = own.loaded({second, model, 3, {}, "too big"}, line(3));
-  CHECK(next.done == deployment_part{model, 3, "too big"});
-  CHECK(own.models_of(second).empty());
+  own.loaded(loaded(first_slot, 3), line(3));
+  const auto next = own.loaded({second_slot, the_model, 3, {}, "too big"}, line(3));
+  CHECK(next.done == deployment_part{the_model, 3, "too big"});
+  CHECK(own.models_of(second_slot).empty());
 }
 
 TEST_CASE("own_deployments: what was loaded for an older line is not offered") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   const auto gone = line(4, deployment_state::undeployed);
-  own.loaded(loaded(first, 3), gone);
-  CHECK(own.loading(model));
-  CHECK_FALSE(own.loaded(loaded(second, 3), gone).done);
-  CHECK_FALSE(own.loading(model));
-  CHECK(own.models_of(first).empty());
+  own.loaded(loaded(first_slot, 3), gone);
+  CHECK(own.loading(the_model));
+  CHECK_FALSE(own.loaded(loaded(second_slot, 3), gone).done);
+  CHECK_FALSE(own.loading(the_model));
+  CHECK(own.models_of(first_slot).empty());
 }
 
 TEST_CASE("own_deployments: what is undeployed is over when the workers have let it go") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
-  for (const auto slot : {first, second}) own.loaded(loaded(slot, 3), line(3));
+  for (const auto slot : {first_slot, second_slot}) own.loaded(loaded(slot, 3), line(3));
   const auto begun = own.begin(line(4, deployment_state::undeployed));
-  CHECK(begun.changed == std::vector{first, second});
-  CHECK(own.models_of(first).empty());
+  CHECK(begun.changed == std::vector{first_slot, second_slot});
+  CHECK(own.models_of(first_slot).empty());
   CHECK_FALSE(own.idle(idle(role::gpu_worker, 0, 3)));  // of the line before
   CHECK_FALSE(own.idle(idle(role::gpu_worker, 0, 4)));
-  CHECK(own.idle(idle(role::gpu_worker, 1, 4)) == deployment_part{model, 4, ""});
+  CHECK(own.idle(idle(role::gpu_worker, 1, 4)) == deployment_part{the_model, 4, ""});
   CHECK_FALSE(own.idle(idle(role::gpu_worker, 1, 4)));  // no second time
 }
 
 TEST_CASE("own_deployments: only a gateway has a part in a retirement, only workers in the rest") {
-  own_deployments gateway(a_cluster(), door), worker(a_cluster(), work);
+  own_deployments gateway(gateway_and_worker(), own_gateway), worker(gateway_and_worker(), own_worker);
   CHECK(gateway.begin(line(3)).done);
   CHECK_FALSE(gateway.begin(line(4, deployment_state::retiring)).done);
-  CHECK(gateway.idle(idle(role::gateway, 0, 4)) == deployment_part{model, 4, ""});
+  CHECK(gateway.idle(idle(role::gateway, 0, 4)) == deployment_part{the_model, 4, ""});
   CHECK(gateway.begin(line(5, deployment_state::undeployed)).done);
   CHECK(worker.begin(line(4, deployment_state::retiring)).done);
 }
 
 TEST_CASE("own_deployments: what is loaded is offered at once, whatever else still loads") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
   const deployment other{4, model_id{1}, deployment_state::deployed, {}};
   own.begin(other);
-  CHECK(own.loaded(loaded(first, 3), line(3)).changed == std::vector{first});
-  CHECK(own.models_of(first).size() == 1);
+  CHECK(own.loaded(loaded(first_slot, 3), line(3)).changed == std::vector{first_slot});
+  CHECK(own.models_of(first_slot).size() == 1);
 }
 
 TEST_CASE("own_deployments: models of the cluster file are offered together") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(0));
   const deployment other{0, model_id{1}, deployment_state::deployed, {}};
   own.begin(other);
-  CHECK(own.loaded(loaded(first, 0), line(0)).changed.empty());
-  CHECK(own.loaded({first, model_id{1}, 0, loaded_model{}, {}}, other).changed == std::vector{first});
-  CHECK(own.models_of(first).size() == 2);
+  CHECK(own.loaded(loaded(first_slot, 0), line(0)).changed.empty());
+  CHECK(own.loaded({first_slot, model_id{1}, 0, loaded_model{}, {}}, other).changed ==
+        std::vector{first_slot});
+  CHECK(own.models_of(first_slot).size() == 2);
 }
 
 TEST_CASE("own_deployments: a model that comes to mean something else is not offered until that is loaded") {
-  own_deployments own(a_cluster(), work);
+  own_deployments own(gateway_and_worker(), own_worker);
   own.begin(line(3));
-  for (const auto slot : {first, second}) own.loaded(loaded(slot, 3), line(3));
+  for (const auto slot : {first_slot, second_slot}) own.loaded(loaded(slot, 3), line(3));
   const auto same = own.begin(line(4));
   CHECK(same.changed.empty());
   CHECK_FALSE(same.load);  // it has it
-  CHECK(same.done == deployment_part{model, 4, ""});
+  CHECK(same.done == deployment_part{the_model, 4, ""});
   auto other = line(5);
   other.definition.max_batch = 8;
-  CHECK(own.begin(other).changed == std::vector{first, second});
-  CHECK(own.models_of(first).empty());
-  own.loaded(loaded(first, 5), other);
-  CHECK(own.models_of(first).at(0).max_batch == 8);
+  CHECK(own.begin(other).changed == std::vector{first_slot, second_slot});
+  CHECK(own.models_of(first_slot).empty());
+  own.loaded(loaded(first_slot, 5), other);
+  CHECK(own.models_of(first_slot).at(0).max_batch == 8);
 }
 
 namespace {
@@ -141,48 +144,48 @@ cluster_spec two_domains() {
   return c;
 }
 
-deployment at(uint64_t revision, uint32_t domain, uint32_t joining = no_domain,
-              uint32_t leaving = no_domain) {
-  return {revision, model, deployment_state::deployed, {}, domain, joining, leaving};
+deployment line_in(uint64_t revision, uint32_t domain, uint32_t joining = no_domain,
+                   uint32_t leaving = no_domain) {
+  return {revision, the_model, deployment_state::deployed, {}, domain, joining, leaving};
 }
 
 }  // namespace
 
 TEST_CASE("own_deployments: a worker loads the models of its own domain only") {
   own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2});
-  CHECK(old_home.begin(at(0, 0)).load);
-  const auto elsewhere = new_home.begin(at(0, 0));
+  CHECK(old_home.begin(line_in(0, 0)).load);
+  const auto elsewhere = new_home.begin(line_in(0, 0));
   CHECK_FALSE(elsewhere.load);
   CHECK_FALSE(elsewhere.done);  // until its worker has said that it has none
-  CHECK(new_home.idle({model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
+  CHECK(new_home.idle({the_model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
 }
 
 TEST_CASE(
     "own_deployments: a move loads at the new domain, waits for the queue, and lets go at the old one") {
   own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2}),
       scheduler(two_domains(), node_id{0});
-  old_home.begin(at(0, 0));
-  old_home.loaded(loaded(slot_id{0}, 0), at(0, 0));
-  new_home.begin(at(0, 0));
-  CHECK(scheduler.begin(at(0, 0)).done);
+  old_home.begin(line_in(0, 0));
+  old_home.loaded(loaded(slot_id{0}, 0), line_in(0, 0));
+  new_home.begin(line_in(0, 0));
+  CHECK(scheduler.begin(line_in(0, 0)).done);
 
-  CHECK(old_home.begin(at(1, 0, 1)).done);
-  CHECK(scheduler.begin(at(1, 0, 1)).done);
-  CHECK(new_home.begin(at(1, 0, 1)).load);
-  CHECK(new_home.loaded(loaded(slot_id{1}, 1), at(1, 0, 1)).done);
+  CHECK(old_home.begin(line_in(1, 0, 1)).done);
+  CHECK(scheduler.begin(line_in(1, 0, 1)).done);
+  CHECK(new_home.begin(line_in(1, 0, 1)).load);
+  CHECK(new_home.loaded(loaded(slot_id{1}, 1), line_in(1, 0, 1)).done);
 
-  CHECK(old_home.begin(at(2, 1, no_domain, 0)).done);
+  CHECK(old_home.begin(line_in(2, 1, no_domain, 0)).done);
   CHECK(old_home.models_of(slot_id{0}).size() == 1);
-  const auto stays = new_home.begin(at(2, 1, no_domain, 0));
+  const auto stays = new_home.begin(line_in(2, 1, no_domain, 0));
   CHECK(stays.done);
   CHECK_FALSE(stays.load);
-  CHECK_FALSE(scheduler.begin(at(2, 1, no_domain, 0)).done);
-  CHECK(scheduler.idle({model, 2, {node_id{0}, {1}, role::model_queue, 0}}));
+  CHECK_FALSE(scheduler.begin(line_in(2, 1, no_domain, 0)).done);
+  CHECK(scheduler.idle({the_model, 2, {node_id{0}, {1}, role::model_queue, 0}}));
 
-  const auto gone = old_home.begin(at(3, 1));
+  const auto gone = old_home.begin(line_in(3, 1));
   CHECK(gone.changed == std::vector{slot_id{0}});
   CHECK_FALSE(gone.done);
   CHECK(old_home.models_of(slot_id{0}).empty());
-  CHECK(new_home.begin(at(3, 1)).done);
-  CHECK(scheduler.begin(at(3, 1)).done);
+  CHECK(new_home.begin(line_in(3, 1)).done);
+  CHECK(scheduler.begin(line_in(3, 1)).done);
 }

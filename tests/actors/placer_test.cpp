@@ -12,7 +12,7 @@ namespace {
 constexpr address the_placer{scheduler_node, {10}, role::placer, 0};
 
 /// Four models, all in the first of two domains with a slot each.
-cluster_spec a_cluster() {
+cluster_spec all_on_the_left() {
   cluster_spec c;
   c.domains = {{"left", 0}, {"right", 0}};
   c.nodes.resize(3);
@@ -27,7 +27,8 @@ cluster_spec a_cluster() {
 }
 
 struct placer_stage {
-  explicit placer_stage(cluster_spec c = a_cluster()) : cluster(std::move(c)), world(the_placer, cluster) {
+  explicit placer_stage(cluster_spec c = all_on_the_left())
+      : cluster(std::move(c)), world(the_placer, cluster) {
     for (uint32_t i = 0; i < 4; ++i) change(i, 0);
     world.run_until(at(0));
   }
@@ -80,7 +81,7 @@ TEST_CASE("placer: measures for an epoch, then moves one model after the other")
 }
 
 TEST_CASE("placer: moves at most so many models an epoch") {
-  auto c = a_cluster();
+  auto c = all_on_the_left();
   c.placer.most_moves = 1;
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
@@ -118,7 +119,7 @@ TEST_CASE("placer: plans nothing while a model moves, and a refused move is plan
 }
 
 TEST_CASE("placer: says why it finds nothing") {
-  auto c = a_cluster();
+  auto c = all_on_the_left();
   for (auto& s : c.slots) s.memory_bytes = 500;
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
@@ -128,7 +129,7 @@ TEST_CASE("placer: says why it finds nothing") {
 }
 
 TEST_CASE("placer: a GPU has some of its memory for itself") {
-  auto c = a_cluster();
+  auto c = all_on_the_left();
   for (auto& s : c.slots) s.kind = device_kind::cuda, s.memory_bytes = own_bytes(s.kind) + 500;
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});

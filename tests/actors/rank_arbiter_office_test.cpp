@@ -10,8 +10,8 @@ namespace {
 
 constexpr node_id other_worker{4};
 
-struct arbiter_stage : stage<rank_arbiter> {
-  arbiter_stage() : stage(spare_arbiter, make_matchmaking("lowest_id"), options()) {
+struct elected_arbiter : stage<rank_arbiter> {
+  elected_arbiter() : stage(spare_arbiter, make_matchmaking("lowest_id"), options()) {
     tell(ready(0));
     tell(ready(1));
     tell(first);
@@ -33,7 +33,7 @@ struct arbiter_stage : stage<rank_arbiter> {
 }  // namespace
 
 TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed over") {
-  arbiter_stage a;
+  elected_arbiter a;
   a.offer();
   CHECK(a.out.take<grant>().empty());
   a.tell(second);
@@ -61,7 +61,7 @@ TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed ove
 
 TEST_CASE(
     "office, rank_arbiter: a worker that is up may run something before it says that its slots are ready") {
-  arbiter_stage a;
+  elected_arbiter a;
   a.tell(node_up{other_worker, {40}});
   a.tell(second);
   a.offer();
@@ -77,7 +77,7 @@ TEST_CASE(
 }
 
 TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an earlier reign is not known") {
-  arbiter_stage a;
+  elected_arbiter a;
   a.tell(second);
   a.hand_over(0, 7);
   a.hand_over(1);
@@ -90,7 +90,7 @@ TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an e
 }
 
 TEST_CASE("office, rank_arbiter: a slot that still runs something is granted when that is done") {
-  arbiter_stage a;
+  elected_arbiter a;
   a.tell(second);
   a.hand_over(0, 7);
   const auto passed_on = a.out.take_addressed<handover>();
@@ -105,7 +105,7 @@ TEST_CASE("office, rank_arbiter: a slot that still runs something is granted whe
 }
 
 TEST_CASE("office, rank_arbiter: who is deposed grants nothing") {
-  arbiter_stage a;
+  elected_arbiter a;
   a.tell(second);
   a.hand_over(0);
   a.hand_over(1);

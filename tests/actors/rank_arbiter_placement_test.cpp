@@ -1,17 +1,14 @@
 // An arbiter whose matchmaking places models: what it tells the policy and the queues.
 #include <algorithm>
 
-#include "actors/rank_arbiter.hpp"
-#include "tests/actors/stage.hpp"
+#include "tests/actors/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
 
-constexpr model_id first{0}, second{1};
-
-constexpr address queue_of(model_id m) { return {scheduler_node, {10}, role::model_queue, m.value}; }
+constexpr model_id first_model{0}, second_model{1};
 
 /// Two models of ℓ(b) = b + 5 and SLO 50, on slots that have both; a unit is 1 ms.
 struct placement_stage : stage<rank_arbiter> {
@@ -34,7 +31,7 @@ struct placement_stage : stage<rank_arbiter> {
   static slot_ready has_both(uint32_t slot, uint64_t life = 12) {
     auto s = ready(slot, life);
     s.models.push_back(s.models[0]);
-    s.models.back().model = second;
+    s.models.back().model = second_model;
     return s;
   }
   /// Where the model was last said to be; forgets what was said.
@@ -45,7 +42,7 @@ struct placement_stage : stage<rank_arbiter> {
     return slots;
   }
   void offer(model_id m, std::vector<slot_id> slots) {
-    tell(candidate{m, ++sequence_, 1, now, at(1000), 1ms, false, 0, std::move(slots)}, queue_of(m));
+    tell(candidate{m, ++sequence_, 1, now, at(1000), 1ms, false, 0, std::move(slots)}, queue_of(m.value));
   }
   deployment line(model_id m) const {
     deployment d;
@@ -64,59 +61,59 @@ struct placement_stage : stage<rank_arbiter> {
 
 TEST_CASE("rank_arbiter: queues are told where their models were placed, and granted these slots only") {
   placement_stage a;
-  const auto of_first = a.told(first), of_second = a.told(second);
+  const auto of_first = a.told(first_model), of_second = a.told(second_model);
   CHECK_FALSE(of_first.empty());
   CHECK_FALSE(of_second.empty());
   std::set<slot_id> all(of_first.begin(), of_first.end());
   all.insert(of_second.begin(), of_second.end());
   CHECK(all.size() == 2);
 
-  a.offer(first, {of_first.back()});
+  a.offer(first_model, {of_first.back()});
   const auto grants = a.out.take_addressed<grant>();
   REQUIRE(grants.size() == 1);
-  CHECK(grants[0].first == queue_of(first));
+  CHECK(grants[0].first == queue_of(first_model.value));
   CHECK(grants[0].second.slot == of_first.back());
 }
 
 TEST_CASE("rank_arbiter: slots that die, leave or go out of service lead to a new plan at once") {
   placement_stage a;
-  CHECK_FALSE(a.told(first).empty());
+  CHECK_FALSE(a.told(first_model).empty());
   a.tell(node_down{worker_node, {12}});
-  CHECK(a.told(first) == std::vector{slot_id{1}});
-  CHECK(a.told(second) == std::vector{slot_id{1}});
+  CHECK(a.told(first_model) == std::vector{slot_id{1}});
+  CHECK(a.told(second_model) == std::vector{slot_id{1}});
   a.tell(node_leaving{worker_node, {20}});
-  CHECK(a.told(first).empty());
+  CHECK(a.told(first_model).empty());
   a.tell(placement_stage::has_both(0, 13));
-  CHECK(a.told(first) == std::vector{slot_id{0}});
+  CHECK(a.told(first_model) == std::vector{slot_id{0}});
   const auto reply = a.actor.on_command({1, take_slot_out::type_name, R"({"slot": 0})"}, a.now);
   CHECK(reply.ok);
   a.actor.on_time(a.now);
-  CHECK(a.told(first).empty());
+  CHECK(a.told(first_model).empty());
 }
 
 TEST_CASE("rank_arbiter: models that come and go, or move to another domain, lead to a new plan at once") {
   placement_stage a;
-  auto line = a.line(second);
+  auto line = a.line(second_model);
   line.domain = 1;
-  a.told(second);
+  a.told(second_model);
   a.tell(model_change{line});
-  CHECK(a.told(second).empty());
-  CHECK(a.told(first).size() == 2);
+  CHECK(a.told(second_model).empty());
+  CHECK(a.told(first_model).size() == 2);
   line.domain = 0;
   a.tell(model_change{line});
-  CHECK_FALSE(a.told(second).empty());
+  CHECK_FALSE(a.told(second_model).empty());
   line.wanted = deployment_state::undeployed;
   a.tell(model_change{line});
-  CHECK(a.told(second).empty());
+  CHECK(a.told(second_model).empty());
 }
 
 TEST_CASE("rank_arbiter: a queue that does not know its backends is told again") {
   placement_stage a;
-  a.told(first);
-  a.offer(first, {});
+  a.told(first_model);
+  a.offer(first_model, {});
   const auto again = a.out.take_addressed<backends>();
   REQUIRE(again.size() == 1);
-  CHECK(again[0].first.index == first.value);
+  CHECK(again[0].first.index == first_model.value);
   CHECK_FALSE(again[0].second.of.empty());
 }
 
@@ -129,13 +126,13 @@ TEST_CASE("rank_arbiter: after an epoch models have slots as they were asked for
         if (to.index == m.value) sum += x.weight;
     return sum;
   };
-  const auto before = weight(first);
-  a.tell(queue_load{9000, 500}, queue_of(first));
-  a.tell(queue_load{100, 0}, queue_of(second));
+  const auto before = weight(first_model);
+  a.tell(queue_load{9000, 500}, queue_of(first_model.value));
+  a.tell(queue_load{100, 0}, queue_of(second_model.value));
   a.run_until(at(9'000));
   CHECK(a.out.take<backends>().empty());
   a.run_until(at(10'000));
-  CHECK(weight(first) > 1.2 * before);
+  CHECK(weight(first_model) > 1.2 * before);
 }
 
 TEST_CASE("rank_arbiter: measured latencies count where the definition has none, the slowest of them") {

@@ -6,15 +6,15 @@ using namespace troupe;
 
 namespace {
 
-time_point at(int us) { return time_point{} + 1h + us * 1us; }
+time_point after_us(int us) { return time_point{} + 1h + us * 1us; }
 
 /// Passes its stations after 1, 3, 6, 10, 15, 21, 28, 36, 45 and 55 us.
 outcome answered() {
   outcome o;
-  o.arrival = at(0);
-  o.accepted_at = at(3);
-  o.times = {at(30), at(6), at(10), at(15), at(21), at(28)};
-  o.completed_at = at(36);
+  o.arrival = after_us(0);
+  o.accepted_at = after_us(3);
+  o.times = {after_us(30), after_us(6), after_us(10), after_us(15), after_us(21), after_us(28)};
+  o.completed_at = after_us(36);
   o.latency = 45us;
   return o;
 }
@@ -22,7 +22,7 @@ outcome answered() {
 }  // namespace
 
 TEST_CASE("request_timing: the stages follow each other and add up to the whole") {
-  const auto t = request_timing_of(answered(), at(1), at(55));
+  const auto t = request_timing_of(answered(), after_us(1), after_us(55));
   duration sum{};
   for (size_t i = 0; i < request_stage_count; ++i) {
     CHECK(t.stages[i] == (i + 1) * 1us);
@@ -34,7 +34,7 @@ TEST_CASE("request_timing: the stages follow each other and add up to the whole"
 }
 
 TEST_CASE("request_timing: a header says it to a tenth of a microsecond") {
-  const auto t = request_timing_of(answered(), at(1), at(55));
+  const auto t = request_timing_of(answered(), after_us(1), after_us(55));
   const auto header = to_header(t);
   CHECK(header.starts_with("parse;dur=0.0010, gateway;dur=0.0020, queue;dur=0.0030, "));
   const auto back = parse_request_timing(header);

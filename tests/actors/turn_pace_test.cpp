@@ -5,45 +5,45 @@
 using namespace troupe;
 
 namespace {
-time_point at(duration t) { return time_point{} + 1h + t; }
+time_point after(duration t) { return time_point{} + 1h + t; }
 }  // namespace
 
 TEST_CASE("turn_pace: a burst of turns may come at once, then one an interval") {
   turn_pace pace(100us, 4);
   for (int i = 0; i < 4; ++i) {
-    CHECK(pace.next() <= at(0us));
-    pace.begin(at(0us));
+    CHECK(pace.next() <= after(0us));
+    pace.begin(after(0us));
   }
   for (int i = 1; i <= 10; ++i) {
     CAPTURE(i);
     pace.begin(pace.next());
-    CHECK(pace.next() == at(100us * i));
+    CHECK(pace.next() == after(100us * i));
   }
 }
 
 TEST_CASE("turn_pace: a pause earns a burst again, and no more than one") {
   turn_pace pace(100us, 4);
-  for (int i = 0; i < 20; ++i) pace.begin(at(0us));
+  for (int i = 0; i < 20; ++i) pace.begin(after(0us));
   for (int i = 0; i < 4; ++i) {
-    CHECK(pace.next() <= at(1h));
-    pace.begin(at(1h));
+    CHECK(pace.next() <= after(1h));
+    pace.begin(after(1h));
   }
-  pace.begin(at(1h));
-  CHECK(pace.next() > at(1h));
+  pace.begin(after(1h));
+  CHECK(pace.next() > after(1h));
 }
 
 TEST_CASE("turn_pace: turns that are seldom never wait") {
   turn_pace pace(100us, 4);
   for (int i = 0; i < 100; ++i) {
-    CHECK(pace.next() <= at(100us * i));
-    pace.begin(at(100us * i));
+    CHECK(pace.next() <= after(100us * i));
+    pace.begin(after(100us * i));
   }
 }
 
 TEST_CASE("turn_pace: without an interval nothing waits") {
   turn_pace pace(0us);
   for (int i = 0; i < 100; ++i) {
-    CHECK(pace.next() <= at(0us));
-    pace.begin(at(0us));
+    CHECK(pace.next() <= after(0us));
+    pace.begin(after(0us));
   }
 }

@@ -6,13 +6,13 @@ using namespace troupe;
 
 namespace {
 
-const std::string start = "duration_s = 10\nrate_rps = 1\n";
+const std::string small_load = "duration_s = 10\nrate_rps = 1\n";
 using kind = change_event::kind;
 
 }  // namespace
 
 TEST_CASE("a deployment of a new model brings the model and its load, which begins then") {
-  const auto w = good(start + R"([[deploy]]
+  const auto w = good(small_load + R"([[deploy]]
 at_s = 4
 name = "new"
 slo_ms = 40
@@ -37,7 +37,7 @@ rows = 2
 }
 
 TEST_CASE("a deployment of a known model needs its name only, and changes are sorted by time") {
-  const auto w = good(start + R"([[deploy]]
+  const auto w = good(small_load + R"([[deploy]]
 at_s = 5
 name = "m"
 [[undeploy]]
@@ -59,7 +59,7 @@ back_after_s = 0.5
 }
 
 TEST_CASE("a model that is deployed may be undeployed and deployed again") {
-  const auto w = good(start + R"([[deploy]]
+  const auto w = good(small_load + R"([[deploy]]
 at_s = 1
 name = "new"
 slo_ms = 40
@@ -80,7 +80,7 @@ name = "new"
 // clang-format off
 
 TEST_CASE("a bad change is refused with its place and the fix") {
-  check(start, {
+  check(small_load, {
       {"[[deploy]]\nname = 'm'", "3:1: deploy.at_s: is missing; it must be seconds in 0..604800"},
       {"[[deploy]]\nat_s = 10\nname = 'm'", "4:8: deploy.at_s: is not before the end of the run at duration_s = 10"},
       {"[[deploy]]\nat_s = 1\nname = 'm'\nrate_rps = 3", "6:1: deploy: unknown key 'rate_rps'; known: at_s, name"},
@@ -98,7 +98,7 @@ TEST_CASE("a bad change is refused with its place and the fix") {
 TEST_CASE("a simulation cannot measure a model that is deployed on real devices") {
   const auto real = read(changed(changed(good_cluster, "emulated", "cpu"), "", "source = 'mlp.onnx'\n"));
   REQUIRE(listed(real.problems) == "");
-  const auto text = start + R"([[deploy]]
+  const auto text = small_load + R"([[deploy]]
 at_s = 1
 name = "x"
 slo_ms = 40

@@ -10,13 +10,13 @@ using namespace troupe;
 
 namespace {
 
-struct bad_file {
+struct bad_cluster {
   const char* was;       ///< in the good file
   const char* is;        ///< instead
   const char* problems;  ///< all of them, one a line, without the file's name
 };
 
-void check(std::string_view good, std::initializer_list<bad_file> files) {
+void check_clusters(std::string_view good, std::initializer_list<bad_cluster> files) {
   for (const auto& bad : files) {
     const std::string was = bad.was, is = bad.is;
     CAPTURE(was);
@@ -37,7 +37,7 @@ void check(std::string_view good, std::initializer_list<bad_file> files) {
 // clang-format off
 
 TEST_CASE("a value of the wrong type or out of range is named with its place and what it must be") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"7701", R"("7701")", R"(9:16: node.control_port: must be an integer in 1..65535, not "7701")"},
       {"7701", "0", "9:16: node.control_port: must be an integer in 1..65535, not 0"},
       {"7701", "70000", "9:16: node.control_port: must be an integer in 1..65535, not 70000"},
@@ -68,7 +68,7 @@ TEST_CASE("a value of the wrong type or out of range is named with its place and
 }
 
 TEST_CASE("a missing key is named at the head of its section") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {R"(name = "test")", "", "1:1: name: is missing; it must be a name of up to 64 letters, digits, '_', '-' and '.'"},
       {"control_port = 7702", "", "11:1: node.control_port: is missing; it must be an integer in 1..65535"},
       {"http_port = 8080", "", "6:1: node.http_port: is missing; it must be an integer in 1..65535"},
@@ -80,7 +80,7 @@ TEST_CASE("a missing key is named at the head of its section") {
 }
 
 TEST_CASE("an unknown key is refused with the nearest known one, or with all of them") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"slo_ms = 20", "slo_ms = 20\nslo = 5", "21:1: model: unknown key 'slo'; did you mean 'slo_ms'?"},
       {"count = 2", "cuont = 2", "17:1: node.device: unknown key 'cuont'; did you mean 'count'?"},
       {"[limits]", "[limit]", "4:2: unknown key 'limit'; did you mean 'limits'?"},
@@ -90,7 +90,7 @@ TEST_CASE("an unknown key is refused with the nearest known one, or with all of 
 }
 
 TEST_CASE("broken TOML is one problem with its place") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {R"(name = "test")", "name = ", R"(1:8: not valid TOML: Error while parsing key-value pair: expected value, saw '\n')"},
       {"= 100", "= 100 rows", "5:18: not valid TOML: Error while parsing key-value pair: expected a comment or whitespace, saw 'r'"},
       {"slo_ms = 20", "slo_ms = 20\nslo_ms = 30", "21:10: not valid TOML: Error while parsing key-value pair: cannot redefine existing integer 'slo_ms'"},
@@ -98,7 +98,7 @@ TEST_CASE("broken TOML is one problem with its place") {
 }
 
 TEST_CASE("nodes must be distinct, reachable and make a cluster") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"\"worker\"\nroles", "\"head\"\nroles", "12:8: node.name: node 'head' is already defined in line 7; choose another name"},
       {"7702", "7701", "14:16: node.control_port: 7701 is already the control_port of node 'head' on 127.0.0.1; choose another port"},
       {"7702", "8080\nhost = \"localhost\"", "14:16: node.control_port: 8080 is already the http_port of node 'head' on 127.0.0.1; choose another port"},
@@ -121,14 +121,14 @@ TEST_CASE("nodes must be distinct, reachable and make a cluster") {
 }
 
 TEST_CASE("a link joins nodes that exist") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"", "[[link]]\ngbit_per_s = 10\nnodes = [\"head\", \"wroker\"]\n", R"(24:18: link.nodes: holds "wroker"; did you mean 'worker'?)"},
       {"", "[[link]]\ngbit_per_s = 10\nnodes = []\n", R"(24:9: link.nodes: must be an array of "head", "worker", not an array)"},
   });
 }
 
 TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, and within bounds that make sense") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"", "[autoscale]\nmode = \"aply\"\n", R"(23:8: autoscale.mode: must be one of "off", "advise", "apply", not "aply"; did you mean 'apply'?)"},
       {"", "[autoscale]\nleast_gpus = 4\nmost_gpus = 3\n", "24:13: autoscale.most_gpus: must be least_gpus or more, or 0 for any number"},
       {"", "[autoscale]\nwindow_s = 0\n", "23:12: autoscale.window_s: must be seconds in 0.1..86400, not 0"},
@@ -139,7 +139,7 @@ TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, an
 }
 
 TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model is defined once") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"{ alpha_ms = 1, beta_ms = 5 }", R"("measure")", "21:11: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
       {"profile = { alpha_ms = 1, beta_ms = 5 }\n", "", "18:1: model.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
       {"{ alpha_ms = 1, beta_ms = 5 }", "{ alpha_ms = 0, beta_ms = 0 }", "21:24: model.profile.alpha_ms: a batch must take time; alpha_ms and beta_ms cannot both be 0"},
@@ -158,14 +158,14 @@ TEST_CASE("an emulated device needs a profile, an SLO must be possible, a model 
 
 TEST_CASE("a build without CUDA has no GPUs for devices") {
 #ifndef TROUPE_CUDA
-  check(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\""), {
+  check_clusters(changed(good_cluster, "slo_ms = 20", "slo_ms = 20\nsource = \"mlp.onnx\""), {
       {R"("emulated")", R"("cuda")", R"(16:8: node.device.kind: this build has no CUDA; configure it with -DTROUPE_CUDA=ON, or use "cpu" or "emulated")"},
   });
 #endif
 }
 
 TEST_CASE("limits must leave a healthy node alive and a body fit into the pool") {
-  check(good_cluster, {
+  check_clusters(good_cluster, {
       {"queue_rows = 100", "node_timeout_ms = 150", "5:19: limits.node_timeout_ms: 150 is less than two heartbeats of 100 ms: one late heartbeat would be a death; give at least 200"},
       {"queue_rows = 100", "http_bodies_mb = 100", "5:18: limits.http_bodies_mb: a body of 64 MB would be more than half of it and could not be read; give at least 128 or a smaller body_mb"},
       {"queue_rows = 100", "pool_mb = 32", "4:1: limits.body_mb: a body of 64 MB does not fit into the pool; give at most pool_mb = 32 or a larger pool"},

@@ -2,14 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/config/cluster_text.hpp"
+
 using namespace troupe;
 
 namespace {
 
-std::string problems_of(std::string_view csv) {
-  std::string out;
-  for (const auto& p : read_profile_text(csv, "p.csv").problems) out += to_string(p) + "\n";
-  return out;
+std::string profile_problems(std::string_view csv) {
+  return listed(read_profile_text(csv, "p.csv").problems);
 }
 
 }  // namespace
@@ -34,11 +34,11 @@ TEST_CASE("the SLO column may be absent") {
 }
 
 TEST_CASE("every bad cell is named with its place") {
-  CHECK(problems_of("") ==
+  CHECK(profile_problems("") ==
         "p.csv:1:1: the first line must be model,alpha_ms,beta_ms or model,alpha_ms,beta_ms,slo_ms\n");
-  CHECK(problems_of("model;alpha_ms\nm;1") ==
+  CHECK(profile_problems("model;alpha_ms\nm;1") ==
         "p.csv:1:1: the first line must be model,alpha_ms,beta_ms or model,alpha_ms,beta_ms,slo_ms\n");
-  CHECK(problems_of("model,alpha_ms,beta_ms\nm,1\nn,x,-2\nn,1e999,nan\n,1,2\np,0,0\nq,1,2\nq,1,2\n") ==
+  CHECK(profile_problems("model,alpha_ms,beta_ms\nm,1\nn,x,-2\nn,1e999,nan\n,1,2\np,0,0\nq,1,2\nq,1,2\n") ==
         "p.csv:2:1: must have 3 values, not 2\n"
         "p.csv:3:3: alpha_ms: must be milliseconds in 0..3600000, not \"x\"\n"
         "p.csv:3:5: beta_ms: must be milliseconds in 0..3600000, not \"-2\"\n"

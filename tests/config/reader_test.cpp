@@ -4,17 +4,9 @@
 
 #include <array>
 
+#include "tests/config/cluster_text.hpp"
+
 using namespace troupe;
-
-namespace {
-
-std::string listed(const std::vector<problem>& problems) {
-  std::string out;
-  for (const auto& p : problems) out += to_string(p) + "\n";
-  return out;
-}
-
-}  // namespace
 
 TEST_CASE("values are read by type, with the unit that the key names") {
   reader in{"n = 3\nx = 2\ny = 0.5\nt = 'text'\ns = 1.5", "f"};

@@ -8,14 +8,14 @@ using namespace troupe;
 
 namespace {
 
-cluster_reading with(const std::string& more) { return read(std::string(good_cluster) + more); }
+cluster_reading with_security(const std::string& more) { return read(std::string(good_cluster) + more); }
 
-constexpr auto key = "0123456789abcdef";
+constexpr auto good_key = "0123456789abcdef";
 
 }  // namespace
 
 TEST_CASE("tenants have names, keys, limits and models, and of a key only the digest is kept") {
-  const auto c = with(R"(
+  const auto c = with_security(R"(
 [admin]
 key_sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 [[tenant]]
@@ -37,7 +37,7 @@ burst = 7
   const auto& tenants = c.spec.tenants;
   REQUIRE(tenants.size() == 2);
   CHECK(tenants[0].name == "search");
-  CHECK(same_key(tenants[0].key.digest, digest_of(key)));
+  CHECK(same_key(tenants[0].key.digest, digest_of(good_key)));
   CHECK(tenants[0].rate_rps == 100);
   CHECK(tenants[0].burst == 100);
   CHECK(tenants[0].concurrency == 5);
@@ -52,20 +52,20 @@ burst = 7
 }
 
 TEST_CASE("neither what config dump prints nor what the hash is made of shows a key") {
-  const auto one = with("[admin]\nkey = \"0123456789abcdef\"\n");
-  const auto other = with("[admin]\nkey = \"fedcba9876543210\"\n");
+  const auto one = with_security("[admin]\nkey = \"0123456789abcdef\"\n");
+  const auto other = with_security("[admin]\nkey = \"fedcba9876543210\"\n");
   REQUIRE(one.ok());
   for (const auto& text : {to_toml(one.effective), to_json(one.effective), meaning(one.effective)})
-    CHECK(text.find(key) == std::string::npos);
+    CHECK(text.find(good_key) == std::string::npos);
   CHECK(one.spec.hash == other.spec.hash);  // so keys can change while nodes run
 }
 
 TEST_CASE("a key file holds one key, and the end of its line is no part of it") {
   const temporary_folder folder;
   const auto file = folder.write("key", "0123456789abcdef\n");
-  const auto c = with("[[tenant]]\nname = \"t\"\nkey_file = \"" + file.string() + "\"\n");
+  const auto c = with_security("[[tenant]]\nname = \"t\"\nkey_file = \"" + file.string() + "\"\n");
   REQUIRE_MESSAGE(c.ok(), listed(c.problems));
-  CHECK(same_key(c.spec.tenants[0].key.digest, digest_of(key)));
+  CHECK(same_key(c.spec.tenants[0].key.digest, digest_of(good_key)));
   CHECK(c.spec.tenants[0].key.file == file.string());
   auto spec = c.spec;
   folder.write("key", "another 16 letters");
@@ -82,7 +82,7 @@ TEST_CASE("a key file holds one key, and the end of its line is no part of it") 
 
 TEST_CASE("what is wrong with a tenant is said in one line") {
   const auto said = [](const std::string& text) {
-    const auto problems = with(text).problems;
+    const auto problems = with_security(text).problems;
     CHECK(problems.size() == 1);
     return problems.empty() ? "" : problems[0].text;
   };

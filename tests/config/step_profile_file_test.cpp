@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/config/cluster_text.hpp"
+
 using namespace troupe;
 
 namespace {
 
-constexpr std::string_view good = R"([step]
+constexpr std::string_view good_profile = R"([step]
 fixed_us = 1000
 decode_us = 2.5
 decode_context_ns = 0.5
@@ -16,10 +18,8 @@ token_bytes = 1024
 load_ms = 2
 )";
 
-std::string problems_of(std::string_view toml) {
-  std::string out;
-  for (const auto& p : read_step_profile_text(toml, "p.toml").problems) out += to_string(p) + "\n";
-  return out;
+std::string step_profile_problems(std::string_view toml) {
+  return listed(read_step_profile_text(toml, "p.toml").problems);
 }
 
 llm::step_shape decodes(uint64_t rows, uint64_t context) {
@@ -35,7 +35,7 @@ double ms(duration d) { return std::chrono::duration<double, std::milli>(d).coun
 }  // namespace
 
 TEST_CASE("step profile: terms have their units, and what is absent takes no time") {
-  const auto r = read_step_profile_text(good, "p.toml");
+  const auto r = read_step_profile_text(good_profile, "p.toml");
   REQUIRE(r.problems.empty());
   CHECK(r.profile.kv_token_bytes == 1024);
   CHECK(r.profile.adapter_load == 2ms);
@@ -55,12 +55,12 @@ TEST_CASE("step profile: Punica's on an A100 takes what the paper says, at both 
 }
 
 TEST_CASE("step profile: what is wrong is told with its place") {
-  CHECK(problems_of("").find("a step must take time") != std::string::npos);
-  CHECK(problems_of("[step]\nfixed_us = 1\n").find("token_bytes") != std::string::npos);
-  CHECK(problems_of("[step]\nfixed_us = -1\n[kv]\ntoken_bytes = 8\n").find("p.toml:2:") == 0);
-  CHECK(problems_of("[step]\nfixed_us = 1\nfast = 2\n[kv]\ntoken_bytes = 8\n")
+  CHECK(step_profile_problems("").find("a step must take time") != std::string::npos);
+  CHECK(step_profile_problems("[step]\nfixed_us = 1\n").find("token_bytes") != std::string::npos);
+  CHECK(step_profile_problems("[step]\nfixed_us = -1\n[kv]\ntoken_bytes = 8\n").find("p.toml:2:") == 0);
+  CHECK(step_profile_problems("[step]\nfixed_us = 1\nfast = 2\n[kv]\ntoken_bytes = 8\n")
             .find("p.toml:3:1: step: unknown key 'fast'") == 0);
-  CHECK(problems_of("[step\n").find("p.toml:1:") == 0);
+  CHECK(step_profile_problems("[step\n").find("p.toml:1:") == 0);
   CHECK(read_step_profile("/nowhere.toml").problems.size() == 1);
 }
 

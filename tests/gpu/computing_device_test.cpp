@@ -19,7 +19,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr model_id id{0};
+constexpr model_id scripted_id{0};
 constexpr std::byte fails{0xff}, loses{0xfe}, waits{0xfd};  // as a row's first byte
 
 /// What the models of a device have done, and what they wait for.
@@ -101,13 +101,13 @@ struct stage {
 
   loaded_model load(const std::string& name = "m", latency_model latency = {1ms, 1ms},
                     uint32_t max_batch = 4) {
-    return device.load(id, {name, name + ".onnx", {}, latency, max_batch});
+    return device.load(scripted_id, {name, name + ".onnx", {}, latency, max_batch});
   }
   /// A part for each value, of one row.
   void start(std::vector<std::byte> values) {
     input = std::move(values);
     output.assign(input.size(), std::byte{0});
-    batch_work work{id, static_cast<uint32_t>(input.size()), {}};
+    batch_work work{scripted_id, static_cast<uint32_t>(input.size()), {}};
     for (size_t i = 0; i < input.size(); ++i)
       work.parts.push_back({1, std::span{input}.subspan(i, 1), std::span{output}.subspan(i, 1)});
     device.start(std::move(work), time.now());
@@ -199,7 +199,7 @@ TEST_CASE("computing device: lost while it loads, it tells who loads") {
   const machine_clock time;
   computing_device d(
       time, [] {}, [](const model_source&) -> std::unique_ptr<batch_model> { throw device_lost("gone"); });
-  CHECK_THROWS_WITH_AS(d.load(id, {"m", "m.onnx", {}, {1ms, 1ms}, 1}), "gone", device_lost);
+  CHECK_THROWS_WITH_AS(d.load(scripted_id, {"m", "m.onnx", {}, {1ms, 1ms}, 1}), "gone", device_lost);
 }
 
 TEST_CASE("computing device: a batch that is stopped ends without output, and the next one runs") {
@@ -231,7 +231,7 @@ TEST_CASE("computing device: what replaces a model is loaded beside it, and the 
 TEST_CASE("computing device: a model that cannot be loaded leaves the old one in its place") {
   stage s;
   s.load();
-  CHECK_THROWS_WITH_AS(s.device.load(id, {"n", "", {}, {1ms, 1ms}, 1}), "no file", model_error);
+  CHECK_THROWS_WITH_AS(s.device.load(scripted_id, {"n", "", {}, {1ms, 1ms}, 1}), "no file", model_error);
   CHECK(s.run({1_b}).errors.empty());
 }
 
@@ -239,9 +239,9 @@ TEST_CASE("computing device: a model that is unloaded is freed at once, and its 
   stage s;
   s.load();
   s.said.taken();
-  s.device.unload(id);
+  s.device.unload(scripted_id);
   CHECK(s.said.taken() == std::vector<std::string>{"freed m"});
-  s.device.unload(id);
+  s.device.unload(scripted_id);
   CHECK(s.run({1_b, 2_b}).errors == std::vector<std::string>(2, "the device has not loaded the model"));
 }
 
@@ -264,8 +264,8 @@ TEST_CASE("computing device: who destroys it waits for its batch") {
   {
     computing_device d(
         time, [] {}, [&](const model_source& s) { return std::make_unique<scripted_model>(s, said); });
-    d.load(id, {"m", "m.onnx", {}, {1ms, 1ms}, 1});
-    d.start({id, 1, {{1, input, output}}}, time.now());
+    d.load(scripted_id, {"m", "m.onnx", {}, {1ms, 1ms}, 1});
+    d.start({scripted_id, 1, {{1, input, output}}}, time.now());
   }
   CHECK(output[0] == 2_b);
 }

@@ -12,11 +12,11 @@
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;
-using onnx::fixture;
+using troupe::onnx::fixture, troupe::onnx::fixture_path, troupe::onnx::relative_l2;
 
 namespace {
 
-constexpr model_id id{0};
+constexpr model_id fixture_id{0};
 constexpr duration never_stopped = duration::max();
 
 /// What an owner of a device waits on.
@@ -41,13 +41,13 @@ class bell {
 };
 
 model_source source_of(const std::string& name, latency_model latency, uint32_t max_batch = 8) {
-  return {name, onnx::fixture_path(name), {}, latency, max_batch};
+  return {name, fixture_path(name), {}, latency, max_batch};
 }
 
 struct batch {
   batch(const fixture& f, uint32_t n)
       : rows(n), input(f.input_rows(n)), output(n * f.output_row / sizeof(float)) {}
-  batch_work work(model_id m = id) {
+  batch_work work(model_id m = fixture_id) {
     return {m, rows, {{rows, input, std::as_writable_bytes(std::span{output})}}};
   }
   uint32_t rows;
@@ -61,7 +61,7 @@ TEST_CASE("a batch started on a cpu device rings when it is done, and its output
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
-  const auto loaded = d.load(id, source_of("resnet_a", {1ms, 1ms}));
+  const auto loaded = d.load(fixture_id, source_of("resnet_a", {1ms, 1ms}));
   CHECK(loaded.latency == latency_model{1ms, 1ms});
   CHECK(loaded.layers > 3);
   CHECK(loaded.memory_bytes > 300'000);
@@ -82,7 +82,7 @@ TEST_CASE("a batch started on a cpu device rings when it is done, and its output
     CHECK(before <= out.started_at);
     CHECK(out.started_at < out.finished_at);
     CHECK(out.finished_at <= c.now());
-    CHECK(onnx::relative_l2(b.output, f.output_rows(rows)) < 1e-4);
+    CHECK(relative_l2(b.output, f.output_rows(rows)) < 1e-4);
     CHECK_FALSE(d.poll(c.now(), out));
   }
 }
@@ -110,15 +110,15 @@ TEST_CASE("two cpu devices that share a library run at the same time, with the s
     CHECK(out.errors.empty());
     REQUIRE(b.poll(c.now(), out));
     CHECK(out.errors.empty());
-    CHECK(onnx::relative_l2(x.output, images.output_rows(4)) < 1e-4);
-    CHECK(onnx::relative_l2(y.output, texts.output_rows(5)) < 1e-4);
+    CHECK(relative_l2(x.output, images.output_rows(4)) < 1e-4);
+    CHECK(relative_l2(y.output, texts.output_rows(5)) < 1e-4);
   }
 }
 
 TEST_CASE("a latency that nobody gave is measured") {
   const machine_clock c;
   cpu_device d(c, [] {});
-  const auto loaded = d.load(id, source_of("mlp", {}, 4));
+  const auto loaded = d.load(fixture_id, source_of("mlp", {}, 4));
   CHECK(loaded.latency(1) > 0ns);
   CHECK(loaded.latency(4) < 1s);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a request that fails its batch gets an error, the others of the batch
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
-  d.load(id, source_of("encoder", {1ms, 1ms}));
+  d.load(fixture_id, source_of("encoder", {1ms, 1ms}));
   const fixture f("encoder");
   batch bad(f, 2), good(f, 2);
   const int64_t token = -5000;
@@ -142,21 +142,21 @@ TEST_CASE("a request that fails its batch gets an error, the others of the batch
   REQUIRE(out.errors.size() == 2);
   CHECK(out.errors[0] == "node '/e/Gather' (Gather): index -5000 is not in -200..199");
   CHECK(out.errors[1].empty());
-  CHECK(onnx::relative_l2(good.output, f.output_rows(2)) < 1e-4);
+  CHECK(relative_l2(good.output, f.output_rows(2)) < 1e-4);
   d.start(good.work(), c.now());
   done.wait(2);
   REQUIRE(d.poll(c.now(), out));
   CHECK(out.errors.empty());
-  CHECK(onnx::relative_l2(good.output, f.output_rows(2)) < 1e-4);
+  CHECK(relative_l2(good.output, f.output_rows(2)) < 1e-4);
 }
 
 TEST_CASE("a file that cannot be loaded is refused by name, and the device goes on") {
   const machine_clock c;
   cpu_device d(c, [] {});
-  CHECK_THROWS_WITH_AS(d.load(id, {"m", "/nowhere/m.onnx", {}, {}, 8}),
+  CHECK_THROWS_WITH_AS(d.load(fixture_id, {"m", "/nowhere/m.onnx", {}, {}, 8}),
                        "/nowhere/m.onnx: No such file or directory", model_error);
-  CHECK_THROWS_AS(d.load(id, {"m", onnx::fixture_path("mlp", ".json"), {}, {}, 8}), model_error);
-  CHECK(d.load(id, source_of("mlp", {1ms, 1ms})).layers == 3);
+  CHECK_THROWS_AS(d.load(fixture_id, {"m", fixture_path("mlp", ".json"), {}, {}, 8}), model_error);
+  CHECK(d.load(fixture_id, source_of("mlp", {1ms, 1ms})).layers == 3);
 }
 
 TEST_CASE("a device that is destroyed lets its batch finish first") {
@@ -166,17 +166,17 @@ TEST_CASE("a device that is destroyed lets its batch finish first") {
   batch b(f, 8);
   {
     cpu_device d(c, [&] { done.ring(); });
-    d.load(id, source_of("resnet_b", {1ms, 1ms}));
+    d.load(fixture_id, source_of("resnet_b", {1ms, 1ms}));
     d.start(b.work(), c.now());
   }
-  CHECK(onnx::relative_l2(b.output, f.output_rows(8)) < 1e-4);
+  CHECK(relative_l2(b.output, f.output_rows(8)) < 1e-4);
 }
 
 TEST_CASE("a batch of a model that a cpu device has not loaded fails, and the next one runs") {
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
-  d.load(id, source_of("mlp", {1ms, 1ms}));
+  d.load(fixture_id, source_of("mlp", {1ms, 1ms}));
   const fixture f("mlp");
   batch b(f, 2);
   batch_outcome out;
@@ -194,7 +194,7 @@ TEST_CASE("a batch that is stopped on a cpu device ends early and writes nothing
   const machine_clock c;
   bell done;
   cpu_device d(c, [&] { done.ring(); });
-  d.load(id, source_of("inception", {1ms, 1ms}));
+  d.load(fixture_id, source_of("inception", {1ms, 1ms}));
   const fixture f("inception");
   batch_outcome out;
   int rings = 0;
@@ -225,5 +225,5 @@ TEST_CASE("a batch that is stopped on a cpu device ends early and writes nothing
   d.stop(c.now());  // nothing runs
   run(after, never_stopped);
   CHECK_FALSE(out.stopped);
-  CHECK(onnx::relative_l2(after.output, f.output_rows(8)) < 1e-4);
+  CHECK(relative_l2(after.output, f.output_rows(8)) < 1e-4);
 }

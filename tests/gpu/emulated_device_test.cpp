@@ -11,12 +11,12 @@ using namespace troupe;
 
 namespace {
 
-const model_source source{
+const model_source emulated_source{
     "m", "", {{{"x", data_type::fp32, {2}}}, {{"y", data_type::fp32, {3}}}}, {2ms, 5ms}, 8};
-constexpr model_id id{4};
+constexpr model_id emulated_id{4};
 
-batch_outcome run(emulated_device& d, uint32_t rows, time_point at) {
-  d.start({id, rows, {}}, at);
+batch_outcome run_batch(emulated_device& d, uint32_t rows, time_point at) {
+  d.start({emulated_id, rows, {}}, at);
   batch_outcome out;
   CHECK(d.poll(d.poll_at(), out));
   return out;
@@ -30,9 +30,9 @@ std::vector<std::byte> bytes(size_t n, int fill) {
 
 TEST_CASE("an input that a test has marked makes it throw, others do not") {
   emulated_device d({.throw_on = "bad"});
-  d.load(id, source);
+  d.load(emulated_id, emulated_source);
   const auto start = [&](std::string_view input) {
-    batch_work work{id, 1, {}};
+    batch_work work{emulated_id, 1, {}};
     work.parts.push_back({1, std::as_bytes(std::span(input)), {}});
     d.start(std::move(work), time_point{1h});
   };
@@ -42,10 +42,10 @@ TEST_CASE("an input that a test has marked makes it throw, others do not") {
 
 TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whenever it is polled") {
   emulated_device d;
-  CHECK(d.load(id, source).latency == source.latency);
+  CHECK(d.load(emulated_id, emulated_source).latency == emulated_source.latency);
   CHECK(d.poll_at() == never);
   const time_point begin{1h};
-  d.start({id, 3, {}}, begin);
+  d.start({emulated_id, 3, {}}, begin);
   CHECK(d.poll_at() == begin + 11ms);
   batch_outcome out;
   CHECK_FALSE(d.poll(begin + 11ms - 1ns, out));
@@ -59,10 +59,10 @@ TEST_CASE("an emulated batch takes exactly alpha times its rows plus beta, whene
 
 TEST_CASE("the output of an emulated batch follows from the input of the same part") {
   emulated_device d;
-  d.load(id, source);
+  d.load(emulated_id, emulated_source);
   const auto a = bytes(8, 1), b = bytes(16, 2);
   auto x = bytes(12, 0), y = bytes(24, 0), expected = bytes(24, 0);
-  d.start({id, 3, {{1, a, x}, {2, b, y}}}, {});
+  d.start({emulated_id, 3, {{1, a, x}, {2, b, y}}}, {});
   batch_outcome out;
   REQUIRE(d.poll(d.poll_at(), out));
   emulated_output(b, expected);
@@ -83,14 +83,14 @@ TEST_CASE("FNV-1a gives its published values") {
 
 TEST_CASE("jitter makes batches longer by at most its fraction, the same for the same seed") {
   emulated_device a({0.1, 7}), b({0.1, 7}), other({0.1, 8});
-  for (auto* d : {&a, &b, &other}) d->load(id, source);
+  for (auto* d : {&a, &b, &other}) d->load(emulated_id, emulated_source);
   bool differs = false;
   duration least = 1h, most{};
   for (int i = 0; i < 200; ++i) {
     const time_point t{i * 1s};
-    const auto took = run(a, 5, t).finished_at - t;
-    CHECK(run(b, 5, t).finished_at - t == took);
-    differs = differs || run(other, 5, t).finished_at - t != took;
+    const auto took = run_batch(a, 5, t).finished_at - t;
+    CHECK(run_batch(b, 5, t).finished_at - t == took);
+    differs = differs || run_batch(other, 5, t).finished_at - t != took;
     least = std::min(least, took);
     most = std::max(most, took);
   }
@@ -103,17 +103,17 @@ TEST_CASE("jitter makes batches longer by at most its fraction, the same for the
 
 TEST_CASE("an emulated model needs a signature and a latency") {
   emulated_device d;
-  CHECK_THROWS_AS(d.load(id, {"m", "", {}, {1ms, 1ms}, 8}), model_error);
-  auto unknown = source;
+  CHECK_THROWS_AS(d.load(emulated_id, {"m", "", {}, {1ms, 1ms}, 8}), model_error);
+  auto unknown = emulated_source;
   unknown.latency = {};
-  CHECK_THROWS_AS(d.load(id, unknown), model_error);
+  CHECK_THROWS_AS(d.load(emulated_id, unknown), model_error);
 }
 
 TEST_CASE("an emulated batch of a model that is not loaded ends at once, and every part fails") {
   emulated_device d;
   auto out_bytes = bytes(4, 0);
   const auto in = bytes(4, 1);
-  d.start({id, 2, {{1, in, out_bytes}, {1, in, out_bytes}}}, time_point{1h});
+  d.start({emulated_id, 2, {{1, in, out_bytes}, {1, in, out_bytes}}}, time_point{1h});
   batch_outcome out;
   REQUIRE(d.poll(time_point{1h}, out));
   CHECK(out.errors == std::vector<std::string>(2, "the device has not loaded the model"));
@@ -122,11 +122,11 @@ TEST_CASE("an emulated batch of a model that is not loaded ends at once, and eve
 
 TEST_CASE("an emulated batch that is stopped ends at once and writes nothing") {
   emulated_device d;
-  d.load(id, source);
+  d.load(emulated_id, emulated_source);
   const time_point begin{1h};
   const auto input = bytes(8, 3);
   auto output = bytes(12, 9);
-  d.start({id, 1, {{1, input, output}}}, begin);
+  d.start({emulated_id, 1, {{1, input, output}}}, begin);
   d.stop(begin + 2ms);
   CHECK(d.poll_at() == begin + 2ms);
   batch_outcome out;
@@ -138,8 +138,8 @@ TEST_CASE("an emulated batch that is stopped ends at once and writes nothing") {
   CHECK(d.poll_at() == never);
   d.stop(begin + 3ms);  // nothing runs
 
-  d.start({id, 1, {{1, input, output}}}, begin + 3ms);  // ℓ(1) = 7 ms
-  d.stop(begin + 10ms);                                 // it has ended already
+  d.start({emulated_id, 1, {{1, input, output}}}, begin + 3ms);  // ℓ(1) = 7 ms
+  d.stop(begin + 10ms);                                          // it has ended already
   REQUIRE(d.poll(begin + 11ms, out));
   CHECK_FALSE(out.stopped);
   CHECK(out.finished_at == begin + 10ms);

@@ -15,7 +15,7 @@ float widened(uint16_t half_bits) {
   return static_cast<float>(h);
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float infinite_float = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
@@ -30,7 +30,7 @@ TEST_CASE("every FP16 number is its definition as a float, and comes back from i
     }
     float size = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
                                : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-    if (exponent == 31) size = infinity;
+    if (exponent == 31) size = infinite_float;
     wrong += x != (bits & 0x8000 ? -size : size) || half(x).bits != bits;
   }
   CHECK(wrong == 0);
@@ -43,7 +43,7 @@ TEST_CASE("between two FP16 numbers the nearer is taken, halfway the even one") 
                 middle = (low + high) / 2;
     wrong += half(middle).bits != bits + (bits & 1);
     wrong += half(std::nextafter(middle, 0.0F)).bits != bits;
-    wrong += half(std::nextafter(middle, infinity)).bits != bits + 1;
+    wrong += half(std::nextafter(middle, infinite_float)).bits != bits + 1;
   }
   CHECK(wrong == 0);
   CHECK(half(65519.99F).bits == 0x7bff);

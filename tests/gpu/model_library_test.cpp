@@ -10,7 +10,7 @@ using namespace troupe;
 
 TEST_CASE("model library: devices that have the same file have one copy, on CPUs and GPUs") {
   model_library library;
-  const auto path = onnx::fixture_path("mlp");
+  const auto path = troupe::onnx::fixture_path("mlp");
   const auto first = library.model(path);
   CHECK(library.model(path) == first);
   const auto on_cpu = library.model_on_cpu(path);
@@ -20,16 +20,16 @@ TEST_CASE("model library: devices that have the same file have one copy, on CPUs
 
 TEST_CASE("model library: what nobody has any more is let go, though weights of it were") {
   model_library library;
-  auto on_cpu = library.model_on_cpu(onnx::fixture_path("mlp"));
-  const std::weak_ptr<const onnx::model> model = on_cpu.model;
+  auto on_cpu = library.model_on_cpu(troupe::onnx::fixture_path("mlp"));
+  const std::weak_ptr<const troupe::onnx::model> model = on_cpu.model;
   on_cpu = {};
   CHECK(model.expired());
-  CHECK(library.model(onnx::fixture_path("mlp")) != nullptr);
+  CHECK(library.model(troupe::onnx::fixture_path("mlp")) != nullptr);
 }
 
 TEST_CASE("model library: a file that was written anew is opened anew") {
   const auto path = std::filesystem::temp_directory_path() / ("library" + std::to_string(getpid()) + ".onnx");
-  std::filesystem::copy_file(onnx::fixture_path("mlp"), path);
+  std::filesystem::copy_file(troupe::onnx::fixture_path("mlp"), path);
   model_library library;
   const auto first = library.model(path);
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));

@@ -1,15 +1,12 @@
 #include "plugins/extension_guard.hpp"
 
 #include "plugins/loader.hpp"
+#include "tests/plugins/no_outbox.hpp"
 #include "tests/plugins/plugin_files.hpp"
 
 using namespace troupe;
 
 namespace {
-
-struct no_outbox final : outbox {
-  void send(const address&, const address&, shell_message) override {}
-};
 
 /// The second plug-in's listener, as its node makes it.
 struct guarded_listener {

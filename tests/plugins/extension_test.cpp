@@ -1,17 +1,10 @@
 #include "plugins/extension.hpp"
 
 #include "plugins/loader.hpp"
+#include "tests/plugins/no_outbox.hpp"
 #include "tests/plugins/plugin_files.hpp"
 
 using namespace troupe;
-
-namespace {
-
-struct no_outbox final : outbox {
-  void send(const address&, const address&, shell_message) override {}
-};
-
-}  // namespace
 
 TEST_CASE("an actor of a plug-in is made by its position in the cluster file, and lives as a shell") {
   const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);

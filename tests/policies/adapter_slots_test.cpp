@@ -15,13 +15,13 @@ using namespace troupe::llm;
 
 namespace {
 
-using ids = std::vector<uint32_t>;
-using place = adapter_slots::place;
+using adapter_ids = std::vector<uint32_t>;
+using adapter_place = adapter_slots::place;
 
-time_point at(int64_t seconds) { return time_point{} + seconds * 1s; }
+time_point at_second(int64_t seconds) { return time_point{} + seconds * 1s; }
 
-ids values(const std::vector<adapter_id>& from) {
-  ids out;
+adapter_ids values(const std::vector<adapter_id>& from) {
+  adapter_ids out;
   for (const auto a : from) out.push_back(a.value);
   return out;
 }
@@ -32,29 +32,30 @@ struct device {
   std::map<uint32_t, uint32_t> users{};
   int64_t now = 0;
 
-  adapter_slots::decision decide(const ids& wanted) {
+  adapter_slots::decision decide(const adapter_ids& wanted) {
     std::vector<adapter_id> a;
     for (const auto w : wanted) a.push_back(adapter_id{w});
     return slots.decide(
-        a, [this](adapter_id x) { return users[x.value]; }, at(now));
+        a, [this](adapter_id x) { return users[x.value]; }, at_second(now));
   }
   /// Brings them there, one a second, each with a text.
-  void fill(const ids& adapters) {
+  void fill(const adapter_ids& adapters) {
     for (const auto a : adapters) {
-      REQUIRE(values(decide({a}).load) == ids{a});
-      slots.loaded(adapter_id{a}, at(++now));
+      REQUIRE(values(decide({a}).load) == adapter_ids{a});
+      slots.loaded(adapter_id{a}, at_second(++now));
       users[a] = 1;
     }
   }
   void end(uint32_t a) {
-    if (--users[a] == 0) slots.used(adapter_id{a}, at(++now));
+    if (--users[a] == 0) slots.used(adapter_id{a}, at_second(++now));
   }
-  place of(uint32_t a) const { return slots.of(adapter_id{a}); }
+  adapter_place of(uint32_t a) const { return slots.of(adapter_id{a}); }
 };
 
 device with(uint32_t slots) { return {adapter_slots(slots)}; }
 
-void check(const adapter_slots::decision& d, const ids& fence, const ids& unload, const ids& load) {
+void check(const adapter_slots::decision& d, const adapter_ids& fence, const adapter_ids& unload,
+           const adapter_ids& load) {
   CHECK(values(d.fence) == fence);
   CHECK(values(d.unload) == unload);
   CHECK(values(d.load) == load);
@@ -66,12 +67,12 @@ TEST_CASE("adapters take free slots, the most urgent first, each once") {
   auto d = with(3);
   check(d.decide({7, 0, 5, 7, 9, 2}), {}, {}, {7, 5, 9});
   CHECK(d.slots.taken() == 3);
-  CHECK(d.of(7) == place::loading);
-  CHECK(d.of(2) == place::away);
-  CHECK(d.of(0) == place::away);
+  CHECK(d.of(7) == adapter_place::loading);
+  CHECK(d.of(2) == adapter_place::away);
+  CHECK(d.of(0) == adapter_place::away);
   check(d.decide({7, 5, 9, 2}), {}, {}, {});
-  d.slots.loaded(adapter_id{7}, at(1));
-  CHECK(d.of(7) == place::ready);
+  d.slots.loaded(adapter_id{7}, at_second(1));
+  CHECK(d.of(7) == adapter_place::ready);
 }
 
 TEST_CASE("the adapter whose last text ended longest ago gives way") {
@@ -80,16 +81,16 @@ TEST_CASE("the adapter whose last text ended longest ago gives way") {
   for (const uint32_t a : {2, 3, 1}) d.end(a);
   check(d.decide({4}), {}, {2}, {4});
   check(d.decide({4, 5}), {}, {3}, {5});
-  d.slots.used(adapter_id{1}, at(50));  // where texts ended at one time, the lower id goes
-  for (const uint32_t a : {4, 5}) d.slots.loaded(adapter_id{a}, at(50));
+  d.slots.used(adapter_id{1}, at_second(50));  // where texts ended at one time, the lower id goes
+  for (const uint32_t a : {4, 5}) d.slots.loaded(adapter_id{a}, at_second(50));
   check(d.decide({6}), {}, {1}, {6});
 }
 
 TEST_CASE("without texts that wait nothing moves, and nobody is asked about") {
   adapter_slots slots(1);
-  CHECK(slots.decide(std::vector{adapter_id{1}}, {}, at(0)).load.size() == 1);
-  slots.loaded(adapter_id{1}, at(1));
-  const auto d = slots.decide(std::vector{adapter_id{1}}, {}, at(2));
+  CHECK(slots.decide(std::vector{adapter_id{1}}, {}, at_second(0)).load.size() == 1);
+  slots.loaded(adapter_id{1}, at_second(1));
+  const auto d = slots.decide(std::vector{adapter_id{1}}, {}, at_second(2));
   check(d, {}, {}, {});
 }
 
@@ -98,7 +99,7 @@ TEST_CASE(
   auto d = with(4);
   d.fill({4, 3, 2, 1});
   check(d.decide({8}), {4}, {}, {});
-  CHECK(d.of(4) == place::fenced);
+  CHECK(d.of(4) == adapter_place::fenced);
   check(d.decide({8}), {}, {}, {});
   check(d.decide({8, 9}), {3}, {}, {});
   check(d.decide({8, 9, 10, 11, 12, 13}), {2, 1}, {}, {});
@@ -114,8 +115,8 @@ TEST_CASE("a fenced adapter makes room when its texts have ended, for the most u
   check(d.decide({8}), {}, {}, {});
   d.end(1);
   check(d.decide({9, 8}), {2}, {1}, {9});
-  CHECK(d.of(1) == place::away);
-  CHECK(d.of(9) == place::loading);
+  CHECK(d.of(1) == adapter_place::away);
+  CHECK(d.of(9) == adapter_place::loading);
 }
 
 TEST_CASE("a fenced adapter that is wanted again waits for its own texts, and not twice for a slot") {
@@ -144,11 +145,11 @@ TEST_CASE("an adapter that has come stays until its text has begun, unless an ol
   d.fill({1, 2});
   d.end(1);
   check(d.decide({8, 9}), {2}, {1}, {8});
-  d.slots.loaded(adapter_id{8}, at(++d.now));
+  d.slots.loaded(adapter_id{8}, at_second(++d.now));
   check(d.decide({8, 9}), {}, {}, {});  // 8's text waits for something else than its adapter
   d.end(2);
   check(d.decide({8, 9}), {}, {2}, {9});
-  d.slots.loaded(adapter_id{9}, at(++d.now));
+  d.slots.loaded(adapter_id{9}, at_second(++d.now));
   check(d.decide({8, 9, 10}), {}, {}, {});
   check(d.decide({8, 10, 9}), {}, {9}, {10});
   d.users[8] = 1;
@@ -175,11 +176,11 @@ TEST_CASE("an adapter that cannot be loaded leaves its slot free") {
   auto d = with(1);
   check(d.decide({1}), {}, {}, {1});
   d.slots.failed(adapter_id{1});
-  CHECK(d.of(1) == place::away);
+  CHECK(d.of(1) == adapter_place::away);
   check(d.decide({2}), {}, {}, {2});
   d.slots.failed(adapter_id{7});
-  d.slots.loaded(adapter_id{7}, at(1));
-  d.slots.used(adapter_id{7}, at(1));
+  d.slots.loaded(adapter_id{7}, at_second(1));
+  d.slots.used(adapter_id{7}, at_second(1));
   CHECK(d.slots.taken() == 1);
 }
 
@@ -187,11 +188,11 @@ TEST_CASE("a retired adapter takes no texts, and leaves when its own have ended"
   auto d = with(2);
   d.fill({1, 2});
   d.slots.retire(adapter_id{1});
-  CHECK(d.of(1) == place::fenced);
+  CHECK(d.of(1) == adapter_place::fenced);
   check(d.decide({8}), {}, {}, {});  // its slot is the one that comes
   d.end(1);
   check(d.decide({8, 1}), {2}, {1}, {8});  // a stranger from now on
-  CHECK(d.of(1) == place::away);
+  CHECK(d.of(1) == adapter_place::away);
   d.slots.retire(adapter_id{1});
   CHECK(d.slots.taken() == 2);
 }
@@ -200,10 +201,10 @@ TEST_CASE("an adapter that is retired on its way leaves as soon as it is there")
   auto d = with(1);
   check(d.decide({1}), {}, {}, {1});
   d.slots.retire(adapter_id{1});
-  CHECK(d.of(1) == place::loading);
+  CHECK(d.of(1) == adapter_place::loading);
   check(d.decide({8}), {}, {}, {});
-  d.slots.loaded(adapter_id{1}, at(1));
-  CHECK(d.of(1) == place::fenced);
+  d.slots.loaded(adapter_id{1}, at_second(1));
+  CHECK(d.of(1) == adapter_place::fenced);
   check(d.decide({8}), {}, {1}, {8});
   d.slots.retire(adapter_id{8});
   d.slots.failed(adapter_id{8});
@@ -244,11 +245,11 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
       }
       std::erase_if(running, [&](const text& t) {
         if (t.end > tick) return false;
-        policy.used(t.adapter, at(tick));
+        policy.used(t.adapter, at_second(tick));
         return true;
       });
       for (auto l = loading.begin(); l != loading.end() && l->first <= tick; l = loading.erase(l))
-        policy.loaded(l->second, at(tick));
+        policy.loaded(l->second, at_second(tick));
       std::vector<adapter_id> wanted;
       for (const auto& t : waiting)
         if (std::find(wanted.begin(), wanted.end(), t.adapter) == wanted.end()) wanted.push_back(t.adapter);
@@ -256,14 +257,14 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
         return static_cast<uint32_t>(
             std::count_if(running.begin(), running.end(), [&](const text& t) { return t.adapter == a; }));
       };
-      const auto moves = policy.decide(wanted, users, at(tick));
+      const auto moves = policy.decide(wanted, users, at_second(tick));
       for (const auto a : moves.unload) REQUIRE(users(a) == 0);
       for (const auto a : moves.fence) REQUIRE(users(a) > 0);
       for (const auto a : moves.load) loading.emplace(tick + load, a);
       loads += static_cast<int64_t>(moves.load.size());
       REQUIRE(policy.taken() <= slots);
       std::erase_if(waiting, [&](text& t) {
-        if (policy.of(t.adapter) != place::ready) return false;
+        if (policy.of(t.adapter) != adapter_place::ready) return false;
         longest_wait = std::max(longest_wait, tick - t.since);
         t.end = tick + 1 + static_cast<int64_t>(random.below(longest));
         running.push_back(t);
@@ -312,11 +313,11 @@ TEST_CASE("the text that has waited longest begins when its adapter has come and
         waiting.erase(victim);
       }
       for (auto l = loading.begin(); l != loading.end() && l->first <= tick; l = loading.erase(l)) {
-        policy.loaded(l->second, at(tick));
+        policy.loaded(l->second, at_second(tick));
         texts.adapter_loaded(l->second);
       }
       const auto moves = policy.decide(
-          texts.wanted_adapters(slots / 2), [&](adapter_id a) { return texts.users(a); }, at(tick));
+          texts.wanted_adapters(slots / 2), [&](adapter_id a) { return texts.users(a); }, at_second(tick));
       for (const auto& those : {moves.fence, moves.unload})
         for (const auto a : those) texts.adapter_unloaded(a);
       for (const auto a : moves.load) loading.emplace(tick + load, a);
@@ -339,7 +340,7 @@ TEST_CASE("the text that has waited longest begins when its adapter has come and
       if (step.rows() > 0) texts.done(chosen);
       std::erase_if(running, [&](const text& t) {
         if (texts.text(t.id) != nullptr) return false;
-        policy.used(t.adapter, at(tick));
+        policy.used(t.adapter, at_second(tick));
         ++ended;
         return true;
       });

@@ -2,13 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
 constexpr uint32_t unbounded = ~0u;
-
-time_point at(duration d) { return time_point{1h + d}; }
 
 /// Seconds of a steady stream, in steps of 10 ms.
 void pass(admission& a, duration from, duration to, uint32_t served, uint32_t lost) {

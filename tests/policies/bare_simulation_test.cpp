@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/policies/resnet50.hpp"
+
 using namespace troupe;
 using namespace troupe::test;
 
@@ -40,11 +42,8 @@ void check_invariants(const bare_simulation& sim, const std::vector<batching_par
 }
 
 /// ResNet50 on eight GPUs without a network, as in Figure 10 of the paper.
-bare_simulation resnet50(std::string_view batching, std::string_view shedding, double rate) {
-  batching_parameters p;
-  p.latency = {1053us, 5072us};
-  p.slo = 25ms;
-  p.slots = 8;
+bare_simulation figure10(std::string_view batching, std::string_view shedding, double rate) {
+  const auto p = resnet50(8);
   bare_simulation sim;
   sim.add_slots(8);
   sim.add_model(
@@ -100,17 +99,17 @@ TEST_CASE("whatever the load and the policies: no late batch, no double booking,
 
 TEST_CASE(
     "deferred batching with window shedding serves ResNet50 at 5150 a second, eager batching does not") {
-  const auto deferred = resnet50("deferred", "window", 5150);
+  const auto deferred = figure10("deferred", "window", 5150);
   CHECK(deferred.arrived() > 150000);
   CHECK(deferred.bad_rate() < 0.01);
-  CHECK(resnet50("eager", "timeout", 5150).bad_rate() > 0.1);
-  CHECK(resnet50("deferred", "timeout", 5150).bad_rate() > deferred.bad_rate());
+  CHECK(figure10("eager", "timeout", 5150).bad_rate() > 0.1);
+  CHECK(figure10("deferred", "timeout", 5150).bad_rate() > deferred.bad_rate());
 }
 
 TEST_CASE("beyond what the staggered schedule allows, too much is dropped under every policy") {
   // (1 + 1/8) · ℓ(16) ≤ 25 ms; 8 · 16 / ℓ(16) = 5839 requests a second.
   for (const auto batching : batchings().names())
-    for (const auto shedding : shedding_names()) CHECK(resnet50(batching, shedding, 6000).bad_rate() > 0.02);
+    for (const auto shedding : shedding_names()) CHECK(figure10(batching, shedding, 6000).bad_rate() > 0.02);
 }
 
 TEST_CASE("at low load deferred batching needs fewer GPUs than eager, and leaves the high ids idle") {
@@ -119,8 +118,8 @@ TEST_CASE("at low load deferred batching needs fewer GPUs than eager, and leaves
     for (const auto& b : sim.batches) busy[b.slot] += b.finish - b.exec_at;
     return busy;
   };
-  const auto deferred = busy_of(resnet50("deferred", "window", 1000));
-  const auto eager = busy_of(resnet50("eager", "timeout", 1000));
+  const auto deferred = busy_of(figure10("deferred", "window", 1000));
+  const auto eager = busy_of(figure10("eager", "timeout", 1000));
   CHECK(deferred[0] > 15s);
   CHECK(deferred[7] == 0s);
   CHECK(eager[7] > 1s);

@@ -2,17 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/resnet50.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
-
-batching_parameters resnet50(uint32_t slots) {
-  batching_parameters p;
-  p.latency = {1053us, 5072us};
-  p.slo = 25ms;
-  p.slots = slots;
-  return p;
-}
 
 double rows_of(const batching_parameters& p, std::optional<double> rate) {
   return staggered_target(p, rate).rows;

@@ -10,16 +10,16 @@ using namespace troupe::llm;
 
 namespace {
 
-using refusal = continuous_batching::refusal;
+using text_refusal = continuous_batching::refusal;
 
 }  // namespace
 
 TEST_CASE("a step mixes prompts with a token of every text that is being generated") {
   continuous_batching engine(small());
   fake_device device(small());
-  REQUIRE(engine.add(text_of(1, 3, 10)) == refusal::none);
-  REQUIRE(engine.add(text_of(2, 5, 10)) == refusal::none);
-  REQUIRE(engine.add(text_of(3, 6, 10)) == refusal::none);
+  REQUIRE(engine.add(text_of(1, 3, 10)) == text_refusal::none);
+  REQUIRE(engine.add(text_of(2, 5, 10)) == text_refusal::none);
+  REQUIRE(engine.add(text_of(3, 6, 10)) == text_refusal::none);
   CHECK(engine.unread() == 14);
   const auto& first = engine.plan();  // eight tokens of prompts at most
   CHECK(first.sequences == std::vector{sequence_id{1}, sequence_id{2}});
@@ -122,16 +122,16 @@ TEST_CASE("what can never run is refused at once") {
   auto limits = small();
   limits.max_waiting = 1;
   continuous_batching engine(limits);
-  CHECK(engine.add(text_of(1, 0, 5)) == refusal::empty);
-  CHECK(engine.add(text_of(1, 5, 0)) == refusal::empty);
-  CHECK(engine.add(text_of(1, 60, 6)) == refusal::too_long);
-  CHECK(engine.add(text_of(1, 60, 5)) == refusal::none);  // its last token needs no place
-  CHECK(engine.add(text_of(2, 1, 1)) == refusal::queue_full);
+  CHECK(engine.add(text_of(1, 0, 5)) == text_refusal::empty);
+  CHECK(engine.add(text_of(1, 5, 0)) == text_refusal::empty);
+  CHECK(engine.add(text_of(1, 60, 6)) == text_refusal::too_long);
+  CHECK(engine.add(text_of(1, 60, 5)) == text_refusal::none);  // its last token needs no place
+  CHECK(engine.add(text_of(2, 1, 1)) == text_refusal::queue_full);
 }
 
 TEST_CASE("a text that asks for more tokens than can be counted is too long, not short") {
   continuous_batching engine({.blocks = 16, .block_tokens = 1});
-  CHECK(engine.add(text_of(1, 3, UINT32_MAX)) == refusal::too_long);
+  CHECK(engine.add(text_of(1, 3, UINT32_MAX)) == text_refusal::too_long);
 }
 
 TEST_CASE("a text for which the device chose nothing ends, and the others go on") {
@@ -208,7 +208,7 @@ TEST_CASE("whatever happens beside it, every text is the one that it would be al
         s.turn = o.now + draw(0, 100) * 1ms;
         if (draw(0, 1) == 0) s.due = o.now + draw(50, 500) * 1ms;
         if (draw(0, 3) == 0) s.tpot = draw(1, 20) * 1ms;
-        if (engine.add(std::move(s)) == refusal::none) open[sequence_id{next_id++}] = {tokens};
+        if (engine.add(std::move(s)) == text_refusal::none) open[sequence_id{next_id++}] = {tokens};
       }
       for (const auto a : engine.wanted_adapters(4))
         if (draw(0, 3) == 0 || turn >= 200) engine.adapter_loaded(a);

@@ -12,7 +12,7 @@ TEST_CASE("timeout shedding drops a head only if even a batch of its own would b
   policy.update(ms(2), long_ago);
   CHECK(dropped_by(policy).empty());
   policy.update(ms(2) + 1ns, long_ago);
-  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+  CHECK(dropped_by(policy) == drop_list{{1, drop_reason::late}, {2, drop_reason::late}});
   CHECK(dropped_by(policy).empty());
   CHECK(batch_of(policy) == ids{3});
 }
@@ -30,7 +30,7 @@ TEST_CASE("window shedding gives up a head for a batch of the target size") {
   policy.add(due(now + 8.5, 101), ms(now));  // could run in a batch of 3
   for (uint64_t id = 102; id <= 105; ++id) policy.add(due(now + 10, id), ms(now));
   policy.update(ms(now), long_ago);
-  CHECK(dropped_by(policy) == fates{{101, drop_reason::shed}});
+  CHECK(dropped_by(policy) == drop_list{{101, drop_reason::shed}});
   CHECK(policy.window().rows == 4);
 
   SUBCASE("but not if the queue behind it is too short for that") {
@@ -48,7 +48,7 @@ TEST_CASE("window shedding gives up a head for a batch of the target size") {
     policy.add(due(now + 7.5, 202), ms(now));
     for (uint64_t id = 203; id <= 206; ++id) policy.add(due(now + 10, id), ms(now));
     policy.update(ms(now), long_ago);
-    CHECK(dropped_by(policy) == fates{{201, drop_reason::late}, {202, drop_reason::shed}});
+    CHECK(dropped_by(policy) == drop_list{{201, drop_reason::late}, {202, drop_reason::shed}});
   }
   SUBCASE("a batch grows beyond the target where that costs nothing") {
     batch_of(policy);
@@ -78,7 +78,7 @@ TEST_CASE(
   CHECK(dropped_by(window).empty());
   CHECK(window.window().rows == 3);
   look_at(staggered);
-  CHECK(dropped_by(staggered) == fates{{101, drop_reason::shed}});
+  CHECK(dropped_by(staggered) == drop_list{{101, drop_reason::shed}});
   CHECK(staggered.window() == batch_window{4, ms(now + 11 - 10), ms(now + 11 - 9)});  // as in Algorithm 1
 }
 
@@ -119,6 +119,6 @@ TEST_CASE("window shedding protects no more than what can still run together") {
   policy.add(due(9, 3), ms(0));    // among four
   for (uint64_t id = 4; id <= 6; ++id) policy.add(due(9.5, id), ms(0));
   policy.update(ms(0), long_ago);  // of the six, the last four can run together, and the third with them
-  CHECK(dropped_by(policy) == fates{{1, drop_reason::shed}, {2, drop_reason::shed}});
+  CHECK(dropped_by(policy) == drop_list{{1, drop_reason::shed}, {2, drop_reason::shed}});
   CHECK(batch_of(policy) == ids{3, 4, 5, 6});
 }

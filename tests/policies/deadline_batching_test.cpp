@@ -167,7 +167,7 @@ TEST_CASE("the policy wakes when its batch can no longer be sent in time, and ma
   policy.update(policy.wake_at(), long_ago);
   CHECK(policy.window().rows == 1);
   policy.update(policy.wake_at(), long_ago);
-  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+  CHECK(dropped_by(policy) == drop_list{{1, drop_reason::late}, {2, drop_reason::late}});
   CHECK(policy.window() == batch_window{});
   CHECK(policy.wake_at() == never);
 }
@@ -179,7 +179,7 @@ TEST_CASE("a request that can never run is dropped, not queued") {
   policy.add(due(1000, 1, 5), ms(0));
   policy.add(due(1000, 2, 0), ms(0));
   CHECK(policy.queued_requests() == 0);
-  CHECK(dropped_by(policy) == fates{{1, drop_reason::late}, {2, drop_reason::late}});
+  CHECK(dropped_by(policy) == drop_list{{1, drop_reason::late}, {2, drop_reason::late}});
 }
 
 TEST_CASE("what disturbs the window empties it until the next update, and what does not, does not") {
@@ -225,7 +225,7 @@ TEST_CASE("absurd times are survived") {
     policy.add({long_ago, request_id{1}, 1, 0}, ms(0));
     policy.add({never, request_id{2}, 1, 0}, ms(0));
     policy.update(ms(-1e9), long_ago);
-    CHECK(dropped_by(policy) == fates{{1, drop_reason::late}});
+    CHECK(dropped_by(policy) == drop_list{{1, drop_reason::late}});
     CHECK(policy.window().rows == 1);
     CHECK(policy.wake_at() == never);
   }

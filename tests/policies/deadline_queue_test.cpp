@@ -6,32 +6,26 @@
 #include <iterator>
 
 #include "policies/random.hpp"
+#include "tests/policies/paper_batching.hpp"
 
 using namespace troupe;
-
-namespace {
-
-ticket at(int deadline_ms, uint64_t id, uint32_t rows = 1) {
-  return {time_point{} + std::chrono::milliseconds(deadline_ms), request_id{id}, rows, 0};
-}
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE("the queue is in the order of deadlines, equal deadlines in the order of ids") {
   deadline_queue q;
-  CHECK(q.insert(at(20, 1)) == 0);
-  CHECK(q.insert(at(30, 2)) == 1);
-  CHECK(q.insert(at(10, 3)) == 0);
-  CHECK(q.insert(at(20, 5)) == 2);
-  CHECK(q.insert(at(20, 4)) == 2);
+  CHECK(q.insert(due(20, 1)) == 0);
+  CHECK(q.insert(due(30, 2)) == 1);
+  CHECK(q.insert(due(10, 3)) == 0);
+  CHECK(q.insert(due(20, 5)) == 2);
+  CHECK(q.insert(due(20, 4)) == 2);
   for (size_t i = 0; const uint64_t id : {3, 1, 4, 5, 2}) CHECK(q[i++].id.value == id);
 }
 
 TEST_CASE("rows are summed from the front") {
   deadline_queue q;
-  q.insert(at(10, 1, 3));
-  q.insert(at(30, 2, 4));
-  q.insert(at(20, 3, 2));
+  q.insert(due(10, 1, 3));
+  q.insert(due(30, 2, 4));
+  q.insert(due(20, 3, 2));
   CHECK(q.rows() == 9);
   CHECK(q.rows_before(0) == 0);
   CHECK(q.rows_before(2) == 5);
@@ -49,7 +43,7 @@ TEST_CASE("what is not queued cannot be erased") {
   deadline_queue q;
   std::vector<ticket> gone;
   CHECK(q.erase_if(everything, gone) == q.npos);
-  q.insert(at(10, 1));
+  q.insert(due(10, 1));
   q.pop_front(1);
   CHECK(q.erase_if(everything, gone) == q.npos);
   CHECK(gone.empty());
@@ -64,7 +58,7 @@ TEST_CASE("the queue agrees with a sorted vector over random histories") {
     if (choice < 6) {
       const auto jitter = random.below(4) == 0 ? random.below(200) : 200;
       const auto t =
-          at(static_cast<int>(step / 4 + jitter), step, 1 + static_cast<uint32_t>(random.below(5)));
+          due(static_cast<int>(step / 4 + jitter), step, 1 + static_cast<uint32_t>(random.below(5)));
       const auto place =
           std::upper_bound(plain.begin(), plain.end(), t, [](const ticket& a, const ticket& b) {
             return std::pair(a.deadline, a.id) < std::pair(b.deadline, b.id);

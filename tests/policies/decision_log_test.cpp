@@ -2,18 +2,19 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-constexpr time_point at(int ms) { return time_point{} + std::chrono::milliseconds(ms); }
-
-decision_log::known_request asked(uint64_t id) { return {request_id{id}, at(0), at(10), at(1), 1, 0, 1}; }
+decision_log::known_request asked(uint64_t id) { return {request_id{id}, ms(0), ms(10), ms(1), 1, 0, 1}; }
 
 decision_log::granted_batch batch(uint64_t id, int granted_at = 0) {
   decision_log::granted_batch b{};
   b.id = batch_id{id};
-  b.at = at(granted_at);
+  b.at = ms(granted_at);
   return b;
 }
 
@@ -34,7 +35,7 @@ TEST_CASE("a decision log finds every grant of a request, and none of who had it
   log.grant(2, 1, batch_id{5});
   log.begin(batch(6, 3));
   log.grant(1, 2, batch_id{6});
-  const auto grants = log.grants_of(1, at(2));
+  const auto grants = log.grants_of(1, ms(2));
   REQUIRE(grants.size() == 2);
   CHECK(grants[0].batch == batch_id{5});
   CHECK(grants[1].batch == batch_id{6});
@@ -44,23 +45,23 @@ TEST_CASE("a decision log finds every grant of a request, and none of who had it
 TEST_CASE("a decision log finds a drop with the numbers") {
   decision_log log(8);
   CHECK_FALSE(log.drop_of(request_id{3}));
-  log.drop(asked(3), at(4), drop_reason::shed, {drop_rule::batching, 11, at(5), at(12)});
+  log.drop(asked(3), ms(4), drop_reason::shed, {drop_rule::batching, 11, ms(5), ms(12)});
   const auto drop = log.drop_of(request_id{3});
   REQUIRE(drop);
   CHECK(drop->reason == drop_reason::shed);
   CHECK(drop->grounds.rows == 11);
-  CHECK(drop->grounds.end == at(12));
+  CHECK(drop->grounds.end == ms(12));
 }
 
 TEST_CASE("a decision log forgets the oldest, and what was granted does not push out what was dropped") {
   decision_log log(4);
-  log.drop(asked(100), at(0), drop_reason::late, {});
+  log.drop(asked(100), ms(0), drop_reason::late, {});
   for (uint32_t id = 1; id <= 20; ++id) {
     log.begin(batch(id));
     log.grant(id, 1, batch_id{id});
   }
-  CHECK(log.grants_of(16, at(0)).empty());
-  CHECK(log.grants_of(17, at(0)).size() == 1);
+  CHECK(log.grants_of(16, ms(0)).empty());
+  CHECK(log.grants_of(17, ms(0)).size() == 1);
   CHECK(log.drop_of(request_id{100}));
   CHECK(log.batch(batch_id{16}) == nullptr);
   REQUIRE(log.batch(batch_id{17}) != nullptr);
@@ -81,25 +82,25 @@ TEST_CASE("a decision log notes how a batch ended, also when later ones have beg
   decision_log log(4);
   log.begin(batch(1));
   log.begin(batch(2));
-  log.end(batch_id{1}, decision_log::fate::refused, refusal::busy, never, at(5));
-  log.end(batch_id{9}, decision_log::fate::done, refusal::none, at(1), at(2));  // nobody knows it
+  log.end(batch_id{1}, decision_log::fate::refused, refusal::busy, never, ms(5));
+  log.end(batch_id{9}, decision_log::fate::done, refusal::none, ms(1), ms(2));  // nobody knows it
   CHECK(log.batch(batch_id{1})->how == decision_log::fate::refused);
   CHECK(log.batch(batch_id{1})->why == refusal::busy);
-  CHECK(log.batch(batch_id{1})->finished_at == at(5));
+  CHECK(log.batch(batch_id{1})->finished_at == ms(5));
   CHECK(log.batch(batch_id{2})->how == decision_log::fate::running);
 }
 
 TEST_CASE("offers of a time are those made in it and the one that stood before") {
   decision_log log(4);
-  for (uint32_t i = 1; i <= 3; ++i) log.offered(at(10 * static_cast<int>(i)), i, {i, at(50), at(60)});
-  CHECK(rows_of(log.offers(at(15), at(31))) == std::vector<uint32_t>{1, 2, 3});
-  CHECK(rows_of(log.offers(at(20), at(30))) == std::vector<uint32_t>{1, 2});
-  CHECK(rows_of(log.offers(at(21), at(25))) == std::vector<uint32_t>{2});
-  CHECK(rows_of(log.offers(at(35), at(40))) == std::vector<uint32_t>{3});
+  for (uint32_t i = 1; i <= 3; ++i) log.offered(ms(10 * static_cast<int>(i)), i, {i, ms(50), ms(60)});
+  CHECK(rows_of(log.offers(ms(15), ms(31))) == std::vector<uint32_t>{1, 2, 3});
+  CHECK(rows_of(log.offers(ms(20), ms(30))) == std::vector<uint32_t>{1, 2});
+  CHECK(rows_of(log.offers(ms(21), ms(25))) == std::vector<uint32_t>{2});
+  CHECK(rows_of(log.offers(ms(35), ms(40))) == std::vector<uint32_t>{3});
   CHECK(log.offers_since() == long_ago);
-  log.offered(at(40), 4, {});
-  log.offered(at(50), 5, {});
-  CHECK(log.offers_since() == at(20));
+  log.offered(ms(40), 4, {});
+  log.offered(ms(50), 5, {});
+  CHECK(log.offers_since() == ms(20));
 }
 
 TEST_CASE("a decision log that is off keeps nothing") {
@@ -107,8 +108,8 @@ TEST_CASE("a decision log that is off keeps nothing") {
   CHECK_FALSE(log.on());
   log.begin(batch(1));
   log.grant(1, 1, batch_id{1});
-  log.drop(asked(2), at(0), drop_reason::late, {});
-  CHECK(log.grants_of(1, at(0)).empty());
+  log.drop(asked(2), ms(0), drop_reason::late, {});
+  CHECK(log.grants_of(1, ms(0)).empty());
   CHECK(log.batch(batch_id{1}) == nullptr);
   CHECK_FALSE(log.drop_of(request_id{2}));
 }

@@ -6,16 +6,17 @@
 #include <set>
 
 #include "policies/random.hpp"
+#include "tests/policies/moments.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
 using deaths = std::vector<failure_detector::death>;
 
 constexpr node_id peer{3};
-constexpr incarnation first{10}, second{11};
-constexpr time_point start{100ms};
+constexpr incarnation first_life{10}, second_life{11};
 
 deaths of(failure_detector& d) {
   deaths out;
@@ -27,58 +28,58 @@ deaths of(failure_detector& d) {
 
 TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
   failure_detector d(50ms);
-  CHECK(d.heard(peer, first, start));
-  d.advance(start + 50ms - 1ns);
+  CHECK(d.heard(peer, first_life, the_start));
+  d.advance(the_start + 50ms - 1ns);
   CHECK(of(d).empty());
-  d.advance(start + 50ms);
-  CHECK(of(d) == deaths{{peer, first}});
-  d.advance(start + 1s);
-  d.lost(peer, first);
+  d.advance(the_start + 50ms);
+  CHECK(of(d) == deaths{{peer, first_life}});
+  d.advance(the_start + 1s);
+  d.lost(peer, first_life);
   CHECK(of(d).empty());
 }
 
 TEST_CASE("signs of life put death off, also if they arrive out of order") {
   failure_detector d(50ms);
-  d.heard(peer, first, start);
-  d.heard(peer, first, start + 40ms);
-  d.heard(peer, first, start + 10ms);
-  d.advance(start + 89ms);
+  d.heard(peer, first_life, the_start);
+  d.heard(peer, first_life, the_start + 40ms);
+  d.heard(peer, first_life, the_start + 10ms);
+  d.advance(the_start + 89ms);
   CHECK(of(d).empty());
-  d.advance(start + 90ms);
-  CHECK(of(d) == deaths{{peer, first}});
+  d.advance(the_start + 90ms);
+  CHECK(of(d) == deaths{{peer, first_life}});
 }
 
 TEST_CASE("a life that is over is not listened to, a later one is") {
   failure_detector d(50ms);
-  d.heard(peer, first, start);
-  d.lost(peer, first);
-  CHECK(of(d) == deaths{{peer, first}});
-  CHECK_FALSE(d.heard(peer, first, start + 1ms));
-  CHECK(d.heard(peer, second, start + 2ms));
-  CHECK_FALSE(d.heard(peer, first, start + 3ms));
-  d.lost(peer, first);
+  d.heard(peer, first_life, the_start);
+  d.lost(peer, first_life);
+  CHECK(of(d) == deaths{{peer, first_life}});
+  CHECK_FALSE(d.heard(peer, first_life, the_start + 1ms));
+  CHECK(d.heard(peer, second_life, the_start + 2ms));
+  CHECK_FALSE(d.heard(peer, first_life, the_start + 3ms));
+  d.lost(peer, first_life);
   CHECK(of(d).empty());
-  CHECK(d.heard(peer, second, start + 4ms));
+  CHECK(d.heard(peer, second_life, the_start + 4ms));
 }
 
 TEST_CASE("a later life ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first, start);
-  CHECK(d.heard(peer, second, start));
-  CHECK(of(d) == deaths{{peer, first}});
+  d.heard(peer, first_life, the_start);
+  CHECK(d.heard(peer, second_life, the_start));
+  CHECK(of(d) == deaths{{peer, first_life}});
 }
 
 TEST_CASE("the loss of a life never heard of counts, and ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first, start);
-  d.lost(peer, second);
-  CHECK(of(d) == deaths{{peer, first}, {peer, second}});
-  CHECK_FALSE(d.heard(peer, second, start));
+  d.heard(peer, first_life, the_start);
+  d.lost(peer, second_life);
+  CHECK(of(d) == deaths{{peer, first_life}, {peer, second_life}});
+  CHECK_FALSE(d.heard(peer, second_life, the_start));
 }
 
 TEST_CASE("the incarnation that stands for any is nobody's") {
   failure_detector d(50ms);
-  CHECK_FALSE(d.heard(peer, incarnation{}, start));
+  CHECK_FALSE(d.heard(peer, incarnation{}, the_start));
   d.lost(peer, incarnation{});
   CHECK(of(d).empty());
 }

@@ -2,45 +2,44 @@
 
 #include <doctest/doctest.h>
 
-using namespace troupe;
+#include "tests/policies/moments.hpp"
 
-namespace {
-const time_point start{};
-}
+using namespace troupe;
+using namespace troupe::test;
 
 TEST_CASE("the load is what all models need over the slots") {
   load_book b;
-  CHECK(b.load(8, start) == 0);
-  b.set(model_id{3}, 2.5, start);
-  b.set(model_id{0}, 1.5, start);
-  CHECK(b.load(8, start) == doctest::Approx(0.5));
-  b.set(model_id{3}, 6.5, start);  // replaces
-  CHECK(b.load(8, start) == doctest::Approx(1));
+  CHECK(b.load(8, the_start) == 0);
+  b.set(model_id{3}, 2.5, the_start);
+  b.set(model_id{0}, 1.5, the_start);
+  CHECK(b.load(8, the_start) == doctest::Approx(0.5));
+  b.set(model_id{3}, 6.5, the_start);  // replaces
+  CHECK(b.load(8, the_start) == doctest::Approx(1));
   b.remove(model_id{0});
   b.remove(model_id{7});  // never seen
-  CHECK(b.load(13, start) == doctest::Approx(0.5));
+  CHECK(b.load(13, the_start) == doctest::Approx(0.5));
 }
 
 TEST_CASE("without slots the load is that of one") {
   load_book b;
-  b.set(model_id{0}, 2, start);
-  CHECK(b.load(0, start) == doctest::Approx(2));
+  b.set(model_id{0}, 2, the_start);
+  CHECK(b.load(0, the_start) == doctest::Approx(2));
 }
 
 TEST_CASE("a sum that changed a million times is still exact") {
   load_book b;
-  for (uint32_t i = 0; i < 1'000'000; ++i) b.set(model_id{i % 17}, 0.1 * (i % 23), start);
-  for (uint32_t m = 0; m < 17; ++m) b.set(model_id{m}, 1, start);
-  CHECK(b.load(17, start) == 1);
+  for (uint32_t i = 0; i < 1'000'000; ++i) b.set(model_id{i % 17}, 0.1 * (i % 23), the_start);
+  for (uint32_t m = 0; m < 17; ++m) b.set(model_id{m}, 1, the_start);
+  CHECK(b.load(17, the_start) == 1);
 }
 
 TEST_CASE("a model that has fallen silent needs nothing") {
   load_book b;
-  b.set(model_id{0}, 3, start);
-  b.set(model_id{1}, 1, start);
-  CHECK(b.load(4, start + 4s) == doctest::Approx(1));
-  b.set(model_id{1}, 1, start + 4s);
-  CHECK(b.load(4, start + 6s) == doctest::Approx(0.25));
-  b.set(model_id{0}, 2, start + 7s);  // it is back
-  CHECK(b.load(4, start + 7s) == doctest::Approx(0.75));
+  b.set(model_id{0}, 3, the_start);
+  b.set(model_id{1}, 1, the_start);
+  CHECK(b.load(4, the_start + 4s) == doctest::Approx(1));
+  b.set(model_id{1}, 1, the_start + 4s);
+  CHECK(b.load(4, the_start + 6s) == doctest::Approx(0.25));
+  b.set(model_id{0}, 2, the_start + 7s);  // it is back
+  CHECK(b.load(4, the_start + 7s) == doctest::Approx(0.75));
 }

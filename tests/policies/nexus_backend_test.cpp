@@ -2,18 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/resnet50.hpp"
+
 using namespace troupe;
-
-namespace {
-
-batching_parameters resnet50() {
-  batching_parameters p;
-  p.latency = {1053us, 5072us};
-  p.slo = 25ms;
-  return p;
-}
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE("Nexus plans batches of which two, one after the other, meet the SLO") {
   auto p = resnet50();

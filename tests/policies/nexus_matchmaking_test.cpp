@@ -4,22 +4,24 @@
 
 #include <map>
 
+#include "tests/policies/moments.hpp"
+#include "tests/policies/three_models.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-time_point ms(double t) { return time_point{from_ms(t)}; }
-
 /// Models that can share a slot in any number that these tests have.
-const model_profile profile{{1ms, 5ms}, 200ms, 64};
+const model_profile shareable{{1ms, 5ms}, 200ms, 64};
 
-struct stage {
+struct nexus_stage {
   nexus_matchmaking policy;
-  explicit stage(std::vector<std::vector<model_id>> models_by_slot) {
+  explicit nexus_stage(std::vector<std::vector<model_id>> models_by_slot) {
     for (uint32_t s = 0; s < models_by_slot.size(); ++s) {
       policy.add_slot(slot_id{s}, ms(0));
       policy.set_models(slot_id{s}, models_by_slot[s]);
-      for (const auto m : models_by_slot[s]) policy.set_profile(m, profile);
+      for (const auto m : models_by_slot[s]) policy.set_profile(m, shareable);
     }
   }
   void offer(uint32_t model, time_point latest = never) {
@@ -40,12 +42,10 @@ struct stage {
   }
 };
 
-constexpr model_id a{0}, b{1}, c{2};
-
 }  // namespace
 
 TEST_CASE("the models of a Nexus backend take turns") {
-  stage s({{a, b, c}});
+  nexus_stage s({{model_a, model_b, model_c}});
   std::vector<uint32_t> order;
   for (int i = 0; i < 6; ++i) {
     for (const uint32_t m : {0, 1, 2}) s.offer(m);
@@ -59,46 +59,46 @@ TEST_CASE("the models of a Nexus backend take turns") {
 }
 
 TEST_CASE("a model runs only where it is placed") {
-  stage s({{a}, {b}});
+  nexus_stage s({{model_a}, {model_b}});
   s.offer(1);
   const auto m = s.poll(ms(0));
   REQUIRE(m.size() == 1);
   CHECK(m[0].slot == slot_id{1});
-  s.policy.occupy(b, slot_id{1}, ms(10));
+  s.policy.occupy(model_b, slot_id{1}, ms(10));
   s.offer(1);
   CHECK(s.poll(ms(5)).empty());  // the other slot is idle, and stays so
   CHECK(s.poll(ms(10)).size() == 1);
 }
 
 TEST_CASE("who has nothing to run, or nothing in time, loses its turn") {
-  stage s({{a, b, c}});
+  nexus_stage s({{model_a, model_b, model_c}});
   s.offer(0, ms(1));
   s.offer(2);
   const auto m = s.poll(ms(2));
   REQUIRE(m.size() == 1);
-  CHECK(m[0].model == c);
-  s.policy.occupy(c, slot_id{0}, ms(3));
+  CHECK(m[0].model == model_c);
+  s.policy.occupy(model_c, slot_id{0}, ms(3));
   CHECK(s.policy.wake_at() == never);
 }
 
 TEST_CASE("a slot or a model that goes away is matched no more, and comes back empty") {
-  stage s({{a}});
+  nexus_stage s({{model_a}});
   s.offer(0);
   s.policy.remove_slot(slot_id{0});
   CHECK(s.poll(ms(0)).empty());
   s.policy.add_slot(slot_id{0}, ms(0));
   CHECK(s.poll(ms(0)).empty());
-  s.policy.set_models(slot_id{0}, std::vector{a});
+  s.policy.set_models(slot_id{0}, std::vector{model_a});
   s.offer(0);
   REQUIRE(s.poll(ms(0)).size() == 1);
-  s.policy.remove_model(a, ms(1));
+  s.policy.remove_model(model_a, ms(1));
   CHECK(s.poll(ms(1)).empty());
   s.offer(0);
   CHECK(s.poll(ms(1)).size() == 1);
 }
 
 TEST_CASE("queues are told where they run, when that changes and when they seem not to know") {
-  stage s({{a, b}, {a, b}});
+  nexus_stage s({{model_a, model_b}, {model_a, model_b}});
   s.poll(ms(0));
   auto told = s.told();
   REQUIRE(told.size() == 2);
@@ -112,7 +112,7 @@ TEST_CASE("queues are told where they run, when that changes and when they seem 
   s.poll(ms(1));
   told = s.told();
   REQUIRE(told.size() == 1);
-  CHECK(told[0].model == a);
+  CHECK(told[0].model == model_a);
   s.offer(0);  // it does not know backends, whatever it is told
   s.poll(ms(2));
   CHECK(s.told().empty());
@@ -124,13 +124,13 @@ TEST_CASE("queues are told where they run, when that changes and when they seem 
 }
 
 TEST_CASE("a candidate counts only on the slots that it is for, and where the model still is") {
-  stage s({{a}, {a}});
+  nexus_stage s({{model_a}, {model_a}});
   s.poll(ms(0));
   s.offer_on(0, {slot_id{1}});
   auto m = s.poll(ms(0));
   REQUIRE(m.size() == 1);
   CHECK(m[0].slot == slot_id{1});
-  s.policy.occupy(a, slot_id{1}, ms(10));
+  s.policy.occupy(model_a, slot_id{1}, ms(10));
   s.offer_on(0, {slot_id{1}, slot_id{7}});
   CHECK(s.poll(ms(5)).empty());
   CHECK(s.told().size() == 1);  // it runs on no slot 7
@@ -138,33 +138,33 @@ TEST_CASE("a candidate counts only on the slots that it is for, and where the mo
 }
 
 TEST_CASE("a slot waits while the model whose turn it is has an unanswered match elsewhere") {
-  stage s({{a}, {a, b}});
+  nexus_stage s({{model_a}, {model_a, model_b}});
   s.poll(ms(0));
   s.offer_on(1, {slot_id{1}});
   REQUIRE(s.poll(ms(0)).size() == 1);
-  s.policy.occupy(b, slot_id{1}, ms(0));
+  s.policy.occupy(model_b, slot_id{1}, ms(0));
   // Both want slot 1; it is a's turn there, but a is asked about slot 0 just now.
   s.offer_on(0, {slot_id{0}, slot_id{1}});
   s.offer_on(1, {slot_id{1}});
   const auto first = s.poll(ms(0));
   REQUIRE(first.size() == 1);
-  CHECK(first[0].model == a);
+  CHECK(first[0].model == model_a);
   CHECK(first[0].slot == slot_id{0});
-  s.policy.occupy(a, slot_id{0}, ms(10));
+  s.policy.occupy(model_a, slot_id{0}, ms(10));
   s.offer_on(0, {slot_id{1}});
   const auto second = s.poll(ms(0));
   REQUIRE(second.size() == 1);
-  CHECK(second[0].model == a);
+  CHECK(second[0].model == model_a);
   CHECK(second[0].slot == slot_id{1});
-  s.policy.occupy(a, slot_id{1}, ms(10));
+  s.policy.occupy(model_a, slot_id{1}, ms(10));
   CHECK(s.policy.wake_at() == ms(10));  // b's turn
 }
 
 TEST_CASE("a slot with two batches under way comes back when it is said to be free") {
-  stage s({{a}});
+  nexus_stage s({{model_a}});
   s.offer(0);
   REQUIRE(s.poll(ms(0)).size() == 1);
-  s.policy.occupy(a, slot_id{0}, never);
+  s.policy.occupy(model_a, slot_id{0}, never);
   s.offer(0);
   CHECK(s.poll(ms(50)).empty());
   s.policy.set_free_at(slot_id{0}, ms(60));
@@ -174,15 +174,15 @@ TEST_CASE("a slot with two batches under way comes back when it is said to be fr
   CHECK(s.policy.wake_at() == never);
   s.policy.remove_slot(slot_id{0});
   s.policy.add_slot(slot_id{0}, ms(80));
-  s.policy.set_models(slot_id{0}, std::vector{a});
-  s.policy.occupy(a, slot_id{0}, ms(500));  // about the slot that was
+  s.policy.set_models(slot_id{0}, std::vector{model_a});
+  s.policy.occupy(model_a, slot_id{0}, ms(500));  // about the slot that was
   s.offer(0);
   s.poll(ms(80));
   CHECK(s.told().size() > 0);
 }
 
 TEST_CASE("the plan follows the measured load") {
-  stage s({{a, b}, {a, b}, {a, b}, {a, b}});
+  nexus_stage s({{model_a, model_b}, {model_a, model_b}, {model_a, model_b}, {model_a, model_b}});
   s.poll(ms(0));
   const auto slots_of = [](const std::vector<model_backends>& told, model_id m) {
     for (const auto& t : told)
@@ -190,10 +190,10 @@ TEST_CASE("the plan follows the measured load") {
     return size_t{0};
   };
   const auto even = s.told();
-  s.policy.count_requests(a, 9000, ms(0));
-  s.policy.count_requests(b, 10, ms(0));
+  s.policy.count_requests(model_a, 9000, ms(0));
+  s.policy.count_requests(model_b, 10, ms(0));
   CHECK(s.policy.wake_at() == ms(10'000));
   s.poll(ms(10'000));
   const auto skewed = s.told();
-  CHECK(slots_of(skewed, a) > slots_of(even, a));
+  CHECK(slots_of(skewed, model_a) > slots_of(even, model_a));
 }

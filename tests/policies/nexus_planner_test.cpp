@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/three_models.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-constexpr model_id a{0}, b{1}, c{2};
 constexpr time_point begin{};
 
 model_profile profile(duration slo = 50ms, double weight = 1) { return {{1ms, 5ms}, slo, 64, weight}; }
@@ -30,86 +32,87 @@ struct planner : nexus_planner {
 
 TEST_CASE(
     "nexus_planner: a plan is due when slots or models change, and only then as long as there is no load") {
-  planner p(2, {a, b});
+  planner p(2, {model_a, model_b});
   CHECK(p.due() == long_ago);
   CHECK(p.make(begin).size() == 2);
   CHECK(p.due() == never);
-  p.set_profile(a, profile());
-  p.set_slot(slot_id{0}, std::vector{b, a});
+  p.set_profile(model_a, profile());
+  p.set_slot(slot_id{0}, std::vector{model_b, model_a});
   p.remove_slot(slot_id{9});
-  p.set_profile(c, {});
+  p.set_profile(model_c, {});
   CHECK(p.due() == never);  // nothing new
-  p.set_profile(a, profile(40ms));
+  p.set_profile(model_a, profile(40ms));
   CHECK(p.due() == long_ago);
   p.make(begin);
   p.remove_slot(slot_id{0});
   CHECK(p.due() == long_ago);
   CHECK(p.make(begin).size() == 1);
-  p.set_profile(a, {});
+  p.set_profile(model_a, {});
   const auto last = p.make(begin);
-  CHECK(rate(last, a) == 0);
-  CHECK(rate(last, b) > 0);
+  CHECK(rate(last, model_a) == 0);
+  CHECK(rate(last, model_b) > 0);
 }
 
 TEST_CASE("nexus_planner: weights count until rates were measured, then those, once an epoch") {
-  planner p(8, {a, b});
-  p.set_profile(b, profile(50ms, 3));
+  planner p(8, {model_a, model_b});
+  p.set_profile(model_b, profile(50ms, 3));
   auto now = begin;
   const auto first = p.make(now);
-  CHECK(rate(first, b) / rate(first, a) == doctest::Approx(3).epsilon(0.01));
+  CHECK(rate(first, model_b) / rate(first, model_a) == doctest::Approx(3).epsilon(0.01));
   now += 3s;
-  p.count_requests(a, 4000, now);
+  p.count_requests(model_a, 4000, now);
   CHECK(p.due() == now + nexus_planner::epoch);
-  p.count_requests(b, 1000, now + 5s);
+  p.count_requests(model_b, 1000, now + 5s);
   CHECK(p.due() == now + nexus_planner::epoch);
   now = p.due();
   const auto second = p.make(now);
-  CHECK(rate(second, a) / rate(second, b) == doctest::Approx(4).epsilon(0.01));
+  CHECK(rate(second, model_a) / rate(second, model_b) == doctest::Approx(4).epsilon(0.01));
   CHECK(p.due() == never);
-  p.count_requests(b, 10, now);
+  p.count_requests(model_b, 10, now);
   CHECK(p.due() == now + nexus_planner::epoch);
   const auto third = p.make(p.due());  // a was silent: a request a second, as b
-  CHECK(rate(third, a) == doctest::Approx(rate(third, b)).epsilon(0.01));
+  CHECK(rate(third, model_a) == doctest::Approx(rate(third, model_b)).epsilon(0.01));
 }
 
 TEST_CASE("nexus_planner: a model that comes between epochs is planned for the mean of the others") {
-  planner p(8, {a, b});
+  planner p(8, {model_a, model_b});
   p.make(begin);
-  p.count_requests(a, 1000, begin);
-  p.count_requests(b, 3000, begin);
+  p.count_requests(model_a, 1000, begin);
+  p.count_requests(model_b, 3000, begin);
   p.make(p.due());
-  p.set_profile(c, profile());
-  for (uint32_t s = 0; s < 8; ++s) p.set_slot(slot_id{s}, std::vector{a, b, c});
+  p.set_profile(model_c, profile());
+  for (uint32_t s = 0; s < 8; ++s) p.set_slot(slot_id{s}, std::vector{model_a, model_b, model_c});
   const auto plan = p.make(begin + 11s);
-  CHECK(rate(plan, c) / rate(plan, a) == doctest::Approx(2).epsilon(0.01));
-  CHECK(rate(plan, b) / rate(plan, a) == doctest::Approx(3).epsilon(0.01));
+  CHECK(rate(plan, model_c) / rate(plan, model_a) == doctest::Approx(2).epsilon(0.01));
+  CHECK(rate(plan, model_b) / rate(plan, model_a) == doctest::Approx(3).epsilon(0.01));
 }
 
 TEST_CASE(
     "nexus_planner: nothing is placed where it is not, and who is in two groups is divided among them") {
   nexus_planner p;
-  for (const auto m : {a, b, c}) p.set_profile(m, profile());
-  p.set_slot(slot_id{0}, std::vector{a, b});
-  p.set_slot(slot_id{1}, std::vector{a, b});
-  p.set_slot(slot_id{2}, std::vector{a, c});
+  for (const auto m : {model_a, model_b, model_c}) p.set_profile(m, profile());
+  p.set_slot(slot_id{0}, std::vector{model_a, model_b});
+  p.set_slot(slot_id{1}, std::vector{model_a, model_b});
+  p.set_slot(slot_id{2}, std::vector{model_a, model_c});
   p.set_slot(slot_id{3}, std::vector{model_id{7}});  // nobody knows it
   const auto plan = p.make(begin);
   CHECK_FALSE(plan.contains(slot_id{3}));
   for (const auto& [slot, placed] : plan)
-    for (const auto& x : placed) CHECK((x.model == a || x.model == (slot.value == 2 ? c : b)));
+    for (const auto& x : placed)
+      CHECK((x.model == model_a || x.model == (slot.value == 2 ? model_c : model_b)));
   double there = 0;
-  for (const auto& x : plan.at(slot_id{2})) there += x.model == a ? x.rate : 0;
+  for (const auto& x : plan.at(slot_id{2})) there += x.model == model_a ? x.rate : 0;
   CHECK(there > 0);
-  CHECK(there < rate(plan, a));
-  CHECK(rate(plan, c) > 0);
+  CHECK(there < rate(plan, model_a));
+  CHECK(rate(plan, model_c) > 0);
 }
 
 TEST_CASE("nexus_planner: batches are no larger than the model's") {
-  planner p(4, {a});
+  planner p(4, {model_a});
   CHECK(p.make(begin).at(slot_id{0})[0].batch > 4);
   auto small = profile();
   small.max_rows = 4;
-  p.set_profile(a, small);
+  p.set_profile(model_a, small);
   const auto plan = p.make(begin);
   CHECK(plan.size() == 4);
   for (const auto& [slot, placed] : plan) CHECK(placed[0].batch <= 4);

@@ -4,13 +4,14 @@
 
 #include <map>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-constexpr slot_id first{1}, second{4}, third{6};
-
-time_point ms(double t) { return time_point{from_ms(t)}; }
+constexpr slot_id first_slot{1}, second_slot{4}, third_slot{6};
 
 /// Rows of 1 ms, 5 ms a batch; requests have 30 ms: batches of 10 at most.
 struct queue {
@@ -54,7 +55,7 @@ TEST_CASE("nexus: without a plan it runs wherever a slot is granted") {
   q.arrive(12);
   CHECK(q.slots().empty());
   CHECK(q.policy.window().rows == 10);
-  CHECK(q.grant(third).size() == 10);
+  CHECK(q.grant(third_slot).size() == 10);
   CHECK(q.policy.queued_rows() == 2);
   CHECK(q.slots().empty());
   CHECK(q.policy.window().rows == 2);
@@ -62,14 +63,14 @@ TEST_CASE("nexus: without a plan it runs wherever a slot is granted") {
 
 TEST_CASE("nexus: backends get requests as their weights say, evenly") {
   queue q;
-  q.plan({{first, 10, 1}, {second, 10, 3}});
+  q.plan({{first_slot, 10, 1}, {second_slot, 10, 3}});
   q.arrive(4);
-  CHECK(q.slots() == std::vector{first, second});
+  CHECK(q.slots() == std::vector{first_slot, second_slot});
   std::map<slot_id, std::vector<uint64_t>> got;
-  for (const auto slot : {first, second})
+  for (const auto slot : {first_slot, second_slot})
     for (const auto& t : q.grant(slot)) got[slot].push_back(t.id.value);
-  CHECK(got[first].size() == 1);
-  CHECK(got[second].size() == 3);
+  CHECK(got[first_slot].size() == 1);
+  CHECK(got[second_slot].size() == 3);
   q.arrive(400, ms(60));
   CHECK(q.policy.queued_requests() == 400);
   std::vector<ticket> left;
@@ -80,37 +81,37 @@ TEST_CASE("nexus: backends get requests as their weights say, evenly") {
 
 TEST_CASE("nexus: a slot runs what was sent to its backend, in batches of the size planned for it") {
   queue q;
-  q.plan({{first, 2, 1}, {second, 10, 1}});
+  q.plan({{first_slot, 2, 1}, {second_slot, 10, 1}});
   q.arrive(10);
-  CHECK(q.slots() == std::vector{first, second});
+  CHECK(q.slots() == std::vector{first_slot, second_slot});
   CHECK(q.policy.window().rows == 5);
-  CHECK(q.grant(first).size() == 2);
-  CHECK(q.grant(second).size() == 5);
-  CHECK(q.slots() == std::vector{first});
+  CHECK(q.grant(first_slot).size() == 2);
+  CHECK(q.grant(second_slot).size() == 5);
+  CHECK(q.slots() == std::vector{first_slot});
   CHECK(q.policy.window().rows == 2);
   CHECK(q.policy.queued_rows() == 3);
 }
 
 TEST_CASE("nexus: a slot that is no backend gets nothing, and changes nothing") {
   queue q;
-  q.plan({{first, 10, 1}});
+  q.plan({{first_slot, 10, 1}});
   q.arrive(3);
   REQUIRE(q.slots().size() == 1);
-  CHECK(q.grant(second).empty());
+  CHECK(q.grant(second_slot).empty());
   CHECK(q.policy.window().rows == 0);
-  CHECK(q.slots() == std::vector{first});
-  CHECK(q.grant(first).size() == 3);
+  CHECK(q.slots() == std::vector{first_slot});
+  CHECK(q.grant(first_slot).size() == 3);
 }
 
 TEST_CASE("nexus: requests of a backend that goes away run on the others, earliest deadline first") {
   queue q;
-  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.plan({{first_slot, 10, 1}, {second_slot, 10, 1}});
   q.arrive(1, ms(26));
   q.arrive(1, ms(25));
   q.arrive(1, ms(24));
-  q.plan({{second, 10, 1}});
-  CHECK(q.slots() == std::vector{second});
-  const auto batch = q.grant(second);
+  q.plan({{second_slot, 10, 1}});
+  CHECK(q.slots() == std::vector{second_slot});
+  const auto batch = q.grant(second_slot);
   REQUIRE(batch.size() == 3);
   CHECK(batch[0].deadline == ms(24));
   CHECK(batch[2].deadline == ms(26));
@@ -118,20 +119,20 @@ TEST_CASE("nexus: requests of a backend that goes away run on the others, earlie
   q.arrive(3);
   q.plan({});  // nobody knows where it runs now
   CHECK(q.slots().empty());
-  CHECK(q.grant(first).size() == 3);
+  CHECK(q.grant(first_slot).size() == 3);
   q.arrive(3);
-  q.plan({{third, 10, 1}});
-  CHECK(q.slots() == std::vector{third});
-  CHECK(q.grant(third).size() == 3);
+  q.plan({{third_slot, 10, 1}});
+  CHECK(q.slots() == std::vector{third_slot});
+  CHECK(q.grant(third_slot).size() == 3);
   CHECK(q.dropped().empty());
 }
 
 TEST_CASE("nexus: every backend drops early for itself") {
   queue q;
-  q.plan({{first, 10, 1}, {second, 3, 1}});
+  q.plan({{first_slot, 10, 1}, {second_slot, 3, 1}});
   // In time in a batch of 3, late in one of 10.
   q.arrive(8, ms(10));
-  CHECK(q.slots() == std::vector{first, second});
+  CHECK(q.slots() == std::vector{first_slot, second_slot});
   CHECK(q.policy.window().rows == 4);  // as large as can still run together
   q.arrive(30, ms(30));
   q.slots();
@@ -143,26 +144,26 @@ TEST_CASE("nexus: every backend drops early for itself") {
 
 TEST_CASE("nexus: it wakes when the first backend's window closes, and the others are left alone") {
   queue q;
-  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.plan({{first_slot, 10, 1}, {second_slot, 10, 1}});
   q.arrive(1, ms(30));
   q.arrive(1, ms(50));
   q.slots();
   CHECK(q.policy.wake_at() == ms(24) + 1ns);
   CHECK(q.policy.window().latest == ms(44));
-  CHECK(q.slots(ms(24) + 1ns) == std::vector{second});
+  CHECK(q.slots(ms(24) + 1ns) == std::vector{second_slot});
   CHECK(q.dropped().size() == 1);
   CHECK(q.policy.wake_at() == ms(44) + 1ns);
 }
 
 TEST_CASE("nexus: what a candidate said of a slot is what was offered for it") {
   queue q;
-  q.plan({{first, 10, 1}, {second, 10, 1}});
+  q.plan({{first_slot, 10, 1}, {second_slot, 10, 1}});
   q.arrive(1, ms(30), ms(0));
   q.slots(ms(0));
   q.arrive(1, ms(40), ms(2));
   q.slots(ms(2));
   CHECK(q.policy.window().exec_at == ms(0));
-  CHECK(q.policy.choose(second, q.policy.window()).exec_at == ms(2));
+  CHECK(q.policy.choose(second_slot, q.policy.window()).exec_at == ms(2));
   q.slots(ms(3));
-  CHECK(q.policy.choose(first, q.policy.window()).exec_at == ms(0));
+  CHECK(q.policy.choose(first_slot, q.policy.window()).exec_at == ms(0));
 }

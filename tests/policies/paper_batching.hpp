@@ -6,10 +6,10 @@
 
 #include "policies/deferred.hpp"
 #include "policies/eager.hpp"
+#include "tests/policies/moments.hpp"
 
 namespace troupe::test {
 
-constexpr time_point ms(double t) { return time_point{from_ms(t)}; }
 inline ticket due(double deadline_ms, uint64_t id, uint32_t rows = 1) {
   return {ms(deadline_ms), request_id{id}, rows, static_cast<uint32_t>(id)};
 }
@@ -49,6 +49,6 @@ inline std::vector<fate> dropped_by(batching_policy& policy) {
 }
 
 using ids = std::vector<uint64_t>;
-using fates = std::vector<fate>;
+using drop_list = std::vector<fate>;
 
 }  // namespace troupe::test

@@ -4,13 +4,13 @@
 #include <ostream>
 
 #include "tests/policies/bare_simulation.hpp"
+#include "tests/policies/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
 
-constexpr time_point at(double t) { return time_point{from_ms(t)}; }
 constexpr double arrival_of(uint64_t i) { return 0.75 * static_cast<double>(i - 1); }
 
 /// One batch of the trace: when and where it starts, and its requests R_first to R_last.
@@ -35,10 +35,10 @@ struct example {
     std::vector<arriving> requests;
     for (uint64_t i = first; i <= last; ++i) {
       if (std::find(missing.begin(), missing.end(), i) != missing.end()) continue;
-      requests.push_back({at(arrival_of(i)), at(arrival_of(i) + 12)});
+      requests.push_back({ms(arrival_of(i)), ms(arrival_of(i) + 12)});
       numbers.push_back(i);
     }
-    for (const double t : free_at) sim.add_slot(at(t));
+    for (const double t : free_at) sim.add_slot(ms(t));
     sim.add_model(batching, "timeout", p, list_of(std::move(requests)));
     sim.run();
   }

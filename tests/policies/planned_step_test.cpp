@@ -9,7 +9,7 @@ using namespace troupe::llm;
 
 namespace {
 
-constexpr adapter_id a{1}, b{2}, c{3};
+constexpr adapter_id adapter_a{1}, adapter_b{2}, adapter_c{3};
 
 /// Tokens 10 id, 10 id + 1, ..., in one block, its id.
 batched_text text(uint32_t id, uint32_t tokens, adapter_id adapter = base_model, size_t computed = 0) {
@@ -20,10 +20,10 @@ batched_text text(uint32_t id, uint32_t tokens, adapter_id adapter = base_model,
   return t;
 }
 
-struct stage {
+struct step_stage {
   void prompts(std::vector<batched_text*> some) { planned.add_prompts(some); }
   void decodes(std::vector<batched_text*> some) { planned.add_decodes(some); }
-  stage() { planned.clear(); }
+  step_stage() { planned.clear(); }
 
   planned_step planned;
   const llm_step& step = planned.step;
@@ -32,7 +32,7 @@ struct stage {
 }  // namespace
 
 TEST_CASE("planned step: without texts it has no rows") {
-  stage s;
+  step_stage s;
   s.prompts({});
   s.decodes({});
   CHECK(s.step.rows() == 0);
@@ -42,7 +42,7 @@ TEST_CASE("planned step: without texts it has no rows") {
 }
 
 TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it chooses") {
-  stage s;
+  step_stage s;
   auto one = text(1, 5);
   one.in_step = 3;
   s.prompts({&one});
@@ -63,7 +63,7 @@ TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it
 }
 
 TEST_CASE("planned step: a token that the step before chooses is named by where it is chosen") {
-  stage s;
+  step_stage s;
   auto one = text(1, 2), two = text(2, 2);
   s.prompts({&one, &two});
   CHECK(one.entry == 0);
@@ -78,7 +78,7 @@ TEST_CASE("planned step: a token that the step before chooses is named by where 
 }
 
 TEST_CASE("planned step: rows know their texts, and these their blocks") {
-  stage s;
+  step_stage s;
   auto one = text(1, 2), two = text(2, 3, base_model, 2);
   two.blocks = {7, 8};
   s.prompts({&one});
@@ -92,28 +92,28 @@ TEST_CASE("planned step: rows know their texts, and these their blocks") {
 }
 
 TEST_CASE("planned step: rows of an adapter are together, and decodes go on with the last prompt's") {
-  stage s;
-  auto p1 = text(1, 1, b), p2 = text(2, 1, a), p3 = text(3, 2, b);
-  auto d1 = text(4, 3, a, 2), d2 = text(5, 3, base_model, 2), d3 = text(6, 3, b, 2), d4 = text(7, 3, c, 2),
-       d5 = text(8, 3, b, 2);
+  step_stage s;
+  auto p1 = text(1, 1, adapter_b), p2 = text(2, 1, adapter_a), p3 = text(3, 2, adapter_b);
+  auto d1 = text(4, 3, adapter_a, 2), d2 = text(5, 3, base_model, 2), d3 = text(6, 3, adapter_b, 2),
+       d4 = text(7, 3, adapter_c, 2), d5 = text(8, 3, adapter_b, 2);
   s.prompts({&p1, &p2, &p3});
   s.decodes({&d1, &d2, &d3, &d4, &d5});
   CHECK(s.planned.texts == std::vector<batched_text*>{&p2, &p1, &p3, &d3, &d5, &d2, &d1, &d4});
-  CHECK(s.step.segment_adapters == std::vector{a, b, base_model, a, c});
+  CHECK(s.step.segment_adapters == std::vector{adapter_a, adapter_b, base_model, adapter_a, adapter_c});
   CHECK(s.step.segment_end == std::vector<uint32_t>{0, 1, 6, 7, 8, 9});
   CHECK(s.planned.decodes == 5);
 }
 
 TEST_CASE("planned step: cleared it begins anew") {
-  stage s;
-  auto one = text(1, 2, a), two = text(2, 2, b);
+  step_stage s;
+  auto one = text(1, 2, adapter_a), two = text(2, 2, adapter_b);
   s.prompts({&one});
   s.decodes({&one});
   s.planned.clear();
   CHECK(s.planned.decodes == 0);
   CHECK(s.planned.texts.empty());
   s.prompts({&two});
-  CHECK(s.step.segment_adapters == std::vector{b});
+  CHECK(s.step.segment_adapters == std::vector{adapter_b});
   CHECK(s.step.segment_end == std::vector<uint32_t>{0, 2});
   CHECK(s.step.block_start == std::vector<uint32_t>{0, 1});
 }

@@ -2,13 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
-
-namespace {
-
-time_point at(duration d) { return time_point{1h + d}; }
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE("each death within a minute waits twice as long, and the sixth is the last") {
   restart_policy p({200ms, 10s, 5, 60s});

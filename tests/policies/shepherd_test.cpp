@@ -2,13 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-time_point ms(double t) { return time_point{from_ms(t)}; }
-
-struct stage {
+struct shepherd_stage {
   shepherd policy;
   void offer(uint32_t model, uint32_t rows, time_point latest = never) {
     policy.set_candidate(model_id{model}, {rows, long_ago, latest}, {});
@@ -23,7 +24,7 @@ struct stage {
 }  // namespace
 
 TEST_CASE("Shepherd gives a free slot to the largest batch") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 3);
   s.offer(1, 5);
@@ -40,7 +41,7 @@ TEST_CASE("Shepherd gives a free slot to the largest batch") {
 }
 
 TEST_CASE("Shepherd stops the smallest running batch for one that is three times as large, and no other") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.policy.add_slot(slot_id{1}, ms(0));
   s.offer(0, 3);
@@ -64,7 +65,7 @@ TEST_CASE("Shepherd stops the smallest running batch for one that is three times
 }
 
 TEST_CASE("a batch that has ended is not stopped, one that is too late is not run") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
   s.poll(ms(0));
@@ -78,7 +79,7 @@ TEST_CASE("a batch that has ended is not stopped, one that is too late is not ru
 }
 
 TEST_CASE("a slot or a model that goes away is matched no more") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
   s.policy.remove_slot(slot_id{0});
@@ -93,7 +94,7 @@ TEST_CASE("a slot or a model that goes away is matched no more") {
 TEST_CASE(
     "Shepherd stops nothing that stands behind another batch, and goes on when the slot says when it is "
     "free") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
   REQUIRE(s.poll(ms(0)).size() == 1);
@@ -108,7 +109,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what Shepherd's match was to stop goes on as before if the slot says so") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 2);
   REQUIRE(s.poll(ms(0)).size() == 1);
@@ -127,7 +128,7 @@ TEST_CASE("what Shepherd's match was to stop goes on as before if the slot says 
 }
 
 TEST_CASE("Shepherd gives and takes only slots that have the model") {
-  stage s;
+  shepherd_stage s;
   const model_id small{0}, large{1};
   for (uint32_t i = 0; i < 3; ++i) s.policy.add_slot(slot_id{i}, ms(i));
   s.policy.set_models(slot_id{0}, std::vector{small});
@@ -154,7 +155,7 @@ TEST_CASE("Shepherd gives and takes only slots that have the model") {
 }
 
 TEST_CASE("Shepherd sleeps until a slot can be given ahead of its end to the largest that waits") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 9);
   REQUIRE(s.poll(ms(0)).size() == 1);
@@ -172,7 +173,7 @@ TEST_CASE("Shepherd sleeps until a slot can be given ahead of its end to the lar
 }
 
 TEST_CASE("the answer to a match on a slot that came back meanwhile says nothing about it") {
-  stage s;
+  shepherd_stage s;
   s.policy.add_slot(slot_id{0}, ms(0));
   s.offer(0, 1);
   REQUIRE(s.poll(ms(0)).size() == 1);

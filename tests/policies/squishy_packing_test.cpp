@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "policies/random.hpp"
+#include "tests/policies/resnet50.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-const packing_session resnet50{{1053us, 5072us}, 25ms, 1};
+const packing_session resnet50_session{resnet50_latency, 25ms, 1};
 
 /// What Nexus promises of a plan: in every duty cycle all models of a slot run once, and nobody waits longer
 /// than a cycle and then a batch. Rates that fill a slot alone run in cycles of a batch.
@@ -32,7 +34,7 @@ void check_plan(const squishy_plan& plan, const std::vector<packing_session>& se
 }  // namespace
 
 TEST_CASE("one model alone gets every slot, in batches of which two meet the SLO") {
-  const auto plan = squishy_packing({resnet50}, 8);
+  const auto plan = squishy_packing({resnet50_session}, 8);
   REQUIRE(plan.size() == 8);
   double rate = 0;
   for (const auto& slot : plan) {
@@ -44,7 +46,7 @@ TEST_CASE("one model alone gets every slot, in batches of which two meet the SLO
 }
 
 TEST_CASE("rates count in proportion only") {
-  auto once = std::vector{resnet50, resnet50};
+  auto once = std::vector{resnet50_session, resnet50_session};
   once[1].rate = 3;
   auto thousand = once;
   for (auto& s : thousand) s.rate *= 1000;
@@ -80,9 +82,9 @@ TEST_CASE("many small models share slots, every one gets its part") {
 }
 
 TEST_CASE("what cannot be in time gets no slot") {
-  auto slow = resnet50;
+  auto slow = resnet50_session;
   slow.slo = 6ms;  // ℓ(1) = 6.125 ms
-  const auto plan = squishy_packing({slow, resnet50}, 2);
+  const auto plan = squishy_packing({slow, resnet50_session}, 2);
   for (const auto& slot : plan)
     for (const auto& s : slot) CHECK(s.model == 1);
   CHECK(squishy_packing({}, 3).size() == 3);

@@ -2,18 +2,19 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-constexpr node_id head{0}, worker{1}, second{2}, third{3};
-
-time_point at(duration d) { return time_point{1h + d}; }
+constexpr node_id head{0}, worker{1}, first_standby{2}, second_standby{3};
 
 /// One node of a cluster whose scheduler is `head`, with two standbys. Its life is 7, that of others 10 more
 /// than their place.
 struct watcher : succession {
-  explicit watcher(node_id self) : succession({self, {head, second, third}, 4, 300ms, 3s}) {
+  explicit watcher(node_id self) : succession({self, {head, first_standby, second_standby}, 4, 300ms, 3s}) {
     begin({7}, at({}));
   }
   static incarnation life_of(node_id n) { return {10 + n.value}; }
@@ -36,9 +37,9 @@ struct watcher : succession {
 TEST_CASE("succession: the scheduler takes the office once it has met all standbys") {
   watcher w(head);
   w.meet(worker);
-  w.meet(second);
+  w.meet(first_standby);
   CHECK_FALSE(w.decide(at(1s), long_ago));
-  w.meet(third);
+  w.meet(second_standby);
   const auto t = w.decide(at(1001ms), long_ago);
   REQUIRE(t);
   CHECK(t->scheduler == head);
@@ -51,15 +52,15 @@ TEST_CASE("succession: the scheduler takes the office once it has met all standb
 
 TEST_CASE("succession: a standby that never comes does not keep the scheduler waiting for ever") {
   watcher w(head);
-  w.meet(second);
+  w.meet(first_standby);
   CHECK_FALSE(w.decide(at(2999ms), long_ago));
   CHECK(w.decide(at(3s), long_ago));
 }
 
 TEST_CASE(
     "succession: a standby gives a scheduler that has only just come its turn, however long it waited") {
-  watcher w(second);
-  w.meet(third);
+  watcher w(first_standby);
+  w.meet(second_standby);
   duration now{};
   CHECK_FALSE(w.watch(now, 2s));
   w.meet(head);
@@ -70,18 +71,18 @@ TEST_CASE(
 
 TEST_CASE("succession: a scheduler that comes back finds the office taken, and leaves it there") {
   watcher w(head);
-  w.meet(second);
+  w.meet(first_standby);
   CHECK_FALSE(w.decide(at(1ms), long_ago));
-  w.learn({{102}, second, watcher::life_of(second)}, at(1ms));
-  w.meet(third);
+  w.learn({{102}, first_standby, watcher::life_of(first_standby)}, at(1ms));
+  w.meet(second_standby);
   duration now = 2ms;
   CHECK_FALSE(w.watch(now, 20s));
 }
 
 TEST_CASE("succession: the first standby takes over as soon as the life of the scheduler is over") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
-  w.meet(third);
+  w.meet(second_standby);
   w.head_reigns();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
@@ -93,9 +94,9 @@ TEST_CASE("succession: the first standby takes over as soon as the life of the s
 }
 
 TEST_CASE("succession: the second standby waits for the first, and for it alone") {
-  watcher w(third);
+  watcher w(second_standby);
   w.meet(head);
-  w.meet(second);
+  w.meet(first_standby);
   w.head_reigns();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
@@ -107,17 +108,17 @@ TEST_CASE("succession: the second standby waits for the first, and for it alone"
     CHECK(now - fell >= 300ms);
   }
   SUBCASE("which dies, too") {
-    w.fall(second);
+    w.fall(first_standby);
     CHECK(w.decide(at(now), at(now)));
   }
   SUBCASE("which leaves") {
-    w.leaving(second, watcher::life_of(second));
+    w.leaving(first_standby, watcher::life_of(first_standby));
     CHECK(w.decide(at(now), at(now)));
   }
 }
 
 TEST_CASE("succession: a standby whose other never came takes over from a scheduler that it knew") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -127,7 +128,7 @@ TEST_CASE("succession: a standby whose other never came takes over from a schedu
 }
 
 TEST_CASE("succession: a scheduler that leaves hands over") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -137,7 +138,7 @@ TEST_CASE("succession: a scheduler that leaves hands over") {
 }
 
 TEST_CASE("succession: who leaves takes no office") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -148,7 +149,7 @@ TEST_CASE("succession: who leaves takes no office") {
 }
 
 TEST_CASE("succession: silence for longer than allowed counts as an end") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -161,7 +162,7 @@ TEST_CASE("succession: silence for longer than allowed counts as an end") {
 }
 
 TEST_CASE("succession: whose machine is busy is given more time, until it is busy no more") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -174,7 +175,7 @@ TEST_CASE("succession: whose machine is busy is given more time, until it is bus
 }
 
 TEST_CASE("succession: however busy, silence for the node timeout is the end") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -186,7 +187,7 @@ TEST_CASE("succession: however busy, silence for the node timeout is the end") {
 }
 
 TEST_CASE("succession: who stood still itself does not blame the scheduler for it") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   duration now{};
@@ -201,17 +202,17 @@ TEST_CASE("succession: of two tenures the later one counts, whoever says so last
   watcher w(head);
   CHECK(w.learn({{100}, head, {7}}, at(1s)));
   CHECK(w.holds());
-  CHECK(w.learn({{102}, second, {12}}, at(2s)));
+  CHECK(w.learn({{102}, first_standby, {12}}, at(2s)));
   CHECK_FALSE(w.holds());
   CHECK(w.takeovers() == 1);
   CHECK_FALSE(w.learn({{100}, head, {7}}, at(3s)));
-  CHECK_FALSE(w.learn({{102}, second, {12}}, at(3s)));
-  CHECK(w.learn({{102}, second, {13}}, at(3s)));  // the same node in a later life, which had forgotten
+  CHECK_FALSE(w.learn({{102}, first_standby, {12}}, at(3s)));
+  CHECK(w.learn({{102}, first_standby, {13}}, at(3s)));  // the same node in a later life, which had forgotten
   CHECK(w.known().life == incarnation{13});
 }
 
 TEST_CASE("succession: two nodes that take over at once begin different reigns") {
-  watcher a(second), b(third);
+  watcher a(first_standby), b(second_standby);
   std::set<epoch> reigns;
   for (auto* w : {&a, &b}) {
     w->meet(head);
@@ -229,14 +230,14 @@ TEST_CASE("succession: two nodes that take over at once begin different reigns")
 
 TEST_CASE("succession: the office that a life held is vacant in the next one") {
   watcher w(head);
-  w.meet(second);
-  w.meet(third);
+  w.meet(first_standby);
+  w.meet(second_standby);
   CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
   w.begin({8}, at(10s));
   CHECK_FALSE(w.holds());
   CHECK_FALSE(w.decide(at(11s), long_ago));
-  w.meet(second);
-  w.meet(third);
+  w.meet(first_standby);
+  w.meet(second_standby);
   const auto again = w.decide(at(11s), long_ago);
   REQUIRE(again);
   CHECK(again->later_than(w.known()));
@@ -250,35 +251,35 @@ TEST_CASE("succession: a node that is not in the line takes nothing") {
 
 TEST_CASE("succession: two that cannot reach each other do not take the office from each other for ever") {
   watcher w(head);
-  w.meet(second);
-  w.meet(third);
+  w.meet(first_standby);
+  w.meet(second_standby);
   CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
-  w.fall(second);
-  CHECK(w.learn({{1000}, second, watcher::life_of(second)}, at(2s)));  // as others say
+  w.fall(first_standby);
+  CHECK(w.learn({{1000}, first_standby, watcher::life_of(first_standby)}, at(2s)));  // as others say
   duration now = 2s;
   SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 7900ms)); }
   SUBCASE("until the holder is met") {
     CHECK_FALSE(w.watch(now, 4s));
-    w.meet(second);
+    w.meet(first_standby);
     CHECK_FALSE(w.watch(now, 20s));
   }
   SUBCASE("until a later life of it is met") {
     CHECK_FALSE(w.watch(now, 4s));
-    w.up(second, {100});
+    w.up(first_standby, {100});
     CHECK(w.watch(now, 4100ms));
   }
   SUBCASE("or so long that it must be gone") { CHECK(w.watch(now, 8100ms)); }
 }
 
 TEST_CASE("succession: each tenure that follows another soon allows twice the silence") {
-  watcher w(second);
+  watcher w(first_standby);
   w.meet(head);
   w.head_reigns();
   for (uint64_t n = 0; n < 3; ++n) {
     const auto now = 1s + n * 1s;
-    CHECK(
-        w.learn({{101 + n}, n % 2 == 0 ? second : head, n % 2 == 0 ? incarnation{7} : watcher::life_of(head)},
-                at(now)));
+    CHECK(w.learn(
+        {{101 + n}, n % 2 == 0 ? first_standby : head, n % 2 == 0 ? incarnation{7} : watcher::life_of(head)},
+        at(now)));
   }
   CHECK(w.allowed_silence() == 2400ms);
   CHECK(w.learn({{200}, head, watcher::life_of(head)}, at(60s)));

@@ -3,34 +3,32 @@
 #include <doctest/doctest.h>
 
 #include "policies/random.hpp"
+#include "tests/policies/moments.hpp"
 
 using namespace troupe;
-
-namespace {
-constexpr time_point start{1h};
-}
+using namespace troupe::test;
 
 TEST_CASE("a bucket lets its burst pass at once, then one request an interval") {
   token_bucket bucket(10, 3);
-  for (int i = 0; i < 3; ++i) CHECK(bucket.take(start) == 0ms);
-  CHECK(bucket.take(start) == 100ms);
-  CHECK(bucket.take(start + 60ms) == 40ms);
-  CHECK(bucket.take(start + 100ms) == 0ms);
-  CHECK(bucket.take(start + 100ms) == 100ms);
+  for (int i = 0; i < 3; ++i) CHECK(bucket.take(the_start) == 0ms);
+  CHECK(bucket.take(the_start) == 100ms);
+  CHECK(bucket.take(the_start + 60ms) == 40ms);
+  CHECK(bucket.take(the_start + 100ms) == 0ms);
+  CHECK(bucket.take(the_start + 100ms) == 100ms);
 }
 
 TEST_CASE("a pause fills the bucket up to its burst and no further") {
   token_bucket bucket(10, 3);
-  CHECK(bucket.take(start) == 0ms);
-  for (int i = 0; i < 3; ++i) CHECK(bucket.take(start + 24h) == 0ms);
-  CHECK(bucket.take(start + 24h) > 0ms);
+  CHECK(bucket.take(the_start) == 0ms);
+  for (int i = 0; i < 3; ++i) CHECK(bucket.take(the_start + 24h) == 0ms);
+  CHECK(bucket.take(the_start + 24h) > 0ms);
 }
 
 TEST_CASE("who comes again when a bucket says so is let in, whatever the rate") {
   random_stream random(7, "buckets");
   for (int i = 0; i < 1000; ++i) {
     token_bucket bucket(0.01 + 1e5 * random.uniform(), 1 + 20 * random.uniform());
-    auto now = start;
+    auto now = the_start;
     for (int k = 0; k < 50; ++k) {
       now += duration{static_cast<int64_t>(random.below(100'000))};
       const auto wait = bucket.take(now);
@@ -45,9 +43,9 @@ TEST_CASE("who comes again when a bucket says so is let in, whatever the rate") 
 TEST_CASE("over a long time no more passes than rate and burst allow, and no less than the rate") {
   random_stream random(3, "buckets");
   token_bucket bucket(100, 10);
-  auto now = start;
+  auto now = the_start;
   uint64_t passed = 0;
-  while (now < start + 100s) {
+  while (now < the_start + 100s) {
     now += duration{static_cast<int64_t>(random.below(2'000'000))};  // about 1000 a second
     passed += bucket.take(now) == 0ns;
   }
@@ -57,16 +55,16 @@ TEST_CASE("over a long time no more passes than rate and burst allow, and no les
 
 TEST_CASE("tenants are limited each for itself, and nobody's requests not at all") {
   tenant_limits limits({{1, 1, 0}, {0, 1, 2}});
-  CHECK(limits.admit(1, start).admitted);
-  const auto refused = limits.admit(1, start);
+  CHECK(limits.admit(1, the_start).admitted);
+  const auto refused = limits.admit(1, the_start);
   CHECK_FALSE(refused.admitted);
   CHECK(refused.retry_after == 1s);
-  for (int i = 0; i < 100; ++i) CHECK(limits.admit(0, start).admitted);
-  CHECK(limits.admit(2, start).admitted);
-  CHECK(limits.admit(2, start).admitted);
-  CHECK_FALSE(limits.admit(2, start).admitted);
+  for (int i = 0; i < 100; ++i) CHECK(limits.admit(0, the_start).admitted);
+  CHECK(limits.admit(2, the_start).admitted);
+  CHECK(limits.admit(2, the_start).admitted);
+  CHECK_FALSE(limits.admit(2, the_start).admitted);
   limits.leave(2);
-  CHECK(limits.admit(2, start).admitted);
+  CHECK(limits.admit(2, the_start).admitted);
   CHECK(limits.books()[0].admitted == 1);
   CHECK(limits.books()[0].over_rate == 1);
   CHECK(limits.books()[1].over_concurrency == 1);
@@ -75,8 +73,8 @@ TEST_CASE("tenants are limited each for itself, and nobody's requests not at all
 
 TEST_CASE("a request refused for its concurrency costs no token") {
   tenant_limits limits({{1, 2, 1}});
-  CHECK(limits.admit(1, start).admitted);
-  for (int i = 0; i < 10; ++i) CHECK_FALSE(limits.admit(1, start).admitted);
+  CHECK(limits.admit(1, the_start).admitted);
+  for (int i = 0; i < 10; ++i) CHECK_FALSE(limits.admit(1, the_start).admitted);
   limits.leave(1);
-  CHECK(limits.admit(1, start).admitted);
+  CHECK(limits.admit(1, the_start).admitted);
 }

@@ -33,7 +33,7 @@ struct small_batch : text_batch {
   std::vector<chosen_token> chosen_;
 };
 
-text_request request(std::vector<token> prompt, uint32_t max_tokens) {
+text_request a_request(std::vector<token> prompt, uint32_t max_tokens) {
   text_request r;
   r.prompt = std::move(prompt);
   r.max_tokens = max_tokens;
@@ -44,7 +44,7 @@ text_request request(std::vector<token> prompt, uint32_t max_tokens) {
 
 TEST_CASE("text batch: a text ends with a stop token, which it keeps, or with its last token") {
   small_batch b;
-  auto stops = request({1, 2}, 9);
+  auto stops = a_request({1, 2}, 9);
   stops.stop = {7, 8};
   const auto first = b.begin(stops);
   auto told = b.run(5);
@@ -55,7 +55,7 @@ TEST_CASE("text batch: a text ends with a stop token, which it keeps, or with it
   REQUIRE(told.size() == 1);
   CHECK(told[0].chosen->which == 8);
   CHECK(told[0].finish == finish_reason::stop);
-  b.begin(request({1}, 2));
+  b.begin(a_request({1}, 2));
   CHECK(b.run(5)[0].finish == finish_reason::none);
   CHECK(b.run(5)[0].finish == finish_reason::length);
   CHECK(b.batching().idle());
@@ -64,7 +64,7 @@ TEST_CASE("text batch: a text ends with a stop token, which it keeps, or with it
 
 TEST_CASE("text batch: a stop token that is also the last token stops the text") {
   small_batch b;
-  auto r = request({1}, 1);
+  auto r = a_request({1}, 1);
   r.stop = {3};
   b.begin(r);
   CHECK(b.run(3)[0].finish == finish_reason::stop);
@@ -72,7 +72,7 @@ TEST_CASE("text batch: a stop token that is also the last token stops the text")
 
 TEST_CASE("text batch: what is chosen after a text is asked for with its own sampling, seed and position") {
   small_batch b;
-  auto r = request({1, 2, 3}, 4);
+  auto r = a_request({1, 2, 3}, 4);
   r.how.seed = 77;
   r.top = 5;
   b.begin(r);
@@ -89,7 +89,7 @@ TEST_CASE("text batch: what is chosen after a text is asked for with its own sam
 
 TEST_CASE("text batch: with penalties the tokens of prompt and output are counted apart") {
   small_batch b;
-  auto r = request({1, 2, 1}, 4);
+  auto r = a_request({1, 2, 1}, 4);
   r.how.frequency_penalty = 1;
   b.begin(r);
   (void)b.run(2);
@@ -110,11 +110,11 @@ TEST_CASE("text batch: with penalties the tokens of prompt and output are counte
 TEST_CASE(
     "text batch: a text that is cancelled during a step tells nothing, and what the device reads stays") {
   small_batch b;
-  auto r = request({1, 2}, 4);
+  auto r = a_request({1, 2}, 4);
   r.how.presence_penalty = 1;
   const auto gone = b.begin(r);
   (void)b.run(5);
-  const auto stays = b.begin(request({4}, 4));
+  const auto stays = b.begin(a_request({4}, 4));
   b.plan();
   const auto wishes = b.wishes();
   REQUIRE(wishes.size() == 2);
@@ -128,7 +128,7 @@ TEST_CASE(
 
 TEST_CASE("text batch: where there was nothing to choose from, the text has ended without a token") {
   small_batch b;
-  const auto id = b.begin(request({1}, 4));
+  const auto id = b.begin(a_request({1}, 4));
   b.plan();
   const std::vector<chosen_token> nothing(1);
   const auto told = b.done(nothing);
@@ -141,7 +141,7 @@ TEST_CASE("text batch: where there was nothing to choose from, the text has ende
 
 TEST_CASE("text batch: a text that was begun elsewhere goes on as it would have there") {
   small_batch whole, rest;
-  auto r = request({1, 2, 1}, 4);
+  auto r = a_request({1, 2, 1}, 4);
   r.how.frequency_penalty = 1;
   r.how.seed = 5;
   whole.begin(r);
@@ -165,10 +165,10 @@ TEST_CASE("text batch: a text that was begun elsewhere goes on as it would have 
 
 TEST_CASE("text batch: what a step chooses for a text that the one before ended is told to nobody") {
   small_batch b;
-  auto r = request({1, 2}, 9);
+  auto r = a_request({1, 2}, 9);
   r.stop = {7};
   r.how.seed = 5;
-  const auto stops = b.begin(r), goes_on = b.begin(request({3}, 9));
+  const auto stops = b.begin(r), goes_on = b.begin(a_request({3}, 9));
   b.plan();
   b.plan();
   REQUIRE(b.wishes().size() == 2);
@@ -187,9 +187,9 @@ TEST_CASE("text batch: what a step chooses for a text that the one before ended 
 
 TEST_CASE("text batch: what a step ahead is told of penalties leaves out the token that is still to come") {
   small_batch b;
-  auto r = request({1, 2}, 9);
+  auto r = a_request({1, 2}, 9);
   r.how.presence_penalty = 1;
-  b.begin(r), b.begin(request({3}, 9)), b.begin(r);
+  b.begin(r), b.begin(a_request({3}, 9)), b.begin(r);
   const auto counted = [&](size_t text) {
     uint32_t sum = 0;
     for (const auto& c : b.wishes()[text].counts) sum += c.prompt + c.output;
@@ -214,7 +214,7 @@ TEST_CASE("text batch: what a step ahead is told of penalties leaves out the tok
 
 TEST_CASE("text batch: when steps are lost their texts are chosen for anew") {
   small_batch b;
-  b.begin(request({1, 2}, 3));
+  b.begin(a_request({1, 2}, 3));
   b.plan();
   b.plan();
   b.fail_steps();

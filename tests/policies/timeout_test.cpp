@@ -2,11 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
-
-const time_point start{};
 
 batching_parameters some() {
   batching_parameters p;
@@ -20,9 +21,9 @@ batching_parameters some() {
 duration start_of(std::string_view name, uint32_t requests, batching_parameters p = some()) {
   const auto policy = make_batching(name, "timeout", p);
   REQUIRE(policy != nullptr);
-  for (uint32_t i = 0; i < requests; ++i) policy->add({start + p.slo, request_id{i}}, start);
-  policy->update(start, long_ago);
-  return policy->window().exec_at - start;
+  for (uint32_t i = 0; i < requests; ++i) policy->add({the_start + p.slo, request_id{i}}, the_start);
+  policy->update(the_start, long_ago);
+  return policy->window().exec_at - the_start;
 }
 
 }  // namespace
@@ -58,13 +59,13 @@ TEST_CASE("uncapped, it waits to the end and runs what still fits then") {
   CHECK(start_of("timeout(90%, uncapped)", 2) == 18ms);
   const auto p = some();
   const auto policy = make_batching("timeout(13500us, uncapped)", "timeout", p);
-  for (uint32_t i = 0; i < 3; ++i) policy->add({start + p.slo, request_id{i}}, start);
-  policy->update(start, long_ago);
+  for (uint32_t i = 0; i < 3; ++i) policy->add({the_start + p.slo, request_id{i}}, the_start);
+  policy->update(the_start, long_ago);
   CHECK(policy->window().rows == 3);  // though all three end by 20 ms only if they start by 12 ms
-  CHECK(policy->wake_at() < start + 13500us);
-  policy->update(start + 13500us, long_ago);
+  CHECK(policy->wake_at() < the_start + 13500us);
+  policy->update(the_start + 13500us, long_ago);
   CHECK(policy->window().rows == 1);
-  CHECK(policy->window().exec_at == start + 13500us);
+  CHECK(policy->window().exec_at == the_start + 13500us);
 }
 
 TEST_CASE("an argument that makes no sense, or that no policy asked for, makes no policy") {

@@ -4,11 +4,12 @@
 
 #include <tuple>
 
+#include "tests/policies/moments.hpp"
+
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
-
-constexpr time_point ms(double t) { return time_point{from_ms(t)}; }
 
 /// Matches are written (model, slot).
 using pairs = std::vector<std::pair<uint32_t, uint32_t>>;

@@ -5,15 +5,12 @@ using namespace troupe::sim;
 
 namespace {
 
-using change = change_event::kind;
-constexpr node_id head{0}, door{1}, left{2}, right{3};
-
-struct scenario {
+struct deployment_scenario {
   cluster_spec cluster = small_cluster();
   workload_spec workload = small_workload(cluster);
 
   /// A fourth model, which is asked for from then on.
-  scenario& deploy(duration at) {
+  deployment_scenario& deploy(duration at) {
     auto m = cluster.models[1];
     m.name = "late";
     workload.changes.push_back({change::deploy, at, m, {}, {}});
@@ -26,13 +23,13 @@ struct scenario {
     workload.models.push_back(l);
     return *this;
   }
-  scenario& tell(change what, duration at, const char* name) {
+  deployment_scenario& tell(change what, duration at, const char* name) {
     model_spec m;
     m.name = name;
     workload.changes.push_back({what, at, m, {}, {}});
     return *this;
   }
-  scenario& drain(duration at, node_id node, duration back_after) {
+  deployment_scenario& drain(duration at, node_id node, duration back_after) {
     workload.changes.push_back({change::drain, at, {}, node, back_after});
     return *this;
   }
@@ -48,7 +45,7 @@ struct scenario {
 
 TEST_CASE("a model that is deployed is served, one that is undeployed is refused, and no request fails") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const auto r = scenario{}
+    const auto r = deployment_scenario{}
                        .deploy(500ms)
                        .tell(change::undeploy, 1s, "quick")
                        .tell(change::undeploy, 1500ms, "late")
@@ -66,7 +63,7 @@ TEST_CASE("a model that is deployed is served, one that is undeployed is refused
 
 TEST_CASE("a model comes back as it was") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const auto r = scenario{}
+    const auto r = deployment_scenario{}
                        .tell(change::undeploy, 300ms, "slow")
                        .tell(change::redeploy, 600ms, "slow")
                        .tell(change::undeploy, 900ms, "slow")
@@ -79,8 +76,11 @@ TEST_CASE("a model comes back as it was") {
 
 TEST_CASE("nodes that drain one after the other lose no request") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const auto r =
-        scenario{}.drain(300ms, left, 100ms).drain(800ms, right, 100ms).drain(1200ms, door, 200ms).run(seed);
+    const auto r = deployment_scenario{}
+                       .drain(300ms, left, 100ms)
+                       .drain(800ms, right, 100ms)
+                       .drain(1200ms, door, 200ms)
+                       .run(seed);
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
     CHECK(r.total.of(fate::finished) > 450);
   }
@@ -88,7 +88,7 @@ TEST_CASE("nodes that drain one after the other lose no request") {
 
 TEST_CASE("a scheduler that drains first answers all that it has, even over a slow link") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    scenario s;
+    deployment_scenario s;
     s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, door, 20ms});
     const auto r = s.drain(700ms, head, 200ms).run(seed);
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
@@ -99,7 +99,7 @@ TEST_CASE("a scheduler that drains first answers all that it has, even over a sl
 TEST_CASE("what was deployed outlives the scheduler, and every other node") {
   for (const auto node : {head, door, left}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
-      scenario s;
+      deployment_scenario s;
       s.workload.faults.push_back({fault_kind::restart, 700ms, 100ms, node, node});
       s.workload.warmup = 1500ms;
       const auto r = s.tell(change::undeploy, 200ms, "rare").deploy(300ms).run(seed);
@@ -112,7 +112,7 @@ TEST_CASE("what was deployed outlives the scheduler, and every other node") {
 
 TEST_CASE("whatever goes wrong while models and nodes come and go, all invariants hold") {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
-    scenario s;
+    deployment_scenario s;
     s.workload.random_faults.count = 3;
     for (size_t k = 0; k < fault_kind_count; ++k)
       s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));

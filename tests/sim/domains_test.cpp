@@ -6,12 +6,8 @@ using namespace troupe::sim;
 
 namespace {
 
-using change = change_event::kind;
-constexpr node_id head{0}, left{2}, right{3};
-constexpr size_t quick = 0, slow = 1, rare = 2;
-
 /// "quick" and "rare" are served by the worker of the domain "west", "slow" by that of "east".
-struct scenario {
+struct domain_scenario {
   cluster_spec cluster = apart();
   workload_spec workload = small_workload(cluster);
 
@@ -19,10 +15,10 @@ struct scenario {
     auto c = small_cluster();
     c.domains = {{"west", 0}, {"east", 0}};
     c.nodes[right.value].domain = 1;
-    c.models[slow].domain = 1;
+    c.models[slow_model].domain = 1;
     return c;
   }
-  scenario& move(duration at, size_t model, const char* to) {
+  domain_scenario& move(duration at, size_t model, const char* to) {
     change_event e;
     e.what = change::move;
     e.at = at;
@@ -32,7 +28,7 @@ struct scenario {
     return *this;
   }
   /// For good.
-  scenario& drain(duration at, node_id node) {
+  domain_scenario& drain(duration at, node_id node) {
     workload.changes.push_back({change::drain, at, {}, node, {}, {}});
     return *this;
   }
@@ -48,33 +44,33 @@ struct scenario {
 
 TEST_CASE("domains: a model is served by the workers of its domain, and by no others") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    scenario s;
+    domain_scenario s;
     s.workload.warmup = 1200ms;  // counted is what comes after
     const auto r = s.drain(1s, left).run(seed);
-    CHECK(r.models[quick].of(fate::finished) == 0);
-    CHECK(r.models[rare].of(fate::finished) == 0);
-    CHECK(r.models[slow].of(fate::finished) > 50);
+    CHECK(r.models[quick_model].of(fate::finished) == 0);
+    CHECK(r.models[rare_model].of(fate::finished) == 0);
+    CHECK(r.models[slow_model].of(fate::finished) > 50);
   }
 }
 
 TEST_CASE("domains: a model that moves is served all the time, then by its new domain alone") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    scenario s;
-    const auto r = s.move(500ms, quick, "east").drain(1200ms, left).run(seed);
+    domain_scenario s;
+    const auto r = s.move(500ms, quick_model, "east").drain(1200ms, left).run(seed);
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
-    CHECK(r.models[quick].of(fate::finished) > r.models[quick].offered * 97 / 100);
-    CHECK(r.models[rare].of(fate::dropped) > 0);  // it stayed in the west
+    CHECK(r.models[quick_model].of(fate::finished) > r.models[quick_model].offered * 97 / 100);
+    CHECK(r.models[rare_model].of(fate::dropped) > 0);  // it stayed in the west
   }
 }
 
 TEST_CASE("domains: models that go back and forth lose no request") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    scenario s;
-    s.move(200ms, quick, "east")
-        .move(300ms, slow, "west")
-        .move(500ms, rare, "east")
-        .move(700ms, quick, "west");
-    s.move(duration{800'000'000 + seed * 1'000'000}, slow, "east").move(1100ms, rare, "west");
+    domain_scenario s;
+    s.move(200ms, quick_model, "east")
+        .move(300ms, slow_model, "west")
+        .move(500ms, rare_model, "east")
+        .move(700ms, quick_model, "west");
+    s.move(duration{800'000'000 + seed * 1'000'000}, slow_model, "east").move(1100ms, rare_model, "west");
     const auto r = s.run(seed, seed % 2 == 0 ? 0.02 : 0);
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
     CHECK(r.total.no_capacity == 0);
@@ -84,31 +80,31 @@ TEST_CASE("domains: models that go back and forth lose no request") {
 
 TEST_CASE("domains: a move goes on after the scheduler was restarted in the middle of it") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    scenario s;
+    domain_scenario s;
     const auto at = 500ms + seed * 2ms;
     s.workload.faults.push_back({fault_kind::restart, at, 50ms, head, head});
     s.workload.warmup = 2300ms;
     s.workload.length = 3s;
-    const auto r = s.move(500ms, quick, "east").drain(2200ms, left).run(seed);
-    CHECK(r.models[quick].of(fate::finished) > r.models[quick].offered * 9 / 10);
+    const auto r = s.move(500ms, quick_model, "east").drain(2200ms, left).run(seed);
+    CHECK(r.models[quick_model].of(fate::finished) > r.models[quick_model].offered * 9 / 10);
   }
 }
 
 TEST_CASE("domains: whatever goes wrong while models move, all invariants hold") {
   for (uint64_t seed = 1; seed <= 80; ++seed) {
-    scenario s;
+    domain_scenario s;
     s.workload.random_faults.count = 3;
     for (size_t k = 0; k < fault_kind_count; ++k)
       s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));
-    s.move(duration{200'000'000 + seed * 5'000'000}, quick, "east").move(900ms, slow, "west");
-    s.move(1200ms, quick, "west").run(seed, 0.02);
+    s.move(duration{200'000'000 + seed * 5'000'000}, quick_model, "east").move(900ms, slow_model, "west");
+    s.move(1200ms, quick_model, "west").run(seed, 0.02);
   }
 }
 
 TEST_CASE("placer: models that crowd one domain are spread over both, and none of their requests is lost") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    scenario s;
-    s.cluster.models[slow].domain = 0;
+    domain_scenario s;
+    s.cluster.models[slow_model].domain = 0;
     s.cluster.placer.epoch = 300ms;
     s.cluster.placer.steps = 2'000;
     s.workload.length = 3s;
@@ -117,15 +113,15 @@ TEST_CASE("placer: models that crowd one domain are spread over both, and none o
     CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
     // After the west has gone, what was moved is served on: either "quick" or the two others.
     const auto served = [&](size_t m) { return r.models[m].of(fate::finished) > r.models[m].offered / 2; };
-    CHECK(served(quick) != served(slow));
-    CHECK(served(slow) == served(rare));
+    CHECK(served(quick_model) != served(slow_model));
+    CHECK(served(slow_model) == served(rare_model));
   }
 }
 
 TEST_CASE("placer: whatever goes wrong while it moves models, all invariants hold") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    scenario s;
-    s.cluster.models[slow].domain = 0;
+    domain_scenario s;
+    s.cluster.models[slow_model].domain = 0;
     s.cluster.placer.epoch = 200ms;
     s.cluster.placer.steps = 2'000;
     s.cluster.placer.least_gain = 0.01;

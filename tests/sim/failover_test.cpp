@@ -6,15 +6,7 @@ using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id head{0}, spare{4}, other_spare{5};
-
-void check(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.total.fates) fates += n;
-  CHECK(fates == r.total.offered);
-}
+constexpr node_id spare{4}, other_spare{5};
 
 double share(const world_result& r, fate f) {
   return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);

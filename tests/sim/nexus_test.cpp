@@ -7,22 +7,11 @@ using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id head{0}, left{2}, right{3};
-constexpr size_t quick = 0;
-
 cluster_spec planned(cluster_spec c) {
   c.policy.batching = "nexus";
   c.policy.shedding = "window";
   c.policy.matchmaking = "nexus";
   return c;
-}
-
-void check(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.total.fates) fates += n;
-  CHECK(fates == r.total.offered);
 }
 
 double in_time(const model_books& m) {
@@ -43,11 +32,11 @@ TEST_CASE("nexus: every model of a cluster is served in time") {
 TEST_CASE("nexus: after an epoch the plan is for the load that there is") {
   const auto c = planned(small_cluster());
   auto w = small_workload(c, 3s);
-  w.models[quick].rate_rps = 2500;  // more than two slots for it, planned is for as much of each model
+  w.models[quick_model].rate_rps = 2500;  // more than two slots for it, planned is for as much of each model
   w.warmup = 1s;
   const auto before = run(c, w, {.seed = 3, .host_per_shell = false});
   check(before, 3);
-  CHECK(in_time(before.models[quick]) < 0.7);
+  CHECK(in_time(before.models[quick_model]) < 0.7);
   w.length = 13s;
   w.warmup = 11s;
   const auto after = run(c, w, {.seed = 3, .host_per_shell = false});
@@ -76,7 +65,7 @@ TEST_CASE("nexus: a model that is deployed again has its place again") {
     auto w = small_workload(c);
     w.warmup = 1200ms;
     model_spec gone;
-    gone.name = c.models[quick].name;
+    gone.name = c.models[quick_model].name;
     w.changes.push_back({change_event::kind::undeploy, 400ms, gone, {}, {}});
     w.changes.push_back({change_event::kind::redeploy, 700ms + seed * 10ms, gone, {}, {}});
     const auto r = run(c, w, {.seed = seed});
@@ -115,7 +104,7 @@ TEST_CASE("nexus: every domain plans its own slots, also while models move betwe
     change_event e;
     e.what = change_event::kind::move;
     e.at = 300ms + seed * 5ms;
-    e.model.name = c.models[quick].name;
+    e.model.name = c.models[quick_model].name;
     e.domain = "east";
     w.changes.push_back(e);
     if (seed % 2 == 0) {

@@ -26,7 +26,6 @@ world_result three_faults(uint64_t seed) { return faulty_run(seed); }
 world_result distant_reader(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
-  const node_id head{0}, door{1}, left{2};
   // Nodes that lost each other meet again when they next say hello, once a second.
   const auto at = 500ms + seed % 50 * 10ms;
   w.faults.push_back({fault_kind::delay, at, 500ms, door, left, 140ms});
@@ -38,7 +37,6 @@ world_result distant_reader(uint64_t seed) {
 world_result lost_answers(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);
-  const node_id door{1}, left{2}, right{3};
   w.faults.push_back({fault_kind::cut, 400ms + seed * 1ms, 20ms, door, left});
   w.faults.push_back({fault_kind::cut, 900ms + seed * 1ms, 20ms, door, right});
   return run(c, w, {.seed = seed});
@@ -64,7 +62,6 @@ world_result poisonous(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1500ms);
   for (auto& m : w.models) m.slo = 2s;
-  const node_id head{0}, door{1};
   for (const auto at : {100ms, 500ms, 900ms}) w.faults.push_back({fault_kind::poison, at, {}, door, door});
   w.faults.push_back({fault_kind::poison, 110ms, {}, head, head});
   return run(c, w, {.seed = seed});
@@ -102,7 +99,6 @@ world_result impatient_tenant(uint64_t seed) {
 world_result leaving_scheduler(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
-  const node_id head{0}, door{1};
   w.faults.push_back({fault_kind::delay, 1ms, 900ms, head, door, 40ms});
   w.changes.push_back({change_event::kind::drain, 400ms + seed * 1ms, {}, head, 100ms});
   return run(c, w, {.seed = seed});
@@ -112,7 +108,6 @@ world_result leaving_scheduler(uint64_t seed) {
 world_result undeployed_unheard(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
-  const node_id door{1};
   model_spec slow;
   slow.name = "slow";
   w.faults.push_back({fault_kind::restart, 200ms, 2s, door, door});
@@ -129,7 +124,6 @@ world_result frozen_scheduler(uint64_t seed) {
     m.rate_rps *= 6;
     m.slo = 1s;
   }
-  const node_id head{0};
   w.faults.push_back({fault_kind::freeze, 300ms + seed * 3ms, 62ms + seed * 1ms, head, head});
   return run(c, w, {.seed = seed});
 }
@@ -143,7 +137,6 @@ world_result orders_under_way(uint64_t seed) {
     m.rate_rps *= 4;
     m.slo = 1s;
   }
-  const node_id head{0}, left{2}, right{3};
   for (const auto worker : {left, right})
     w.faults.push_back({fault_kind::delay, 200ms, 800ms, head, worker, 120ms});
   w.faults.push_back({fault_kind::freeze, 400ms + seed * 5ms, 200ms, head, head});
@@ -156,7 +149,6 @@ world_result dying_scheduler(uint64_t seed) {
   c.policy.batching = "eager";
   auto w = small_workload(c, 1s);
   for (auto& m : w.models) m.slo = 1s;
-  const node_id head{0};
   w.faults.push_back({fault_kind::crash, 300ms + seed * 5ms, {}, head, head});
   return run(c, w, {.seed = seed});
 }

@@ -6,14 +6,6 @@ using namespace troupe::sim;
 
 namespace {
 
-void check(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.total.fates) fates += n;
-  CHECK(fates == r.total.offered);
-}
-
 uint64_t preempted(const world_result& r) {
   uint64_t n = 0;
   for (const auto& d : r.devices) n += d.preempted;

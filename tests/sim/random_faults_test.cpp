@@ -3,18 +3,6 @@
 using namespace troupe;
 using namespace troupe::sim;
 
-namespace {
-
-void check(const world_result& r, uint64_t seed) {
-  const auto why = told(r, seed);
-  CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.total.fates) fates += n;
-  CHECK(fates == r.total.offered);
-}
-
-}  // namespace
-
 TEST_CASE("whatever goes wrong, all invariants hold, over two hundred seeds") {
   constexpr uint64_t seeds = 200;
   fault_counts injected{}, hits{};

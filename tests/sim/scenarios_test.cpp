@@ -5,8 +5,6 @@ using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id head{0}, door{1}, left{2}, right{3};
-
 /// Two seconds of load of which only what is offered after `from` is looked at.
 struct scenario {
   cluster_spec cluster = small_cluster();

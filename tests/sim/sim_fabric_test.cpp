@@ -13,7 +13,7 @@ using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id a{0}, b{1};
+constexpr node_id node_a{0}, node_b{1};
 
 struct listener final : fabric_events {
   std::vector<int> frames;
@@ -47,17 +47,17 @@ struct pair_of_nodes {
 
   explicit pair_of_nodes(uint64_t seed, double gbit_per_s = 10)
       : time(seed, 2), network(time, two_nodes(gbit_per_s), {}) {
-    time.set_clock(a, clock_a);
-    time.set_clock(b, clock_b);
-    time.begin_process(a);
-    time.begin_process(b);
-    fabric_a = make_sim_fabric(time, network, memory, a, 1, clock_a);
-    fabric_b = make_sim_fabric(time, network, memory, b, 2, clock_b);
+    time.set_clock(node_a, clock_a);
+    time.set_clock(node_b, clock_b);
+    time.begin_process(node_a);
+    time.begin_process(node_b);
+    fabric_a = make_sim_fabric(time, network, memory, node_a, 1, clock_a);
+    fabric_b = make_sim_fabric(time, network, memory, node_b, 2, clock_b);
     pool_b = fabric_b->allocate(memory_kind::host, 1 << 16);
     fabric_a->start(at_a);
     fabric_b->start(at_b);
-    fabric_a->connect(b, {1}, fabric_b->address());
-    fabric_b->connect(a, {1}, fabric_a->address());
+    fabric_a->connect(node_b, {1}, fabric_b->address());
+    fabric_b->connect(node_a, {1}, fabric_a->address());
   }
   void run_for(duration d) {
     const auto until = time.now() + d;
@@ -65,11 +65,11 @@ struct pair_of_nodes {
     }
   }
   void send(int from, int to) {
-    for (int i = from; i < to; ++i) fabric_a->send(b, {static_cast<std::byte>(i)});
+    for (int i = from; i < to; ++i) fabric_a->send(node_b, {static_cast<std::byte>(i)});
   }
   std::optional<pull_status> pull(uint64_t offset, std::span<std::byte> into, duration wait) {
     std::optional<pull_status> result;
-    fabric_a->pull(b, offset, into, [&](pull_status s) { result = s; });
+    fabric_a->pull(node_b, offset, into, [&](pull_status s) { result = s; });
     run_for(wait);
     return result;
   }
@@ -99,10 +99,10 @@ TEST_CASE("a cut loses a suffix that was sent, and both sides notice") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     pair_of_nodes n(seed);
     n.send(0, 20);
-    n.network.begin_cut(a, b, n.time.now() + 20ms);
+    n.network.begin_cut(node_a, node_b, n.time.now() + 20ms);
     n.send(20, 30);
     n.run_for(20ms);
-    n.network.end_cut(a, b);
+    n.network.end_cut(node_a, node_b);
     n.run_for(20ms);
     CHECK(n.fabric_a->stats().frames_out == 30);
     CHECK(n.at_b.frames.size() <= 20);
@@ -119,12 +119,12 @@ TEST_CASE("a cut loses a suffix that was sent, and both sides notice") {
 TEST_CASE("a stalled link delivers everything in one turn when it goes on") {
   pair_of_nodes n(1);
   n.run_for(1ms);
-  n.network.begin_stall(a, b);
+  n.network.begin_stall(node_a, node_b);
   n.send(0, 50);
   n.run_for(100ms);
   CHECK(n.at_b.frames.empty());
   const auto turns = n.at_b.turns;
-  n.network.end_stall(a, b);
+  n.network.end_stall(node_a, node_b);
   n.run_for(1ms);
   CHECK(n.at_b.frames.size() == 50);
   CHECK(ascending(n.at_b.frames));
@@ -133,9 +133,9 @@ TEST_CASE("a stalled link delivers everything in one turn when it goes on") {
 
 TEST_CASE("the two directions of a link do not share its bandwidth, transfers of one direction do") {
   pair_of_nodes n(1, 1);  // 1 Gbit/s: 1 ms for 125 kB
-  const auto first = n.network.transfer(a, b, 125'000);
-  const auto second = n.network.transfer(a, b, 125'000);
-  const auto back = n.network.transfer(b, a, 125'000);
+  const auto first = n.network.transfer(node_a, node_b, 125'000);
+  const auto second = n.network.transfer(node_a, node_b, 125'000);
+  const auto back = n.network.transfer(node_b, node_a, 125'000);
   CHECK(to_ms(first) == doctest::Approx(1).epsilon(0.5));
   CHECK(to_ms(second) == doctest::Approx(2).epsilon(0.25));
   CHECK(to_ms(back) == doctest::Approx(1).epsilon(0.5));
@@ -143,22 +143,22 @@ TEST_CASE("the two directions of a link do not share its bandwidth, transfers of
 
 TEST_CASE("a slow link is slow as long as it lasts") {
   pair_of_nodes n(1, 10);
-  n.network.begin_slow(a, b, 0.01);
-  CHECK(n.network.transfer(a, b, 1250) > 1ms);
+  n.network.begin_slow(node_a, node_b, 0.01);
+  CHECK(n.network.transfer(node_a, node_b, 1250) > 1ms);
   n.run_for(5ms);
-  n.network.end_slow(a, b, 0.01);
-  CHECK(n.network.transfer(a, b, 1250) - n.time.now() < 1ms);
+  n.network.end_slow(node_a, node_b, 0.01);
+  CHECK(n.network.transfer(node_a, node_b, 1250) - n.time.now() < 1ms);
 }
 
 TEST_CASE("the memory of a dead process can be pulled from until it is forgotten") {
   pair_of_nodes n(1);
-  slot_pool pool(b, {1}, n.pool_b);
+  slot_pool pool(node_b, {1}, n.pool_b);
   auto slot = pool.take(64);
   std::memset(slot->payload.data(), 7, 64);
   std::vector<std::byte> into(pulled_bytes(slot->region));
-  n.network.crash(b, false);
+  n.network.crash(node_b, false);
   n.fabric_b->stop();
-  n.time.end_process(b);
+  n.time.end_process(node_b);
   CHECK(n.pull(slot->region.offset, into, 50ms) == pull_status::ok);
   const auto payload = verify(slot->region, into);
   REQUIRE(payload);
@@ -171,12 +171,12 @@ TEST_CASE("a slot that is reused under a pull can come out mixed, and never veri
   size_t mixed = 0, good = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     pair_of_nodes n(seed);
-    slot_pool pool(b, {1}, n.pool_b);
+    slot_pool pool(node_b, {1}, n.pool_b);
     auto first = pool.take(64);
     std::memset(first->payload.data(), 1, 64);
     std::vector<std::byte> into(pulled_bytes(first->region));
     std::optional<pull_status> done;
-    n.fabric_a->pull(b, first->region.offset, into, [&](pull_status s) { done = s; });
+    n.fabric_a->pull(node_b, first->region.offset, into, [&](pull_status s) { done = s; });
     n.run_for(duration{static_cast<int64_t>(20'000 + seed * 500)});
     pool.give_back(first->region);
     auto second = pool.take(64);
@@ -199,18 +199,18 @@ TEST_CASE("a pull beyond the pool is refused, one from a stranger is lost") {
   pair_of_nodes n(1);
   std::vector<std::byte> into(64);
   CHECK(n.pull((1 << 16) - 32, into, 50ms) == pull_status::refused);
-  n.fabric_a->disconnect(b);
+  n.fabric_a->disconnect(node_b);
   CHECK(n.pull(0, into, 50ms) == pull_status::lost);
 }
 
 TEST_CASE("a frame for a process that has been replaced does not reach its successor") {
   pair_of_nodes n(1);
-  n.network.crash(b, false);
+  n.network.crash(node_b, false);
   n.fabric_b->stop();
-  n.time.end_process(b);
-  n.time.begin_process(b);
+  n.time.end_process(node_b);
+  n.time.begin_process(node_b);
   listener successor;
-  auto again = make_sim_fabric(n.time, n.network, n.memory, b, 3, n.clock_b);
+  auto again = make_sim_fabric(n.time, n.network, n.memory, node_b, 3, n.clock_b);
   again->start(successor);
   n.send(0, 5);
   n.run_for(10ms);

@@ -10,6 +10,10 @@
 
 namespace troupe::sim {
 
+inline constexpr node_id head{0}, door{1}, left{2}, right{3};
+inline constexpr size_t quick_model = 0, slow_model = 1, rare_model = 2;
+using change = change_event::kind;
+
 inline cluster_spec small_cluster() {
   cluster_spec c;
   c.name = "small";
@@ -119,6 +123,15 @@ inline std::string told(const world_result& r, uint64_t seed) {
   for (const auto& v : r.violations)
     out += fmt::format("\n  at {:.6f} s: {}: {}", to_seconds(v.at), v.check, v.what);
   return out;
+}
+
+/// No invariant is broken, and whatever was offered has a fate.
+inline void check(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t fates = 0;
+  for (const auto n : r.total.fates) fates += n;
+  CHECK(fates == r.total.offered);
 }
 
 }  // namespace troupe::sim

@@ -8,7 +8,7 @@ using namespace troupe::sim;
 
 namespace {
 
-void check(const world_result& r, uint64_t seed) {
+void check_texts(const world_result& r, uint64_t seed) {
   const auto why = told(r, seed);
   CHECK_MESSAGE(r.violations.empty(), why);
   uint64_t fates = 0;
@@ -24,7 +24,7 @@ TEST_CASE("texts: while nothing goes wrong no request fails, whatever operators 
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     const auto r = run(text_cluster(), text_workload(20), {.seed = seed});
-    check(r, seed);
+    check_texts(r, seed);
     CHECK(r.texts[0].of(fate::failed) == 0);
     CHECK(r.texts[0].of(fate::finished) > r.texts[0].offered / 2);
     moved += r.texts[0].moved;
@@ -57,7 +57,7 @@ TEST_CASE("texts: whatever goes wrong every stream is right as far as it goes, o
       w.texts[0].most_priority = 2;
     }
     const auto r = run(c, w, {.seed = seed});
-    check(r, seed);
+    check_texts(r, seed);
     refused[seed % 2] += r.texts[0].of(fate::dropped);
     moved += r.texts[0].moved;
     finished += r.texts[0].of(fate::finished);
@@ -80,7 +80,7 @@ TEST_CASE("texts: a crashed engine's texts go on elsewhere, and none fails") {
     f.a = f.b = node_id{3};
     w.faults = {f};
     const auto r = run(text_cluster(), w, {.seed = seed});
-    check(r, seed);
+    check_texts(r, seed);
     CAPTURE(seed);
     CHECK(r.texts[0].of(fate::failed) == 0);
   }
@@ -98,7 +98,7 @@ TEST_CASE("texts: a router that dies costs no stream that has begun") {
     f.a = f.b = node_id{0};
     w.faults = {f};
     const auto r = run(c, w, {.seed = seed});
-    check(r, seed);
+    check_texts(r, seed);
     CAPTURE(seed);
     CHECK(r.texts[0].of(fate::failed) == 0);
   }

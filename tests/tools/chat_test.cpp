@@ -40,12 +40,12 @@ void echo(const nlohmann::json& body, http_reply reply) {
   stream.end();
 }
 
-constexpr auto path = "/v1/chat/completions";
+constexpr auto chat_path = "/v1/chat/completions";
 
 }  // namespace
 
 TEST_CASE("chat: each line is answered, and the server hears the conversation so far") {
-  streaming_server server(path, echo);
+  streaming_server server(chat_path, echo);
   chat_options o{.where = server.url(), .model = "llama"};
   o.system = "Be brief.";
   o.max_tokens = 12;
@@ -64,7 +64,7 @@ TEST_CASE("chat: each line is answered, and the server hears the conversation so
 }
 
 TEST_CASE("chat: what is not said is left to the server") {
-  streaming_server server(path, echo);
+  streaming_server server(chat_path, echo);
   say({.where = server.url(), .model = "m"}, "x\n");
   CHECK(server.asked().at(0) ==
         nlohmann::json::parse(
@@ -73,7 +73,7 @@ TEST_CASE("chat: what is not said is left to the server") {
 
 TEST_CASE("chat: an error is one line, ends a script, and is forgotten where a person types") {
   std::atomic<int> n{0};
-  streaming_server server(path, [&](const nlohmann::json& body, http_reply reply) {
+  streaming_server server(chat_path, [&](const nlohmann::json& body, http_reply reply) {
     if (n++ % 2 == 0)
       return reply.send(
           {.status = 404, .headers = {}, .body = R"({"error":{"message":"no model\nm","code":404}})"});
@@ -93,7 +93,7 @@ TEST_CASE("chat: an error is one line, ends a script, and is forgotten where a p
 
 TEST_CASE("chat: an answer that breaks off, or has an error in it, is an error") {
   std::atomic<int> n{0};
-  streaming_server server(path, [&](const nlohmann::json&, http_reply reply) {
+  streaming_server server(chat_path, [&](const nlohmann::json&, http_reply reply) {
     auto stream = streaming_server::begin(reply);
     stream.write(chat_chunk("half"));
     if (n++ == 0) return;
@@ -114,7 +114,7 @@ TEST_CASE("chat: an interrupted answer stays in the conversation as far as it ca
   std::promise<void> cancelled;
   std::vector<http_stream> open;
   std::atomic<int> n{0};
-  streaming_server server(path, [&](const nlohmann::json& body, http_reply reply) {
+  streaming_server server(chat_path, [&](const nlohmann::json& body, http_reply reply) {
     if (n++ > 0) return echo(body, std::move(reply));
     reply.on_cancel([&] { cancelled.set_value(); });
     open.push_back(streaming_server::begin(reply));
@@ -141,7 +141,7 @@ TEST_CASE("chat: an interrupted answer stays in the conversation as far as it ca
 }
 
 TEST_CASE("chat: what a model says moves no cursor") {
-  streaming_server server(path, echo);
+  streaming_server server(chat_path, echo);
   const auto t = say({.where = server.url(), .model = "m"}, "\x1b[2J\tx\x7f\n");
   CHECK(t.out == "you said [2J\tx\n");
 }

@@ -15,7 +15,7 @@ namespace troupe {
 namespace {
 
 /// Echoes; keeps the replies to /keep.
-class echo final : public http_handler {
+class echo_handler final : public http_handler {
  public:
   void handle(http_request request, http_reply reply) override {
     if (request.path == "/keep") {
@@ -40,7 +40,7 @@ http_request post(std::string path, std::string body) {
 }
 
 TEST_CASE("a client sends and receives, over one connection as long as one is enough") {
-  echo handler;
+  echo_handler handler;
   http_server server({}, handler);
   http_client client({.host = "localhost", .port = server.port()});
   for (int i = 0; i < 20; ++i) {
@@ -58,7 +58,7 @@ TEST_CASE("a client sends and receives, over one connection as long as one is en
 }
 
 TEST_CASE("a client names an IPv6 host in brackets") {
-  echo handler;
+  echo_handler handler;
   std::optional<http_server> server;
   try {
     server.emplace(http_server_options{.host = "::1"}, handler);
@@ -72,7 +72,7 @@ TEST_CASE("a client names an IPv6 host in brackets") {
 }
 
 TEST_CASE("many requests are in flight, up to the bound") {
-  echo handler;
+  echo_handler handler;
   http_server server({}, handler);
   std::atomic<int> refused{0}, ended{0};
   {
@@ -92,7 +92,7 @@ TEST_CASE("many requests are in flight, up to the bound") {
 TEST_CASE("a server that is not there, or does not answer in time, is an error that says so") {
   http_client nobody({.host = "127.0.0.1", .port = 1});
   CHECK(nobody.fetch(post("/", "")).error == "cannot connect (127.0.0.1:1): Connection refused");
-  echo handler;
+  echo_handler handler;
   http_server server({}, handler);
   http_client hasty({.host = "127.0.0.1", .port = server.port(), .timeout = 500ms});
   CHECK(hasty.fetch(post("/keep", "")).error ==
@@ -100,7 +100,7 @@ TEST_CASE("a server that is not there, or does not answer in time, is an error t
 }
 
 TEST_CASE("a connection that the server closed is not used again") {
-  echo handler;
+  echo_handler handler;
   http_server server({.idle_timeout = 500ms}, handler);
   http_client client({.host = "127.0.0.1", .port = server.port()});
   for (int i = 0; i < 3; ++i) {

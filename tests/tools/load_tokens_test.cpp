@@ -9,7 +9,7 @@ using namespace troupe;
 namespace {
 
 /// Sent at 1 h; tokens and the end so many milliseconds later.
-completion_times completion(const std::vector<int>& tokens, int ended, uint64_t output_tokens) {
+completion_times times_of(const std::vector<int>& tokens, int ended, uint64_t output_tokens) {
   completion_times c{.sent = time_point{1h}, .tokens = {}, .ended = time_point{1h} + ended * 1ms};
   for (const int t : tokens) c.tokens.push_back(time_point{1h} + t * 1ms);
   c.prompt_tokens = 5;
@@ -20,14 +20,14 @@ completion_times completion(const std::vector<int>& tokens, int ended, uint64_t 
 }  // namespace
 
 TEST_CASE("load_tokens: time to first token and time per output token are as their formulas say") {
-  const auto c = completion({100, 130, 190}, 200, 10);  // some events carry several tokens
+  const auto c = times_of({100, 130, 190}, 200, 10);  // some events carry several tokens
   CHECK(c.ttft() == 100ms);
   CHECK(c.tpot() == 10ms);
-  const auto one = completion({100}, 100, 1);
+  const auto one = times_of({100}, 100, 1);
   CHECK(one.ttft() == 100ms);
   CHECK_FALSE(one.tpot());
-  CHECK_FALSE(completion({}, 100, 0).ttft());
-  CHECK_FALSE(completion({}, 100, 7).tpot());
+  CHECK_FALSE(times_of({}, 100, 0).ttft());
+  CHECK_FALSE(times_of({}, 100, 7).tpot());
 }
 
 TEST_CASE("load_tokens: quantiles lie between values as numpy's do, whatever the order") {
@@ -48,13 +48,13 @@ TEST_CASE("load_tokens: quantiles lie between values as numpy's do, whatever the
 
 TEST_CASE("load_tokens: a completion is good if it meets both objectives, with equality") {
   const completion_slo slo{.ttft = 100ms, .tpot = 10ms};
-  CHECK(slo.met_by(completion({100, 190}, 200, 10)));
-  CHECK_FALSE(slo.met_by(completion({101, 190}, 200, 10)));
-  CHECK_FALSE(slo.met_by(completion({100, 191}, 200, 10)));
-  CHECK(slo.met_by(completion({100}, 5000, 1)));
-  CHECK_FALSE(slo.met_by(completion({}, 10, 0)));
-  CHECK(completion_slo{}.met_by(completion({1'000'000}, 1'000'000, 1)));
-  auto own = completion({120}, 200, 1);
+  CHECK(slo.met_by(times_of({100, 190}, 200, 10)));
+  CHECK_FALSE(slo.met_by(times_of({101, 190}, 200, 10)));
+  CHECK_FALSE(slo.met_by(times_of({100, 191}, 200, 10)));
+  CHECK(slo.met_by(times_of({100}, 5000, 1)));
+  CHECK_FALSE(slo.met_by(times_of({}, 10, 0)));
+  CHECK(completion_slo{}.met_by(times_of({1'000'000}, 1'000'000, 1)));
+  auto own = times_of({120}, 200, 1);
   CHECK_FALSE(slo.met_by(own));
   own.ttft_target = 120ms;
   CHECK(slo.met_by(own));
@@ -67,9 +67,9 @@ TEST_CASE("load_tokens: a report adds up") {
   r.slo = {.ttft = 50ms, .tpot = duration::max()};
   r.sent = 4;
   r.length = 2s;
-  r.add("a", completion({10, 20, 40}, 50, 3));
-  r.add("a", completion({60, 70}, 80, 2));
-  r.add("b", completion({}, 5, 0));
+  r.add("a", times_of({10, 20, 40}, 50, 3));
+  r.add("a", times_of({60, 70}, 80, 2));
+  r.add("b", times_of({}, 5, 0));
   r.add_error("HTTP 429");
   const auto j = nlohmann::json::parse(completion_json(r));
   CHECK(j["sent"] == 4);

@@ -8,13 +8,13 @@ using namespace troupe;
 
 namespace {
 
-text_trace read(const std::string& text, uint64_t most = 100) {
+text_trace read_trace(const std::string& text, uint64_t most = 100) {
   std::istringstream in(text);
   return read_text_trace(in, "t", most);
 }
 std::string refused(const std::string& text, uint64_t most = 100) {
   try {
-    read(text, most);
+    read_trace(text, most);
   } catch (const text_trace_error& e) {
     return e.what();
   }
@@ -27,9 +27,9 @@ const std::string burst = "Timestamp,Model,Request tokens,Response tokens,Total 
 }  // namespace
 
 TEST_CASE("text trace: Azure's, of both years, sorted and from zero") {
-  const auto t = read(azure +
-                      "2023-11-16 18:15:47.5000000,374,44\r\n2023-11-16 18:15:46.2500000,396,109\r\n"
-                      "2023-11-17 00:00:00.0000000,879,55\r\n");
+  const auto t = read_trace(azure +
+                            "2023-11-16 18:15:47.5000000,374,44\r\n2023-11-16 18:15:46.2500000,396,109\r\n"
+                            "2023-11-17 00:00:00.0000000,879,55\r\n");
   CHECK(t.format == "azure");
   REQUIRE(t.rows.size() == 3);
   CHECK(t.rows[0].prompt_tokens == 396);
@@ -37,27 +37,27 @@ TEST_CASE("text trace: Azure's, of both years, sorted and from zero") {
   CHECK(t.rows[1].at == 1250ms);
   CHECK(t.rows[2].at == 5h + 44min + 13750ms);
   const auto later =
-      read(azure + "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:01.009930+00:00,3,4\n");
+      read_trace(azure + "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:01.009930+00:00,3,4\n");
   CHECK(later.rows[1].at == 1s);
 }
 
 TEST_CASE("text trace: BurstGPT's, of both versions, without what failed") {
-  const auto t =
-      read(burst +
-           "5,ChatGPT,472,18,490,Conversation log\n45.5,GPT-4,417,0,417,API log\n118,GPT-4,9,8,17,API log\n");
+  const auto t = read_trace(
+      burst +
+      "5,ChatGPT,472,18,490,Conversation log\n45.5,GPT-4,417,0,417,API log\n118,GPT-4,9,8,17,API log\n");
   CHECK(t.format == "burstgpt");
   REQUIRE(t.rows.size() == 2);
   CHECK(t.without_answer == 1);
   CHECK(t.rows[1].at == 113s);
-  const auto two = read(
+  const auto two = read_trace(
       "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
       "1,7,0.5,GPT-4,12,13,25,API log\n");
   CHECK(two.rows[0].output_tokens == 13);
 }
 
 TEST_CASE("text trace: Mooncake's, with what we add to it") {
-  const auto t =
-      read(R"({"timestamp": 1000, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47], "more": 1}
+  const auto t = read_trace(
+      R"({"timestamp": 1000, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47], "more": 1}
 {"timestamp": 2500, "input_length": 3, "output_length": 4, "hash_ids": [], "adapter": "a", "tenant": "t", "slo_ms": 12.5, "priority": -2}
 )");
   CHECK(t.format == "mooncake");
@@ -68,7 +68,7 @@ TEST_CASE("text trace: Mooncake's, with what we add to it") {
   CHECK(t.rows[1].tenant == "t");
   CHECK(t.rows[1].slo == 12500us);
   CHECK(t.rows[1].priority == -2);
-  CHECK(read(to_mooncake(t.rows[0]) + "\n" + to_mooncake(t.rows[1])).rows == t.rows);
+  CHECK(read_trace(to_mooncake(t.rows[0]) + "\n" + to_mooncake(t.rows[1])).rows == t.rows);
 }
 
 TEST_CASE("text trace: what is wrong is said with its line") {

@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr time_point at(double ms) { return time_point{from_ms(ms)}; }
+constexpr time_point moment(double ms) { return time_point{from_ms(ms)}; }
 
 cluster_spec two_nodes() {
   cluster_spec c;
@@ -31,18 +31,18 @@ request_trace ran(uint64_t id, double arrival, const batch_times& times) {
   r.fate = "finished";
   r.batch = batch_id{1};
   r.slot = slot_id{3};
-  r.arrival = at(arrival);
-  r.accepted_at = at(arrival + 0.1);
+  r.arrival = moment(arrival);
+  r.accepted_at = moment(arrival + 0.1);
   r.times = times;
-  r.completed_at = at(9.5);
-  r.answered_at = at(10);
+  r.completed_at = moment(9.5);
+  r.answered_at = moment(10);
   return r;
 }
 
 }  // namespace
 
 TEST_CASE("trace: a request's stations lie inside it in causal order, and an arrow leads to its batch") {
-  const batch_times times{at(4), at(2), at(2.5), at(3), at(4), at(9)};
+  const batch_times times{moment(4), moment(2), moment(2.5), moment(3), moment(4), moment(9)};
   trace_records records;
   // The gateway saw the order before it accepted: the clocks are not quite right.
   records.requests = {{node_id{0}, ran(7, 1.95, times)}, {node_id{0}, ran(8, 1, times)}};
@@ -86,9 +86,9 @@ TEST_CASE("trace: a request that was dropped waited until then") {
   r.id = request_id{1};
   r.fate = "dropped";
   r.reason = "late";
-  r.arrival = at(1);
-  r.accepted_at = at(1.5);
-  r.answered_at = at(4);
+  r.arrival = moment(1);
+  r.accepted_at = moment(1.5);
+  r.answered_at = moment(4);
   const auto doc = trace_document(two_nodes(), {{{node_id{0}, r}}, {}, 0});
   std::vector<std::string> names;
   for (const auto& e : doc["traceEvents"])
@@ -103,10 +103,10 @@ TEST_CASE("trace: a preempted batch is a slice as long as it ran, one that never
   b.slot = slot_id{3};
   b.rows = b.requests = 2;
   b.refused = "preempted";
-  b.times = {at(4), at(2), at(2.5), at(3), at(4), at(6)};
+  b.times = {moment(4), moment(2), moment(2.5), moment(3), moment(4), moment(6)};
   records.batches.push_back({node_id{1}, b});
   b.batch = batch_id{2};
-  b.times = {at(4), at(2), at(2.5), never, never, at(6)};
+  b.times = {moment(4), moment(2), moment(2.5), never, never, moment(6)};
   records.batches.push_back({node_id{1}, b});
   const auto doc = trace_document(two_nodes(), records);
   double slice = 0;

@@ -68,11 +68,11 @@ class lane_node final : public data_lane_events {
   data_lane lane_;
 };
 
-struct pair {
+struct lane_pair {
   std::shared_ptr<inproc_network> network = make_inproc_network();
   lane_node a{network, 0, incarnation{100}, 0h};
   lane_node b{network, 1, incarnation{200}, 5h};
-  pair() {
+  lane_pair() {
     a.meet(b, 1);
     b.meet(a, 0);
     REQUIRE(a.wait_for([&] { return a.synchronised == 1; }));
@@ -86,7 +86,7 @@ const address gateway_on_a{node_id{0}, {}, role::gateway, 0};
 }  // namespace
 
 TEST_CASE("a deadline arrives on the receiver's clock, hours apart, and never later than meant") {
-  pair nodes;
+  lane_pair nodes;
   submit s;
   s.requests.resize(1);
   s.requests[0].deadline = nodes.a.now() + 100ms;
@@ -104,14 +104,14 @@ TEST_CASE("a deadline arrives on the receiver's clock, hours apart, and never la
 }
 
 TEST_CASE("messages arrive in the order they were sent") {
-  pair nodes;
+  lane_pair nodes;
   for (uint64_t i = 0; i < 500; ++i) nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{i}});
   REQUIRE(nodes.b.wait_for([&] { return nodes.b.received.size() == 500; }));
   for (uint64_t i = 0; i < 500; ++i) CHECK(std::get<cancel>(nodes.b.received[i].body).id.value == i);
 }
 
 TEST_CASE("nothing reaches a life that is over, or comes from one") {
-  pair nodes;
+  lane_pair nodes;
   auto to_the_past = queue_on_b;
   to_the_past.life = incarnation{199};
   nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
@@ -135,7 +135,7 @@ TEST_CASE("nothing reaches a life that is over, or comes from one") {
 }
 
 TEST_CASE("frames that are no messages are counted and dropped") {
-  pair nodes;
+  lane_pair nodes;
   auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
                             {node_id{1}, incarnation{200}, role::model_queue, 0}, 0);
   header.secret = 200'000;
@@ -158,7 +158,7 @@ TEST_CASE("frames that are no messages are counted and dropped") {
 }
 
 TEST_CASE("a frame of a connected peer with another secret is discarded unread and counted") {
-  pair nodes;
+  lane_pair nodes;
   auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
                             {node_id{1}, incarnation{200}, role::model_queue, 3}, 1);
   const auto frame = [&](uint64_t secret) {

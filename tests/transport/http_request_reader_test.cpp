@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-using stage = http_request_reader::stage;
+using reader_stage = http_request_reader::stage;
 
 struct answer {
   std::vector<http_received> requests;
@@ -28,11 +28,11 @@ answer read(std::string_view bytes, size_t piece, http_reader_limits limits = {}
       for (size_t used = 1; used > 0 && !buffer.empty();) {
         used = reader.put(buffer);
         buffer.erase(0, used);
-        if (reader.where() == stage::refused) {
+        if (reader.where() == reader_stage::refused) {
           a.refusal = reader.refusal();
           return a;
         }
-        if (reader.where() == stage::complete) {
+        if (reader.where() == reader_stage::complete) {
           a.requests.push_back(reader.take());
           used = 1;
         }
@@ -133,7 +133,7 @@ TEST_CASE("what is inflated while others have the memory is refused for now") {
   const auto stream = "POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: " +
                       std::to_string(body.size()) + "\r\n\r\n" + body;
   std::string_view rest = stream;
-  while (!rest.empty() && reader.where() != stage::refused) rest.remove_prefix(reader.put(rest));
+  while (!rest.empty() && reader.where() != reader_stage::refused) rest.remove_prefix(reader.put(rest));
   CHECK(reader.refusal().status == 503);
 }
 
@@ -248,13 +248,13 @@ TEST_CASE("a header can be looked at before a byte of the body is taken") {
   http_request_reader reader({}, budget);
   const std::string_view head = "POST /a HTTP/1.1\r\nHost: h\r\nX: y\r\nContent-Length: 3\r\n\r\n";
   CHECK(reader.put(std::string(head) + "abc") == head.size());
-  CHECK(reader.where() == stage::body);
+  CHECK(reader.where() == reader_stage::body);
   CHECK(reader.head().path == "/a");
   CHECK(reader.head().headers.find("x") == "y");
   CHECK(budget.in_use() == 0);
   reader.head().tenant = 5;
   CHECK(reader.put("abc") == 3);
-  CHECK(reader.where() == stage::complete);
+  CHECK(reader.where() == reader_stage::complete);
   const auto got = reader.take();
   CHECK(got.request.body == "abc");
   CHECK(got.request.tenant == 5);
@@ -273,7 +273,7 @@ TEST_CASE("a body takes memory as it arrives, not as it is announced") {
   http_request_reader reader({}, budget);
   std::string_view head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n";
   CHECK(reader.put(head) == head.size());
-  CHECK(reader.where() == stage::body);
+  CHECK(reader.where() == reader_stage::body);
   CHECK(budget.in_use() == 0);
   CHECK(reader.put(std::string(1000, 'x')) == 1000);
   CHECK(budget.in_use() <= 8192);
@@ -292,7 +292,7 @@ TEST_CASE("a client that waits for a word before its body is noticed once") {
   body_budget budget(1 << 20);
   http_request_reader reader({}, budget);
   reader.put("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n");
-  CHECK(reader.where() == stage::body);
+  CHECK(reader.where() == reader_stage::body);
   CHECK(reader.continue_expected());
   CHECK_FALSE(reader.continue_expected());
 }

@@ -37,7 +37,7 @@ struct recorder final : fabric_events {
   time_point next = never;
 };
 
-struct pair {
+struct fabric_pair {
   std::shared_ptr<inproc_network> network = make_inproc_network();
   machine_clock clock;
   recorder events_a, events_b;
@@ -50,7 +50,7 @@ struct pair {
     a->connect(node_id{1}, incarnation{5}, b->address());
     b->connect(node_id{0}, incarnation{1}, a->address());
   }
-  ~pair() {
+  ~fabric_pair() {
     a->stop();
     b->stop();
   }
@@ -71,7 +71,7 @@ pull_status pull(fabric& f, node_id from, uint64_t offset, std::span<std::byte> 
 }  // namespace
 
 TEST_CASE("frames between two fabrics of a process arrive in order") {
-  pair p;
+  fabric_pair p;
   p.events_b.expected = 10'000;
   p.start();
   for (int i = 0; i < 10'000; ++i) p.a->send(node_id{1}, frame(i));
@@ -83,7 +83,7 @@ TEST_CASE("frames between two fabrics of a process arrive in order") {
 }
 
 TEST_CASE("a pull within a process copies from the pool, within its bounds, even of a fabric that stopped") {
-  pair p;
+  fabric_pair p;
   auto memory = p.b->allocate(memory_kind::host, 4096);
   memory.bytes[100] = std::byte{42};
   p.start();
@@ -97,7 +97,7 @@ TEST_CASE("a pull within a process copies from the pool, within its bounds, even
 }
 
 TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarded") {
-  pair p;
+  fabric_pair p;
   p.start();
   std::promise<void> connected;
   p.a->post([&] { connected.set_value(); });
@@ -112,7 +112,7 @@ TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarde
 }
 
 TEST_CASE("an address where nobody is, is reported as lost") {
-  pair p;
+  fabric_pair p;
   p.start();
   p.a->connect(node_id{7}, incarnation{1}, "inproc:7:1");
   const auto [peer, life, why] = p.events_a.lost.get_future().get();
@@ -121,7 +121,7 @@ TEST_CASE("an address where nobody is, is reported as lost") {
 }
 
 TEST_CASE("an in-process fabric ticks when asked to") {
-  pair p;
+  fabric_pair p;
   p.events_a.next = p.clock.now() + 5ms;
   p.start();
   CHECK(p.events_a.ticked.get_future().wait_for(5s) == std::future_status::ready);

@@ -6,14 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "transport/kserve_v2.hpp"
+#include "tests/transport/kserve_requests.hpp"
 
 namespace troupe {
 namespace {
 
 using nlohmann::json;
-
-constexpr uint32_t max_rows = 8;
+using testing::max_rows;
 
 /// The bytes of the request, or the message of its refusal (which is always a 400).
 struct outcome {

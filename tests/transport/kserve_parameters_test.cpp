@@ -11,7 +11,7 @@ namespace {
 
 /// What is wrong; empty: nothing.
 template <class F>
-std::string refusal(F f) {
+std::string why_refused(F f) {
   try {
     f();
     return {};
@@ -37,7 +37,7 @@ TEST_CASE("kserve parameters: a key that is known occurs once") {
   keys.once(name, "name");
   keys.once(shape, "shape");
   CHECK(name);
-  CHECK(refusal([&] { keys.once(name, "name"); }) == "inputs[2]: key \"name\" occurs twice");
+  CHECK(why_refused([&] { keys.once(name, "name"); }) == "inputs[2]: key \"name\" occurs twice");
 }
 
 TEST_CASE("kserve parameters: each is handed on as it is written, shared memory is refused") {
@@ -51,10 +51,10 @@ TEST_CASE("kserve parameters: each is handed on as it is written, shared memory 
   CHECK(read("{}").empty());
   CHECK(read(R"({"a": 1, "b": {"c": [true]}})") ==
         std::vector<std::pair<std::string, std::string>>{{"a", "1"}, {"b", R"({"c": [true]})"}});
-  CHECK(refusal([&] { read(R"({"shared_memory_offset": 1})"); }) ==
+  CHECK(why_refused([&] { read(R"({"shared_memory_offset": 1})"); }) ==
         "inputs[0]: parameters.shared_memory_offset: shared memory is not supported; send the data in the "
         "body");
-  CHECK(refusal([&] { read("[1]"); }) ==
+  CHECK(why_refused([&] { read("[1]"); }) ==
         R"(malformed JSON at byte 0: expected an object under "parameters", found "[1]")");
 }
 
@@ -63,9 +63,9 @@ TEST_CASE("kserve parameters: a value that is not of its kind is refused with wh
   const parameter_reader parameters(in, "outputs[1]: ");
   CHECK(parameters.boolean("binary_data", "true"));
   CHECK_FALSE(parameters.boolean("binary_data", "false"));
-  CHECK(refusal([&] { parameters.boolean("binary_data", "1"); }) ==
+  CHECK(why_refused([&] { parameters.boolean("binary_data", "1"); }) ==
         R"(outputs[1]: parameters.binary_data is "1"; it must be true or false)");
   CHECK(parameters.number<uint32_t>("classification", "3", "classes") == 3);
-  CHECK(refusal([&] { parameters.number<uint32_t>("classification", "-3", "classes"); }) ==
+  CHECK(why_refused([&] { parameters.number<uint32_t>("classification", "-3", "classes"); }) ==
         R"(outputs[1]: parameters.classification is "-3"; it must be a whole number of classes)");
 }

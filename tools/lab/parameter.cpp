@@ -67,8 +67,8 @@ constexpr parameter all_parameters[]{
 std::span<const parameter> parameters() { return all_parameters; }
 
 const parameter* parameter_named(std::string_view name) {
-  const auto found =
-      std::find_if(std::begin(all_parameters), std::end(all_parameters), [&](const auto& p) { return p.name == name; });
+  const auto found = std::find_if(std::begin(all_parameters), std::end(all_parameters),
+                                  [&](const auto& p) { return p.name == name; });
   return found == std::end(all_parameters) ? nullptr : found;
 }
 

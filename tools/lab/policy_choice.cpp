@@ -14,7 +14,8 @@ namespace troupe::lab {
 
 namespace {
 
-std::string unknown_name(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
+std::string unknown_name(std::string_view what, std::string_view name,
+                         std::span<const std::string_view> known) {
   const auto near = nearest(name, known);
   return fmt::format("unknown {} '{}'{}; there are {}", what, name,
                      near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), fmt::join(known, ", "));

@@ -34,7 +34,7 @@ std::string parse_error(const std::string& source) {
   return message_of<model_error>([&] { chat_template(source, "a.jinja"); });
 }
 
-std::string refusal(const std::string& source, const json& variables = json::object()) {
+std::string why_refused(const std::string& source, const json& variables = json::object()) {
   const chat_template t(source, "a.jinja");
   return message_of<request_refused>([&] { t.render(variables); });
 }
@@ -101,25 +101,25 @@ TEST_CASE("a template that is no Jinja is refused with the place") {
 }
 
 TEST_CASE("raise_exception refuses the conversation in the words of the template") {
-  CHECK(refusal("{{ raise_exception('Roles must alternate') }}") ==
+  CHECK(why_refused("{{ raise_exception('Roles must alternate') }}") ==
         "the model's chat template refuses the conversation: Roles must alternate");
 }
 
 TEST_CASE("an error while rendering names the place and the reason") {
-  CHECK(refusal("\n{{ message.content }}") == "a.jinja: 'message' is undefined (line 2, column 11)");
-  CHECK(
-      says(refusal("{{ 'a' + 1 }}"), "unsupported operand types for +: 'str' and 'int' (line 1, column 8)"));
-  CHECK(says(refusal("{{ 1 < 'a' }}"), "'<' not supported between 'int' and 'str'"));
-  CHECK(says(refusal("{{ 1 // 0 }}"), "division by zero"));
-  CHECK(says(refusal("{{ x.append(1) }}", {{"x", json::array()}}), "'append' would change the list"));
-  CHECK(says(refusal("{{ 9223372036854775807 + 1 }}"), "does not fit into 64 bits"));
-  CHECK(says(refusal("{{ range(3) | map('trim') }}"), "a generator cannot be printed"));
-  CHECK(says(refusal("{{ 1 }}", json::array()), "must be a JSON object"));
+  CHECK(why_refused("\n{{ message.content }}") == "a.jinja: 'message' is undefined (line 2, column 11)");
+  CHECK(says(why_refused("{{ 'a' + 1 }}"),
+             "unsupported operand types for +: 'str' and 'int' (line 1, column 8)"));
+  CHECK(says(why_refused("{{ 1 < 'a' }}"), "'<' not supported between 'int' and 'str'"));
+  CHECK(says(why_refused("{{ 1 // 0 }}"), "division by zero"));
+  CHECK(says(why_refused("{{ x.append(1) }}", {{"x", json::array()}}), "'append' would change the list"));
+  CHECK(says(why_refused("{{ 9223372036854775807 + 1 }}"), "does not fit into 64 bits"));
+  CHECK(says(why_refused("{{ range(3) | map('trim') }}"), "a generator cannot be printed"));
+  CHECK(says(why_refused("{{ 1 }}", json::array()), "must be a JSON object"));
 }
 
 TEST_CASE("strftime_now formats the date that the request gives, and refuses without one") {
   CHECK(render("{{ strftime_now('%d %b %Y') }}", {{"strftime_now", "2024-07-26"}}) == "26 Jul 2024");
-  CHECK(says(refusal("{{ strftime_now('%Y') }}"), "set its variable strftime_now"));
+  CHECK(says(why_refused("{{ strftime_now('%Y') }}"), "set its variable strftime_now"));
   CHECK(render("{{ strftime_now is defined }}") == "True");
 }
 
@@ -152,22 +152,22 @@ TEST_CASE("namespaces that refer to each other in circles are no leak and no han
 }
 
 TEST_CASE("output without end is refused") {
-  CHECK(says(refusal("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"), "longer than 4 MiB"));
+  CHECK(says(why_refused("{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}"), "longer than 4 MiB"));
   CHECK(says(
-      refusal(
+      why_refused(
           "{% set ns = namespace(t='ab') %}{% for i in range(99) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}"),
       "longer than 4 MiB"));
-  CHECK(says(refusal("{{ 'x' * 9000000000000000000 }}"), "longer than 4 MiB"));
-  CHECK(says(refusal("{% set t = 'x' * 100000 %}{{ t | replace('', t) }}"), "longer than 4 MiB"));
+  CHECK(says(why_refused("{{ 'x' * 9000000000000000000 }}"), "longer than 4 MiB"));
+  CHECK(says(why_refused("{% set t = 'x' * 100000 %}{{ t | replace('', t) }}"), "longer than 4 MiB"));
 }
 
 TEST_CASE("work without end is refused") {
-  CHECK(says(refusal("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"),
+  CHECK(says(why_refused("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"),
              "too many steps"));
-  CHECK(says(refusal("{{ range(100001) }}"), "'range' is longer than 100000"));
-  CHECK(says(refusal("{{ range(-9223372036854775807, 9223372036854775807, 1) }}"), "'range' is longer"));
+  CHECK(says(why_refused("{{ range(100001) }}"), "'range' is longer than 100000"));
+  CHECK(says(why_refused("{{ range(-9223372036854775807, 9223372036854775807, 1) }}"), "'range' is longer"));
   CHECK(says(
-      refusal(
+      why_refused(
           "{% set ns = namespace(l=[1]) %}{% for i in range(60) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}"
           "{% set ns.m = [1] %}{% for i in range(60) %}{% set ns.m = [ns.m, ns.m] %}{% endfor %}"
           "{{ ns.l == ns.m }}"),
@@ -186,14 +186,15 @@ TEST_CASE("nesting without end is refused and no stack overflows") {
   CHECK(says(parse_error("{{ x" + repeated("|trim", 50'000) + " }}"), "nested deeper than 200"));
   CHECK(says(parse_error("{{ x" + repeated(" if x else x", 20'000) + " }}"), "nested deeper than 200"));
   CHECK(says(parse_error(repeated("{% if x %}", 20'000)), "nested deeper than 200"));
-  CHECK(
-      says(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "macros call each other too deeply"));
+  CHECK(says(why_refused("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
+             "macros call each other too deeply"));
   CHECK(says(
-      refusal("{% set ns = namespace(l=[]) %}{% for i in range(99999) %}{% set ns.l = [ns.l] %}{% endfor %}"),
+      why_refused(
+          "{% set ns = namespace(l=[]) %}{% for i in range(99999) %}{% set ns.l = [ns.l] %}{% endfor %}"),
       "nests lists deeper than 100"));
   json deep = json::array();
   for (int i = 0; i < 200; ++i) deep = json::array({deep});
-  CHECK(says(refusal("{{ x }}", {{"x", deep}}), "nests JSON deeper than 100"));
+  CHECK(says(why_refused("{{ x }}", {{"x", deep}}), "nests JSON deeper than 100"));
 }
 
 TEST_CASE("names of the request hide functions, and names that are set hide both") {

@@ -4,6 +4,7 @@
 
 #include "gpu/chat/budget.hpp"
 
+using namespace troupe::llm;
 using namespace troupe::llm::jinja;
 
 TEST_CASE("a date is written as strftime writes it") {
@@ -18,7 +19,7 @@ TEST_CASE("a date is written as strftime writes it") {
 TEST_CASE("what is no date or no directive is refused") {
   for (const auto* iso : {"", "2024", "2024-02-30", "2024-13-01", "2024/01/01", "2024-01-01T25:00",
                           "2024-01-01T10:0", "-024-01-01"})
-    CHECK_THROWS_AS(format_date(iso, "%Y"), refusal);
+    CHECK_THROWS_AS(format_date(iso, "%Y"), jinja::refusal);
   for (const auto* format : {"%", "%Q", "%-", "%-Y"})
-    CHECK_THROWS_AS(format_date("2024-01-01", format), refusal);
+    CHECK_THROWS_AS(format_date("2024-01-01", format), jinja::refusal);
 }

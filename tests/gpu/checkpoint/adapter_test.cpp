@@ -29,7 +29,7 @@ adapter parse(const std::vector<tensor>& weights, const json& config = small_ada
   return parse_adapter(config.dump(), bytes_of(file), config_of(small_config()), "a");
 }
 
-std::string refused(const std::vector<tensor>& weights, const json& config = small_adapter()) {
+std::string refused_adapter(const std::vector<tensor>& weights, const json& config = small_adapter()) {
   return error_of([&] { parse(weights, config); });
 }
 
@@ -108,9 +108,10 @@ TEST_CASE("modules may have ranks and scales of their own, as the patterns say")
   CHECK(part_of(a, 0, projection::q).scale == 4);
   CHECK(part_of(a, 1, projection::down).rank == 4);
   CHECK(part_of(a, 1, projection::down).scale == 0.75F);
-  CHECK(refused(weights) == "a/adapter_model.safetensors: '" + down1 +
-                                ".lora_A.weight' has the rank 4, but adapter_config.json says 2 ('r' or "
-                                "'rank_pattern')");
+  CHECK(refused_adapter(weights) ==
+        "a/adapter_model.safetensors: '" + down1 +
+            ".lora_A.weight' has the rank 4, but adapter_config.json says 2 ('r' or "
+            "'rank_pattern')");
 }
 
 TEST_CASE("weights may be F16 and BF16, and no other type") {
@@ -121,26 +122,27 @@ TEST_CASE("weights may be F16 and BF16, and no other type") {
   CHECK(a.parts[0].a.type == troupe::element::bf16);
   CHECK(values_of(a.parts[0].b).back() == 1.05859375F);
   weights[2] = {q0 + ".lora_A.weight", "I8", {2, 8}, std::string(16, 'x')};
-  CHECK(refused(weights) == "a/adapter_model.safetensors: '" + q0 +
-                                ".lora_A.weight' has the type 'I8': save the weights as F32, F16 or BF16");
+  CHECK(refused_adapter(weights) ==
+        "a/adapter_model.safetensors: '" + q0 +
+            ".lora_A.weight' has the type 'I8': save the weights as F32, F16 or BF16");
 }
 
 TEST_CASE("a half of an adapter's part is refused") {
   auto weights = small_adapter_weights();
   weights.erase(weights.begin() + 3);
-  CHECK(refused(weights) == "a/adapter_model.safetensors: has '" + q0 + ".lora_A.weight' without '" + q0 +
-                                ".lora_B.weight' (damaged)");
+  CHECK(refused_adapter(weights) == "a/adapter_model.safetensors: has '" + q0 + ".lora_A.weight' without '" +
+                                        q0 + ".lora_B.weight' (damaged)");
   weights = small_adapter_weights();
   weights.erase(weights.begin());
-  CHECK(refused(weights) == "a/adapter_model.safetensors: has '" + down1 + ".lora_B.weight' without '" +
-                                down1 + ".lora_A.weight' (damaged)");
+  CHECK(refused_adapter(weights) == "a/adapter_model.safetensors: has '" + down1 +
+                                        ".lora_B.weight' without '" + down1 + ".lora_A.weight' (damaged)");
 }
 
 TEST_CASE("shapes must fit the model") {
   const auto with = [](size_t i, const std::string& name, const std::vector<uint64_t>& shape) {
     auto weights = small_adapter_weights();
     weights[i] = counting(name, shape);
-    return refused(weights);
+    return refused_adapter(weights);
   };
   CHECK(with(0, down1 + ".lora_A.weight", {2, 8}) ==
         "a/adapter_model.safetensors: '" + down1 +
@@ -161,12 +163,12 @@ TEST_CASE("what an adapter holds beside the seven projections of the model's lay
         "base_model.model.model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.lora_A.weight"}) {
     auto weights = small_adapter_weights();
     weights.push_back(counting(name, {2, 8}));
-    CHECK(
-        refused(weights).starts_with("a/adapter_model.safetensors: '" + name +
-                                     "' is not served: adapters may change the seven projections (q_proj to "
-                                     "down_proj) of the model's 2 layers"));
+    CHECK(refused_adapter(weights).starts_with(
+        "a/adapter_model.safetensors: '" + name +
+        "' is not served: adapters may change the seven projections (q_proj to "
+        "down_proj) of the model's 2 layers"));
   }
-  CHECK(refused({}) == "a/adapter_model.safetensors: holds no LoRA weights");
+  CHECK(refused_adapter({}) == "a/adapter_model.safetensors: holds no LoRA weights");
 }
 
 TEST_CASE("an adapter's folder must have both files") {

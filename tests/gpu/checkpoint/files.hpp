@@ -18,6 +18,8 @@ namespace troupe::llm {
 using troupe::temporary_folder;
 
 inline const std::filesystem::path fixtures = TROUPE_FIXTURES;
+/// A module that adapters change.
+inline constexpr std::string_view q3 = "model.layers.3.self_attn.q_proj";
 
 /// The message of the model_error that `f` throws, or "no error".
 std::string error_of(const std::function<void()>& f);

@@ -18,7 +18,7 @@ json changed(const json& keys) {
   return config;
 }
 
-std::string refused(const json& keys) {
+std::string refused_model(const json& keys) {
   return error_of([&] { config_of(changed(keys)); });
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a sliding window is every layer's in mistral and none in llama") {
         std::vector<uint32_t>{5, 5});
   CHECK(config_of(changed({{"model_type", "mistral"}, {"sliding_window", nullptr}})).window == no_window);
   CHECK(config_of(changed({{"sliding_window", 5}})).window == no_window);
-  CHECK(refused({{"model_type", "mistral"}, {"sliding_window", 0}}) ==
+  CHECK(refused_model({{"model_type", "mistral"}, {"sliding_window", 0}}) ==
         "m/config.json: 'sliding_window' is 0: it must be an integer from 1 to 2147483648");
 }
 
@@ -152,14 +152,14 @@ TEST_CASE("in qwen2 the layers from max_window_layers on slide, or those that la
   CHECK(config_of(changed(qwen)).window == no_window);
 
   qwen["layer_types"] = {"sliding_attention", "full_attention"};
-  CHECK(refused(qwen) ==
+  CHECK(refused_model(qwen) ==
         "m/config.json: 'layer_types' has sliding layers, but 'use_sliding_window' and "
         "'sliding_window' give no window");
   qwen["layer_types"] = {"full_attention"};
-  CHECK(refused(qwen) ==
+  CHECK(refused_model(qwen) ==
         "m/config.json: 'layer_types' must be a list with an entry for each of the 2 layers");
   qwen["layer_types"] = {"full_attention", "chunked_attention"};
-  CHECK(refused(qwen) ==
+  CHECK(refused_model(qwen) ==
         "m/config.json: 'layer_types.1' is \"chunked_attention\": it must be \"full_attention\" or "
         "\"sliding_attention\"");
 }
@@ -182,11 +182,11 @@ TEST_CASE("tokens of the generation's configuration prevail where it has any") {
   CHECK(error(R"({"eos_token_id": [7, 10]})") ==
         "m/generation_config.json: 'eos_token_id' is 10: it must be a token from 0 to 9");
   CHECK(error("[") == "m/generation_config.json: is no JSON from byte 2 on");
-  CHECK(refused({{"bos_token_id", -1}}) ==
+  CHECK(refused_model({{"bos_token_id", -1}}) ==
         "m/config.json: 'bos_token_id' is -1: it must be a token from 0 to 9");
-  CHECK(refused({{"eos_token_id", "</s>"}}) ==
+  CHECK(refused_model({{"eos_token_id", "</s>"}}) ==
         "m/config.json: 'eos_token_id' is \"</s>\": it must be a token from 0 to 9");
-  CHECK(refused({{"eos_token_id", std::vector<int>(2000, 2)}}) ==
+  CHECK(refused_model({{"eos_token_id", std::vector<int>(2000, 2)}}) ==
         "m/config.json: 'eos_token_id' has more than 1024 tokens");
 }
 
@@ -201,17 +201,18 @@ TEST_CASE("a checkpoint need not have a generation's configuration") {
 }
 
 TEST_CASE("models that would be computed otherwise are refused with what is supported") {
-  CHECK(refused({{"model_type", "gemma2"}}) ==
+  CHECK(refused_model({{"model_type", "gemma2"}}) ==
         "m/config.json: 'model_type' is 'gemma2': llama, mistral and qwen2 are supported");
   CHECK(error_of([] { config_of(without(small_config(), "model_type")); }) ==
         "m/config.json: 'model_type' is missing");
-  CHECK(refused({{"hidden_act", "gelu"}}) == "m/config.json: 'hidden_act' is 'gelu': only silu is supported");
-  CHECK(refused({{"quantization_config", {{"quant_method", "awq"}}}}) ==
+  CHECK(refused_model({{"hidden_act", "gelu"}}) ==
+        "m/config.json: 'hidden_act' is 'gelu': only silu is supported");
+  CHECK(refused_model({{"quantization_config", {{"quant_method", "awq"}}}}) ==
         "m/config.json: 'quantization_config' is there: quantized checkpoints are not supported, use one of "
         "F32, "
         "F16 or BF16");
-  CHECK(refused({{"quantization_config", nullptr}, {"hidden_act", "silu"}}) == "no error");
-  CHECK(refused({{"rope_scaling", {{"type", "yarn"}}}}) ==
+  CHECK(refused_model({{"quantization_config", nullptr}, {"hidden_act", "silu"}}) == "no error");
+  CHECK(refused_model({{"rope_scaling", {{"type", "yarn"}}}}) ==
         "m/config.json: 'rope_scaling.type' is 'yarn': only default, linear and llama3 are supported");
 }
 
@@ -221,7 +222,7 @@ TEST_CASE("numbers that no model has are refused before anything is allocated fo
         "num_attention_heads", "num_key_value_heads", "head_dim"}) {
     for (const json& value :
          {json(0), json(-1), json(1.5), json("8"), json(uint64_t{1} << 33), json::array({8})}) {
-      const auto error = refused({{key, value}});
+      const auto error = refused_model({{key, value}});
       CHECK_MESSAGE(error.starts_with(fmt::format("m/config.json: '{}' is ", key)), error);
       CHECK_MESSAGE(error.find("it must be an integer from ") != std::string::npos, error);
     }
@@ -231,19 +232,20 @@ TEST_CASE("numbers that no model has are refused before anything is allocated fo
     CHECK(error_of([&] { config_of(without(small_config(), key)); }) ==
           fmt::format("m/config.json: '{}' is missing", key));
   }
-  CHECK(refused({{"num_hidden_layers", 1025}}) ==
+  CHECK(refused_model({{"num_hidden_layers", 1025}}) ==
         "m/config.json: 'num_hidden_layers' is 1025: it must be an integer from 1 to 1024");
-  CHECK(refused({{"num_key_value_heads", 3}}) ==
+  CHECK(refused_model({{"num_key_value_heads", 3}}) ==
         "m/config.json: 'num_attention_heads' is 4: it must be a multiple of the 3 key and value heads");
-  CHECK(refused({{"hidden_size", 10}}) ==
+  CHECK(refused_model({{"hidden_size", 10}}) ==
         "m/config.json: 'hidden_size' is 10: without 'head_dim' it must be a multiple of the 4 heads");
-  CHECK(refused({{"head_dim", 3}}) == "m/config.json: 'head_dim' is 3: it must be even and from 2 to 1024");
-  CHECK(refused({{"hidden_size", 4}}) ==
+  CHECK(refused_model({{"head_dim", 3}}) ==
+        "m/config.json: 'head_dim' is 3: it must be even and from 2 to 1024");
+  CHECK(refused_model({{"hidden_size", 4}}) ==
         "m/config.json: 'head_dim' is 1: it must be even and from 2 to 1024");
-  CHECK(refused({{"hidden_size", 8192}}) ==
+  CHECK(refused_model({{"hidden_size", 8192}}) ==
         "m/config.json: 'head_dim' is 2048: it must be even and from 2 to 1024");
-  CHECK(refused({{"rms_norm_eps", 0}}) ==
+  CHECK(refused_model({{"rms_norm_eps", 0}}) ==
         "m/config.json: 'rms_norm_eps' is 0: it must be a number from 1e-12 to 1");
-  CHECK(refused({{"tie_word_embeddings", 1}}) ==
+  CHECK(refused_model({{"tie_word_embeddings", 1}}) ==
         "m/config.json: 'tie_word_embeddings' is 1: it must be true or false");
 }

@@ -40,7 +40,7 @@ void write(const temporary_folder& folder, const json& config, const std::vector
 }
 
 /// What opening such a checkpoint says, after the path of its file.
-std::string refused(const json& config, const std::vector<tensor>& weights) {
+std::string refused_checkpoint(const json& config, const std::vector<tensor>& weights) {
   const temporary_folder folder;
   write(folder, config, weights);
   const auto error = error_of([&] { checkpoint{folder.path}; });
@@ -124,10 +124,10 @@ TEST_CASE("weights may be of F32, F16 and BF16 side by side, and no other type")
   CHECK(sample_of(last, "lm_head.weight").last == 0.74609375F);
 
   named(weights, "model.norm.weight") = {"model.norm.weight", "F8_E4M3", {8}, std::string(8, 'x')};
-  CHECK(refused(small_config(), weights) ==
+  CHECK(refused_checkpoint(small_config(), weights) ==
         "'model.norm.weight' has the type 'F8_E4M3': save the weights as F32, F16 or BF16");
   named(weights, "model.norm.weight").type = "NF3";
-  CHECK(refused(small_config(), weights) ==
+  CHECK(refused_checkpoint(small_config(), weights) ==
         "'model.norm.weight' has the type 'NF3': save the weights as F32, F16 or BF16");
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("what a model does not need may be in its file, in any type") {
   auto weights = small_weights();
   weights.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", "F64", {1}, std::string(8, 'x')});
   weights.push_back({"model.layers.7.mlp.up_proj.weight", "NF3", {1}, std::string(5, 'x')});
-  CHECK(refused(small_config(), weights) == "no error");
+  CHECK(refused_checkpoint(small_config(), weights) == "no error");
 }
 
 TEST_CASE("a tied model needs no head and leaves alone one that its file has") {
@@ -143,32 +143,33 @@ TEST_CASE("a tied model needs no head and leaves alone one that its file has") {
   config["tie_word_embeddings"] = true;
   auto weights = small_weights();
   named(weights, "lm_head.weight").type = "NF3";
-  CHECK(refused(config, weights) == "no error");
+  CHECK(refused_checkpoint(config, weights) == "no error");
   named(weights, "lm_head.weight").name = "else";
-  CHECK(refused(config, weights) == "no error");
-  CHECK(refused(small_config(), weights) == "lacks 'lm_head.weight' [10, 8], which config.json asks for");
+  CHECK(refused_checkpoint(config, weights) == "no error");
+  CHECK(refused_checkpoint(small_config(), weights) ==
+        "lacks 'lm_head.weight' [10, 8], which config.json asks for");
 }
 
 TEST_CASE("every parameter must be there in the shape that the configuration asks for") {
   for (const auto& gone : small_weights()) {
     auto weights = small_weights();
     std::erase_if(weights, [&](const tensor& t) { return t.name == gone.name; });
-    CHECK(refused(small_config(), weights).starts_with("lacks '" + gone.name + "' ["));
+    CHECK(refused_checkpoint(small_config(), weights).starts_with("lacks '" + gone.name + "' ["));
   }
   auto weights = small_weights();
   named(weights, "model.layers.1.self_attn.k_proj.weight") =
       counting("model.layers.1.self_attn.k_proj.weight", {8, 4});
-  CHECK(refused(small_config(), weights) ==
+  CHECK(refused_checkpoint(small_config(), weights) ==
         "'model.layers.1.self_attn.k_proj.weight' has the shape [8, 4] where the configuration asks for [4, "
         "8]");
 
   auto config = small_config();
   config["attention_bias"] = true;
-  CHECK(refused(config, small_weights()) ==
+  CHECK(refused_checkpoint(config, small_weights()) ==
         "lacks 'model.layers.0.self_attn.q_proj.bias' [8], which config.json asks for");
   config = small_config();
   config["mlp_bias"] = true;
-  CHECK(refused(config, small_weights()) ==
+  CHECK(refused_checkpoint(config, small_weights()) ==
         "lacks 'model.layers.0.mlp.gate_proj.bias' [12], which config.json asks for");
 }
 

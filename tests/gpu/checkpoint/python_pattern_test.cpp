@@ -12,7 +12,7 @@ bool matches(const char* expression, std::string_view text) {
   return python_pattern(expression).matches_all_of(text);
 }
 
-std::string refused(const std::string& expression) {
+std::string refused_pattern(const std::string& expression) {
   return error_of([&] { python_pattern{expression}; });
 }
 
@@ -54,15 +54,15 @@ TEST_CASE("letters and digits are Unicode's") {
 }
 
 TEST_CASE("what PCRE2 would read otherwise is refused") {
-  CHECK(refused("a(*ACCEPT)b") == "'(*' is not supported");
-  CHECK(refused("a{,3}") == "'{,' is not supported");
-  CHECK(refused("[[:alpha:]]") == "'[:' is not supported");
-  CHECK(refused("(?R)") == "'(?R' is not supported");
-  CHECK(refused("(?i)a") == "'(?i' is not supported");
-  CHECK(refused("(?<n>a)") == "'(?<' is not supported");
-  CHECK(refused("(?") == "'(?' is not supported");
+  CHECK(refused_pattern("a(*ACCEPT)b") == "'(*' is not supported");
+  CHECK(refused_pattern("a{,3}") == "'{,' is not supported");
+  CHECK(refused_pattern("[[:alpha:]]") == "'[:' is not supported");
+  CHECK(refused_pattern("(?R)") == "'(?R' is not supported");
+  CHECK(refused_pattern("(?i)a") == "'(?i' is not supported");
+  CHECK(refused_pattern("(?<n>a)") == "'(?<' is not supported");
+  CHECK(refused_pattern("(?") == "'(?' is not supported");
   for (const std::string escape : {"\\K", "\\Q", "\\h", "\\R", "\\v", "\\x", "\\g"})
-    CHECK(refused("a" + escape + "1") == "'" + escape + "' is not supported");
-  CHECK(refused("a\\") != "no error");
-  CHECK(refused("(?<=a*)b") == "lookbehind assertion is not fixed length");
+    CHECK(refused_pattern("a" + escape + "1") == "'" + escape + "' is not supported");
+  CHECK(refused_pattern("a\\") != "no error");
+  CHECK(refused_pattern("(?<=a*)b") == "lookbehind assertion is not fixed length");
 }

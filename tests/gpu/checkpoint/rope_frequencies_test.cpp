@@ -9,14 +9,14 @@ using namespace troupe::llm;
 
 namespace {
 
-std::vector<float> read(std::string_view config, uint32_t head_dim, uint32_t max_positions = 64) {
+std::vector<float> frequencies_of(std::string_view config, uint32_t head_dim, uint32_t max_positions = 64) {
   const std::string file = "f";
   const auto document = parse_object(config, file);
   return read_rope_frequencies(json_object(document, file), head_dim, max_positions);
 }
 
-std::string refused(std::string_view config) {
-  return error_of([&] { read(config, 8); });
+std::string refused_rope(std::string_view config) {
+  return error_of([&] { frequencies_of(config, 8); });
 }
 
 void check_close(const std::vector<float>& is, const std::vector<double>& should) {
@@ -37,31 +37,34 @@ const std::vector<double> llama3{1.0,
 
 TEST_CASE("without scaling the frequencies fall from 1 by powers of theta") {
   const std::vector<double> of_10000{1, 0.1, 0.01, 0.001};
-  check_close(read("{}", 8), of_10000);
-  check_close(read(R"({"rope_theta": 10000, "rope_scaling": null})", 8), of_10000);
-  check_close(read(R"({"rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}})", 8), of_10000);
-  check_close(read(R"({"rope_theta": 81})", 8), {1, 1.0 / 3, 1.0 / 9, 1.0 / 27});
-  check_close(read(R"({"rope_theta": 5, "rope_parameters": {"rope_theta": 81}})", 8),
+  check_close(frequencies_of("{}", 8), of_10000);
+  check_close(frequencies_of(R"({"rope_theta": 10000, "rope_scaling": null})", 8), of_10000);
+  check_close(frequencies_of(R"({"rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}})", 8),
+              of_10000);
+  check_close(frequencies_of(R"({"rope_theta": 81})", 8), {1, 1.0 / 3, 1.0 / 9, 1.0 / 27});
+  check_close(frequencies_of(R"({"rope_theta": 5, "rope_parameters": {"rope_theta": 81}})", 8),
               {1, 1.0 / 3, 1.0 / 9, 1.0 / 27});
 }
 
 TEST_CASE("linear scaling divides every frequency, under its old and its new name") {
   const std::vector<double> quarter{0.25, 0.025, 0.0025, 0.00025};
-  check_close(read(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})", 8), quarter);
-  check_close(read(R"({"rope_scaling": {"rope_type": "linear", "factor": 4}})", 8), quarter);
-  check_close(read(R"({"rope_parameters": {"rope_type": "linear", "factor": 4, "rope_theta": 10000}})", 8),
-              quarter);
+  check_close(frequencies_of(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})", 8), quarter);
+  check_close(frequencies_of(R"({"rope_scaling": {"rope_type": "linear", "factor": 4}})", 8), quarter);
+  check_close(
+      frequencies_of(R"({"rope_parameters": {"rope_type": "linear", "factor": 4, "rope_theta": 10000}})", 8),
+      quarter);
 }
 
 TEST_CASE("llama3 scaling keeps short waves, stretches long ones and mixes those between") {
-  check_close(read(R"({"rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+  check_close(
+      frequencies_of(R"({"rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
                        "original_max_position_embeddings": 64, "rope_theta": 500000.0, "rope_type": "llama3"}})",
-                   16, 512),
-              llama3);
+                     16, 512),
+      llama3);
   const auto llama31 =
-      read(R"({"rope_theta": 500000.0, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+      frequencies_of(R"({"rope_theta": 500000.0, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
                       "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}})",
-           128, 131072);
+                     128, 131072);
   REQUIRE(llama31.size() == 64);
   check_close({llama31[0], llama31[1], llama31[28], llama31[32], llama31[35], llama31[40], llama31[63]},
               {1.0, 0.8146172338565447, 0.003211445994752591, 0.0005248461609929547, 9.556212353964683e-05,
@@ -71,41 +74,42 @@ TEST_CASE("llama3 scaling keeps short waves, stretches long ones and mixes those
 TEST_CASE("the positions that llama3 scaling starts from may stand outside or be left out") {
   const std::string rope = R"("rope_theta": 500000, "rope_scaling": {"factor": 8, "low_freq_factor": 1,
                               "high_freq_factor": 4, "rope_type": "llama3")";
-  check_close(read("{" + rope + "}}", 16, 64), llama3);
-  check_close(read("{" + rope + R"(, "original_max_position_embeddings": 64}})", 16, 512), llama3);
-  check_close(read("{" + rope +
-                       R"(, "original_max_position_embeddings": 7}, "original_max_position_embeddings": 64})",
-                   16, 512),
-              llama3);
+  check_close(frequencies_of("{" + rope + "}}", 16, 64), llama3);
+  check_close(frequencies_of("{" + rope + R"(, "original_max_position_embeddings": 64}})", 16, 512), llama3);
+  check_close(
+      frequencies_of(
+          "{" + rope + R"(, "original_max_position_embeddings": 7}, "original_max_position_embeddings": 64})",
+          16, 512),
+      llama3);
 }
 
 TEST_CASE("rotary embeddings that would be computed otherwise are refused") {
   const std::string supported = "only default, linear and llama3 are supported";
   for (const std::string kind : {"dynamic", "yarn", "longrope", "su", "mrope"}) {
-    CHECK(refused(R"({"rope_scaling": {"type": ")" + kind + R"(", "factor": 4}})") ==
+    CHECK(refused_rope(R"({"rope_scaling": {"type": ")" + kind + R"(", "factor": 4}})") ==
           "f: 'rope_scaling.type' is '" + kind + "': " + supported);
-    CHECK(refused(R"({"rope_parameters": {"rope_type": ")" + kind + R"("}})") ==
+    CHECK(refused_rope(R"({"rope_parameters": {"rope_type": ")" + kind + R"("}})") ==
           "f: 'rope_parameters.rope_type' is '" + kind + "': " + supported);
   }
-  CHECK(refused(R"({"partial_rotary_factor": 0.5})") ==
+  CHECK(refused_rope(R"({"partial_rotary_factor": 0.5})") ==
         "f: 'partial_rotary_factor' must be 1: partial rotation is not supported");
-  CHECK(refused(R"({"rope_parameters": {"partial_rotary_factor": 0.5}})") ==
+  CHECK(refused_rope(R"({"rope_parameters": {"partial_rotary_factor": 0.5}})") ==
         "f: 'rope_parameters.partial_rotary_factor' must be 1: partial rotation is not supported");
-  CHECK(refused(R"({"rope_parameters": {"full_attention": {"rope_theta": 1}}})") ==
+  CHECK(refused_rope(R"({"rope_parameters": {"full_attention": {"rope_theta": 1}}})") ==
         "f: 'rope_parameters.full_attention' is an object: rotary embeddings that differ by layer are not "
         "supported");
 }
 
 TEST_CASE("numbers that make no rotary embedding are refused") {
-  CHECK(refused(R"({"rope_theta": 0})") ==
+  CHECK(refused_rope(R"({"rope_theta": 0})") ==
         "f: 'rope_theta' is 0: it must be a number from 1 to 1000000000000");
-  CHECK(refused(R"({"rope_scaling": 7})") == "f: 'rope_scaling' is 7: it must be an object");
-  CHECK(refused(R"({"rope_scaling": {"type": 7}})") == "f: 'rope_scaling.type' is 7: it must be a text");
-  CHECK(refused(R"({"rope_scaling": {"type": "linear"}})") == "f: 'rope_scaling.factor' is missing");
-  CHECK(refused(R"({"rope_scaling": {"type": "linear", "factor": 0}})") ==
+  CHECK(refused_rope(R"({"rope_scaling": 7})") == "f: 'rope_scaling' is 7: it must be an object");
+  CHECK(refused_rope(R"({"rope_scaling": {"type": 7}})") == "f: 'rope_scaling.type' is 7: it must be a text");
+  CHECK(refused_rope(R"({"rope_scaling": {"type": "linear"}})") == "f: 'rope_scaling.factor' is missing");
+  CHECK(refused_rope(R"({"rope_scaling": {"type": "linear", "factor": 0}})") ==
         "f: 'rope_scaling.factor' is 0: it must be a number from 1 to 1000000");
   CHECK(
-      refused(
+      refused_rope(
           R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}})") ==
       "f: 'rope_scaling.high_freq_factor' must be above 'low_freq_factor'");
 }

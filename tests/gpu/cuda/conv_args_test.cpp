@@ -10,12 +10,12 @@ using namespace troupe::cuda;
 
 namespace {
 
-alignas(16) float memory[4];
+alignas(16) float some_numbers[4];
 
 /// [1, 4, 5, 5] with a kernel of one.
 conv_args small() {
   conv_args a;
-  a.x = a.w = a.y = memory;
+  a.x = a.w = a.y = some_numbers;
   a.batch = 1, a.channels = a.features = 4, a.groups = 2;
   for (const int d : {0, 1}) a.in[d] = a.out[d] = 5, a.kernel[d] = a.stride[d] = a.dilation[d] = 1;
   return a;
@@ -51,7 +51,7 @@ TEST_CASE("conv args: a convolution whose numbers do not fit together is refused
   refused([](conv_args& a) { a.batch = 0; }, "nothing");
   refused([](conv_args& a) { a.batch = 1U << 31; }, "2^31");
   refused([](conv_args& a) { ++a.x; }, "16 bytes");
-  refused([](conv_args& a) { a.residual = memory + 1; }, "16 bytes");
+  refused([](conv_args& a) { a.residual = some_numbers + 1; }, "16 bytes");
 }
 
 TEST_CASE("conv args: extents follow from kernel, stride, dilation and padding, transposed the other way") {
@@ -97,8 +97,8 @@ TEST_CASE("conv args: keys tell all but addresses") {
   is_another([](conv_args& a) { a.channels_last = true; });
   is_another([](conv_args& a) { a.relu = true; });
   is_another([](conv_args& a) { a.tf32 = true; });
-  is_another([](conv_args& a) { a.bias = memory; });
-  is_another([](conv_args& a) { a.residual = memory; });
+  is_another([](conv_args& a) { a.bias = some_numbers; });
+  is_another([](conv_args& a) { a.residual = some_numbers; });
   const auto is_the_same = [](auto change) { CHECK(key_of(changed(change)) == key_of(small())); };
   is_the_same([](conv_args& a) { a.x = a.w = nullptr, a.y = nullptr; });
   is_the_same([](conv_args& a) { a.in[2] = a.pad[2] = 7; });  // there are two dimensions
@@ -107,9 +107,9 @@ TEST_CASE("conv args: keys tell all but addresses") {
 TEST_CASE("conv args: without what follows it, a convolution is the same") {
   auto a = small();
   CHECK_FALSE(a.has_epilogue());
-  for (const auto& with :
-       {changed([](conv_args& c) { c.bias = memory; }), changed([](conv_args& c) { c.residual = memory; }),
-        changed([](conv_args& c) { c.relu = true; })}) {
+  for (const auto& with : {changed([](conv_args& c) { c.bias = some_numbers; }),
+                           changed([](conv_args& c) { c.residual = some_numbers; }),
+                           changed([](conv_args& c) { c.relu = true; })}) {
     CHECK(with.has_epilogue());
     CHECK_FALSE(with.without_epilogue().has_epilogue());
     CHECK(key_of(with.without_epilogue()) == key_of(a));

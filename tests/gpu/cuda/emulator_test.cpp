@@ -74,7 +74,7 @@ struct copying {
 };
 
 /// A product of matrices [16, 16] [16, 8] through ldmatrix and mma, as the kernels use them.
-struct product {
+struct warp_product {
   static constexpr uint32_t threads = 32, cluster = 1;
   size_t shared_bytes() const { return 16 * 16 * 2 + 16 * 16 * 2; }
   const uint16_t *a, *b;  // [16, 16] and [16, 16]
@@ -162,7 +162,7 @@ TEST_CASE("emulator: matrices come from shared memory as fragments and are multi
   }
   for (const bool transposed : {false, true}) {
     std::vector<float> d(256, NAN);
-    emulate(product{a.data(), transposed ? bt.data() : b.data(), d.data(), transposed}, {1, 1, 1}, 1);
+    emulate(warp_product{a.data(), transposed ? bt.data() : b.data(), d.data(), transposed}, {1, 1, 1}, 1);
     for (uint32_t i = 0; i < 256; ++i) {
       float sum = 0;
       for (uint32_t k = 0; k < 16; ++k)

@@ -10,7 +10,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-std::vector<uint16_t> numbers(size_t n) {
+std::vector<uint16_t> counted_up(size_t n) {
   std::vector<uint16_t> all(n);
   std::iota(all.begin(), all.end(), uint16_t{1});
   return all;
@@ -28,7 +28,7 @@ std::pair<uint16_t, uint16_t> word(const std::vector<uint16_t>& packed, size_t f
 TEST_CASE("packed lora: every number is there once, and the rest is zeros") {
   for (const auto& [rank, n] :
        std::vector<std::pair<uint32_t, size_t>>{{1, 1}, {16, 64}, {5, 40}, {17, 65}, {40, 200}}) {
-    const std::vector<uint16_t> from = numbers(rank * n);
+    const std::vector<uint16_t> from = counted_up(rank * n);
     std::vector<uint16_t> a(packed_a_bytes(rank, n) / 2, 0xffff), b(packed_b_bytes(rank, n) / 2, 0xffff);
     pack_lora_a(from.data(), rank, n, a.data());
     pack_lora_b(from.data(), rank, n, b.data());
@@ -44,7 +44,7 @@ TEST_CASE("packed lora: every number is there once, and the rest is zeros") {
 TEST_CASE("packed lora: a lane's words are what its sixteen bytes of x are multiplied with") {
   const uint32_t rank = 32;
   const size_t in = 64;
-  const std::vector<uint16_t> a = numbers(rank * in);
+  const std::vector<uint16_t> a = counted_up(rank * in);
   std::vector<uint16_t> packed(packed_a_bytes(rank, in) / 2);
   pack_lora_a(a.data(), rank, in, packed.data());
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -64,7 +64,7 @@ TEST_CASE("packed lora: a lane's words are what its sixteen bytes of x are multi
 TEST_CASE("packed lora: a lane's products are eight outputs in a row") {
   const uint32_t rank = 32;
   const size_t out = 128;
-  const std::vector<uint16_t> b = numbers(rank * out);
+  const std::vector<uint16_t> b = counted_up(rank * out);
   std::vector<uint16_t> packed(packed_b_bytes(rank, out) / 2);
   pack_lora_b(b.data(), rank, out, packed.data());
   for (uint32_t lane = 0; lane < 32; ++lane) {

@@ -10,7 +10,7 @@ using namespace troupe::cuda;
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float banned = -std::numeric_limits<float>::infinity();
 
 /// A row's wishes with its counts and biases.
 struct wishes {
@@ -28,7 +28,7 @@ struct wishes {
 }  // namespace
 
 TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment") {
-  const wishes w{{{7, 1, 2}, {3, 4, 0}}, {{9, -infinity}, {7, 0.5F}, {2, 1}}};
+  const wishes w{{{7, 1, 2}, {3, 4, 0}}, {{9, banned}, {7, 0.5F}, {2, 1}}};
   sampling_rows rows;
   rows.add(w.args());
   const auto& all = rows.adjustments();
@@ -43,7 +43,7 @@ TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment")
   is(0, 2, 0, 0, 1);
   is(1, 3, 4, 0, 0);
   is(2, 7, 1, 2, 0.5F);
-  is(3, 9, 0, 0, -infinity);
+  is(3, 9, 0, 0, banned);
 }
 
 TEST_CASE("sampling rows: each row has adjustments of its own, or none") {

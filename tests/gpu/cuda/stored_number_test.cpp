@@ -10,12 +10,12 @@ using namespace troupe::cuda;
 
 namespace {
 
-struct numbers {
+struct number_kind {
   data_type type;
   size_t size;
   bool has_sign;
 };
-constexpr numbers numeric[] = {
+constexpr number_kind numeric[] = {
     {data_type::uint8, 1, false},  {data_type::uint16, 2, false}, {data_type::uint32, 4, false},
     {data_type::uint64, 8, false}, {data_type::int8, 1, true},    {data_type::int16, 2, true},
     {data_type::int32, 4, true},   {data_type::int64, 8, true},   {data_type::fp16, 2, true},
@@ -24,9 +24,9 @@ constexpr numbers numeric[] = {
 /// x as a type has it.
 template <class T>
 T through(data_type type, T x) {
-  uint64_t memory = 0;
-  store_number<T>(&memory, type, 0, x);
-  return load_number<T>(&memory, type, 0);
+  uint64_t stored = 0;
+  store_number<T>(&stored, type, 0, x);
+  return load_number<T>(&stored, type, 0);
 }
 
 template <class To, class From>
@@ -60,12 +60,12 @@ TEST_CASE("stored number: small numbers come back from every type") {
 
 TEST_CASE("stored number: its neighbours stay as they are") {
   for (const auto& n : numeric) {
-    std::array<uint64_t, 3> memory;
-    memory.fill(~uint64_t{0});
-    store_number<float>(memory.data(), n.type, 1, 0);
-    const auto* bytes = reinterpret_cast<const unsigned char*>(memory.data());
+    std::array<uint64_t, 3> stored;
+    stored.fill(~uint64_t{0});
+    store_number<float>(stored.data(), n.type, 1, 0);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(stored.data());
     int wrong = 0;
-    for (size_t i = 0; i < sizeof memory; ++i) wrong += bytes[i] != (i / n.size == 1 ? 0 : 0xff);
+    for (size_t i = 0; i < sizeof stored; ++i) wrong += bytes[i] != (i / n.size == 1 ? 0 : 0xff);
     CHECK(wrong == 0);
   }
 }

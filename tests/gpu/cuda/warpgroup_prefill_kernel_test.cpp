@@ -10,24 +10,24 @@ using namespace troupe::cuda;
 namespace {
 
 template <element E, uint32_t Dim>
-void check(const attention_shape& s, uint32_t tried_orders = 1) {
+void check_warpgroups(const attention_shape& s, uint32_t tried_orders = 1) {
   check_prefill<warpgroup_prefill_kernel, E, Dim>(s, tried_orders);
 }
 
 }  // namespace
 
 TEST_CASE("warpgroup prefill kernel: prompts from the start, of any length") {
-  check<element::bf16, 64>(prompts({2, 64, 65}, {2, 64, 65}), orders);
-  check<element::f16, 128>(prompts({129}, {129}), orders);
+  check_warpgroups<element::bf16, 64>(prompts({2, 64, 65}, {2, 64, 65}), orders);
+  check_warpgroups<element::f16, 128>(prompts({129}, {129}), orders);
 }
 
 TEST_CASE("warpgroup prefill kernel: texts that go round in the rings of tiles") {
-  check<element::bf16, 64>(prompts({128, 70}, {600, 333}), orders);
-  check<element::f16, 128>(prompts({100}, {420}));
+  check_warpgroups<element::bf16, 64>(prompts({128, 70}, {600, 333}), orders);
+  check_warpgroups<element::f16, 128>(prompts({100}, {420}));
 }
 
 TEST_CASE("warpgroup prefill kernel: pieces of prompts, beside decodes") {
-  check<element::bf16, 128>(prompts({7, 1, 70}, {100, 9, 150}));
+  check_warpgroups<element::bf16, 128>(prompts({7, 1, 70}, {100, 9, 150}));
 }
 
 TEST_CASE("warpgroup prefill kernel: groups of heads, pages of any size") {
@@ -35,7 +35,7 @@ TEST_CASE("warpgroup prefill kernel: groups of heads, pages of any size") {
   for (const uint32_t page : {1, 3, 64, 100}) {
     s.page_tokens = page;
     s.heads = 2, s.kv_heads = 1;
-    check<element::bf16, 64>(s);
+    check_warpgroups<element::bf16, 64>(s);
   }
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("warpgroup prefill kernel: a window") {
   for (const uint32_t window : {1, 16, 70, 300}) {
     attention_shape s = prompts({128, 5}, {500, 5});
     s.window = window, s.heads = s.kv_heads = 1;
-    check<element::f16, 64>(s);
+    check_warpgroups<element::f16, 64>(s);
   }
 }
 

@@ -10,9 +10,9 @@ using namespace troupe::llm;
 
 namespace {
 
-const std::vector<float> row{0, 3, 1, 2.5F, -1};
+const std::vector<float> five_logits{0, 3, 1, 2.5F, -1};
 
-chosen_token choice_of(const choice_wish& w, const std::vector<float>& logits = row) {
+chosen_token choice_of(const choice_wish& w, const std::vector<float>& logits = five_logits) {
   std::vector<chosen_token> out;
   choose_tokens(logits, static_cast<uint32_t>(logits.size()), {&w, 1}, out);
   REQUIRE(out.size() == 1);
@@ -21,8 +21,8 @@ chosen_token choice_of(const choice_wish& w, const std::vector<float>& logits = 
 
 float logprob_of(size_t token) {
   double sum = 0;
-  for (const float x : row) sum += std::exp(x);
-  return static_cast<float>(row[token] - std::log(sum));
+  for (const float x : five_logits) sum += std::exp(x);
+  return static_cast<float>(five_logits[token] - std::log(sum));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "gpu/device_lost.hpp"
-#include "tests/gpu/checkpoint/files.hpp"
+#include "tests/gpu/llm/llama_tasks.hpp"
 #include "tests/gpu/llm/small_engine.hpp"
 
 using namespace troupe;
@@ -135,10 +135,6 @@ struct slow_device {
   const sampling greedy{.temperature = 0, .biases = {}};
   choice_wish wish;
 };
-
-std::string adapter_of(const std::string& name) {
-  return (fixtures / "llama-tasks/adapters" / name).string();
-}
 
 computing_options crowded(crowded_model::refusals& refused) {
   auto options = on_cpu({.folder = fixtures / "llama-tasks/base", .kv_bytes = 1 << 20, .adapter_slots = 2});

@@ -20,7 +20,7 @@ struct stepped_clock final : clock {
   time_point now() const override { return at; }
 };
 
-emulated_engine_options options_of(uint32_t blocks = 64) {
+emulated_engine_options emulated_options(uint32_t blocks = 64) {
   emulated_engine_options o;
   o.profile.step.fixed = 1ms;
   o.profile.step.decode = 10us;
@@ -124,14 +124,15 @@ constexpr uint32_t tokens_of_each = 20;
 
 std::vector<std::vector<token>> each_alone() {
   std::vector<std::vector<token>> out;
-  for (const auto& t : some_texts()) out.push_back(emulated_engine(options_of()).run({t}, tokens_of_each)[0]);
+  for (const auto& t : some_texts())
+    out.push_back(emulated_engine(emulated_options()).run({t}, tokens_of_each)[0]);
   return out;
 }
 
 }  // namespace
 
 TEST_CASE("emulated engine: a step takes what the profile says, and texts end at their length only") {
-  emulated_engine e(options_of());
+  emulated_engine e(emulated_options());
   const auto begun = e.time.at;
   const auto tokens = e.run({{{1, 2, 3}}}, 200)[0];
   CHECK(tokens.size() == 200);
@@ -142,10 +143,10 @@ TEST_CASE("emulated engine: a step takes what the profile says, and texts end at
 
 TEST_CASE("emulated engine: a text is the same beside others, in chunks, evicted and resumed") {
   const auto alone = each_alone();
-  emulated_engine roomy(options_of());
+  emulated_engine roomy(emulated_options());
   CHECK(roomy.run(some_texts(), tokens_of_each) == alone);
   CHECK(roomy.batching->evictions() == 0);
-  emulated_engine tight(options_of(14), 3);
+  emulated_engine tight(emulated_options(14), 3);
   CHECK(tight.run(some_texts(), tokens_of_each) == alone);
   CHECK(tight.batching->evictions() > 0);
   CHECK(tight.batching->blocks().free() == 14);
@@ -153,7 +154,7 @@ TEST_CASE("emulated engine: a text is the same beside others, in chunks, evicted
 
 TEST_CASE("emulated engine: texts are the same whether it takes a step ahead or not, and as fast") {
   const auto run = [](uint32_t steps_ahead) {
-    auto o = options_of();
+    auto o = emulated_options();
     o.steps_ahead = steps_ahead;
     emulated_engine e(o);
     const auto begun = e.time.at;
@@ -169,7 +170,7 @@ TEST_CASE("emulated engine: texts differ by prompt, adapter and seed") {
   with_adapter.adapter = adapter_id{1};
   other_seed.seed = 1;
   other_prompt.prompt[0] = 6;
-  const auto out = emulated_engine(options_of()).run({t, with_adapter, other_seed, other_prompt, t}, 8);
+  const auto out = emulated_engine(emulated_options()).run({t, with_adapter, other_seed, other_prompt, t}, 8);
   for (size_t i = 1; i < 4; ++i) CHECK(out[i] != out[0]);
   CHECK(out[4] == out[0]);
 }
@@ -179,7 +180,7 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed tex
   int planted = 0;
   const auto spoiled = [&](uint32_t blocks, const std::function<void(llm_step&)>& spoil) {
     planted = 0;
-    return emulated_engine(options_of(blocks), 64).run(some_texts(), tokens_of_each, spoil);
+    return emulated_engine(emulated_options(blocks), 64).run(some_texts(), tokens_of_each, spoil);
   };
   SUBCASE("two pages of a text change places once") {
     CHECK(spoiled(64, [&](llm_step& s) {
@@ -241,15 +242,15 @@ llm_step rows_of(uint64_t text, const std::vector<token>& tokens, uint32_t first
   return s;
 }
 
-const sampling greedy{.temperature = 0, .biases = {}};
-const choice_wish best{.how = &greedy, .counts = {}};
+const sampling greedy_sampling{.temperature = 0, .biases = {}};
+const choice_wish best{.how = &greedy_sampling, .counts = {}};
 
 }  // namespace
 
 TEST_CASE(
     "emulated engine: a block that is given away while a step has it shows in the tokens of who got it") {
   const auto second_token = [](uint32_t block) {
-    emulated_engine e(options_of());
+    emulated_engine e(emulated_options());
     const auto start = [&](const llm_step& s) { e.device.start(s, {&best, 1}); };
     start(rows_of(1, {5}, 0, 0));
     start(rows_of(1, {chosen_before(0)}, 1, 0));
@@ -265,7 +266,7 @@ TEST_CASE(
 }
 
 TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and with it what is behind it") {
-  emulated_engine e(options_of());
+  emulated_engine e(emulated_options());
   e.device.start(rows_of(1, {5}, 0, 0, adapter_id{1}), {&best, 1});
   e.device.start(rows_of(1, {chosen_before(0)}, 1, 0, adapter_id{1}), {&best, 1});
   e.device.unload_adapter(adapter_id{1});
@@ -278,7 +279,7 @@ TEST_CASE("emulated engine: a step whose adapter was taken away has failed, and 
 }
 
 TEST_CASE("emulated engine: of steps that are started behind one that has failed nothing is told") {
-  emulated_engine e(options_of());
+  emulated_engine e(emulated_options());
   e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
   e.device.start(rows_of(2, {5}, 0, 1, adapter_id{9}), {&best, 1});
   CHECK(e.next().what == kind::step_done);
@@ -289,7 +290,7 @@ TEST_CASE("emulated engine: of steps that are started behind one that has failed
 
 TEST_CASE("emulated engine: adapters come after their time, and one that is not there fails the step") {
   stepped_clock time;
-  emulated_engine_device d(time, options_of());
+  emulated_engine_device d(time, emulated_options());
   engine_event e;
   REQUIRE(d.poll(time.at, e));
   d.load_adapter(adapter_id{1}, "/a");
@@ -314,7 +315,7 @@ TEST_CASE("emulated engine: adapters come after their time, and one that is not 
 
 TEST_CASE("emulated engine: jitter only lengthens steps, by its fraction at most, and comes from the seed") {
   const auto took = [](double jitter, uint64_t seed) {
-    auto o = options_of();
+    auto o = emulated_options();
     o.jitter = jitter;
     o.seed = seed;
     emulated_engine e(o);
@@ -337,7 +338,7 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
     CHECK(e.what == kind::unusable);
     return e.problem;
   };
-  auto o = options_of();
+  auto o = emulated_options();
   o.kv_bytes = 399;
   CHECK(said(o) == "a KV cache of 399 bytes has no room for one block of 4 tokens, 400 bytes: give it more");
   o.problem = "no config.json";
@@ -346,10 +347,10 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
 
 TEST_CASE(
     "emulated engine: with penalties a token depends on the counts, and on the one that is still to come") {
-  sampling how = greedy;
+  sampling how = greedy_sampling;
   how.presence_penalty = 1;
   const auto third = [&](std::vector<token_frequency> counts, bool ahead) {
-    emulated_engine e(options_of());
+    emulated_engine e(emulated_options());
     e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
     token second = 0;
     if (!ahead) second = e.next().chosen[0].which, counts.push_back({second, 0, 1});

@@ -11,29 +11,28 @@
 using namespace troupe;
 using namespace troupe::llm;
 using namespace std::string_literals;
-using ids = std::vector<token>;
 
 TEST_CASE("the merge of the best rank comes first, and of its places the leftmost") {
   // 256 bc, 257 ab, 258 aa, 259 aaaa
   const auto t = make(byte_level_document({{"b", "c"}, {"a", "b"}, {"a", "a"}, {"aa", "aa"}}));
-  CHECK(t->encode("abc", false, false) == ids{'a', 256});
-  CHECK(t->encode("abab", false, false) == ids{257, 257});
-  CHECK(t->encode("aaa", false, false) == ids{258, 'a'});
-  CHECK(t->encode("aaaaa", false, false) == ids{259, 'a'});
+  CHECK(t->encode("abc", false, false) == token_ids{'a', 256});
+  CHECK(t->encode("abab", false, false) == token_ids{257, 257});
+  CHECK(t->encode("aaa", false, false) == token_ids{258, 'a'});
+  CHECK(t->encode("aaaaa", false, false) == token_ids{259, 'a'});
   CHECK(t->encode("", false, false).empty());
 }
 
 TEST_CASE("a word that is a token may be exempt from merges") {
   auto d = byte_level_document({{"b", "c"}});
   d["model"]["vocab"]["abc"] = 300;
-  CHECK(make(d)->encode("abc", false, false) == ids{'a', 256});
+  CHECK(make(d)->encode("abc", false, false) == token_ids{'a', 256});
   d["model"]["ignore_merges"] = true;
-  CHECK(make(d)->encode("abc", false, false) == ids{300});
+  CHECK(make(d)->encode("abc", false, false) == token_ids{300});
 }
 
 TEST_CASE("words are merged apart") {
   const auto t = make(byte_level_document({{" ", "a"}, {"a", " "}}));
-  CHECK(t->encode("a a", false, false) == ids{'a', 256});
+  CHECK(t->encode("a a", false, false) == token_ids{'a', 256});
 }
 
 TEST_CASE("any bytes come back from their tokens") {
@@ -48,7 +47,7 @@ TEST_CASE("texts are normalized if the tokenizer says so") {
   auto d = byte_level_document();
   CHECK(make(d)->encode("e\u0301", false, false).size() == 3);
   d["normalizer"] = {{"type", "NFC"}};
-  CHECK(make(d)->encode("e\u0301", false, false) == ids{0xc3, 0xa9});
+  CHECK(make(d)->encode("e\u0301", false, false) == token_ids{0xc3, 0xa9});
 }
 
 TEST_CASE("special tokens are parsed, named, shown and hidden") {
@@ -59,9 +58,9 @@ TEST_CASE("special tokens are parsed, named, shown and hidden") {
                          {"special_tokens", {{"e", {{"ids", {256}}}}}}};
   const auto t = make(d);
   CHECK(t->vocabulary() == 258);
-  CHECK(t->encode("a<|eot|>", true, true) == ids{256, 'a', 256});
+  CHECK(t->encode("a<|eot|>", true, true) == token_ids{256, 'a', 256});
   CHECK(t->encode("<|eot|>", false, false).size() == 7);
-  CHECK(t->encode("<tool>", false, false) == ids{257});
+  CHECK(t->encode("<tool>", false, false) == token_ids{257});
   CHECK(t->decode({256, 'a', 257}, true) == "a<tool>");
   CHECK(t->decode({256, 'a', 257}, false) == "<|eot|>a<tool>");
   CHECK(t->is_special(256));

@@ -11,7 +11,6 @@
 
 using namespace troupe;
 using namespace troupe::llm;
-using ids = std::vector<token>;
 using shared = std::shared_ptr<const tokenizer>;
 
 namespace {
@@ -36,7 +35,7 @@ shared sentencepiece_like(bool prefix, bool collapse) {
   return make_sentencepiece_tokenizer(write_sentencepiece(m), "m", s);
 }
 
-std::string add_all(detokenizer& d, const ids& tokens) {
+std::string add_all(detokenizer& d, const token_ids& tokens) {
   std::string text;
   for (const auto t : tokens) {
     const auto piece = d.add(t);
@@ -49,7 +48,7 @@ std::string add_all(detokenizer& d, const ids& tokens) {
 }
 
 /// Of characters, special tokens, spaces, lone bytes and ids out of range; often few different ones.
-ids random_tokens(random_stream& random, const tokenizer& t, size_t most) {
+token_ids random_tokens(random_stream& random, const tokenizer& t, size_t most) {
   const auto some = [&] {
     const auto kind = random.below(8);
     if (kind == 0) return static_cast<token>(random.below(t.vocabulary() + 3)) - 1;
@@ -60,7 +59,7 @@ ids random_tokens(random_stream& random, const tokenizer& t, size_t most) {
     // a part of a character now and then
     return tokens.empty() ? token{0} : tokens[random.below(tokens.size())];
   };
-  ids tokens;
+  token_ids tokens;
   for (auto n = random.below(most); n > 0; --n) {
     if (random.below(3) == 0) {
       const auto whole = t.encode("é😀漢", false, false);

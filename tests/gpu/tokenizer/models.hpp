@@ -12,6 +12,8 @@
 
 namespace troupe::llm {
 
+using token_ids = std::vector<token>;
+
 /// How byte-level BPE writes `bytes`.
 std::string in_byte_alphabet(std::string_view bytes);
 

@@ -12,7 +12,7 @@ using namespace troupe::llm;
 namespace {
 
 /// The pieces of `text`, with | between them.
-std::string pieces(const std::string& pattern, std::string_view text) {
+std::string pieces_by(const std::string& pattern, std::string_view text) {
   std::string all;
   split_pattern(to_pcre2(pattern)).split(text, [&](std::string_view piece) {
     all += (all.empty() ? "" : "|") + std::string(piece);
@@ -30,15 +30,16 @@ TEST_CASE("what means the same is left as it is") {
 }
 
 TEST_CASE("white space is what Unicode calls so") {
-  CHECK(pieces(R"(\s+)", "a \t\u0085\u00a0\u3000b\u180e\u200bc") == "a| \t\u0085\u00a0\u3000|b\u180e\u200bc");
-  CHECK(pieces(R"(\S+)", "a\u180e\u200b \u0085b") == "a\u180e\u200b| \u0085|b");
-  CHECK(pieces(R"([^\s]+)", "a\u180e b") == "a\u180e| |b");
-  CHECK(pieces(R"([^\S\n]+)", "a \t\nb\u180e") == "a| \t|\nb\u180e");
+  CHECK(pieces_by(R"(\s+)", "a \t\u0085\u00a0\u3000b\u180e\u200bc") ==
+        "a| \t\u0085\u00a0\u3000|b\u180e\u200bc");
+  CHECK(pieces_by(R"(\S+)", "a\u180e\u200b \u0085b") == "a\u180e\u200b| \u0085|b");
+  CHECK(pieces_by(R"([^\s]+)", "a\u180e b") == "a\u180e| |b");
+  CHECK(pieces_by(R"([^\S\n]+)", "a \t\nb\u180e") == "a| \t|\nb\u180e");
 }
 
 TEST_CASE("scripts are a character's own") {
   // U+3001 is used in Han texts, but common to several scripts
-  CHECK(pieces(R"(\p{Han}+)", "漢字\u3001") == "漢字|\u3001");
+  CHECK(pieces_by(R"(\p{Han}+)", "漢字\u3001") == "漢字|\u3001");
 }
 
 TEST_CASE("patterns that would match something else are refused by name") {

@@ -11,7 +11,7 @@ using namespace troupe::llm;
 
 namespace {
 
-std::string refused(const std::string& model) {
+std::string refused_model(const std::string& model) {
   const auto what = refusal([&] { check_sentencepiece(model, "m"); });
   const std::string before = "m: is damaged or no sentencepiece model: ";
   const std::string after = ". Copy it again from where it came from";
@@ -22,7 +22,7 @@ std::string refused(const std::string& model) {
 std::string with_piece(const test_piece& p) {
   test_sentencepiece m;
   m.pieces = {{"<unk>", test_piece::unknown}, p};
-  return refused(write_sentencepiece(m));
+  return refused_model(write_sentencepiece(m));
 }
 
 std::string little_endian(uint32_t n) {
@@ -41,7 +41,7 @@ std::string table(size_t units, size_t at, uint32_t unit) {
 std::string with_table(const std::string& bytes) {
   test_sentencepiece m;
   m.charsmap = bytes;
-  return refused(write_sentencepiece(m));
+  return refused_model(write_sentencepiece(m));
 }
 
 }  // namespace
@@ -56,13 +56,14 @@ TEST_CASE("a sound model is read") {
 }
 
 TEST_CASE("what is no model, or is cut off, is refused") {
-  CHECK(refused("") == "it has no pieces");
-  CHECK(refused("{\"version\": 1}") != "");
+  CHECK(refused_model("") == "it has no pieces");
+  CHECK(refused_model("{\"version\": 1}") != "");
   const auto whole = write_sentencepiece({});
-  CHECK(refused(whole.substr(0, 1000)) == "it ends inside of a field");
-  CHECK(refused(whole + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") == "it ends inside of a number");
-  CHECK(refused(whole + "\x0b") == "there is no wire type 3");
-  CHECK(refused(whole + "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01") == "it ends inside of a field");
+  CHECK(refused_model(whole.substr(0, 1000)) == "it ends inside of a field");
+  CHECK(refused_model(whole + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") ==
+        "it ends inside of a number");
+  CHECK(refused_model(whole + "\x0b") == "there is no wire type 3");
+  CHECK(refused_model(whole + "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01") == "it ends inside of a field");
 }
 
 TEST_CASE("pieces that are no text or have no score are refused") {
@@ -97,6 +98,6 @@ TEST_CASE("models that decode in another way are refused") {
   test_sentencepiece suffix, rewriting;
   suffix.treat_whitespace_as_suffix = true;
   rewriting.denormalizer = "x";
-  CHECK(refused(write_sentencepiece(suffix)).find("treat_whitespace_as_suffix") != std::string::npos);
-  CHECK(refused(write_sentencepiece(rewriting)).find("denormalizer_spec") != std::string::npos);
+  CHECK(refused_model(write_sentencepiece(suffix)).find("treat_whitespace_as_suffix") != std::string::npos);
+  CHECK(refused_model(write_sentencepiece(rewriting)).find("denormalizer_spec") != std::string::npos);
 }

@@ -15,7 +15,6 @@
 using namespace troupe;
 using namespace troupe::llm;
 using troupe::temporary_folder;
-using ids = std::vector<token>;
 
 namespace {
 
@@ -25,7 +24,8 @@ std::shared_ptr<const tokenizer> llama_like(const test_sentencepiece& model = {}
 }
 
 // of llama_pieces()
-constexpr token space = 259, a = 260, b = 261, ab = 264, space_a = 265, space_ab = 266, two_spaces = 267;
+constexpr token space = 259, lone_a = 260, lone_b = 261, ab = 264, space_a = 265, space_ab = 266,
+                two_spaces = 267;
 
 added_token special(token id, const std::string& content) {
   added_token t{id, content};
@@ -43,27 +43,27 @@ TEST_CASE("the trained model's texts become the tokens it was trained with") {
   const auto golden = nlohmann::json::parse(in);
   REQUIRE(golden.size() == 30);
   for (const auto& g : golden) {
-    CHECK(t->encode(g.at("prompt").get<std::string>(), true, false) == g.at("prompt_ids").get<ids>());
-    CHECK(t->decode(g.at("output_ids").get<ids>(), true) == g.at("text").get<std::string>());
+    CHECK(t->encode(g.at("prompt").get<std::string>(), true, false) == g.at("prompt_ids").get<token_ids>());
+    CHECK(t->decode(g.at("output_ids").get<token_ids>(), true) == g.at("text").get<std::string>());
   }
 }
 
 TEST_CASE("texts begin with a space that decoding leaves out") {
   const auto t = llama_like();
-  CHECK(t->encode("ab", false, false) == ids{space_ab});
+  CHECK(t->encode("ab", false, false) == token_ids{space_ab});
   CHECK(t->decode({space_ab}, true) == "ab");
   CHECK(t->decode({space_ab, space_ab}, true) == "ab ab");
   CHECK(t->decode({space, space_a}, true) == " a");
-  CHECK(t->decode({two_spaces, a}, true) == " a");
+  CHECK(t->decode({two_spaces, lone_a}, true) == " a");
   CHECK(t->piece(space_ab) == " ab");
 }
 
 TEST_CASE("what no piece stands for becomes bytes and comes back") {
   const auto t = llama_like();
-  CHECK(t->encode("a😀", false, false) == ids{space_a, 3 + 0xf0, 3 + 0x9f, 3 + 0x98, 3 + 0x80});
+  CHECK(t->encode("a😀", false, false) == token_ids{space_a, 3 + 0xf0, 3 + 0x9f, 3 + 0x98, 3 + 0x80});
   CHECK(t->decode({space_a, 3 + 0xf0, 3 + 0x9f, 3 + 0x98, 3 + 0x80}, true) == "a😀");
-  CHECK(t->decode({3 + 0x9f, a, 3 + 0xe6, 3 + 0xbc}, true) == "\ufffda\ufffd");
-  CHECK(t->decode({3 + ' ', a}, true) == " a");
+  CHECK(t->decode({3 + 0x9f, lone_a, 3 + 0xe6, 3 + 0xbc}, true) == "\ufffda\ufffd");
+  CHECK(t->decode({3 + ' ', lone_a}, true) == " a");
   CHECK(t->piece(3 + 0x9f) == "\x9f");
   CHECK(t->encode("a\xff", false, false) == t->encode("a\ufffd", false, false));
 }
@@ -80,7 +80,7 @@ TEST_CASE("any sequence of pieces is decoded as sentencepiece decodes it") {
       REQUIRE(library.LoadFromSerializedProto(file).ok());
       for (uint64_t run = 0; run < 2000; ++run) {
         random_stream random(1, "pieces", run);
-        ids tokens;
+        token_ids tokens;
         for (auto n = random.below(8); n > 0; --n) {
           // bytes alone are ASCII: of others it makes other numbers of U+FFFD
           tokens.push_back(
@@ -94,9 +94,9 @@ TEST_CASE("any sequence of pieces is decoded as sentencepiece decodes it") {
 }
 
 TEST_CASE("a BOS comes first and an EOS last if the model wants them") {
-  CHECK(llama_like()->encode("ab", true, false) == ids{1, space_ab});
-  CHECK(llama_like({}, {false, true, true, {}})->encode("ab", true, false) == ids{space_ab, 2});
-  CHECK(llama_like({}, {true, true, true, {}})->encode("ab", false, false) == ids{space_ab});
+  CHECK(llama_like()->encode("ab", true, false) == token_ids{1, space_ab});
+  CHECK(llama_like({}, {false, true, true, {}})->encode("ab", true, false) == token_ids{space_ab, 2});
+  CHECK(llama_like({}, {true, true, true, {}})->encode("ab", false, false) == token_ids{space_ab});
 }
 
 TEST_CASE("special tokens are parsed, named, shown and hidden, those of the model and added ones") {
@@ -104,9 +104,9 @@ TEST_CASE("special tokens are parsed, named, shown and hidden, those of the mode
   s.added = {special(268, "<|im_end|>"), {269, "<tool>"}};
   const auto t = llama_like({}, s);
   CHECK(t->vocabulary() == 270);
-  CHECK(t->encode("ab</s>ab<|im_end|>", false, true) == ids{space_ab, 2, space_ab, 268});
-  CHECK(t->encode("ab<tool>", false, false) == ids{space_ab, 269});
-  CHECK(t->encode("</s>", false, false) != ids{2});
+  CHECK(t->encode("ab</s>ab<|im_end|>", false, true) == token_ids{space_ab, 2, space_ab, 268});
+  CHECK(t->encode("ab<tool>", false, false) == token_ids{space_ab, 269});
+  CHECK(t->encode("</s>", false, false) != token_ids{2});
   CHECK(t->decode({1, space_ab, 2, space_ab, 268, 269}, true) == "ab ab<tool>");
   CHECK(t->decode({1, space_ab, 2, 0, 268}, false) == "<s> ab</s><unk><|im_end|>");
   CHECK(t->is_special(0));
@@ -122,7 +122,7 @@ TEST_CASE("special tokens are parsed, named, shown and hidden, those of the mode
 TEST_CASE("text behind an added token begins with a space only if the model was trained so") {
   sentencepiece_settings s;
   s.space_after_added = false;
-  CHECK(llama_like({}, s)->encode("ab</s>ab", false, true) == ids{space_ab, 2, ab});
+  CHECK(llama_like({}, s)->encode("ab</s>ab", false, true) == token_ids{space_ab, 2, ab});
 }
 
 TEST_CASE("ids out of range are nothing") {

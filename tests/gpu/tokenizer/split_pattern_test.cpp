@@ -20,27 +20,27 @@ std::vector<std::string> pieces(const split_pattern& pattern, std::string_view t
   return all;
 }
 
-using texts = std::vector<std::string>;
+using piece_list = std::vector<std::string>;
 
 }  // namespace
 
 TEST_CASE("a text is cut at matches and between them") {
   const split_pattern numbers("[0-9]+");
   CHECK(pieces(numbers, "").empty());
-  CHECK(pieces(numbers, "ab") == texts{"ab"});
-  CHECK(pieces(numbers, "12") == texts{"12"});
-  CHECK(pieces(numbers, "a12b3é") == texts{"a", "12", "b", "3", "é"});
+  CHECK(pieces(numbers, "ab") == piece_list{"ab"});
+  CHECK(pieces(numbers, "12") == piece_list{"12"});
+  CHECK(pieces(numbers, "a12b3é") == piece_list{"a", "12", "b", "3", "é"});
 }
 
 TEST_CASE("GPT-2's pattern cuts words with the space before them") {
   CHECK(pieces(split_pattern(gpt2_pattern), "I'm  here, 123é!\n\n x ") ==
-        texts{"I", "'m", " ", " here", ",", " 123", "é", "!", "\n\n", " x", " "});
+        piece_list{"I", "'m", " ", " here", ",", " 123", "é", "!", "\n\n", " x", " "});
 }
 
 TEST_CASE("an empty match cuts, too, and is no piece") {
-  CHECK(pieces(split_pattern("x*"), "éxxé") == texts{"é", "xx", "é"});
-  CHECK(pieces(split_pattern("(?=b)"), "abab") == texts{"a", "ba", "b"});
-  CHECK(pieces(split_pattern(""), "aé") == texts{"a", "é"});
+  CHECK(pieces(split_pattern("x*"), "éxxé") == piece_list{"é", "xx", "é"});
+  CHECK(pieces(split_pattern("(?=b)"), "abab") == piece_list{"a", "ba", "b"});
+  CHECK(pieces(split_pattern(""), "aé") == piece_list{"a", "é"});
 }
 
 TEST_CASE("long texts are cut without end of the stack") {
@@ -54,7 +54,7 @@ TEST_CASE("long texts are cut without end of the stack") {
 TEST_CASE("a pattern that goes back and forth without end is given up") {
   const split_pattern hostile("(?:a|aa|a+)+[bc]");
   CHECK_THROWS_AS(pieces(hostile, std::string(200, 'a')), request_refused);
-  CHECK(pieces(hostile, "aab!") == texts{"aab", "!"});
+  CHECK(pieces(hostile, "aab!") == piece_list{"aab", "!"});
 }
 
 TEST_CASE("absurd patterns are refused") {

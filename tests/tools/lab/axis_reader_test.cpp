@@ -2,26 +2,23 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/tools/lab/problems.hpp"
+
 using namespace troupe;
 using namespace troupe::lab;
 
 namespace {
 
-/// What is said of an axis, without the file's name.
-std::string problems_of(const std::string& keys, measure what = measure::load,
-                        std::vector<std::string> policies = {"deferred"}) {
+/// What is said of an axis.
+std::string axis_problems(const std::string& keys, measure what = measure::load,
+                          std::vector<std::string> policies = {"deferred"}) {
   reader in{"[[axis]]\n" + keys, "e.toml"};
   read_axes(in.root(), what, policies);
-  std::string out;
-  for (const auto& p : in.finish()) {
-    if (!out.empty()) out += '\n';
-    out += to_string(p).substr(std::string_view{"e.toml:"}.size());
-  }
-  return out;
+  return listed(in.finish());
 }
 
 bool useless(const std::string& parameter, measure what, std::vector<std::string> policies = {"deferred"}) {
-  const auto said = problems_of("parameter = '" + parameter + "'\nvalues = [1]\n", what, policies);
+  const auto said = axis_problems("parameter = '" + parameter + "'\nvalues = [1]\n", what, policies);
   CHECK((said.empty() || said.starts_with("2:13: axis.parameter: has no effect: ")));
   return !said.empty();
 }
@@ -29,26 +26,26 @@ bool useless(const std::string& parameter, measure what, std::vector<std::string
 }  // namespace
 
 TEST_CASE("an unknown parameter is told with all that there are, and nothing else is said of its axis") {
-  CHECK(problems_of("parameter = 'slo'\nvalues = 'x'\nquick = [1, 1]\n") ==
+  CHECK(axis_problems("parameter = 'slo'\nvalues = 'x'\nquick = [1, 1]\n") ==
         "2:13: axis.parameter: must be one of \"gpus\", \"gpus_per_model\", \"copies\", \"slo_ms\", "
         "\"alpha_ms\", \"beta_ms\", \"zipf\", \"gamma_shape\", \"network_us\", \"data_us\", \"rate_rps\", "
         "\"cores\", \"domains\", \"batch\", \"rank\", \"context\", \"timeout_percent\", not \"slo\"; did you "
         "mean 'slo_ms'?");
-  CHECK(problems_of("values = [1]\n")
+  CHECK(axis_problems("values = [1]\n")
             .starts_with("1:1: axis.parameter: is missing; it must be one of \"gpus\""));
 }
 
 TEST_CASE("values are numbers in their range, different ones, and some") {
   const std::string slo = "parameter = 'slo_ms'\n";
-  CHECK(problems_of(slo + "values = [20, 30]\nquick = [20]\n") == "");
-  CHECK(problems_of(slo + "values = [20, 'a', -1]\n") ==
+  CHECK(axis_problems(slo + "values = [20, 30]\nquick = [20]\n") == "");
+  CHECK(axis_problems(slo + "values = [20, 'a', -1]\n") ==
         "3:15: axis.values: holds \"a\"; it must be an array of milliseconds in 0.001..3600000\n"
         "3:20: axis.values: holds -1; it must be an array of milliseconds in 0.001..3600000");
-  CHECK(problems_of(slo + "values = []\n") == "3:10: axis.values: is empty; give it values, or remove it");
-  CHECK(problems_of(slo + "values = [1]\nquick = []\n") ==
+  CHECK(axis_problems(slo + "values = []\n") == "3:10: axis.values: is empty; give it values, or remove it");
+  CHECK(axis_problems(slo + "values = [1]\nquick = []\n") ==
         "4:9: axis.quick: is empty; give it values, or remove it");
-  CHECK(problems_of(slo + "values = [20, 30, 20]\n") == "3:10: axis.values: holds 20 twice; remove one");
-  CHECK(problems_of(slo) == "1:1: axis.values: is missing; it must be an array of numbers");
+  CHECK(axis_problems(slo + "values = [20, 30, 20]\n") == "3:10: axis.values: holds 20 twice; remove one");
+  CHECK(axis_problems(slo) == "1:1: axis.values: is missing; it must be an array of numbers");
 }
 
 TEST_CASE("what the measure takes no notice of is not varied") {

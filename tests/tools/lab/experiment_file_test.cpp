@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "tests/tools/lab/problems.hpp"
+
 using namespace troupe;
 using namespace troupe::lab;
 
@@ -19,15 +21,6 @@ slo_ms = 25
 title = "small"
 policies = ["deferred", "eager"]
 )";
-
-std::string problems_of(const std::string& text) {
-  std::string out;
-  for (const auto& p : read_experiment_text(text, "e.toml").problems) {
-    if (!out.empty()) out += '\n';
-    out += to_string(p).substr(std::string_view{"e.toml:"}.size());
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -80,42 +73,42 @@ x = "slo_ms"
 }
 
 TEST_CASE("every problem of an experiment file is told with its place") {
-  CHECK(problems_of(small) == "");
-  CHECK(problems_of(small + "[[axis]]\nparameter = 'gpus'\nvalues = [0]\n") ==
+  CHECK(experiment_problems(small) == "");
+  CHECK(experiment_problems(small + "[[axis]]\nparameter = 'gpus'\nvalues = [0]\n") ==
         "12:11: axis.values: holds 0; it must be an array of GPUs in 1..1048576");
-  CHECK(problems_of(small + "[[axis]]\nparameter = 'slo_ms'\nvalues = [20, 5]\n") ==
+  CHECK(experiment_problems(small + "[[axis]]\nparameter = 'slo_ms'\nvalues = [20, 5]\n") ==
         "12:10: axis.values: with slo_ms = 5: model 'm' takes 6 ms for a single request, its SLO is 5 ms: no "
         "request can "
         "ever meet it; raise the SLO");
   auto instant = small;
   instant.replace(instant.find("alpha_ms = 1"), 12, "alpha_ms = 0");
-  CHECK(problems_of(instant + "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 0]\n") ==
+  CHECK(experiment_problems(instant + "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 0]\n") ==
         "12:10: axis.values: with beta_ms = 0: model 'm' takes no time; give it an alpha_ms or a beta_ms");
   auto shared = small;
   shared.replace(shared.find("gpus = 4"), 8, "gpus_per_model = 1000");
-  CHECK(problems_of(shared + "[[axis]]\nparameter = 'copies'\nvalues = [1, 2000]\n") ==
+  CHECK(experiment_problems(shared + "[[axis]]\nparameter = 'copies'\nvalues = [1, 2000]\n") ==
         "12:10: axis.values: with copies = 2000: 2000000 GPUs are more than can be simulated, 1048576");
-  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nof = { policy = 'nexus' }\nat_least = 1\n") ==
+  CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nof = { policy = 'nexus' }\nat_least = 1\n") ==
         "12:17: claim.of.policy: must be one of \"deferred\", \"eager\", not \"nexus\"");
-  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\n") ==
+  CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\n") ==
         "10:1: claim.at_least: is missing; give at_least, at_most or both");
-  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 1\nreproduced = false\n") ==
+  CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 1\nreproduced = false\n") ==
         "10:1: claim.because: is missing; say why this claim is not reproduced");
-  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 1\nof = { slo_ms = 3 }\n") ==
+  CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 1\nof = { slo_ms = 3 }\n") ==
         "13:8: claim.of: unknown key 'slo_ms'; known: policy, case");
-  CHECK(problems_of("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 25\n") ==
+  CHECK(experiment_problems("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 25\n") ==
         "1:1: experiment: is missing; this is a scenario, for troupe goodput");
 }
 
 TEST_CASE("a policy that nobody knows is told with its place") {
   auto text = small;
   text.replace(text.find("eager"), 5, "eagre");
-  CHECK(problems_of(text).starts_with(
+  CHECK(experiment_problems(text).starts_with(
       "9:12: experiment.policies: unknown policy 'eagre' (did you mean 'eager'?); there are "));
 }
 
 TEST_CASE("an axis that is not known is one problem, whatever else speaks of it") {
-  const auto told = problems_of(small + R"(measure = "load"
+  const auto told = experiment_problems(small + R"(measure = "load"
 [[axis]]
 parameter = "rate"
 values = [1]
@@ -142,7 +135,7 @@ TEST_CASE("policies are different ones, and those that the measure can run") {
   const auto with = [](const std::string& policies, const std::string& rest = "") {
     auto text = small;
     text.replace(text.find("\"deferred\", \"eager\""), 19, policies);
-    return problems_of(text + rest);
+    return experiment_problems(text + rest);
   };
   CHECK(with(R"("eager", "eager")") == "9:12: experiment.policies: holds 'eager' twice; remove one");
   CHECK(
@@ -171,28 +164,28 @@ TEST_CASE("policies are different ones, and those that the measure can run") {
 TEST_CASE("a value of the paper belongs to a point, and a claim's bounds leave room") {
   const std::string axis = "[[axis]]\nparameter = 'slo_ms'\nvalues = [20, 30]\nquick = [25]\n";
   const auto paper = [&](const std::string& at) {
-    return problems_of(small + axis + "[[paper]]\nvalue = 1\n" + at);
+    return experiment_problems(small + axis + "[[paper]]\nvalue = 1\n" + at);
   };
   CHECK(paper("slo_ms = 30\n") == "");
   CHECK(paper("slo_ms = 25\n") == "");
   CHECK(paper("slo_ms = 40\n") ==
         "14:1: paper: no point of this experiment is meant; name a case and values that it has");
   const std::string own = "[[case]]\nname = 'c'\nvalues = { slo_ms = [50] }\n";
-  CHECK(problems_of(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 50\n") == "");
-  CHECK(problems_of(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 30\n")
+  CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 50\n") == "");
+  CHECK(experiment_problems(small + axis + own + "[[paper]]\nvalue = 1\nslo_ms = 30\n")
             .starts_with("17:1: paper: no point"));
-  CHECK(problems_of(small + "[[claim]]\ntext = 'x'\nat_least = 2\nat_most = 1\n") ==
+  CHECK(experiment_problems(small + "[[claim]]\ntext = 'x'\nat_least = 2\nat_most = 1\n") ==
         "13:11: claim.at_most: is less than at_least, 2: no value is both");
 }
 
 TEST_CASE("a measure gets what it needs") {
   auto text = small;
   text += "measure = \"fewest_gpus\"\n";
-  CHECK(problems_of(text) ==
+  CHECK(experiment_problems(text) ==
         "1:1: rate_rps: is missing; the measure fewest_gpus needs one, here or as an axis");
-  CHECK(problems_of(text + "[[axis]]\nparameter = 'rate_rps'\nvalues = [5]\n") == "");
-  CHECK(problems_of(text + "keeps = 'batches'\n").find("only the measures goodput and load keep curves") !=
-        std::string::npos);
+  CHECK(experiment_problems(text + "[[axis]]\nparameter = 'rate_rps'\nvalues = [5]\n") == "");
+  CHECK(experiment_problems(text + "keeps = 'batches'\n")
+            .find("only the measures goodput and load keep curves") != std::string::npos);
 }
 
 TEST_CASE("every experiment among the examples is right, and says what it reproduces") {

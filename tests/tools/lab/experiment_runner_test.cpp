@@ -13,7 +13,7 @@ using namespace troupe::lab;
 
 namespace {
 
-const std::string head = R"(gpus = 4
+const std::string small_experiment = R"(gpus = 4
 search = { requests = 20000, seeds = 2 }
 [[model]]
 name = "m"
@@ -43,7 +43,7 @@ const std::string gpus_axis = "[[axis]]\nparameter = 'gpus'\nvalues = [2, 4, 8]\
 }  // namespace
 
 TEST_CASE("an experiment has a point for every value and policy") {
-  const auto r = run(read(head + gpus_axis));
+  const auto r = run(read(small_experiment + gpus_axis));
   REQUIRE(r.points.size() == 6);
   CHECK(r.points[0].policy == "deferred");
   CHECK(r.points[0].at.at(0) == 2);
@@ -56,13 +56,13 @@ TEST_CASE("an experiment has a point for every value and policy") {
 }
 
 TEST_CASE("a quick run takes the quick values and one seed") {
-  const auto r = run(read(head + gpus_axis), {.quick = true});
+  const auto r = run(read(small_experiment + gpus_axis), {.quick = true});
   REQUIRE(r.points.size() == 2);
   CHECK(std::isnan(r.points[0].metrics.at("ci95")));  // of one seed nothing is known
 }
 
 TEST_CASE("a sample is the same again, and full runs take all") {
-  const auto e = read(head + "sample = 4\n" + gpus_axis +
+  const auto e = read(small_experiment + "sample = 4\n" + gpus_axis +
                       "[[axis]]\nparameter = 'beta_ms'\nvalues = [1, 2, 3, 4, 5, 6]\n");
   const auto a = run(e), b = run(e);
   CHECK(points_csv(a) == points_csv(b));
@@ -71,7 +71,7 @@ TEST_CASE("a sample is the same again, and full runs take all") {
 }
 
 TEST_CASE("a case may leave an axis out, and the fewest GPUs are found") {
-  const auto e = read(head + R"(measure = "fewest_gpus"
+  const auto e = read(small_experiment + R"(measure = "fewest_gpus"
 [[axis]]
 parameter = "rate_rps"
 values = [1000, 2000]
@@ -107,7 +107,7 @@ measure = "fewest_gpus"
 }
 
 TEST_CASE("what is never served is in no claim, ratio, CSV or JSON") {
-  const auto e = read(head + R"(measure = "fewest_gpus"
+  const auto e = read(small_experiment + R"(measure = "fewest_gpus"
 [[axis]]
 parameter = "rate_rps"
 values = [1000]
@@ -150,7 +150,7 @@ at_most = 1
 }
 
 TEST_CASE("claims compare points that differ in what they name") {
-  const auto e = read(head + gpus_axis + R"([[claim]]
+  const auto e = read(small_experiment + gpus_axis + R"([[claim]]
 text = "a quarter more"
 of = { policy = "deferred" }
 over = { policy = "eager" }
@@ -200,8 +200,9 @@ value = 160
 
 TEST_CASE("a claim that is not reproduced must not hold, and must be about something") {
   const auto told = [](const std::string& rest) {
-    const auto e = read(head + gpus_axis + "[[claim]]\ntext = 'half more'\nof = { policy = 'deferred' }\n" +
-                        "over = { policy = 'eager' }\n" + rest);
+    const auto e =
+        read(small_experiment + gpus_axis + "[[claim]]\ntext = 'half more'\nof = { policy = 'deferred' }\n" +
+             "over = { policy = 'eager' }\n" + rest);
     const auto r = run(e);
     return std::pair{r.all_claims_as_said(), r.claims.at(0).holds};
   };
@@ -209,15 +210,15 @@ TEST_CASE("a claim that is not reproduced must not hold, and must be about somet
   CHECK(told("at_least = 1.5\n") == std::pair{false, false});
   CHECK(told("at_least = 1.5\n" + not_ours) == std::pair{true, false});
   CHECK(told("at_least = 1.2\n" + not_ours) == std::pair{false, true});
-  const auto e =
-      read(head + gpus_axis + "[[claim]]\ntext = 'x'\nof = { gpus = 4 }\nat_least = 1e9\n" + not_ours);
+  const auto e = read(small_experiment + gpus_axis +
+                      "[[claim]]\ntext = 'x'\nof = { gpus = 4 }\nat_least = 1e9\n" + not_ours);
   CHECK(run(e).all_claims_as_said());
   CHECK_FALSE(run(e, {.quick = true}).all_claims_as_said());  // about no point at all
 }
 
 TEST_CASE("results read back from their JSON") {
-  const auto e = read(head + "keeps = 'queueing'\nsays = 'much'\ndiffers = 'little'\n" + gpus_axis +
-                      "[[paper]]\npolicy = 'eager'\nvalue = 160\n");
+  const auto e = read(small_experiment + "keeps = 'queueing'\nsays = 'much'\ndiffers = 'little'\n" +
+                      gpus_axis + "[[paper]]\npolicy = 'eager'\nvalue = 160\n");
   const auto r = run(e);
   const auto again = results_of_json(to_json(r), e);
   CHECK(to_json(r).find("\"says\":\"much\",\"differs\":\"little\"") != std::string::npos);
@@ -227,7 +228,7 @@ TEST_CASE("results read back from their JSON") {
       tables_csv(r).starts_with("case,gpus,policy,table,queueing_ms,requests_up_to\n,2,deferred,queueing,"));
   CHECK(points_csv(r).starts_with("case,gpus,policy,bad_rate,ci95,goodput_rps,paper_goodput_rps,"));
   CHECK_THROWS_WITH(results_of_json("{", e), "is not JSON");
-  CHECK_THROWS_WITH(results_of_json(to_json(r), read(head)),
+  CHECK_THROWS_WITH(results_of_json(to_json(r), read(small_experiment)),
                     "is of an experiment with other axes; run it again");
   CHECK_THROWS(results_of_json("{\"axes\": [\"gpus\"]}", e));
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tools/lab/experiment_file.hpp"
+#include "tests/tools/lab/problems.hpp"
 #include "tools/lab/parameter.hpp"
 
 using namespace troupe;
@@ -10,13 +10,8 @@ using namespace troupe::lab;
 
 namespace {
 
-const std::string head = "[experiment]\ntitle = 'x'\nmeasure = 'latency'\npolicies = ['sgmv', 'decode']\n";
-
-std::string problems_of(const std::string& text) {
-  std::string out;
-  for (const auto& p : read_experiment_text(text, "e.toml").problems) out += to_string(p) + '\n';
-  return out;
-}
+const std::string latency_head =
+    "[experiment]\ntitle = 'x'\nmeasure = 'latency'\npolicies = ['sgmv', 'decode']\n";
 
 }  // namespace
 
@@ -30,7 +25,7 @@ TEST_CASE("latency measure: every policy takes time, and more texts take more") 
 }
 
 TEST_CASE("latency measure: a file says what, and an axis varies it") {
-  const auto r = read_experiment_text(head + R"([latency]
+  const auto r = read_experiment_text(latency_head + R"([latency]
 rank = 4
 [[axis]]
 parameter = "batch"
@@ -49,8 +44,10 @@ latency = { popularity = "skewed" }
 }
 
 TEST_CASE("latency measure: what it cannot use is refused") {
-  CHECK(problems_of(head).find("latency: is for the measure latency, which needs it") != std::string::npos);
-  CHECK(problems_of(head + "[latency]\npopularity = 'zipf'\n").find("give \"skewed\"") != std::string::npos);
-  CHECK(problems_of(head + "[latency]\n[[axis]]\nparameter = 'gpus'\nvalues = [1]\n").find("has no effect") !=
+  CHECK(experiment_problems(latency_head).find("latency: is for the measure latency, which needs it") !=
         std::string::npos);
+  CHECK(experiment_problems(latency_head + "[latency]\npopularity = 'zipf'\n").find("give \"skewed\"") !=
+        std::string::npos);
+  CHECK(experiment_problems(latency_head + "[latency]\n[[axis]]\nparameter = 'gpus'\nvalues = [1]\n")
+            .find("has no effect") != std::string::npos);
 }

@@ -8,7 +8,7 @@
 
 using namespace troupe;
 using namespace troupe::lab;
-using rows = std::vector<uint32_t>;
+using row_counts = std::vector<uint32_t>;
 
 TEST_CASE("lora operator: all three ways give the same, and no batch the adapters of the last") {
   for (const auto p : {adapter_popularity::distinct, adapter_popularity::uniform, adapter_popularity::skewed,
@@ -32,12 +32,12 @@ TEST_CASE("lora operator: all three ways give the same, and no batch the adapter
 }
 
 TEST_CASE("latency setup: rows of a batch are shared as in Punica's workloads") {
-  CHECK(rows_by_adapter(adapter_popularity::distinct, 3) == rows{1, 1, 1});
-  CHECK(rows_by_adapter(adapter_popularity::identical, 64) == rows{64});
-  CHECK(rows_by_adapter(adapter_popularity::uniform, 64) == rows(8, 8));
-  CHECK(rows_by_adapter(adapter_popularity::uniform, 10) == rows{2, 3, 2, 3});
-  CHECK(rows_by_adapter(adapter_popularity::skewed, 1) == rows{1});
-  CHECK(rows_by_adapter(adapter_popularity::skewed, 64) == rows{21, 14, 9, 6, 4, 3, 2, 1, 1, 1, 1, 1});
+  CHECK(rows_by_adapter(adapter_popularity::distinct, 3) == row_counts{1, 1, 1});
+  CHECK(rows_by_adapter(adapter_popularity::identical, 64) == row_counts{64});
+  CHECK(rows_by_adapter(adapter_popularity::uniform, 64) == row_counts(8, 8));
+  CHECK(rows_by_adapter(adapter_popularity::uniform, 10) == row_counts{2, 3, 2, 3});
+  CHECK(rows_by_adapter(adapter_popularity::skewed, 1) == row_counts{1});
+  CHECK(rows_by_adapter(adapter_popularity::skewed, 64) == row_counts{21, 14, 9, 6, 4, 3, 2, 1, 1, 1, 1, 1});
   for (uint32_t n = 1; n <= 64; ++n)
     for (const auto p : {adapter_popularity::uniform, adapter_popularity::skewed}) {
       const auto r = rows_by_adapter(p, n);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tools/lab/experiment_file.hpp"
+#include "tests/tools/lab/problems.hpp"
 #include "tools/lab/experiment_runner.hpp"
 #include "tools/lab/plot.hpp"
 
@@ -22,10 +22,10 @@ std::string text(const std::string& more) {
          more;
 }
 
-const std::string setup = "[partition]\nzoo = '" TROUPE_EXAMPLES
-                          "/profiles/parameters.csv'\nmodels = 40\nparts = 4\nsteps = 20000\n"
-                          "device_gb = 100\nrandom_s = 0.01\n[search]\nseeds = 3\n"
-                          "[plot]\nkind = 'curves'\nlog_x = true\n";
+const std::string zoo_setup = "[partition]\nzoo = '" TROUPE_EXAMPLES
+                              "/profiles/parameters.csv'\nmodels = 40\nparts = 4\nsteps = 20000\n"
+                              "device_gb = 100\nrandom_s = 0.01\n[search]\nseeds = 3\n"
+                              "[plot]\nkind = 'curves'\nlog_x = true\n";
 
 }  // namespace
 
@@ -42,7 +42,7 @@ TEST_CASE("what configurations come to is told by their median, least and larges
 }
 
 TEST_CASE("an experiment partitions a zoo by the search and at random") {
-  const auto r = read_experiment_text(text(setup), "e.toml");
+  const auto r = read_experiment_text(text(zoo_setup), "e.toml");
   for (const auto& p : r.problems) FAIL(to_string(p));
   const auto done = run_experiment(r.spec, {.threads = 2});
   REQUIRE(done.points.size() == 2);
@@ -56,15 +56,10 @@ TEST_CASE("an experiment partitions a zoo by the search and at random") {
 }
 
 TEST_CASE("what is missing for a partition is told with its place") {
-  const auto problems = [](const std::string& what) {
-    std::string out;
-    for (const auto& p : read_experiment_text(what, "e.toml").problems) out += to_string(p) + '\n';
-    return out;
-  };
-  CHECK(problems(text("")) == "e.toml:1:1: partition: is missing; the measure partition needs it\n");
-  CHECK(problems(text("[partition]\nzoo = '/nowhere.csv'\n"))
-            .starts_with("e.toml:7:7: partition.zoo: /nowhere.csv: "));
-  CHECK(problems("[experiment]\ntitle = 'x'\nmeasure = 'partition'\npolicies = ['deferred']\n" + setup)
-            .starts_with(
-                "e.toml:4:12: experiment.policies: unknown method 'deferred'; there are search, random"));
+  CHECK(experiment_problems(text("")) == "1:1: partition: is missing; the measure partition needs it");
+  CHECK(experiment_problems(text("[partition]\nzoo = '/nowhere.csv'\n"))
+            .starts_with("7:7: partition.zoo: /nowhere.csv: "));
+  CHECK(experiment_problems("[experiment]\ntitle = 'x'\nmeasure = 'partition'\npolicies = ['deferred']\n" +
+                            zoo_setup)
+            .starts_with("4:12: experiment.policies: unknown method 'deferred'; there are search, random"));
 }

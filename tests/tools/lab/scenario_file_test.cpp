@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tests/tools/lab/problems.hpp"
+
 using namespace troupe;
 using namespace troupe::lab;
 
@@ -24,14 +26,8 @@ scenario good(const std::string& text) {
   return r.spec;
 }
 
-/// All problems, one a line, without the file's name.
-std::string problems_of(const std::string& text) {
-  std::string out;
-  for (const auto& p : read_scenario_text(text, "s.toml").problems) {
-    if (!out.empty()) out += '\n';
-    out += to_string(p).substr(std::string_view{"s.toml:"}.size());
-  }
-  return out;
+std::string scenario_problems(const std::string& text) {
+  return listed(read_scenario_text(text, "s.toml").problems);
 }
 
 }  // namespace
@@ -93,38 +89,40 @@ TEST_CASE("no policy can beat the bound on the rate") {
 }
 
 TEST_CASE("every problem of a scenario file is told with its place") {
-  CHECK(problems_of("gpus = 0\n" + std::string(one_model)) ==
+  CHECK(scenario_problems("gpus = 0\n" + std::string(one_model)) ==
         "1:8: gpus: must be an integer in 1..1048576, not 0");
-  CHECK(problems_of("gpuz = 1\n" + std::string(one_model)) ==
+  CHECK(scenario_problems("gpuz = 1\n" + std::string(one_model)) ==
         "1:1: unknown key 'gpuz'; did you mean 'gpus'?");
-  CHECK(problems_of("gpus = 4\n") == "1:1: model: is missing; write one [[model]] for each kind of model");
-  CHECK(problems_of(std::string(one_model) + "slo_of = { times = 2, rows = 8 }\n") ==
+  CHECK(scenario_problems("gpus = 4\n") ==
+        "1:1: model: is missing; write one [[model]] for each kind of model");
+  CHECK(scenario_problems(std::string(one_model) + "slo_of = { times = 2, rows = 8 }\n") ==
         "6:10: model.slo_ms: slo_of says it; remove one of the two");
-  CHECK(problems_of("[[model]]\nname = 'x'\nzoo = 'none.csv'\n") ==
+  CHECK(scenario_problems("[[model]]\nname = 'x'\nzoo = 'none.csv'\n") ==
         "2:8: model.name: belongs to a single model, not to a zoo; remove it or zoo\n"
         "3:7: model.zoo: none.csv: cannot be read: No such file or directory");
-  CHECK(problems_of("arrivals = 'bursty'\n" + std::string(one_model)) ==
+  CHECK(scenario_problems("arrivals = 'bursty'\n" + std::string(one_model)) ==
         "1:12: arrivals: must be \"poisson\", \"constant\" or { gamma_shape }, not \"bursty\"");
-  CHECK(problems_of("gpus = [\n") != "");
+  CHECK(scenario_problems("gpus = [\n") != "");
   CHECK(
-      problems_of("[experiment]\ntitle = 'x'\n[[case]]\nname = 'c'\n") ==
+      scenario_problems("[experiment]\ntitle = 'x'\n[[case]]\nname = 'c'\n") ==
       "1:1: experiment: this is an experiment, whose cases are the scenarios; run it with troupe experiment "
       "run s.toml");
 }
 
 TEST_CASE("a load that changes is not silent as well") {
-  CHECK(problems_of(std::string("silence = { at_ms = 9, for_ms = 2 }\nchanging_load = { length_s = 20 }\n") +
-                    one_model) ==
+  CHECK(scenario_problems(
+            std::string("silence = { at_ms = 9, for_ms = 2 }\nchanging_load = { length_s = 20 }\n") +
+            one_model) ==
         "1:11: silence: a run has silence or changing_load, not both; remove one of the two");
 }
 
 TEST_CASE("an SLO that not even a single request can meet is told where it stands") {
   CHECK(
-      problems_of("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 5.5\n") ==
+      scenario_problems("[[model]]\nname = 'm'\nalpha_ms = 1\nbeta_ms = 5\nslo_ms = 5.5\n") ==
       "5:10: model.slo_ms: model 'm' takes 6 ms for a single request, its SLO is 5.5 ms: no request can ever "
       "meet it; raise the SLO");
   CHECK(
-      problems_of("network = { control_us = 20000 }\n" + std::string(one_model)) ==
+      scenario_problems("network = { control_us = 20000 }\n" + std::string(one_model)) ==
       "7:10: model.slo_ms: model 'm' takes 26 ms for a single request, its SLO is 25 ms: no request can ever "
       "meet it; raise the SLO");
 }

@@ -9,7 +9,7 @@ using namespace troupe::lab;
 
 namespace {
 
-constexpr time_point start{};
+constexpr time_point books_start{};
 
 trial two_slots() {
   trial t;
@@ -24,7 +24,7 @@ trial two_slots() {
 /// Of requests that arrive then.
 std::vector<ticket> arrived_at(std::initializer_list<duration> when) {
   std::vector<ticket> out;
-  for (const auto at : when) out.push_back({start + at + 20ms, request_id{out.size() + 1}});
+  for (const auto at : when) out.push_back({books_start + at + 20ms, request_id{out.size() + 1}});
   return out;
 }
 
@@ -33,8 +33,8 @@ std::vector<ticket> arrived_at(std::initializer_list<duration> when) {
 TEST_CASE("books count what was good, how long it waited and how busy its slot was") {
   const auto t = two_slots();
   trial_books books{t};
-  for (const auto at : {0ms, 1ms}) books.arrived(0, start + at);
-  books.started(0, 1, start + 2ms, start + 9ms, arrived_at({0ms, 1ms}));
+  for (const auto at : {0ms, 1ms}) books.arrived(0, books_start + at);
+  books.started(0, 1, books_start + 2ms, books_start + 9ms, arrived_at({0ms, 1ms}));
   const auto r = books.close();
   CHECK(r.models[0].offered == 2);
   CHECK(r.models[0].good == 2);
@@ -48,9 +48,9 @@ TEST_CASE("a batch that was stopped never started, for those who wait in it") {
   const auto t = two_slots();
   trial_books books{t};
   const auto small = arrived_at({0ms}), large = arrived_at({0ms, 4ms});
-  books.started(0, 0, start + 1ms, start + 7ms, small);
-  books.stopped(0, 0, start + 1ms, start + 7ms, start + 5ms, small);
-  books.started(0, 0, start + 5ms, start + 12ms, large);
+  books.started(0, 0, books_start + 1ms, books_start + 7ms, small);
+  books.stopped(0, 0, books_start + 1ms, books_start + 7ms, books_start + 5ms, small);
+  books.started(0, 0, books_start + 5ms, books_start + 12ms, large);
   const auto r = books.close();
   CHECK(r.preempted == 1);
   CHECK(r.models[0].good == 2);
@@ -65,7 +65,7 @@ TEST_CASE("what must never happen is an error, whatever the policy") {
   const auto t = two_slots();
   trial_books books{t};
   const auto begin = [&](uint32_t slot, duration from, duration until, const std::vector<ticket>& batch) {
-    books.started(0, slot, start + from, start + until, batch);
+    books.started(0, slot, books_start + from, books_start + until, batch);
   };
   begin(0, 1ms, 7ms, arrived_at({0ms}));
   CHECK_THROWS_WITH_AS(begin(0, 6ms, 12ms, arrived_at({5ms})),

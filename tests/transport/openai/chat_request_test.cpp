@@ -6,7 +6,7 @@
 namespace troupe::openai {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view hello = R"([{"role": "user", "content": "hello"}])";
 
@@ -19,7 +19,7 @@ chat_request take(std::string_view fields, std::string_view messages = hello) {
   REQUIRE_MESSAGE(r, refusal(r));
   return *r;
 }
-json messages_of(std::string_view messages) { return take("", messages).messages; }
+ordered_json messages_of(std::string_view messages) { return take("", messages).messages; }
 std::string refused(std::string_view fields) { return refusal(parse_chat(with(fields))); }
 std::string refused_messages(std::string_view messages) { return refusal(parse_chat(with("", messages))); }
 std::string blamed_message(std::string_view messages) { return blamed(parse_chat(with("", messages))); }
@@ -66,7 +66,7 @@ TEST_CASE("a chat takes the fields that completions take") {
 TEST_CASE("messages keep what templates want, in their order") {
   CHECK(messages_of(R"([{"role": "system", "content": "s"}, {"content": "u", "role": "user", "name": "Zoë",
           "weight": 1, "more": {"a": [1]}}])") ==
-        json::parse(
+        ordered_json::parse(
             R"([{"role": "system", "content": "s"}, {"content": "u", "role": "user", "name": "Zoë"}])"));
   CHECK(messages_of(R"([{"role": "user", "content": ""}])")[0]["content"] == "");
 }
@@ -98,7 +98,7 @@ TEST_CASE("calls of tools in earlier messages have objects for arguments, as tem
       {"function": {"name": "g", "arguments": {"y": null}}},
       {"function": {"name": "h", "arguments": ""}}]},
     {"role": "tool", "tool_call_id": "a1", "content": "ok"}])");
-  CHECK(m[1] == json::parse(R"({"role": "assistant", "tool_calls": [
+  CHECK(m[1] == ordered_json::parse(R"({"role": "assistant", "tool_calls": [
       {"id": "a1", "type": "function", "function": {"name": "f", "arguments": {"x": [1, 2.5, "z"]}}},
       {"function": {"name": "g", "arguments": {"y": null}}}, {"function": {"name": "h", "arguments": {}}}],
       "content": ""})"));

@@ -6,26 +6,28 @@
 namespace troupe::openai {
 namespace {
 
-using tokens = std::vector<llm::token>;
+using token_list = std::vector<llm::token>;
 
-std::string with(std::string_view fields) {
+std::string completion_with(std::string_view fields) {
   return R"({"model": "m", "prompt": "p")" + (fields.empty() ? "" : ", " + std::string(fields)) + "}";
 }
 std::string with_prompt(std::string_view prompt) {
   return R"({"model": "m", "prompt": )" + std::string(prompt) + "}";
 }
 
-completion_request take(std::string_view fields) {
-  auto r = parse_completion(with(fields));
+completion_request take_completion(std::string_view fields) {
+  auto r = parse_completion(completion_with(fields));
   REQUIRE_MESSAGE(r, refusal(r));
   return *r;
 }
-std::string refused(std::string_view fields) { return refusal(parse_completion(with(fields))); }
+std::string refused_completion(std::string_view fields) {
+  return refusal(parse_completion(completion_with(fields)));
+}
 std::string refused_prompt(std::string_view prompt) { return refusal(parse_completion(with_prompt(prompt))); }
-std::string blamed_for(std::string_view fields) { return blamed(parse_completion(with(fields))); }
+std::string blamed_for(std::string_view fields) { return blamed(parse_completion(completion_with(fields))); }
 
 TEST_CASE("a completion needs a model and a prompt, the rest has OpenAI's defaults") {
-  const auto r = take("");
+  const auto r = take_completion("");
   CHECK(r.model == "m");
   CHECK(r.prompts == std::vector<prompt>{"p"});
   CHECK(r.max_tokens == 16);
@@ -43,19 +45,20 @@ TEST_CASE("a completion needs a model and a prompt, the rest has OpenAI's defaul
 }
 
 TEST_CASE("a completion may say how urgent it is") {
-  const auto none = take("");
+  const auto none = take_completion("");
   CHECK_FALSE(none.priority);
   CHECK_FALSE(none.ttft);
   CHECK_FALSE(none.tpot);
-  const auto r = take(R"("priority": -3, "ttft_ms": 250, "tpot_ms": 12.5)");
+  const auto r = take_completion(R"("priority": -3, "ttft_ms": 250, "tpot_ms": 12.5)");
   CHECK(r.priority == -3);
   CHECK(r.ttft == 250ms);
   CHECK(r.tpot == 12500us);
-  CHECK(refused(R"("tpot_ms": 0)").find("tpot_ms") != std::string::npos);
+  CHECK(refused_completion(R"("tpot_ms": 0)").find("tpot_ms") != std::string::npos);
 }
 
 TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows") {
-  const auto r = take(R"("max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 40, "min_p": 0.125,
+  const auto r =
+      take_completion(R"("max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 40, "min_p": 0.125,
     "repetition_penalty": 1.5, "presence_penalty": -2, "frequency_penalty": 2, "seed": 12345678901234567890,
     "logit_bias": {"50256": -100, "7": 1.5}, "stop": ["\n", "END"], "include_stop_str_in_output": true,
     "stop_token_ids": [2, 3], "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false,
@@ -74,7 +77,7 @@ TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows")
   CHECK(r.seed == 12345678901234567890u);
   CHECK(r.stop == std::vector<std::string>{"\n", "END"});
   CHECK(r.include_stop);
-  CHECK(r.stop_tokens == tokens{2, 3});
+  CHECK(r.stop_tokens == token_list{2, 3});
   CHECK(r.ignore_eos);
   CHECK_FALSE(r.skip_special_tokens);
   CHECK_FALSE(r.add_special_tokens);
@@ -84,12 +87,12 @@ TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows")
   CHECK(r.logprobs);
   CHECK(r.top_logprobs == 5);
   CHECK(r.user == "someone");
-  CHECK(take(R"("echo": true)").echo);
+  CHECK(take_completion(R"("echo": true)").echo);
 }
 
 TEST_CASE("null is absent, what nobody knows is ignored, and whole numbers may have a point") {
-  const auto r =
-      take(R"("max_tokens": null, "temperature": null, "stop": null, "logprobs": null, "user": null,
+  const auto r = take_completion(
+      R"("max_tokens": null, "temperature": null, "stop": null, "logprobs": null, "user": null,
     "stream_options": null, "suffix": null, "seed": null, "logit_bias": null, "n": 2.0, "top_k": 1e1,
     "metadata": {"a": [1, {"b": null}]}, "store": true, "": 0)");
   CHECK(r.max_tokens == 16);
@@ -108,9 +111,9 @@ TEST_CASE("a prompt is text, tokens, or a list of either") {
   CHECK(prompts(R"("")") == std::vector<prompt>{""});
   CHECK(prompts(R"("Z\u00fcrich \ud83d\ude00")") == std::vector<prompt>{"Zürich 😀"});
   CHECK(prompts(R"(["a", "b"])") == std::vector<prompt>{"a", "b"});
-  CHECK(prompts("[1, 2, 2147483647]") == std::vector<prompt>{tokens{1, 2, 2147483647}});
-  CHECK(prompts("[[1], [2, 3]]") == std::vector<prompt>{tokens{1}, tokens{2, 3}});
-  CHECK(prompts(R"(["a", [1]])") == std::vector<prompt>{"a", tokens{1}});
+  CHECK(prompts("[1, 2, 2147483647]") == std::vector<prompt>{token_list{1, 2, 2147483647}});
+  CHECK(prompts("[[1], [2, 3]]") == std::vector<prompt>{token_list{1}, token_list{2, 3}});
+  CHECK(prompts(R"(["a", [1]])") == std::vector<prompt>{"a", token_list{1}});
 
   CHECK(refused_prompt("[]") == "prompt | prompt: must not be empty");
   CHECK(refused_prompt("[[1], []]") == "prompt[1] | prompt[1]: has no tokens");
@@ -137,13 +140,13 @@ TEST_CASE("a prompt is text, tokens, or a list of either") {
   CHECK(prompts(many(128, R"("a")")).size() == 128);
   CHECK(refused_prompt(many(129, R"("a")")) == "prompt | prompt: has more than the 128 prompts it may have");
   CHECK(refused_prompt(many(129, "[1]")) == "prompt | prompt: has more than the 128 prompts it may have");
-  CHECK(std::get<tokens>(prompts(many(100'000, "9"))[0]).size() == 100'000);
+  CHECK(std::get<token_list>(prompts(many(100'000, "9"))[0]).size() == 100'000);
 }
 
 TEST_CASE("numbers beyond their bounds are refused, with the field and its bounds") {
-  CHECK(refused(R"("temperature": 2.5)") ==
+  CHECK(refused_completion(R"("temperature": 2.5)") ==
         "temperature | temperature: must be a number from 0 to 2, it is 2.5");
-  CHECK(refused(R"("temperature": "hot")") ==
+  CHECK(refused_completion(R"("temperature": "hot")") ==
         R"(temperature | temperature: must be a number from 0 to 2, it is "hot")");
   for (const auto& [field, values] : std::initializer_list<std::pair<std::string, std::vector<std::string>>>{
            {"temperature", {"-0.1", "1e999", "true", "[]", "NaN", "Infinity", "-Infinity", "--1", "1."}},
@@ -171,47 +174,48 @@ TEST_CASE("numbers beyond their bounds are refused, with the field and its bound
                     body);
     }
   CHECK(blamed_for(R"("best_of": 2)") == "best_of");
-  CHECK(take(R"("temperature": 1e-6)").how.temperature == 0);
-  CHECK(take(R"("temperature": -0.0)").how.temperature == 0);
-  CHECK(take(R"("top_k": -1)").how.top_k == 0);
-  CHECK(take(R"("top_p": 1e-300)").how.top_p > 0);
-  CHECK(take(R"("seed": -1)").seed == ~uint64_t{0});
+  CHECK(take_completion(R"("temperature": 1e-6)").how.temperature == 0);
+  CHECK(take_completion(R"("temperature": -0.0)").how.temperature == 0);
+  CHECK(take_completion(R"("top_k": -1)").how.top_k == 0);
+  CHECK(take_completion(R"("top_p": 1e-300)").how.top_p > 0);
+  CHECK(take_completion(R"("seed": -1)").seed == ~uint64_t{0});
 }
 
 TEST_CASE("stop strings are one or a few, and never empty") {
-  CHECK(take(R"("stop": "x")").stop == std::vector<std::string>{"x"});
-  CHECK(take(R"("stop": [])").stop.empty());
-  CHECK(refused(R"("stop": "")") == "stop | stop: must not be empty");
-  CHECK(refused(R"("stop": ["a", ""])") == "stop[1] | stop[1]: must not be empty");
-  CHECK(refused(R"("stop": ["a", 1])") == "stop[1] | stop[1]: must be text, it is 1");
-  CHECK(refused(R"("stop": 1)") == "stop | stop: must be text, or a list of texts, it is 1");
-  CHECK(take(R"("stop": [)" + std::string(R"("a",)") + R"("b"])").stop.size() == 2);
+  CHECK(take_completion(R"("stop": "x")").stop == std::vector<std::string>{"x"});
+  CHECK(take_completion(R"("stop": [])").stop.empty());
+  CHECK(refused_completion(R"("stop": "")") == "stop | stop: must not be empty");
+  CHECK(refused_completion(R"("stop": ["a", ""])") == "stop[1] | stop[1]: must not be empty");
+  CHECK(refused_completion(R"("stop": ["a", 1])") == "stop[1] | stop[1]: must be text, it is 1");
+  CHECK(refused_completion(R"("stop": 1)") == "stop | stop: must be text, or a list of texts, it is 1");
+  CHECK(take_completion(R"("stop": [)" + std::string(R"("a",)") + R"("b"])").stop.size() == 2);
   std::string many = R"("stop": ["0")";
   for (int i = 1; i < 16; ++i) many += R"(,"x")";
-  CHECK(take(many + "]").stop.size() == 16);
-  CHECK(refused(many + R"(,"y"])") == "stop | stop: has more than the 16 elements it may have");
-  CHECK(take(R"("stop": ")" + std::string(1024, 'x') + '"').stop[0].size() == 1024);
-  CHECK(refused(R"("stop": ")" + std::string(1025, 'x') + '"') ==
+  CHECK(take_completion(many + "]").stop.size() == 16);
+  CHECK(refused_completion(many + R"(,"y"])") == "stop | stop: has more than the 16 elements it may have");
+  CHECK(take_completion(R"("stop": ")" + std::string(1024, 'x') + '"').stop[0].size() == 1024);
+  CHECK(refused_completion(R"("stop": ")" + std::string(1025, 'x') + '"') ==
         "stop | stop: has 1025 bytes, it may have 1024");
   CHECK(blamed_for(R"("stop_token_ids": [1, -1])") == "stop_token_ids[1]");
   CHECK(blamed_for(R"("stop_token_ids": 1)") == "stop_token_ids");
 }
 
 TEST_CASE("biases are of tokens, each once, and bounded") {
-  CHECK(take(R"("logit_bias": {})").how.biases.empty());
-  CHECK(refused(R"("logit_bias": {"a": 1})") ==
+  CHECK(take_completion(R"("logit_bias": {})").how.biases.empty());
+  CHECK(refused_completion(R"("logit_bias": {"a": 1})") ==
         R"(logit_bias | logit_bias: its keys must be tokens, whole numbers; "a" is none)");
   for (const char* key : {"-1", "", "2147483648", "1.0", "+1", " 1", "1 "})
     CHECK(blamed_for(R"("logit_bias": {")" + std::string(key) + R"(": 1})") == "logit_bias");
-  CHECK(refused(R"("logit_bias": {"1": 1, "01": 2})") == "logit_bias | logit_bias: token 1 is given twice");
-  CHECK(refused(R"("logit_bias": {"12": 101})") ==
+  CHECK(refused_completion(R"("logit_bias": {"1": 1, "01": 2})") ==
+        "logit_bias | logit_bias: token 1 is given twice");
+  CHECK(refused_completion(R"("logit_bias": {"12": 101})") ==
         "logit_bias.12 | logit_bias.12: must be a number from -100 to 100, it is 101");
   CHECK(blamed_for(R"("logit_bias": {"1": null})") == "logit_bias.1");
   CHECK(blamed_for(R"("logit_bias": [1])") == "logit_bias");
   std::string many = R"("logit_bias": {"0": 0)";
   for (int i = 1; i < 1024; ++i) many += ",\"" + std::to_string(i) + "\": 0";
-  CHECK(take(many + "}").how.biases.size() == 1024);
-  CHECK(refused(many + R"(,"1024": 0})") ==
+  CHECK(take_completion(many + "}").how.biases.size() == 1024);
+  CHECK(refused_completion(many + R"(,"1024": 0})") ==
         "logit_bias | logit_bias: has more than the 1024 tokens it may have");
 }
 
@@ -220,11 +224,11 @@ TEST_CASE("fields that do not go together are refused") {
   CHECK(blamed_for(R"("stream": true, "stream_options": {"include_usage": 1})") ==
         "stream_options.include_usage");
   CHECK(blamed_for(R"("stream": true, "stream_options": [])") == "stream_options");
-  CHECK_FALSE(
-      take(R"("stream": true, "stream_options": {"include_usage": null, "more": [1]})").include_usage);
+  CHECK_FALSE(take_completion(R"("stream": true, "stream_options": {"include_usage": null, "more": [1]})")
+                  .include_usage);
   CHECK(blamed_for(R"("echo": true, "logprobs": 0)") == "echo");
-  CHECK(refused(R"("n": 1, "n": 2)") == "n | n: is given twice");
-  CHECK(refused(R"("prompt": "q")") == "prompt | prompt: is given twice");
+  CHECK(refused_completion(R"("n": 1, "n": 2)") == "n | n: is given twice");
+  CHECK(refused_completion(R"("prompt": "q")") == "prompt | prompt: is given twice");
   CHECK(blamed(parse_completion(R"({"prompt": "p"})")) == "model");
   CHECK(blamed(parse_completion(R"({"model": null, "prompt": "p"})")) == "model");
   CHECK(blamed(parse_completion(R"({"model": "", "prompt": "p"})")) == "model");
@@ -232,34 +236,35 @@ TEST_CASE("fields that do not go together are refused") {
 }
 
 TEST_CASE("a completion may say how long it is by either name, of which the newer one goes before") {
-  CHECK(take("").max_tokens == 16);
-  CHECK(take(R"("max_completion_tokens": 6)").max_tokens == 6);
-  CHECK(take(R"("max_completion_tokens": 6, "max_tokens": 5)").max_tokens == 6);
-  CHECK(take(R"("max_tokens": 5, "max_completion_tokens": 6)").max_tokens == 6);
+  CHECK(take_completion("").max_tokens == 16);
+  CHECK(take_completion(R"("max_completion_tokens": 6)").max_tokens == 6);
+  CHECK(take_completion(R"("max_completion_tokens": 6, "max_tokens": 5)").max_tokens == 6);
+  CHECK(take_completion(R"("max_tokens": 5, "max_completion_tokens": 6)").max_tokens == 6);
 }
 
 TEST_CASE("what would change the answer and is not there is refused, unless it asks for nothing") {
   for (const char* field : {"suffix", "tools", "functions", "guided_json", "min_tokens", "use_beam_search",
                             "bad_words", "prompt_logprobs"})
     for (const char* value : {"\"x\"", "[1]", "{\"a\": 1}", "true", "1"})
-      CHECK(refused("\"" + std::string(field) + "\": " + value) ==
+      CHECK(refused_completion("\"" + std::string(field) + "\": " + value) ==
             std::string(field) + " | " + field + ": is not supported; leave it out");
-  take(
+  take_completion(
       R"("suffix": "", "tools": [], "min_tokens": 0, "use_beam_search": false, "guided_json": null, "bad_words": null)");
   // any JSON, and of the prompt's own tokens
   for (const char* field : {"\"guided_json\": {}", "\"prompt_logprobs\": 0"})
-    CHECK(refused(field).ends_with("is not supported; leave it out"));
+    CHECK(refused_completion(field).ends_with("is not supported; leave it out"));
 }
 
 TEST_CASE("what is no JSON object is refused at its place, whatever it is") {
   CHECK(refusal(parse_completion("")) == " | malformed JSON at byte 0: expected an object, found the end");
   CHECK(refusal(parse_completion("[]")).starts_with(" | malformed JSON at byte 0"));
-  CHECK(refusal(parse_completion(with("") + "x")).find("expected nothing more") != std::string::npos);
+  CHECK(refusal(parse_completion(completion_with("") + "x")).find("expected nothing more") !=
+        std::string::npos);
   CHECK(blamed_for(R"("user": "\ud800")") == "user");
   CHECK(blamed_for("\"user\": \"\xff\"") == "user");
   CHECK(blamed_for("\"user\": \"a\nb\"") == "user");
   const std::string deep(1'000'000, '[');
-  CHECK(refusal(parse_completion(with(R"("x": )" + deep))).starts_with("x | malformed JSON"));
+  CHECK(refusal(parse_completion(completion_with(R"("x": )" + deep))).starts_with("x | malformed JSON"));
   CHECK(blamed(parse_completion(with_prompt(deep))) == "prompt");
   CHECK(blamed_for(R"("stop": )" + deep) == "stop");  // too deep even to be shown
   CHECK(blamed(parse_completion(with_prompt(R"({"a":)" + deep))) == "prompt");
@@ -267,7 +272,7 @@ TEST_CASE("what is no JSON object is refused at its place, whatever it is") {
   for (int i = 0; i < 100'000; ++i) objects += R"({"a":)";
   CHECK(blamed_for(R"("logit_bias": )" + objects) == "logit_bias");
   const std::string good =
-      with(R"("logit_bias": {"1": 2}, "stop": ["a\u0041"], "logprobs": 1, "echo": false)");
+      completion_with(R"("logit_bias": {"1": 2}, "stop": ["a\u0041"], "logprobs": 1, "echo": false)");
   for (size_t n = 0; n < good.size(); ++n) CHECK_FALSE(bool(parse_completion(good.substr(0, n))));
   CHECK(bool(parse_completion(good)));
 }

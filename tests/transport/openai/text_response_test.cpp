@@ -11,9 +11,9 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
-const answer_head completion{text_kind::completion, "a\"7", std::chrono::sys_seconds(seconds(1700000000)),
-                             "llama/α"};
-const answer_head chat{text_kind::chat, "9", std::chrono::sys_seconds(seconds(1700000000)), "m"};
+const answer_head completion_head{text_kind::completion, "a\"7",
+                                  std::chrono::sys_seconds(seconds(1700000000)), "llama/α"};
+const answer_head chat_head{text_kind::chat, "9", std::chrono::sys_seconds(seconds(1700000000)), "m"};
 
 json answer(const answer_head& head, std::span<const choice_text> choices, token_usage usage = {3, 2}) {
   std::string out = "before ";
@@ -43,7 +43,7 @@ const token_report reports[] = {
 TEST_CASE("a whole completion is OpenAI's text_completion") {
   const choice_text choices[] = {{0, "one \"1\"\n\xff", {}, finish_reason::stop},
                                  {1, "", {}, finish_reason::length}};
-  CHECK(answer(completion, choices) == json::parse(R"({
+  CHECK(answer(completion_head, choices) == json::parse(R"({
     "id": "cmpl-a\"7", "object": "text_completion", "created": 1700000000, "model": "llama/α",
     "choices": [
       {"index": 0, "text": "one \"1\"\n�", "logprobs": null, "finish_reason": "stop"},
@@ -53,7 +53,7 @@ TEST_CASE("a whole completion is OpenAI's text_completion") {
 
 TEST_CASE("a whole chat is OpenAI's chat.completion") {
   const choice_text choices[] = {{0, "hello", {}, finish_reason::stop}};
-  CHECK(answer(chat, choices, {uint64_t{1} << 40, 1}) == json::parse(R"({
+  CHECK(answer(chat_head, choices, {uint64_t{1} << 40, 1}) == json::parse(R"({
     "id": "chatcmpl-9", "object": "chat.completion", "created": 1700000000, "model": "m",
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "logprobs": null,
                  "finish_reason": "stop"}],
@@ -62,18 +62,18 @@ TEST_CASE("a whole chat is OpenAI's chat.completion") {
 
 TEST_CASE("log-probabilities of a completion are four lists, each text once, with the chosen token") {
   const choice_text choices[] = {{0, " a�", std::span(reports), finish_reason::length}};
-  CHECK(answer(completion, choices)["choices"][0]["logprobs"] == json::parse(R"({
+  CHECK(answer(completion_head, choices)["choices"][0]["logprobs"] == json::parse(R"({
     "tokens": [" a", "�"], "token_logprobs": [-0.25, -1.5],
     "top_logprobs": [{" a": -0.25, "\n": -2.5, "x": -9999}, {"�": -1.5}], "text_offset": [0, 2]})"));
   std::string out;
-  append_answer(out, completion, choices, {});
+  append_answer(out, completion_head, choices, {});
   const auto first = out.find("\" a\":");
   CHECK(out.find("\" a\":", first + 1) == std::string::npos);
 }
 
 TEST_CASE("log-probabilities of a chat tell the bytes of each token") {
   const choice_text choices[] = {{0, "", std::span(reports), finish_reason::length}};
-  CHECK(answer(chat, choices)["choices"][0]["logprobs"] == json::parse(R"({"content": [
+  CHECK(answer(chat_head, choices)["choices"][0]["logprobs"] == json::parse(R"({"content": [
     {"token": " a", "logprob": -0.25, "bytes": [32, 97], "top_logprobs": [
       {"token": " a", "logprob": -0.25, "bytes": [32, 97]}, {"token": "\n", "logprob": -2.5, "bytes": [10]},
       {"token": " a", "logprob": -3, "bytes": [1]}, {"token": "x", "logprob": -9999, "bytes": [120]}]},
@@ -81,7 +81,7 @@ TEST_CASE("log-probabilities of a chat tell the bytes of each token") {
 }
 
 TEST_CASE("a streamed completion is a chunk for each piece") {
-  const answer_stream stream(completion, false);
+  const answer_stream stream(completion_head, false);
   std::string out;
   stream.append_begin(out, 0);
   CHECK(out.empty());
@@ -98,7 +98,7 @@ TEST_CASE("a streamed completion is a chunk for each piece") {
 }
 
 TEST_CASE("a streamed chat begins with the role and ends with the reason") {
-  const answer_stream stream(chat, false);
+  const answer_stream stream(chat_head, false);
   std::string out;
   stream.append_begin(out, 1);
   CHECK(event(out) ==
@@ -122,7 +122,7 @@ TEST_CASE("a streamed chat begins with the role and ends with the reason") {
 }
 
 TEST_CASE("a stream whose usage is wanted tells it last, and null before") {
-  for (const auto& head : {completion, chat}) {
+  for (const auto& head : {completion_head, chat_head}) {
     const answer_stream stream(head, true);
     std::string out;
     stream.append_delta(out, {0, "x", {}, finish_reason::none});

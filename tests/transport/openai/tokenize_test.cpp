@@ -9,26 +9,27 @@ namespace {
 
 using nlohmann::json;
 
-tokenize_request take(std::string_view body) {
+tokenize_request take_tokenize(std::string_view body) {
   auto r = parse_tokenize(body);
   REQUIRE_MESSAGE(r, refusal(r));
   return *r;
 }
 
 TEST_CASE("a text or a chat is to be tokenized") {
-  const auto text = take(R"({"prompt": "hello", "return_token_strs": true})");
+  const auto text = take_tokenize(R"({"prompt": "hello", "return_token_strs": true})");
   CHECK(text.prompt == "hello");
   CHECK(text.model.empty());
   CHECK(text.add_special_tokens);
   CHECK(text.return_token_strs);
-  const auto chat = take(R"({"model": "m", "messages": [{"role": "user", "content": "x"}], "prompt": null})");
+  const auto chat =
+      take_tokenize(R"({"model": "m", "messages": [{"role": "user", "content": "x"}], "prompt": null})");
   CHECK(chat.model == "m");
   CHECK_FALSE(chat.prompt);
   CHECK(chat.messages.size() == 1);
   CHECK_FALSE(chat.add_special_tokens);
   CHECK(chat.add_generation_prompt);
-  CHECK_FALSE(take(R"({"prompt": "", "add_special_tokens": false})").add_special_tokens);
-  CHECK(take(R"({"add_special_tokens": true, "messages": [{"role": "user", "content": "x"}],
+  CHECK_FALSE(take_tokenize(R"({"prompt": "", "add_special_tokens": false})").add_special_tokens);
+  CHECK(take_tokenize(R"({"add_special_tokens": true, "messages": [{"role": "user", "content": "x"}],
                  "add_generation_prompt": false})")
             .add_special_tokens);
 }

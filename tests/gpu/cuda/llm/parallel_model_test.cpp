@@ -9,6 +9,7 @@
 
 #include "gpu/cuda/llm/cuda_model.hpp"
 #include "gpu/device_lost.hpp"
+#include "tests/gpu/checkpoint/files.hpp"
 #include "tests/gpu/cuda/emulated_machine.hpp"
 #include "tests/gpu/llm/golden_texts.hpp"
 
@@ -16,8 +17,6 @@ using namespace troupe;
 using namespace troupe::cuda;
 
 namespace {
-
-const std::filesystem::path fixtures = TROUPE_FIXTURES;
 
 nlohmann::json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -73,7 +72,7 @@ template <element E>
 void check_golden(const std::string& name, uint32_t ranks) {
   CAPTURE(name);
   CAPTURE(ranks);
-  const std::filesystem::path folder = fixtures / "random-llms" / name;
+  const std::filesystem::path folder = llm::fixtures / "random-llms" / name;
   const llm::checkpoint files(folder);
   const auto model = shared_model<E>(files.config(), ranks, {1 << 20, 4, 2, true});
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
@@ -107,7 +106,7 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
 }
 
 TEST_CASE("ranks meet before and after they make room for a step, and not for one that has it") {
-  const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
+  const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   const auto group = std::make_shared<emulated_group>(2);
   const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true}, group);
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
@@ -121,7 +120,7 @@ TEST_CASE("ranks meet before and after they make room for a step, and not for on
 }
 
 TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: what they tell adds up") {
-  const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
+  const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
   const uint64_t row = files.config().hidden * 2, table = files.config().vocabulary * row;
   CHECK(model->load(0, files.read(0)) == 2 * table);
@@ -129,7 +128,7 @@ TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: 
 }
 
 TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first one chooses") {
-  const llm::checkpoint files(fixtures / "random-llms" / "llama2-mha");
+  const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   std::vector<llm::token> tokens[2];
   for (const bool ahead : {false, true}) {
     const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
@@ -209,7 +208,7 @@ struct failing_model final : llm::step_model {
 }  // namespace
 
 TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
-  const llm::model_config config = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  const llm::model_config config = llm::checkpoint(llm::fixtures / "random-llms" / "llama2-mha").config();
   const auto group = std::make_shared<emulated_group>(4);
   llm::parallel_model model(
       config, 4,
@@ -237,7 +236,7 @@ TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
 }
 
 TEST_CASE("a model that one rank cannot make is not made, and the reason is that rank's") {
-  const llm::model_config config = llm::checkpoint(fixtures / "random-llms" / "llama2-mha").config();
+  const llm::model_config config = llm::checkpoint(llm::fixtures / "random-llms" / "llama2-mha").config();
   const auto group = std::make_shared<emulated_group>(2);
   const auto make = [&](const llm::model_config&, uint32_t rank) -> std::unique_ptr<llm::step_model> {
     if (rank == 1) throw std::runtime_error("there is no GPU 1");

@@ -1,0 +1,24 @@
+// What readers of the laboratory's files complain of.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/lab/experiment_file.hpp"
+
+namespace troupe::lab {
+
+/// One a line, without the file's name.
+inline std::string listed(const std::vector<problem>& problems) {
+  std::string out;
+  for (const auto& p : problems) {
+    if (!out.empty()) out += '\n';
+    out += to_string(p).substr(p.where.file.size() + 1);
+  }
+  return out;
+}
+
+inline std::string experiment_problems(const std::string& text) {
+  return listed(read_experiment_text(text, "e.toml").problems);
+}
+
+}  // namespace troupe::lab
