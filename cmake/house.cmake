@@ -32,11 +32,23 @@ if(TROUPE_SANITIZE)
   target_link_options(troupe_house INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
+# Sources are compiled a dozen at a time: most of a compiler's time goes into headers that all of them read.
+# TROUPE_UNITY=OFF compiles each alone, which shows missing includes (.ci/nightly) and suits work on one file.
+option(TROUPE_UNITY "Compile the sources of a target a dozen at a time" ON)
+function(troupe_unity name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  if(TROUPE_UNITY)  # gcc takes every anonymous namespace of an included source for one of a header
+    target_compile_options(${name} PRIVATE
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # troupe_library(NAME SOURCES a.cpp ... LINK targets...): the static library of one folder.
 function(troupe_library name)
   cmake_parse_arguments(LIB "" "" "SOURCES;LINK" ${ARGN})
   if(LIB_SOURCES)
     add_library(${name} STATIC ${LIB_SOURCES})
+    troupe_unity(${name})
     target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:troupe_house> ${LIB_LINK})
   else()
     add_library(${name} INTERFACE)
@@ -59,6 +71,7 @@ endfunction()
 function(troupe_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
+  troupe_unity(${name})
   target_link_libraries(${name} PRIVATE troupe_test_main ${TEST_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # OpenMP's threads wait busily for each other: on a machine whose cores are taken, two are far slower than one
