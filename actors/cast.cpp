@@ -86,14 +86,14 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
   // other nodes than gateways hear nothing of engines
   const bool waits_for_engines =
       w.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
-  const auto serves_text = [this, waits_for_engines] {
+  const auto serves_llms = [this, waits_for_engines] {
     return !waits_for_engines || language_models_.served_once();
   };
   deployer_ = spawn<deployer>(
       w.system, deployer::surroundings{cluster, self, w.time, w.control, w.devices, w.read_model, w.wake,
                                        w.begin_drain, w.on_unusable, w.broken});
   node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, serves_text,
+      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, serves_llms,
                                    deployer_, [this](const deployment& line) { return keep_queue(line); },
                                    [&carrier] {
                                      const auto a = carrier.address();

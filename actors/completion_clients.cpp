@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-void completion_clients::expect(std::unique_ptr<text_answer> answer) {
-  const std::shared_ptr<text_answer> shared = std::move(answer);
+void completion_clients::expect(std::unique_ptr<completion_answer> answer) {
+  const std::shared_ptr<completion_answer> shared = std::move(answer);
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < shared->requests().size(); ++i)
     open_.emplace(shared->requests()[i], place{shared, i});

@@ -1,5 +1,5 @@
-// The requests for text of a gateway's HTTP clients, between their parsing and the end of their answers: the
-// way back of the llm_gateway to HTTP.
+// The generation requests of a gateway's HTTP clients, between their parsing and the end of their answers:
+// the way back of the llm_gateway to HTTP.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "actors/completion_answer.hpp"
 #include "actors/llm_gateway.hpp"
-#include "actors/text_answer.hpp"
 
 namespace troupe {
 
@@ -18,7 +18,7 @@ class completion_clients final : public completion_port {
   void on_give_up(std::function<void(request_id)> give_up) { give_up_ = std::move(give_up); }
 
   /// Before any of its requests goes to the gateway, which owns the answer from then on.
-  void expect(std::unique_ptr<text_answer> answer);
+  void expect(std::unique_ptr<completion_answer> answer);
   /// The token of a `change_adapter` whose answer goes to this client.
   uint64_t expect_change(http_reply reply, std::string done);
 
@@ -32,7 +32,7 @@ class completion_clients final : public completion_port {
 
  private:
   struct place {
-    std::shared_ptr<text_answer> answer;
+    std::shared_ptr<completion_answer> answer;
     size_t prompt = 0;
   };
   struct change {

@@ -68,7 +68,7 @@ struct client_request {
   request asked;
 };
 
-/// A client's requests for text have been parsed and cut into tokens; several if it sent several prompts.
+/// A client's generation requests have been parsed and cut into tokens; several if it sent several prompts.
 /// Their ids are the frontend's.
 struct generation_request {
   std::vector<generation> asked;

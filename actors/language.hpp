@@ -16,7 +16,7 @@ struct language {
   std::shared_ptr<const llm::chat_template> chat;  ///< null: the checkpoint has none
   std::string begin, end;               ///< the special tokens of a text, as chat templates write them
   size_t longest_token = 1;             ///< bytes of the longest one
-  std::vector<llm::token> end_of_text;  ///< these end a text unless a request says otherwise
+  std::vector<llm::token> end_of_text;  ///< these end a sequence unless a request says otherwise
 };
 
 /// The bytes of a token by itself, a leading space included; of a special token its name.

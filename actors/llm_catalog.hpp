@@ -23,7 +23,7 @@ class llm_catalog {
     std::string adapter;  ///< empty: the base model
     bool up = false;      ///< an engine takes requests
     uint32_t vocabulary = 0;
-    uint32_t longest_text = 0;  ///< tokens of prompt and answer
+    uint32_t max_model_len = 0;  ///< tokens of prompt and answer
 
     bool knows(llm::token t) const { return t >= 0 && static_cast<uint32_t>(t) < vocabulary; }
     /// The first that is not of the vocabulary.
@@ -144,8 +144,8 @@ class llm_catalog {
       if (e.model != llm_id{i}) continue;
       t.up = t.up || e.up;
       if (e.said.vocabulary == 0) continue;  // it has never been there
-      t.longest_text =
-          t.vocabulary == 0 ? e.said.longest_text() : std::min(t.longest_text, e.said.longest_text());
+      t.max_model_len =
+          t.vocabulary == 0 ? e.said.max_model_len() : std::min(t.max_model_len, e.said.max_model_len());
       t.vocabulary = e.said.vocabulary;
     }
     return t;

@@ -6,7 +6,7 @@
 
 #include "actors/ids_where.hpp"
 #include "actors/planted_bug.hpp"
-#include "policies/text_turn.hpp"
+#include "policies/queue_turn.hpp"
 
 namespace troupe {
 
@@ -24,7 +24,7 @@ void llm_engine::on(envelope& e, time_point now) {
                        [&](cancel& c) {
                          if (!planted(bug::deaf_engine)) give_up(c.id);
                        },
-                       [&](end_choice& c) { end_text(c.id, c.choice); },
+                       [&](end_choice& c) { end_sequence(c.id, c.choice); },
                        [&](change_adapter& c) { change(e.from, c); },
                        [&](device_ready&) {
                          while (device_.poll(now, happened_)) on_event(happened_, now);
@@ -56,7 +56,7 @@ void llm_engine::on(envelope& e, time_point now) {
                        },
                        [&](drain&) {
                          draining_ = status_changed_ = true;
-                         told_at_ = long_ago;  // routers move its texts as soon as they hear of it
+                         told_at_ = long_ago;  // routers move its sequences as soon as they hear of it
                        },
                    });
 }
@@ -76,34 +76,35 @@ void llm_engine::on_time(time_point now) {
 
 time_point llm_engine::next_wakeup() const {
   const auto status = status_changed_ ? told_at_ + options_.status_interval : never;
-  const auto prompts = can_start() ? texts_->batching().begins_at() : never;
+  const auto prompts = can_start() ? sequences_->scheduler().begins_at() : never;
   return std::min({device_.poll_at(), status, prompts, stands_still_at()});
 }
 
 void llm_engine::accept(generation& g) {
   if (draining_) return drop(g, drop_reason::draining);
-  if (!texts_) return problem_.empty() ? drop(g, drop_reason::no_capacity) : fail(g, problem_);
+  if (!sequences_) return problem_.empty() ? drop(g, drop_reason::no_capacity) : fail(g, problem_);
   auto* adapter = g.adapter.empty() ? nullptr : adapters_.find(g.adapter);
   if (!g.adapter.empty() && (adapter == nullptr || adapter->checking))
     return drop(g, drop_reason::undeployed);
   if (auto wrong = problem_with(g)) return fail(g, std::move(*wrong));
-  const auto texts = g.begun.empty() ? g.choices : static_cast<uint32_t>(g.begun.size());
-  if (texts_->batching().waiting() + texts > options_.max_waiting) return drop(g, drop_reason::queue_full);
-  llm::text_request text;
-  text.adapter = adapter == nullptr ? llm::base_model : adapter->id;
-  text.prompt = std::move(g.prompt);
-  text.max_tokens = g.max_tokens;
-  text.how = g.how;
-  text.stop = std::move(g.stop);
-  text.top = g.top_logprobs;
-  text.priority = g.priority;
-  text.turn = text_turn(g.arrival, g.due, !g.begun.empty());
-  text.tpot = g.tpot;
-  flight f{g.gateway, g.attempt, text.adapter, {}};
-  const auto prompt = text.prompt.size();
-  if (!begin(g, text, f)) {  // the first of them: they are all alike, and there is room
+  const auto sequences = g.begun.empty() ? g.choices : static_cast<uint32_t>(g.begun.size());
+  if (sequences_->scheduler().waiting() + sequences > options_.max_waiting)
+    return drop(g, drop_reason::queue_full);
+  llm::sequence_request sequence;
+  sequence.adapter = adapter == nullptr ? llm::base_model : adapter->id;
+  sequence.prompt = std::move(g.prompt);
+  sequence.max_tokens = g.max_tokens;
+  sequence.how = g.how;
+  sequence.stop = std::move(g.stop);
+  sequence.top = g.top_logprobs;
+  sequence.priority = g.priority;
+  sequence.turn = queue_turn(g.arrival, g.due, !g.begun.empty());
+  sequence.tpot = g.tpot;
+  flight f{g.gateway, g.attempt, sequence.adapter, {}};
+  const auto prompt = sequence.prompt.size();
+  if (!begin(g, sequence, f)) {  // the first of them: they are all alike, and there is room
     for (const auto& [_, id] : f.open) {
-      texts_->cancel(id);
+      sequences_->cancel(id);
       places_.erase(id);
     }
     return fail(g, "prompt and answer do not fit into the KV cache");
@@ -115,15 +116,15 @@ void llm_engine::accept(generation& g) {
 }
 
 /// All its choices from the beginning, or those that go on with what they have.
-bool llm_engine::begin(const generation& g, const llm::text_request& text, flight& f) {
+bool llm_engine::begin(const generation& g, const llm::sequence_request& sequence, flight& f) {
   const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
-    auto one = text;
+    auto one = sequence;
     // the first token of a request is its first choice's
     if (g.begun.empty() && choice == 0) one.due = g.due;
     one.begun = so_far;
     one.how.seed += choice;
-    const auto [id, refused] = texts_->add(std::move(one));
-    if (refused != llm::text_batch::refusal::none) return false;
+    const auto [id, refused] = sequences_->add(std::move(one));
+    if (refused != llm::sequence_batch::refusal::none) return false;
     f.open.emplace(choice, id);
     places_.emplace(id, place{g.id, choice});
     return true;
@@ -138,16 +139,16 @@ bool llm_engine::begin(const generation& g, const llm::text_request& text, fligh
 /// A gateway has looked at all this; but it may know what an earlier engine said.
 std::optional<std::string> llm_engine::problem_with(const generation& g) const {
   if (g.prompt.empty() || g.max_tokens == 0 || g.choices == 0)
-    return "a text needs a prompt, a choice and a token to generate";
+    return "a sequence needs a prompt, a choice and a token to generate";
   if (g.prompt.size() - 1 + g.max_tokens > facts_.max_positions)
     return std::to_string(g.prompt.size()) + " tokens of prompt and " + std::to_string(g.max_tokens) +
            " to generate are more than the model's " + std::to_string(facts_.max_positions) + " positions";
   const auto known = [&](llm::token t) { return t >= 0 && static_cast<uint32_t>(t) < facts_.vocabulary; };
-  const auto goes_on = [&](const text_so_far& t) {
+  const auto goes_on = [&](const sequence_progress& t) {
     return t.choice < g.choices && t.tokens.size() < g.max_tokens && std::ranges::all_of(t.tokens, known);
   };
   const bool each_once =
-      std::ranges::adjacent_find(g.begun, std::greater_equal{}, &text_so_far::choice) == g.begun.end();
+      std::ranges::adjacent_find(g.begun, std::greater_equal{}, &sequence_progress::choice) == g.begun.end();
   if (!each_once || !std::ranges::all_of(g.begun, goes_on))
     return "what another engine began is not of this request";
   if (!std::ranges::all_of(g.prompt, known) ||
@@ -171,23 +172,23 @@ void llm_engine::fail(const generation& g, std::string detail) {
 void llm_engine::give_up(request_id id) {
   const auto found = flights_.find(id);
   if (found == flights_.end()) return;
-  for (const auto& [_, text] : found->second.open) {
-    texts_->cancel(text);
-    places_.erase(text);
+  for (const auto& [_, sequence] : found->second.open) {
+    sequences_->cancel(sequence);
+    places_.erase(sequence);
   }
   found->second.open.clear();
   close(found);
 }
 
-void llm_engine::end_text(request_id id, uint32_t choice) {
+void llm_engine::end_sequence(request_id id, uint32_t choice) {
   const auto found = flights_.find(id);
   if (found == flights_.end()) return;
   auto& open = found->second.open;
-  const auto text = open.find(choice);
-  if (text == open.end()) return;
-  texts_->cancel(text->second);
-  places_.erase(text->second);
-  open.erase(text);
+  const auto sequence = open.find(choice);
+  if (sequence == open.end()) return;
+  sequences_->cancel(sequence->second);
+  places_.erase(sequence->second);
+  open.erase(sequence);
   if (open.empty()) close(found);
 }
 
@@ -217,7 +218,8 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
       if (options_.on_unusable) options_.on_unusable(options_.name + ": " + problem_);
       status_changed_ = true;
       return;
-    case kind::lost:  // the process ends and is started again; its texts go on elsewhere (supervision.hpp)
+    case kind::lost:  // the process ends and is started again; its sequences go on elsewhere
+                      // (supervision.hpp)
       throw std::runtime_error(options_.name + ": its device is lost: " + e.problem);
     case kind::step_done: return on_step(e);
     case kind::step_failed: return on_failed_step(e.problem);
@@ -229,23 +231,23 @@ void llm_engine::on_event(llm::engine_event& e, time_point now) {
 
 void llm_engine::on_loaded(const llm::engine_facts& facts) {
   facts_ = facts;
-  llm::batching_limits limits;
+  llm::scheduler_limits limits;
   limits.max_sequences = options_.max_sequences;
   limits.prefill_chunk = options_.prefill_chunk;
   limits.mix_adapters = options_.mix_adapters;
   limits.max_waiting = options_.max_waiting;
   limits.blocks = facts.blocks;
   limits.block_tokens = facts.block_tokens;
-  texts_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
+  sequences_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   status_changed_ = true;
   tell_all(all_adapters());  // who has more of them may bring them now
 }
 
 /// So that a router moves them where there is room. Those with several choices stay: not all of them wait.
 void llm_engine::tell_evicted() {
-  texts_evicted news{options_.model, options_.engine, {}};
-  for (const auto text : texts_->batching().take_evicted())
-    if (const auto known = places_.find(text);
+  sequences_preempted news{options_.model, options_.engine, {}};
+  for (const auto sequence : sequences_->scheduler().take_evicted())
+    if (const auto known = places_.find(sequence);
         known != places_.end() && flights_.at(known->second.request).open.size() == 1)
       news.requests.push_back(known->second.request);
   if (news.requests.empty()) return;

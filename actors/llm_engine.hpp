@@ -18,8 +18,8 @@
 #include "gpu/llm/engine_device.hpp"
 #include "messages/commands.hpp"
 #include "policies/adapter_slots.hpp"
+#include "policies/sequence_batch.hpp"
 #include "policies/step_meter.hpp"
-#include "policies/text_batch.hpp"
 
 namespace troupe {
 
@@ -56,7 +56,7 @@ class llm_engine final : public shell {
   void busy_with(std::vector<node_id>& out) const override;
 
  private:
-  /// A request with texts that have not ended.
+  /// A request with sequences that have not ended.
   struct flight {
     address gateway;
     uint32_t attempt = 1;
@@ -76,11 +76,11 @@ class llm_engine final : public shell {
 
   void accept(generation& g);
   std::optional<std::string> problem_with(const generation& g) const;
-  bool begin(const generation& g, const llm::text_request& text, flight& f);
+  bool begin(const generation& g, const llm::sequence_request& sequence, flight& f);
   void drop(const generation& g, drop_reason why);
   void fail(const generation& g, std::string detail);
   void give_up(request_id id);
-  void end_text(request_id id, uint32_t choice);
+  void end_sequence(request_id id, uint32_t choice);
   void close(std::unordered_map<request_id, flight>::iterator f);
   void fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail);
   void on_failed_step(const std::string& detail);
@@ -90,7 +90,7 @@ class llm_engine final : public shell {
   void on_step(llm::engine_event& e);
   void begin_steps(time_point now);
   void start(const llm::llm_step& step);
-  bool can_start() const { return texts_ && texts_->batching().under_way() <= facts_.steps_ahead; }
+  bool can_start() const { return sequences_ && sequences_->scheduler().under_way() <= facts_.steps_ahead; }
   void drop_late();
   time_point step_begins(time_point now) const;
   /// When the first step under way has taken longer than any does.
@@ -121,8 +121,8 @@ class llm_engine final : public shell {
   std::string problem_;  // why the model will never be there
   bool draining_ = false;
   llm::engine_facts facts_;
-  llm::engine_event happened_;            // what the device told last
-  std::optional<llm::text_batch> texts_;  // once the model is loaded
+  llm::engine_event happened_;                    // what the device told last
+  std::optional<llm::sequence_batch> sequences_;  // once the model is loaded
   llm::adapter_slots slots_;
   adapter_book adapters_;
   std::unordered_map<request_id, flight> flights_;

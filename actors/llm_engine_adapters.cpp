@@ -9,19 +9,19 @@ namespace troupe {
 
 /// Half of the slots change hands at a time, so that the others go on.
 void llm_engine::exchange_adapters(time_point now) {
-  if (!texts_ || !adapters_moved_) return;
+  if (!sequences_ || !adapters_moved_) return;
   adapters_moved_ = false;
-  const auto wanted = texts_->batching().wanted_adapters((slots_.slots() + 1) / 2);
+  const auto wanted = sequences_->scheduler().wanted_adapters((slots_.slots() + 1) / 2);
   const auto users = [this](llm::adapter_id a) {
-    const auto& batching = texts_->batching();
+    const auto& scheduler = sequences_->scheduler();
     if (planted(bug::hasty_slot))
-      return static_cast<uint32_t>(std::ranges::count(batching.running_adapters(), a));
-    return batching.users(a);
+      return static_cast<uint32_t>(std::ranges::count(scheduler.running_adapters(), a));
+    return scheduler.users(a);
   };
   const auto moves = slots_.decide(wanted, users, now);
-  for (const auto a : moves.fence) texts_->batching().adapter_unloaded(a);
+  for (const auto a : moves.fence) sequences_->scheduler().adapter_unloaded(a);
   for (const auto a : moves.unload) {
-    texts_->batching().adapter_unloaded(a);
+    sequences_->scheduler().adapter_unloaded(a);
     device_.unload_adapter(a);
   }
   for (const auto a : moves.load) {
@@ -34,7 +34,7 @@ void llm_engine::change(const address& from, const change_adapter& c) {
   auto* known = adapters_.find(c.adapter.name);
   if (c.load) {
     if (known != nullptr) return answer(from, c.token, adapter_answer::exists);
-    if (!texts_) return answer(from, c.token, adapter_answer::refused, "the model is not loaded yet");
+    if (!sequences_) return answer(from, c.token, adapter_answer::refused, "the model is not loaded yet");
     if (options_.adapter_slots == 0)
       return answer(from, c.token, adapter_answer::refused, "the engine has no room for adapters");
     auto& e = adapters_.add(c.adapter);
@@ -76,7 +76,7 @@ void llm_engine::on_adapter_ready(const llm::engine_event& e, time_point now) {
   known->last_load = e.took;
   known->bytes = e.bytes;
   known->problem.clear();
-  texts_->batching().adapter_loaded(e.adapter);
+  sequences_->scheduler().adapter_loaded(e.adapter);
 }
 
 /// The next request tries again: the files may be mended by then. What is wrong with them is for who asks

@@ -16,7 +16,7 @@ std::string_view to_string(llm::adapter_slots::place p) {
 }  // namespace
 
 std::string_view llm_engine::state() const {
-  return !problem_.empty() ? "unusable" : !texts_ ? "loading" : draining_ ? "draining" : "serving";
+  return !problem_.empty() ? "unusable" : !sequences_ ? "loading" : draining_ ? "draining" : "serving";
 }
 
 void llm_engine::busy_with(std::vector<node_id>& out) const {
@@ -29,19 +29,19 @@ engine_status llm_engine::status() const {
   s.model = options_.model;
   s.engine = options_.engine;
   s.max_sequences = options_.max_sequences;
-  s.ready = texts_ && !draining_;
+  s.ready = sequences_ && !draining_;
   s.problem = problem_;
   s.adapter_slots = options_.adapter_slots;
-  if (!texts_) return s;
-  const auto& batching = texts_->batching();
+  if (!sequences_) return s;
+  const auto& scheduler = sequences_->scheduler();
   s.vocabulary = facts_.vocabulary;
   s.max_positions = facts_.max_positions;
   s.kv_tokens = facts_.blocks * facts_.block_tokens;
   s.block_tokens = facts_.block_tokens;
-  s.running = batching.running();
-  s.waiting = batching.waiting();
+  s.running = scheduler.running();
+  s.waiting = scheduler.waiting();
   s.kv_used =
-      1 - static_cast<float>(batching.blocks().free()) / static_cast<float>(std::max(1u, facts_.blocks));
+      1 - static_cast<float>(scheduler.blocks().free()) / static_cast<float>(std::max(1u, facts_.blocks));
   const auto names = [&](const std::vector<llm::adapter_id>& ids) {
     std::vector<std::string> out;
     for (const auto id : ids)
@@ -49,12 +49,12 @@ engine_status llm_engine::status() const {
     std::ranges::sort(out);
     return out;
   };
-  s.unread = batching.unread();
+  s.unread = scheduler.unread();
   s.steps = pace_.forecast();
-  if (batching.running() > 0)
-    s.max_sequences = std::min(s.max_sequences, batching.most_running(outlook(now_)));
-  s.running_adapters = names(batching.running_adapters());
-  s.waiting_adapters = names(batching.waiting_adapters());
+  if (scheduler.running() > 0)
+    s.max_sequences = std::min(s.max_sequences, scheduler.most_running(outlook(now_)));
+  s.running_adapters = names(scheduler.running_adapters());
+  s.waiting_adapters = names(scheduler.waiting_adapters());
   return s;
 }
 
@@ -84,13 +84,13 @@ llm_engine_state llm_engine::describe() const {
   s.prompt_tokens = prompt_tokens_;
   s.generated_tokens = generated_tokens_;
   s.device_busy = device_busy_;
-  if (!texts_) return s;
-  const auto& batching = texts_->batching();
-  s.running = batching.running();
-  s.waiting = batching.waiting();
-  s.kv_blocks = batching.blocks().count();
-  s.kv_blocks_free = batching.blocks().free();
-  s.evictions = batching.evictions();
+  if (!sequences_) return s;
+  const auto& scheduler = sequences_->scheduler();
+  s.running = scheduler.running();
+  s.waiting = scheduler.waiting();
+  s.kv_blocks = scheduler.blocks().count();
+  s.kv_blocks_free = scheduler.blocks().free();
+  s.evictions = scheduler.evictions();
   return s;
 }
 
@@ -102,7 +102,7 @@ adapter_list llm_engine::list(const list_adapters& asked) const {
     s.name = e->what.name;
     s.path = e->what.path;
     s.place = to_string(slots_.of(e->id));
-    s.running = texts_ ? texts_->batching().users(e->id) : 0;
+    s.running = sequences_ ? sequences_->scheduler().users(e->id) : 0;
     s.requests_open = e->open;
     s.requests = e->requests;
     s.loads = e->loads;
@@ -126,8 +126,8 @@ void llm_engine::report(std::vector<metric>& out) const {
   const auto add = [&](const char* name, double value, metric::kind k) {
     out.push_back({name, {{"model", s.model}, {"engine", std::to_string(options_.engine.value)}}, value, k});
   };
-  add("troupe_llm_texts_running", s.running, gauge);
-  add("troupe_llm_texts_waiting", s.waiting, gauge);
+  add("troupe_llm_sequences_running", s.running, gauge);
+  add("troupe_llm_sequences_waiting", s.waiting, gauge);
   add("troupe_llm_kv_blocks", s.kv_blocks, gauge);
   add("troupe_llm_kv_blocks_free", s.kv_blocks_free, gauge);
   add("troupe_llm_steps_total", static_cast<double>(s.steps), counter);

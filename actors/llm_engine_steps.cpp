@@ -12,26 +12,26 @@ namespace troupe {
 /// values, and wait again.
 void llm_engine::on_failed_step(const std::string& detail) {
   adapters_moved_ = status_changed_ = true;
-  const std::set<llm::sequence_id> held(texts_->batching().step().sequences.begin(),
-                                        texts_->batching().step().sequences.end());
-  texts_->fail_steps();
+  const std::set<llm::sequence_id> held(sequences_->scheduler().step().sequences.begin(),
+                                        sequences_->scheduler().step().sequences.end());
+  sequences_->fail_steps();
   const auto was_in_it = [&](const flight& f) {
-    return std::ranges::any_of(f.open, [&](const auto& text) { return held.contains(text.second); });
+    return std::ranges::any_of(f.open, [&](const auto& sequence) { return held.contains(sequence.second); });
   };
   fail_those(ids_where(flights_, was_in_it), failure::device_error, detail);
 }
 
-/// A text may have ended that nothing is told of: it was cancelled.
+/// A sequence may have ended that nothing is told of: it was cancelled.
 void llm_engine::on_step(llm::engine_event& e) {
   step_began_ = now_;  // the next one, if there is one
   adapters_moved_ = status_changed_ = true;
   ++steps_;
   device_busy_ += e.took;
-  const auto& step = texts_->batching().step();
-  const auto decodes = texts_->batching().decodes_of_step();
+  const auto& step = sequences_->scheduler().step();
+  const auto decodes = sequences_->scheduler().decodes_of_step();
   pace_.add(decodes, step.rows() - decodes, e.took);
-  for (const auto& got : texts_->done(e.chosen)) {
-    const auto known = places_.find(got.text);
+  for (const auto& got : sequences_->done(e.chosen)) {
+    const auto known = places_.find(got.sequence);
     if (known == places_.end()) continue;  // another choice of its request has failed
     const auto at = known->second;
     const auto f = flights_.find(at.request);
@@ -49,7 +49,7 @@ void llm_engine::on_step(llm::engine_event& e) {
     out.tokens.tokens.push_back({at.request, f->second.attempt, at.choice, got.chosen->which,
                                  got.chosen->logprob, got.chosen->top, got.finish});
     if (!got.ended()) continue;
-    places_.erase(got.text);
+    places_.erase(got.sequence);
     f->second.open.erase(at.choice);
     if (f->second.open.empty()) close(f);
   }
@@ -57,16 +57,16 @@ void llm_engine::on_step(llm::engine_event& e) {
 
 /// When one that is planned now begins: as far as that can be told, when the one under way has ended.
 time_point llm_engine::step_begins(time_point now) const {
-  const auto& batching = texts_->batching();
-  if (batching.under_way() == 0) return now;
-  const auto decodes = batching.decodes_of_step();
+  const auto& scheduler = sequences_->scheduler();
+  if (scheduler.under_way() == 0) return now;
+  const auto decodes = scheduler.decodes_of_step();
   const auto steps = pace_.forecast();
-  return std::max(now, step_began_ + steps.fixed + decodes * steps.text +
-                           (batching.step().rows() - decodes) * steps.prefill);
+  return std::max(now, step_began_ + steps.fixed + decodes * steps.decode +
+                           (scheduler.step().rows() - decodes) * steps.prefill);
 }
 
 time_point llm_engine::stands_still_at() const {
-  const bool runs = texts_ && texts_->batching().under_way() > 0;
+  const bool runs = sequences_ && sequences_->scheduler().under_way() > 0;
   return runs && facts_.longest_step > duration{} ? step_began_ + facts_.longest_step : never;
 }
 
@@ -76,9 +76,9 @@ llm::outlook llm_engine::outlook(time_point at) const {
 
 /// What cannot have its first token in time any more.
 void llm_engine::drop_late() {
-  const auto late = texts_->batching().late();
-  for (const auto text : late) {
-    const auto request = places_.at(text).request;
+  const auto late = sequences_->scheduler().late();
+  for (const auto sequence : late) {
+    const auto request = places_.at(sequence).request;
     const auto& f = flights_.at(request);
     post_to(f.gateway).dropped.requests.push_back({request, f.attempt, drop_reason::late});
     give_up(request);
@@ -88,8 +88,8 @@ void llm_engine::drop_late() {
 void llm_engine::begin_steps(time_point now) {
   while (can_start()) {
     const auto begins = step_begins(now);
-    const bool ahead = texts_->batching().under_way() > 0;
-    const auto& step = texts_->plan(outlook(begins));
+    const bool ahead = sequences_->scheduler().under_way() > 0;
+    const auto& step = sequences_->plan(outlook(begins));
     tell_evicted();
     drop_late();
     if (step.rows() == 0) return;
@@ -102,16 +102,16 @@ void llm_engine::start(const llm::llm_step& step) {
   if (planted(bug::mixed_pages)) {
     auto mixed = step;
     mixed.blocks.front() = mixed.blocks.back();
-    return device_.start(mixed, texts_->wishes());
+    return device_.start(mixed, sequences_->wishes());
   }
   if (planted(bug::wrong_row)) {
     auto mixed = step;
     const auto last = std::ranges::find_if(mixed.tokens.rbegin(), mixed.tokens.rend(), llm::is_chosen_before);
     for (auto& t : mixed.tokens)
       if (llm::is_chosen_before(t)) t = *last;
-    return device_.start(mixed, texts_->wishes());
+    return device_.start(mixed, sequences_->wishes());
   }
-  device_.start(step, texts_->wishes());
+  device_.start(step, sequences_->wishes());
 }
 
 }  // namespace troupe

@@ -67,7 +67,7 @@ void llm_gateway::accept(generation& g, time_point now) {
   const auto id = g.id;
   flight f;
   f.open = g.choices;
-  f.texts.resize(g.choices);
+  f.sequences.resize(g.choices);
   f.accepted_at = now;
   f.asked = std::move(g);
   ask_router(id, flights_.emplace(id, std::move(f)).first->second);
@@ -101,20 +101,20 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
     const auto found = flights_.find(t.id);
     if (found == flights_.end() || (t.attempt != found->second.attempt && !planted(bug::old_engine)) ||
-        t.choice >= found->second.texts.size() || !found->second.texts[t.choice].open) {
+        t.choice >= found->second.sequences.size() || !found->second.sequences[t.choice].open) {
       ++late_tokens_;
       continue;
     }
     auto& f = found->second;
     auto& m = models_[f.asked.model.value];
-    auto& choice = f.texts[t.choice];
+    auto& choice = f.sequences[t.choice];
     choice.tokens.push_back(t.which);
     ++m.generated_tokens;
     if (!f.begun()) {
       f.first_token_at = now;
       m.first_token.add(to_seconds(now - f.asked.arrival));
       m.prompt_tokens += f.asked.prompt.size();
-    } else if (f.texts.size() == 1) {
+    } else if (f.sequences.size() == 1) {
       m.between_tokens.add(to_seconds(now - f.last_token_at));
     }
     f.last_token_at = now;

@@ -1,6 +1,6 @@
-// llm_gateway: owns the fate of every request for text that its node accepted, and what it has got so far.
+// llm_gateway: owns the fate of every generation request that its node accepted, and what it has got so far.
 // Has a router say which engine a request goes to, hands tokens on to clients, takes a request to another
-// engine where its text goes on, gives up what got no answer in time.
+// engine where its sequence goes on, gives up what got no answer in time.
 #pragma once
 #include <map>
 #include <optional>
@@ -60,14 +60,14 @@ class llm_gateway final : public shell {
 
  private:
   /// A choice, as its client has seen it.
-  struct text {
+  struct sequence {
     bool open = true;
     std::vector<llm::token> tokens;
   };
   /// An accepted request without a fate.
   struct flight {
     generation asked;  // as the first engine would get it
-    std::vector<text> texts;
+    std::vector<sequence> sequences;
     uint32_t open = 0;  // of these
     engine_id at = no_engine;
     uint32_t version = 1, attempt = 0;  // see messages/routing.hpp; of `generate`

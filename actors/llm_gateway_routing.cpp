@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t most_tokens_at_once = 1u << 20;  // in one message to an engine: frames are bounded
 constexpr uint32_t most_losses = 3;               // of engines with one request: it may be what kills them
-constexpr uint64_t progress_tokens = 32;          // of a text; then its router is told
+constexpr uint64_t progress_tokens = 32;          // of a sequence; then its router is told
 constexpr duration between_questions = 50ms;      // about a request that the router sends to a dead engine
 
 }  // namespace
 
-/// Where it is, and how long its texts have become: routers make room for that when they move it.
+/// Where it is, and how long its sequences have become: routers make room for that when they move it.
 void llm_gateway::tell_progress(request_id id, flight& f, uint64_t tokens) {
   if (tokens % progress_tokens == 0 && f.at != no_engine) ask_router(id, f);
 }
@@ -32,8 +32,8 @@ routed_request llm_gateway::told(request_id id, const flight& f) const {
   r.id = id;
   r.version = f.version;
   r.adapter = f.asked.adapter;
-  r.texts = f.open;
-  for (const auto& t : f.texts)
+  r.sequences = f.open;
+  for (const auto& t : f.sequences)
     if (t.open) r.tokens += f.asked.prompt.size() + t.tokens.size();
   r.arrival = f.asked.arrival;
   r.priority = f.asked.priority;
@@ -65,8 +65,8 @@ void llm_gateway::give(flight& f, engine_id to) {
   f.at = to;
   auto g = f.asked;
   g.attempt = ++f.attempt;
-  for (uint32_t i = 0; f.begun() && i < f.texts.size(); ++i)
-    if (f.texts[i].open) g.begun.push_back({i, f.texts[i].tokens});
+  for (uint32_t i = 0; f.begun() && i < f.sequences.size(); ++i)
+    if (f.sequences[i].open) g.begun.push_back({i, f.sequences[i].tokens});
   if (planted(bug::forget_token))
     for (auto& t : g.begun)
       if (!t.tokens.empty()) t.tokens.pop_back();

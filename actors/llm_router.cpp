@@ -5,8 +5,8 @@
 namespace troupe {
 namespace {
 
-text_router::options policy_options(const llm_router::options& o) {
-  text_router::options out;
+request_router::options policy_options(const llm_router::options& o) {
+  request_router::options out;
   for (const auto& [id, _] : o.engines) out.engines.push_back(id);
   out.most_waiting = o.most_waiting;
   return out;
@@ -15,7 +15,7 @@ text_router::options policy_options(const llm_router::options& o) {
 }  // namespace
 
 llm_router::llm_router(address self, outbox& out, const options& o)
-    : shell(self, out), options_(o), requests_(policy_options(o), (*text_routings().find(o.routing))()) {}
+    : shell(self, out), options_(o), requests_(policy_options(o), (*routing_policies().find(o.routing))()) {}
 
 void llm_router::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
@@ -25,7 +25,7 @@ void llm_router::on(envelope& e, time_point now) {
                        },
                        [&](engine_status& s) { requests_.on_status(s, now); },
                        [&](adapters_known& a) { requests_.on_adapters(a); },
-                       [&](texts_evicted& t) { requests_.on_evicted(t); },
+                       [&](sequences_preempted& t) { requests_.on_evicted(t); },
                        [&](node_up& n) { lives_[n.node] = n.life; },
                        [&](node_down& n) { on_node_down(n); },
                        [&](reborn&) {

@@ -1,5 +1,6 @@
 // llm_router: says which engine of its model each request goes to, moves requests to empty engines that
-// close, leave or are hardly used, and lets those wait that have no room anywhere. The policy is text_router.
+// close, leave or are hardly used, and lets those wait that have no room anywhere. The policy is
+// request_router.
 #pragma once
 #include <map>
 #include <string>
@@ -9,7 +10,7 @@
 #include "actors/shell.hpp"
 #include "messages/cluster.hpp"
 #include "messages/commands.hpp"
-#include "policies/text_router.hpp"
+#include "policies/request_router.hpp"
 
 namespace troupe {
 
@@ -18,7 +19,7 @@ class llm_router final : public shell {
   struct options {
     llm_id model;
     std::string name;
-    std::string routing = "punica";                      ///< policies/text_routing.hpp
+    std::string routing = "punica";                      ///< policies/routing_policy.hpp
     std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
     uint32_t most_waiting = 1024;
     duration consolidate_every{};  ///< zero: never
@@ -35,10 +36,10 @@ class llm_router final : public shell {
  private:
   void on_node_down(const node_down& n);
   llm_router_state describe() const;
-  text_list list(const list_texts& asked, time_point now) const;
+  generation_list list(const list_generations& asked, time_point now) const;
 
   const options options_;
-  text_router requests_;
+  request_router requests_;
   std::unordered_map<node_id, incarnation> lives_;  // of nodes that are up
   time_point consolidate_at_ = long_ago;
 };

@@ -19,13 +19,13 @@ llm_router_state llm_router::describe() const {
     out.engine = id.value;
     out.node = node.value;
     out.state = !e.up ? "away" : e.open() ? "open" : "closed";
-    out.texts = e.texts;
+    out.sequences = e.sequences;
     out.running = e.said.running;
     out.waiting = e.said.waiting;
-    out.free_tokens = text_router::free_tokens(e);
+    out.free_tokens = request_router::free_tokens(e);
     out.adapters = static_cast<uint32_t>(e.running.size());
-    s.idle_engines += e.open() && e.texts == 0;
-    s.wants_more = s.wants_more && (!e.open() || text_router::full(e));
+    s.idle_engines += e.open() && e.sequences == 0;
+    s.wants_more = s.wants_more && (!e.open() || request_router::full(e));
     s.engines.push_back(std::move(out));
   }
   const auto& c = requests_.counted();
@@ -39,21 +39,22 @@ llm_router_state llm_router::describe() const {
   return s;
 }
 
-text_list llm_router::list(const list_texts& asked, time_point now) const {
-  text_list out;
+generation_list llm_router::list(const list_generations& asked, time_point now) const {
+  generation_list out;
   const auto& all = requests_.requests();
   out.total = all.size();
   const auto most = std::min(asked.limit, longest_list);
-  for (auto r = all.upper_bound(request_id{asked.after}); r != all.end() && out.texts.size() < most; ++r) {
+  for (auto r = all.upper_bound(request_id{asked.after}); r != all.end() && out.generations.size() < most;
+       ++r) {
     const auto& of = r->second.asked;
-    text_state s;
+    generation_state s;
     s.request = r->first.value;
     s.adapter = of.adapter;
     s.waiting = of.at == no_engine;
     s.engine = s.waiting ? 0 : of.at.value;
-    s.texts = of.texts;
+    s.sequences = of.sequences;
     s.age = now - of.arrival;
-    out.texts.push_back(std::move(s));
+    out.generations.push_back(std::move(s));
   }
   return out;
 }
@@ -61,7 +62,7 @@ text_list llm_router::list(const list_texts& asked, time_point now) const {
 command_reply llm_router::on_command(const command& c, time_point now) {
   return obey(llm_router_commands{}, c,
               overloaded{[&](const get_state&) { return describe(); },
-                         [&](const list_texts& l) { return list(l, now); },
+                         [&](const list_generations& l) { return list(l, now); },
                          [&](const migrate& m) {
                            const auto problem =
                                requests_.migrate(request_id{m.request}, engine_id{m.engine}, now);
@@ -92,9 +93,9 @@ void llm_router::report(std::vector<metric>& out) const {
          static_cast<double>(c.moved[i]),
          counter});
   for (const auto& [id, e] : requests_.engines())
-    out.push_back({"troupe_llm_router_engine_texts",
+    out.push_back({"troupe_llm_router_engine_sequences",
                    {{"model", options_.name}, {"engine", std::to_string(id.value)}},
-                   static_cast<double>(e.texts),
+                   static_cast<double>(e.sequences),
                    gauge});
 }
 

@@ -318,7 +318,7 @@ void node::tell_peers(caf::message body) {
 }
 
 void node::update_ready() {
-  ready_ = around_.models.serving() && around_.serves_text();
+  ready_ = around_.models.serving() && around_.serves_llms();
   for (uint32_t i = 0; i < peers_.size(); ++i)
     ready_ = ready_ && (node_id{i} == around_.self || peers_[i].state == stage::up);
   if (ready_ == told_ready_) return;

@@ -47,7 +47,7 @@ class node {
     post_office& office;
     control_lane& control;
     catalog& models;
-    std::function<bool()> serves_text;  ///< all language models were served once, where that is known
+    std::function<bool()> serves_llms;  ///< all language models were served once, where that is known
     deployer_protocol deployments;
     /// On the scheduler's node: begins or ends the model's queue; true if one began.
     std::function<bool(const deployment&)> on_queue;

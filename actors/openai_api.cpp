@@ -82,7 +82,7 @@ void openai_api::complete(http_request request, http_reply reply) {
     }
     prompts.push_back(std::move(one));
   }
-  submit(*asked, openai::text_kind::completion, *to, std::move(prompts), request.tenant, arrival,
+  submit(*asked, openai::completion_kind::completion, *to, std::move(prompts), request.tenant, arrival,
          std::move(reply));
 }
 
@@ -96,7 +96,8 @@ void openai_api::chat(http_request request, http_reply reply) {
   if (!tokens) return refuse(reply, tokens.error());
   std::vector<prompt> one;
   one.push_back({std::move(*tokens), {}});
-  submit(*asked, openai::text_kind::chat, *to, std::move(one), request.tenant, arrival, std::move(reply));
+  submit(*asked, openai::completion_kind::chat, *to, std::move(one), request.tenant, arrival,
+         std::move(reply));
 }
 
 /// Or was not yet since this gateway has been there: then it is not known what the engine can take.
@@ -107,12 +108,12 @@ openai::error openai_api::not_ready(const chosen& to) {
 /// Whoever writes a special token into a text means it, as with other servers.
 openai::result<std::vector<llm::token>> openai_api::encode(const chosen& of, const std::string& text,
                                                            bool special, const char* field) const {
-  if (of.target.longest_text == 0) return not_ready(of);
+  if (of.target.max_model_len == 0) return not_ready(of);
   // what cannot fit is not cut into tokens first: that takes the time of the other clients
-  if (text.size() / of.words->longest_token > of.target.longest_text)
+  if (text.size() / of.words->longest_token > of.target.max_model_len)
     return openai::error{400,
                          fmt::format("{}: {} bytes are more than the {} tokens that model '{}' takes here",
-                                     field, text.size(), of.target.longest_text, of.spec->name),
+                                     field, text.size(), of.target.max_model_len, of.spec->name),
                          field, "context_length_exceeded"};
   try {
     return of.words->words->encode(text, special, true);

@@ -11,7 +11,7 @@
 #include "actors/cast.hpp"
 #include "actors/completion_clients.hpp"
 #include "transport/http_router.hpp"
-#include "transport/openai/text_request.hpp"
+#include "transport/openai/base_request.hpp"
 
 namespace troupe {
 
@@ -51,7 +51,7 @@ class openai_api {
   openai::result<std::vector<llm::token>> tokens_of_chat(const chosen& of,
                                                          const nlohmann::ordered_json& messages,
                                                          bool add_generation_prompt, bool special) const;
-  void submit(const openai::text_request& asked, openai::text_kind kind, const chosen& to,
+  void submit(const openai::base_request& asked, openai::completion_kind kind, const chosen& to,
               std::vector<prompt> prompts, uint32_t tenant, time_point arrival, http_reply reply);
   void list(uint32_t tenant, http_reply reply) const;
   void describe(const std::string& name, uint32_t tenant, http_reply reply) const;
@@ -62,10 +62,10 @@ class openai_api {
   void change(llm_id model, bool load, adapter_entry what, http_reply reply);
   std::chrono::sys_seconds wall_time() const;
   static openai::error not_ready(const chosen& to);
-  std::optional<openai::error> problem_with(const openai::text_request& asked, const char* field,
+  std::optional<openai::error> problem_with(const openai::base_request& asked, const char* field,
                                             const chosen& to, const std::vector<prompt>& prompts) const;
-  text_targets targets_of(const openai::text_request& asked, uint32_t tenant) const;
-  generation generation_of(const openai::text_request& asked, const chosen& to, uint32_t tenant,
+  generation_targets targets_of(const openai::base_request& asked, uint32_t tenant) const;
+  generation generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                            time_point arrival, size_t prompt_tokens);
   static void refuse(http_reply& reply, const openai::error& why) { reply.send(openai::error_response(why)); }
 

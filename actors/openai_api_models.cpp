@@ -1,4 +1,4 @@
-// What there is besides texts: models, adapters that come and go, tokens.
+// What there is besides completions: models, adapters that come and go, tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void answer(http_reply& reply, std::string body) {
 void openai_api::list(uint32_t tenant, http_reply reply) const {
   const auto& models = parts_.cluster.llms;
   const auto& known = parts_.cast.language_models();
-  const auto longest = [&](llm_id model) { return known.find(models[model.value].name)->longest_text; };
+  const auto longest = [&](llm_id model) { return known.find(models[model.value].name)->max_model_len; };
   std::vector<openai::model_card> cards;
   for (uint32_t i = 0; i < models.size(); ++i)
     if (may_use(tenant, models[i].name, llm_id{i}))
@@ -36,7 +36,7 @@ void openai_api::list(uint32_t tenant, http_reply reply) const {
 void openai_api::describe(const std::string& name, uint32_t tenant, http_reply reply) const {
   const auto found = find(name, tenant);
   if (!found) return refuse(reply, found.error());
-  openai::model_card card{name, found->spec->path, {}, started_, found->target.longest_text};
+  openai::model_card card{name, found->spec->path, {}, started_, found->target.max_model_len};
   if (!found->target.adapter.empty()) {
     card.parent = found->spec->name;
     for (const auto& a : parts_.cast.language_models().adapters())
@@ -60,7 +60,7 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
     for (const auto t : *tokens) texts.push_back(text_of(*of->words, t));
     told = texts;
   }
-  answer(reply, openai::format_tokenize(*tokens, told, of->target.longest_text));
+  answer(reply, openai::format_tokenize(*tokens, told, of->target.max_model_len));
 }
 
 void openai_api::detokenize(const http_request& request, http_reply reply) const {

@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-text_answer::options options_of(const openai::text_request& asked, openai::text_kind kind) {
-  text_answer::options o;
+completion_answer::options options_of(const openai::base_request& asked, openai::completion_kind kind) {
+  completion_answer::options o;
   o.kind = kind;
   o.choices = asked.n;
   o.stream = asked.stream;
@@ -25,7 +25,7 @@ text_answer::options options_of(const openai::text_request& asked, openai::text_
 
 }  // namespace
 
-std::optional<openai::error> openai_api::problem_with(const openai::text_request& asked, const char* field,
+std::optional<openai::error> openai_api::problem_with(const openai::base_request& asked, const char* field,
                                                       const chosen& to,
                                                       const std::vector<prompt>& prompts) const {
   using openai::error;
@@ -36,7 +36,7 @@ std::optional<openai::error> openai_api::problem_with(const openai::text_request
   for (const auto& b : asked.how.biases)
     if (!to.target.knows(b.which))
       return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};
-  const uint64_t room = to.target.longest_text, wanted = asked.max_tokens.value_or(1);
+  const uint64_t room = to.target.max_model_len, wanted = asked.max_tokens.value_or(1);
   for (const auto& p : prompts) {
     if (p.tokens.empty()) return error{400, fmt::format("{}: has no tokens", field), field, {}};
     if (const auto bad = to.target.stranger_in(p.tokens))
@@ -51,19 +51,19 @@ std::optional<openai::error> openai_api::problem_with(const openai::text_request
   }
   // The gateway has the same bound; here it also holds for what is still on its way there.
   if (parts_.clients.waiting_now() + prompts.size() > parts_.cluster.limits.requests_in_flight)
-    return text_refusal(outcome::dropped(drop_reason::queue_full));
+    return completion_refusal(outcome::dropped(drop_reason::queue_full));
   return {};
 }
 
 /// What the request says, else what its tenant always wants.
-text_targets openai_api::targets_of(const openai::text_request& asked, uint32_t tenant) const {
-  const auto usual = tenant == 0 ? text_targets{} : parts_.cluster.tenants[tenant - 1].texts;
+generation_targets openai_api::targets_of(const openai::base_request& asked, uint32_t tenant) const {
+  const auto usual = tenant == 0 ? generation_targets{} : parts_.cluster.tenants[tenant - 1].targets;
   return {asked.priority.value_or(usual.priority), asked.ttft.value_or(usual.ttft),
           asked.tpot.value_or(usual.tpot)};
 }
 
 /// Without its prompt.
-generation openai_api::generation_of(const openai::text_request& asked, const chosen& to, uint32_t tenant,
+generation openai_api::generation_of(const openai::base_request& asked, const chosen& to, uint32_t tenant,
                                      time_point arrival, size_t prompt_tokens) {
   generation g;
   g.id = parts_.cast.next_request_id();
@@ -76,7 +76,7 @@ generation openai_api::generation_of(const openai::text_request& asked, const ch
   g.priority = targets.priority;
   if (targets.ttft > duration{}) g.due = arrival + targets.ttft;
   g.tpot = targets.tpot;
-  g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.longest_text - prompt_tokens));
+  g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.max_model_len - prompt_tokens));
   g.choices = asked.n;
   g.how = asked.how;
   // who wants to see the same again says a seed; others must not see the same as their neighbours
@@ -90,9 +90,9 @@ generation openai_api::generation_of(const openai::text_request& asked, const ch
   return g;
 }
 
-void openai_api::submit(const openai::text_request& asked, openai::text_kind kind, const chosen& to,
+void openai_api::submit(const openai::base_request& asked, openai::completion_kind kind, const chosen& to,
                         std::vector<prompt> prompts, uint32_t tenant, time_point arrival, http_reply reply) {
-  const char* field = kind == openai::text_kind::chat ? "messages" : "prompt";
+  const char* field = kind == openai::completion_kind::chat ? "messages" : "prompt";
   if (const auto wrong = problem_with(asked, field, to, prompts)) return refuse(reply, *wrong);
   std::vector<generation> requests;
   for (const auto& p : prompts)
@@ -101,7 +101,7 @@ void openai_api::submit(const openai::text_request& asked, openai::text_kind kin
   o.id = std::to_string(requests.front().id.value);
   o.created = wall_time();
   o.model = asked.model.empty() ? to.spec->name : asked.model;
-  auto answer = std::make_unique<text_answer>(std::move(o), to.words, std::move(reply));
+  auto answer = std::make_unique<completion_answer>(std::move(o), to.words, std::move(reply));
   for (size_t i = 0; i < prompts.size(); ++i) {
     answer->add_prompt(requests[i].id, prompts[i].tokens, prompts[i].echo);
     requests[i].prompt = std::move(prompts[i].tokens);

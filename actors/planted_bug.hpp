@@ -26,14 +26,14 @@ enum class bug : uint8_t {
   answer_stopped,    ///< a worker takes what was stopped for done
   obey_anybody,      ///< a worker does what a scheduler orders that was deposed
   any_size,          ///< a queue makes batches of any size
-  forget_token,      ///< a gateway tells the next engine all of a text but its last token
-  old_engine,        ///< a gateway takes tokens of an engine that a text has left
-  mixed_pages,       ///< an engine computes with a KV block of another text
-  wrong_slot,        ///< an engine loads another adapter than the one that texts wait for
+  forget_token,      ///< a gateway tells the next engine all of a sequence but its last token
+  old_engine,        ///< a gateway takes tokens of an engine that a sequence has left
+  mixed_pages,       ///< an engine computes with a KV block of another sequence
+  wrong_slot,        ///< an engine loads another adapter than the one that sequences wait for
   keep_route,        ///< a gateway does not tell its router that requests have ended
   deaf_engine,       ///< an engine goes on with what was cancelled
-  hasty_slot,        ///< an engine takes adapters away from texts that have ended, though a step has them yet
-  wrong_row          ///< a step that is started ahead takes the tokens of other texts
+  hasty_slot,  ///< an engine takes adapters away from sequences that have ended, though a step has them yet
+  wrong_row    ///< a step that is started ahead takes the tokens of other sequences
 };
 inline constexpr uint8_t bug_count = 28;
 

@@ -98,8 +98,8 @@ ordered_json ui_snapshot::fold(ui_sample now) {
   for (const auto& [_, name] : now.models) names.insert(name);
   auto& models = doc["models"] = ordered_json::array();
   for (const auto& name : names) models.push_back(model_of(now, name));
-  auto& texts = doc["texts"] = ordered_json::array();
-  for (const auto& m : cluster_.llms) texts.push_back(texts_of(now, m.name));
+  auto& llms = doc["llms"] = ordered_json::array();
+  for (const auto& m : cluster_.llms) llms.push_back(llm_of(now, m.name));
   auto& engines = doc["engines"] = ordered_json::array();
   for (uint32_t e = 0; e < cluster_.engines.size(); ++e) engines.push_back(engine_of(now, e));
   now.batches.clear();
@@ -175,7 +175,7 @@ ordered_json ui_snapshot::model_of(const ui_sample& now, const std::string& name
           {"p99_ms", p99 * 1000}};
 }
 
-ordered_json ui_snapshot::texts_of(const ui_sample& now, const std::string& llm) const {
+ordered_json ui_snapshot::llm_of(const ui_sample& now, const std::string& llm) const {
   return {{"name", llm},
           {"waiting", sum(now, "troupe_llm_router_waiting", llm)},
           {"requests_per_s", rate(now, "troupe_llm_requests_accepted_total", llm)},

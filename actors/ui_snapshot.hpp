@@ -44,7 +44,7 @@ class ui_snapshot {
   /// Rates are over the last `window`; null until there are two samples of one life of a node to compare.
   static constexpr duration window = 2s;
 
-  /// {"at_s", "cluster", "gateway", "nodes", "slots", "models", "texts", "engines"} (docs/operations.md).
+  /// {"at_s", "cluster", "gateway", "nodes", "slots", "models", "llms", "engines"} (docs/operations.md).
   /// Samples come in the order of their times.
   nlohmann::ordered_json fold(ui_sample now);
 
@@ -54,7 +54,7 @@ class ui_snapshot {
   nlohmann::ordered_json node_of(const ui_sample& now, const node_spec& spec) const;
   nlohmann::ordered_json slot_of(const ui_sample& now, uint32_t slot) const;
   nlohmann::ordered_json model_of(const ui_sample& now, const std::string& name) const;
-  nlohmann::ordered_json texts_of(const ui_sample& now, const std::string& llm) const;
+  nlohmann::ordered_json llm_of(const ui_sample& now, const std::string& llm) const;
   nlohmann::ordered_json engine_of(const ui_sample& now, uint32_t engine) const;
   std::string name_of(const ui_sample& now, model_id model) const;
 

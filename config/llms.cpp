@@ -7,7 +7,7 @@
 #include "config/step_profile_file.hpp"
 #include "config/text_file.hpp"
 #include "policies/prefill_timing.hpp"
-#include "policies/text_routing.hpp"
+#include "policies/routing_policy.hpp"
 
 namespace troupe {
 
@@ -62,9 +62,10 @@ class llm_reader {
     m.most_choices =
         static_cast<uint32_t>(s.integer("most_choices", 1, 65536, std::min(m.most_choices, m.max_waiting)));
     if (m.most_choices > m.max_waiting)
-      s.refuse("most_choices", fmt::format("the {} texts of a request would be more than may wait, and never "
-                                           "run; give at most max_waiting = {}",
-                                           m.most_choices, m.max_waiting));
+      s.refuse("most_choices",
+               fmt::format("the {} sequences of a request would be more than may wait, and never "
+                           "run; give at most max_waiting = {}",
+                           m.most_choices, m.max_waiting));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);
   }
@@ -174,7 +175,7 @@ class llm_reader {
   }
 
   void read_routing(section& s, llm_spec& m) {
-    const auto& known = text_routings().names();
+    const auto& known = routing_policies().names();
     m.routing = known[s.choice("routing", known, 0)];
     m.consolidate_every = s.seconds("consolidate_s", 0, 86'400, 0);
   }

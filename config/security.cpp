@@ -66,9 +66,9 @@ tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
   }
   t.concurrency = static_cast<uint32_t>(s.integer("concurrency", 0, 1 << 24, 0));  // 0: any
   t.models = s.texts("models");
-  t.texts.priority = static_cast<int32_t>(s.integer("priority", -1'000'000, 1'000'000, 0));
-  t.texts.ttft = s.milliseconds("ttft_ms", 0, day_ms, 0);  // 0: none
-  t.texts.tpot = s.milliseconds("tpot_ms", 0, day_ms, 0);
+  t.targets.priority = static_cast<int32_t>(s.integer("priority", -1'000'000, 1'000'000, 0));
+  t.targets.ttft = s.milliseconds("ttft_ms", 0, day_ms, 0);  // 0: none
+  t.targets.tpot = s.milliseconds("tpot_ms", 0, day_ms, 0);
   return t;
 }
 

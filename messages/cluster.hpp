@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "messages/generation_targets.hpp"
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
 #include "messages/model_spec.hpp"
 #include "messages/plugin.hpp"
 #include "messages/step_latency.hpp"
 #include "messages/tensor.hpp"
-#include "messages/text_targets.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -133,7 +133,7 @@ struct tenant_spec {
   double burst = 0;                 ///< so many at once after a pause
   uint32_t concurrency = 0;         ///< in flight at each gateway; 0: any
   std::vector<std::string> models;  ///< empty: all
-  text_targets texts = {};          ///< of its requests for text that say nothing else
+  generation_targets targets = {};  ///< of its generation requests that say nothing else
 };
 
 struct security_spec {
@@ -161,7 +161,7 @@ struct llm_spec {
   device_kind device = device_kind::cpu;  ///< emulated: of the checkpoint, words and configuration count
   llm::llm_profile profile = {};          ///< of an emulated one
   double jitter = 0;                      ///< of an emulated one: steps take up to this fraction longer
-  uint32_t max_positions = 0;             ///< of an emulated one's texts; 0: the checkpoint's
+  uint32_t max_positions = 0;             ///< of an emulated one's sequences; 0: the checkpoint's
   uint32_t emulated_adapters = 0;         ///< of an emulated one, beside those of a directory
   llm_type type = llm_type::f32;
   uint32_t threads = 1;
@@ -169,18 +169,18 @@ struct llm_spec {
   bool graphs = true;             ///< on GPUs: decode steps are CUDA graphs
   uint64_t kv_bytes = 256 << 20;  ///< of the KV cache
   uint32_t block_tokens = 16;     ///< positions of a KV block
-  uint32_t max_sequences = 32;    ///< texts that run at once
+  uint32_t max_sequences = 32;    ///< sequences that run at once
   uint32_t max_waiting = 1024;    ///< that wait; beyond: 429
   uint32_t prefill_chunk = 512;   ///< tokens of prompts in one step
   std::string prefill = "eager";  ///< when prompts are prefilled (policies/prefill_timing.hpp)
-  bool mix_adapters = true;       ///< in one step; false: texts of one adapter at a time
+  bool mix_adapters = true;       ///< in one step; false: sequences of one adapter at a time
   uint32_t most_choices = 16;     ///< `n` of a request
   duration timeout = 600s;        ///< of a request, from its arrival
   std::string adapter_directory;  ///< absolute; each folder in it that holds an adapter is one; empty: none
   uint32_t adapter_slots = 8;     ///< adapters on the device at once
   uint64_t adapter_bytes = 1u << 30;  ///< of adapters kept in host memory
   bool adapter_api = false;           ///< clients may load and unload adapters
-  std::string routing = "punica";     ///< which engine gets a request (policies/text_routing.hpp)
+  std::string routing = "punica";     ///< which engine gets a request (policies/routing_policy.hpp)
   duration consolidate_every{};       ///< zero: engines are not emptied in favour of others
 };
 

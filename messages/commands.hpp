@@ -333,8 +333,9 @@ using placer_commands = type_list<exchange<get_state, placer_state>>;
 
 using llm_gateway_commands =
     type_list<exchange<get_state, gateway_state>, exchange<get_ledger, ledger_report>>;
-using llm_router_commands = type_list<exchange<get_state, llm_router_state>, exchange<list_texts, text_list>,
-                                      exchange<migrate, acknowledged>, exchange<drain_engine, acknowledged>>;
+using llm_router_commands =
+    type_list<exchange<get_state, llm_router_state>, exchange<list_generations, generation_list>,
+              exchange<migrate, acknowledged>, exchange<drain_engine, acknowledged>>;
 using llm_engine_commands =
     type_list<exchange<get_state, llm_engine_state>, exchange<list_adapters, adapter_list>>;
 

@@ -1,4 +1,4 @@
-// A request for generated text on its way from a gateway to the engine that has the language model, and the
+// A generation request on its way from a gateway to the engine that has the language model, and the
 // tokens on their way back.
 #pragma once
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace troupe {
 
 /// A choice that another engine began: with these tokens so far.
-struct text_so_far {
+struct sequence_progress {
   uint32_t choice = 0;
   std::vector<llm::token> tokens;
-  TROUPE_MESSAGE(text_so_far, choice, tokens)
-  bool operator==(const text_so_far&) const = default;
+  TROUPE_MESSAGE(sequence_progress, choice, tokens)
+  bool operator==(const sequence_progress&) const = default;
 };
 
 /// What an engine knows of a request. The gateway has checked it against the engine's status: its tokens are
@@ -35,22 +35,22 @@ struct generation {
   std::string adapter;             ///< its name; empty: the base model
   std::vector<llm::token> prompt;  ///< at least one
   uint32_t max_tokens = 0;         ///< that are generated for each choice, at least one
-  uint32_t choices = 1;            ///< texts; choice i draws with seed + i
+  uint32_t choices = 1;            ///< sequences; choice i draws with seed + i
   llm::sampling how;
-  std::vector<llm::token> stop;  ///< each ends its text, and is its last token
+  std::vector<llm::token> stop;  ///< each ends its sequence, and is its last token
   bool logprobs = false;         ///< wanted, of the chosen tokens
   uint32_t top_logprobs = 0;     ///< and of so many most likely ones
   int32_t priority = 0;          ///< lower ones first
   time_point due = never;        ///< its first token's (TTFT target)
   duration tpot{};               ///< target for each further one, in the mean; zero: none
-  std::vector<text_so_far>
+  std::vector<sequence_progress>
       begun;  ///< the choices that go on, of a request that was elsewhere; else empty: all
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
                  max_tokens, choices, how, stop, logprobs, top_logprobs, priority, due, tpot, begun)
   bool operator==(const generation&) const = default;
 };
 
-/// gateway → llm_engine: texts to generate. To be given up with `cancel`.
+/// gateway → llm_engine: sequences to generate. To be given up with `cancel`.
 struct generate {
   std::vector<generation> requests;
   TROUPE_MESSAGE(generate, requests)
@@ -65,7 +65,7 @@ struct end_choice {
   bool operator==(const end_choice&) const = default;
 };
 
-/// Why a text ended.
+/// Why a sequence ended.
 enum class finish_reason : uint16_t {
   none,   ///< it goes on
   stop,   ///< a stop token, or a stop string
@@ -93,8 +93,8 @@ struct generated_token {
   bool operator==(const generated_token&) const = default;
 };
 
-/// llm_engine → gateway: what a step gave its texts. What ends otherwise ends with `drops` (it was given up)
-/// or `completion` (it failed).
+/// llm_engine → gateway: what a step gave its sequences. What ends otherwise ends with `drops` (it was given
+/// up) or `completion` (it failed).
 struct generated {
   std::vector<generated_token> tokens;
   TROUPE_MESSAGE(generated, tokens)
@@ -104,9 +104,9 @@ struct generated {
 /// How long an engine's steps take, from those that it ran; zero: it has not run any.
 struct step_forecast {
   duration fixed{};    ///< a step
-  duration text{};     ///< more for each text that gets a token, as long as texts there are
+  duration decode{};   ///< more for each sequence that gets a token, as long as sequences there are
   duration prefill{};  ///< and for each token of prompts
-  TROUPE_MESSAGE(step_forecast, fixed, text, prefill)
+  TROUPE_MESSAGE(step_forecast, fixed, decode, prefill)
   bool operator==(const step_forecast&) const = default;
 };
 
@@ -118,23 +118,23 @@ struct engine_status {
   bool ready = false;   ///< takes requests
   std::string problem;  ///< why it will never be ready: the model cannot be loaded
   uint32_t vocabulary = 0;
-  uint32_t max_positions = 0;  ///< of a text, by the model
+  uint32_t max_positions = 0;  ///< of a sequence, by the model
   uint32_t kv_tokens = 0;      ///< that the KV cache holds
   uint32_t block_tokens = 1;   ///< positions of a KV block
-  uint32_t max_sequences = 0;  ///< texts that run at once
-  uint32_t running = 0;        ///< texts
+  uint32_t max_sequences = 0;  ///< sequences that run at once
+  uint32_t running = 0;        ///< sequences
   uint32_t waiting = 0;
   float kv_used = 0;    ///< share of the cache
-  uint64_t unread = 0;  ///< tokens that are to be prefilled before a new text's
+  uint64_t unread = 0;  ///< tokens that are to be prefilled before a new sequence's
   step_forecast steps;
   uint32_t adapter_slots = 0;
-  std::vector<std::string> running_adapters;  ///< of texts that run
-  std::vector<std::string> waiting_adapters;  ///< of texts that wait
+  std::vector<std::string> running_adapters;  ///< of sequences that run
+  std::vector<std::string> waiting_adapters;  ///< of sequences that wait
   TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
                  block_tokens, max_sequences, running, waiting, kv_used, unread, steps, adapter_slots,
                  running_adapters, waiting_adapters)
-  /// Tokens of prompt and answer that a text may have: by the model, and by the KV cache.
-  uint32_t longest_text() const { return std::min(max_positions, kv_tokens); }
+  /// Tokens of prompt and answer that a sequence may have: by the model, and by the KV cache.
+  uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;
 };
 

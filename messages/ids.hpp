@@ -17,7 +17,7 @@ using slot_id = strong_id<struct slot_tag, uint32_t>;        ///< an execution s
 using batch_id = strong_id<struct batch_tag, uint64_t>;      ///< unique within its model queue's incarnation
 using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique over the cluster; 0 is none
 
-/// Where a text is that no engine has.
+/// Where a sequence is that no engine has.
 inline constexpr engine_id no_engine{UINT32_MAX};
 
 /// One life of a node: larger than that of any earlier life of the same node. 0 stands for "whichever lives".

@@ -16,12 +16,12 @@ struct llm_engine_state {
   std::string problem;
   uint32_t layers = 0;  ///< of the model, with embedding and head; 0: not known yet
   uint32_t layers_ready = 0;
-  uint32_t running = 0;  ///< texts
+  uint32_t running = 0;  ///< sequences
   uint32_t waiting = 0;
   uint32_t kv_blocks = 0;
   uint32_t kv_blocks_free = 0;
   uint64_t steps = 0;
-  uint64_t prompt_tokens = 0;  ///< of texts that were taken
+  uint64_t prompt_tokens = 0;  ///< of sequences that were taken
   uint64_t generated_tokens = 0;
   uint64_t evictions = 0;
   duration device_busy{};  ///< in steps
@@ -37,14 +37,14 @@ struct llm_engine_state {
 
 struct router_engine {
   uint32_t engine = 0;
-  uint32_t node = 0;     ///< its position in the cluster file
-  std::string state;     ///< away, closed: takes no more texts, or open
-  uint32_t texts = 0;    ///< that the router has placed there
-  uint32_t running = 0;  ///< as the engine said last
+  uint32_t node = 0;       ///< its position in the cluster file
+  std::string state;       ///< away, closed: takes no more sequences, or open
+  uint32_t sequences = 0;  ///< that the router has placed there
+  uint32_t running = 0;    ///< as the engine said last
   uint32_t waiting = 0;
   uint64_t free_tokens = 0;  ///< of its KV cache, less what is on its way there
-  uint32_t adapters = 0;     ///< of its texts
-  TROUPE_MESSAGE(router_engine, engine, node, state, texts, running, waiting, free_tokens, adapters)
+  uint32_t adapters = 0;     ///< of its sequences
+  TROUPE_MESSAGE(router_engine, engine, node, state, sequences, running, waiting, free_tokens, adapters)
 };
 struct llm_router_state {
   std::string model;
@@ -52,7 +52,7 @@ struct llm_router_state {
   std::vector<router_engine> engines;
   uint32_t requests = 0;      ///< that it knows
   uint32_t waiting = 0;       ///< of these: for an engine
-  uint32_t idle_engines = 0;  ///< open ones without texts: could be given back
+  uint32_t idle_engines = 0;  ///< open ones without sequences: could be given back
   bool wants_more = false;    ///< every open engine is nearly full: one more would take requests now
   uint64_t placed = 0;
   uint64_t evicted = 0;  ///< moved for want of KV blocks
@@ -64,25 +64,25 @@ struct llm_router_state {
                  placed, evicted, drained, consolidated, asked, refused)
 };
 
-struct list_texts {
+struct list_generations {
   static constexpr const char* about = "requests of the model, in the order of their ids";
   uint32_t limit = 100;
   uint64_t after = 0;  ///< only ids behind this one
-  TROUPE_MESSAGE(list_texts, limit, after)
+  TROUPE_MESSAGE(list_generations, limit, after)
 };
-struct text_state {
+struct generation_state {
   uint64_t request = 0;
   std::string adapter;
-  bool waiting = false;  ///< for an engine
-  uint32_t engine = 0;   ///< else
-  uint32_t texts = 0;    ///< that go on
+  bool waiting = false;    ///< for an engine
+  uint32_t engine = 0;     ///< else
+  uint32_t sequences = 0;  ///< that go on
   duration age{};
-  TROUPE_MESSAGE(text_state, request, adapter, waiting, engine, texts, age)
+  TROUPE_MESSAGE(generation_state, request, adapter, waiting, engine, sequences, age)
 };
-struct text_list {
+struct generation_list {
   uint64_t total = 0;
-  std::vector<text_state> texts;
-  TROUPE_MESSAGE(text_list, total, texts)
+  std::vector<generation_state> generations;
+  TROUPE_MESSAGE(generation_list, total, generations)
 };
 
 struct migrate {
@@ -92,9 +92,9 @@ struct migrate {
   TROUPE_MESSAGE(migrate, request, engine)
 };
 struct drain_engine {
-  static constexpr const char* about = "moves the texts of an engine to others, and gives it no new ones";
+  static constexpr const char* about = "moves the sequences of an engine to others, and gives it no new ones";
   uint32_t engine = 0;
-  bool open = false;  ///< the other way: it takes texts again
+  bool open = false;  ///< the other way: it takes sequences again
   TROUPE_MESSAGE(drain_engine, engine, open)
 };
 
@@ -107,8 +107,8 @@ struct list_adapters {
 struct adapter_state {
   std::string name;
   std::string path;
-  std::string place;     ///< away, loading, ready or fenced: it takes no new texts
-  uint32_t running = 0;  ///< texts
+  std::string place;     ///< away, loading, ready or fenced: it takes no new sequences
+  uint32_t running = 0;  ///< sequences
   uint32_t requests_open = 0;
   uint64_t requests = 0;  ///< since it was registered
   uint64_t loads = 0;     ///< onto the device

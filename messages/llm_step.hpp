@@ -9,7 +9,7 @@
 
 namespace troupe::llm {
 
-/// A text that is being generated, unique within its engine.
+/// A sequence that is being generated, unique within its engine.
 using sequence_id = strong_id<struct sequence_tag, uint64_t>;
 /// An adapter of the engine; 0 is the base model.
 using adapter_id = strong_id<struct adapter_tag, uint32_t>;
@@ -24,7 +24,7 @@ constexpr uint32_t entry_before(token t) { return static_cast<uint32_t>(~t); }
 /// adapter are consecutive, and so are rows of the same sequence, by position (Punica §4).
 struct llm_step {
   std::vector<token> tokens;           ///< [rows]; of a step that is started ahead, some are `chosen_before`
-  std::vector<uint32_t> positions;     ///< [rows] of each in its text, from 0
+  std::vector<uint32_t> positions;     ///< [rows] of each in its sequence, from 0
   std::vector<uint32_t> row_sequence;  ///< [rows] index into `sequences`
 
   std::vector<sequence_id> sequences;

@@ -19,15 +19,16 @@ struct routed_request {
   request_id id;
   uint32_t version = 0;
   std::string adapter;
-  uint32_t texts = 1;   ///< that go on
-  uint64_t tokens = 0;  ///< of all of them, prompts with what follows
+  uint32_t sequences = 1;  ///< that go on
+  uint64_t tokens = 0;     ///< of all of them, prompts with what follows
   time_point arrival = never;
   int32_t priority = 0;
   time_point due = never;    ///< of the first token
   duration tpot{};           ///< target for the others; zero: none
   bool begun = false;        ///< its client has seen tokens: it is refused no more
   engine_id at = no_engine;  ///< where it is
-  TROUPE_MESSAGE(routed_request, id, version, adapter, texts, tokens, arrival, priority, due, tpot, begun, at)
+  TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot, begun,
+                 at)
   bool operator==(const routed_request&) const = default;
 };
 
@@ -78,12 +79,12 @@ struct placements {
 };
 
 /// llm_engine → llm_router: these gave their KV blocks up to older ones, and wait.
-struct texts_evicted {
+struct sequences_preempted {
   llm_id model;
   engine_id engine;
   std::vector<request_id> requests;
-  TROUPE_MESSAGE(texts_evicted, model, engine, requests)
-  bool operator==(const texts_evicted&) const = default;
+  TROUPE_MESSAGE(sequences_preempted, model, engine, requests)
+  bool operator==(const sequences_preempted&) const = default;
 };
 
 }  // namespace troupe

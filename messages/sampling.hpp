@@ -1,4 +1,4 @@
-// How the next token of a text is chosen. What each figure does: gpu/kernels/sampling.hpp.
+// How the next token of a sequence is chosen. What each figure does: gpu/kernels/sampling.hpp.
 #pragma once
 #include <cstdint>
 #include <vector>

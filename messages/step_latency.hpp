@@ -9,8 +9,8 @@
 
 namespace troupe::llm {
 
-/// What a step's time depends on. A row attends to the positions of its text up to its own: its context. A
-/// text with one row in the step decodes, one with more is prefilled.
+/// What a step's time depends on. A row attends to the positions of its sequence up to its own: its context.
+/// A sequence with one row in the step decodes, one with more is prefilled.
 struct step_shape {
   uint64_t prefill_tokens = 0;
   uint64_t prefill_context = 0;  ///< sum over the prefill's rows
@@ -46,8 +46,8 @@ inline step_shape shape_of(const llm_step& step) {
   return s;
 }
 
-/// Linear in the shape. Attention of few rows waits for the longest text, of many for all of them: hence two
-/// terms for the context of decodes.
+/// Linear in the shape. Attention of few rows waits for the longest sequence, of many for all of them: hence
+/// two terms for the context of decodes.
 struct step_latency {
   using part = std::chrono::duration<double, std::nano>;  // some are below a nanosecond a token
   part fixed{};

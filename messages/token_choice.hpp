@@ -9,7 +9,7 @@
 
 namespace troupe::llm {
 
-/// How often a token occurs in a text.
+/// How often a token occurs in a sequence.
 struct token_frequency {
   token which = 0;
   uint32_t prompt = 0, output = 0;
@@ -19,10 +19,10 @@ struct token_frequency {
 struct choice_wish {
   const sampling* how = nullptr;
   uint64_t seed = 0;  ///< in place of `how->seed`
-  /// Of its text, each token once; may be empty without penalties. Of a row whose token is `chosen_before`
-  /// that one is not in them: it counts as one more of the output.
+  /// Of its sequence, each token once; may be empty without penalties. Of a row whose token is
+  /// `chosen_before` that one is not in them: it counts as one more of the output.
   std::span<const token_frequency> counts;
-  uint64_t position = 0;  ///< of the token that is chosen, in its text
+  uint64_t position = 0;  ///< of the token that is chosen, in its sequence
   uint32_t top = 0;       ///< so many of the most likely ones are to be told
 };
 

@@ -8,8 +8,8 @@
 
 #include "messages/ids.hpp"
 #include "messages/latency.hpp"
+#include "messages/llm_trace.hpp"
 #include "messages/model_spec.hpp"
-#include "messages/text_trace.hpp"
 #include "messages/time.hpp"
 
 namespace troupe {
@@ -32,8 +32,8 @@ struct model_load {
   latency_model latency;  ///< for simulation: from the workload, else from the cluster file; zero: neither
 };
 
-/// Requests for text of one language model. Numbers between `least` and `most` are drawn evenly.
-struct text_load {
+/// Generation requests of one language model. Numbers between `least` and `most` are drawn evenly.
+struct llm_load {
   llm_id model;
   double rate_rps = 0;
   arrival_kind arrivals = arrival_kind::poisson;
@@ -114,13 +114,13 @@ struct workload_spec {
   duration length{};               ///< of the whole run, warm-up included
   duration warmup{};               ///< its requests do not count in the figures
   std::vector<model_load> models;  ///< one a model of the cluster, in its order, then one a deploy
-  std::vector<text_load> texts;
-  std::vector<traced_text> text_trace;  ///< beside them: requests for text of the first language model
-  double text_changes_per_s = 0;        ///< texts moved, engines emptied, adapters changed by an operator
-  std::vector<double> tenants;          ///< share of the requests that each tenant sends; empty: nobody's
-  std::vector<rate_segment> segments;   ///< ascending
-  std::vector<fault_spec> faults;       ///< by time
-  std::vector<change_event> changes;    ///< by time
+  std::vector<llm_load> llms;
+  std::vector<traced_generation> llm_trace;  ///< beside them: generation requests of the first language model
+  double llm_changes_per_s = 0;        ///< sequences moved, engines emptied, adapters changed by an operator
+  std::vector<double> tenants;         ///< share of the requests that each tenant sends; empty: nobody's
+  std::vector<rate_segment> segments;  ///< ascending
+  std::vector<fault_spec> faults;      ///< by time
+  std::vector<change_event> changes;   ///< by time
   random_fault_spec random_faults;
   clock_spec clocks;
 };

@@ -50,7 +50,7 @@ adapter_slots::decision adapter_slots::decide(std::span<const adapter_id> wanted
   return r.moves;
 }
 
-/// Those that are still fenced wait for their own texts: nobody is on a device twice.
+/// Those that are still fenced wait for their own sequences: nobody is on a device twice.
 void adapter_slots::take_free_slots(round& r) {
   auto free = slots_ - taken();
   std::erase_if(r.without, [&](adapter_id a) {

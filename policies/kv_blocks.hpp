@@ -1,5 +1,5 @@
 // Which blocks of a device's KV cache are taken. A block holds the keys and values of `block_tokens`
-// positions of one text, of all layers; texts that begin alike can share blocks.
+// positions of one sequence, of all layers; sequences that begin alike can share blocks.
 #pragma once
 #include <cstdint>
 #include <vector>

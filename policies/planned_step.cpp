@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "policies/batched_text.hpp"
+#include "policies/scheduled_sequence.hpp"
 
 namespace troupe::llm {
 namespace {
 
-void append(planned_step& to, batched_text& t, uint32_t rows) {
+void append(planned_step& to, scheduled_sequence& t, uint32_t rows) {
   auto& step = to.step;
   const auto index = static_cast<uint32_t>(step.sequences.size());
   step.sequences.push_back(t.id);
-  to.texts.push_back(&t);
+  to.sequences.push_back(&t);
   step.blocks.insert(step.blocks.end(), t.blocks.begin(), t.blocks.end());
   step.block_start.push_back(static_cast<uint32_t>(step.blocks.size()));
   for (size_t p = t.computed; p < t.computed + rows; ++p) {
-    step.tokens.push_back(p < t.text.size() ? t.text[p] : chosen_before(t.entry));
+    step.tokens.push_back(p < t.tokens.size() ? t.tokens[p] : chosen_before(t.entry));
     step.positions.push_back(static_cast<uint32_t>(p));
     step.row_sequence.push_back(index);
   }
@@ -37,19 +37,19 @@ void append(planned_step& to, batched_text& t, uint32_t rows) {
 
 void planned_step::clear() {
   step.clear();
-  texts.clear();
+  sequences.clear();
   step.block_start.push_back(0);
   step.segment_end.push_back(0);
   decodes = 0;
 }
 
-void planned_step::add_prompts(std::vector<batched_text*>& prompts) {
+void planned_step::add_prompts(std::vector<scheduled_sequence*>& prompts) {
   std::stable_sort(prompts.begin(), prompts.end(),
                    [](const auto* a, const auto* b) { return a->adapter.value < b->adapter.value; });
   for (auto* t : prompts) append(*this, *t, std::exchange(t->in_step, 0));
 }
 
-void planned_step::add_decodes(std::vector<batched_text*>& decoding) {
+void planned_step::add_decodes(std::vector<scheduled_sequence*>& decoding) {
   const auto last = step.segment_adapters.empty() ? base_model : step.segment_adapters.back();
   std::stable_sort(decoding.begin(), decoding.end(), [&](const auto* a, const auto* b) {
     return std::pair{a->adapter != last, a->adapter.value} < std::pair{b->adapter != last, b->adapter.value};

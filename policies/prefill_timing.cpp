@@ -19,7 +19,7 @@ class deferred final : public prefill_timing {
     const auto latest = q.due - whole - whole / spare;
     if (q.decodes == 0) return latest;
     // a step that begins now cannot be stopped
-    return q.now + q.steps.fixed + q.decodes * q.steps.text > latest ? long_ago : latest;
+    return q.now + q.steps.fixed + q.decodes * q.steps.decode > latest ? long_ago : latest;
   }
 
  private:

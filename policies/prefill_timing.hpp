@@ -12,11 +12,11 @@ namespace troupe::llm {
 /// What an engine has to prefill, between two steps.
 struct prefill_queue {
   time_point now{};
-  uint32_t waiting = 0;       ///< texts, at least one
-  uint32_t places = 0;        ///< texts that may begin before another ends, at least one
+  uint32_t waiting = 0;       ///< sequences, at least one
+  uint32_t places = 0;        ///< sequences that may begin before another ends, at least one
   uint64_t tokens = 0;        ///< of the prompts of those that wait
   uint32_t chunk = 0;         ///< tokens of prompts that a step has at most
-  uint32_t decodes = 0;       ///< texts that get a token with each step
+  uint32_t decodes = 0;       ///< sequences that get a token with each step
   time_point due = long_ago;  ///< the first of their first tokens; `long_ago`: one has no target
   step_forecast steps;
 };
@@ -30,9 +30,9 @@ class prefill_timing {
 
 /// eager: at once.
 ///
-/// deferred: Symphony's batching (§3.2), which it leaves to future work for texts: prompts wait for others as
-/// long as all of them would still have their first token in time. They begin together when another step
-/// would be too much, when they fill a step, or when no more could begin. Until then decodes run
+/// deferred: Symphony's batching (§3.2), which it leaves to future work for sequences: prompts wait for
+/// others as long as all of them would still have their first token in time. They begin together when another
+/// step would be too much, when they fill a step, or when no more could begin. Until then decodes run
 /// undisturbed, and a device without any rests. What has no target waits for nobody.
 using prefill_timing_factory = std::function<std::unique_ptr<prefill_timing>()>;
 registry<prefill_timing_factory>& prefill_timings();

@@ -19,8 +19,8 @@ void step_meter::add(uint32_t decodes, uint32_t prompt_tokens, duration took) {
 
 step_forecast step_meter::forecast() const {
   const auto ns = [](double x) { return duration(static_cast<duration::rep>(x + 0.5)); };
-  const auto [fixed, text, prefill] = fit_.solve();
-  return {ns(fixed), ns(text), ns(prefill)};
+  const auto [fixed, decode, prefill] = fit_.solve();
+  return {ns(fixed), ns(decode), ns(prefill)};
 }
 
 }  // namespace troupe::llm

@@ -1,5 +1,5 @@
-// How long the next steps of an engine will take, from those that it ran: what deadlines of texts are held
-// against before it is too late.
+// How long the next steps of an engine will take, from those that it ran: what deadlines of sequences are
+// held against before it is too late.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace troupe::llm {
 
-/// Fits a step's time by the texts that it gives a token and the tokens of prompts that it reads. Recent
+/// Fits a step's time by the sequences that it gives a token and the tokens of prompts that it reads. Recent
 /// steps count more.
 class step_meter {
  public:

@@ -65,13 +65,13 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
 
   auto r = std::make_shared<bench_route_options>();
   auto* route =
-      add_subcommand(*bench, "route", "Decisions of the router of texts: one request ends, another is placed",
+      add_subcommand(*bench, "route", "Decisions of the request router: one request ends, another is placed",
                      "troupe bench route --engines 64 --adapters 10000");
   route->add_option("--engines", r->engines, "Engines")->check(whole_in(1, 4096))->capture_default_str();
   route->add_option("--adapters", r->adapters, "Adapters that every engine has")
       ->check(whole_in(1, 1'000'000))
       ->capture_default_str();
-  route->add_option("--texts", r->texts, "Texts that run on an engine at once")
+  route->add_option("--texts", r->sequences, "Sequences that run on an engine at once")
       ->check(whole_in(1, 4096))
       ->capture_default_str();
   route->add_option("--load", r->load, "Share of these places that is taken")
@@ -187,11 +187,11 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
   llm->add_option("--threads", l->threads, "Default: one for each core")->check(whole_in(1, 1024));
-  llm->add_option("--batch", l->batches, "Texts that are decoded at once, several batch sizes")
+  llm->add_option("--batch", l->batches, "Sequences that are decoded at once, several batch sizes")
       ->delimiter(',')
       ->check(whole_in(1, 1024))
       ->capture_default_str();
-  llm->add_option("--context", l->context, "Tokens of each text, and of the prefill")
+  llm->add_option("--context", l->context, "Tokens of each sequence, and of the prefill")
       ->check(whole_in(1, 1 << 17))
       ->capture_default_str();
   llm->add_option("--adapters", l->adapters, "A batch of so many rows with an adapter each; 0: none")

@@ -71,7 +71,7 @@ class bench {
         timer_(decoder_, clock_) {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
-    // keys and values of texts that nobody has prefilled: small numbers
+    // keys and values of sequences that nobody has prefilled: small numbers
     const auto cache = decoder_.blocks();
     for (size_t i = 0; i < cache.size() / element_bytes(type_); ++i)
       set_element(cache.data(), type_, i, static_cast<float>(i % 17) / 64);

@@ -13,7 +13,7 @@ struct bench_llm_options {
   std::string type = "bf16";  ///< of weights, adapters and the KV cache: f32, bf16, f16
   uint32_t threads = 0;       ///< 0: as many as there are cores
   std::vector<uint32_t> batches = {1, 2, 4, 8, 16, 32};
-  uint32_t context = 512;  ///< tokens of each text, and of the prefill
+  uint32_t context = 512;  ///< tokens of each sequence, and of the prefill
   uint32_t adapters = 32;  ///< rows that have an adapter each, against as many without; 0: leaves it out
   uint32_t rank = 16;      ///< of the adapters
   double seconds = 5;      ///< for each figure

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "policies/random.hpp"
-#include "policies/text_router.hpp"
+#include "policies/request_router.hpp"
 #include "tools/exit_code.hpp"
 
 namespace troupe {
@@ -20,21 +20,21 @@ constexpr address asking_gateway{{}, {}, role::llm_gateway, 0};
 
 std::string adapter_name(uint64_t i) { return fmt::format("adapter-{:05}", i); }
 
-void say(text_router& router, const bench_route_options& o, time_point now) {
+void say(request_router& router, const bench_route_options& o, time_point now) {
   for (uint32_t e = 0; e < o.engines; ++e) {
     engine_status s;
     s.engine = {e};
     s.ready = true;
     s.kv_tokens = 1 << 24;
     s.block_tokens = 16;
-    s.max_sequences = o.texts;
-    s.adapter_slots = o.texts;
+    s.max_sequences = o.sequences;
+    s.adapter_slots = o.sequences;
     router.on_status(s, now);
   }
 }
 
 /// Engines that have all adapters, and much memory.
-void introduce(text_router& router, const bench_route_options& o, time_point now) {
+void introduce(request_router& router, const bench_route_options& o, time_point now) {
   say(router, o, now);
   adapters_known all{{}, {}, true, {}, {}};
   for (uint32_t i = 0; i < o.adapters; ++i) all.present.push_back({adapter_name(i), {}});
@@ -49,15 +49,15 @@ struct figures {
 };
 
 figures measure(std::string_view routing, const bench_route_options& o) {
-  text_router::options settings;
+  request_router::options settings;
   for (uint32_t e = 0; e < o.engines; ++e) settings.engines.push_back({e});
-  text_router router(settings, (*text_routings().find(routing))());
+  request_router router(settings, (*routing_policies().find(routing))());
   random_stream random(1, "route");
   time_point now{1h};
   introduce(router, o, now);
   std::vector<request_id> open;
   uint64_t next = 1;
-  const auto enough = static_cast<size_t>(std::max(1.0, o.load * o.engines * o.texts));
+  const auto enough = static_cast<size_t>(std::max(1.0, o.load * o.engines * o.sequences));
   std::vector<double> took;
   took.reserve(o.requests);
   for (uint64_t i = 0; took.size() < o.requests; ++i, now += 100us) {
@@ -98,18 +98,20 @@ figures measure(std::string_view routing, const bench_route_options& o) {
 }  // namespace
 
 int bench_route(const bench_route_options& o) {
-  if (!o.routing.empty() && text_routings().find(o.routing) == nullptr) {
+  if (!o.routing.empty() && routing_policies().find(o.routing) == nullptr) {
     fmt::print(stderr, "troupe: there is no routing '{}'\n", o.routing);
     return exit_bad_input;
   }
   nlohmann::ordered_json document{
-      {"engines", o.engines}, {"adapters", o.adapters}, {"texts", o.texts}, {"load", o.load}};
+      {"engines", o.engines}, {"adapters", o.adapters}, {"sequences", o.sequences}, {"load", o.load}};
   if (!o.json)
     fmt::print(
-        "{} engines with {} adapters, {} texts each at once, {:.0f} % of these places taken\n{:<14} {:>9} "
+        "{} engines with {} adapters, {} sequences each at once, {:.0f} % of these places taken\n{:<14} "
+        "{:>9} "
         "{:>9} {:>9} {:>9}\n",
-        o.engines, o.adapters, o.texts, 100 * o.load, "us a decision", "mean", "median", "99 %", "largest");
-  for (const auto name : text_routings().names()) {
+        o.engines, o.adapters, o.sequences, 100 * o.load, "us a decision", "mean", "median", "99 %",
+        "largest");
+  for (const auto name : routing_policies().names()) {
     if (!o.routing.empty() && name != o.routing) continue;
     const auto f = measure(name, o);
     document["microseconds"][std::string(name)] = {

@@ -36,7 +36,7 @@ void add_actor_commands(CLI::App& app, cli_job& chosen);
 void add_bench_commands(CLI::App& app, cli_job& chosen);
 /// Clients of a running cluster: load, chat.
 void add_client_commands(CLI::App& app, cli_job& chosen);
-/// Traces of requests for text: replay, traffic.
+/// Traces of generation requests: replay, traffic.
 void add_trace_commands(CLI::App& app, cli_job& chosen);
 /// Models in this process, without a cluster: infer, profile, generate.
 void add_model_commands(CLI::App& app, cli_job& chosen);

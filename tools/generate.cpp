@@ -18,7 +18,7 @@
 #include "messages/json_text.hpp"
 #include "tools/element_name.hpp"
 #include "tools/exit_code.hpp"
-#include "tools/text_generator.hpp"
+#include "tools/sequence_generator.hpp"
 #include "tools/token_blocks.hpp"
 
 namespace troupe {
@@ -37,14 +37,14 @@ std::shared_ptr<const tokenizer> tokenizer_of(const std::filesystem::path& folde
   return read_tokenizer(folder);
 }
 
-struct asked_text {
-  text_request request;
+struct asked_sequence {
+  sequence_request request;
   std::vector<uint32_t> logits_at;
 };
 
-asked_text request_of(const generate_options& o, const model_config& model, const tokenizer* words) {
+asked_sequence request_of(const generate_options& o, const model_config& model, const tokenizer* words) {
   std::vector<uint32_t> logits_at;
-  text_request r;
+  sequence_request r;
   if (!o.has_prompt)
     r.prompt = o.ids;
   else if (words != nullptr)
@@ -81,12 +81,13 @@ int run(const generate_options& o) {
 
   const auto blocks = static_cast<uint32_t>((prompt.size() + o.max_tokens) / tokens_a_block + 1);
   decoder d(model, {type, type, blocks, tokens_a_block});
-  text_generator texts(d, {.max_sequences = 1});
-  const auto id = texts.add(std::move(request), std::move(logits_at));  // refuses before anything is loaded
+  sequence_generator generator(d, {.max_sequences = 1});
+  const auto id =
+      generator.add(std::move(request), std::move(logits_at));  // refuses before anything is loaded
   for (uint32_t l = 0; l < files.layers(); ++l) d.load(l, files.read(l));
   if (!o.adapter.empty()) {
     d.load(only_adapter, read_adapter(o.adapter, model));
-    texts.adapter_loaded(only_adapter);
+    generator.adapter_loaded(only_adapter);
   }
 
   std::optional<detokenizer> spoken;
@@ -98,8 +99,8 @@ int run(const generate_options& o) {
     std::fwrite(more.data(), 1, more.size(), stdout);
     std::fflush(stdout);
   };
-  const auto& out = texts.text(id);
-  for (size_t seen = 0; texts.step();)
+  const auto& out = generator.sequence(id);
+  for (size_t seen = 0; generator.step();)
     for (; spoken && seen < out.tokens.size(); ++seen) say(spoken->add(out.tokens[seen]));
   if (spoken) say(spoken->finish());
   if (out.failed) fmt::print(stderr, "{}: the model gave no numbers to choose a token from\n", o.model);

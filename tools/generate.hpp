@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/text_batch.hpp"
+#include "policies/sequence_batch.hpp"
 
 namespace troupe {
 

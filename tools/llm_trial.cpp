@@ -4,7 +4,7 @@
 
 #include "gpu/kernels/read_bandwidth.hpp"
 #include "gpu/kernels/sampling.hpp"
-#include "policies/continuous_batching.hpp"
+#include "policies/step_scheduler.hpp"
 #include "tools/random_llm.hpp"
 
 namespace troupe::llm {
@@ -15,7 +15,7 @@ token some_token(const decoder& d, uint32_t i) {
   return static_cast<token>(uint64_t{i} * 7919 % d.config().vocabulary);
 }
 
-void add_text(llm_step& s, uint32_t first, uint32_t past, uint32_t tokens_of_block) {
+void add_sequence(llm_step& s, uint32_t first, uint32_t past, uint32_t tokens_of_block) {
   const auto index = static_cast<uint32_t>(s.sequences.size());
   for (uint32_t p = first; p < past; ++p) {
     s.tokens.push_back(static_cast<token>(index + p));
@@ -40,7 +40,7 @@ llm_step empty_step() {
 llm_step decode_step(uint32_t rows, uint32_t context, uint32_t tokens_of_block, bool adapters) {
   auto s = empty_step();
   for (uint32_t i = 0; i < rows; ++i) {
-    add_text(s, context - 1, context, tokens_of_block);
+    add_sequence(s, context - 1, context, tokens_of_block);
     if (adapters || i + 1 == rows) {
       s.segment_end.push_back(i + 1);
       s.segment_adapters.push_back(adapters ? adapter_id{i + 1} : base_model);
@@ -51,7 +51,7 @@ llm_step decode_step(uint32_t rows, uint32_t context, uint32_t tokens_of_block, 
 
 llm_step prefill_step(uint32_t tokens, uint32_t tokens_of_block) {
   auto s = empty_step();
-  add_text(s, 0, tokens, tokens_of_block);
+  add_sequence(s, 0, tokens, tokens_of_block);
   s.segment_end.push_back(tokens);
   s.segment_adapters.push_back(base_model);
   return s;
@@ -59,7 +59,7 @@ llm_step prefill_step(uint32_t tokens, uint32_t tokens_of_block) {
 
 uint64_t bytes_of_step(const decoder& d, const llm_step& step) {
   const auto& c = d.config();
-  uint64_t cached = 0;  // positions; rows of one text read them together
+  uint64_t cached = 0;  // positions; rows of one sequence read them together
   for (size_t i = 0; i < step.sampled.size(); ++i) cached += step.positions[step.sampled[i]] + 1;
   return passed_parameters(c) * element_bytes(d.options().weights) +
          cached * c.layers * 2 * c.kv_width() * element_bytes(d.options().kv);
@@ -108,15 +108,15 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
   const uint32_t blocks = rows * ((context + most) / block_tokens + 1);
   decoder d(config, {.weights = element::bf16, .kv = element::bf16, .blocks = blocks});
   for (uint32_t l = 0; l < layers + 2; ++l) d.load(l, random_layer(config, l, element::bf16, 1));
-  continuous_batching batching(
+  step_scheduler scheduler(
       {.max_sequences = rows, .prefill_chunk = chunk, .blocks = blocks, .block_tokens = block_tokens});
   for (uint32_t i = 0; i < rows; ++i) {
     const adapter_id own{i + 1};
     d.load(own, random_adapter(config, 1, element::bf16, i));
-    batching.adapter_loaded(own);
+    scheduler.adapter_loaded(own);
     std::vector<token> prompt(context);
     for (uint32_t j = 0; j < context; ++j) prompt[j] = some_token(d, i + j);
-    batching.add({sequence_id{i + 1}, std::move(prompt), most, own});
+    scheduler.add({sequence_id{i + 1}, std::move(prompt), most, own});
   }
 
   constexpr int readings = 10'000;
@@ -135,7 +135,7 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
     kernel_times in_kernels;
     d.time_kernels(&c, &in_kernels);
     const auto start = c.now();
-    const auto& s = batching.plan();
+    const auto& s = scheduler.plan();
     const auto planned = c.now();
     logits.resize(s.sampled.size() * config.vocabulary);
     d.run(s, 0, layers + 1, x);
@@ -145,7 +145,7 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
     for (const auto row : s.sampled)  // in place of choosing, which is a kernel
       chosen.push_back({s.sequences[s.row_sequence[row]], some_token(d, row), false});
     const auto decided = c.now();
-    batching.done(chosen);
+    scheduler.done(chosen);
     p.plan = planned - start, p.done = c.now() - decided;
     p.decoder = ran - planned - in_kernels.sum() - in_kernels.launches * a_reading;
     p.all = p.plan + p.decoder + p.done;

@@ -8,8 +8,8 @@
 
 namespace troupe::llm {
 
-/// `rows` texts of `context` tokens, the last of which is computed and then followed by a new one; row i has
-/// adapter i + 1 if `adapters`. The KV blocks are those from 0 on.
+/// `rows` sequences of `context` tokens, the last of which is computed and then followed by a new one; row i
+/// has adapter i + 1 if `adapters`. The KV blocks are those from 0 on.
 llm_step decode_step(uint32_t rows, uint32_t context, uint32_t tokens_of_block, bool adapters);
 /// A prompt of so many tokens, at once.
 llm_step prefill_step(uint32_t tokens, uint32_t tokens_of_block);
@@ -41,9 +41,9 @@ struct host_work {
   duration plan{}, decoder{}, done{};  ///< medians of its parts
   uint32_t steps = 0;
 };
-/// What a step of `rows` texts costs apart from kernels: planning it, what the decoder does around its
+/// What a step of `rows` sequences costs apart from kernels: planning it, what the decoder does around its
 /// kernels, and entering what was chosen. Of a model with that many layers but narrow ones (the host's work
-/// does not depend on the width), with an adapter for every text, whose caches other work empties before
+/// does not depend on the width), with an adapter for every sequence, whose caches other work empties before
 /// every step. For `seconds`, at least 100 steps. The two readings of the clock around each kernel are in it.
 host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, double seconds);
 

@@ -11,7 +11,7 @@
 #include "gpu/request_refused.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "tools/read_language.hpp"
-#include "tools/text_generator.hpp"
+#include "tools/sequence_generator.hpp"
 #include "tools/token_blocks.hpp"
 
 namespace troupe {
@@ -27,13 +27,13 @@ class local_partner final : public chat_partner {
         words_(read_language(o.where)),
         most_(std::min(files_.config().max_positions, longest_conversation)),
         decoder_(files_.config(), {element::f32, element::f32, most_ / tokens_a_block + 1, tokens_a_block}),
-        texts_(decoder_, {.max_sequences = 1}) {
+        sequences_(decoder_, {.max_sequences = 1}) {
     if (!words_->chat)
       throw model_error(fmt::format("{}: has no chat template; troupe generate continues texts", o.where));
     for (uint32_t l = 0; l < files_.layers(); ++l) decoder_.load(l, files_.read(l));
     if (o.adapter.empty()) return;
     decoder_.load(llm::only_adapter, llm::read_adapter(o.adapter, files_.config()));
-    texts_.adapter_loaded(llm::only_adapter);
+    sequences_.adapter_loaded(llm::only_adapter);
   }
 
   chat_answer answer(const nlohmann::ordered_json& messages,
@@ -44,17 +44,17 @@ class local_partner final : public chat_partner {
       const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
       auto request = request_for(render_chat(*words_, messages, true, today));
       llm::detokenizer spoken(words_->words, request.prompt);
-      const auto id = texts_.add(std::move(request));
-      const auto& text = texts_.text(id);
+      const auto id = sequences_.add(std::move(request));
+      const auto& out = sequences_.sequence(id);
       const auto tell = [&](const std::string& piece) {
         told.text += piece;
         if (!piece.empty()) say(piece);
       };
-      for (size_t seen = 0; !(told.interrupted = interrupted()) && texts_.step();)
-        for (; seen < text.tokens.size(); ++seen) tell(spoken.add(text.tokens[seen]));
+      for (size_t seen = 0; !(told.interrupted = interrupted()) && sequences_.step();)
+        for (; seen < out.tokens.size(); ++seen) tell(spoken.add(out.tokens[seen]));
       tell(spoken.finish());
-      if (text.failed) told.error = "the model gave no numbers to choose a token from";
-      texts_.forget(id);
+      if (out.failed) told.error = "the model gave no numbers to choose a token from";
+      sequences_.forget(id);
     } catch (const request_refused& e) {
       told.error = e.what();
     }
@@ -62,8 +62,8 @@ class local_partner final : public chat_partner {
   }
 
  private:
-  llm::text_request request_for(const std::string& prompt) const {
-    llm::text_request r;
+  llm::sequence_request request_for(const std::string& prompt) const {
+    llm::sequence_request r;
     r.prompt = words_->words->encode(prompt, false, true);
     if (r.prompt.size() >= most_)
       throw request_refused(
@@ -83,7 +83,7 @@ class local_partner final : public chat_partner {
   const std::shared_ptr<const language> words_;
   const uint32_t most_;
   llm::decoder decoder_;
-  llm::text_generator texts_;
+  llm::sequence_generator sequences_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/make_certs.hpp"
-#include "tools/move_texts.hpp"
+#include "tools/move_requests.hpp"
 #include "tools/serve_node.hpp"
 #include "tools/simulate.hpp"
 #include "tools/status.hpp"
@@ -165,23 +165,23 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   auto* migrate = add_subcommand(
       app, "migrate",
       "Serve a model on the devices of another scheduling domain, or have another engine go on with a "
-      "text; no request is lost, no stream breaks",
+      "request; no request is lost, no stream breaks",
       "troupe migrate cluster.toml mlp2 right --wait");
   common(*migrate);
-  migrate->add_option("what", a->name, "Name of a model; with --engine: id of a request for text")
+  migrate->add_option("what", a->name, "Name of a model; with --engine: id of a generation request")
       ->required();
   auto* domain = migrate->add_option("domain", a->domain, "Name of a [[domain]]");
   auto* engine =
-      migrate->add_option("--engine", a->to.engine, "Where the text goes on, by the engine's number")
+      migrate->add_option("--engine", a->to.engine, "Where the request goes on, by the engine's number")
           ->check(whole_in(0, UINT32_MAX));
   engine->excludes(domain);
   migrate->callback([a, domain, engine, &chosen] {
     if (engine->empty() && domain->empty())
-      throw CLI::ValidationError("domain", "name one for a model; give --engine for a text");
-    chosen = [a, text = !engine->empty()] {
+      throw CLI::ValidationError("domain", "name one for a model; give --engine for a request");
+    chosen = [a, is_request = !engine->empty()] {
       a->to.json = a->how.json;
       return with_cluster(a->file, [&](const cluster_spec& c) {
-        return text ? migrate_text(c, a->name, a->to) : migrate_model(c, a->name, a->domain, a->how);
+        return is_request ? migrate_request(c, a->name, a->to) : migrate_model(c, a->name, a->domain, a->how);
       });
     };
   });
@@ -189,14 +189,14 @@ void add_changes(CLI::App& app, cli_job& chosen) {
   auto* drain = add_subcommand(
       app, "drain",
       "Let a node finish what it has and leave: its process ends. Or empty an engine of a language "
-      "model: others go on with its texts",
+      "model: others go on with its sequences",
       "troupe drain cluster.toml worker --wait");
   common(*drain);
   auto* node = drain->add_option("node", a->name, "Its name");
   auto* emptied = drain->add_option("--engine", a->to.engine, "The number of an engine, instead of a node")
                       ->check(whole_in(0, UINT32_MAX));
   emptied->excludes(node);
-  drain->add_flag("--open", a->to.open, "The engine takes texts again")->needs(emptied);
+  drain->add_flag("--open", a->to.open, "The engine takes sequences again")->needs(emptied);
   drain->callback([a, node, emptied, &chosen] {
     if (node->empty() && emptied->empty()) throw CLI::ValidationError("node", "name one, or give --engine");
     chosen = [a, engine = !emptied->empty()] {

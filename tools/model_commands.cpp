@@ -63,52 +63,52 @@ void add_generate(CLI::App& app, cli_job& chosen) {
 
 void add_profile(CLI::App& app, cli_job& chosen) {
   auto tensors = std::make_shared<profile_options>();
-  auto texts = std::make_shared<profile_llm_options>();
+  auto llm = std::make_shared<profile_llm_options>();
   auto* sub = add_subcommand(app, "profile",
                              "Measure a model's latency and fit what schedulers and emulated devices use",
                              "troupe profile --model-file mlp.onnx --max-batch 32");
   auto* file =
       sub->add_option("--model-file", tensors->model_file, "ONNX file: alpha and beta by batch size");
-  auto* folder = sub->add_option("--model", texts->model,
+  auto* folder = sub->add_option("--model", llm->model,
                                  "Or the folder of a Hugging Face checkpoint: the terms of its steps");
   add_device(*sub, tensors->where, file);
-  sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or texts")
+  sub->add_option("--max-batch", tensors->max_batch, "Largest batch, in rows or sequences")
       ->check(whole_in(1, 65536))
       ->capture_default_str();
-  sub->add_option("--adapter", texts->adapter, "Folder of a LoRA adapter in PEFT's format")->needs(folder);
-  sub->add_option("--dtype", texts->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
+  sub->add_option("--adapter", llm->adapter, "Folder of a LoRA adapter in PEFT's format")->needs(folder);
+  sub->add_option("--dtype", llm->dtype, "Of the weights and the KV cache: f32, bf16 or f16")
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--threads", texts->threads, "That compute a step")
+  sub->add_option("--threads", llm->threads, "That compute a step")
       ->check(whole_in(1, 1024))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--max-context", texts->max_context, "Longest text, in tokens")
+  sub->add_option("--max-context", llm->max_context, "Longest sequence, in tokens")
       ->check(whole_in(2, 1 << 20))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--prefill-chunk", texts->prefill_chunk, "Tokens of prompts in a step, at most")
+  sub->add_option("--prefill-chunk", llm->prefill_chunk, "Tokens of prompts in a step, at most")
       ->check(whole_in(1, 1 << 20))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--kv-mb", texts->kv_mb, "KV cache, in MiB: steps that need more are left out")
+  sub->add_option("--kv-mb", llm->kv_mb, "KV cache, in MiB: steps that need more are left out")
       ->check(whole_in(1, 1 << 22))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--seconds", texts->seconds, "Time for all steps; each runs three times at least")
+  sub->add_option("--seconds", llm->seconds, "Time for all steps; each runs three times at least")
       ->check(finite_in(0, 86'400))
       ->needs(folder)
       ->capture_default_str();
-  sub->add_option("--output", texts->output, "File for the profile, for [[llm]] with device = \"emulated\"")
+  sub->add_option("--output", llm->output, "File for the profile, for [[llm]] with device = \"emulated\"")
       ->needs(folder);
   sub->add_flag("--json", tensors->json, "Print one JSON document");
   file->excludes(folder);
-  sub->callback([tensors, texts, file, folder, &chosen] {
+  sub->callback([tensors, llm, file, folder, &chosen] {
     if (file->count() + folder->count() == 0) throw CLI::RequiredError("--model-file or --model");
-    texts->max_batch = tensors->max_batch;
-    texts->json = tensors->json;
+    llm->max_batch = tensors->max_batch;
+    llm->json = tensors->json;
     const bool is_llm = folder->count() > 0;
-    chosen = [=] { return is_llm ? profile_llm(*texts) : profile_model(*tensors); };
+    chosen = [=] { return is_llm ? profile_llm(*llm) : profile_model(*tensors); };
   });
 }
 

@@ -24,8 +24,8 @@ duration stretched(duration d, double by) {
 
 }  // namespace
 
-std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_options& o) {
-  std::vector<traced_text> out;
+std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const replay_options& o) {
+  std::vector<traced_generation> out;
   random_stream random(o.seed, "replay");
   const auto last = rows.empty() ? duration{} : rows.back().at;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -43,11 +43,11 @@ std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_opti
           stretched(row.at - o.from + (k == 0 ? duration{} : stretched(gap, random.uniform())), o.time_scale);
     }
   }
-  std::ranges::stable_sort(out, {}, &traced_text::at);
+  std::ranges::stable_sort(out, {}, &traced_generation::at);
   return out;
 }
 
-std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o) {
+std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_options& o) {
   constexpr double longest_s = 10 * 365 * 86'400.0, most_intervals = 1e6;
   const double seconds = trace.rows.empty() ? 0 : to_seconds(trace.rows.back().at) * o.time_scale;
   if (seconds > longest_s || seconds / to_seconds(o.interval) > most_intervals)
@@ -56,13 +56,13 @@ std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o
                     "years and a million intervals; give other --time-scale or --interval",
                     seconds, to_seconds(o.interval)));
   auto due = scaled(std::move(trace.rows), o);
-  if (due.empty()) throw text_trace_error(o.file + ": has no requests in the part that is to be replayed");
+  if (due.empty()) throw llm_trace_error(o.file + ": has no requests in the part that is to be replayed");
   if (o.model.empty() && std::ranges::any_of(due, [](const auto& r) { return r.adapter.empty(); }))
     throw load_input_error("the trace has requests without an adapter: name a --model for them");
   return due;
 }
 
-std::string replay_body(const traced_text& row, uint64_t index, const replay_options& o) {
+std::string replay_body(const traced_generation& row, uint64_t index, const replay_options& o) {
   nlohmann::ordered_json j{{"model", row.adapter.empty() ? o.model : row.adapter},
                            {"prompt", nlohmann::ordered_json::array()},
                            {"max_tokens", row.output_tokens},
@@ -83,7 +83,7 @@ std::string replay_body(const traced_text& row, uint64_t index, const replay_opt
 }
 
 replay_report replay(const replay_options& o) {
-  auto trace = read_text_trace_file(o.file);
+  auto trace = read_llm_trace_file(o.file);
   const auto rows = trace.rows.size();
   const auto due = rows_to_send(trace, o);
   const auto usual = with_api_key({}, o.key_file);
@@ -154,7 +154,7 @@ int run_replay(const replay_options& o) {
                  r.without_answer > 0 ? fmt::format(", and {} without an answer", r.without_answer) : "",
                  completion_table(r.all));
     return r.all.completed > 0 ? exit_done : exit_failed;
-  } catch (const text_trace_error& e) {
+  } catch (const llm_trace_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return exit_bad_input;
   } catch (const std::runtime_error& e) {
@@ -164,7 +164,7 @@ int run_replay(const replay_options& o) {
 }
 
 int run_traffic(const traffic_options& o) {
-  text_traffic traffic(o.traffic);
+  llm_traffic traffic(o.traffic);
   duration first{-1};
   for (uint64_t i = 0; i < o.requests; ++i) {
     const auto row = traffic.next();

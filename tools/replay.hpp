@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "policies/text_traffic.hpp"
+#include "policies/llm_traffic.hpp"
+#include "tools/llm_trace.hpp"
 #include "tools/load_tokens.hpp"
-#include "tools/text_trace.hpp"
 
 namespace troupe {
 
@@ -54,14 +54,14 @@ struct replay_report {
 };
 
 /// The rows that are sent, at the times at which they are: by `from`, `length`, both scales and bounds.
-std::vector<traced_text> scaled(std::vector<traced_text> rows, const replay_options& o);
-/// The same of a trace, whose rows are moved away. Throws text_trace_error or load_error if there is nothing
+std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const replay_options& o);
+/// The same of a trace, whose rows are moved away. Throws llm_trace_error or load_error if there is nothing
 /// to send, or no model to ask for.
-std::vector<traced_text> rows_to_send(text_trace& trace, const replay_options& o);
+std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_options& o);
 /// The body of the request for a row. Prompts of rows whose blocks begin alike begin alike.
-std::string replay_body(const traced_text& row, uint64_t index, const replay_options& o);
+std::string replay_body(const traced_generation& row, uint64_t index, const replay_options& o);
 
-/// Throws text_trace_error, or load_error (tools/load_client.hpp).
+/// Throws llm_trace_error, or load_error (tools/load_client.hpp).
 replay_report replay(const replay_options& o);
 /// The same requests to the simulated cluster, which must have one language model, emulated: the same actors,
 /// in virtual time.
@@ -75,7 +75,7 @@ std::string replay_csv(const replay_report& r);
 int run_replay(const replay_options& o);
 
 struct traffic_options {
-  text_traffic_options traffic;
+  llm_traffic_options traffic;
   uint64_t requests = 1000;
   duration length = duration::max();
 };

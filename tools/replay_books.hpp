@@ -39,7 +39,7 @@ class replay_books {
     report_.all.add(model, times);
   }
   /// When all have ended.
-  replay_report close(const text_trace& of, uint64_t rows) {
+  replay_report close(const llm_trace& of, uint64_t rows) {
     report_.format = of.format;
     report_.rows = rows;
     report_.without_answer = of.without_answer;

@@ -110,7 +110,7 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
   t.arrivals = {.kind = arrival_kind::gamma, .rate = 10, .cv = 1};
   auto* traffic = add_subcommand(
       app, "traffic",
-      "Make a trace of requests for text: chats' lengths, popular adapters, bursts; as Mooncake has it",
+      "Make a trace of generation requests: chats' lengths, popular adapters, bursts; as Mooncake has it",
       "troupe traffic --requests 1000 --rate 20 --cv 3 --adapters 100 > trace.jsonl");
   traffic->add_option("--requests", a->what.requests, "So many at most")
       ->check(whole_in(1, 1'000'000'000))

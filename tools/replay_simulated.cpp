@@ -1,4 +1,4 @@
-// A trace of texts in virtual time.
+// A trace of generation requests in virtual time.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -17,7 +17,7 @@ cluster_spec cluster_to_simulate(const std::string& file) {
   const auto& llms = read.spec.llms;
   if (llms.size() != 1 || llms[0].device != device_kind::emulated || llms[0].max_positions == 0)
     throw load_input_error(
-        file + ": a simulation of texts wants one [[llm]] with device = \"emulated\" and max_positions");
+        file + ": a simulation of sequences wants one [[llm]] with device = \"emulated\" and max_positions");
   return std::move(read.spec);
 }
 
@@ -25,13 +25,13 @@ cluster_spec cluster_to_simulate(const std::string& file) {
 
 replay_report replay_simulated(const replay_options& o) {
   const auto cluster = cluster_to_simulate(o.simulate);
-  auto trace = read_text_trace_file(o.file);
+  auto trace = read_llm_trace_file(o.file);
   const auto rows = trace.rows.size();
   auto asked = o;
   asked.model = cluster.llms[0].name;
   workload_spec workload;
-  workload.text_trace = rows_to_send(trace, asked);
-  workload.length = workload.text_trace.back().at + 1s;
+  workload.llm_trace = rows_to_send(trace, asked);
+  workload.length = workload.llm_trace.back().at + 1s;
   spdlog::set_level(spdlog::level::off);
   const auto result =
       sim::world(cluster, workload,
@@ -40,9 +40,9 @@ replay_report replay_simulated(const replay_options& o) {
   for (const auto& v : result.violations)
     throw load_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));
   replay_books kept(o, time_point{});
-  for (const auto& row : workload.text_trace) kept.sent(time_point{row.at}, time_point{row.at});
-  for (const auto& end : result.traced_texts) {
-    const auto& row = workload.text_trace[end.row];
+  for (const auto& row : workload.llm_trace) kept.sent(time_point{row.at}, time_point{row.at});
+  for (const auto& end : result.traced_generations) {
+    const auto& row = workload.llm_trace[end.row];
     completion_times times;
     times.sent = time_point{row.at};
     for (const auto t : end.tokens) times.tokens.push_back(times.sent + t);

@@ -225,7 +225,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       players.office().tell({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
-  std::unique_ptr<openai_api> texts;
+  std::unique_ptr<openai_api> completion_api;
   const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
     out.push_back({"troupe_extension_messages_dropped_total",
@@ -282,10 +282,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           3 * cluster.limits.node_timeout});
       repository->add_to(api->routes());
       if (!cluster.llms.empty()) {
-        texts = std::make_unique<openai_api>(
+        completion_api = std::make_unique<openai_api>(
             openai_api::parts{cluster, time, players, completions, api->keys(), read_languages(cluster),
                               [] { return std::chrono::system_clock::now().time_since_epoch(); }});
-        texts->add_to(api->routes());
+        completion_api->add_to(api->routes());
       }
       watching = std::make_unique<ui_feed>(ui_feed::parts{system, desk, gauges, cluster, time, self, [&] {
                                                             std::map<model_id, std::string> served;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "gpu/request_refused.hpp"
-#include "policies/text_batch.hpp"
+#include "policies/sequence_batch.hpp"
 
 namespace troupe {
 namespace {
@@ -20,12 +20,12 @@ std::vector<uint32_t> doubling(uint32_t last) {
 }
 
 probed_step decodes(uint32_t batch, uint32_t context, uint32_t adapters = 0) {
-  return {std::vector<probed_step::text>(batch, {context - 1, context}), adapters};
+  return {std::vector<probed_step::sequence>(batch, {context - 1, context}), adapters};
 }
 
 uint64_t blocks_of(const probed_step& s, uint32_t block_tokens) {
   uint64_t sum = 0;
-  for (const auto& t : s.texts) sum += (t.end + block_tokens - 1) / block_tokens;
+  for (const auto& t : s.sequences) sum += (t.end + block_tokens - 1) / block_tokens;
   return sum;
 }
 
@@ -40,9 +40,9 @@ std::vector<probed_step> steps_to_probe(const probe_limits& l) {
   const auto batches = doubling(l.max_batch);
   for (const auto context : contexts)
     for (const auto batch : batches) out.push_back(decodes(batch, context));
-  for (const auto batch : batches) {  // one long text among short ones
+  for (const auto batch : batches) {  // one long sequence among short ones
     auto mixed = decodes(batch, shortest);
-    mixed.texts.back() = {l.max_context - 1, l.max_context};
+    mixed.sequences.back() = {l.max_context - 1, l.max_context};
     if (batch > 1) out.push_back(std::move(mixed));
   }
   const auto chunk = std::min(l.prefill_chunk, l.max_context);
@@ -52,7 +52,7 @@ std::vector<probed_step> steps_to_probe(const probe_limits& l) {
       out.push_back({{{first, first + tokens}}, 0});
       for (const auto batch : {l.max_batch / 4, l.max_batch}) {
         auto both = decodes(std::max(1u, batch), l.max_context / 4 + 1);
-        both.texts.insert(both.texts.begin(), {first, first + tokens});
+        both.sequences.insert(both.sequences.begin(), {first, first + tokens});
         out.push_back(std::move(both));
       }
     }
@@ -74,8 +74,8 @@ llm::llm_step step_of(const probed_step& p, uint32_t block_tokens) {
   llm::llm_step s;
   s.block_start = {0};
   s.segment_end = {0};
-  for (size_t i = 0; i < p.texts.size(); ++i) {
-    const auto [first, end] = p.texts[i];
+  for (size_t i = 0; i < p.sequences.size(); ++i) {
+    const auto [first, end] = p.sequences[i];
     for (auto at = first; at < end; ++at) {
       s.tokens.push_back(static_cast<llm::token>((i + at) % 7));  // every vocabulary has so many
       s.positions.push_back(at);
@@ -86,9 +86,9 @@ llm::llm_step step_of(const probed_step& p, uint32_t block_tokens) {
       s.blocks.push_back(static_cast<uint32_t>(s.blocks.size()));
     s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
     s.sampled.push_back(s.rows() - 1);
-    const auto adapter = p.adapters == 0
-                             ? llm::base_model
-                             : llm::adapter_id{static_cast<uint32_t>(1 + i * p.adapters / p.texts.size())};
+    const auto adapter =
+        p.adapters == 0 ? llm::base_model
+                        : llm::adapter_id{static_cast<uint32_t>(1 + i * p.adapters / p.sequences.size())};
     if (s.segment_adapters.empty() || s.segment_adapters.back() != adapter) {
       s.segment_adapters.push_back(adapter);
       s.segment_end.push_back(0);

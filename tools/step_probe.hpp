@@ -9,20 +9,20 @@
 
 namespace troupe {
 
-/// What a step holds: texts of which some positions are computed; one position is a decode.
+/// What a step holds: sequences of which some positions are computed; one position is a decode.
 struct probed_step {
-  struct text {
+  struct sequence {
     uint32_t first = 0, end = 1;  ///< positions [first, end), those before are in the KV cache
-    bool operator==(const text&) const = default;
+    bool operator==(const sequence&) const = default;
   };
-  std::vector<text> texts;  ///< prompts first
-  uint32_t adapters = 0;    ///< as many among them, in equal parts; 0: the base model
+  std::vector<sequence> sequences;  ///< prompts first
+  uint32_t adapters = 0;            ///< as many among them, in equal parts; 0: the base model
   bool operator==(const probed_step&) const = default;
 };
 
 struct probe_limits {
   uint32_t max_batch = 32;      ///< decodes
-  uint32_t max_context = 2048;  ///< positions of a text
+  uint32_t max_context = 2048;  ///< positions of a sequence
   uint32_t prefill_chunk = 512;
   uint32_t adapters = 0;   ///< at most
   uint64_t kv_tokens = 0;  ///< that the device holds
@@ -44,7 +44,7 @@ class step_probe {
 
   /// Waits until the model is there. Throws request_refused if it cannot be loaded.
   llm::engine_facts load();
-  /// The KV cache holds small numbers from now on, as if texts had been computed.
+  /// The KV cache holds small numbers from now on, as if sequences had been computed.
   void fill_cache();
   /// Brings adapters 1 to `count` of this folder onto the device. The median time for one that is in host
   /// memory. Throws request_refused if its files will not do.

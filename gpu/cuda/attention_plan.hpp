@@ -1,5 +1,5 @@
 // How the rows of a step are divided for attention. A row that is alone of its sequence is a decode: it is
-// cut along what it sees, so that a long text keeps many warps busy (flash decoding). Several consecutive
+// cut along what it sees, so that a long sequence keeps many warps busy (flash decoding). Several consecutive
 // rows are a prefill: they are cut into items whose rows read keys and values together.
 #pragma once
 #include <algorithm>

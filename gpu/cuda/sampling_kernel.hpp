@@ -27,7 +27,7 @@ struct row_sampling {
   static constexpr uint32_t no_row = ~0U;
 };
 
-/// A token with a bias or that occurs in the text; each token once for a row.
+/// A token with a bias or that occurs in the sequence; each token once for a row.
 struct token_adjustment {
   uint32_t token = 0;  ///< no_token: none
   uint32_t prompt = 0, output = 0;

@@ -1,8 +1,8 @@
 // A language model's layers on a CPU: what one step of an engine computes. Weights, KV pages and adapters
 // live here.
 //
-// A row's numbers depend on its own text and adapter alone, bit for bit: not on what else is in the step, how
-// a prompt was cut into chunks, which blocks it got, or how many threads there are (gpu/kernels/).
+// A row's numbers depend on its own sequence and adapter alone, bit for bit: not on what else is in the step,
+// how a prompt was cut into chunks, which blocks it got, or how many threads there are (gpu/kernels/).
 #pragma once
 #include <cstdint>
 #include <memory>

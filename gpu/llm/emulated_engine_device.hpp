@@ -1,5 +1,5 @@
-// An engine's device that is a timer: steps take what a profile says (messages/step_latency.hpp). Its texts
-// stand for none, but they would notice wrong memory.
+// An engine's device that is a timer: steps take what a profile says (messages/step_latency.hpp). Its
+// sequences stand for none, but they would notice wrong memory.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,9 +18,10 @@ struct emulated_engine_options {
   llm_profile profile;
   uint32_t vocabulary = 0;
   uint32_t max_positions = 0;
-  uint32_t layers = 3;             ///< with embedding and head
-  std::vector<token> end_of_text;  ///< never chosen: texts end by their `max_tokens`, stop strings and tokens
-  uint64_t kv_bytes = 0;           ///< of the cache that it claims to have
+  uint32_t layers = 3;  ///< with embedding and head
+  std::vector<token>
+      end_of_text;        ///< never chosen: sequences end by their `max_tokens`, stop strings and tokens
+  uint64_t kv_bytes = 0;  ///< of the cache that it claims to have
   uint32_t block_tokens = 16;
   uint32_t adapter_slots = 0;
   uint32_t steps_ahead = 1;  ///< as on a GPU; 0: one step at a time
@@ -33,9 +34,9 @@ struct emulated_engine_options {
 /// `poll_at`.
 ///
 /// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
-/// that follows a text is a hash of the words at all of its positions, read back through the step's block
+/// that follows a sequence is a hash of the words at all of its positions, read back through the step's block
 /// table, of the adapter in its slot and, where a draw is wished for, of the seed, and with penalties of the
-/// counts: whoever mixes up blocks, slots, counts or what a text resumes with gets other tokens. Biases
+/// counts: whoever mixes up blocks, slots, counts or what a sequence resumes with gets other tokens. Biases
 /// change nothing. A step writes its words when it is started, and again when it is done: whoever gives its
 /// blocks away before gets other tokens, too; and whoever takes an adapter away, a step that has failed.
 class emulated_engine_device final : public engine_device {

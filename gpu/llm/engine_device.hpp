@@ -29,7 +29,7 @@ struct engine_facts {
   uint32_t layers = 0;             ///< with the embedding before and the head behind the decoder's
   uint32_t layers_ready = 0;       ///< layers [0, n) are loaded; they come one by one
   uint64_t weight_bytes = 0;       ///< of those
-  std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a text
+  std::vector<token> end_of_text;  ///< unless a request says otherwise, these end a sequence
   uint32_t steps_ahead = 0;        ///< that may be started while one is under way: 0 or 1
   duration longest_step{};         ///< one that takes longer never ends, the device is lost; 0: none does
 };

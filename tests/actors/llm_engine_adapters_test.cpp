@@ -105,7 +105,7 @@ TEST_CASE("llm engine: adapters come once their files were read, and go when the
   CHECK(e.out.one<adapter_changed>().answer == adapter_answer::unknown);
 }
 
-TEST_CASE("llm engine: a slot is free for others when its last text was cancelled during a step") {
+TEST_CASE("llm engine: a slot is free for others when its last sequence was cancelled during a step") {
   auto o = engine_stage::options();
   o.adapter_slots = 1;
   engine_stage e(o);

@@ -5,7 +5,8 @@ using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE(
-    "llm engine: starts a step while one runs, and tells nothing of what it gives a text that has ended") {
+    "llm engine: starts a step while one runs, and tells nothing of what it gives a sequence that has "
+    "ended") {
   engine_stage e;
   e.device.steps_ahead = 1;
   e.load();
@@ -51,7 +52,7 @@ TEST_CASE("llm engine: who comes while two steps are under way is in the one tha
   CHECK(got[2] == got[1]);
 }
 
-TEST_CASE("llm engine: a slot is free for others when no step has the texts that ended with it") {
+TEST_CASE("llm engine: a slot is free for others when no step has the sequences that ended with it") {
   auto o = engine_stage::options();
   o.adapter_slots = 1;
   engine_stage e(o);

@@ -40,7 +40,7 @@ TEST_CASE("llm engine: that it drains is said at once, however short ago it said
   CHECK_FALSE(e.out.one<engine_status>().ready);
 }
 
-TEST_CASE("llm engine: tells its routers which text gave its blocks to an older one") {
+TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an older one") {
   engine_stage e;
   e.tell(node_up{scheduler_node, {10}});
   e.device.tell_loaded(4);  // 16 positions
@@ -48,7 +48,7 @@ TEST_CASE("llm engine: tells its routers which text gave its blocks to an older 
   e.ask(e.request(1, "", 10));
   e.ask(e.request(2, "", 10));
   for (int i = 0; i < 14; ++i) e.step();
-  const auto news = e.out.one<texts_evicted>();
+  const auto news = e.out.one<sequences_preempted>();
   CHECK(news.requests == std::vector{request_id{2}});
   CHECK(e.state().evictions == 1);
 }
@@ -93,7 +93,7 @@ TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") 
   e.ask(g);
   for (int i = 0; i < 10; ++i) e.step(11ms);
   e.ask(e.request(2, "", 5));
-  for (int i = 0; i < 6; ++i) e.step(12ms);  // a millisecond for each text
+  for (int i = 0; i < 6; ++i) e.step(12ms);  // a millisecond for each sequence
   e.run_until(e.now + 1s);
   CHECK(e.out.take<engine_status>().back().max_sequences == 2);
   e.tell(cancel{{1}}, the_llm_gateway);

@@ -65,7 +65,8 @@ TEST_CASE("llm engine: sends every token of a step at once, and the last with it
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: the choices of a request are texts of their own, and one that is ended stops alone") {
+TEST_CASE(
+    "llm engine: the choices of a request are sequences of their own, and one that is ended stops alone") {
   engine_stage e;
   e.load();
   auto g = e.request(1, "", 4);
@@ -104,7 +105,7 @@ TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after t
   CHECK_FALSE(e.device.running);
 }
 
-TEST_CASE("llm engine: a step that fails ends the texts that it held, and no others") {
+TEST_CASE("llm engine: a step that fails ends the sequences that it held, and no others") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -117,7 +118,7 @@ TEST_CASE("llm engine: a step that fails ends the texts that it held, and no oth
   CHECK(e.state().kv_blocks_free == 64);
 }
 
-TEST_CASE("llm engine: one whose device is lost ends its process, so that its texts go on elsewhere") {
+TEST_CASE("llm engine: one whose device is lost ends its process, so that its sequences go on elsewhere") {
   engine_stage e;
   e.load();
   e.ask(e.request(1));
@@ -184,7 +185,7 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   CHECK(e.actor.unfinished() == 0);
 }
 
-TEST_CASE("llm engine: a text that another began goes on with the tokens that it would have got there") {
+TEST_CASE("llm engine: a sequence that another began goes on with the tokens that it would have got there") {
   engine_stage whole, rest;
   whole.load();
   rest.load();

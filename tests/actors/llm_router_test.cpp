@@ -79,7 +79,7 @@ TEST_CASE("llm router: does not send to a node that is down, and drops what no e
   CHECK(s.state().refused == 1);
 }
 
-TEST_CASE("llm router: operators move texts and empty engines, or hear why not") {
+TEST_CASE("llm router: operators move sequences and empty engines, or hear why not") {
   router_stage s;
   s.add(1);
   s.add(2);
@@ -95,10 +95,10 @@ TEST_CASE("llm router: operators move texts and empty engines, or hear why not")
   CHECK(s.order("drain_engine", R"({"engine": 9, "open": false})") ==
         "drain_engine.engine: the model has no engine 9");
   CHECK(s.order("drain_engine", R"({"engine": 1, "open": true})").empty());
-  const auto texts = obey<text_list>(s, list_texts{1, 1});
-  CHECK(texts.total == 2);
-  REQUIRE(texts.texts.size() == 1);
-  CHECK(texts.texts[0].request == 2);
+  const auto generations = obey<generation_list>(s, list_generations{1, 1});
+  CHECK(generations.total == 2);
+  REQUIRE(generations.generations.size() == 1);
+  CHECK(generations.generations[0].request == 2);
 }
 
 TEST_CASE("llm router: consolidates in its time, and says which engines could be given back") {

@@ -110,7 +110,7 @@ TEST_CASE("ui_snapshot: times to tokens are the means of the window") {
     const std::vector<std::pair<std::string, std::string>> of{{"model_name", "talker"}};
     now.nodes["head"].add("vllm:time_to_first_token_seconds_count", of, count);
     now.nodes["head"].add("vllm:time_to_first_token_seconds_sum", of, sum);
-    return s.fold(now)["texts"][0]["ttft_ms"];
+    return s.fold(now)["llms"][0]["ttft_ms"];
   };
   CHECK(tell(10, 5, 1).is_null());
   CHECK(tell(11, 7, 1.5) == 250);

@@ -121,10 +121,10 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
   CHECK(problem("block_tokens = 512") == "25:16: llm.block_tokens: must be an integer in 1..256, not 512\n");
   CHECK(problem("kv_mb = 0") == "25:9: llm.kv_mb: must be MiB in 1..100000000, not 0\n");
   CHECK(problem("timeout_s = 0") == "25:13: llm.timeout_s: must be seconds in 0.001..604800, not 0\n");
-  CHECK(
-      problem("max_waiting = 4\nmost_choices = 5") ==
-      "26:16: llm.most_choices: the 5 texts of a request would be more than may wait, and never run; give at "
-      "most max_waiting = 4\n");
+  CHECK(problem("max_waiting = 4\nmost_choices = 5") ==
+        "26:16: llm.most_choices: the 5 sequences of a request would be more than may wait, and never run; "
+        "give at "
+        "most max_waiting = 4\n");
   CHECK(problem("max_waiting = 0") == "25:15: llm.max_waiting: must be an integer in 1..16777216, not 0\n");
   CHECK(problem("adapter_slots = -1") ==
         "25:17: llm.adapter_slots: must be an integer in 0..65536, not -1\n");

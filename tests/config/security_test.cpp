@@ -42,8 +42,8 @@ burst = 7
   CHECK(tenants[0].burst == 100);
   CHECK(tenants[0].concurrency == 5);
   CHECK(tenants[0].models == std::vector<std::string>{"m"});
-  CHECK(tenants[0].texts == text_targets{-2, 500ms, 40ms});
-  CHECK(tenants[1].texts == text_targets{});
+  CHECK(tenants[0].targets == generation_targets{-2, 500ms, 40ms});
+  CHECK(tenants[1].targets == generation_targets{});
   CHECK(tenants[1].burst == 7);
   CHECK(tenants[1].concurrency == 0);
   CHECK(tenants[1].models.empty());

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "transport/openai/text_request.hpp"
+#include "transport/openai/base_request.hpp"
 
 namespace troupe::openai {
 
@@ -17,7 +17,7 @@ inline void require(bool ok) {
 /// In the digits of a float: 0.01f is less than 0.01.
 inline nlohmann::json number_of(float value) { return nlohmann::json::parse(fmt::format("{}", value)); }
 
-inline nlohmann::json shared_fields(const text_request& r) {
+inline nlohmann::json shared_fields(const base_request& r) {
   nlohmann::json j = {{"model", r.model},
                       {"temperature", number_of(r.how.temperature)},
                       {"top_p", number_of(r.how.top_p)},
@@ -43,7 +43,7 @@ inline nlohmann::json shared_fields(const text_request& r) {
 }
 
 /// What the header promises.
-inline void check_bounds(const text_request& r) {
+inline void check_bounds(const base_request& r) {
   const auto within = [](float value, float least, float most) { require(value >= least && value <= most); };
   within(r.how.temperature, 0, 2);
   require(r.how.temperature == 0 || r.how.temperature >= 0.99e-5f);

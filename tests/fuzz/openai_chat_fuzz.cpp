@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "tests/fuzz/openai_again.hpp"
+#include "transport/openai/completion_response.hpp"
 #include "transport/openai/lora_adapter.hpp"
-#include "transport/openai/text_response.hpp"
 #include "transport/openai/tokenize.hpp"
 
 namespace {
@@ -71,9 +71,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(second && *second == *request);
 
   const auto& text = request->messages.back()["content"].get_ref<const std::string&>();
-  const choice_text choice{0, text, {}, finish_reason::stop};
+  const completion_choice choice{0, text, {}, finish_reason::stop};
   std::string out;
-  append_answer(out, {text_kind::chat, request->user, {}, request->model}, std::span(&choice, 1), {1, 2});
+  append_answer(out, {completion_kind::chat, request->user, {}, request->model}, std::span(&choice, 1),
+                {1, 2});
   require(json::parse(out)["choices"][0]["message"]["content"] == text);
   return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "policies/stop_strings.hpp"
 #include "tests/fuzz/openai_again.hpp"
-#include "transport/openai/text_response.hpp"
+#include "transport/openai/completion_response.hpp"
 
 namespace {
 
@@ -25,7 +25,7 @@ json again(const completion_request& r) {
 }
 
 void stream(const completion_request& r, std::string_view text) {
-  const answer_stream events({text_kind::completion, r.user, {}, r.model}, r.include_usage);
+  const answer_stream events({completion_kind::completion, r.user, {}, r.model}, r.include_usage);
   stop_strings stops(r.stop, r.include_stop);
   std::string shown, out;
   const auto show = [&](const std::string& piece) {

@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "policies/continuous_batching.hpp"
 #include "policies/random.hpp"
+#include "policies/step_scheduler.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -26,7 +26,7 @@ adapter_ids values(const std::vector<adapter_id>& from) {
   return out;
 }
 
-/// Slots with texts that somebody else keeps.
+/// Slots with sequences that somebody else keeps.
 struct device {
   adapter_slots slots;
   std::map<uint32_t, uint32_t> users{};
@@ -38,7 +38,7 @@ struct device {
     return slots.decide(
         a, [this](adapter_id x) { return users[x.value]; }, at_second(now));
   }
-  /// Brings them there, one a second, each with a text.
+  /// Brings them there, one a second, each with a sequence.
   void fill(const adapter_ids& adapters) {
     for (const auto a : adapters) {
       REQUIRE(values(decide({a}).load) == adapter_ids{a});
@@ -75,18 +75,18 @@ TEST_CASE("adapters take free slots, the most urgent first, each once") {
   CHECK(d.of(7) == adapter_place::ready);
 }
 
-TEST_CASE("the adapter whose last text ended longest ago gives way") {
+TEST_CASE("the adapter whose last sequence ended longest ago gives way") {
   auto d = with(3);
   d.fill({1, 2, 3});
   for (const uint32_t a : {2, 3, 1}) d.end(a);
   check(d.decide({4}), {}, {2}, {4});
   check(d.decide({4, 5}), {}, {3}, {5});
-  d.slots.used(adapter_id{1}, at_second(50));  // where texts ended at one time, the lower id goes
+  d.slots.used(adapter_id{1}, at_second(50));  // where sequences ended at one time, the lower id goes
   for (const uint32_t a : {4, 5}) d.slots.loaded(adapter_id{a}, at_second(50));
   check(d.decide({6}), {}, {1}, {6});
 }
 
-TEST_CASE("without texts that wait nothing moves, and nobody is asked about") {
+TEST_CASE("without sequences that wait nothing moves, and nobody is asked about") {
   adapter_slots slots(1);
   CHECK(slots.decide(std::vector{adapter_id{1}}, {}, at_second(0)).load.size() == 1);
   slots.loaded(adapter_id{1}, at_second(1));
@@ -95,7 +95,7 @@ TEST_CASE("without texts that wait nothing moves, and nobody is asked about") {
 }
 
 TEST_CASE(
-    "where texts run with all, the one that has been there longest is fenced, one for each that waits") {
+    "where sequences run with all, the one that has been there longest is fenced, one for each that waits") {
   auto d = with(4);
   d.fill({4, 3, 2, 1});
   check(d.decide({8}), {4}, {}, {});
@@ -106,7 +106,7 @@ TEST_CASE(
   check(d.decide({8, 9, 10, 11, 12, 13}), {}, {}, {});
 }
 
-TEST_CASE("a fenced adapter makes room when its texts have ended, for the most urgent one then") {
+TEST_CASE("a fenced adapter makes room when its sequences have ended, for the most urgent one then") {
   auto d = with(2);
   d.fill({1, 2});
   d.users[1] = 2;
@@ -119,7 +119,7 @@ TEST_CASE("a fenced adapter makes room when its texts have ended, for the most u
   CHECK(d.of(9) == adapter_place::loading);
 }
 
-TEST_CASE("a fenced adapter that is wanted again waits for its own texts, and not twice for a slot") {
+TEST_CASE("a fenced adapter that is wanted again waits for its own sequences, and not twice for a slot") {
   auto d = with(2);
   d.fill({1, 2});
   check(d.decide({8}), {1}, {}, {});
@@ -131,7 +131,7 @@ TEST_CASE("a fenced adapter that is wanted again waits for its own texts, and no
   check(d.decide({1}), {}, {1}, {1});
 }
 
-TEST_CASE("a fenced adapter leaves when its texts have ended even if nobody wants its slot any more") {
+TEST_CASE("a fenced adapter leaves when its sequences have ended even if nobody wants its slot any more") {
   auto d = with(1);
   d.fill({1});
   check(d.decide({8}), {1}, {}, {});
@@ -140,13 +140,13 @@ TEST_CASE("a fenced adapter leaves when its texts have ended even if nobody want
   CHECK(d.slots.taken() == 0);
 }
 
-TEST_CASE("an adapter that has come stays until its text has begun, unless an older one's is wanted") {
+TEST_CASE("an adapter that has come stays until its sequence has begun, unless an older one's is wanted") {
   auto d = with(2);
   d.fill({1, 2});
   d.end(1);
   check(d.decide({8, 9}), {2}, {1}, {8});
   d.slots.loaded(adapter_id{8}, at_second(++d.now));
-  check(d.decide({8, 9}), {}, {}, {});  // 8's text waits for something else than its adapter
+  check(d.decide({8, 9}), {}, {}, {});  // 8's sequence waits for something else than its adapter
   d.end(2);
   check(d.decide({8, 9}), {}, {2}, {9});
   d.slots.loaded(adapter_id{9}, at_second(++d.now));
@@ -156,14 +156,14 @@ TEST_CASE("an adapter that has come stays until its text has begun, unless an ol
   check(d.decide({10, 9}), {8}, {}, {});
 }
 
-TEST_CASE("of adapters without users, those that no text waits for go first, then those needed last") {
+TEST_CASE("of adapters without users, those that no sequence waits for go first, then those needed last") {
   auto d = with(3);
   d.fill({1, 2, 3});
   for (const uint32_t a : {1, 2, 3}) d.end(a);
   check(d.decide({8, 9, 10, 1, 2}), {}, {3, 2, 1}, {8, 9, 10});
 }
 
-TEST_CASE("an adapter with older texts that wait is not fenced for one with newer ones") {
+TEST_CASE("an adapter with older sequences that wait is not fenced for one with newer ones") {
   auto d = with(2);
   d.fill({1, 2});
   check(d.decide({1, 8}), {2}, {}, {});
@@ -184,7 +184,7 @@ TEST_CASE("an adapter that cannot be loaded leaves its slot free") {
   CHECK(d.slots.taken() == 1);
 }
 
-TEST_CASE("a retired adapter takes no texts, and leaves when its own have ended") {
+TEST_CASE("a retired adapter takes no sequences, and leaves when its own have ended") {
   auto d = with(2);
   d.fill({1, 2});
   d.slots.retire(adapter_id{1});
@@ -217,8 +217,8 @@ TEST_CASE("without slots no adapter is ever loaded") {
   CHECK(d.slots.taken() == 0);
 }
 
-// While one text waits, at most 199 adapters are before its own, and each slot changes hands every
-// load + longest text + 2 ticks: a tick until the text begins, and one until its adapter is fenced.
+// While one sequence waits, at most 199 adapters are before its own, and each slot changes hands every
+// load + longest sequence + 2 ticks: a tick until the sequence begins, and one until its adapter is fenced.
 TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody comes to a slot in time") {
   constexpr uint32_t adapters = 200, slots = 8, hot = 1;
   constexpr int64_t load = 3, longest = 20, most_wait = (adapters / slots + 1) * (load + longest + 2);
@@ -226,12 +226,12 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
     CAPTURE(seed);
     random_stream random(seed, "adapter slots");
     adapter_slots policy(slots);
-    struct text {
+    struct sequence {
       adapter_id adapter;
       int64_t since, end;
     };
-    std::deque<text> waiting;
-    std::vector<text> running;
+    std::deque<sequence> waiting;
+    std::vector<sequence> running;
     std::multimap<int64_t, adapter_id> loading;
     std::map<adapter_id, uint32_t> served;
     int64_t longest_wait = 0, loads = 0;
@@ -243,7 +243,7 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
         while (random.below(2) == 0)
           waiting.push_back({adapter_id{static_cast<uint32_t>(1 + random.below(adapters))}, tick, 0});
       }
-      std::erase_if(running, [&](const text& t) {
+      std::erase_if(running, [&](const sequence& t) {
         if (t.end > tick) return false;
         policy.used(t.adapter, at_second(tick));
         return true;
@@ -255,7 +255,7 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
         if (std::find(wanted.begin(), wanted.end(), t.adapter) == wanted.end()) wanted.push_back(t.adapter);
       const auto users = [&](adapter_id a) {
         return static_cast<uint32_t>(
-            std::count_if(running.begin(), running.end(), [&](const text& t) { return t.adapter == a; }));
+            std::count_if(running.begin(), running.end(), [&](const sequence& t) { return t.adapter == a; }));
       };
       const auto moves = policy.decide(wanted, users, at_second(tick));
       for (const auto a : moves.unload) REQUIRE(users(a) == 0);
@@ -263,7 +263,7 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
       for (const auto a : moves.load) loading.emplace(tick + load, a);
       loads += static_cast<int64_t>(moves.load.size());
       REQUIRE(policy.taken() <= slots);
-      std::erase_if(waiting, [&](text& t) {
+      std::erase_if(waiting, [&](sequence& t) {
         if (policy.of(t.adapter) != adapter_place::ready) return false;
         longest_wait = std::max(longest_wait, tick - t.since);
         t.end = tick + 1 + static_cast<int64_t>(random.below(longest));
@@ -279,52 +279,53 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
   }
 }
 
-// The same with the batching that decides which text begins: few may run, and one prefill at a time.
-TEST_CASE("the text that has waited longest begins when its adapter has come and a text has ended") {
+// The same with the batching that decides which sequence begins: few may run, and one prefill at a time.
+TEST_CASE("the sequence that has waited longest begins when its adapter has come and a sequence has ended") {
   constexpr uint32_t adapters = 40, slots = 8, most_tokens = 12;
   constexpr int64_t load = 2, prefill = 3, longest = prefill + most_tokens;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "adapter slots and batching");
     adapter_slots policy(slots);
-    continuous_batching texts(
+    step_scheduler sequences(
         {.max_sequences = 4, .prefill_chunk = 4, .blocks = 256, .block_tokens = 4, .max_waiting = 100});
-    struct text {
+    struct sequence {
       sequence_id id;
       adapter_id adapter;
     };
-    std::deque<text> waiting;
-    std::vector<text> running;
+    std::deque<sequence> waiting;
+    std::vector<sequence> running;
     std::multimap<int64_t, adapter_id> loading;
     int64_t oldest_since = 0, longest_wait = 0, ended = 0;
     uint64_t next_id = 1;
-    for (int64_t tick = 0; tick < 1000 || !texts.idle(); ++tick) {
+    for (int64_t tick = 0; tick < 1000 || !sequences.idle(); ++tick) {
       REQUIRE(tick < 10'000);
       if (tick < 1000 && random.below(3) == 0) {
-        const text t{sequence_id{next_id++}, adapter_id{static_cast<uint32_t>(random.below(adapters))}};
+        const sequence t{sequence_id{next_id++}, adapter_id{static_cast<uint32_t>(random.below(adapters))}};
         new_sequence s{t.id, std::vector<token>(1 + random.below(prefill * 4), 1),
                        static_cast<uint32_t>(1 + random.below(most_tokens)), t.adapter};
-        if (texts.add(std::move(s)) == continuous_batching::refusal::none) waiting.push_back(t);
+        if (sequences.add(std::move(s)) == step_scheduler::refusal::none) waiting.push_back(t);
       }
       if (!waiting.empty() && random.below(20) == 0) {
         const auto victim = waiting.begin() + static_cast<std::ptrdiff_t>(random.below(waiting.size()));
-        texts.cancel(victim->id);
+        sequences.cancel(victim->id);
         if (victim == waiting.begin()) oldest_since = tick;
         waiting.erase(victim);
       }
       for (auto l = loading.begin(); l != loading.end() && l->first <= tick; l = loading.erase(l)) {
         policy.loaded(l->second, at_second(tick));
-        texts.adapter_loaded(l->second);
+        sequences.adapter_loaded(l->second);
       }
       const auto moves = policy.decide(
-          texts.wanted_adapters(slots / 2), [&](adapter_id a) { return texts.users(a); }, at_second(tick));
+          sequences.wanted_adapters(slots / 2), [&](adapter_id a) { return sequences.users(a); },
+          at_second(tick));
       for (const auto& those : {moves.fence, moves.unload})
-        for (const auto a : those) texts.adapter_unloaded(a);
+        for (const auto a : those) sequences.adapter_unloaded(a);
       for (const auto a : moves.load) loading.emplace(tick + load, a);
-      const auto& step = texts.plan();
+      const auto& step = sequences.plan();
       for (const auto id : step.sequences) {
         const auto w =
-            std::find_if(waiting.begin(), waiting.end(), [&](const text& t) { return t.id == id; });
+            std::find_if(waiting.begin(), waiting.end(), [&](const sequence& t) { return t.id == id; });
         if (w == waiting.end()) continue;
         if (w == waiting.begin()) {
           longest_wait = std::max(longest_wait, tick - oldest_since);
@@ -337,9 +338,9 @@ TEST_CASE("the text that has waited longest begins when its adapter has come and
       std::vector<sampled_token> chosen;
       for (const auto row : step.sampled)
         chosen.push_back({step.sequences[step.row_sequence[row]], 1, false});
-      if (step.rows() > 0) texts.done(chosen);
-      std::erase_if(running, [&](const text& t) {
-        if (texts.text(t.id) != nullptr) return false;
+      if (step.rows() > 0) sequences.done(chosen);
+      std::erase_if(running, [&](const sequence& t) {
+        if (sequences.tokens(t.id) != nullptr) return false;
         policy.used(t.adapter, at_second(tick));
         ++ended;
         return true;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "policies/batched_text.hpp"
+#include "policies/scheduled_sequence.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -12,17 +12,18 @@ namespace {
 constexpr adapter_id adapter_a{1}, adapter_b{2}, adapter_c{3};
 
 /// Tokens 10 id, 10 id + 1, ..., in one block, its id.
-batched_text text(uint32_t id, uint32_t tokens, adapter_id adapter = base_model, size_t computed = 0) {
-  batched_text t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, {id}};
-  for (uint32_t i = 0; i < tokens; ++i) t.text.push_back(static_cast<token>(10 * id + i));
+scheduled_sequence sequence(uint32_t id, uint32_t tokens, adapter_id adapter = base_model,
+                            size_t computed = 0) {
+  scheduled_sequence t{sequence_id{id}, id, {}, 100, adapter, 0, {}, never, {}, {id}};
+  for (uint32_t i = 0; i < tokens; ++i) t.tokens.push_back(static_cast<token>(10 * id + i));
   t.computed = computed;
   t.in_step = static_cast<uint32_t>(tokens - computed);
   return t;
 }
 
 struct step_stage {
-  void prompts(std::vector<batched_text*> some) { planned.add_prompts(some); }
-  void decodes(std::vector<batched_text*> some) { planned.add_decodes(some); }
+  void prompts(std::vector<scheduled_sequence*> some) { planned.add_prompts(some); }
+  void decodes(std::vector<scheduled_sequence*> some) { planned.add_decodes(some); }
   step_stage() { planned.clear(); }
 
   planned_step planned;
@@ -31,7 +32,7 @@ struct step_stage {
 
 }  // namespace
 
-TEST_CASE("planned step: without texts it has no rows") {
+TEST_CASE("planned step: without sequences it has no rows") {
   step_stage s;
   s.prompts({});
   s.decodes({});
@@ -43,7 +44,7 @@ TEST_CASE("planned step: without texts it has no rows") {
 
 TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it chooses") {
   step_stage s;
-  auto one = text(1, 5);
+  auto one = sequence(1, 5);
   one.in_step = 3;
   s.prompts({&one});
   CHECK(s.step.tokens == std::vector<token>{10, 11, 12});
@@ -64,7 +65,7 @@ TEST_CASE("planned step: a prompt's rows are its next tokens, and the last of it
 
 TEST_CASE("planned step: a token that the step before chooses is named by where it is chosen") {
   step_stage s;
-  auto one = text(1, 2), two = text(2, 2);
+  auto one = sequence(1, 2), two = sequence(2, 2);
   s.prompts({&one, &two});
   CHECK(one.entry == 0);
   CHECK(two.entry == 1);
@@ -77,15 +78,15 @@ TEST_CASE("planned step: a token that the step before chooses is named by where 
   CHECK(one.awaited == 2);
 }
 
-TEST_CASE("planned step: rows know their texts, and these their blocks") {
+TEST_CASE("planned step: rows know their sequences, and these their blocks") {
   step_stage s;
-  auto one = text(1, 2), two = text(2, 3, base_model, 2);
+  auto one = sequence(1, 2), two = sequence(2, 3, base_model, 2);
   two.blocks = {7, 8};
   s.prompts({&one});
   s.decodes({&two});
   CHECK(s.step.row_sequence == std::vector<uint32_t>{0, 0, 1});
   CHECK(s.step.sequences == std::vector{sequence_id{1}, sequence_id{2}});
-  CHECK(s.planned.texts == std::vector<batched_text*>{&one, &two});
+  CHECK(s.planned.sequences == std::vector<scheduled_sequence*>{&one, &two});
   CHECK(s.step.block_start == std::vector<uint32_t>{0, 1, 3});
   CHECK(s.step.blocks == std::vector<uint32_t>{1, 7, 8});
   CHECK(s.planned.decodes == 1);
@@ -93,12 +94,13 @@ TEST_CASE("planned step: rows know their texts, and these their blocks") {
 
 TEST_CASE("planned step: rows of an adapter are together, and decodes go on with the last prompt's") {
   step_stage s;
-  auto p1 = text(1, 1, adapter_b), p2 = text(2, 1, adapter_a), p3 = text(3, 2, adapter_b);
-  auto d1 = text(4, 3, adapter_a, 2), d2 = text(5, 3, base_model, 2), d3 = text(6, 3, adapter_b, 2),
-       d4 = text(7, 3, adapter_c, 2), d5 = text(8, 3, adapter_b, 2);
+  auto p1 = sequence(1, 1, adapter_b), p2 = sequence(2, 1, adapter_a), p3 = sequence(3, 2, adapter_b);
+  auto d1 = sequence(4, 3, adapter_a, 2), d2 = sequence(5, 3, base_model, 2),
+       d3 = sequence(6, 3, adapter_b, 2), d4 = sequence(7, 3, adapter_c, 2),
+       d5 = sequence(8, 3, adapter_b, 2);
   s.prompts({&p1, &p2, &p3});
   s.decodes({&d1, &d2, &d3, &d4, &d5});
-  CHECK(s.planned.texts == std::vector<batched_text*>{&p2, &p1, &p3, &d3, &d5, &d2, &d1, &d4});
+  CHECK(s.planned.sequences == std::vector<scheduled_sequence*>{&p2, &p1, &p3, &d3, &d5, &d2, &d1, &d4});
   CHECK(s.step.segment_adapters == std::vector{adapter_a, adapter_b, base_model, adapter_a, adapter_c});
   CHECK(s.step.segment_end == std::vector<uint32_t>{0, 1, 6, 7, 8, 9});
   CHECK(s.planned.decodes == 5);
@@ -106,12 +108,12 @@ TEST_CASE("planned step: rows of an adapter are together, and decodes go on with
 
 TEST_CASE("planned step: cleared it begins anew") {
   step_stage s;
-  auto one = text(1, 2, adapter_a), two = text(2, 2, adapter_b);
+  auto one = sequence(1, 2, adapter_a), two = sequence(2, 2, adapter_b);
   s.prompts({&one});
   s.decodes({&one});
   s.planned.clear();
   CHECK(s.planned.decodes == 0);
-  CHECK(s.planned.texts.empty());
+  CHECK(s.planned.sequences.empty());
   s.prompts({&two});
   CHECK(s.step.segment_adapters == std::vector{adapter_b});
   CHECK(s.step.segment_end == std::vector<uint32_t>{0, 2});

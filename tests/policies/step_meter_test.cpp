@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::llm;
 
-TEST_CASE("a step meter finds what a step, a text and a token of a prompt cost") {
+TEST_CASE("a step meter finds what a step, a sequence and a token of a prompt cost") {
   step_meter m;
   CHECK(m.forecast() == step_forecast{});
   CHECK(m.prompt_tokens() == 0);
@@ -15,7 +15,7 @@ TEST_CASE("a step meter finds what a step, a text and a token of a prompt cost")
   }
   const auto f = m.forecast();
   CHECK(to_ms(f.fixed) == doctest::Approx(10).epsilon(0.001));
-  CHECK(to_ms(f.text) == doctest::Approx(0.05).epsilon(0.01));
+  CHECK(to_ms(f.decode) == doctest::Approx(0.05).epsilon(0.01));
   CHECK(to_ms(f.prefill) == doctest::Approx(0.06).epsilon(0.01));
   CHECK(m.prompt_tokens() == doctest::Approx((40 + 44.5) / 5).epsilon(0.1));
 }

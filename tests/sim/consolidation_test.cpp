@@ -1,16 +1,16 @@
 // Punica's promise to whoever pays for GPUs (section 5): few are busy, with large batches, and the others
 // idle.
-#include "tests/sim/text_cluster.hpp"
+#include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;
 
 namespace {
 
-/// Sixteen engines as the paper has them: an A100 each, 32 texts at once
+/// Sixteen engines as the paper has them: an A100 each, 32 sequences at once
 /// (examples/profiles/punica-7b-a100.toml).
 cluster_spec sixteen_engines(std::string_view routing) {
-  auto c = text_cluster(routing);
+  auto c = llm_cluster(routing);
   auto& m = c.llms[0];
   m.profile.step = {.fixed = 10568us,
                     .prefill_token = 60us,
@@ -34,18 +34,18 @@ cluster_spec sixteen_engines(std::string_view routing) {
   return c;
 }
 
-/// Short texts; at 55 a second three tenths of the tokens that sixteen full batches give.
+/// Short sequences; at 55 a second three tenths of the tokens that sixteen full batches give.
 workload_spec steady() {
   workload_spec w;
   w.length = 80s;
-  text_load t;
+  llm_load t;
   t.rate_rps = 55;
   t.least_prompt = 16;
   t.most_prompt = 48;
   t.least_tokens = 100;
   t.most_tokens = 300;
   t.adapters = 100;
-  w.texts = {t};
+  w.llms = {t};
   return w;
 }
 
@@ -57,30 +57,31 @@ TEST_CASE("consolidation: at three tenths of the load nine of sixteen engines id
   const auto c = sixteen_engines("punica");
   const auto r = run(c, steady(), {.seed = 1});
   CHECK(r.violations.empty());
-  const auto& b = r.texts[0];
+  const auto& b = r.llms[0];
   CHECK(b.of(fate::finished) == b.offered);
-  REQUIRE(r.engine_texts.size() >= steady_until);
-  size_t idle = 0, busy_samples = 0, texts = 0;
+  REQUIRE(r.engine_sequences.size() >= steady_until);
+  size_t idle = 0, busy_samples = 0, sequences = 0;
   for (size_t e = 0; e < 16; ++e) {
     bool ever = false;
     for (size_t k = steady_from; k < steady_until; ++k) {
-      ever = ever || r.engine_texts[k][e] > 0;
-      busy_samples += r.engine_texts[k][e] > 0;
-      texts += r.engine_texts[k][e];
+      ever = ever || r.engine_sequences[k][e] > 0;
+      busy_samples += r.engine_sequences[k][e] > 0;
+      sequences += r.engine_sequences[k][e];
     }
     idle += !ever;
   }
   CHECK(idle >= 9);
-  // what the profile says of a full batch of such texts
+  // what the profile says of a full batch of such sequences
   llm::step_shape full;
   full.decodes = 32;
   full.decode_context = 32 * (32 + 100);
   full.longest_context = 48 + 250;
   const auto predicted = c.llms[0].profile.step(full);
   fmt::print(
-      "{} engines idle, {:.1f} texts on a busy one; TPOT p50 {:.2f} p99 {:.2f} ms, {:.2f} by the profile; {} "
+      "{} engines idle, {:.1f} sequences on a busy one; TPOT p50 {:.2f} p99 {:.2f} ms, {:.2f} by the "
+      "profile; {} "
       "moved\n",
-      idle, static_cast<double>(texts) / static_cast<double>(busy_samples), to_ms(b.tpot.quantile(0.5)),
+      idle, static_cast<double>(sequences) / static_cast<double>(busy_samples), to_ms(b.tpot.quantile(0.5)),
       to_ms(b.tpot.quantile(0.99)), to_ms(predicted), b.moved);
   CHECK(b.tpot.quantile(0.99) < predicted * 11 / 10);
 }

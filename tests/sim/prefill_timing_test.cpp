@@ -1,6 +1,6 @@
 // Prompts that wait while their targets allow it (policies/prefill_timing.hpp): where that wins, and where
 // not.
-#include "tests/sim/text_cluster.hpp"
+#include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;
@@ -9,7 +9,7 @@ namespace {
 
 /// One engine as Punica's A100.
 cluster_spec one_engine(std::string_view prefill) {
-  auto c = text_cluster();
+  auto c = llm_cluster();
   auto& m = c.llms[0];
   m.profile.step = {.fixed = 10568us,
                     .prefill_token = 60us,
@@ -31,7 +31,7 @@ cluster_spec one_engine(std::string_view prefill) {
   return c;
 }
 
-struct texts {
+struct sequences {
   double rate_rps;
   uint32_t prompt, tokens;
 };
@@ -42,18 +42,18 @@ struct figures {
   double ttft_p50 = 0, ttft_p99 = 0, tpot_p50 = 0, tpot_p99 = 0, gap_p99 = 0, ms = 0;
 };
 
-figures serve(std::string_view prefill, const texts& asked) {
+figures serve(std::string_view prefill, const sequences& asked) {
   workload_spec w;
   w.length = 60s;
-  text_load t;
+  llm_load t;
   t.rate_rps = asked.rate_rps;
   t.least_prompt = asked.prompt / 2, t.most_prompt = asked.prompt * 3 / 2;
   t.least_tokens = asked.tokens / 2, t.most_tokens = asked.tokens * 3 / 2;
   t.ttft = 500ms;
-  w.texts = {t};
+  w.llms = {t};
   const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's
   CHECK(r.violations.empty());
-  const auto& b = r.texts[0];
+  const auto& b = r.llms[0];
   figures f{b.offered, b.of(fate::finished)};
   f.busy_ms = to_ms(r.engines[0].device_busy) / static_cast<double>(f.finished);
   f.ttft_p50 = to_ms(b.first_token.quantile(0.5)), f.ttft_p99 = to_ms(b.first_token.quantile(0.99));
@@ -67,7 +67,7 @@ figures serve(std::string_view prefill, const texts& asked) {
 }
 
 struct both {
-  explicit both(const texts& asked) : eager(serve("eager", asked)), deferred(serve("deferred", asked)) {}
+  explicit both(const sequences& asked) : eager(serve("eager", asked)), deferred(serve("deferred", asked)) {}
   figures eager, deferred;
 };
 

@@ -1,4 +1,4 @@
-// At the widths of real models, with random weights: nothing that runs beside a text changes a bit of it.
+// At the widths of real models, with random weights: nothing that runs beside a sequence changes a bit of it.
 #include <doctest/doctest.h>
 #include <omp.h>
 
@@ -8,7 +8,7 @@
 
 #include "policies/random.hpp"
 #include "tools/random_llm.hpp"
-#include "tools/text_generator.hpp"
+#include "tools/sequence_generator.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -16,11 +16,11 @@ using namespace troupe::llm;
 namespace {
 
 constexpr uint32_t ranks[] = {1, 3, 16, 64};
-constexpr size_t text_count = 10;
+constexpr size_t sequence_count = 10;
 
 /// Two layers as wide as those of a model of a billion parameters, and an adapter of each rank.
 struct wide_model {
-  wide_model(element type, batching_limits limits)
+  wide_model(element type, scheduler_limits limits)
       : config(random_config({.layers = 2,
                               .hidden = 2048,
                               .heads = 16,
@@ -29,20 +29,20 @@ struct wide_model {
                               .vocabulary = 512},
                              256)),
         computes(config, {type, type, limits.blocks, limits.block_tokens}),
-        texts(computes, limits) {
+        sequences(computes, limits) {
     for (uint32_t l = 0; l < config.layers + 2; ++l) computes.load(l, random_layer(config, l, type, 7));
     for (uint32_t i = 0; i < std::size(ranks); ++i) {
       computes.load(adapter_id{i + 1}, random_adapter(config, ranks[i], type, i));
-      texts.adapter_loaded(adapter_id{i + 1});
+      sequences.adapter_loaded(adapter_id{i + 1});
     }
   }
   model_config config;
   decoder computes;
-  text_generator texts;
+  sequence_generator sequences;
 };
 
-text_request random_text(random_stream& random) {
-  text_request r;
+sequence_request random_request(random_stream& random) {
+  sequence_request r;
   for (uint64_t n = 1 + random() % 30; n > 0; --n) r.prompt.push_back(static_cast<token>(random() % 512));
   r.adapter = adapter_id{static_cast<uint32_t>(random() % (std::size(ranks) + 1))};
   r.max_tokens = 1 + static_cast<uint32_t>(random() % 8);
@@ -54,9 +54,9 @@ text_request random_text(random_stream& random) {
   return r;
 }
 
-struct text {
-  text_request request;
-  generated_text alone;
+struct sequence {
+  sequence_request request;
+  generated_sequence alone;
   std::vector<uint32_t> positions() const {
     std::vector<uint32_t> all(request.prompt.size());
     std::iota(all.begin(), all.end(), 0);
@@ -64,16 +64,16 @@ struct text {
   }
 };
 
-std::vector<text> texts_alone(element type, uint64_t seed) {
+std::vector<sequence> sequences_alone(element type, uint64_t seed) {
   wide_model m(type, {.max_sequences = 1, .blocks = 32, .block_tokens = 16});
   random_stream random(seed, "texts");
-  std::vector<text> out(text_count);
+  std::vector<sequence> out(sequence_count);
   for (auto& t : out) {
-    t.request = random_text(random);
-    const auto id = m.texts.add(t.request, t.positions());
-    while (m.texts.step()) {
+    t.request = random_request(random);
+    const auto id = m.sequences.add(t.request, t.positions());
+    while (m.sequences.step()) {
     }
-    t.alone = m.texts.text(id);
+    t.alone = m.sequences.sequence(id);
   }
   return out;
 }
@@ -81,44 +81,45 @@ std::vector<text> texts_alone(element type, uint64_t seed) {
 }  // namespace
 
 TEST_CASE(
-    "2048 wide: a text's bits are its own, whatever adapters, chunks, evictions and cancellations are beside "
+    "2048 wide: a sequence's bits are its own, whatever adapters, chunks, evictions and cancellations are "
+    "beside "
     "it") {
   omp_set_num_threads(1);
-  const std::map<element, std::vector<text>> alone{{element::f32, texts_alone(element::f32, 3)},
-                                                   {element::bf16, texts_alone(element::bf16, 4)}};
+  const std::map<element, std::vector<sequence>> alone{{element::f32, sequences_alone(element::f32, 3)},
+                                                       {element::bf16, sequences_alone(element::bf16, 4)}};
   uint64_t evictions = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     const auto type = seed % 3 == 0 ? element::bf16 : element::f32;
-    const auto& texts = alone.at(type);
+    const auto& sequences = alone.at(type);
     random_stream random(seed, "beside");
     omp_set_num_threads(1 + static_cast<int>(seed % 2));
     wide_model m(type, {.max_sequences = 3 + static_cast<uint32_t>(random() % 6),
                         .prefill_chunk = 1 + static_cast<uint32_t>(random() % 12),
                         .blocks = 12,
                         .block_tokens = 4});
-    std::vector<size_t> order(texts.size());
+    std::vector<size_t> order(sequences.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
     std::map<size_t, sequence_id> ids;
     std::vector<sequence_id> passing;
     for (const auto i : order) {
-      ids[i] = m.texts.add(texts[i].request, texts[i].positions());
-      passing.push_back(m.texts.add(random_text(random)));
-      for (uint64_t steps = random() % 3; steps > 0; --steps) m.texts.step();
+      ids[i] = m.sequences.add(sequences[i].request, sequences[i].positions());
+      passing.push_back(m.sequences.add(random_request(random)));
+      for (uint64_t steps = random() % 3; steps > 0; --steps) m.sequences.step();
       if (random() % 2 == 0) {
-        m.texts.forget(passing.back());
+        m.sequences.forget(passing.back());
         passing.pop_back();
       }
     }
-    while (m.texts.step()) {
+    while (m.sequences.step()) {
     }
     for (const auto& [i, id] : ids) {
       CAPTURE(i);
-      CHECK(m.texts.text(id).tokens == texts[i].alone.tokens);
-      CHECK(m.texts.text(id).logits == texts[i].alone.logits);
+      CHECK(m.sequences.sequence(id).tokens == sequences[i].alone.tokens);
+      CHECK(m.sequences.sequence(id).logits == sequences[i].alone.logits);
     }
-    evictions += m.texts.evictions();
+    evictions += m.sequences.evictions();
   }
   omp_set_num_threads(1);
   CHECK(evictions > 0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A language model on a device that is a timer: a cluster without a GPU that takes the time of one, with adapters by the
-thousand and texts that do not depend on what runs beside them."""
+thousand and sequences that do not depend on what runs beside them."""
 import concurrent.futures
 import json
 import time
@@ -17,14 +17,14 @@ PROFILE = EXAMPLE.parents[1] / "profiles" / "punica-7b-a100.toml"
 
 
 class EmulatedLlm(ClusterTest):
-    def texts(self, c, **keys):
+    def sequences(self, c, **keys):
         body = {"prompt": "abc=", "max_tokens": 20, "temperature": 0, "return_tokens_as_token_ids": True} | keys
         request = urllib.request.Request(c.url + "/v1/completions", json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
-    def test_it_takes_the_time_of_its_profile_and_a_text_is_the_same_beside_others(self):
+    def test_it_takes_the_time_of_its_profile_and_a_sequence_is_the_same_beside_others(self):
         model = f"""[[llm]]
 name = "big"
 device = "emulated"
@@ -41,13 +41,13 @@ adapter_slots = 8
                 names = [m["id"] for m in json.load(answer)["data"]]
             self.assertEqual(len(names), 1001)
             began = time.monotonic()
-            alone = self.texts(c, model="adapter-0007", max_tokens=50)
+            alone = self.sequences(c, model="adapter-0007", max_tokens=50)
             took = time.monotonic() - began
             self.assertEqual(alone["usage"]["completion_tokens"], 50)
             self.assertGreater(took, 50 * 0.0105)  # no step is shorter
             asked = [f"adapter-{i:04}" for i in range(24)]
             with concurrent.futures.ThreadPoolExecutor(len(asked)) as clients:
-                together = dict(zip(asked, clients.map(lambda a: self.texts(c, model=a, max_tokens=50), asked)))
+                together = dict(zip(asked, clients.map(lambda a: self.sequences(c, model=a, max_tokens=50), asked)))
             text = {a: t["choices"][0]["text"] for a, t in together.items()}
             self.assertEqual(text["adapter-0007"], alone["choices"][0]["text"])
             self.assertEqual(len(set(text.values())), len(asked), "adapters differ")

@@ -72,17 +72,17 @@ class BadInput(unittest.TestCase):
         nowhere = "/nowhere/it"
         missing = "cannot be read: No such file or directory"
         url, model = "http://127.0.0.1:1", Fixture("mlp").path
-        texts = ["--completions", "--model", "m", "--prompt", "x", "--concurrency", 1]
+        completions = ["--completions", "--model", "m", "--prompt", "x", "--concurrency", 1]
         trace = ROOT / "examples/traces/mooncake.jsonl"
         with tempfile.TemporaryDirectory() as folder:
             for arguments, said in (
                     (["load", "ftp://foo/bar"], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
-                    (["load", "ftp://foo/bar", *texts], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
+                    (["load", "ftp://foo/bar", *completions], 'load: "ftp://foo/bar" is no http://HOST:PORT'),
                     (["replay", trace, "ftp://foo/bar", "--model", "m"], 'troupe: "ftp://foo/bar" is no http://HOST:PORT'),
                     (["load", url, "--input", nowhere], f"load: {nowhere}: {missing}"),
                     (["load", url, "--input", folder], f"load: {folder}: cannot be read: it is a directory"),
                     (["load", url, "--key-file", nowhere], f"load: {nowhere} {missing}"),
-                    (["load", url, *texts, "--key-file", nowhere], f"load: {nowhere} {missing}"),
+                    (["load", url, *completions, "--key-file", nowhere], f"load: {nowhere} {missing}"),
                     (["chat", url, "--model", "m", "--key-file", nowhere], f"chat: {nowhere} {missing}"),
                     (["replay", trace, url, "--model", "m", "--key-file", nowhere], f"troupe: {nowhere} {missing}"),
                     (["replay", trace, "--simulate", nowhere], f"troupe: {nowhere}: {missing}"),

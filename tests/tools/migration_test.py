@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Texts that change their engine while their clients read: moved by an operator, by a node that leaves, by an engine
+"""Sequences that change their engine while their clients read: moved by an operator, by a node that leaves, by an engine
 that dies. Three processes, real weights, every stream compared token by token with an undisturbed one."""
 import contextlib
 import http.client
@@ -16,11 +16,11 @@ from processes import PATIENCE, eventually, run
 
 TASKS = FIXTURES.parent / "llama-tasks"
 NODES = ("first", "second")
-LENGTHS = range(100, 380, 35)  # of texts, unequal: they do not all end at once, so an engine is never between texts
+LENGTHS = range(100, 380, 35)  # of sequences, unequal: they do not all end at once, so an engine is never between sequences
 
 
 class Streams:
-    """Clients that ask for the same texts again and again, each over a stream; a context manager."""
+    """Clients that ask for the same sequences again and again, each over a stream; a context manager."""
 
     def __init__(self, c, clients=12):
         self.cluster, self.clients = c, clients
@@ -32,7 +32,7 @@ class Streams:
         self.expected = {k: self.read(k)[0] for k in range(len(LENGTHS))}
 
     def read(self, k):
-        """(text, longest pause between two pieces in seconds) of the k-th text."""
+        """(sequence, longest pause between two pieces in seconds) of the k-th sequence."""
         body = {"model": self.models[k % len(self.models)], "prompt": f"abc{k}=", "max_tokens": LENGTHS[k],
                 "ignore_eos": True, "temperature": 1, "presence_penalty": 0.3, "seed": k, "stream": True,
                 "return_tokens_as_token_ids": True, "logprobs": 0}
@@ -54,15 +54,15 @@ class Streams:
                 for choice in piece["choices"]:
                     if choice.get("logprobs"):
                         tokens += choice["logprobs"]["tokens"]
-        raise AssertionError(f"text {k}: its stream broke off after {len(tokens)} tokens")
+        raise AssertionError(f"sequence {k}: its stream broke off after {len(tokens)} tokens")
 
     def _ask(self, k):
         while not self.over.is_set():
             try:
                 got, gap = self.read(k)
-                problem = None if got == self.expected[k] else f"text {k} differs: {got} not {self.expected[k]}"
+                problem = None if got == self.expected[k] else f"sequence {k} differs: {got} not {self.expected[k]}"
             except (OSError, AssertionError, http.client.HTTPException) as e:
-                problem, gap = f"text {k}: {e!r}", 0
+                problem, gap = f"sequence {k}: {e!r}", 0
             with self.lock:
                 self.longest_gap = max(self.longest_gap, gap)
                 if problem:
@@ -120,15 +120,15 @@ class Migration(ClusterTest):
         self.assertEqual(c.metric("troupe_llm_ledger_balanced"), 1)
         self.assertEqual(c.metric("troupe_llm_requests_finished_total"), c.metric("troupe_llm_requests_accepted_total"))
 
-    def test_operators_move_texts_and_empty_engines_and_no_stream_notices(self):
+    def test_operators_move_sequences_and_empty_engines_and_no_stream_notices(self):
         with two_engines() as c:
             c.start()
             with Streams(c) as streams:
                 streams.more()
                 moved = 0
                 for _ in range(20):
-                    for text in c.asked("llm_router/0", "list_texts", limit=4, after=0)["texts"]:
-                        code, _, err = run("migrate", c.file, text["request"], "--engine", 1 - text["engine"])
+                    for generation in c.asked("llm_router/0", "list_generations", limit=4, after=0)["generations"]:
+                        code, _, err = run("migrate", c.file, generation["request"], "--engine", 1 - generation["engine"])
                         moved += code == 0
                         if code != 0:
                             self.assertRegex(err, "there is no request|is on engine|no room|waits")
@@ -139,7 +139,7 @@ class Migration(ClusterTest):
                     code, out, err = run("drain", c.file, "--engine", engine, "--wait", PATIENCE)
                     self.assertEqual((code, err), (0, ""), out)
                     streams.more()
-                    self.assertEqual(self.router(c)["engines"][engine]["texts"], 0)
+                    self.assertEqual(self.router(c)["engines"][engine]["sequences"], 0)
                     self.assertEqual(run("drain", c.file, "--engine", engine, "--open")[0], 0)
                     streams.more()
             self.check(streams)
@@ -160,7 +160,7 @@ class Migration(ClusterTest):
             self.check(streams)
             self.assertGreater(self.router(c)["drained"], 0)
 
-    def test_texts_of_an_engine_that_is_killed_go_on_on_the_other(self):
+    def test_sequences_of_an_engine_that_is_killed_go_on_on_the_other(self):
         with two_engines() as c:
             up = c.start()
             with Streams(c) as streams:

@@ -32,7 +32,7 @@ TEMPLATE = """{{ bos_token }}{% for message in messages %}{{ message['content'] 
 class OpenAI(ClusterTest):
     @classmethod
     def setUpClass(cls):
-        # few slots and KV blocks, so that adapters change places and texts are evicted
+        # few slots and KV blocks, so that adapters change places and sequences are evicted
         cls.cluster = Cluster(model_text="""[[llm]]
 name = "tasks"
 model = "base"
@@ -82,7 +82,7 @@ adapter_api = true
         engine = self.cluster.asked("llm_engine/0", "get_state")
         self.assertGreater(engine["adapter_loads"], 4, "two slots for four adapters")
 
-    def test_texts_that_are_evicted_go_on_as_if_nothing_had_been(self):
+    def test_sequences_that_are_evicted_go_on_as_if_nothing_had_been(self):
         case = GOLDEN[0]
         evicted = self.cluster.asked("llm_engine/0", "get_state")["evictions"]
         told = self.complete(case, n=16, extra_body={"max_tokens": 300, "ignore_eos": True})
@@ -258,7 +258,7 @@ adapter_api = true
 
 
 class Tenants(ClusterTest):
-    def test_keys_models_and_quotas_hold_for_texts_too(self):
+    def test_keys_models_and_quotas_hold_for_sequences_too(self):
         with Cluster(model_text=f"""[[llm]]
 name = "tasks"
 model = "{TASKS / 'base'}"

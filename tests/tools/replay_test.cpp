@@ -8,8 +8,8 @@ using namespace troupe;
 
 namespace {
 
-std::vector<traced_text> ten_rows() {
-  std::vector<traced_text> rows;
+std::vector<traced_generation> ten_rows() {
+  std::vector<traced_generation> rows;
   for (int i = 0; i < 10; ++i) {
     auto& r = rows.emplace_back();
     r.at = i * 1s;
@@ -54,7 +54,7 @@ TEST_CASE("replay: prompts begin alike as far as their blocks do") {
   replay_options o;
   o.model = "m";
   o.token_bound = 100;
-  traced_text a, b;
+  traced_generation a, b;
   a.prompt_tokens = b.prompt_tokens = 1100;
   a.output_tokens = b.output_tokens = 3;
   a.blocks = {1, 2, 3};

@@ -72,7 +72,7 @@ TEST_CASE("step fit: what was never in a step has no term, and none is negative"
   for (uint64_t n = 1; n <= 8; ++n) {
     llm::step_shape s;
     s.decodes = n;
-    samples.push_back({s, 10ms - n * 100us});  // more texts, less time
+    samples.push_back({s, 10ms - n * 100us});  // more sequences, less time
   }
   const auto fit = fit_steps(samples);
   CHECK(fit.latency.decode.count() == 0);

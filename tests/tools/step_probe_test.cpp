@@ -80,7 +80,7 @@ TEST_CASE("step probe: steps stay within what the device has, whatever the limit
         for (const auto& s : steps) {
           const auto made = step_of(s, 16);
           REQUIRE(made.blocks.size() * 16 <= 640);
-          REQUIRE(made.sampled.size() == s.texts.size());
+          REQUIRE(made.sampled.size() == s.sequences.size());
           REQUIRE(made.segment_end.back() == made.rows());
           for (const auto p : made.positions) REQUIRE(p < context);
           for (const auto a : made.segment_adapters) REQUIRE(a.value <= 2);

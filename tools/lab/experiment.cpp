@@ -13,7 +13,7 @@ std::string_view main_metric(measure m) {
     case measure::trace: return "dropped";
     case measure::scheduler: return "scheduled_rps";
     case measure::partition: return "rate_imbalance";
-    case measure::texts: return "tokens_per_s";
+    case measure::llm: return "tokens_per_s";
     case measure::latency: return "latency_us";
   }
   return {};
@@ -38,7 +38,7 @@ std::vector<std::string_view> metrics_of(measure m) {
               "memory_imbalance", "least_memory_imbalance", "largest_memory_imbalance",
               "seconds"};
     case measure::latency: return {"latency_us"};
-    case measure::texts:
+    case measure::llm:
       return {"tokens_per_s", "mean_batch",  "full_share",  "idle_share",  "idle_minutes", "stays_idle",
               "moved",        "ttft_p99_ms", "tpot_p50_ms", "tpot_p99_ms", "completed"};
   }

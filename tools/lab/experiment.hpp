@@ -20,11 +20,11 @@ enum class measure : uint16_t {
   trace,        ///< every batch of a short run
   scheduler,    ///< requests a second through the actors in real time, as `troupe bench schedule` finds them
   partition,    ///< how evenly models are spread over sub-clusters, by the search and at random
-  texts,        ///< what engines of a language model generate
+  llm,          ///< what engines of a language model generate
   latency       ///< of a LoRA operator or of a model's step on this machine
 };
 inline constexpr std::string_view measure_names[]{
-    "goodput", "load", "fewest_gpus", "timeline", "trace", "scheduler", "partition", "texts", "latency"};
+    "goodput", "load", "fewest_gpus", "timeline", "trace", "scheduler", "partition", "llm", "latency"};
 /// What a measure is about: the metric that claims and figures mean unless they name one.
 std::string_view main_metric(measure m);
 /// Every metric that a point of the measure has.
@@ -88,7 +88,7 @@ struct plot_spec {
     sorted,    ///< a metric of all points in descending order
     timeline,  ///< the columns of a timeline, one below the other
     batches,   ///< every batch as a box on its GPU
-    engines    ///< of the measure texts: requests, tokens and the batch of each engine over time
+    engines    ///< of the measure llm: requests, tokens and the batch of each engine over time
   };
   kind what = kind::lines;
   std::string x;               ///< lines: the parameter

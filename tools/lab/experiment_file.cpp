@@ -96,9 +96,9 @@ class experiment_reader {
       if (std::ranges::find(latency_policies, policy) != std::end(latency_policies)) return {};
       return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(latency_policies, ", "));
     }
-    if (out_.what == measure::texts) {
-      if (text_policy_named(policy)) return {};
-      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(text_policy_names(), ", "));
+    if (out_.what == measure::llm) {
+      if (llm_policy_named(policy)) return {};
+      return fmt::format("unknown policy '{}'; there are {}", policy, fmt::join(llm_policy_names(), ", "));
     }
     if (out_.what != measure::partition) {
       if (!is_waiting(policy) && !scheduling_named(policy)) return unknown_policy(policy);
@@ -118,7 +118,7 @@ class experiment_reader {
 
   /// Whether there are models, which a scheduler serves.
   bool serves_models() const {
-    return out_.what != measure::partition && out_.what != measure::texts && out_.what != measure::latency;
+    return out_.what != measure::partition && out_.what != measure::llm && out_.what != measure::latency;
   }
 
   static scenario any_wait() {
@@ -200,12 +200,10 @@ class experiment_reader {
   /// Whether every value of every axis leaves a scenario that can be served, and that says what its measure
   /// needs.
   void check_points(section& s, const experiment_case& c) {
-    if (c.base.texts && out_.what != measure::texts)
-      s.refuse("texts",
-               fmt::format("the measure {} takes no notice of it; remove it, or say measure = \"texts\"",
-                           measure_names[static_cast<size_t>(out_.what)]));
-    if (!c.base.texts && out_.what == measure::texts)
-      s.refuse("texts", "is missing; the measure texts needs it");
+    if (c.base.llm && out_.what != measure::llm)
+      s.refuse("llm", fmt::format("the measure {} takes no notice of it; remove it, or say measure = \"llm\"",
+                                  measure_names[static_cast<size_t>(out_.what)]));
+    if (!c.base.llm && out_.what == measure::llm) s.refuse("llm", "is missing; the measure llm needs it");
     if (c.base.latency.has_value() != (out_.what == measure::latency))
       s.refuse("latency", "is for the measure latency, which needs it");
     if (!serves_models()) return;
@@ -312,8 +310,8 @@ class experiment_reader {
   void read_plot(section& s) {
     plot_spec p;
     p.what = static_cast<plot_spec::kind>(s.choice("kind", plot_kinds, 0));
-    if (p.what == plot_spec::kind::engines && out_.what != measure::texts)
-      s.refuse("kind", "only the measure texts has engines to draw");
+    if (p.what == plot_spec::kind::engines && out_.what != measure::llm)
+      s.refuse("kind", "only the measure llm has engines to draw");
     auto metrics = metrics_of(out_.what);
     if (out_.relative_to) metrics.push_back("relative");
     std::vector<std::string_view> axes;

@@ -8,11 +8,11 @@
 #include "policies/random.hpp"
 #include "tools/lab/flat_top.hpp"
 #include "tools/lab/latency_measure.hpp"
+#include "tools/lab/llm_measure.hpp"
 #include "tools/lab/measures.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/parameter.hpp"
 #include "tools/lab/partition_measure.hpp"
-#include "tools/lab/text_measure.hpp"
 
 namespace troupe::lab {
 
@@ -108,7 +108,7 @@ sample sample_of(const experiment& e, const planned_point& p, uint64_t seed, con
   if (e.what == measure::partition)
     return measure_partition(*e.partition, p.what.policy, seed, options.quick);
   if (e.what == measure::latency) return measure_step_latency(p.where, p.what.policy, options.quick);
-  if (e.what == measure::texts) return measure_texts(p.where, p.what.policy, seed, options.quick);
+  if (e.what == measure::llm) return measure_llm(p.where, p.what.policy, seed, options.quick);
   auto how = scheduling_of(p.where, p.what.policy);
   if (!how) throw std::invalid_argument("unknown policy '" + p.what.policy + "'");
   if (e.shedding) how->shedding = *e.shedding;

@@ -36,8 +36,8 @@ duration time_of_step(const clock& c, const latency_setup& l, bool prefill, bool
   llm::decoder d(config, {element::bf16, element::bf16, blocks, block_tokens});
   for (uint32_t i = 0; i < shape.layers + 2; ++i) d.load(i, llm::random_layer(config, i, element::bf16, 1));
   std::ranges::fill(d.blocks(), std::byte{0x3c});
-  const probed_step asked{std::vector<probed_step::text>(l.batch, {prefill ? 0 : l.context - 1, l.context}),
-                          0};
+  const probed_step asked{
+      std::vector<probed_step::sequence>(l.batch, {prefill ? 0 : l.context - 1, l.context}), 0};
   const auto step = step_of(asked, block_tokens);
   llm::step_timer timer(d, c);
   return median_time(c, quick, [&] { timer.run(step); });

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "config/reader.hpp"
-#include "policies/text_traffic.hpp"
+#include "policies/llm_traffic.hpp"
 
 namespace troupe::lab {
 
 struct latency_setup {
   adapter_popularity popularity = adapter_popularity::distinct;  ///< of the rows' adapters
-  uint32_t batch = 1;                                            ///< rows of the operator, texts of a step
+  uint32_t batch = 1;  ///< rows of the operator, sequences of a step
   uint32_t rank = 16;
   uint32_t width = 4096;   ///< inputs and outputs of the operator
-  uint32_t context = 128;  ///< positions of a text
+  uint32_t context = 128;  ///< positions of a sequence
 };
 
 /// sgmv, loop (an operator for each adapter) and gather_bmm (each row's matrices copied together, then an

@@ -6,10 +6,10 @@
 
 #include "tools/lab/goodput_search.hpp"
 #include "tools/lab/latency_measure.hpp"
+#include "tools/lab/llm_measure.hpp"
 #include "tools/lab/partition_measure.hpp"
 #include "tools/lab/sample_statistics.hpp"
 #include "tools/lab/scheduler_bench.hpp"
-#include "tools/lab/text_measure.hpp"
 #include "tools/lab/timeline.hpp"
 
 namespace troupe::lab {
@@ -157,7 +157,7 @@ sample take_sample(measure what, const scenario& s, const scheduling& how, engin
     case measure::trace: return run_trace(s, how, run, seed);
     case measure::scheduler: return measure_scheduler(s, how);
     case measure::partition: break;  // no trial: partition_measure.hpp
-    case measure::texts: break;      // text_measure.hpp
+    case measure::llm: break;        // llm_measure.hpp
     case measure::latency: break;    // latency_measure.hpp
   }
   return {};
@@ -172,7 +172,7 @@ void summarise(const experiment& e, const scenario& s, const std::vector<sample>
   };
   auto& m = out.metrics;
   if (e.what == measure::partition) return summarise_partitions(samples, out);
-  if (e.what == measure::texts) return summarise_texts(samples, out);
+  if (e.what == measure::llm) return summarise_llm(samples, out);
   if (e.what == measure::latency) return summarise_latencies(samples, out);
   if (e.what == measure::scheduler) {  // there is no run to look into
     m["scheduled_rps"] = average([](const auto& x) { return x.value; }).first;

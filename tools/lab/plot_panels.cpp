@@ -8,8 +8,8 @@
 #include <functional>
 #include <map>
 
+#include "tools/lab/llm_panels.hpp"
 #include "tools/lab/parameter.hpp"
-#include "tools/lab/text_panels.hpp"
 
 namespace troupe::lab {
 

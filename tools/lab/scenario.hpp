@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tools/lab/latency_setup.hpp"
-#include "tools/lab/text_scenario.hpp"
+#include "tools/lab/llm_scenario.hpp"
 #include "tools/lab/trial.hpp"
 
 namespace troupe::lab {
@@ -69,7 +69,7 @@ struct scenario {
   std::optional<double> timeout_percent;  ///< what `waiting_policies` wait for, of the SLO
   std::optional<changing_load> load;
   std::optional<silence> pause;
-  std::optional<text_scenario> texts;    ///< instead of models, for the measure `texts`
+  std::optional<llm_scenario> llm;       ///< instead of models, for the measure `llm`
   std::optional<latency_setup> latency;  ///< likewise `latency`
   uint32_t cores = 0;                    ///< of this machine, where real time counts; 0: all
   uint32_t domains = 1;                  ///< there: arbiters, each with its share of models and GPUs

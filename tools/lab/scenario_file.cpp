@@ -8,7 +8,7 @@
 
 #include "config/profile_file.hpp"
 #include "config/text_file.hpp"
-#include "tools/lab/text_scenario_file.hpp"
+#include "tools/lab/llm_scenario_file.hpp"
 
 namespace troupe::lab {
 
@@ -213,7 +213,7 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   read_search(s, out.search);
   read_load(s, out);
   read_silence(s, out);
-  read_texts(s, directory, out.texts);
+  read_llm(s, directory, out.llm);
   read_latency(s, out.latency);
   if (out.load && out.pause)
     s.refuse(s.has("silence") ? "silence" : "changing_load",

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "policies/random.hpp"
+#include "tools/sim/llm_reference.hpp"
 #include "tools/sim/payload.hpp"
-#include "tools/sim/text_reference.hpp"
 
 namespace troupe::sim {
 namespace {

@@ -55,7 +55,7 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
               [this](node_id n) { return nodes[n.value].clock.now(); }, checks, hits},
              {o.hang_up, o.seed}),
       reading({cluster, workload, time, [this](node_id n) { return cast_of(n); },
-               [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken, o.trace_texts},
+               [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken, o.trace_generations},
               o.seed),
       disturbing(
           {cluster, workload, time, [this](node_id n) { return cast_of(n); },
@@ -151,7 +151,7 @@ void world::state::check_end() {
     for (const auto& m : cast->models().all()) served.insert(m->name);
     if (cast_of(scheduler_of(cluster)) != nullptr) checks.deployments.at_end(node_id{i}, served);
     checks.memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
-    check_texts(node_id{i});
+    check_sequences(node_id{i});
   }
 }
 
@@ -170,9 +170,9 @@ world_result world::run() {
   auto& r = s.result;
   r.models = s.asking.books();
   r.total = s.asking.total();
-  r.texts = s.reading.books();
-  r.traced_texts = s.reading.take_traced();
-  r.text_changes = s.disturbing.done();
+  r.llms = s.reading.books();
+  r.traced_generations = s.reading.take_traced();
+  r.llm_changes = s.disturbing.done();
   r.load_began = s.asking.started_at();
   r.measured = s.workload.length - s.workload.warmup;
   r.trace_hash = s.tracing.hash();

@@ -12,8 +12,8 @@
 #include "messages/workload.hpp"
 #include "tools/sim/books.hpp"
 #include "tools/sim/faults.hpp"
-#include "tools/sim/text_clients.hpp"
-#include "tools/sim/text_operator.hpp"
+#include "tools/sim/llm_clients.hpp"
+#include "tools/sim/llm_operator.hpp"
 #include "tools/sim/violations.hpp"
 #include "tools/trace_document.hpp"
 
@@ -25,13 +25,13 @@ struct world_options {
   /// A host for each shell makes more interleavings than a real node has, which shares them as its threads
   /// do.
   bool host_per_shell = true;
-  duration drain_at_most = 60s;  ///< after the workload; then what is unfinished is a violation
-  request_id why{};              ///< ask for the decisions about this one; nothing else changes
-  bool record = false;           ///< keep what requests and batches go through; nothing else changes
-  bool instant = false;          ///< messages, pulls and turns take no time
-  bool in_order = false;         ///< ready actors run first come first served, not as the seed chooses
-  uint32_t steps_ahead = 1;      ///< of language models' devices: emulated_engine_options
-  bool trace_texts = true;       ///< fill `traced_texts`, which takes memory for each token
+  duration drain_at_most = 60s;   ///< after the workload; then what is unfinished is a violation
+  request_id why{};               ///< ask for the decisions about this one; nothing else changes
+  bool record = false;            ///< keep what requests and batches go through; nothing else changes
+  bool instant = false;           ///< messages, pulls and turns take no time
+  bool in_order = false;          ///< ready actors run first come first served, not as the seed chooses
+  uint32_t steps_ahead = 1;       ///< of language models' devices: emulated_engine_options
+  bool trace_generations = true;  ///< fill `traced_generations`, which takes memory for each token
 };
 
 /// What the devices did for one model, after the warm-up.
@@ -52,16 +52,17 @@ struct world_result {
   std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
   std::vector<model_books> models;  ///< requests offered after the warm-up
   std::vector<device_books> devices;
-  model_books total;              ///< all requests
-  std::vector<text_books> texts;  ///< by load of the workload
-  std::vector<traced_text_end> traced_texts;
-  text_operator::counts text_changes;
-  std::vector<std::vector<uint32_t>> engine_texts;  ///< by engine, ten times a second, as routers have them
-  std::vector<uint64_t> text_tokens;                ///< that had come, as often
-  std::vector<llm_engine_state> engines;            ///< at the end; as after its birth if its node is away
-  std::vector<llm_router_state> routers;            ///< at the end, by language model: who placed most
-  duration load_began{};                            ///< true time of the workload's beginning
-  duration measured{};  ///< from the end of the warm-up to the end of the workload
+  model_books total;                 ///< all requests
+  std::vector<llm_statistics> llms;  ///< by load of the workload
+  std::vector<traced_generation_end> traced_generations;
+  llm_operator::counts llm_changes;
+  std::vector<std::vector<uint32_t>>
+      engine_sequences;                   ///< by engine, ten times a second, as routers have them
+  std::vector<uint64_t> llm_tokens;       ///< that had come, as often
+  std::vector<llm_engine_state> engines;  ///< at the end; as after its birth if its node is away
+  std::vector<llm_router_state> routers;  ///< at the end, by language model: who placed most
+  duration load_began{};                  ///< true time of the workload's beginning
+  duration measured{};                    ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
   uint64_t events = 0;    ///< of the time line
   uint64_t messages = 0;  ///< delivered to shells

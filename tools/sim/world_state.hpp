@@ -71,7 +71,7 @@ struct world::state final : device_watch {
   void ask_why();
   void watch_scale();
   void watch_engines();
-  void check_texts(node_id id);
+  void check_sequences(node_id id);
   /// What a shell answers; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
@@ -93,8 +93,8 @@ struct world::state final : device_watch {
   fault_log hits;
   recording recorded;
   clients asking;
-  text_clients reading;
-  text_operator disturbing;
+  llm_clients reading;
+  llm_operator disturbing;
   administrator changing;
   std::vector<member> nodes;
   uint64_t processes = 0;  ///< begun so far

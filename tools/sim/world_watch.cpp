@@ -94,8 +94,8 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
   return out;
 }
 
-/// When all texts have ended, KV blocks and adapters' slots are free, and nobody remembers a request.
-void world::state::check_texts(node_id id) {
+/// When all sequences have ended, KV blocks and adapters' slots are free, and nobody remembers a request.
+void world::state::check_sequences(node_id id) {
   const auto state_of = [&]<class State>(std::type_identity<State>, role kind, uint32_t index) {
     const auto told = ask({id, {}, kind, index}, "get_state", {});
     return told.ok ? std::optional(from_json<State>(nlohmann::json::parse(told.body))) : std::nullopt;
@@ -105,8 +105,8 @@ void world::state::check_texts(node_id id) {
     const auto s = state_of(std::type_identity<llm_engine_state>{}, role::llm_engine, i);
     if (s) result.engines[i] = *s;
     if (s && (s->running + s->waiting > 0 || s->kv_blocks_free != s->kv_blocks))
-      checks.broken.add("engine", fmt::format("engine {} has {} texts, {} wait, {} of {} blocks are free", i,
-                                              s->running, s->waiting, s->kv_blocks_free, s->kv_blocks));
+      checks.broken.add("engine", fmt::format("engine {} has {} sequences, {} wait, {} of {} blocks are free",
+                                              i, s->running, s->waiting, s->kv_blocks_free, s->kv_blocks));
   }
   for (uint32_t i = 0; i < cluster.llms.size(); ++i) {
     const auto s = state_of(std::type_identity<llm_router_state>{}, role::llm_router, i);
@@ -117,7 +117,7 @@ void world::state::check_texts(node_id id) {
   }
   if (cluster.llms.empty() || !cluster.nodes[id.value].has(node_role::gateway)) return;
   if (const auto s = state_of(std::type_identity<gateway_state>{}, role::llm_gateway, 0); s && !s->balanced)
-    checks.broken.add("ledger", fmt::format("the books of texts on node {} do not balance", id.value));
+    checks.broken.add("ledger", fmt::format("the books of sequences on node {} do not balance", id.value));
 }
 
 void world::state::ask_why() {
@@ -148,15 +148,15 @@ void world::state::watch_scale() {
 
 void world::state::watch_engines() {
   if (cluster.engines.empty()) return;
-  auto& came = result.text_tokens.emplace_back(0);
+  auto& came = result.llm_tokens.emplace_back(0);
   for (const auto& b : reading.books()) came += b.tokens;
-  auto& now = result.engine_texts.emplace_back(cluster.engines.size());
+  auto& now = result.engine_sequences.emplace_back(cluster.engines.size());
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
     for (const auto n : line_of_succession(cluster)) {
       const auto told = ask({n, {}, role::llm_router, i}, "get_state", {});
       if (!told.ok) continue;
       for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(told.body)).engines)
-        now[e.engine] += e.texts;
+        now[e.engine] += e.sequences;
     }
 }
 

@@ -1,7 +1,7 @@
 #include <limits>
 
+#include "transport/openai/base_fields.hpp"
 #include "transport/openai/chat_messages.hpp"
-#include "transport/openai/text_fields.hpp"
 
 namespace troupe::openai {
 namespace {

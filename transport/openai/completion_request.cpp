@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "transport/openai/text_fields.hpp"
+#include "transport/openai/base_fields.hpp"
 
 namespace troupe::openai {
 namespace {

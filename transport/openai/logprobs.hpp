@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "transport/openai/text_response.hpp"
+#include "transport/openai/completion_response.hpp"
 
 namespace troupe::openai {
 

@@ -1,8 +1,8 @@
 #include "transport/openai/tokenize.hpp"
 
+#include "transport/openai/base_fields.hpp"
 #include "transport/openai/chat_messages.hpp"
 #include "transport/openai/json_append.hpp"
-#include "transport/openai/text_fields.hpp"
 
 namespace troupe::openai {
 namespace {

@@ -1,10 +1,10 @@
 // gpu_gap_bench [--rows N] [--steps N]: how long a GPU waits between two decode steps, one at a time and a
 // step ahead, and what the host needs for one.
 //
-// A decoder of 32 layers, 2.4 GB of zeros, with a page table for texts of 512 positions and more. A gap is
-// what a step takes by the clock beyond its graph's own time, which is measured where such graphs follow each
-// other at once: the copies of chosen tokens and tables, and the host and its launch of the graph, if the GPU
-// waits for them. The host does here what the device's thread of an engine does, but plans nothing
+// A decoder of 32 layers, 2.4 GB of zeros, with a page table for sequences of 512 positions and more. A gap
+// is what a step takes by the clock beyond its graph's own time, which is measured where such graphs follow
+// each other at once: the copies of chosen tokens and tables, and the host and its launch of the graph, if
+// the GPU waits for them. The host does here what the device's thread of an engine does, but plans nothing
 // (docs/language-models.md has that).
 #include <algorithm>
 #include <chrono>
@@ -102,7 +102,7 @@ struct outcome {
   double step_us = 0, host_us = 0, wall_us = 0;
 };
 
-/// Each step decodes a token of every text, as an engine's device has it.
+/// Each step decodes a token of every sequence, as an engine's device has it.
 outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, uint32_t rows, uint32_t steps,
             bool ahead) {
   using clock = std::chrono::steady_clock;

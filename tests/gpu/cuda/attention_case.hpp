@@ -19,7 +19,7 @@ struct attention_shape {
   std::vector<uint32_t> tokens{1};  ///< that it has, with those of its rows, which are the last ones
 };
 
-/// Everything that is not part of a text is NaN: pages of nobody, slots behind a text's end.
+/// Everything that is not part of a sequence is NaN: pages of nobody, slots behind a sequence's end.
 struct attention_case {
   attention_case(element t, const attention_shape& s, uint32_t seed = 1, uint32_t first_page = 0)
       : type(t),

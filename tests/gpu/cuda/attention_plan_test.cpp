@@ -30,7 +30,7 @@ TEST_CASE("attention plan: rows alone are decodes, runs are prefills") {
   CHECK(plan.prefill.empty());
 }
 
-TEST_CASE("attention plan: chunks grow with the text") {
+TEST_CASE("attention plan: chunks grow with the sequence") {
   CHECK(decode_chunk(0) == 128);
   CHECK(decode_chunk(128 * 64 - 1) == 128);
   CHECK(decode_chunk(128 * 64) == 256);

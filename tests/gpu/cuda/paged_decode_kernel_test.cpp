@@ -52,7 +52,7 @@ attention_shape decodes(std::vector<uint32_t> tokens) {
 
 }  // namespace
 
-TEST_CASE("paged decode kernel: texts of any length, tiles and chunks that end anywhere") {
+TEST_CASE("paged decode kernel: sequences of any length, tiles and chunks that end anywhere") {
   check_decode<element::bf16, 64>(decodes({1, 2, 15, 16, 17, 31, 127}));
   check_decode<element::f16, 128>(decodes({128, 129, 300}), orders);
   check_decode<element::bf16, 128>(decodes({1, 257}), orders);

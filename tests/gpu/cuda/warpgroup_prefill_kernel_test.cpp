@@ -21,7 +21,7 @@ TEST_CASE("warpgroup prefill kernel: prompts from the start, of any length") {
   check_warpgroups<element::f16, 128>(prompts({129}, {129}), orders);
 }
 
-TEST_CASE("warpgroup prefill kernel: texts that go round in the rings of tiles") {
+TEST_CASE("warpgroup prefill kernel: sequences that go round in the rings of tiles") {
   check_warpgroups<element::bf16, 64>(prompts({128, 70}, {600, 333}), orders);
   check_warpgroups<element::f16, 128>(prompts({100}, {420}));
 }

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "gpu/llm/adapter_weights.hpp"
-#include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/golden_sequences.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
 
 using namespace troupe;
@@ -21,7 +21,7 @@ TEST_CASE("with fewer slots than adapters they take turns, and the tokens are th
     auto o = options_of(2);
     o.adapter_bytes = kept;
     small_engine engine(o, {.max_sequences = 3, .prefill_chunk = 16});
-    const auto all = golden_texts(engine.facts());
+    const auto all = golden_sequences(engine.facts());
     for (const auto& t : all) engine.add(t.asked);
     engine.run();
     for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
@@ -30,15 +30,16 @@ TEST_CASE("with fewer slots than adapters they take turns, and the tokens are th
   }
 }
 
-TEST_CASE("adapters that come and go beside a text leave its bits alone") {
-  const asked_text long_text{.prompt = {1, 265, 260, 274}, .adapter = adapter_of("sort"), .max_tokens = 300};
+TEST_CASE("adapters that come and go beside a sequence leave its bits alone") {
+  const asked_sequence long_sequence{
+      .prompt = {1, 265, 260, 274}, .adapter = adapter_of("sort"), .max_tokens = 300};
   small_engine quiet(options_of(4), {});
-  quiet.add(long_text);
+  quiet.add(long_sequence);
   quiet.run();
   REQUIRE(quiet.tokens(0).size() == 300);
 
   small_engine busy(options_of(4), {});
-  busy.add(long_text);
+  busy.add(long_sequence);
   uint32_t steps = 0;
   busy.run([&] {
     const adapter_id a{100}, b{101};
@@ -134,7 +135,7 @@ TEST_CASE("a broken adapter fails with the reason, and the others go on") {
   std::filesystem::copy(adapter_of("sort"), broken.path);
   std::filesystem::resize_file(broken.path / "adapter_model.safetensors", 5000);
   small_engine engine(options_of(2), {});
-  const auto all = golden_texts(engine.facts());
+  const auto all = golden_sequences(engine.facts());
   for (const auto& t : all) engine.add(t.asked);
   const auto lost = engine.add({.prompt = {1, 2}, .adapter = broken.path.string()});
   const auto none = engine.add({.prompt = {1, 2}, .adapter = "/nowhere"});

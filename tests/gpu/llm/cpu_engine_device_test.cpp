@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/gpu/checkpoint/files.hpp"
-#include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/golden_sequences.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
 
 using namespace troupe;
@@ -34,7 +34,7 @@ TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Tr
   for (const uint32_t blocks : {256U, 16U}) {
     CAPTURE(blocks);
     small_engine engine(options_of(4, blocks), {.max_sequences = 32, .prefill_chunk = 7});
-    const auto all = golden_texts(engine.facts());
+    const auto all = golden_sequences(engine.facts());
     for (const auto& t : all) engine.add(t.asked);
     engine.run();
     for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
@@ -81,7 +81,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
   CHECK(bits_of(chosen) == expected);
 }
 
-TEST_CASE("a text goes on on another device to which its KV blocks were copied") {
+TEST_CASE("a sequence goes on on another device to which its KV blocks were copied") {
   waited_device here(options_of(0, 4)), there(options_of(0, 4));
   const auto facts = here.next().facts;
   there.next();
@@ -120,10 +120,10 @@ TEST_CASE("a model that cannot be loaded makes the device unusable, with the rea
     auto e = d.next();
     CHECK(e.what == kind::unusable);
     CHECK(e.facts.vocabulary == 0);
-    const auto text = e.problem;
+    const auto reason = e.problem;
     d->unload_adapter(adapter_id{1});
     CHECK(d.quiet(e));
-    return text;
+    return reason;
   };
   auto o = options_of(1);
   o.folder = "/nowhere";
@@ -184,11 +184,11 @@ TEST_CASE("a device can be destroyed at any moment") {
 
 TEST_CASE("chances of the chosen and the most likely tokens come with each token, and fit each other") {
   small_engine engine(options_of(0), {});
-  const auto text = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12, .top = 5});
+  const auto sequence = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12, .top = 5});
   const auto plain = engine.add({.prompt = {1, 265, 260}, .max_tokens = 12});
   engine.run();
-  CHECK(bits_of(engine.chosen(text)) == bits_of(engine.chosen(plain)));
-  for (const auto& c : engine.chosen(text)) {
+  CHECK(bits_of(engine.chosen(sequence)) == bits_of(engine.chosen(plain)));
+  for (const auto& c : engine.chosen(sequence)) {
     REQUIRE(c.top.size() == 5);
     CHECK(c.top[0] == token_chance{c.which, c.logprob});
     for (size_t i = 1; i < 5; ++i) CHECK(c.top[i].logprob <= c.top[i - 1].logprob);
@@ -199,16 +199,16 @@ TEST_CASE("chances of the chosen and the most likely tokens come with each token
 
 TEST_CASE("what is drawn depends on the seed, not on who else is in the batch") {
   const auto asked = [](uint64_t seed) {
-    return asked_text{.prompt = {1, 265, 260},
-                      .max_tokens = 20,
-                      .how = {.temperature = 1.5F,
-                              .top_k = 50,
-                              .top_p = 0.9F,
-                              .repetition_penalty = 1.1F,
-                              .presence_penalty = 0.2F,
-                              .frequency_penalty = 0.1F,
-                              .biases = {{300, 2}}},
-                      .seed = seed};
+    return asked_sequence{.prompt = {1, 265, 260},
+                          .max_tokens = 20,
+                          .how = {.temperature = 1.5F,
+                                  .top_k = 50,
+                                  .top_p = 0.9F,
+                                  .repetition_penalty = 1.1F,
+                                  .presence_penalty = 0.2F,
+                                  .frequency_penalty = 0.1F,
+                                  .biases = {{300, 2}}},
+                          .seed = seed};
   };
   std::set<std::vector<token>> different;
   small_engine together(options_of(0), {.max_sequences = 6});
@@ -224,14 +224,14 @@ TEST_CASE("what is drawn depends on the seed, not on who else is in the batch") 
   CHECK(different.size() == 6);
 }
 
-TEST_CASE("weights and KV cache in 16 bits give texts, too, from fewer bytes") {
+TEST_CASE("weights and KV cache in 16 bits give sequences, too, from fewer bytes") {
   auto o = options_of(4);
   small_engine wide(o, {});
   o.weights = o.kv = element::bf16;
   small_engine narrow(o, {});
   CHECK(narrow.facts().blocks == 2 * wide.facts().blocks);
   CHECK(narrow.facts().weight_bytes < wide.facts().weight_bytes);
-  const auto all = golden_texts(narrow.facts());
+  const auto all = golden_sequences(narrow.facts());
   for (const auto& t : all) narrow.add(t.asked);
   narrow.run();
   size_t same = 0;

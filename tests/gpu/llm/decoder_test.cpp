@@ -20,12 +20,12 @@ decoder loaded(const checkpoint& files) {
   return d;
 }
 
-/// Some tokens of one text, from `first` on, in these blocks.
-llm_step step_of(const std::vector<token>& text, uint32_t first, uint32_t rows,
+/// Some tokens of one sequence, from `first` on, in these blocks.
+llm_step step_of(const std::vector<token>& sequence, uint32_t first, uint32_t rows,
                  const std::vector<uint32_t>& blocks) {
   llm_step s;
   for (uint32_t p = first; p < first + rows; ++p) {
-    s.tokens.push_back(text[p]);
+    s.tokens.push_back(sequence[p]);
     s.positions.push_back(p);
     s.row_sequence.push_back(0);
   }
@@ -38,10 +38,10 @@ llm_step step_of(const std::vector<token>& text, uint32_t first, uint32_t rows,
   return s;
 }
 
-std::vector<token> some_text(uint32_t length) {
-  std::vector<token> text;
-  for (uint32_t i = 0; i < length; ++i) text.push_back(static_cast<token>(7 * i * i % 300));
-  return text;
+std::vector<token> some_sequence(uint32_t length) {
+  std::vector<token> sequence;
+  for (uint32_t i = 0; i < length; ++i) sequence.push_back(static_cast<token>(7 * i * i % 300));
+  return sequence;
 }
 
 std::vector<float> logits_after(decoder& d, const llm_step& s) {
@@ -58,8 +58,8 @@ const std::vector<uint32_t> some_blocks{9, 2, 14, 3, 0, 7, 11};
 
 TEST_CASE("layers run in ranges give the bits of all of them at once") {
   const checkpoint files(folder);
-  const auto text = some_text(20);
-  const auto step = step_of(text, 0, 20, some_blocks);
+  const auto sequence = some_sequence(20);
+  const auto step = step_of(sequence, 0, 20, some_blocks);
   auto whole = loaded(files);
   const auto expected = logits_after(whole, step);
   auto parts = loaded(files);
@@ -80,11 +80,11 @@ TEST_CASE("layers count as ready once all before them are loaded") {
   CHECK(d.ready_layers() == 2);
 }
 
-TEST_CASE("a text goes on in another decoder to which its KV blocks were copied") {
+TEST_CASE("a sequence goes on in another decoder to which its KV blocks were copied") {
   const checkpoint files(folder);
-  const auto text = some_text(25);
+  const auto sequence = some_sequence(25);
   auto here = loaded(files), there = loaded(files);
-  logits_after(here, step_of(text, 0, 24, some_blocks));
+  logits_after(here, step_of(sequence, 0, 24, some_blocks));
   const std::vector<uint32_t> other_blocks{1, 5, 8, 15, 12, 4, 10};
   const auto block = [](decoder& d, uint32_t which) {
     const auto bytes = d.blocks().size() / d.options().blocks;
@@ -92,26 +92,26 @@ TEST_CASE("a text goes on in another decoder to which its KV blocks were copied"
   };
   for (size_t i = 0; i < other_blocks.size(); ++i)
     std::ranges::copy(block(here, some_blocks[i]), block(there, other_blocks[i]).begin());
-  CHECK(logits_after(there, step_of(text, 24, 1, other_blocks)) ==
-        logits_after(here, step_of(text, 24, 1, some_blocks)));
+  CHECK(logits_after(there, step_of(sequence, 24, 1, other_blocks)) ==
+        logits_after(here, step_of(sequence, 24, 1, some_blocks)));
 }
 
 TEST_CASE("rows beyond the sliding window do not count") {
   const checkpoint files(folder);
   REQUIRE(files.config().window[0] == 16);
   auto d = loaded(files);
-  auto text = some_text(20);
+  auto sequence = some_sequence(20);
   // one layer: what it sees is its own window only
   const auto layer_of = [&](const std::vector<token>& t) {
     activation x;
     d.run(step_of(t, 0, 20, some_blocks), 0, 2, x);
     return std::vector<float>(x.end() - files.config().hidden, x.end());
   };
-  const auto before = layer_of(text);
-  text[3] = 1;  // position 19 sees 4 to 19
-  CHECK(layer_of(text) == before);
-  text[4] = 1;
-  CHECK(layer_of(text) != before);
+  const auto before = layer_of(sequence);
+  sequence[3] = 1;  // position 19 sees 4 to 19
+  CHECK(layer_of(sequence) == before);
+  sequence[4] = 1;
+  CHECK(layer_of(sequence) != before);
 }
 
 TEST_CASE("the memory of adapters comes back when they are unloaded") {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "policies/continuous_batching.hpp"
+#include "policies/step_scheduler.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -35,7 +35,7 @@ emulated_engine_options emulated_options(uint32_t blocks = 64) {
   return o;
 }
 
-struct text {
+struct sequence {
   std::vector<token> prompt;
   adapter_id adapter = base_model;
   uint64_t seed = 0;
@@ -48,14 +48,14 @@ struct emulated_engine {
     REQUIRE(device.poll(time.at, e));
     REQUIRE(e.what == kind::loaded);
     facts = e.facts;
-    batching = std::make_unique<continuous_batching>(batching_limits{.max_sequences = 8,
-                                                                     .prefill_chunk = chunk,
-                                                                     .blocks = facts.blocks,
-                                                                     .block_tokens = facts.block_tokens});
+    scheduler = std::make_unique<step_scheduler>(scheduler_limits{.max_sequences = 8,
+                                                                  .prefill_chunk = chunk,
+                                                                  .blocks = facts.blocks,
+                                                                  .block_tokens = facts.block_tokens});
     for (uint32_t a = 1; a <= 3; ++a) {
       device.load_adapter(adapter_id{a}, "/adapters/" + std::to_string(a));
       CHECK(next().what == kind::adapter_ready);
-      batching->adapter_loaded(adapter_id{a});
+      scheduler->adapter_loaded(adapter_id{a});
     }
   }
 
@@ -67,23 +67,23 @@ struct emulated_engine {
     return e;
   }
 
-  /// Tokens of each text. `spoil` may change what the device is told.
-  std::vector<std::vector<token>> run(const std::vector<text>& texts, uint32_t max_tokens,
+  /// Tokens of each sequence. `spoil` may change what the device is told.
+  std::vector<std::vector<token>> run(const std::vector<sequence>& sequences, uint32_t max_tokens,
                                       const std::function<void(llm_step&)>& spoil = {}) {
-    std::vector<std::vector<token>> out(texts.size());
-    for (size_t i = 0; i < texts.size(); ++i)
-      REQUIRE(batching->add({sequence_id{i + 1}, texts[i].prompt, max_tokens, texts[i].adapter}) ==
-              continuous_batching::refusal::none);
+    std::vector<std::vector<token>> out(sequences.size());
+    for (size_t i = 0; i < sequences.size(); ++i)
+      REQUIRE(scheduler->add({sequence_id{i + 1}, sequences[i].prompt, max_tokens, sequences[i].adapter}) ==
+              step_scheduler::refusal::none);
     const sampling how{.temperature = 1, .biases = {}};
     std::deque<llm_step> under_way;
-    while (!batching->idle()) {
+    while (!scheduler->idle()) {
       while (under_way.size() <= facts.steps_ahead) {
-        const auto& planned = batching->plan();
+        const auto& planned = scheduler->plan();
         if (planned.rows() == 0) break;
         std::vector<choice_wish> wishes;
         for (const auto row : planned.sampled)
           wishes.push_back({.how = &how,
-                            .seed = texts[planned.sequences[planned.row_sequence[row]].value - 1].seed,
+                            .seed = sequences[planned.sequences[planned.row_sequence[row]].value - 1].seed,
                             .counts = {}});
         auto told = planned;
         if (spoil) spoil(told);
@@ -100,7 +100,7 @@ struct emulated_engine {
         out[id.value - 1].push_back(e.chosen[i].which);
       }
       under_way.pop_front();
-      batching->done(chosen);
+      scheduler->done(chosen);
     }
     return out;
   }
@@ -108,13 +108,13 @@ struct emulated_engine {
   stepped_clock time;
   emulated_engine_device device;
   engine_facts facts;
-  std::unique_ptr<continuous_batching> batching;
+  std::unique_ptr<step_scheduler> scheduler;
 };
 
-std::vector<text> some_texts() {
-  std::vector<text> out;
+std::vector<sequence> some_sequences() {
+  std::vector<sequence> out;
   for (uint32_t i = 0; i < 6; ++i) {
-    text t{{}, adapter_id{i % 4}, i};
+    sequence t{{}, adapter_id{i % 4}, i};
     for (uint32_t p = 0; p < 5 + 3 * i; ++p) t.prompt.push_back(static_cast<token>(7 * p + 3));
     out.push_back(t);
   }
@@ -124,48 +124,48 @@ constexpr uint32_t tokens_of_each = 20;
 
 std::vector<std::vector<token>> each_alone() {
   std::vector<std::vector<token>> out;
-  for (const auto& t : some_texts())
+  for (const auto& t : some_sequences())
     out.push_back(emulated_engine(emulated_options()).run({t}, tokens_of_each)[0]);
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("emulated engine: a step takes what the profile says, and texts end at their length only") {
+TEST_CASE("emulated engine: a step takes what the profile says, and sequences end at their length only") {
   emulated_engine e(emulated_options());
   const auto begun = e.time.at;
   const auto tokens = e.run({{{1, 2, 3}}}, 200)[0];
   CHECK(tokens.size() == 200);
-  CHECK(std::ranges::count(tokens, 2) == 0);           // the end of texts
+  CHECK(std::ranges::count(tokens, 2) == 0);           // the end of sequences
   CHECK(e.time.at - begun == 200 * 1ms + 199 * 10us);  // the prefill's rows are no decodes
   CHECK(e.device.poll_at() == never);
 }
 
-TEST_CASE("emulated engine: a text is the same beside others, in chunks, evicted and resumed") {
+TEST_CASE("emulated engine: a sequence is the same beside others, in chunks, evicted and resumed") {
   const auto alone = each_alone();
   emulated_engine roomy(emulated_options());
-  CHECK(roomy.run(some_texts(), tokens_of_each) == alone);
-  CHECK(roomy.batching->evictions() == 0);
+  CHECK(roomy.run(some_sequences(), tokens_of_each) == alone);
+  CHECK(roomy.scheduler->evictions() == 0);
   emulated_engine tight(emulated_options(14), 3);
-  CHECK(tight.run(some_texts(), tokens_of_each) == alone);
-  CHECK(tight.batching->evictions() > 0);
-  CHECK(tight.batching->blocks().free() == 14);
+  CHECK(tight.run(some_sequences(), tokens_of_each) == alone);
+  CHECK(tight.scheduler->evictions() > 0);
+  CHECK(tight.scheduler->blocks().free() == 14);
 }
 
-TEST_CASE("emulated engine: texts are the same whether it takes a step ahead or not, and as fast") {
+TEST_CASE("emulated engine: sequences are the same whether it takes a step ahead or not, and as fast") {
   const auto run = [](uint32_t steps_ahead) {
     auto o = emulated_options();
     o.steps_ahead = steps_ahead;
     emulated_engine e(o);
     const auto begun = e.time.at;
-    auto texts = e.run(some_texts(), tokens_of_each);
-    return std::pair{std::move(texts), e.time.at - begun};
+    auto sequences = e.run(some_sequences(), tokens_of_each);
+    return std::pair{std::move(sequences), e.time.at - begun};
   };
   CHECK(run(1) == run(0));
 }
 
-TEST_CASE("emulated engine: texts differ by prompt, adapter and seed") {
-  const text t{{5, 6, 7}};
+TEST_CASE("emulated engine: sequences differ by prompt, adapter and seed") {
+  const sequence t{{5, 6, 7}};
   auto with_adapter = t, other_seed = t, other_prompt = t;
   with_adapter.adapter = adapter_id{1};
   other_seed.seed = 1;
@@ -175,28 +175,28 @@ TEST_CASE("emulated engine: texts differ by prompt, adapter and seed") {
   CHECK(out[4] == out[0]);
 }
 
-TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed text shows in its tokens") {
+TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed sequence shows in its tokens") {
   const auto alone = each_alone();
   int planted = 0;
   const auto spoiled = [&](uint32_t blocks, const std::function<void(llm_step&)>& spoil) {
     planted = 0;
-    return emulated_engine(emulated_options(blocks), 64).run(some_texts(), tokens_of_each, spoil);
+    return emulated_engine(emulated_options(blocks), 64).run(some_sequences(), tokens_of_each, spoil);
   };
-  SUBCASE("two pages of a text change places once") {
+  SUBCASE("two pages of a sequence change places once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             for (size_t i = 0; i + 1 < s.block_start.size() && planted == 0; ++i)
               if (s.positions[s.sampled.back()] > 8 && s.block_start[i + 1] - s.block_start[i] > 2)
                 std::swap(s.blocks[s.block_start[i]], s.blocks[s.block_start[i] + 1]), ++planted;
           }) != alone);
   }
-  SUBCASE("a text reads another's page once") {
+  SUBCASE("a sequence reads another's page once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             if (planted > 0 || s.sequences.size() < 3) return;
             s.blocks[s.block_start[1]] = s.blocks[s.block_start[2]];
             ++planted;
           }) != alone);
   }
-  SUBCASE("a step that is started ahead takes another text's token once") {
+  SUBCASE("a step that is started ahead takes another sequence's token once") {
     CHECK(spoiled(64, [&](llm_step& s) {
             if (planted > 0 || std::ranges::count_if(s.tokens, is_chosen_before) < 3) return;
             const auto last = std::ranges::find_if(s.tokens.rbegin(), s.tokens.rend(), is_chosen_before);
@@ -211,7 +211,7 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed tex
             ++planted;
           }) != alone);
   }
-  SUBCASE("a resumed text comes back with its last token doubled") {
+  SUBCASE("a resumed sequence comes back with its last token doubled") {
     std::map<uint64_t, uint32_t> prefilled;
     CHECK(spoiled(14, [&](llm_step& s) {
             const auto first = s.row_sequence[0];
@@ -227,13 +227,13 @@ TEST_CASE("emulated engine: a planted mistake in a page, a slot or a resumed tex
 
 namespace {
 
-/// Rows of one text, in one block; after the last one a token is chosen.
-llm_step rows_of(uint64_t text, const std::vector<token>& tokens, uint32_t first, uint32_t block,
+/// Rows of one sequence, in one block; after the last one a token is chosen.
+llm_step rows_of(uint64_t sequence, const std::vector<token>& tokens, uint32_t first, uint32_t block,
                  adapter_id adapter = base_model) {
   llm_step s;
   s.tokens = tokens;
   for (uint32_t i = 0; i < tokens.size(); ++i) s.positions.push_back(first + i), s.row_sequence.push_back(0);
-  s.sequences = {sequence_id{text}};
+  s.sequences = {sequence_id{sequence}};
   s.block_start = {0, 1};
   s.blocks = {block};
   s.segment_end = {0, s.rows()};
@@ -255,7 +255,7 @@ TEST_CASE(
     start(rows_of(1, {5}, 0, 0));
     start(rows_of(1, {chosen_before(0)}, 1, 0));
     CHECK(e.next().what == kind::step_done);
-    start(rows_of(2, {7, 8}, 0, block));  // the first text has ended; its last step runs
+    start(rows_of(2, {7, 8}, 0, block));  // the first sequence has ended; its last step runs
     e.next();
     start(rows_of(2, {chosen_before(0)}, 2, block));
     e.next();

@@ -32,7 +32,7 @@ engine_event waited_device::next() {
   return e;
 }
 
-small_engine::small_engine(computing_options options, batching_limits limits)
+small_engine::small_engine(computing_options options, scheduler_limits limits)
     : options_(options), device_(std::move(options)) {
   const auto e = device_.next();
   REQUIRE(e.problem == "");
@@ -40,32 +40,32 @@ small_engine::small_engine(computing_options options, batching_limits limits)
   facts_ = e.facts;
   limits.blocks = facts_.blocks;
   limits.block_tokens = facts_.block_tokens;
-  texts_ = std::make_unique<text_batch>(limits);
+  sequences_ = std::make_unique<sequence_batch>(limits);
 }
 
-size_t small_engine::add(asked_text text) {
+size_t small_engine::add(asked_sequence sequence) {
   auto adapter = base_model;
-  if (!text.adapter.empty()) {
+  if (!sequence.adapter.empty()) {
     const auto next = adapter_id{static_cast<uint32_t>(ids_.size()) + 1};
-    adapter = ids_.try_emplace(text.adapter, next).first->second;
+    adapter = ids_.try_emplace(sequence.adapter, next).first->second;
   }
-  auto how = text.how;
-  how.seed = text.seed;
-  const auto [id, refused] = texts_->add({.prompt = text.prompt,
-                                          .adapter = adapter,
-                                          .max_tokens = text.max_tokens,
-                                          .how = how,
-                                          .stop = text.stop,
-                                          .top = text.top});
-  REQUIRE(refused == text_batch::refusal::none);
-  known_.push_back({std::move(text), {}});
+  auto how = sequence.how;
+  how.seed = sequence.seed;
+  const auto [id, refused] = sequences_->add({.prompt = sequence.prompt,
+                                              .adapter = adapter,
+                                              .max_tokens = sequence.max_tokens,
+                                              .how = how,
+                                              .stop = sequence.stop,
+                                              .top = sequence.top});
+  REQUIRE(refused == sequence_batch::refusal::none);
+  known_.push_back({std::move(sequence), {}});
   REQUIRE(id.value == known_.size());
   return known_.size() - 1;
 }
 
-std::vector<token> small_engine::tokens(size_t text) const {
+std::vector<token> small_engine::tokens(size_t sequence) const {
   std::vector<token> out;
-  for (const auto& c : known_[text].chosen) out.push_back(c.which);
+  for (const auto& c : known_[sequence].chosen) out.push_back(c.which);
   return out;
 }
 
@@ -74,8 +74,8 @@ const std::string& small_engine::folder_of(adapter_id id) const {
 }
 
 void small_engine::run(const std::function<void()>& each_step) {
-  while (!texts_->batching().idle()) {
-    while (texts_->batching().under_way() <= facts_.steps_ahead) {
+  while (!sequences_->scheduler().idle()) {
+    while (sequences_->scheduler().under_way() <= facts_.steps_ahead) {
       if (each_step) each_step();
       if (!begin_step()) break;
     }
@@ -84,17 +84,17 @@ void small_engine::run(const std::function<void()>& each_step) {
   }
 }
 
-/// Adapters that texts wait for take free slots; without one, the one that has been there longest takes no
-/// new texts and leaves when it has no users.
+/// Adapters that sequences wait for take free slots; without one, the one that has been there longest takes
+/// no new sequences and leaves when it has no users.
 void small_engine::arrange_adapters() {
   const auto free = [&] { return there_.size() + leaving_.size() + coming_.size() < options_.adapter_slots; };
   unload_unused();
-  for (const auto wanted : texts_->batching().wanted_adapters(options_.adapter_slots)) {
+  for (const auto wanted : sequences_->scheduler().wanted_adapters(options_.adapter_slots)) {
     if (coming_.contains(wanted.value) || leaving_.contains(wanted.value)) continue;
     if (std::ranges::count(there_, wanted.value) > 0) continue;
     if (!free() && !there_.empty()) {
       leaving_.insert(there_.front());
-      texts_->batching().adapter_unloaded(adapter_id{there_.front()});
+      sequences_->scheduler().adapter_unloaded(adapter_id{there_.front()});
       there_.pop_front();
       unload_unused();
     }
@@ -106,18 +106,18 @@ void small_engine::arrange_adapters() {
 
 void small_engine::unload_unused() {
   std::erase_if(leaving_, [&](uint32_t id) {
-    if (texts_->batching().users(adapter_id{id}) > 0) return false;
+    if (sequences_->scheduler().users(adapter_id{id}) > 0) return false;
     device_->unload_adapter(adapter_id{id});
     return true;
   });
 }
 
 bool small_engine::begin_step() {
-  const bool ahead = texts_->batching().under_way() > 0;
-  const auto& planned = texts_->plan();
+  const bool ahead = sequences_->scheduler().under_way() > 0;
+  const auto& planned = sequences_->plan();
   if (planned.rows() == 0) return false;
   steps_ahead_ += ahead;
-  device_->start(planned, texts_->wishes());
+  device_->start(planned, sequences_->wishes());
   return true;
 }
 
@@ -134,23 +134,23 @@ void small_engine::take(const engine_event& e) {
       CHECK(e.bytes > 0);
       CHECK(e.took > 0ns);
       there_.push_back(e.adapter.value);
-      texts_->batching().adapter_loaded(e.adapter);
+      sequences_->scheduler().adapter_loaded(e.adapter);
       break;
     case engine_event::kind::adapter_failed:
       coming_.erase(e.adapter.value);
       failed_[folder_of(e.adapter)] = e.problem;
       for (size_t i = 0; i < known_.size(); ++i)
-        if (known_[i].asked.adapter == folder_of(e.adapter)) texts_->cancel(sequence_id{i + 1});
+        if (known_[i].asked.adapter == folder_of(e.adapter)) sequences_->cancel(sequence_id{i + 1});
       break;
     default: FAIL(e.problem);
   }
 }
 
 void small_engine::finish_step(const std::vector<chosen_token>& chosen) {
-  REQUIRE(chosen.size() == texts_->batching().step().sampled.size());
-  for (const auto& got : texts_->done(chosen)) {
+  REQUIRE(chosen.size() == sequences_->scheduler().step().sampled.size());
+  for (const auto& got : sequences_->done(chosen)) {
     REQUIRE(got.chosen != nullptr);
-    known_[got.text.value - 1].chosen.push_back(*got.chosen);
+    known_[got.sequence.value - 1].chosen.push_back(*got.chosen);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpu/llm/cpu_engine_device.hpp"
-#include "policies/text_batch.hpp"
+#include "policies/sequence_batch.hpp"
 
 namespace troupe::llm {
 
@@ -49,7 +49,7 @@ class waited_device {
   computing_engine_device device_;
 };
 
-struct asked_text {
+struct asked_sequence {
   std::vector<token> prompt = {};
   std::string adapter = {};  ///< its folder; empty: the base model
   uint32_t max_tokens = 16;
@@ -62,29 +62,29 @@ struct asked_text {
 class small_engine {
  public:
   /// The device has loaded its model then. `limits`: the KV cache's figures are the device's.
-  small_engine(computing_options options, batching_limits limits);
-  small_engine(cpu_engine_options options, batching_limits limits)
+  small_engine(computing_options options, scheduler_limits limits);
+  small_engine(cpu_engine_options options, scheduler_limits limits)
       : small_engine(on_cpu(std::move(options)), limits) {}
 
   const engine_facts& facts() const { return facts_; }
-  size_t add(asked_text text);
-  /// Until all texts have ended. `each_step` is called before every step.
+  size_t add(asked_sequence sequence);
+  /// Until all sequences have ended. `each_step` is called before every step.
   void run(const std::function<void()>& each_step = {});
-  const std::vector<chosen_token>& chosen(size_t text) const { return known_[text].chosen; }
-  std::vector<token> tokens(size_t text) const;
+  const std::vector<chosen_token>& chosen(size_t sequence) const { return known_[sequence].chosen; }
+  std::vector<token> tokens(size_t sequence) const;
 
   /// A problem by adapter.
   const std::map<std::string, std::string>& failed() const { return failed_; }
   uint32_t loads() const { return loads_; }
   uint32_t reads() const { return reads_; }
   uint32_t others() const { return others_; }  ///< adapters that came and that nobody here asked for
-  uint64_t evictions() const { return texts_->batching().evictions(); }
+  uint64_t evictions() const { return sequences_->scheduler().evictions(); }
   uint32_t steps_ahead() const { return steps_ahead_; }  ///< that were started while one was under way
   waited_device& device() { return device_; }
 
  private:
-  struct open_text {
-    asked_text asked;
+  struct open_sequence {
+    asked_sequence asked;
     std::vector<chosen_token> chosen;
   };
 
@@ -98,8 +98,8 @@ class small_engine {
   const computing_options options_;
   waited_device device_;
   engine_facts facts_;
-  std::unique_ptr<text_batch> texts_;
-  std::vector<open_text> known_;  // of sequence i + 1
+  std::unique_ptr<sequence_batch> sequences_;
+  std::vector<open_sequence> known_;  // of sequence i + 1
   std::map<std::string, adapter_id> ids_;
   std::deque<uint32_t> there_;  // by arrival
   std::set<uint32_t> leaving_, coming_;

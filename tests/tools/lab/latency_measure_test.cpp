@@ -15,7 +15,7 @@ const std::string latency_head =
 
 }  // namespace
 
-TEST_CASE("latency measure: every policy takes time, and more texts take more") {
+TEST_CASE("latency measure: every policy takes time, and more sequences take more") {
   scenario s;
   s.latency = latency_setup{adapter_popularity::distinct, 2, 8, 64, 16};
   for (const auto p : latency_policies) CHECK(measure_step_latency(s, p, true).value > 0);

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/transport/openai/refusal.hpp"
-#include "transport/openai/text_request.hpp"
+#include "transport/openai/base_request.hpp"
 
 namespace troupe::openai {
 namespace {

@@ -20,20 +20,20 @@ using llm::llm_step;
 
 namespace {
 
-/// The golden text of a random model: logits in its prompt and at its end, then greedy tokens, each after the
-/// golden ones before it.
+/// The golden sequence of a random model: logits in its prompt and at its end, then greedy tokens, each after
+/// the golden ones before it.
 template <element E>
 void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id adapter) {
   // rounding to E in a dozen places of a few layers: eight times as much in bf16, whose numbers have three
   // bits less
   const double tolerance = E == element::bf16 ? 0.08 : 0.01;
-  std::vector<llm::token> text = golden["ids"];
-  const auto prompt = static_cast<uint32_t>(text.size()), mid = golden["mid_index"].get<uint32_t>();
+  std::vector<llm::token> sequence = golden["ids"];
+  const auto prompt = static_cast<uint32_t>(sequence.size()), mid = golden["mid_index"].get<uint32_t>();
   llm_step s;
-  append(s, text, 0, mid + 1, 3, adapter);
+  append(s, sequence, 0, mid + 1, 3, adapter);
   CHECK(relative_l2(m.run(s).data(), golden["mid_logits"]) < tolerance);
   s.clear();
-  append(s, text, mid + 1, prompt, 3, adapter);
+  append(s, sequence, mid + 1, prompt, 3, adapter);
   std::vector<float> logits = m.run(s);
   CHECK(relative_l2(logits.data(), golden["last_logits"]) < tolerance);
   int wrong = 0, sure = 0;
@@ -42,9 +42,10 @@ void check_golden(small_model<E>& m, const nlohmann::json& golden, adapter_id ad
     const bool margin = golden["greedy_margins"][i].get<double>() > 0.1;
     sure += margin;
     wrong += margin && m.chosen[0].which != golden["greedy"][i].get<int>();
-    text.push_back(golden["greedy"][i]);
+    sequence.push_back(golden["greedy"][i]);
     s.clear();
-    append(s, text, static_cast<uint32_t>(text.size()) - 1, static_cast<uint32_t>(text.size()), 3, adapter);
+    append(s, sequence, static_cast<uint32_t>(sequence.size()) - 1, static_cast<uint32_t>(sequence.size()), 3,
+           adapter);
     logits = m.run(s);
   }
   CHECK(wrong == 0);
@@ -80,16 +81,17 @@ TEST_CASE("cuda decoder: golden logits and tokens of random models, with their a
 
 namespace {
 
-/// So many texts of a few adapters in one batch: as a graph, without one, and each alone.
+/// So many sequences of a few adapters in one batch: as a graph, without one, and each alone.
 void check_mixed(uint32_t count) {
   CAPTURE(count);
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   small_model<element::bf16> graphs(folder, true, 1), plain(folder, false, 2), alone(folder, false, 3);
-  std::vector<std::vector<llm::token>> texts(count);
+  std::vector<std::vector<llm::token>> sequences(count);
   for (uint32_t i = 0; i < count; ++i)
-    for (uint32_t p = 0; p < 10 + i; ++p) texts[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
+    for (uint32_t p = 0; p < 10 + i; ++p)
+      sequences[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
   const auto adapter_of = [&](uint32_t i,
-                              uint32_t step) {  // of ever fewer texts, which the graph has to notice
+                              uint32_t step) {  // of ever fewer sequences, which the graph has to notice
     return i % 2 == 0 && i + step < count ? adapter_id{7} : llm::base_model;
   };
   const auto same = [](const std::vector<float>& a, const std::vector<float>& b, bool bits) {
@@ -100,16 +102,16 @@ void check_mixed(uint32_t count) {
     std::vector<float> separate;
     for (uint32_t i = 0; i < count; ++i) {
       llm_step one;
-      const auto end = static_cast<uint32_t>(texts[i].size());
+      const auto end = static_cast<uint32_t>(sequences[i].size());
       for (llm_step* s : {&together, &one})
-        append(*s, texts[i], step == 0 ? 0 : end - 1, end, 24 * i, adapter_of(i, step));
+        append(*s, sequences[i], step == 0 ? 0 : end - 1, end, 24 * i, adapter_of(i, step));
       const std::vector<float> logits = alone.run(one);
       separate.insert(separate.end(), logits.begin(), logits.end());
     }
     const std::vector<float> logits = graphs.run(together);
     CHECK(same(logits, plain.run(together), !on_gpu || count == 4));  // four rows are a graph's
     CHECK(same(logits, separate, !on_gpu));
-    for (auto& text : texts) text.push_back(static_cast<llm::token>(step * 11 + text.size()));
+    for (auto& sequence : sequences) sequence.push_back(static_cast<llm::token>(step * 11 + sequence.size()));
   }
   CHECK(graphs.machine.graphs() == 1);  // three decodes, one shape
   CHECK(plain.machine.graphs() == 0);
@@ -117,7 +119,8 @@ void check_mixed(uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("cuda decoder: texts of several adapters in one batch, with and without graphs, the same bits") {
+TEST_CASE(
+    "cuda decoder: sequences of several adapters in one batch, with and without graphs, the same bits") {
   if (!can_run()) return;
   check_mixed(5);  // a graph with room for eight
   if (on_gpu) check_mixed(4);
@@ -125,26 +128,27 @@ TEST_CASE("cuda decoder: texts of several adapters in one batch, with and withou
 
 namespace {
 
-/// How often tokens are in a text that begins with so many of a prompt, but for those still to come.
-std::vector<llm::token_frequency> count(const std::vector<llm::token>& text, size_t prompt) {
+/// How often tokens are in a sequence that begins with so many of a prompt, but for those still to come.
+std::vector<llm::token_frequency> count(const std::vector<llm::token>& sequence, size_t prompt) {
   std::map<llm::token, llm::token_frequency> found;
-  for (size_t i = 0; i < text.size(); ++i)
-    if (!llm::is_chosen_before(text[i])) ++(i < prompt ? found[text[i]].prompt : found[text[i]].output);
+  for (size_t i = 0; i < sequence.size(); ++i)
+    if (!llm::is_chosen_before(sequence[i]))
+      ++(i < prompt ? found[sequence[i]].prompt : found[sequence[i]].output);
   std::vector<llm::token_frequency> out;
   for (auto& [which, c] : found) c.which = which, out.push_back(c);
   return out;
 }
 
-/// Texts of several adapters, greedy ones and one with penalties, a step ahead of what is known of them or
-/// not. One step in the midst has a further text of `largest` rows, whose list of blocks has `most_blocks`
-/// entries at least.
+/// Sequences of several adapters, greedy ones and one with penalties, a step ahead of what is known of them
+/// or not. One step in the midst has a further sequence of `largest` rows, whose list of blocks has
+/// `most_blocks` entries at least.
 template <element E>
 std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
                                                  uint32_t largest = 0, uint32_t most_blocks = 0) {
   small_model<E> m(folder, graphs, ahead);
-  constexpr uint32_t texts = on_gpu ? 4 : 3, steps = 8;  // with as many rows as their graph, or fewer
-  std::vector<std::vector<llm::token>> out(texts);
-  for (uint32_t i = 0; i < texts; ++i)
+  constexpr uint32_t sequences = on_gpu ? 4 : 3, steps = 8;  // with as many rows as their graph, or fewer
+  std::vector<std::vector<llm::token>> out(sequences);
+  for (uint32_t i = 0; i < sequences; ++i)
     for (uint32_t p = 0; p < 5 + i; ++p) out[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
   llm::choice_wish best;
   best.how = &m.greedy;
@@ -157,21 +161,21 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
     }
     m.decoder.finish(chosen);
     REQUIRE(chosen.size() == under_way.front().sampled.size());
-    for (uint32_t i = 0; i < texts; ++i)
+    for (uint32_t i = 0; i < sequences; ++i)
       out[i][under_way.front().positions[under_way.front().sampled[i]] + 1] = chosen[i].which;
     under_way.pop_front();
   };
   for (uint32_t step = 0; step < steps; ++step) {
     llm_step& s = under_way.emplace_back();
     const std::vector<llm::token_frequency> counts = count(out[1], 6);
-    for (uint32_t i = 0; i < texts; ++i) {
+    for (uint32_t i = 0; i < sequences; ++i) {
       const auto end = static_cast<uint32_t>(out[i].size());
       append(s, out[i], step == 0 ? 0 : end - 1, end, 24 * i, i < 2 ? adapter_id{7} : llm::base_model);
       out[i].push_back(llm::chosen_before(i));
     }
     if (step == 4 && largest > 0) {
       const std::vector<llm::token> other(largest, 3);
-      constexpr uint32_t behind = 24 * texts;  // the blocks of the others
+      constexpr uint32_t behind = 24 * sequences;  // the blocks of the others
       append(s, other, 0, largest, behind, llm::base_model);
       s.blocks.resize(std::max<size_t>(s.blocks.size(), most_blocks), behind);
       s.block_start.back() = static_cast<uint32_t>(s.blocks.size());
@@ -196,7 +200,7 @@ TEST_CASE("cuda decoder: a step that is begun ahead goes on with what the one be
   for (const char* name : {"llama2-mha", "llama3-gqa-tied"}) {
     const std::filesystem::path folder = fixtures / "random-llms" / name;
     const auto expected = write_texts<element::bf16>(folder, false, false);
-    for (const auto& text : expected) CHECK(std::ranges::none_of(text, llm::is_chosen_before));
+    for (const auto& sequence : expected) CHECK(std::ranges::none_of(sequence, llm::is_chosen_before));
     CHECK(write_texts<element::bf16>(folder, true, false) == expected);
     CHECK(write_texts<element::bf16>(folder, true, true) == expected);
   }
@@ -216,11 +220,11 @@ TEST_CASE("cuda decoder: layers in ranges give the bits of all at once") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "mistral-swa";
   small_model<element::f16> whole(folder), parts(folder);
-  std::vector<llm::token> text;
-  for (uint32_t p = 0; p < 30; ++p) text.push_back(static_cast<llm::token>(p * 17 % 300));
+  std::vector<llm::token> sequence;
+  for (uint32_t p = 0; p < 30; ++p) sequence.push_back(static_cast<llm::token>(p * 17 % 300));
   for (const auto& [first, end] : {std::pair{0U, 29U}, {29U, 30U}}) {
     llm_step s;
-    append(s, text, first, end, 40, llm::base_model);
+    append(s, sequence, first, end, 40, llm::base_model);
     const std::vector<float> wanted = whole.run(s);
     llm::activation x;
     parts.chosen.clear();
@@ -271,16 +275,16 @@ TEST_CASE("cuda decoder: a step that wants no token computes its KV") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   small_model<element::bf16> at_once(folder), in_parts(folder);
-  const std::vector<llm::token> text{1, 5, 9, 200, 33};
+  const std::vector<llm::token> sequence{1, 5, 9, 200, 33};
   llm_step s;
-  append(s, text, 0, 5, 0, llm::base_model);
+  append(s, sequence, 0, 5, 0, llm::base_model);
   const std::vector<float> wanted = at_once.run(s);
   s.clear();
-  append(s, text, 0, 3, 0, llm::base_model);
+  append(s, sequence, 0, 3, 0, llm::base_model);
   s.sampled.clear();
   CHECK(in_parts.run(s).empty());
   s.clear();
-  append(s, text, 3, 5, 0, llm::base_model);
+  append(s, sequence, 3, 5, 0, llm::base_model);
   CHECK(relative_l2(in_parts.run(s).data(), wanted) < 0.02);
 }
 
@@ -288,11 +292,11 @@ TEST_CASE("cuda decoder: a step that wants no token computes its KV") {
 TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller one runs") {
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   small_model<element::bf16> m(folder);
-  std::vector<llm::token> text;
-  for (uint32_t p = 0; p < 400; ++p) text.push_back(static_cast<llm::token>(p * 17 % 256));
+  std::vector<llm::token> sequence;
+  for (uint32_t p = 0; p < 400; ++p) sequence.push_back(static_cast<llm::token>(p * 17 % 256));
   llm_step large, small;
-  append(large, text, 0, 400, 0, llm::base_model);  // more rows than there is room for from the start
-  append(small, text, 0, 5, 0, llm::base_model);
+  append(large, sequence, 0, 400, 0, llm::base_model);  // more rows than there is room for from the start
+  append(small, sequence, 0, 5, 0, llm::base_model);
   const std::vector<float> wanted = m.run(small);
   emulated_machine::memory::most = 3 << 20;
   CHECK_THROWS_AS(m.run(large), std::bad_alloc);
@@ -316,9 +320,9 @@ TEST_CASE(
   const std::filesystem::path folder = fixtures / "random-llms" / "llama2-mha";
   llm_step s;
   for (uint32_t i = 0; i < 4; ++i) {
-    std::vector<llm::token> text;
-    for (uint32_t p = 0; p < 80; ++p) text.push_back(static_cast<llm::token>(p * (17 + i) % 256));
-    append(s, text, 0, 80, 24 * i, i == 2 ? llm::base_model : adapter_id{7});
+    std::vector<llm::token> sequence;
+    for (uint32_t p = 0; p < 80; ++p) sequence.push_back(static_cast<llm::token>(p * (17 + i) % 256));
+    append(s, sequence, 0, 80, 24 * i, i == 2 ? llm::base_model : adapter_id{7});
   }
   const std::vector<float> wanted = small_model<element::bf16>(folder).run(s);
   const auto restore = [most = emulated_machine::most_shared](void*) {
@@ -334,10 +338,10 @@ TEST_CASE("cuda decoder: adapters come and go") {
   if (!can_run()) return;
   const std::filesystem::path folder = fixtures / "random-llms" / "llama3-gqa-tied";
   small_model<element::bf16> m(folder);
-  const std::vector<llm::token> text{1, 5, 9, 200, 33};
+  const std::vector<llm::token> sequence{1, 5, 9, 200, 33};
   const auto logits_of = [&](adapter_id id) {
     llm_step s;
-    append(s, text, 0, 5, 0, id);
+    append(s, sequence, 0, 5, 0, id);
     return m.run(s);
   };
   const std::vector<float> adapted = logits_of(adapter_id{7}), base = logits_of(llm::base_model);

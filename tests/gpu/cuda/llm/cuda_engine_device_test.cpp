@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/cuda/device_group.hpp"
-#include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;
@@ -22,28 +22,28 @@ bool there_are(int gpus) {
   return enough;
 }
 
-void check_texts(element weights, uint32_t gpus) {
+void check_sequences(element weights, uint32_t gpus) {
   if (!there_are(static_cast<int>(gpus))) return;
-  check_golden_texts(on_cuda({.folder = golden_folder(),
-                              .weights = weights,
-                              .kv_bytes = 1 << 20,
-                              .block_tokens = 16,
-                              .gpus = gpus,
-                              .adapter_slots = 2,
-                              .adapter_bytes = 1 << 30}),
-                     {.max_sequences = 6, .prefill_chunk = 16});
+  check_golden_sequences(on_cuda({.folder = golden_folder(),
+                                  .weights = weights,
+                                  .kv_bytes = 1 << 20,
+                                  .block_tokens = 16,
+                                  .gpus = gpus,
+                                  .adapter_slots = 2,
+                                  .adapter_bytes = 1 << 30}),
+                         {.max_sequences = 6, .prefill_chunk = 16});
 }
 
 }  // namespace
 
-TEST_CASE("cuda engine: golden texts of several adapters, batched, on a GPU") {
-  check_texts(element::bf16, 1);
-  check_texts(element::f16, 1);
+TEST_CASE("cuda engine: golden sequences of several adapters, batched, on a GPU") {
+  check_sequences(element::bf16, 1);
+  check_sequences(element::f16, 1);
 }
 
-TEST_CASE("cuda engine: golden texts of several adapters, batched, on two GPUs that share the model") {
-  check_texts(element::bf16, 2);
-  check_texts(element::f16, 2);
+TEST_CASE("cuda engine: golden sequences of several adapters, batched, on two GPUs that share the model") {
+  check_sequences(element::bf16, 2);
+  check_sequences(element::f16, 2);
 }
 
 TEST_CASE("cuda engine: a GPU that is not there is named") {

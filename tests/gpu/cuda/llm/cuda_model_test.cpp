@@ -1,10 +1,10 @@
-// A whole engine on an emulated GPU: continuous batching, adapters that come and go, golden texts.
+// A whole engine on an emulated GPU: continuous batching, adapters that come and go, golden sequences.
 #include "gpu/cuda/llm/cuda_model.hpp"
 
 #include <doctest/doctest.h>
 
 #include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -25,16 +25,20 @@ llm::computing_options emulated_gpu(cuda_model_options options) {
 
 /// Of all adapters mixed, with fewer slots than adapters.
 template <element E>
-void check_texts(size_t stride) {
-  llm::check_golden_texts(emulated_gpu<E>({1 << 20, 4, 2, true}), {.max_sequences = 6, .prefill_chunk = 16},
-                          stride);
+void check_sequences(size_t stride) {
+  llm::check_golden_sequences(emulated_gpu<E>({1 << 20, 4, 2, true}),
+                              {.max_sequences = 6, .prefill_chunk = 16}, stride);
 }
 
 }  // namespace
 
-TEST_CASE("cuda model: golden texts of several adapters, batched, in bf16") { check_texts<element::bf16>(3); }
+TEST_CASE("cuda model: golden sequences of several adapters, batched, in bf16") {
+  check_sequences<element::bf16>(3);
+}
 
-TEST_CASE("cuda model: golden texts of several adapters, batched, in f16") { check_texts<element::f16>(4); }
+TEST_CASE("cuda model: golden sequences of several adapters, batched, in f16") {
+  check_sequences<element::f16>(4);
+}
 
 TEST_CASE("cuda model: a KV cache without room for a block is refused") {
   llm::waited_device d(emulated_gpu<element::bf16>({100, 16, 0, true}));

@@ -11,7 +11,7 @@
 #include "gpu/device_lost.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 #include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/llm/golden_texts.hpp"
+#include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -37,15 +37,15 @@ std::unique_ptr<llm::step_model> shared_model(const llm::model_config& config, u
       [group] { group->part(); });
 }
 
-/// One text, all of its prompt in one step; how likely the most likely tokens after it are.
+/// One sequence, all of its prompt in one step; how likely the most likely tokens after it are.
 std::vector<token_chance> chances_after(llm::step_model& model, uint32_t layers,
-                                        const std::vector<llm::token>& text,
+                                        const std::vector<llm::token>& sequence,
                                         llm::adapter_id adapter = llm::base_model) {
   llm::llm_step s;
-  s.tokens.assign(text.begin(), text.end());
-  for (uint32_t p = 0; p < text.size(); ++p) s.positions.push_back(p), s.row_sequence.push_back(0);
+  s.tokens.assign(sequence.begin(), sequence.end());
+  for (uint32_t p = 0; p < sequence.size(); ++p) s.positions.push_back(p), s.row_sequence.push_back(0);
   s.sequences = {llm::sequence_id{1}};
-  for (uint32_t b = 0; b * 4 < text.size(); ++b) s.blocks.push_back(b);
+  for (uint32_t b = 0; b * 4 < sequence.size(); ++b) s.blocks.push_back(b);
   s.block_start = {0, static_cast<uint32_t>(s.blocks.size())};
   s.segment_end = {0, s.rows()}, s.segment_adapters = {adapter};
   s.sampled = {s.rows() - 1};
@@ -76,13 +76,13 @@ void check_golden(const std::string& name, uint32_t ranks) {
   const llm::checkpoint files(folder);
   const auto model = shared_model<E>(files.config(), ranks, {1 << 20, 4, 2, true});
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
-  std::vector<std::pair<llm::adapter_id, std::filesystem::path>> texts{{llm::base_model, "golden.json"}};
+  std::vector<std::pair<llm::adapter_id, std::filesystem::path>> sequences{{llm::base_model, "golden.json"}};
   if (std::filesystem::exists(folder / "adapter")) {
     model->load(llm::adapter_id{7}, model->pack(llm::read_adapter(folder / "adapter", files.config())));
-    texts.emplace_back(llm::adapter_id{7}, "adapter/golden.json");
+    sequences.emplace_back(llm::adapter_id{7}, "adapter/golden.json");
   }
   const double tolerance = E == element::bf16 ? 0.08 : 0.01;  // as of one GPU (cuda_decoder_test.cpp)
-  for (const auto& [adapter, file] : texts) {
+  for (const auto& [adapter, file] : sequences) {
     CAPTURE(adapter.value);
     const auto golden = read_json(folder / file);
     const std::vector<double> logits = golden["last_logits"];
@@ -159,13 +159,13 @@ TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first
   CHECK(tokens[1] == tokens[0]);
 }
 
-TEST_CASE("golden texts of several adapters, batched, by a whole engine of two ranks") {
+TEST_CASE("golden sequences of several adapters, batched, by a whole engine of two ranks") {
   llm::computing_options options;
   options.folder = llm::golden_folder(), options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
   options.make = [](const llm::model_config& config) {
     return shared_model<element::f16>(config, 2, {1 << 19, 4, 2, true});
   };
-  llm::check_golden_texts(options, {.max_sequences = 6, .prefill_chunk = 16}, 5);
+  llm::check_golden_sequences(options, {.max_sequences = 6, .prefill_chunk = 16}, 5);
 }
 
 namespace {

@@ -27,12 +27,12 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
   REQUIRE(config.vocabulary >= vocabulary);
   config.vocabulary = vocabulary;
   const auto golden = read_json(folder / "golden.json");
-  const std::vector<llm::token> text = golden["ids"];
-  const auto end = static_cast<uint32_t>(text.size());
+  const std::vector<llm::token> sequence = golden["ids"];
+  const auto end = static_cast<uint32_t>(sequence.size());
   llm_step prompts, last;
   for (uint32_t i = 0; i < 3; ++i) {
-    append(prompts, text, 0, end - 1, 24 * i, llm::base_model);
-    append(last, text, end - 1, end, 24 * i, llm::base_model);
+    append(prompts, sequence, 0, end - 1, 24 * i, llm::base_model);
+    append(last, sequence, end - 1, end, 24 * i, llm::base_model);
   }
   prompts.sampled.clear();
   const llm::sampling greedy{.temperature = 0, .biases = {}};

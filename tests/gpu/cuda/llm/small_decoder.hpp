@@ -81,14 +81,14 @@ struct small_model {
   std::vector<llm::chosen_token> chosen;
 };
 
-/// Appends rows [first, end) of a text to a step; of the last one a token is to be chosen.
-inline void append(llm_step& s, const std::vector<llm::token>& text, uint32_t first, uint32_t end,
+/// Appends rows [first, end) of a sequence to a step; of the last one a token is to be chosen.
+inline void append(llm_step& s, const std::vector<llm::token>& tokens, uint32_t first, uint32_t end,
                    uint32_t first_block, adapter_id adapter) {
   if (s.sequences.empty()) s.block_start = {0}, s.segment_end = {0};
   const auto sequence = static_cast<uint32_t>(s.sequences.size());
   s.sequences.push_back(llm::sequence_id{sequence + 1});
   for (uint32_t p = first; p < end; ++p)
-    s.tokens.push_back(text[p]), s.positions.push_back(p), s.row_sequence.push_back(sequence);
+    s.tokens.push_back(tokens[p]), s.positions.push_back(p), s.row_sequence.push_back(sequence);
   for (uint32_t b = 0; b * block_tokens < end; ++b) s.blocks.push_back(first_block + (b * 5) % 23);
   s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
   if (!s.segment_adapters.empty() && s.segment_adapters.back() == adapter) {

@@ -1,0 +1,16 @@
+// What a generation request may ask of its answer besides words.
+#pragma once
+#include <cstdint>
+
+#include "messages/time.hpp"
+
+namespace troupe {
+
+struct generation_targets {
+  int32_t priority = 0;  ///< lower ones first
+  duration ttft{};       ///< for the first token, from the arrival (time to first token); zero: none
+  duration tpot{};       ///< for each further one, in the mean (time per output token); zero: none
+  bool operator==(const generation_targets&) const = default;
+};
+
+}  // namespace troupe

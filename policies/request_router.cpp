@@ -1,0 +1,185 @@
+#include "policies/request_router.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/queue_turn.hpp"
+
+namespace troupe {
+namespace {
+
+/// The rate at which requests end is that of the last five seconds.
+constexpr duration bucket = 250ms;
+constexpr uint32_t buckets = 20;
+
+}  // namespace
+
+request_router::request_router(options o, std::unique_ptr<routing_policy> routing)
+    : options_(std::move(o)), routing_(std::move(routing)), ends_(bucket, buckets) {
+  for (const auto id : options_.engines) engines_[id];
+}
+
+void request_router::on_status(const engine_status& s, time_point now) {
+  const auto found = engines_.find(s.engine);
+  if (found == engines_.end()) return;
+  auto& e = found->second;
+  e.up = e.heard = true;
+  e.said = s;
+  e.said_at = now;
+  forget_old(e, now - options_.status_age);
+}
+
+/// What came by then, the engine has counted.
+void request_router::forget_old(engine& e, time_point then) {
+  for (; !e.fresh.empty() && e.fresh.front().at <= then; e.fresh.pop_front())
+    e.fresh_tokens -= e.fresh.front().tokens;
+}
+
+/// Of an adapter that is not known: one that no engine has.
+request_router::adapter_number request_router::number_of(const std::string& adapter) const {
+  if (adapter.empty()) return base_model;
+  const auto known = numbers_.find(adapter);
+  return known == numbers_.end() ? UINT32_MAX : known->second;
+}
+
+request_router::adapter_number request_router::number_for(const std::string& adapter) {
+  if (adapter.empty()) return base_model;
+  return numbers_.try_emplace(adapter, static_cast<adapter_number>(numbers_.size() + 1)).first->second;
+}
+
+void request_router::on_adapters(const adapters_known& a) {
+  const auto found = engines_.find(a.engine);
+  if (found == engines_.end()) return;
+  auto& known = found->second.adapters;
+  if (a.all) known.clear();
+  const auto mark = [&](const std::string& name, bool there) {
+    const auto n = number_for(name);
+    if (n >= known.size()) known.resize(n + 1);
+    known[n] = there;
+  };
+  for (const auto& entry : a.present) mark(entry.name, true);
+  for (const auto& name : a.gone) mark(name, false);
+}
+
+void request_router::lose_engine(engine_id id) {
+  const auto found = engines_.find(id);
+  if (found == engines_.end()) return;
+  for (const auto lost : found->second.requests) requests_.at(lost).asked.at = no_engine;
+  const bool closed = found->second.closed, heard = found->second.heard;
+  found->second = {};
+  found->second.closed = closed;
+  found->second.heard = heard;
+}
+
+bool request_router::close(engine_id id, bool closed) {
+  const auto found = engines_.find(id);
+  if (found == engines_.end()) return false;
+  found->second.closed = closed;
+  return true;
+}
+
+void request_router::on_route(const address& gateway, const route& r) {
+  if (r.all) lose_gateway(gateway.node);
+  for (const auto& asked : r.requests) {
+    const bool evicted = evicted_.contains(asked.id);
+    if (const auto known = requests_.find(asked.id); known != requests_.end()) forget(known);
+    auto& fresh = requests_[asked.id] = {gateway, asked};
+    if (engines_.contains(asked.at)) {
+      put(fresh, asked.at);
+      if (evicted) evicted_.insert(asked.id);
+    } else {
+      fresh.asked.at = no_engine;
+      waiting_.insert(place_of(asked));
+      newcomers_.push_back(asked.id);
+      if (waits_for_first_token(asked)) dues_.emplace(asked.due, asked.id);
+    }
+  }
+}
+
+void request_router::on_end(request_id id, time_point now) {
+  const auto known = requests_.find(id);
+  if (known == requests_.end()) return;
+  if (known->second.asked.at != no_engine) ends_.count(now, 1);
+  forget(known);
+}
+
+void request_router::on_evicted(const sequences_preempted& e) {
+  for (const auto id : e.requests)
+    if (const auto r = requests_.find(id); r != requests_.end() && r->second.asked.at == e.engine)
+      evicted_.insert(id);
+}
+
+void request_router::lose_gateway(node_id node) {
+  for (auto r = requests_.begin(); r != requests_.end();)
+    if (const auto it = r++; it->second.gateway.node == node) forget(it);
+}
+
+void request_router::clear() {
+  while (!requests_.empty()) forget(requests_.begin());
+  for (const auto id : options_.engines) {
+    lose_engine(id);
+    engines_.at(id).heard = false;
+  }
+  decisions_.clear();
+  began_ = never;
+}
+
+request_router::place_in_queue request_router::place_of(const routed_request& r) {
+  return {r.priority, queue_turn(r.arrival, r.due, r.begun), r.id};
+}
+
+void request_router::put(request& r, engine_id to) {
+  auto& e = engines_.at(to);
+  r.asked.at = to;
+  e.requests.insert(r.asked.id);
+  e.sequences += r.asked.sequences;
+  const auto adapter = number_for(r.asked.adapter);
+  if (adapter == base_model) return;
+  const auto its = std::ranges::find(e.running, adapter, &std::pair<adapter_number, uint32_t>::first);
+  if (its == e.running.end())
+    e.running.emplace_back(adapter, 1);
+  else
+    ++its->second;
+  use_slot(e, adapter);
+}
+
+/// As the engine will: the adapter that was used longest ago gives its slot up (policies/adapter_slots.hpp).
+void request_router::use_slot(engine& e, adapter_number adapter) {
+  std::erase(e.resident, adapter);
+  e.resident.push_back(adapter);
+  const auto runs = [&](adapter_number a) {
+    return std::ranges::count(e.running, a, &std::pair<adapter_number, uint32_t>::first) > 0;
+  };
+  for (auto a = e.resident.begin(); e.resident.size() > e.said.adapter_slots && a != e.resident.end();)
+    a = runs(*a) ? std::next(a) : e.resident.erase(a);
+}
+
+void request_router::take_from_engine(request& r) {
+  const auto found = engines_.find(r.asked.at);
+  r.asked.at = no_engine;
+  if (found == engines_.end()) return;
+  auto& e = found->second;
+  e.requests.erase(r.asked.id);
+  e.sequences -= r.asked.sequences;
+  const auto adapter = number_for(r.asked.adapter);
+  if (adapter == base_model) return;
+  const auto its = std::ranges::find(e.running, adapter, &std::pair<adapter_number, uint32_t>::first);
+  if (--its->second > 0) return;
+  *its = e.running.back();
+  e.running.pop_back();
+  use_slot(e, adapter);
+}
+
+void request_router::stop_waiting(const routed_request& r) {
+  waiting_.erase(place_of(r));
+  dues_.erase({r.due, r.id});
+}
+
+void request_router::forget(std::map<request_id, request>::iterator r) {
+  take_from_engine(r->second);
+  stop_waiting(r->second.asked);
+  evicted_.erase(r->first);
+  requests_.erase(r);
+}
+
+}  // namespace troupe

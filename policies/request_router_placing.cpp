@@ -1,0 +1,243 @@
+// Where requests go, and who is refused.
+#include <algorithm>
+#include <utility>
+
+#include "policies/request_router.hpp"
+#include "policies/step_forecast.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr double fewest_ends_per_s = 4;  // or there is no rate to go by
+
+uint64_t in_blocks(uint64_t tokens, const engine_status& s) {
+  const uint64_t block = std::max(1u, s.block_tokens);
+  return (tokens + block - 1) / block * block;
+}
+
+/// Zero is none.
+duration least_target(duration a, duration b) {
+  return a == duration{} ? b : b == duration{} ? a : std::min(a, b);
+}
+
+}  // namespace
+
+uint64_t request_router::free_tokens(const engine& e) {
+  const double free = (1 - static_cast<double>(e.said.kv_used)) * e.said.kv_tokens;
+  const auto tokens = static_cast<uint64_t>(std::max(0.0, free) + 0.5);
+  return tokens - std::min(tokens, e.fresh_tokens);
+}
+
+/// An engine without sequences takes whatever it may have.
+bool request_router::has_room(const engine& e, const load& with) {
+  if (e.sequences == 0) return true;
+  const auto sequences = e.sequences + with.sequences;
+  if (sequences > e.said.max_sequences) return false;
+  if (e.sequences > 0 && sequences > llm::sequences_within(with.tpot, 0, e.said.steps)) return false;
+  return free_tokens(e) >= in_blocks(with.tokens, e.said) + uint64_t{sequences} * e.said.block_tokens;
+}
+
+/// Its sequences run one after the other where there is not room for all.
+bool request_router::may_have(const engine& e, const routed_request& r, adapter_number a) {
+  return e.open() && r.tokens <= uint64_t{r.sequences} * e.said.kv_tokens && e.has(a);
+}
+
+bool request_router::full(const engine& e) { return !has_room(e, {1, e.said.block_tokens, {}}); }
+
+/// By what the engine has to prefill before. What came since it said so, it has not begun.
+bool request_router::in_time(const engine& e, const routed_request& r, time_point now) {
+  if (!waits_for_first_token(r)) return true;
+  if (e.sequences == 0) return r.due >= now;
+  const auto takes = [&](uint64_t tokens) {
+    return llm::prefill_time(tokens, UINT32_MAX, e.sequences, e.said.steps);
+  };
+  uint64_t tokens = r.tokens;
+  for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->tokens;
+  return std::max(now, e.said_at + takes(e.said.unread)) + takes(tokens) <= r.due;
+}
+
+/// When there is room for who waits behind so many others, as requests end now; `now` if that is not known.
+time_point request_router::place_after(size_t waiting, time_point now) const {
+  if (ends_per_s_ < fewest_ends_per_s) return now;
+  return now + from_ms(1000 * static_cast<double>(waiting + 1) / ends_per_s_);
+}
+
+/// It waits, and could not have its first token in time even if its place came as soon as places come now.
+bool request_router::hopeless(const routed_request& r, time_point now) const {
+  const auto place = waiting_.find(place_of(r));
+  if (!waits_for_first_token(r) || place == waiting_.end()) return false;
+  if (place_after(static_cast<size_t>(std::distance(waiting_.begin(), place)), now) > r.due) return true;
+  const auto adapter = number_of(r.adapter);
+  const auto may_be_in_time = [&](const auto& e) {
+    return may_have(e.second, r, adapter) && in_time(e.second, r, now);
+  };
+  const bool known = std::ranges::any_of(engines_, [](const auto& e) { return e.second.open(); });
+  return known && std::ranges::none_of(engines_, may_be_in_time);
+}
+
+engine_id request_router::choose(const routed_request& r, time_point now, engine_id other_than) {
+  const auto adapter = number_of(r.adapter);
+  loads_.clear();
+  for (const auto& [id, e] : engines_) {
+    if (id == other_than || !may_have(e, r, adapter) || !has_room(e, {r.sequences, r.tokens, r.tpot}) ||
+        !in_time(e, r, now))
+      continue;
+    const auto running = static_cast<uint32_t>(e.running.size());
+    loads_.push_back({id, e.sequences, running, std::ranges::count(e.resident, adapter) > 0,
+                      running < e.said.adapter_slots, e.resident.size() < e.said.adapter_slots});
+  }
+  return loads_.empty() ? no_engine : loads_[routing_->choose(adapter != base_model, loads_)].id;
+}
+
+void request_router::move(request& r, engine_id to, route_reason why, time_point now) {
+  take_from_engine(r);
+  put(r, to);
+  auto& e = engines_.at(to);
+  e.fresh.push_back({now, r.asked.tokens});
+  e.fresh_tokens += r.asked.tokens;
+  ++counts_.moved[static_cast<size_t>(why)];
+  decisions_.push_back({r.gateway, {r.asked.id, r.asked.version, to, why}});
+}
+
+/// Its gateway says that it has ended.
+void request_router::refuse(request_id id, drop_reason why) {
+  const auto r = requests_.find(id);
+  ++counts_.refused;
+  decisions_.push_back({r->second.gateway, {id, r->second.asked.version, no_engine}, why});
+  forget(r);
+}
+
+void request_router::place_waiting(time_point now) {
+  while (!dues_.empty() && dues_.begin()->first < now) refuse(dues_.begin()->second, drop_reason::late);
+  for (auto w = waiting_.begin(); w != waiting_.end();) {
+    auto& r = requests_.at(std::get<request_id>(*w++));
+    const auto& asked = r.asked;
+    if (const auto to = choose(asked, now); to != no_engine) {
+      stop_waiting(asked);
+      move(r, to, route_reason::placed, now);
+      continue;
+    }
+    size_t open = 0, suitable = 0, coming = 0;
+    for (const auto& [_, e] : engines_) {
+      open += e.open();
+      suitable += may_have(e, asked, number_of(asked.adapter));
+      coming += e.up ? !e.said.ready && e.said.problem.empty() : !e.heard && !patience_over_;
+    }
+    if (suitable == 0 && coming == 0) {
+      if (open > 0 && !asked.adapter.empty())
+        refuse(asked.id, drop_reason::undeployed);
+      else if (!asked.begun)  // who has begun waits for an engine, as long as its client does
+        refuse(asked.id, drop_reason::no_capacity);
+    } else if (hopeless(asked, now)) {
+      refuse(asked.id, drop_reason::late);
+    } else if (suitable == open) {
+      break;
+    }
+  }
+  for (const auto id : std::exchange(newcomers_, {}))
+    if (const auto r = requests_.find(id); r != requests_.end() && hopeless(r->second.asked, now))
+      refuse(id, drop_reason::late);
+  for (auto w = waiting_.end(); waiting_.size() > options_.most_waiting && w != waiting_.begin();) {
+    const auto last = std::get<request_id>(*--w);
+    if (requests_.at(last).asked.begun) continue;
+    const auto next = std::next(w);
+    refuse(last, drop_reason::queue_full);
+    w = next;
+  }
+}
+
+void request_router::move_evicted(time_point now) {
+  for (const auto id : std::exchange(evicted_, {})) {
+    auto& r = requests_.at(id);
+    if (const auto to = choose(r.asked, now, r.asked.at); to != no_engine)
+      move(r, to, route_reason::evicted, now);
+  }
+}
+
+void request_router::empty_closed(time_point now) {
+  for (auto& [id, e] : engines_) {
+    if (!e.up || e.open()) continue;
+    for (const auto leaving : std::vector(e.requests.begin(), e.requests.end())) {
+      auto& r = requests_.at(leaving);
+      if (const auto to = choose(r.asked, now, id); to != no_engine) move(r, to, route_reason::drained, now);
+    }
+  }
+}
+
+const std::vector<request_router::decision>& request_router::decide(time_point now) {
+  for (auto& [_, e] : engines_) forget_old(e, now - 4 * options_.status_age);
+  ends_per_s_ = ends_.rate(now).value_or(0);
+  if (began_ == never) began_ = now;
+  patience_over_ = now >= began_ + options_.patience;
+  empty_closed(now);
+  move_evicted(now);
+  place_waiting(now);
+  told_.clear();
+  told_.swap(decisions_);
+  return told_;
+}
+
+time_point request_router::next_due() const {
+  const auto due = dues_.empty() ? never : dues_.begin()->first;
+  const bool awaits = !waiting_.empty() && began_ != never && !patience_over_;
+  return awaits ? std::min(due, began_ + options_.patience) : due;
+}
+
+std::string request_router::migrate(request_id id, engine_id to, time_point now) {
+  const auto r = requests_.find(id);
+  if (r == requests_.end()) return "there is no request " + std::to_string(id.value);
+  const auto e = engines_.find(to);
+  const auto name = "engine " + std::to_string(to.value);
+  if (e == engines_.end()) return "the model has no " + name;
+  const auto& asked = r->second.asked;
+  if (asked.at == to) return "it is on " + name + " already";
+  if (asked.at == no_engine) return "it waits for an engine";
+  if (!e->second.open()) return name + " takes no sequences";
+  if (!may_have(e->second, asked, number_of(asked.adapter)))
+    return name + " does not have its adapter, or no room for it ever";
+  if (!has_room(e->second, {asked.sequences, asked.tokens, asked.tpot}))
+    return name + " has no room for it now";
+  move(r->second, to, route_reason::asked, now);
+  return {};
+}
+
+/// Where the engine's requests would go: to the fullest that stays in its bounds. Empty: they do not all fit.
+std::vector<std::pair<request_id, engine_id>> request_router::plan_emptying(engine_id id) const {
+  std::vector<std::pair<request_id, engine_id>> plan;
+  std::map<engine_id, load> given;
+  for (const auto leaving : engines_.at(id).requests) {
+    const auto& asked = requests_.at(leaving).asked;
+    const auto adapter = number_of(asked.adapter);
+    auto best = no_engine;
+    uint32_t most = 0;
+    for (const auto& [other, e] : engines_) {
+      if (other == id || e.sequences < engines_.at(id).sequences || !may_have(e, asked, adapter)) continue;
+      const auto& so_far = given[other];
+      const auto tpot = least_target(so_far.tpot, asked.tpot);
+      if (!has_room(e, {so_far.sequences + asked.sequences, so_far.tokens + asked.tokens, tpot})) continue;
+      if (best != no_engine && e.sequences + so_far.sequences < most) continue;
+      best = other;
+      most = e.sequences + so_far.sequences;
+    }
+    if (best == no_engine) return {};
+    given[best].sequences += asked.sequences;
+    given[best].tokens += asked.tokens;
+    given[best].tpot = least_target(given[best].tpot, asked.tpot);
+    plan.emplace_back(leaving, best);
+  }
+  return plan;
+}
+
+void request_router::consolidate(time_point now) {
+  if (!waiting_.empty()) return;
+  auto emptiest = no_engine;
+  for (const auto& [id, e] : engines_)
+    if (e.open() && e.sequences > 0 &&
+        (emptiest == no_engine || e.sequences < engines_.at(emptiest).sequences))
+      emptiest = id;
+  if (emptiest == no_engine) return;
+  for (const auto& [id, to] : plan_emptying(emptiest))
+    move(requests_.at(id), to, route_reason::consolidated, now);
+}
+
+}  // namespace troupe

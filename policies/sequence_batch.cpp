@@ -1,0 +1,100 @@
+#include "policies/sequence_batch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::llm {
+
+token_frequency& sequence_batch::open_sequence::count(token t) {
+  const auto [at, fresh] = place.try_emplace(t, counts.size());
+  if (fresh) counts.push_back({.which = t});
+  return counts[at->second];
+}
+
+sequence_batch::added sequence_batch::add(sequence_request r) {
+  const auto id = sequence_id{next_id_};
+  auto so_far = r.prompt;
+  so_far.insert(so_far.end(), r.begun.begin(), r.begun.end());
+  const auto generated = static_cast<uint32_t>(std::min<size_t>(r.begun.size(), r.max_tokens));
+  auto sequence = std::make_shared<open_sequence>();
+  sequence->asked = std::move(r);
+  sequence->generated = generated;
+  const auto& asked = sequence->asked;
+  const auto refused = scheduler_.add({id, std::move(so_far), asked.max_tokens - generated, asked.adapter,
+                                       asked.priority, asked.turn, asked.due, asked.tpot});
+  if (refused != refusal::none) return {{}, refused};
+  ++next_id_;
+  if (sequence->has_penalties()) {
+    for (const auto t : sequence->asked.prompt) ++sequence->count(t).prompt;
+    for (const auto t : sequence->asked.begun) ++sequence->count(t).output;
+  }
+  known_.emplace(id, std::move(sequence));
+  return {id, refusal::none};
+}
+
+void sequence_batch::cancel(sequence_id id) {
+  scheduler_.cancel(id);
+  const auto found = known_.find(id);
+  if (found == known_.end()) return;
+  found->second->gone = true;
+  known_.erase(found);
+}
+
+const llm_step& sequence_batch::plan(const outlook& o) {
+  planned_ = (first_ + scheduler_.under_way()) % choices_.size();
+  auto& [wishes, counts, sequences] = choices_[planned_];
+  const auto& step = scheduler_.plan(o);
+  wishes.clear();
+  counts.clear();
+  sequences.clear();
+  for (const auto row : step.sampled) {
+    const auto& sequence = sequences.emplace_back(known_.at(step.sequences[step.row_sequence[row]]));
+    counts.insert(counts.end(), sequence->counts.begin(), sequence->counts.end());
+    wishes.push_back({&sequence->asked.how,
+                      sequence->asked.how.seed,
+                      {},
+                      step.positions[row] + uint64_t{1},
+                      sequence->asked.top});
+  }
+  auto* next = counts.data();
+  for (size_t i = 0; i < wishes.size(); next += sequences[i++]->counts.size())
+    wishes[i].counts = {next, sequences[i]->counts.size()};
+  return step;
+}
+
+std::span<const sequence_batch::step_token> sequence_batch::done(std::span<const chosen_token> chosen) {
+  sampled_.clear();
+  told_.clear();
+  const auto& step = scheduler_.step();
+  auto& sequences = choices_[first_].sequences;
+  for (size_t i = 0; i < sequences.size() && i < chosen.size(); ++i) {
+    auto& sequence = *sequences[i];
+    if (sequence.gone) continue;
+    step_token told{step.sequences[step.row_sequence[step.sampled[i]]]};
+    if (chosen[i].valid) {
+      const auto next = chosen[i].which;
+      ++sequence.generated;
+      if (sequence.has_penalties()) ++sequence.count(next).output;
+      const auto& stop = sequence.asked.stop;
+      told.chosen = &chosen[i];
+      told.finish = std::find(stop.begin(), stop.end(), next) != stop.end() ? finish_reason::stop
+                    : sequence.generated == sequence.asked.max_tokens       ? finish_reason::length
+                                                                            : finish_reason::none;
+    }
+    sampled_.push_back({told.sequence, chosen[i].which, told.ended()});
+    sequence.gone = told.ended();
+    if (sequence.gone) known_.erase(told.sequence);
+    told_.push_back(told);
+  }
+  sequences.clear();
+  first_ = (first_ + 1) % choices_.size();
+  scheduler_.done(sampled_);
+  return told_;
+}
+
+void sequence_batch::fail_steps() {
+  for (auto& c : choices_) c.sequences.clear();
+  scheduler_.fail();
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,104 @@
+// Sequences that an engine generates: which step comes next, how its tokens are to be chosen, and what each
+// choice means for its sequence. Continuous batching with all that belongs to one sequence beside it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "messages/token_choice.hpp"
+#include "policies/step_scheduler.hpp"
+
+namespace troupe::llm {
+
+inline sampling greedy() {
+  sampling s;
+  s.temperature = 0;
+  return s;
+}
+
+struct sequence_request {
+  std::vector<token> prompt = {};
+  std::vector<token> begun = {};  ///< what was generated elsewhere: fewer than `max_tokens`
+  adapter_id adapter = base_model;
+  uint32_t max_tokens = 16;
+  sampling how = greedy();
+  std::vector<token> stop = {};  ///< any of these ends the sequence, and is its last token
+  uint32_t top = 0;              ///< so many of the most likely tokens are wanted with each
+  int32_t priority = 0;          ///< these as in `new_sequence`
+  time_point turn = {};
+  time_point due = never;
+  duration tpot = {};
+};
+
+class sequence_batch {
+ public:
+  using refusal = step_scheduler::refusal;
+
+  /// A token that a sequence has got.
+  struct step_token {
+    sequence_id sequence;
+    const chosen_token* chosen = nullptr;  ///< valid until the next step; null: there was nothing to choose
+    finish_reason finish = finish_reason::none;  ///< the sequence has ended and is forgotten
+    bool ended() const { return chosen == nullptr || finish != finish_reason::none; }
+  };
+
+  explicit sequence_batch(scheduler_limits limits, std::unique_ptr<prefill_timing> timing = nullptr)
+      : scheduler_(limits, std::move(timing)) {}
+
+  struct added {
+    sequence_id id;
+    refusal refused = refusal::none;
+  };
+  added add(sequence_request r);
+  /// Forgets a sequence that has not ended.
+  void cancel(sequence_id id);
+
+  /// The next step, without rows if there is nothing to do, or nothing yet (step_scheduler::plan); and
+  /// for each of its `sampled` what to choose. Both stay valid until it is done, whatever is added or
+  /// cancelled meanwhile. Requires: at most one step is under way.
+  const llm_step& plan(const outlook& o = {});
+  std::span<const choice_wish> wishes() const { return choices_[planned_].wishes; }
+  /// The first step under way is done: `chosen` by entry of `sampled`. What its sequences got, but for those
+  /// cancelled meanwhile and those that ended before.
+  std::span<const step_token> done(std::span<const chosen_token> chosen);
+
+  /// All steps under way are lost, and with them all keys and values that the device had: their sequences go
+  /// on being known; what runs waits again.
+  void fail_steps();
+
+  const step_scheduler& scheduler() const { return scheduler_; }
+  step_scheduler& scheduler() { return scheduler_; }
+
+ private:
+  struct open_sequence {
+    sequence_request asked;
+    uint32_t generated = 0;
+    bool gone = false;                        // cancelled, or ended; steps under way may have it
+    std::vector<token_frequency> counts;      // of its tokens, for penalties
+    std::unordered_map<token, size_t> place;  // in `counts`
+
+    bool has_penalties() const { return asked.how.has_penalties(); }
+    token_frequency& count(token t);
+  };
+
+  /// What a step chooses for: the device may read it until that is done.
+  struct choices {
+    std::vector<choice_wish> wishes;
+    std::vector<token_frequency> counts;                    // of all `wishes`
+    std::vector<std::shared_ptr<open_sequence>> sequences;  // by entry of `wishes`
+  };
+
+  step_scheduler scheduler_;
+  std::unordered_map<sequence_id, std::shared_ptr<open_sequence>> known_;
+  std::array<choices, 2> choices_;
+  uint32_t first_ = 0, planned_ = 0;  // of the first step under way; of the one planned last
+  std::vector<sampled_token> sampled_;
+  std::vector<step_token> told_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace troupe::llm

@@ -1,0 +1,305 @@
+#include "policies/step_scheduler.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "policies/scheduled_sequence.hpp"
+
+namespace troupe::llm {
+
+step_scheduler::step_scheduler(scheduler_limits limits, std::unique_ptr<prefill_timing> timing)
+    : limits_(limits), timing_(std::move(timing)), blocks_(limits.blocks) {
+  assert(limits.max_sequences > 0 && limits.prefill_chunk > 0 && limits.block_tokens > 0);
+}
+step_scheduler::~step_scheduler() = default;
+
+size_t step_scheduler::blocks_for(size_t positions) const {
+  return (positions + limits_.block_tokens - 1) / limits_.block_tokens;
+}
+
+step_scheduler::refusal step_scheduler::add(new_sequence s) {
+  if (s.prompt.empty() || s.max_tokens == 0) return refusal::empty;
+  // what is chosen last is never computed
+  const size_t most = s.prompt.size() + s.max_tokens;
+  if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
+  if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
+  auto made = std::make_unique<scheduled_sequence>(scheduled_sequence{
+      s.id, arrivals_++, std::move(s.prompt), most, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
+  queue(*made);
+  [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
+  assert(fresh);
+  return refusal::none;
+}
+
+void step_scheduler::cancel(sequence_id id) {
+  if (const auto found = known_.find(id); found != known_.end()) end(*found->second);
+}
+
+/// It is forgotten once no step under way has it: the device writes into its blocks.
+void step_scheduler::end(scheduled_sequence& s) {
+  if (s.steps == 0) return forget(s);
+  if (std::exchange(s.ended, true)) return;
+  std::erase(running_, &s);
+  ended_.push_back(&s);
+}
+
+void step_scheduler::forget(scheduled_sequence& s) {
+  release(s);
+  std::erase(running_, &s);
+  std::erase(waiting_, &s);
+  std::erase(ended_, &s);
+  known_.erase(s.id);
+}
+
+namespace {
+
+/// Without the base model.
+template <class Sequences>
+std::vector<adapter_id> adapters_of(const Sequences& sequences) {
+  std::vector<adapter_id> out;
+  for (const auto* s : sequences)
+    if (s->adapter != base_model) out.push_back(s->adapter);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::vector<adapter_id> step_scheduler::running_adapters() const { return adapters_of(running_); }
+std::vector<adapter_id> step_scheduler::waiting_adapters() const { return adapters_of(waiting_); }
+
+std::vector<adapter_id> step_scheduler::wanted_adapters(size_t limit) const {
+  std::vector<adapter_id> out;
+  size_t end = 0;  // of the last that is not there
+  for (const auto* s : waiting_) {
+    if (limit == 0) break;
+    if (s->adapter == base_model || std::find(out.begin(), out.end(), s->adapter) != out.end()) continue;
+    out.push_back(s->adapter);
+    if (is_loaded(s->adapter)) continue;
+    end = out.size();
+    --limit;
+  }
+  out.resize(end);
+  return out;
+}
+
+uint32_t step_scheduler::users(adapter_id a) const {
+  const auto has_it = [&](const auto* s) { return s->adapter == a; };
+  return static_cast<uint32_t>(std::count_if(running_.begin(), running_.end(), has_it) +
+                               std::count_if(ended_.begin(), ended_.end(), has_it));
+}
+
+const std::vector<token>* step_scheduler::tokens(sequence_id id) const {
+  const auto found = known_.find(id);
+  return found == known_.end() ? nullptr : &found->second->tokens;
+}
+
+void step_scheduler::release(scheduled_sequence& s) {
+  for (const auto b : s.blocks) blocks_.give_back(b);
+  s.blocks.clear();
+  s.computed = 0;
+}
+
+void step_scheduler::queue(scheduled_sequence& s) {
+  const auto later = std::upper_bound(waiting_.begin(), waiting_.end(), &s,
+                                      [](const auto* a, const auto* b) { return a->before(*b); });
+  waiting_.insert(later, &s);
+}
+
+void step_scheduler::evict(scheduled_sequence& s) {
+  ++evictions_;
+  release(s);
+  std::erase(running_, &s);
+  queue(s);
+}
+
+/// Blocks for its first `positions`, at the expense of newer ones. False: there was none but itself, and it
+/// waits again.
+bool step_scheduler::reserve(scheduled_sequence& s, size_t positions) {
+  const auto needs = blocks_for(positions);
+  while (blocks_.free() + s.blocks.size() < needs) {
+    auto& newest = *running_.back();
+    evicted_.push_back(newest.id);
+    evict(newest);
+    if (&newest == &s) return false;
+  }
+  while (s.blocks.size() < needs) s.blocks.push_back(blocks_.take());
+  return true;
+}
+
+bool step_scheduler::prefilling() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto* s) { return !s->decodes(); });
+}
+
+uint64_t step_scheduler::unread() const {
+  uint64_t sum = 0;
+  for (const auto* s : running_)
+    if (!s->decodes()) sum += s->unread();
+  for (const auto* s : waiting_) sum += s->unread();
+  return sum;
+}
+
+uint32_t step_scheduler::most_running(const outlook& o) const {
+  auto most = limits_.max_sequences;
+  for (const auto* s : running_) most = std::min(most, sequences_within(s->tpot, o.prompt_tokens, o.steps));
+  return most;
+}
+
+/// The first that waits, if its adapter is there and there is room for its sequence so far, and for those
+/// that run to grow: or it would soon be evicted again.
+bool step_scheduler::admit(const outlook& o) {
+  const auto next = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
+  if (next == waiting_.end()) return false;
+  auto* s = *next;
+  if (!running_.empty()) {
+    if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return false;
+    if (running_.size() >= std::min(most_running(o), sequences_within(s->tpot, o.prompt_tokens, o.steps)))
+      return false;
+  }
+  if (blocks_.free() < blocks_for(s->tokens.size()) + running_.size()) return false;
+  waiting_.erase(next);
+  const auto later = std::find_if(running_.begin(), running_.end(),
+                                  [&](const auto* r) { return r->importance() > s->importance(); });
+  running_.insert(later, s);
+  while (s->blocks.size() < blocks_for(s->tokens.size())) s->blocks.push_back(blocks_.take());
+  return true;
+}
+
+/// Whether those that wait do so a while longer, though the first of them could begin.
+bool step_scheduler::holds_back(const outlook& o) {
+  if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
+  const auto most = most_running(o);
+  if (running_.size() >= most) return false;
+  prefill_queue q{.now = o.now,
+                  .waiting = 0,
+                  .places = most - static_cast<uint32_t>(running_.size()),
+                  .tokens = 0,
+                  .chunk = limits_.prefill_chunk,
+                  .decodes = static_cast<uint32_t>(running_.size()),
+                  .due = never,
+                  .steps = o.steps};
+  for (const auto* s : waiting_) {
+    if (s->late || !is_loaded(s->adapter)) continue;
+    ++q.waiting;
+    q.tokens += s->unread();
+    q.due = std::min(q.due, s->due == never ? long_ago : s->due);
+  }
+  if (q.waiting == 0) return false;
+  const auto at = timing_->begin(q);
+  if (at <= o.now) return false;
+  begins_at_ = at;
+  return true;
+}
+
+/// By what is before them, if every step goes well. An engine that does nothing tries.
+void step_scheduler::find_late(const outlook& o) {
+  uint64_t before_it = 0;
+  for (const auto* s : running_)
+    if (!s->decodes()) before_it += s->unread();
+  const auto decodes = static_cast<uint32_t>(running_.size());
+  for (auto* s : waiting_) {
+    const bool tries = running_.empty() && before_it == 0;
+    const auto needs =
+        tries ? duration{} : prefill_time(before_it + s->unread(), limits_.prefill_chunk, decodes, o.steps);
+    s->late = o.now + needs > s->due;
+    if (s->late)
+      late_.push_back(s->id);
+    else
+      before_it += s->unread();
+  }
+}
+
+/// Whether all that run can be in the next step before it is known what the ones under way choose.
+bool step_scheduler::all_go_on() const {
+  size_t blocks = 0;
+  for (const auto* s : running_) {
+    if (s->complete()) continue;
+    blocks += std::max(blocks_for(s->length()), s->blocks.size()) - s->blocks.size();
+  }
+  return blocks <= blocks_.free();
+}
+
+/// Those that have begun go on, and others begin, as far as the step has room.
+void step_scheduler::add_prompts(planned_step& to, const outlook& o) {
+  uint32_t room = limits_.prefill_chunk;
+  prompts_.clear();
+  const auto take = [&](scheduled_sequence& s) {
+    if (room == 0) return;
+    s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.unread()));
+    room -= s.in_step;
+    prompts_.push_back(&s);
+  };
+  for (auto* s : running_)
+    if (!s->decodes()) take(*s);
+  if (!holds_back(o))
+    while (room > 0 && admit(o)) {
+      for (auto* s : running_)
+        if (!s->decodes() && s->in_step == 0) take(*s);
+    }
+  to.add_prompts(prompts_);
+}
+
+const llm_step& step_scheduler::plan(const outlook& o) {
+  assert(under_way_ < steps_.size());
+  auto& made = steps_[(first_ + under_way_) % steps_.size()];
+  made.clear();
+  late_.clear();
+  begins_at_ = never;
+  if (under_way_ > 0 && !all_go_on()) return made.step;
+  // the most important first, so that they keep what the least give up
+  for (size_t i = 0; i < running_.size();) {
+    auto& s = *running_[i];
+    if (!s.decodes() || s.complete() || reserve(s, s.length())) ++i;
+  }
+  find_late(o);
+  decodes_.clear();
+  for (auto* s : running_)
+    if (s->decodes() && !s->complete()) decodes_.push_back(s);
+  add_prompts(made, o);
+  made.add_decodes(decodes_);
+  if (made.step.rows() > 0) ++under_way_;
+  return made.step;
+}
+
+void step_scheduler::done(std::span<const sampled_token> chosen) {
+  assert(under_way_ > 0);
+  auto& ran = steps_[first_];
+  first_ = (first_ + 1) % steps_.size();
+  --under_way_;
+  for (auto*& s : ran.sequences) {
+    --s->steps;
+    if (!s->ended) continue;
+    if (s->steps == 0) forget(*s);
+    s = nullptr;
+  }
+  auto next = chosen.begin();  // mostly they come in the order of the rows
+  for (const auto row : ran.step.sampled) {
+    auto* s = ran.sequences[ran.step.row_sequence[row]];
+    if (s == nullptr) continue;
+    auto its = next;
+    if (its == chosen.end() || its->sequence != s->id)
+      its = std::find_if(chosen.begin(), chosen.end(), [&](const auto& c) { return c.sequence == s->id; });
+    --s->awaited;
+    const bool ends = its == chosen.end() || its->last || s->tokens.size() + 1 == s->most;
+    if (its != chosen.end()) {
+      s->tokens.push_back(its->chosen);
+      s->due = never, s->turn = long_ago;  // it has begun: before those that have not
+      next = its + 1;
+    }
+    if (ends) end(*s);
+  }
+}
+
+void step_scheduler::fail() {
+  assert(under_way_ > 0);
+  under_way_ = 0;
+  for (auto& lost : steps_) lost.sequences.clear();
+  for (auto* s : running_) s->steps = 0, s->awaited = 0;
+  while (!ended_.empty()) forget(*ended_.back());
+  while (!running_.empty()) evict(*running_.back());
+}
+
+}  // namespace troupe::llm

@@ -1,0 +1,14 @@
+#include "policies/queue_turn.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+TEST_CASE(
+    "queue turn: who has begun, then who is due first, as if what has no target were due in ten seconds") {
+  constexpr time_point now{100s};
+  CHECK(queue_turn(now, now + 1s, false) == now + 1s);
+  CHECK(queue_turn(now, never, false) == now + 10s);
+  CHECK(queue_turn(now, now + 1s, true) < queue_turn(now - 1h, now - 1h, false));
+  CHECK(queue_turn(never, never, false) == never);  // as a frame from anywhere may say
+}

@@ -1,0 +1,228 @@
+#include "policies/sequence_batch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe::llm;
+using troupe::finish_reason;
+
+namespace {
+
+chosen_token chosen(token t) {
+  chosen_token c;
+  c.which = t;
+  c.valid = true;
+  return c;
+}
+
+struct small_batch : sequence_batch {
+  small_batch() : sequence_batch({.max_sequences = 4, .prefill_chunk = 8, .blocks = 16, .block_tokens = 4}) {}
+
+  sequence_id begin(sequence_request r) {
+    const auto [id, refused] = add(std::move(r));
+    REQUIRE(refused == refusal::none);
+    return id;
+  }
+  /// A step in which every sequence gets this token.
+  std::span<const step_token> run(token t) {
+    const auto& step = plan();
+    chosen_.assign(step.sampled.size(), chosen(t));
+    return done(chosen_);
+  }
+
+ private:
+  std::vector<chosen_token> chosen_;
+};
+
+sequence_request a_request(std::vector<token> prompt, uint32_t max_tokens) {
+  sequence_request r;
+  r.prompt = std::move(prompt);
+  r.max_tokens = max_tokens;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("sequence batch: a sequence ends with a stop token, which it keeps, or with its last token") {
+  small_batch b;
+  auto stops = a_request({1, 2}, 9);
+  stops.stop = {7, 8};
+  const auto first = b.begin(stops);
+  auto told = b.run(5);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].sequence == first);
+  CHECK(told[0].finish == finish_reason::none);
+  told = b.run(8);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].chosen->which == 8);
+  CHECK(told[0].finish == finish_reason::stop);
+  b.begin(a_request({1}, 2));
+  CHECK(b.run(5)[0].finish == finish_reason::none);
+  CHECK(b.run(5)[0].finish == finish_reason::length);
+  CHECK(b.scheduler().idle());
+  CHECK(b.scheduler().blocks().free() == 16);
+}
+
+TEST_CASE("sequence batch: a stop token that is also the last token stops the sequence") {
+  small_batch b;
+  auto r = a_request({1}, 1);
+  r.stop = {3};
+  b.begin(r);
+  CHECK(b.run(3)[0].finish == finish_reason::stop);
+}
+
+TEST_CASE(
+    "sequence batch: what is chosen after a sequence is asked for with its own sampling, seed and position") {
+  small_batch b;
+  auto r = a_request({1, 2, 3}, 4);
+  r.how.seed = 77;
+  r.top = 5;
+  b.begin(r);
+  for (uint64_t position = 3; position < 6; ++position) {
+    b.plan();
+    REQUIRE(b.wishes().size() == 1);
+    CHECK(b.wishes()[0].position == position);
+    CHECK(b.wishes()[0].seed == 77);
+    CHECK(b.wishes()[0].top == 5);
+    CHECK(b.wishes()[0].counts.empty());  // no penalties, no counting
+    (void)b.done(std::vector{chosen(4)});
+  }
+}
+
+TEST_CASE("sequence batch: with penalties the tokens of prompt and output are counted apart") {
+  small_batch b;
+  auto r = a_request({1, 2, 1}, 4);
+  r.how.frequency_penalty = 1;
+  b.begin(r);
+  (void)b.run(2);
+  (void)b.run(9);
+  b.plan();
+  const auto counts = b.wishes()[0].counts;
+  REQUIRE(counts.size() == 3);
+  const auto of = [&](token t) {
+    for (const auto& c : counts)
+      if (c.which == t) return std::pair{c.prompt, c.output};
+    return std::pair{0u, 0u};
+  };
+  CHECK(of(1) == std::pair{2u, 0u});
+  CHECK(of(2) == std::pair{1u, 1u});
+  CHECK(of(9) == std::pair{0u, 1u});
+}
+
+TEST_CASE(
+    "sequence batch: a sequence that is cancelled during a step tells nothing, and what the device reads "
+    "stays") {
+  small_batch b;
+  auto r = a_request({1, 2}, 4);
+  r.how.presence_penalty = 1;
+  const auto gone = b.begin(r);
+  (void)b.run(5);
+  const auto stays = b.begin(a_request({4}, 4));
+  b.plan();
+  const auto wishes = b.wishes();
+  REQUIRE(wishes.size() == 2);
+  b.cancel(gone);
+  for (const auto& w : wishes) CHECK(w.how->top_p == 1);  // read as the device does, for the sanitizer to see
+  const std::vector both(2, chosen(6));
+  const auto told = b.done(both);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].sequence == stays);
+}
+
+TEST_CASE("sequence batch: where there was nothing to choose from, the sequence has ended without a token") {
+  small_batch b;
+  const auto id = b.begin(a_request({1}, 4));
+  b.plan();
+  const std::vector<chosen_token> nothing(1);
+  const auto told = b.done(nothing);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].sequence == id);
+  CHECK(told[0].chosen == nullptr);
+  CHECK(told[0].ended());
+  CHECK(b.scheduler().idle());
+}
+
+TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it would have there") {
+  small_batch whole, rest;
+  auto r = a_request({1, 2, 1}, 4);
+  r.how.frequency_penalty = 1;
+  r.how.seed = 5;
+  whole.begin(r);
+  (void)whole.run(9);
+  (void)whole.run(2);
+  r.begun = {9, 2};
+  rest.begin(r);
+  whole.plan();
+  rest.plan();
+  REQUIRE(rest.wishes().size() == 1);
+  CHECK(rest.wishes()[0].position == whole.wishes()[0].position);
+  CHECK(rest.wishes()[0].seed == whole.wishes()[0].seed);
+  for (const auto& a : rest.wishes()[0].counts)
+    for (const auto& b : whole.wishes()[0].counts)
+      if (a.which == b.which) CHECK(std::pair{a.prompt, a.output} == std::pair{b.prompt, b.output});
+  (void)rest.done(std::vector{chosen(3)});
+  CHECK(rest.run(3)[0].finish == finish_reason::length);
+  r.begun = {9, 2, 3, 3};
+  CHECK(rest.add(r).refused == sequence_batch::refusal::empty);  // there is nothing left to generate
+}
+
+TEST_CASE("sequence batch: what a step chooses for a sequence that the one before ended is told to nobody") {
+  small_batch b;
+  auto r = a_request({1, 2}, 9);
+  r.stop = {7};
+  r.how.seed = 5;
+  const auto stops = b.begin(r), goes_on = b.begin(a_request({3}, 9));
+  b.plan();
+  b.plan();
+  REQUIRE(b.wishes().size() == 2);
+  CHECK(b.wishes()[0].position == 3);
+  CHECK(b.wishes()[0].seed == 5);
+  auto told = b.done(std::vector{chosen(7), chosen(7)});
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].sequence == stops);
+  CHECK(told[0].finish == finish_reason::stop);
+  b.cancel(stops);  // it is not known any more
+  told = b.done(std::vector{chosen(1), chosen(2)});
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].sequence == goes_on);
+  CHECK(told[0].chosen->which == 2);
+}
+
+TEST_CASE(
+    "sequence batch: what a step ahead is told of penalties leaves out the token that is still to come") {
+  small_batch b;
+  auto r = a_request({1, 2}, 9);
+  r.how.presence_penalty = 1;
+  b.begin(r), b.begin(a_request({3}, 9)), b.begin(r);
+  const auto counted = [&](size_t sequence) {
+    uint32_t sum = 0;
+    for (const auto& c : b.wishes()[sequence].counts) sum += c.prompt + c.output;
+    return sum;
+  };
+  const std::vector all(3, chosen(7));
+  b.plan();
+  const auto running = b.wishes();
+  for (uint32_t known = 2; known < 8; ++known) {
+    const auto& step = b.plan();
+    CHECK(is_chosen_before(step.tokens[step.sampled[2]]));
+    CHECK(counted(0) == known);
+    CHECK(counted(1) == 0);
+    CHECK(counted(2) == known);
+    const auto ahead = b.wishes();
+    (void)b.done(all);
+    CHECK(ahead[0].counts.size() == (known == 2 ? 2 : 3));  // as it was, for a device that still reads it
+    CHECK(counted(2) == known);
+  }
+  CHECK(running.size() == 3);
+}
+
+TEST_CASE("sequence batch: when steps are lost their sequences are chosen for anew") {
+  small_batch b;
+  b.begin(a_request({1, 2}, 3));
+  b.plan();
+  b.plan();
+  b.fail_steps();
+  CHECK(b.run(5).size() == 1);
+  CHECK(b.run(5).size() == 1);
+  CHECK(b.run(5)[0].finish == finish_reason::length);
+  CHECK(b.scheduler().idle());
+}

@@ -1,0 +1,113 @@
+// Language models with many engines, while everything goes wrong: every stream has the tokens that it would
+// have had undisturbed, and everything comes back.
+#include "policies/routing_policy.hpp"
+#include "tests/sim/llm_cluster.hpp"
+
+using namespace troupe;
+using namespace troupe::sim;
+
+namespace {
+
+void check_sequences(const world_result& r, uint64_t seed) {
+  const auto why = told(r, seed);
+  CHECK_MESSAGE(r.violations.empty(), why);
+  uint64_t fates = 0;
+  for (const auto n : r.llms[0].fates) fates += n;
+  CHECK(fates == r.llms[0].offered);
+}
+
+}  // namespace
+
+TEST_CASE("llm: while nothing goes wrong no request fails, whatever operators do") {
+  uint64_t moved = 0;
+  llm_operator::counts changes;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    const auto r = run(llm_cluster(), llm_workload(20), {.seed = seed});
+    check_sequences(r, seed);
+    CHECK(r.llms[0].of(fate::failed) == 0);
+    CHECK(r.llms[0].of(fate::finished) > r.llms[0].offered / 2);
+    moved += r.llms[0].moved;
+    changes.migrations += r.llm_changes.migrations;
+    changes.drains += r.llm_changes.drains;
+    changes.adapter_changes += r.llm_changes.adapter_changes;
+  }
+  CHECK(moved > 500);
+  CHECK(changes.migrations > 200);
+  CHECK(changes.drains > 100);
+  CHECK(changes.adapter_changes > 100);
+}
+
+TEST_CASE("llm: whatever goes wrong every stream is right as far as it goes, over five hundred seeds") {
+  uint64_t moved = 0, finished = 0, offered = 0, refused[2]{};
+  fault_counts injected{};
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    auto w = llm_workload(10);
+    w.random_faults.count = 3;
+    for (const auto k :
+         {fault_kind::delay, fault_kind::stall, fault_kind::cut, fault_kind::crash, fault_kind::freeze,
+          fault_kind::restart, fault_kind::slow_link, fault_kind::reorder, fault_kind::clock_drift})
+      w.random_faults.kinds.push_back(k);
+    const auto names = routing_policies().names();
+    auto c = llm_cluster(names[seed % names.size()]);
+    if (seed % 2 == 0) {
+      c.llms[0].prefill = "deferred";
+      w.llms[0].ttft = 300ms;
+      w.llms[0].tpot = 10ms;
+      w.llms[0].most_priority = 2;
+    }
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    refused[seed % 2] += r.llms[0].of(fate::dropped);
+    moved += r.llms[0].moved;
+    finished += r.llms[0].of(fate::finished);
+    offered += r.llms[0].offered;
+    for (size_t k = 0; k < fault_kind_count; ++k) injected[k] += r.faults[k];
+  }
+  fmt::print("{} generation requests, {} finished, {} went on on another node\n", offered, finished, moved);
+  CHECK(refused[0] > refused[1]);  // with targets
+  CHECK(moved > 3000);
+  CHECK(finished > offered / 2);
+  CHECK(injected[static_cast<size_t>(fault_kind::crash)] > 100);
+}
+
+TEST_CASE("llm: a crashed engine's sequences go on elsewhere, and none fails") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    auto w = llm_workload(0);
+    fault_spec f;
+    f.kind = fault_kind::crash;
+    f.at = 1s;
+    f.a = f.b = node_id{3};
+    w.faults = {f};
+    const auto r = run(llm_cluster(), w, {.seed = seed});
+    check_sequences(r, seed);
+    CAPTURE(seed);
+    CHECK(r.llms[0].of(fate::failed) == 0);
+  }
+}
+
+TEST_CASE("llm: a router that dies costs no stream that has begun") {
+  auto c = llm_cluster();
+  c.nodes[0].roles = {node_role::scheduler};  // the other is the only gateway
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    auto w = llm_workload(0);
+    fault_spec f;
+    f.kind = fault_kind::restart;
+    f.at = 1s;
+    f.length = 200ms;
+    f.a = f.b = node_id{0};
+    w.faults = {f};
+    const auto r = run(c, w, {.seed = seed});
+    check_sequences(r, seed);
+    CAPTURE(seed);
+    CHECK(r.llms[0].of(fate::failed) == 0);
+  }
+}
+
+TEST_CASE("llm: the same seed gives the same run") {
+  const auto w = llm_workload(20);
+  const auto one = run(llm_cluster(), w, {.seed = 7}), two = run(llm_cluster(), w, {.seed = 7});
+  CHECK(one.trace_hash == two.trace_hash);
+  CHECK(one.llms[0].tokens == two.llms[0].tokens);
+  CHECK(one.trace_hash != run(llm_cluster(), w, {.seed = 8}).trace_hash);
+}

@@ -1,0 +1,53 @@
+// What the measure `llm` runs: engines of a language model that are not there, and who asks them for what.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/llm_trace.hpp"
+#include "messages/step_latency.hpp"
+#include "policies/llm_traffic.hpp"
+
+namespace troupe::lab {
+
+struct llm_scenario {
+  llm::llm_profile profile;     ///< of a device
+  uint32_t engines = 1;         ///< one a device
+  uint32_t max_sequences = 32;  ///< on an engine at once
+  double kv_gb = 24;            ///< of an engine's KV cache
+  uint32_t adapter_slots = 32;
+  duration consolidate_every = 1s;  ///< zero: never; `least_loaded` and `round_robin` never do
+
+  token_lengths prompt{.median = 60, .sigma = 1.4, .most = 2048};
+  token_lengths output{.median = 185, .sigma = 1.1, .most = 1024};
+  adapter_popularity popularity = adapter_popularity::skewed;
+  double alpha = 1.5;
+  uint32_t adapters = 0;  ///< 0: as many as Punica has (§7), a root of the requests' number, or one each
+
+  /// None: all requests come at once. Else a Poisson process whose rate rises evenly to this in the middle of
+  /// the run, and falls as evenly.
+  std::optional<double> peak_rps;
+  duration length = 3600s, quick_length = 120s;  ///< of arrivals; not of all at once
+};
+
+/// How many requests come: about so many, if they do not come at once.
+uint64_t request_count(const llm_scenario& t, uint64_t at_once, duration length);
+uint32_t adapter_count(const llm_scenario& t, uint64_t requests);
+
+/// The requests by time. `at_once`: if all come so, this many.
+std::vector<traced_generation> generations_of(const llm_scenario& t, uint64_t at_once, duration length,
+                                              uint64_t seed);
+
+/// Who runs the engines. By name: a routing (policies/routing_policy.hpp); `mixed`, which is Punica's;
+/// `one_adapter`, which is the same with sequences of one adapter in a batch.
+struct llm_policy {
+  std::string routing;
+  bool mix_adapters = true;
+};
+std::optional<llm_policy> llm_policy_named(std::string_view name);
+std::vector<std::string_view> llm_policy_names();
+
+}  // namespace troupe::lab

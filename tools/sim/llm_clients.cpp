@@ -1,0 +1,247 @@
+#include "tools/sim/llm_clients.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "actors/cast.hpp"
+#include "tools/sim/faults.hpp"
+#include "tools/sim/llm_reference.hpp"
+
+namespace troupe::sim {
+
+struct llm_clients::port_of_node final : completion_port {
+  port_of_node(llm_clients& c, node_id n) : all(c), node(n) {}
+  bool token(const generated_token& t) override { return all.token(node, t); }
+  void ended(request_id id, const outcome& how) override { all.on_ended(node, id, how); }
+  void adapter_changed(const troupe::adapter_changed&) override {}
+  llm_clients& all;
+  const node_id node;
+};
+
+llm_clients::llm_clients(const surroundings& s, uint64_t seed)
+    : around_(s),
+      calm_(faults_are_only(s.workload, {})),
+      random_(seed, "texts"),
+      books_(s.workload.llms.size() + (s.workload.llm_trace.empty() ? 0 : 1)) {
+  for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
+    ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
+    if (s.cluster.nodes[i].has(node_role::gateway)) gateways_.push_back(node_id{i});
+  }
+  for (size_t i = 0; i < s.workload.llms.size(); ++i) {
+    const auto& load = s.workload.llms[i];
+    sources_.emplace_back();
+    if (load.rate_rps > 0)
+      sources_.back().emplace(arrival_spec{load.arrivals, load.rate_rps, load.gamma_cv}, time_point{},
+                              random_stream(seed, "text arrivals", i));
+  }
+}
+
+llm_clients::~llm_clients() = default;
+
+completion_port& llm_clients::port(node_id gateway) { return *ports_[gateway.value]; }
+
+void llm_clients::start() {
+  start_ = around_.time.now();
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (!sources_[i]) continue;
+    ++running_;
+    schedule_next(i);
+  }
+  for (size_t i = 0; i < around_.workload.llm_trace.size(); ++i)
+    around_.time.at(start_ + around_.workload.llm_trace[i].at, sim_event::client,
+                    [this, i] { offer_row(i); });
+}
+
+void llm_clients::schedule_next(size_t load) {
+  const auto at = sources_[load]->next().time_since_epoch();
+  if (at >= around_.workload.length) {
+    --running_;
+    return;
+  }
+  around_.time.at(start_ + at, sim_event::client, [this, load] {
+    offer(load);
+    schedule_next(load);
+  });
+}
+
+generation llm_clients::some_request(const llm_load& load) {
+  const auto between = [&](uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random_.below(most - least + 1));
+  };
+  generation g;
+  g.model = load.model;
+  g.prompt.resize(between(load.least_prompt, load.most_prompt));
+  for (auto& t : g.prompt) t = static_cast<llm::token>(3 + random_.below(900));
+  g.max_tokens = between(load.least_tokens, load.most_tokens);
+  g.choices = random_.uniform() < load.several_choices ? between(2, 3) : 1;
+  if (load.adapters > 0 && random_.below(4) > 0)
+    g.adapter = fmt::format("adapter-{:04}", random_.below(load.adapters));
+  g.how.temperature = random_.below(2) == 0 ? 0 : 1;
+  g.how.seed = random_();
+  g.how.frequency_penalty = g.how.seed % 4 == 0 ? 0.5F : 0;
+  g.tpot = load.tpot;
+  if (load.most_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.most_priority + 1));
+  return g;
+}
+
+void llm_clients::offer(size_t load) {
+  const auto& asked = around_.workload.llms[load];
+  stream s;
+  s.load = load;
+  s.asked = some_request(asked);
+  s.gateway = gateways_[random_.below(gateways_.size())];
+  const bool hangs_up = random_.uniform() < asked.hang_up;
+  const duration patience{static_cast<int64_t>(random_.uniform() * 1e9)};
+  if (asked.content > 0 && random_.uniform() < asked.content)
+    s.enough = 1 + static_cast<uint32_t>(random_.below(s.asked.max_tokens));
+  enter(std::move(s), asked.ttft, hangs_up ? std::optional(patience) : std::nullopt);
+}
+
+void llm_clients::offer_row(size_t row) {
+  const auto& asked = around_.workload.llm_trace[row];
+  stream s;
+  s.load = around_.workload.llms.size();
+  if (around_.trace)
+    s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{}, duration{});
+  s.asked.prompt.resize(asked.prompt_tokens);
+  for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
+  s.asked.max_tokens = asked.output_tokens;
+  s.asked.adapter = asked.adapter;
+  s.asked.priority = asked.priority;
+  s.asked.how.temperature = 0;
+  s.gateway = gateways_[row % gateways_.size()];
+  enter(std::move(s), asked.slo.value_or(duration{}), {});
+}
+
+/// `ttft` zero: no target. `patience`: after which the client goes away.
+void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
+  s.offered_at = around_.time.now();
+  ++books_[s.load].offered;
+  auto* gateway = around_.cast_of(s.gateway);
+  if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, fate::refused);
+  const auto now = around_.clock_of(s.gateway);
+  s.asked.id = gateway->next_request_id();
+  s.asked.arrival = now;
+  s.asked.deadline = now + around_.cluster.llms[s.asked.model.value].timeout;
+  if (ttft > duration{}) s.asked.due = now + ttft;
+  s.got.resize(s.asked.choices);
+  s.ended.resize(s.asked.choices);
+  const auto id = s.asked.id;
+  const auto request = s.asked;
+  if (patience)
+    around_.time.at(around_.time.now() + *patience, sim_event::client, s.gateway, [gateway, id] {
+      gateway->office().tell(gateway->llm_gateway_address(), client_gone{id});
+    });
+  open_.emplace(id, std::move(s));
+  gateway->office().tell(gateway->llm_gateway_address(), generation_request{{request}});
+}
+
+bool llm_clients::token(node_id gateway, const generated_token& t) {
+  const auto found = open_.find(t.id);
+  if (found == open_.end() || found->second.gateway != gateway || t.choice >= found->second.got.size() ||
+      found->second.ended[t.choice]) {
+    around_.broken.add(
+        "stream", fmt::format("a token for request {}, choice {}, which has ended", t.id.value, t.choice));
+    return false;
+  }
+  auto& s = found->second;
+  auto& b = books_[s.load];
+  const auto now = around_.time.now();
+  const bool first = std::ranges::all_of(s.got, [](const auto& g) { return g.empty(); });
+  (first ? b.first_token : b.between_tokens).add(now - (first ? s.offered_at : s.last_token_at));
+  if (first) s.first_token_at = now;
+  s.last_token_at = now;
+  if (s.traced) s.traced->tokens.push_back(now - s.offered_at);
+  s.got[t.choice].push_back(t.which);
+  const bool content = s.got[t.choice].size() >= s.enough;
+  if (t.finish != finish_reason::none || content) s.ended[t.choice] = true;
+  ++b.tokens;
+  b.last_token = now - start_;
+  return content;
+}
+
+void llm_clients::given(node_id worker, const generation& g) {
+  const auto found = open_.find(g.id);
+  if (found == open_.end()) return;
+  auto& s = found->second;
+  s.moved = s.moved || (!g.begun.empty() && std::ranges::count(s.workers, worker) == 0 && !s.workers.empty());
+  s.workers.push_back(worker);
+}
+
+bool llm_clients::begun(const stream& s) {
+  return std::ranges::any_of(s.got, [](const auto& tokens) { return !tokens.empty(); });
+}
+
+void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
+  const auto found = open_.find(id);
+  if (found == open_.end() || found->second.gateway != gateway)
+    return around_.broken.add("fate", fmt::format("request {} got a second fate", id.value));
+  auto s = std::move(found->second);
+  open_.erase(found);
+  switch (how.kind) {
+    case outcome::fate::finished: return end(s, fate::finished);
+    case outcome::fate::dropped:
+      if (begun(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
+        around_.broken.add("begun", fmt::format("request {} had tokens, and was dropped as {}", id.value,
+                                                to_string(how.reason)));
+      return end(s, fate::dropped, how.reason);
+    case outcome::fate::failed:
+      if (calm_ && !s.traced)
+        around_.broken.add(
+            "calm", fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
+      return end(s, fate::failed);
+  }
+}
+
+void llm_clients::end(stream& s, fate how, drop_reason why) {
+  auto& b = books_[s.load];
+  ++b.fates[static_cast<size_t>(how)];
+  b.moved += s.moved;
+  if (how == fate::finished) {
+    b.whole.add(around_.time.now() - s.offered_at);
+    if (s.got.size() == 1 && s.got[0].size() > 1)
+      b.tpot.add((s.last_token_at - s.first_token_at) / static_cast<int64_t>(s.got[0].size() - 1));
+  }
+  if (how != fate::refused) compare(s, how == fate::finished);
+  if (!s.traced) return;
+  s.traced->how = how;
+  s.traced->why = why;
+  s.traced->ended = around_.time.now() - s.offered_at;
+  traced_.push_back(std::move(*s.traced));
+}
+
+/// Every choice has the tokens of an undisturbed run: all of them, as many as were enough, or the first ones.
+void llm_clients::compare(const stream& s, bool whole) {
+  const auto& m = around_.cluster.llms[s.asked.model.value];
+  for (uint32_t i = 0; i < s.got.size(); ++i) {
+    const auto& got = s.got[i];
+    if (got.empty() && !whole) continue;
+    auto wanted = undisturbed(m, s.asked, i);
+    wanted.resize(std::min<size_t>(wanted.size(), s.enough));
+    const bool right =
+        whole ? got == wanted
+              : got.size() <= wanted.size() && std::equal(got.begin(), got.end(), wanted.begin());
+    if (right) continue;
+    const auto at = std::ranges::mismatch(got, wanted).in1 - got.begin();
+    around_.broken.add("sequence",
+                       fmt::format("request {}, choice {}: {} tokens, {} without disturbance, and the "
+                                   "first {} are equal; it was on {} engines",
+                                   s.asked.id.value, i, got.size(), wanted.size(), at, s.workers.size()));
+  }
+}
+
+void llm_clients::gateway_died(node_id gateway) {
+  for (auto it = open_.begin(); it != open_.end();) {
+    if (it->second.gateway != gateway) {
+      ++it;
+      continue;
+    }
+    auto s = std::move(it->second);
+    it = open_.erase(it);
+    end(s, fate::lost_with_gateway);
+  }
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,115 @@
+// The simulated clients of language models: open-loop arrivals, and streams that are compared, token by
+// token, with what an undisturbed run would have given.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/llm_gateway.hpp"
+#include "messages/workload.hpp"
+#include "policies/arrivals.hpp"
+#include "policies/random.hpp"
+#include "tools/sim/books.hpp"
+#include "tools/sim/timeline.hpp"
+#include "tools/sim/violations.hpp"
+
+namespace troupe {
+class cast;
+}
+
+namespace troupe::sim {
+
+/// A request of the workload's trace that came to its end, in time since it was due.
+struct traced_generation_end {
+  size_t row = 0;
+  fate how = fate::finished;
+  drop_reason why = drop_reason::none;
+  std::vector<duration> tokens;  ///< when each came
+  duration ended{};
+};
+
+/// Of the requests of one language model.
+struct llm_statistics {
+  uint64_t offered = 0;
+  uint64_t fates[fate_count] = {};
+  uint64_t tokens = 0;
+  uint64_t moved = 0;     ///< requests of which engines of more than one node generated tokens
+  duration last_token{};  ///< when it came, since the first client was there
+  latency_histogram first_token, between_tokens, whole;
+  latency_histogram tpot;  ///< (last - first token) / (tokens - 1), of finished requests for one choice
+  uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
+};
+
+class llm_clients {
+ public:
+  struct surroundings {
+    const cluster_spec& cluster;
+    const workload_spec& workload;
+    timeline& time;
+    /// The actors of a node; null while it has no process.
+    std::function<cast*(node_id)> cast_of;
+    std::function<time_point(node_id)> clock_of;
+    violations& broken;
+    bool trace = true;  ///< keep the times of the tokens of traced sequences
+  };
+
+  llm_clients(const surroundings& s, uint64_t seed);
+  ~llm_clients();
+
+  void start();
+  /// Whether more requests are to come.
+  bool done() const { return running_ == 0; }
+  size_t waiting() const { return open_.size(); }
+
+  completion_port& port(node_id gateway);
+  /// The process of this node is over.
+  void gateway_died(node_id gateway);
+  /// An engine has been given this request, from the beginning or to go on.
+  void given(node_id worker, const generation& g);
+
+  /// By load of the workload; its trace is the last.
+  const std::vector<llm_statistics>& books() const { return books_; }
+  std::vector<traced_generation_end> take_traced() { return std::move(traced_); }
+
+ private:
+  struct port_of_node;
+  struct stream {
+    size_t load = 0;
+    std::optional<traced_generation_end> traced = {};
+    generation asked;
+    node_id gateway;
+    duration offered_at{}, first_token_at{}, last_token_at{};
+    std::vector<std::vector<llm::token>> got;  // by choice
+    std::vector<bool> ended;
+    uint32_t enough = UINT32_MAX;  // tokens of a sequence, by which its client ends it
+    std::vector<node_id> workers;
+    bool moved = false;
+  };
+
+  void schedule_next(size_t load);
+  void offer(size_t load);
+  void offer_row(size_t row);
+  void enter(stream s, duration ttft, std::optional<duration> patience);
+  generation some_request(const llm_load& load);
+  bool token(node_id gateway, const generated_token& t);
+  void on_ended(node_id gateway, request_id id, const outcome& how);
+  void end(stream& s, fate how, drop_reason why = drop_reason::none);
+  static bool begun(const stream& s);
+  void compare(const stream& s, bool whole);
+
+  const surroundings around_;
+  const bool calm_;  // nothing goes wrong
+  random_stream random_;
+  std::vector<std::unique_ptr<port_of_node>> ports_;
+  std::vector<node_id> gateways_;
+  std::vector<std::optional<arrival_process>> sources_;
+  size_t running_ = 0;  // sources that have not ended
+  duration start_{};
+  std::unordered_map<request_id, stream> open_;
+  std::vector<llm_statistics> books_;
+  std::vector<traced_generation_end> traced_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,83 @@
+#include "tools/sim/llm_operator.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/cast.hpp"
+#include "messages/json.hpp"
+#include "messages/json_text.hpp"
+#include "tools/sim/llm_reference.hpp"
+
+namespace troupe::sim {
+
+void llm_operator::start() {
+  end_ = around_.time.now() + around_.workload.length;
+  if (around_.workload.llm_changes_per_s > 0 && !around_.cluster.engines.empty()) schedule();
+}
+
+void llm_operator::schedule() {
+  const auto pause = 2 * random_.uniform() / around_.workload.llm_changes_per_s;
+  const auto at = around_.time.now() + duration{static_cast<int64_t>(pause * 1e9)};
+  if (at >= end_) return;
+  around_.time.at(at, sim_event::client, [this] {
+    disturb();
+    schedule();
+  });
+}
+
+void llm_operator::disturb() {
+  const auto engine = random_.below(around_.cluster.engines.size());
+  const auto model = around_.cluster.engines[engine].model;
+  switch (random_.below(4)) {
+    case 0: return drain_some();
+    case 1: return change_some_adapter(model);
+    default: return migrate_some(model);
+  }
+}
+
+address llm_operator::router(llm_id model) const {
+  for (const auto n : line_of_succession(around_.cluster))
+    if (around_.cast_of(n) != nullptr && !around_.time.frozen(n))
+      return {n, {}, role::llm_router, model.value};
+  return {scheduler_of(around_.cluster), {}, role::llm_router, model.value};
+}
+
+void llm_operator::migrate_some(llm_id model) {
+  const auto told = around_.ask(router(model), "list_generations", R"({"limit": 100, "after": 0})");
+  if (!told.ok) return;
+  const auto generations = from_json<generation_list>(nlohmann::json::parse(told.body)).generations;
+  if (generations.empty()) return;
+  const auto engines = engines_of(around_.cluster, model);
+  const migrate order{generations[random_.below(generations.size())].request,
+                      engines[random_.below(engines.size())].value};
+  counts_.migrations += around_.ask(router(model), "migrate", json_text(to_json(order))).ok;
+}
+
+/// For a while.
+void llm_operator::drain_some() {
+  const auto engine = static_cast<uint32_t>(random_.below(around_.cluster.engines.size()));
+  const auto model = around_.cluster.engines[engine].model;
+  const auto order = [this, engine, model](bool open) {
+    return around_.ask(router(model), "drain_engine", json_text(to_json(drain_engine{engine, open}))).ok;
+  };
+  if (!order(false)) return;
+  ++counts_.drains;
+  const auto pause = duration{static_cast<int64_t>(random_.uniform() * 5e8)};
+  around_.time.at(around_.time.now() + pause, sim_event::client, [order] { order(true); });
+}
+
+void llm_operator::change_some_adapter(llm_id model) {
+  const auto name =
+      fmt::format("adapter-{:04}", random_.below(around_.cluster.llms[model.value].emulated_adapters + 2));
+  for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i) {
+    if (!around_.cluster.nodes[i].has(node_role::gateway) || around_.time.frozen(node_id{i})) continue;
+    auto* gateway = around_.cast_of(node_id{i});
+    if (gateway == nullptr || random_.below(2) == 0) continue;
+    ++counts_.adapter_changes;
+    gateway->office().tell(
+        gateway->llm_gateway_address(),
+        change_adapter{next_token_++, model, random_.below(2) == 0, {name, adapter_folder(name)}});
+    return;
+  }
+}
+
+}  // namespace troupe::sim

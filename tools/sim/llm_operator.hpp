@@ -1,0 +1,53 @@
+// Who disturbs the language models of a simulated cluster while they serve: moves sequences, empties engines,
+// loads and unloads adapters.
+#pragma once
+#include <functional>
+
+#include "messages/cluster.hpp"
+#include "messages/membership.hpp"
+#include "messages/workload.hpp"
+#include "policies/random.hpp"
+#include "tools/sim/timeline.hpp"
+
+namespace troupe {
+class cast;
+}
+
+namespace troupe::sim {
+
+class llm_operator {
+ public:
+  struct surroundings {
+    const cluster_spec& cluster;
+    const workload_spec& workload;
+    timeline& time;
+    std::function<cast*(node_id)> cast_of;
+    /// What a shell answers to a command; not `ok` if there is none.
+    std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
+  };
+  struct counts {
+    uint64_t migrations = 0, drains = 0, adapter_changes = 0;
+  };
+
+  llm_operator(const surroundings& s, uint64_t seed) : around_(s), random_(seed, "text operator") {}
+
+  /// Disturbs until the workload ends, `workload.llm_changes_per_s` times a second.
+  void start();
+  const counts& done() const { return counts_; }
+
+ private:
+  void schedule();
+  void disturb();
+  void migrate_some(llm_id model);
+  void drain_some();
+  void change_some_adapter(llm_id model);
+  address router(llm_id model) const;
+
+  const surroundings around_;
+  random_stream random_;
+  duration end_{};
+  uint64_t next_token_ = 1;
+  counts counts_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,193 @@
+#include "transport/openai/base_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace troupe::openai {
+namespace {
+
+constexpr size_t most_stops = 16, longest_stop = 1 << 10, most_stop_tokens = 128, most_biases = 1 << 10;
+constexpr size_t longest_model_or_user = 1 << 10;
+constexpr int64_t most_choices = 128;
+constexpr double day_ms = 86'400'000;
+
+struct unsupported_field {
+  std::string_view name, nothing;  ///< and the value by which it asks for nothing; empty: only null does
+};
+
+// They would change the answer. What only tells how a tool is to be called does nothing without tools.
+constexpr unsupported_field unsupported[] = {{"allowed_token_ids", ""},
+                                             {"audio", ""},
+                                             {"bad_words", "[]"},
+                                             {"chat_template", ""},
+                                             {"chat_template_kwargs", "{}"},
+                                             {"continue_final_message", "false"},
+                                             {"documents", "[]"},
+                                             {"functions", "[]"},
+                                             {"guided_choice", ""},
+                                             {"guided_grammar", ""},
+                                             {"guided_json", ""},
+                                             {"guided_regex", ""},
+                                             {"logits_processors", "[]"},
+                                             {"min_tokens", "0"},
+                                             {"prompt_embeds", ""},
+                                             {"prompt_logprobs", ""},
+                                             {"structured_outputs", ""},
+                                             {"suffix", "\"\""},
+                                             {"tools", "[]"},
+                                             {"truncate_prompt_tokens", ""},
+                                             {"use_beam_search", "false"},
+                                             {"web_search_options", ""}};
+
+void take_stop(base_request& request, body_reader& in) {
+  const auto one = [&](place at) {
+    auto text = in.text(at, longest_stop);
+    if (text.empty()) refuse(at.text(), at.text() + ": must not be empty");
+    request.stop.push_back(std::move(text));
+  };
+  if (in.peek() == '"') return one("stop");
+  if (in.peek() != '[') in.wrong("stop", "must be text, or a list of texts");
+  in.list("stop", most_stops, one);
+}
+
+void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
+  in.object("logit_bias", [&](const std::string& key) {
+    llm::token which = -1;
+    const auto* end = key.data() + key.size();
+    const auto [at, ec] = std::from_chars(key.data(), end, which);
+    if (ec != std::errc{} || at != end || which < 0)
+      refuse("logit_bias",
+             fmt::format("logit_bias: its keys must be tokens, whole numbers; {} is none", shortened(key)));
+    const auto bias = in.number(fmt::format("logit_bias.{}", which), -100, 100);
+    if (biases.size() == most_biases)
+      refuse("logit_bias", fmt::format("logit_bias: has more than the {} tokens it may have", most_biases));
+    biases.push_back({which, static_cast<float>(bias)});
+  });
+  std::ranges::sort(biases, {}, &llm::token_bias::which);
+  const auto twice = std::ranges::adjacent_find(biases, {}, &llm::token_bias::which);
+  if (twice != biases.end())
+    refuse("logit_bias", fmt::format("logit_bias: token {} is given twice", twice->which));
+}
+
+void take_stream_options(base_request& request, body_reader& in) {
+  in.object("stream_options", [&](const std::string& key) {
+    if (key != "include_usage")
+      in.raw();
+    else if (!in.take_null())
+      request.include_usage = in.boolean("stream_options.include_usage");
+  });
+}
+
+// Logits are divided by it, and few survive a division by less.
+float temperature_of(double value) { return value < 1e-5 ? 0 : static_cast<float>(value); }
+
+// In (0, most], as a float too.
+float share_above_zero(body_reader& in, const std::string& param) {
+  const auto value = in.number(param, 0, 1);
+  if (value == 0) refuse(param, param + ": must be over 0, and 1 at most");
+  return std::max(static_cast<float>(value), std::numeric_limits<float>::min());
+}
+
+bool take_sampling(base_request& request, body_reader& in, const std::string& key) {
+  auto& how = request.how;
+  const auto number = [&](double least, double most) {
+    return static_cast<float>(in.number(key, least, most));
+  };
+  if (key == "temperature")
+    how.temperature = temperature_of(in.number(key, 0, 2));
+  else if (key == "top_p")
+    how.top_p = share_above_zero(in, key);
+  else if (key == "top_k")  // -1: all, as 0
+    how.top_k =
+        static_cast<uint32_t>(std::max<int64_t>(0, in.whole(key, -1, std::numeric_limits<int32_t>::max())));
+  else if (key == "min_p")
+    how.min_p = number(0, 1);
+  else if (key == "repetition_penalty")
+    how.repetition_penalty = number(0.01, 100);
+  else if (key == "presence_penalty")
+    how.presence_penalty = number(-2, 2);
+  else if (key == "frequency_penalty")
+    how.frequency_penalty = number(-2, 2);
+  else if (key == "seed")
+    request.seed = how.seed = in.bits(key);
+  else if (key == "logit_bias")
+    take_biases(how.biases, in);
+  else
+    return false;
+  return true;
+}
+
+// {"type": "text"} is what everybody gets.
+void take_response_format(body_reader& in) {
+  std::string type = "text";
+  in.object("response_format", [&](const std::string& key) {
+    if (key == "type")
+      type = in.text("response_format.type");
+    else
+      in.raw();
+  });
+  if (type != "text")
+    refuse("response_format",
+           "response_format: only {\"type\": \"text\"} is supported, not " + shortened(type));
+}
+
+}  // namespace
+
+bool take_shared(base_request& request, body_reader& in, const std::string& key) {
+  if (take_sampling(request, in, key)) return true;
+  if (key == "model")
+    request.model = in.text(key, longest_model_or_user);
+  else if (key == "response_format")
+    take_response_format(in);
+  else if (key == "stop")
+    take_stop(request, in);
+  else if (key == "include_stop_str_in_output")
+    request.include_stop = in.boolean(key);
+  else if (key == "stop_token_ids")
+    in.list(key, most_stop_tokens,
+            [&](place at) { request.stop_tokens.push_back(in.whole<llm::token>(at, 0)); });
+  else if (key == "ignore_eos")
+    request.ignore_eos = in.boolean(key);
+  else if (key == "skip_special_tokens")
+    request.skip_special_tokens = in.boolean(key);
+  else if (key == "add_special_tokens")
+    request.add_special_tokens = in.boolean(key);
+  else if (key == "n")
+    request.n = in.whole<uint32_t>(key, 1, most_choices);
+  else if (key == "stream")
+    request.stream = in.boolean(key);
+  else if (key == "stream_options")
+    take_stream_options(request, in);
+  else if (key == "user")
+    request.user = in.text(key, longest_model_or_user);
+  else if (key == "priority")
+    request.priority = in.whole<int32_t>(key, -1'000'000, 1'000'000);
+  else if (key == "ttft_ms")
+    request.ttft = from_ms(in.number(key, 1e-3, day_ms));
+  else if (key == "tpot_ms")
+    request.tpot = from_ms(in.number(key, 1e-3, day_ms));
+  else
+    return false;
+  return true;
+}
+
+void check_shared(const base_request& request, const body_reader& in) {
+  if (!in.has("model") || request.model.empty())
+    refuse("model", "model: is missing; GET /v1/models lists them");
+  if (in.has("stream_options") && !request.stream)
+    refuse("stream_options", "stream_options: is only for streamed answers; set stream to true");
+}
+
+bool take_unsupported(body_reader& in, const std::string& key) {
+  const auto* found = std::ranges::find(unsupported, key, &unsupported_field::name);
+  if (found == std::end(unsupported)) return false;
+  if (const auto asked = in.raw(); found->nothing.empty() || asked != found->nothing)
+    refuse(key, key + ": is not supported; leave it out");
+  return true;
+}
+
+}  // namespace troupe::openai
