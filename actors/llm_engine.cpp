@@ -94,7 +94,7 @@ void llm_engine::accept(generation& g) {
   sequence.adapter = adapter == nullptr ? llm::base_model : adapter->id;
   sequence.prompt = std::move(g.prompt);
   sequence.max_tokens = g.max_tokens;
-  sequence.how = g.how;
+  sequence.sampling = g.sampling;
   sequence.stop = std::move(g.stop);
   sequence.top = g.top_logprobs;
   sequence.priority = g.priority;
@@ -122,7 +122,7 @@ bool llm_engine::begin(const generation& g, const llm::sequence_request& sequenc
     // the first token of a request is its first choice's
     if (g.begun.empty() && choice == 0) one.due = g.due;
     one.begun = so_far;
-    one.how.seed += choice;
+    one.sampling.seed += choice;
     const auto [id, refused] = sequences_->add(std::move(one));
     if (refused != llm::sequence_batch::refusal::none) return false;
     f.open.emplace(choice, id);
@@ -152,7 +152,7 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
   if (!each_once || !std::ranges::all_of(g.begun, goes_on))
     return "what another engine began is not of this request";
   if (!std::ranges::all_of(g.prompt, known) ||
-      !std::ranges::all_of(g.how.biases, known, &llm::token_bias::which))
+      !std::ranges::all_of(g.sampling.biases, known, &llm::token_bias::which))
     return "a token is not of the model's vocabulary";
   if (!g.adapter.empty() && options_.adapter_slots == 0) return "the engine has no room for adapters";
   if (flights_.contains(g.id)) return "the request is here already";

@@ -102,16 +102,16 @@ void llm_engine::start(const llm::llm_step& step) {
   if (planted(bug::mixed_pages)) {
     auto mixed = step;
     mixed.blocks.front() = mixed.blocks.back();
-    return device_.start(mixed, sequences_->wishes());
+    return device_.start(mixed, sequences_->samplings());
   }
   if (planted(bug::wrong_row)) {
     auto mixed = step;
     const auto last = std::ranges::find_if(mixed.tokens.rbegin(), mixed.tokens.rend(), llm::is_chosen_before);
     for (auto& t : mixed.tokens)
       if (llm::is_chosen_before(t)) t = *last;
-    return device_.start(mixed, sequences_->wishes());
+    return device_.start(mixed, sequences_->samplings());
   }
-  device_.start(step, sequences_->wishes());
+  device_.start(step, sequences_->samplings());
 }
 
 }  // namespace troupe

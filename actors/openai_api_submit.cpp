@@ -33,7 +33,7 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
   if (!to.target.up) return not_ready(to);
   if (asked.n > to.spec->most_choices)
     return error{400, fmt::format("n: at most {} here", to.spec->most_choices), "n", {}};
-  for (const auto& b : asked.how.biases)
+  for (const auto& b : asked.sampling.biases)
     if (!to.target.knows(b.which))
       return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};
   const uint64_t room = to.target.max_model_len, wanted = asked.max_tokens.value_or(1);
@@ -78,10 +78,10 @@ generation openai_api::generation_of(const openai::base_request& asked, const ch
   g.tpot = targets.tpot;
   g.max_tokens = asked.max_tokens.value_or(static_cast<uint32_t>(to.target.max_model_len - prompt_tokens));
   g.choices = asked.n;
-  g.how = asked.how;
+  g.sampling = asked.sampling;
   // who wants to see the same again says a seed; others must not see the same as their neighbours
   auto mixed = g.id.value ^ static_cast<uint64_t>(arrival.time_since_epoch().count());
-  g.how.seed = asked.seed.value_or(splitmix64(mixed));
+  g.sampling.seed = asked.seed.value_or(splitmix64(mixed));
   g.stop = asked.stop_tokens;
   if (!asked.ignore_eos)
     g.stop.insert(g.stop.end(), to.words->end_of_text.begin(), to.words->end_of_text.end());

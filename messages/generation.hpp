@@ -36,7 +36,7 @@ struct generation {
   std::vector<llm::token> prompt;  ///< at least one
   uint32_t max_tokens = 0;         ///< that are generated for each choice, at least one
   uint32_t choices = 1;            ///< sequences; choice i draws with seed + i
-  llm::sampling how;
+  llm::sampling_params sampling;
   std::vector<llm::token> stop;  ///< each ends its sequence, and is its last token
   bool logprobs = false;         ///< wanted, of the chosen tokens
   uint32_t top_logprobs = 0;     ///< and of so many most likely ones
@@ -46,7 +46,7 @@ struct generation {
   std::vector<sequence_progress>
       begun;  ///< the choices that go on, of a request that was elsewhere; else empty: all
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
-                 max_tokens, choices, how, stop, logprobs, top_logprobs, priority, due, tpot, begun)
+                 max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot, begun)
   bool operator==(const generation&) const = default;
 };
 

@@ -1,4 +1,5 @@
-// How the next token of a sequence is chosen. What each figure does: gpu/kernels/sampling.hpp.
+// Sampling parameters: how the next token of a sequence is chosen. What each figure does:
+// gpu/kernels/sampling.hpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,7 +16,7 @@ struct token_bias {
   bool operator==(const token_bias&) const = default;
 };
 
-struct sampling {
+struct sampling_params {
   float temperature = 1;  ///< 0: the most likely token
   uint32_t top_k = 0;     ///< 0: all
   float top_p = 1;        ///< in (0, 1]
@@ -28,9 +29,9 @@ struct sampling {
   bool has_penalties() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
   }
-  TROUPE_MESSAGE(sampling, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty,
+  TROUPE_MESSAGE(sampling_params, temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty,
                  frequency_penalty, seed, biases)
-  bool operator==(const sampling&) const = default;
+  bool operator==(const sampling_params&) const = default;
 };
 
 }  // namespace troupe::llm

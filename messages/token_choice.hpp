@@ -1,4 +1,4 @@
-// What an engine wants its device to choose after a step, and what was chosen. Never on the wire.
+// How an engine has its device sample after a step, and what was chosen. Never on the wire.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,10 +15,10 @@ struct token_frequency {
   uint32_t prompt = 0, output = 0;
 };
 
-/// What is to be chosen after one of `llm_step::sampled`.
-struct choice_wish {
-  const sampling* how = nullptr;
-  uint64_t seed = 0;  ///< in place of `how->seed`
+/// How to sample after one of `llm_step::sampled`.
+struct token_sampling {
+  const sampling_params* params = nullptr;
+  uint64_t seed = 0;  ///< in place of `params->seed`
   /// Of its sequence, each token once; may be empty without penalties. Of a row whose token is
   /// `chosen_before` that one is not in them: it counts as one more of the output.
   std::span<const token_frequency> counts;

@@ -121,14 +121,14 @@ struct Farewell { node @0 :UInt32; life @1 :UInt64; }
 struct PluginMessage { type @0 :UInt32; body @1 :Data; }
 
 struct TokenBias { which @0 :Int32; bias @1 :Float32; }
-struct Sampling {
+struct SamplingParams {
   temperature @0 :Float32; topK @1 :UInt32; topP @2 :Float32; minP @3 :Float32; repetitionPenalty @4 :Float32;
   presencePenalty @5 :Float32; frequencyPenalty @6 :Float32; seed @7 :UInt64; biases @8 :List(TokenBias);
 }
 struct SequenceProgress { choice @0 :UInt32; tokens @1 :List(Int32); }
 struct Generation {
   id @0 :UInt64; model @1 :UInt32; tenant @2 :UInt32; gateway @3 :Address; arrival @4 :Int64; deadline @5 :Int64;
-  adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; how @10 :Sampling;
+  adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; sampling @10 :SamplingParams;
   stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32; attempt @14 :UInt32; priority @15 :Int32;
   due @16 :Int64; begun @17 :List(SequenceProgress); tpot @18 :Int64;
 }

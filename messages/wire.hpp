@@ -58,30 +58,30 @@ namespace troupe {
   X(sequences_preempted, SequencesPreempted)
 
 /// X(struct, Cap'n Proto struct) of what messages are made of.
-#define TROUPE_WIRE_PARTS(X)             \
-  X(address, Address)                    \
-  X(region_ref, RegionRef)               \
-  X(request, Request)                    \
-  X(dropped_request, DroppedRequest)     \
-  X(result, Result)                      \
-  X(tensor_spec, TensorSpec)             \
-  X(model_signature, ModelSignature)     \
-  X(model_ready, ModelReady)             \
-  X(batch_times, BatchTimes)             \
-  X(latency_model, LatencyModel)         \
-  X(model_spec, ModelSpec)               \
-  X(deployment, Deployment)              \
-  X(deployment_part, DeploymentPart)     \
-  X(tenure, Tenure)                      \
-  X(llm::token_bias, TokenBias)          \
-  X(llm::sampling, Sampling)             \
-  X(generation, Generation)              \
-  X(token_chance, TokenChance)           \
-  X(generated_token, GeneratedToken)     \
-  X(adapter_entry, AdapterEntry)         \
-  X(step_forecast, StepForecast)         \
-  X(sequence_progress, SequenceProgress) \
-  X(routed_request, RoutedRequest)       \
+#define TROUPE_WIRE_PARTS(X)              \
+  X(address, Address)                     \
+  X(region_ref, RegionRef)                \
+  X(request, Request)                     \
+  X(dropped_request, DroppedRequest)      \
+  X(result, Result)                       \
+  X(tensor_spec, TensorSpec)              \
+  X(model_signature, ModelSignature)      \
+  X(model_ready, ModelReady)              \
+  X(batch_times, BatchTimes)              \
+  X(latency_model, LatencyModel)          \
+  X(model_spec, ModelSpec)                \
+  X(deployment, Deployment)               \
+  X(deployment_part, DeploymentPart)      \
+  X(tenure, Tenure)                       \
+  X(llm::token_bias, TokenBias)           \
+  X(llm::sampling_params, SamplingParams) \
+  X(generation, Generation)               \
+  X(token_chance, TokenChance)            \
+  X(generated_token, GeneratedToken)      \
+  X(adapter_entry, AdapterEntry)          \
+  X(step_forecast, StepForecast)          \
+  X(sequence_progress, SequenceProgress)  \
+  X(routed_request, RoutedRequest)        \
   X(placement, Placement)
 
 /// X(enum): each has `to_string(enum)` and `enum_count`; the schema's enumerants must have the same names.

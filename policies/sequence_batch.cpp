@@ -42,23 +42,23 @@ void sequence_batch::cancel(sequence_id id) {
 
 const llm_step& sequence_batch::plan(const outlook& o) {
   planned_ = (first_ + scheduler_.under_way()) % choices_.size();
-  auto& [wishes, counts, sequences] = choices_[planned_];
+  auto& [samplings, counts, sequences] = choices_[planned_];
   const auto& step = scheduler_.plan(o);
-  wishes.clear();
+  samplings.clear();
   counts.clear();
   sequences.clear();
   for (const auto row : step.sampled) {
     const auto& sequence = sequences.emplace_back(known_.at(step.sequences[step.row_sequence[row]]));
     counts.insert(counts.end(), sequence->counts.begin(), sequence->counts.end());
-    wishes.push_back({&sequence->asked.how,
-                      sequence->asked.how.seed,
-                      {},
-                      step.positions[row] + uint64_t{1},
-                      sequence->asked.top});
+    samplings.push_back({&sequence->asked.sampling,
+                         sequence->asked.sampling.seed,
+                         {},
+                         step.positions[row] + uint64_t{1},
+                         sequence->asked.top});
   }
   auto* next = counts.data();
-  for (size_t i = 0; i < wishes.size(); next += sequences[i++]->counts.size())
-    wishes[i].counts = {next, sequences[i]->counts.size()};
+  for (size_t i = 0; i < samplings.size(); next += sequences[i++]->counts.size())
+    samplings[i].counts = {next, sequences[i]->counts.size()};
   return step;
 }
 

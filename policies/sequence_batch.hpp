@@ -14,8 +14,8 @@
 
 namespace troupe::llm {
 
-inline sampling greedy() {
-  sampling s;
+inline sampling_params greedy() {
+  sampling_params s;
   s.temperature = 0;
   return s;
 }
@@ -25,7 +25,7 @@ struct sequence_request {
   std::vector<token> begun = {};  ///< what was generated elsewhere: fewer than `max_tokens`
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
-  sampling how = greedy();
+  sampling_params sampling = greedy();
   std::vector<token> stop = {};  ///< any of these ends the sequence, and is its last token
   uint32_t top = 0;              ///< so many of the most likely tokens are wanted with each
   int32_t priority = 0;          ///< these as in `new_sequence`
@@ -61,7 +61,7 @@ class sequence_batch {
   /// for each of its `sampled` what to choose. Both stay valid until it is done, whatever is added or
   /// cancelled meanwhile. Requires: at most one step is under way.
   const llm_step& plan(const outlook& o = {});
-  std::span<const choice_wish> wishes() const { return choices_[planned_].wishes; }
+  std::span<const token_sampling> samplings() const { return choices_[planned_].samplings; }
   /// The first step under way is done: `chosen` by entry of `sampled`. What its sequences got, but for those
   /// cancelled meanwhile and those that ended before.
   std::span<const step_token> done(std::span<const chosen_token> chosen);
@@ -81,15 +81,15 @@ class sequence_batch {
     std::vector<token_frequency> counts;      // of its tokens, for penalties
     std::unordered_map<token, size_t> place;  // in `counts`
 
-    bool has_penalties() const { return asked.how.has_penalties(); }
+    bool has_penalties() const { return asked.sampling.has_penalties(); }
     token_frequency& count(token t);
   };
 
   /// What a step chooses for: the device may read it until that is done.
   struct choices {
-    std::vector<choice_wish> wishes;
-    std::vector<token_frequency> counts;                    // of all `wishes`
-    std::vector<std::shared_ptr<open_sequence>> sequences;  // by entry of `wishes`
+    std::vector<token_sampling> samplings;
+    std::vector<token_frequency> counts;                    // of all `samplings`
+    std::vector<std::shared_ptr<open_sequence>> sequences;  // by entry of `samplings`
   };
 
   step_scheduler scheduler_;

@@ -55,7 +55,7 @@ asked_sequence request_of(const generate_options& o, const model_config& model, 
         o.model));
   if (r.prompt.empty()) throw request_refused("the prompt has no tokens: give it a text, or --ids");
   r.max_tokens = o.max_tokens;
-  r.how = o.sampling;
+  r.sampling = o.sampling;
   if (!o.ignore_eos) r.stop = model.eos;
   if (!o.adapter.empty()) r.adapter = only_adapter;
   const auto length = static_cast<int64_t>(r.prompt.size());

@@ -15,7 +15,7 @@ struct generate_options {
   std::vector<int32_t> ids;
   bool has_prompt = false;
   uint32_t max_tokens = 16;
-  llm::sampling sampling = llm::greedy();
+  llm::sampling_params sampling = llm::greedy();
   bool ignore_eos = false;  ///< goes on after what ends a text
   std::string device = "cpu";
   std::string dtype = "f32";

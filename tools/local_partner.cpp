@@ -70,8 +70,8 @@ class local_partner final : public chat_partner {
           fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), most_));
     r.max_tokens = std::min(o_.max_tokens.value_or(longest_conversation),
                             most_ - static_cast<uint32_t>(r.prompt.size()));
-    r.how.temperature = static_cast<float>(o_.temperature.value_or(1));
-    r.how.seed =
+    r.sampling.temperature = static_cast<float>(o_.temperature.value_or(1));
+    r.sampling.seed =
         o_.seed.value_or(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()));
     r.stop = words_->end_of_text;
     if (!o_.adapter.empty()) r.adapter = llm::only_adapter;

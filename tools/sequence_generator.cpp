@@ -66,7 +66,7 @@ bool sequence_generator::step() {
   const auto vocabulary = decoder_.config().vocabulary;
   logits_.resize(step.sampled.size() * vocabulary);
   decoder_.head(activation_, step.sampled, logits_);
-  choose_tokens(logits_, vocabulary, sequences_.wishes(), chosen_);
+  choose_tokens(logits_, vocabulary, sequences_.samplings(), chosen_);
   for (const auto& got : sequences_.done(chosen_)) {
     auto& sequence = known_.at(got.sequence).sequence;
     sequence.reason = got.finish;

@@ -130,10 +130,10 @@ duration step_probe::load_adapters(uint32_t count, const std::string& folder) {
 
 duration step_probe::run(const llm::llm_step& step) {
   static const auto greedy = llm::greedy();
-  std::vector<llm::choice_wish> wishes;
+  std::vector<llm::token_sampling> samplings;
   for (const auto row : step.sampled)
-    wishes.push_back({&greedy, 0, {}, step.positions[row] + uint64_t{1}, 0});
-  device_.start(step, wishes);
+    samplings.push_back({&greedy, 0, {}, step.positions[row] + uint64_t{1}, 0});
+  device_.start(step, samplings);
   return next(engine_event::kind::step_done).took;
 }
 

@@ -12,7 +12,7 @@
 
 namespace troupe::cuda {
 
-/// What is wished of a row, as sampling_parameters says it.
+/// The sampling of a row, by its sampling_parameters.
 struct row_sampling {
   double uniform = 0;  ///< the draw, in [0, 1)
   float scale = 0;     ///< log2(e) / temperature, finite; 0: the most likely token
@@ -38,7 +38,7 @@ struct token_adjustment {
 struct sampled_row {
   static constexpr uint32_t most_top = 20;
   kernels::token_logprob chosen;         ///< no_token: there was nothing to choose from, `top` means nothing
-  kernels::token_logprob top[most_top];  ///< the most likely ones; as many as were wished
+  kernels::token_logprob top[most_top];  ///< the most likely ones; as many as were asked for
 };
 
 template <uint32_t Cluster>
@@ -49,8 +49,8 @@ struct sampling_kernel {
   const uint32_t* rows = nullptr;           ///< [1]; clusters beyond them do nothing
   float* logits = nullptr;                  ///< [rows, stride]; biases and penalties are applied in place
   uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `most_vocabulary`
-  const row_sampling* wishes = nullptr;     ///< [rows]
-  const int32_t* tokens = nullptr;          ///< of the step's rows, if a wish has one that is uncounted
+  const row_sampling* samplings = nullptr;  ///< [rows]
+  const int32_t* tokens = nullptr;          ///< of the step's rows, if a row has one that is uncounted
   token_adjustment* adjustments = nullptr;  ///< of all rows
   sampled_row* out = nullptr;               ///< [rows]
 
@@ -62,9 +62,9 @@ struct sampling_kernel {
     t.wait_for_predecessor();
     const uint32_t index = t.block() / Cluster;
     if (index >= *rows) return;
-    const row_sampling wish = wishes[index];
+    const row_sampling sampling = samplings[index];
     row_view<Thread> row(*this, t, index);
-    choose(t, row, wish, adjustments + wish.first_adjustment, out[index]);
+    choose(t, row, sampling, adjustments + sampling.first_adjustment, out[index]);
     row.over.finish();
   }
 
@@ -189,7 +189,7 @@ struct sampling_kernel {
   };
 
   template <class Thread>
-  TROUPE_DEVICE void choose(Thread t, row_view<Thread>& row, const row_sampling& wish,
+  TROUPE_DEVICE void choose(Thread t, row_view<Thread>& row, const row_sampling& sampling,
                             token_adjustment* adjusted, sampled_row& to) const {
     const bool writes = t.cluster_rank() == 0 && t.index() == 0;
     if (writes) to.chosen = {kernels::no_token, 0};
@@ -199,67 +199,68 @@ struct sampling_kernel {
     row.most = most, row.scale = log2_e;
     const float log_of_all = t.log2(static_cast<float>(row.not_before(0).share) * 0x1p-40F) / log2_e;
     uint64_t next = best;
-    for (uint32_t i = 0; i < wish.top; ++i) {
+    for (uint32_t i = 0; i < sampling.top; ++i) {
       if (writes) to.top[i] = {id_of(next), logit_of(next) - most - log_of_all};
-      if (i + 1 < wish.top) next = row.most_likely(next - 1);
+      if (i + 1 < sampling.top) next = row.most_likely(next - 1);
     }
 
-    const bool late = wish.uncounted != row_sampling::no_row;
-    const uint32_t uncounted = late ? static_cast<uint32_t>(tokens[wish.uncounted]) : kernels::no_token;
+    const bool late = sampling.uncounted != row_sampling::no_row;
+    const uint32_t uncounted = late ? static_cast<uint32_t>(tokens[sampling.uncounted]) : kernels::no_token;
     uint64_t known = 0;  // whether it has an adjustment
-    for (uint32_t i = t.index(); i < wish.adjustments; i += threads) {
+    for (uint32_t i = t.index(); i < sampling.adjustments; i += threads) {
       token_adjustment& a = adjusted[i];
       if (a.token < row.block_first || a.token >= row.block_end) continue;
       if (a.token == uncounted) ++a.output, known = 1;
-      adjust(wish, a, row.logits[a.token]);
+      adjust(sampling, a, row.logits[a.token]);
     }
     if (late && row.over.greatest(known) == 0 && t.index() == 0 && uncounted >= row.block_first &&
         uncounted < row.block_end) {
-      token_adjustment& a = adjusted[wish.adjustments - 1];
+      token_adjustment& a = adjusted[sampling.adjustments - 1];
       a.token = uncounted, a.output = 1;
-      adjust(wish, a, row.logits[uncounted]);
+      adjust(sampling, a, row.logits[uncounted]);
     }
-    if (wish.adjustments > 0) {
+    if (sampling.adjustments > 0) {
       t.sync();
       best = row.most_likely();
       if (best == broken || !(logit_of(best) > -kernel_infinity())) return;
     }
     uint32_t token = id_of(best);
-    if (wish.scale > 0 && wish.top_k != 1) {
-      row.most = logit_of(best), row.scale = wish.scale;
-      token = row.draw(what_is_left(row, wish, best), wish.uniform);
+    if (sampling.scale > 0 && sampling.top_k != 1) {
+      row.most = logit_of(best), row.scale = sampling.scale;
+      token = row.draw(what_is_left(row, sampling, best), sampling.uniform);
     }
 
     uint64_t place = 0;  // of the token among the adjusted ones, from 1
-    for (uint32_t i = t.index(); i < wish.adjustments; i += threads)
+    for (uint32_t i = t.index(); i < sampling.adjustments; i += threads)
       if (adjusted[i].token == token) place = i + 1;
     place = row.over.greatest(place);
     const float raw = place > 0 ? adjusted[place - 1].raw : row.logits[token];
     if (writes) to.chosen = {token, raw - most - log_of_all};
   }
 
-  TROUPE_DEVICE static void adjust(const row_sampling& wish, token_adjustment& a, float& logit) {
+  TROUPE_DEVICE static void adjust(const row_sampling& sampling, token_adjustment& a, float& logit) {
     a.raw = logit;
     float x = logit + a.bias;
-    if (a.prompt + a.output > 0) x = x > 0 ? x / wish.repetition_penalty : x * wish.repetition_penalty;
-    x -= wish.frequency_penalty * static_cast<float>(a.output);
-    if (a.output > 0) x -= wish.presence_penalty;
+    if (a.prompt + a.output > 0)
+      x = x > 0 ? x / sampling.repetition_penalty : x * sampling.repetition_penalty;
+    x -= sampling.frequency_penalty * static_cast<float>(a.output);
+    if (a.output > 0) x -= sampling.presence_penalty;
     logit = x;
   }
 
   template <class Thread>
-  TROUPE_DEVICE cut what_is_left(row_view<Thread>& row, const row_sampling& wish, uint64_t best) const {
+  TROUPE_DEVICE cut what_is_left(row_view<Thread>& row, const row_sampling& sampling, uint64_t best) const {
     using tally = typename row_view<Thread>::tally;
     cut left;
-    if (wish.top_k > 0 && wish.top_k < vocabulary)
-      left.key = row.highest(0, best + 1, [&](tally x) { return x.count >= wish.top_k; });
-    if (wish.top_p < 1) {
+    if (sampling.top_k > 0 && sampling.top_k < vocabulary)
+      left.key = row.highest(0, best + 1, [&](tally x) { return x.count >= sampling.top_k; });
+    if (sampling.top_p < 1) {
       const double wanted =
-          static_cast<double>(wish.top_p) * static_cast<double>(row.not_before(left.key).share);
+          static_cast<double>(sampling.top_p) * static_cast<double>(row.not_before(left.key).share);
       left.key = row.highest(left.key, best + 1,
                              [&](tally x) { return static_cast<double>(x.share) >= wanted && x.share > 0; });
     }
-    left.share = static_cast<uint64_t>(wish.min_p * 0x1p40F);
+    left.share = static_cast<uint64_t>(sampling.min_p * 0x1p40F);
     return left;
   }
 

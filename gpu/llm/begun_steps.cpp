@@ -33,7 +33,7 @@ void begun_steps::begin(step_model& model, const ordered_step& s, uint32_t layer
   const auto at = time_.now();
   if (problem.empty())
     problem = problem_of(rows, [&] {
-      model.begin(*s.step, s.wishes, s.layers.first, std::min(s.layers.end, layers), s.layers.x);
+      model.begin(*s.step, s.samplings, s.layers.first, std::min(s.layers.end, layers), s.layers.x);
     });
   if (problem.empty()) return begun_.push_back({rows, at});
   while (!empty())

@@ -16,7 +16,7 @@ namespace troupe::llm {
 /// What engine_device::start was given.
 struct ordered_step {
   const llm_step* step = nullptr;
-  std::span<const choice_wish> wishes;
+  std::span<const token_sampling> samplings;
   layer_range layers;
 };
 

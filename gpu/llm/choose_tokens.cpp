@@ -5,29 +5,29 @@
 #include <cstddef>
 #include <new>
 
-#include "gpu/llm/wish_arguments.hpp"
+#include "gpu/llm/sampling_arguments.hpp"
 
 namespace troupe::llm {
 namespace {
 
-void choose(const float* logits, uint32_t vocabulary, const choice_wish& w, chosen_token& out) {
-  static thread_local wish_arguments arguments;
+void choose(const float* logits, uint32_t vocabulary, const token_sampling& w, chosen_token& out) {
+  static thread_local sampling_arguments arguments;
   auto a = arguments.of(w, vocabulary);
   a.logits = logits;
-  wish_arguments::tell(kernels::sampling(a), a.top, a.top_entries, out);
+  sampling_arguments::tell(kernels::sampling(a), a.top, a.top_entries, out);
 }
 
 }  // namespace
 
-void choose_tokens(std::span<const float> logits, uint32_t vocabulary, std::span<const choice_wish> wishes,
-                   std::vector<chosen_token>& out) {
-  assert(logits.size() == wishes.size() * vocabulary);
-  out.resize(wishes.size());
+void choose_tokens(std::span<const float> logits, uint32_t vocabulary,
+                   std::span<const token_sampling> samplings, std::vector<chosen_token>& out) {
+  assert(logits.size() == samplings.size() * vocabulary);
+  out.resize(samplings.size());
   std::atomic<bool> no_memory = false;  // an exception must not leave a parallel loop
-#pragma omp parallel for schedule(dynamic) if (wishes.size() > 1 && logits.size() > 1 << 16)
-  for (size_t i = 0; i < wishes.size(); ++i) {
+#pragma omp parallel for schedule(dynamic) if (samplings.size() > 1 && logits.size() > 1 << 16)
+  for (size_t i = 0; i < samplings.size(); ++i) {
     try {
-      choose(logits.data() + i * vocabulary, vocabulary, wishes[i], out[i]);
+      choose(logits.data() + i * vocabulary, vocabulary, samplings[i], out[i]);
     } catch (const std::bad_alloc&) {
       no_memory = true;
     }

@@ -1,4 +1,4 @@
-// What an engine wishes of the next tokens, in the terms of the sampling kernel.
+// Chooses the next tokens of a step on the CPU.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace troupe::llm {
 
-/// logits: [wishes.size(), vocabulary]. `out` gets one entry for each wish; its memory is used again. The
-/// same whatever else is wished for, and however many threads there are. Requires: the tokens of counts and
+/// logits: [samplings.size(), vocabulary]. `out` gets one entry for each of them; its memory is used again.
+/// The same whatever else is sampled, and however many threads there are. Requires: the tokens of counts and
 /// biases are of the vocabulary.
-void choose_tokens(std::span<const float> logits, uint32_t vocabulary, std::span<const choice_wish> wishes,
-                   std::vector<chosen_token>& out);
+void choose_tokens(std::span<const float> logits, uint32_t vocabulary,
+                   std::span<const token_sampling> samplings, std::vector<chosen_token>& out);
 
 }  // namespace troupe::llm

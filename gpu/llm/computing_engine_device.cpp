@@ -45,15 +45,15 @@ struct computing_engine_device::worker {
     if (thread.joinable()) thread.join();
   }
 
-  void start(const llm_step& what, std::span<const choice_wish> wishes, const layer_range& layers) {
+  void start(const llm_step& what, std::span<const token_sampling> samplings, const layer_range& layers) {
     assert(told.layers > 0 && under_way <= told.steps_ahead && what.rows() > 0);
     assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
-    assert(wishes.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
+    assert(samplings.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
     assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
     ++under_way;
     {
       const std::scoped_lock lock(mutex);
-      if (!failed) steps.push_back({&what, wishes, layers});
+      if (!failed) steps.push_back({&what, samplings, layers});
     }
     wake.notify_one();
   }
@@ -319,9 +319,9 @@ computing_engine_device::computing_engine_device(const clock& c, std::function<v
     : worker_(std::make_unique<worker>(c, std::move(ready), std::move(options))) {}
 computing_engine_device::~computing_engine_device() = default;
 
-void computing_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
+void computing_engine_device::start(const llm_step& step, std::span<const token_sampling> samplings,
                                     const layer_range& layers) {
-  worker_->start(step, wishes, layers);
+  worker_->start(step, samplings, layers);
 }
 std::span<std::byte> computing_engine_device::kv_memory() { return worker_->model->kv_memory(); }
 bool computing_engine_device::poll(time_point, engine_event& out) { return worker_->poll(out); }

@@ -34,7 +34,8 @@ class computing_engine_device : public engine_device {
   ~computing_engine_device() override;
 
   using engine_device::start;
-  void start(const llm_step& step, std::span<const choice_wish> wishes, const layer_range& layers) override;
+  void start(const llm_step& step, std::span<const token_sampling> samplings,
+             const layer_range& layers) override;
   bool poll(time_point now, engine_event& out) override;
   void read_adapter(adapter_id id, const std::string& folder) override;
   void load_adapter(adapter_id id, const std::string& folder) override;

@@ -70,13 +70,13 @@ class cpu_model final : public step_model {
   }
   void unload(adapter_id id) override { decoder_.unload(id); }
 
-  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+  void begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first, uint32_t end,
              activation* x) override {
-    begun_ = {&step, wishes, first, end, x};
+    begun_ = {&step, samplings, first, end, x};
   }
   bool is_ready() override { return true; }
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
-    const auto& [given, wishes, first, end, given_x] = begun_;
+    const auto& [given, samplings, first, end, given_x] = begun_;
     const llm_step& step = *given;
     const uint32_t head = decoder_.config().layers + 1;
     activation& x = given_x != nullptr ? *given_x : own_x_;
@@ -89,7 +89,7 @@ class cpu_model final : public step_model {
     const uint32_t vocabulary = decoder_.config().vocabulary;
     logits_.resize(step.sampled.size() * vocabulary);
     if (!step.sampled.empty()) decoder_.head(x, step.sampled, logits_);
-    choose_tokens(logits_, vocabulary, wishes, chosen);
+    choose_tokens(logits_, vocabulary, samplings, chosen);
     return true;
   }
   std::span<std::byte> kv_memory() override { return decoder_.blocks(); }
@@ -98,7 +98,7 @@ class cpu_model final : public step_model {
   decoder decoder_;
   struct {
     const llm_step* step = nullptr;
-    std::span<const choice_wish> wishes;
+    std::span<const token_sampling> samplings;
     uint32_t first = 0, end = 0;
     activation* x = nullptr;
   } begun_;

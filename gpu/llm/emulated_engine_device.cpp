@@ -50,7 +50,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   tell(long_ago, std::move(e));
 }
 
-void emulated_engine_device::start(const llm_step& step, std::span<const choice_wish> wishes,
+void emulated_engine_device::start(const llm_step& step, std::span<const token_sampling> samplings,
                                    const layer_range& layers) {
   const auto end = std::min(layers.end, facts_.layers);
   assert(step.rows() > 0 && layers.first < end);
@@ -77,9 +77,9 @@ void emulated_engine_device::start(const llm_step& step, std::span<const choice_
   if (layers.first == 0) remember(step, r);
   chosen_.clear();
   if (end == facts_.layers) {
-    assert(wishes.size() == step.sampled.size());
+    assert(samplings.size() == step.sampled.size());
     for (size_t i = 0; i < step.sampled.size(); ++i) {
-      e.chosen.push_back(choose(step, step.sampled[i], wishes[i]));
+      e.chosen.push_back(choose(step, step.sampled[i], samplings[i]));
       chosen_.push_back(e.chosen.back().which);
     }
   }
@@ -114,7 +114,7 @@ void emulated_engine_device::remember(const llm_step& step, running& into) {
 }
 
 chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
-                                            const choice_wish& wish) const {
+                                            const token_sampling& sampling) const {
   const auto segment = std::ranges::upper_bound(step.segment_end, row) - step.segment_end.begin() - 1;
   auto hash = mixed(print_of(step.segment_adapters[static_cast<size_t>(segment)]), fnv_start);
   const auto* blocks = step.blocks.data() + step.block_start[step.row_sequence[row]];
@@ -122,13 +122,13 @@ chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
     hash = mixed(
         words_[blocks[p / facts_.block_tokens] * uint64_t{facts_.block_tokens} + p % facts_.block_tokens],
         hash);
-  if (wish.how->temperature > 0) hash = mixed(wish.seed, hash);
-  if (wish.how->has_penalties()) {
+  if (sampling.params->temperature > 0) hash = mixed(sampling.seed, hash);
+  if (sampling.params->has_penalties()) {
     uint64_t seen = 0;  // in any order
     const auto count = [&](token which, uint64_t prompt, uint64_t output) {
       seen += mixed(static_cast<uint64_t>(which), fnv_start) * (prompt + 3 * output);
     };
-    for (const auto& c : wish.counts) count(c.which, c.prompt, c.output);
+    for (const auto& c : sampling.counts) count(c.which, c.prompt, c.output);
     if (is_chosen_before(step.tokens[row])) count(tokens_[row], 0, 1);
     hash = mixed(seen, hash);
   }
@@ -136,7 +136,8 @@ chosen_token emulated_engine_device::choose(const llm_step& step, uint32_t row,
   out.which = as_token(hash);
   out.logprob = -1;
   out.valid = true;
-  for (uint32_t i = 0; i < wish.top; ++i) out.top.push_back({as_token(hash + i), -1 - static_cast<float>(i)});
+  for (uint32_t i = 0; i < sampling.top; ++i)
+    out.top.push_back({as_token(hash + i), -1 - static_cast<float>(i)});
   return out;
 }
 

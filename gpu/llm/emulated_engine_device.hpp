@@ -35,7 +35,7 @@ struct emulated_engine_options {
 ///
 /// The KV cache holds a word for each position, made of its token, its position and its adapter. The token
 /// that follows a sequence is a hash of the words at all of its positions, read back through the step's block
-/// table, of the adapter in its slot and, where a draw is wished for, of the seed, and with penalties of the
+/// table, of the adapter in its slot and, where a draw is asked for, of the seed, and with penalties of the
 /// counts: whoever mixes up blocks, slots, counts or what a sequence resumes with gets other tokens. Biases
 /// change nothing. A step writes its words when it is started, and again when it is done: whoever gives its
 /// blocks away before gets other tokens, too; and whoever takes an adapter away, a step that has failed.
@@ -45,7 +45,8 @@ class emulated_engine_device final : public engine_device {
   emulated_engine_device(const clock& c, emulated_engine_options options);
 
   using engine_device::start;
-  void start(const llm_step& step, std::span<const choice_wish> wishes, const layer_range& layers) override;
+  void start(const llm_step& step, std::span<const token_sampling> samplings,
+             const layer_range& layers) override;
   bool poll(time_point now, engine_event& out) override;
   time_point poll_at() const override;
   void read_adapter(adapter_id id, const std::string& folder) override;
@@ -70,7 +71,7 @@ class emulated_engine_device final : public engine_device {
   void fail(time_point at, std::string problem);
   void end_step(engine_event& e);
   void remember(const llm_step& step, running& into);
-  chosen_token choose(const llm_step& step, uint32_t row, const choice_wish& wish) const;
+  chosen_token choose(const llm_step& step, uint32_t row, const token_sampling& sampling) const;
   token as_token(uint64_t hash) const;
 
   const clock& clock_;

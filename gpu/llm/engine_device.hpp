@@ -72,15 +72,15 @@ class engine_device {
   virtual ~engine_device() = default;
 
   /// Runs some layers of a step (BlitzScale §5.2 runs the first ones here while later ones arrive). `step`,
-  /// `wishes` (one for each entry of `step.sampled`; none if the head is not run) and what they point to stay
-  /// as they are until it is done. Steps run one after the other, and what they tell comes in their order; of
-  /// one that was started while another was under way, which both are whole ones, rows may take tokens that
-  /// this other one chooses (`chosen_before`). Requires: those layers are ready, no more steps are under way
-  /// than `steps_ahead`, its adapters are on the device and stay there.
-  virtual void start(const llm_step& step, std::span<const choice_wish> wishes,
+  /// `samplings` (one for each entry of `step.sampled`; none if the head is not run) and what they point to
+  /// stay as they are until it is done. Steps run one after the other, and what they tell comes in their
+  /// order; of one that was started while another was under way, which both are whole ones, rows may take
+  /// tokens that this other one chooses (`chosen_before`). Requires: those layers are ready, no more steps
+  /// are under way than `steps_ahead`, its adapters are on the device and stay there.
+  virtual void start(const llm_step& step, std::span<const token_sampling> samplings,
                      const layer_range& layers) = 0;
   /// All of them.
-  void start(const llm_step& step, std::span<const choice_wish> wishes) { start(step, wishes, {}); }
+  void start(const llm_step& step, std::span<const token_sampling> samplings) { start(step, samplings, {}); }
   /// The next thing that has happened, once each, in order.
   virtual bool poll(time_point now, engine_event& out) = 0;
   /// When to poll next: an emulated device knows; a real one says `never` and calls `ready`.

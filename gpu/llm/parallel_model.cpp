@@ -152,11 +152,11 @@ void parallel_model::unload(adapter_id id) {
   on_all([&](uint32_t, rank& r) { r.model->unload(id); });
 }
 
-void parallel_model::begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first,
+void parallel_model::begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first,
                            uint32_t end, activation* x) {
   on_all_or_none([&](uint32_t i, rank& r) {
     if (i > 0 && x != nullptr) r.x = *x;
-    r.model->begin(step, wishes, first, end, i == 0 || x == nullptr ? x : &r.x);
+    r.model->begin(step, samplings, first, end, i == 0 || x == nullptr ? x : &r.x);
   });
 }
 

@@ -29,7 +29,7 @@ class parallel_model final : public step_model {
   std::shared_ptr<const packed_adapter> pack(const adapter& read) override;
   void load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) override;
   void unload(adapter_id id) override;
-  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+  void begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first, uint32_t end,
              activation* x) override;
   bool is_ready() override;
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override;

@@ -36,8 +36,8 @@ class step_model {
   /// Begins to run layers [first, end) of the checkpoint (engine_device::start), and to choose tokens if the
   /// head is one of them. x: null for whole steps. Requires: no more steps are under way than
   /// `facts().steps_ahead`. If it throws, those go on.
-  virtual void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
-                     activation* x) = 0;
+  virtual void begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first,
+                     uint32_t end, activation* x) = 0;
   /// Whether `finish` would not wait for the device.
   virtual bool is_ready() = 0;
   /// Ends the first step under way. False: it ended early, because `stopping` was set. If it throws no step

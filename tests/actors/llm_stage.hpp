@@ -16,13 +16,13 @@ namespace troupe::test {
 /// takes as many steps ahead as `steps_ahead` says when it is loaded.
 class scripted_engine_device final : public llm::engine_device {
  public:
-  void start(const llm::llm_step& step, std::span<const llm::choice_wish> wishes,
+  void start(const llm::llm_step& step, std::span<const llm::token_sampling> samplings,
              const llm::layer_range& layers) override {
     CHECK((!running || steps_ahead > 0));
     CHECK(!next);
     CHECK(layers.first == 0);
     CHECK(layers.x == nullptr);
-    CHECK(wishes.size() == step.sampled.size());
+    CHECK(samplings.size() == step.sampled.size());
     for (const auto a : step.segment_adapters) CHECK((a == llm::base_model || here.contains(a)));
     (running ? next : running) = step;
     ++steps;

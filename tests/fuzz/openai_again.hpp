@@ -19,13 +19,13 @@ inline nlohmann::json number_of(float value) { return nlohmann::json::parse(fmt:
 
 inline nlohmann::json shared_fields(const base_request& r) {
   nlohmann::json j = {{"model", r.model},
-                      {"temperature", number_of(r.how.temperature)},
-                      {"top_p", number_of(r.how.top_p)},
-                      {"top_k", r.how.top_k},
-                      {"min_p", number_of(r.how.min_p)},
-                      {"repetition_penalty", number_of(r.how.repetition_penalty)},
-                      {"presence_penalty", number_of(r.how.presence_penalty)},
-                      {"frequency_penalty", number_of(r.how.frequency_penalty)},
+                      {"temperature", number_of(r.sampling.temperature)},
+                      {"top_p", number_of(r.sampling.top_p)},
+                      {"top_k", r.sampling.top_k},
+                      {"min_p", number_of(r.sampling.min_p)},
+                      {"repetition_penalty", number_of(r.sampling.repetition_penalty)},
+                      {"presence_penalty", number_of(r.sampling.presence_penalty)},
+                      {"frequency_penalty", number_of(r.sampling.frequency_penalty)},
                       {"stop", r.stop},
                       {"include_stop_str_in_output", r.include_stop},
                       {"stop_token_ids", r.stop_tokens},
@@ -38,26 +38,26 @@ inline nlohmann::json shared_fields(const base_request& r) {
   if (r.max_tokens) j["max_tokens"] = *r.max_tokens;
   if (r.seed) j["seed"] = *r.seed;
   if (r.stream) j["stream_options"]["include_usage"] = r.include_usage;
-  for (const auto& b : r.how.biases) j["logit_bias"][std::to_string(b.which)] = number_of(b.bias);
+  for (const auto& b : r.sampling.biases) j["logit_bias"][std::to_string(b.which)] = number_of(b.bias);
   return j;
 }
 
 /// What the header promises.
 inline void check_bounds(const base_request& r) {
   const auto within = [](float value, float least, float most) { require(value >= least && value <= most); };
-  within(r.how.temperature, 0, 2);
-  require(r.how.temperature == 0 || r.how.temperature >= 0.99e-5f);
-  require(r.how.top_p > 0 && r.how.top_p <= 1);
-  within(r.how.min_p, 0, 1);
-  within(r.how.repetition_penalty, 0.01f, 100);
-  within(r.how.presence_penalty, -2, 2);
-  within(r.how.frequency_penalty, -2, 2);
-  for (size_t i = 0; i < r.how.biases.size(); ++i) {
-    within(r.how.biases[i].bias, -100, 100);
-    require(r.how.biases[i].which > (i == 0 ? -1 : r.how.biases[i - 1].which));
+  within(r.sampling.temperature, 0, 2);
+  require(r.sampling.temperature == 0 || r.sampling.temperature >= 0.99e-5f);
+  require(r.sampling.top_p > 0 && r.sampling.top_p <= 1);
+  within(r.sampling.min_p, 0, 1);
+  within(r.sampling.repetition_penalty, 0.01f, 100);
+  within(r.sampling.presence_penalty, -2, 2);
+  within(r.sampling.frequency_penalty, -2, 2);
+  for (size_t i = 0; i < r.sampling.biases.size(); ++i) {
+    within(r.sampling.biases[i].bias, -100, 100);
+    require(r.sampling.biases[i].which > (i == 0 ? -1 : r.sampling.biases[i - 1].which));
   }
-  require(r.how.seed == r.seed.value_or(0));
-  require(r.how.biases.size() <= 1024 && r.stop.size() <= 16 && r.stop_tokens.size() <= 128);
+  require(r.sampling.seed == r.seed.value_or(0));
+  require(r.sampling.biases.size() <= 1024 && r.stop.size() <= 16 && r.stop_tokens.size() <= 128);
   for (const auto& s : r.stop) require(!s.empty() && s.size() <= 1024);
   for (const auto t : r.stop_tokens) require(t >= 0);
   require(r.n >= 1 && r.n <= 128 && r.top_logprobs <= 20 && !r.model.empty() && r.user.size() <= 1024);

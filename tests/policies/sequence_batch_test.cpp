@@ -74,16 +74,16 @@ TEST_CASE(
     "sequence batch: what is chosen after a sequence is asked for with its own sampling, seed and position") {
   small_batch b;
   auto r = a_request({1, 2, 3}, 4);
-  r.how.seed = 77;
+  r.sampling.seed = 77;
   r.top = 5;
   b.begin(r);
   for (uint64_t position = 3; position < 6; ++position) {
     b.plan();
-    REQUIRE(b.wishes().size() == 1);
-    CHECK(b.wishes()[0].position == position);
-    CHECK(b.wishes()[0].seed == 77);
-    CHECK(b.wishes()[0].top == 5);
-    CHECK(b.wishes()[0].counts.empty());  // no penalties, no counting
+    REQUIRE(b.samplings().size() == 1);
+    CHECK(b.samplings()[0].position == position);
+    CHECK(b.samplings()[0].seed == 77);
+    CHECK(b.samplings()[0].top == 5);
+    CHECK(b.samplings()[0].counts.empty());  // no penalties, no counting
     (void)b.done(std::vector{chosen(4)});
   }
 }
@@ -91,12 +91,12 @@ TEST_CASE(
 TEST_CASE("sequence batch: with penalties the tokens of prompt and output are counted apart") {
   small_batch b;
   auto r = a_request({1, 2, 1}, 4);
-  r.how.frequency_penalty = 1;
+  r.sampling.frequency_penalty = 1;
   b.begin(r);
   (void)b.run(2);
   (void)b.run(9);
   b.plan();
-  const auto counts = b.wishes()[0].counts;
+  const auto counts = b.samplings()[0].counts;
   REQUIRE(counts.size() == 3);
   const auto of = [&](token t) {
     for (const auto& c : counts)
@@ -113,15 +113,16 @@ TEST_CASE(
     "stays") {
   small_batch b;
   auto r = a_request({1, 2}, 4);
-  r.how.presence_penalty = 1;
+  r.sampling.presence_penalty = 1;
   const auto gone = b.begin(r);
   (void)b.run(5);
   const auto stays = b.begin(a_request({4}, 4));
   b.plan();
-  const auto wishes = b.wishes();
-  REQUIRE(wishes.size() == 2);
+  const auto samplings = b.samplings();
+  REQUIRE(samplings.size() == 2);
   b.cancel(gone);
-  for (const auto& w : wishes) CHECK(w.how->top_p == 1);  // read as the device does, for the sanitizer to see
+  for (const auto& w : samplings)
+    CHECK(w.params->top_p == 1);  // read as the device does, for the sanitizer to see
   const std::vector both(2, chosen(6));
   const auto told = b.done(both);
   REQUIRE(told.size() == 1);
@@ -144,8 +145,8 @@ TEST_CASE("sequence batch: where there was nothing to choose from, the sequence 
 TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it would have there") {
   small_batch whole, rest;
   auto r = a_request({1, 2, 1}, 4);
-  r.how.frequency_penalty = 1;
-  r.how.seed = 5;
+  r.sampling.frequency_penalty = 1;
+  r.sampling.seed = 5;
   whole.begin(r);
   (void)whole.run(9);
   (void)whole.run(2);
@@ -153,11 +154,11 @@ TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it wou
   rest.begin(r);
   whole.plan();
   rest.plan();
-  REQUIRE(rest.wishes().size() == 1);
-  CHECK(rest.wishes()[0].position == whole.wishes()[0].position);
-  CHECK(rest.wishes()[0].seed == whole.wishes()[0].seed);
-  for (const auto& a : rest.wishes()[0].counts)
-    for (const auto& b : whole.wishes()[0].counts)
+  REQUIRE(rest.samplings().size() == 1);
+  CHECK(rest.samplings()[0].position == whole.samplings()[0].position);
+  CHECK(rest.samplings()[0].seed == whole.samplings()[0].seed);
+  for (const auto& a : rest.samplings()[0].counts)
+    for (const auto& b : whole.samplings()[0].counts)
       if (a.which == b.which) CHECK(std::pair{a.prompt, a.output} == std::pair{b.prompt, b.output});
   (void)rest.done(std::vector{chosen(3)});
   CHECK(rest.run(3)[0].finish == finish_reason::length);
@@ -169,13 +170,13 @@ TEST_CASE("sequence batch: what a step chooses for a sequence that the one befor
   small_batch b;
   auto r = a_request({1, 2}, 9);
   r.stop = {7};
-  r.how.seed = 5;
+  r.sampling.seed = 5;
   const auto stops = b.begin(r), goes_on = b.begin(a_request({3}, 9));
   b.plan();
   b.plan();
-  REQUIRE(b.wishes().size() == 2);
-  CHECK(b.wishes()[0].position == 3);
-  CHECK(b.wishes()[0].seed == 5);
+  REQUIRE(b.samplings().size() == 2);
+  CHECK(b.samplings()[0].position == 3);
+  CHECK(b.samplings()[0].seed == 5);
   auto told = b.done(std::vector{chosen(7), chosen(7)});
   REQUIRE(told.size() == 2);
   CHECK(told[0].sequence == stops);
@@ -191,23 +192,23 @@ TEST_CASE(
     "sequence batch: what a step ahead is told of penalties leaves out the token that is still to come") {
   small_batch b;
   auto r = a_request({1, 2}, 9);
-  r.how.presence_penalty = 1;
+  r.sampling.presence_penalty = 1;
   b.begin(r), b.begin(a_request({3}, 9)), b.begin(r);
   const auto counted = [&](size_t sequence) {
     uint32_t sum = 0;
-    for (const auto& c : b.wishes()[sequence].counts) sum += c.prompt + c.output;
+    for (const auto& c : b.samplings()[sequence].counts) sum += c.prompt + c.output;
     return sum;
   };
   const std::vector all(3, chosen(7));
   b.plan();
-  const auto running = b.wishes();
+  const auto running = b.samplings();
   for (uint32_t known = 2; known < 8; ++known) {
     const auto& step = b.plan();
     CHECK(is_chosen_before(step.tokens[step.sampled[2]]));
     CHECK(counted(0) == known);
     CHECK(counted(1) == 0);
     CHECK(counted(2) == known);
-    const auto ahead = b.wishes();
+    const auto ahead = b.samplings();
     (void)b.done(all);
     CHECK(ahead[0].counts.size() == (known == 2 ? 2 : 3));  // as it was, for a device that still reads it
     CHECK(counted(2) == known);

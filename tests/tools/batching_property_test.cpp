@@ -47,9 +47,9 @@ sequence_request random_request(random_stream& random) {
   r.adapter = adapter_id{static_cast<uint32_t>(random() % (std::size(ranks) + 1))};
   r.max_tokens = 1 + static_cast<uint32_t>(random() % 8);
   if (random() % 2 == 0) {
-    r.how.temperature = 1;
-    r.how.seed = random();
-    r.how.frequency_penalty = 0.5F;
+    r.sampling.temperature = 1;
+    r.sampling.seed = random();
+    r.sampling.frequency_penalty = 0.5F;
   }
   return r;
 }

@@ -221,11 +221,11 @@ TEST_CASE("what is drawn depends on the seed and the position, not on who else i
   const auto request_of = [](uint64_t seed) {
     sequence_request r{.prompt = {1, 63, 154, 142}};
     r.max_tokens = 30;
-    r.how.temperature = 1.2F;
-    r.how.top_k = 40;
-    r.how.top_p = 0.95F;
-    r.how.repetition_penalty = 1.1F;
-    r.how.seed = seed;
+    r.sampling.temperature = 1.2F;
+    r.sampling.top_k = 40;
+    r.sampling.top_p = 0.95F;
+    r.sampling.repetition_penalty = 1.1F;
+    r.sampling.seed = seed;
     return r;
   };
   std::vector<std::vector<token>> alone;

@@ -78,9 +78,9 @@ generation llm_clients::some_request(const llm_load& load) {
   g.choices = random_.uniform() < load.several_choices ? between(2, 3) : 1;
   if (load.adapters > 0 && random_.below(4) > 0)
     g.adapter = fmt::format("adapter-{:04}", random_.below(load.adapters));
-  g.how.temperature = random_.below(2) == 0 ? 0 : 1;
-  g.how.seed = random_();
-  g.how.frequency_penalty = g.how.seed % 4 == 0 ? 0.5F : 0;
+  g.sampling.temperature = random_.below(2) == 0 ? 0 : 1;
+  g.sampling.seed = random_();
+  g.sampling.frequency_penalty = g.sampling.seed % 4 == 0 ? 0.5F : 0;
   g.tpot = load.tpot;
   if (load.most_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.most_priority + 1));
   return g;
@@ -110,7 +110,7 @@ void llm_clients::offer_row(size_t row) {
   s.asked.max_tokens = asked.output_tokens;
   s.asked.adapter = asked.adapter;
   s.asked.priority = asked.priority;
-  s.asked.how.temperature = 0;
+  s.asked.sampling.temperature = 0;
   s.gateway = gateways_[row % gateways_.size()];
   enter(std::move(s), asked.slo.value_or(duration{}), {});
 }

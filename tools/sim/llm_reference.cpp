@@ -55,8 +55,8 @@ std::vector<llm::token> undisturbed(const llm_spec& m, const generation& asked, 
   llm::sequence_request sequence;
   sequence.prompt = asked.prompt;
   sequence.max_tokens = asked.max_tokens;
-  sequence.how = asked.how;
-  sequence.how.seed += choice;
+  sequence.sampling = asked.sampling;
+  sequence.sampling.seed += choice;
   sequence.stop = asked.stop;
   if (!asked.adapter.empty()) {
     sequence.adapter = the_adapter;
@@ -67,7 +67,7 @@ std::vector<llm::token> undisturbed(const llm_spec& m, const generation& asked, 
   batch.add(std::move(sequence));
   std::vector<llm::token> out;
   while (batch.plan().rows() > 0) {
-    device.start(batch.scheduler().step(), batch.wishes());
+    device.start(batch.scheduler().step(), batch.samplings());
     device.poll(never, e);
     for (const auto& got : batch.done(e.chosen)) out.push_back(got.chosen->which);
   }

@@ -93,29 +93,29 @@ float share_above_zero(body_reader& in, const std::string& param) {
 }
 
 bool take_sampling(base_request& request, body_reader& in, const std::string& key) {
-  auto& how = request.how;
+  auto& sampling = request.sampling;
   const auto number = [&](double least, double most) {
     return static_cast<float>(in.number(key, least, most));
   };
   if (key == "temperature")
-    how.temperature = temperature_of(in.number(key, 0, 2));
+    sampling.temperature = temperature_of(in.number(key, 0, 2));
   else if (key == "top_p")
-    how.top_p = share_above_zero(in, key);
+    sampling.top_p = share_above_zero(in, key);
   else if (key == "top_k")  // -1: all, as 0
-    how.top_k =
+    sampling.top_k =
         static_cast<uint32_t>(std::max<int64_t>(0, in.whole(key, -1, std::numeric_limits<int32_t>::max())));
   else if (key == "min_p")
-    how.min_p = number(0, 1);
+    sampling.min_p = number(0, 1);
   else if (key == "repetition_penalty")
-    how.repetition_penalty = number(0.01, 100);
+    sampling.repetition_penalty = number(0.01, 100);
   else if (key == "presence_penalty")
-    how.presence_penalty = number(-2, 2);
+    sampling.presence_penalty = number(-2, 2);
   else if (key == "frequency_penalty")
-    how.frequency_penalty = number(-2, 2);
+    sampling.frequency_penalty = number(-2, 2);
   else if (key == "seed")
-    request.seed = how.seed = in.bits(key);
+    request.seed = sampling.seed = in.bits(key);
   else if (key == "logit_bias")
-    take_biases(how.biases, in);
+    take_biases(sampling.biases, in);
   else
     return false;
   return true;

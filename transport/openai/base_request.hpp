@@ -24,8 +24,8 @@ struct base_request {
   std::optional<uint32_t> max_tokens;  ///< 1 or more; nothing: as many as fit
   /// Within these bounds: temperature 0 to 2 (below 1e-5 it is 0), top_p over 0 to 1, min_p 0 to 1, presence
   /// and frequency penalty -2 to 2, repetition penalty 0.01 to 100, each bias -100 to 100, 1024 of them.
-  llm::sampling how;
-  std::optional<uint64_t> seed;         ///< as in `how`; a negative one is its two's complement
+  llm::sampling_params sampling;
+  std::optional<uint64_t> seed;         ///< as in `sampling`; a negative one is its two's complement
   std::vector<std::string> stop;        ///< 16 at most, each of 1 to 1024 bytes
   bool include_stop = false;            ///< the text ends with the stop string, not before it
   std::vector<llm::token> stop_tokens;  ///< 128 at most

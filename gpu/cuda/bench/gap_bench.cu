@@ -108,10 +108,10 @@ outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, 
   using clock = std::chrono::steady_clock;
   const auto us = [](clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); };
   const uint32_t blocks = (first_position + steps) / block_tokens + 1;
-  const llm::sampling greedy{.temperature = 0, .biases = {}};
-  llm::choice_wish best;
-  best.how = &greedy;
-  const std::vector<llm::choice_wish> wishes(rows, best);
+  const llm::sampling_params greedy{.temperature = 0, .biases = {}};
+  llm::token_sampling best;
+  best.params = &greedy;
+  const std::vector<llm::token_sampling> samplings(rows, best);
   std::deque<llm::llm_step> under_way;
   std::vector<llm::chosen_token> chosen(rows);
   std::vector<double> host;
@@ -126,7 +126,7 @@ outcome run(timed_machine& machine, cuda_decoder<timed_machine, type>& decoder, 
       s.block_start.push_back(static_cast<uint32_t>(s.blocks.size()));
     }
     const auto at = clock::now();
-    decoder.begin(s, wishes, 0, model().layers + 2, nullptr);
+    decoder.begin(s, samplings, 0, model().layers + 2, nullptr);
     host.push_back(us(clock::now() - at));
   };
   const auto take = [&] {

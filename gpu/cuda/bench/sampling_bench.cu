@@ -21,13 +21,13 @@ void choose(bench& b, const char* how, const kernels::sampling_parameters& param
     row.parameters = parameters, row.parameters.seed = r;
     told.add(row);
   }
-  const device_memory there = on_device(logits), wishes = on_device(told.rows()),
+  const device_memory there = on_device(logits), samplings = on_device(told.rows()),
                       count = on_device(std::vector{rows});
   const device_memory out(rows * sizeof(sampled_row));
   const double us = b.time(bench::launches, [&](cudaStream_t stream, uint32_t) {
     sampling_kernel<8> k;
     k.rows = count.as<uint32_t>(), k.logits = there.as<float>(), k.vocabulary = k.stride = vocabulary;
-    k.wishes = wishes.as<row_sampling>(), k.out = out.as<sampled_row>();
+    k.samplings = samplings.as<row_sampling>(), k.out = out.as<sampled_row>();
     launch(k, k.grid(rows), stream);
   });
   b.add({"sampling", std::to_string(rows) + " x " + std::to_string(vocabulary) + ", " + how, us,

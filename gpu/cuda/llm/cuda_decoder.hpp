@@ -24,7 +24,7 @@
 #include "gpu/cuda/llm/layer_image.hpp"
 #include "gpu/cuda/sampling_rows.hpp"
 #include "gpu/llm/activation.hpp"
-#include "gpu/llm/wish_arguments.hpp"
+#include "gpu/llm/sampling_arguments.hpp"
 #include "gpu/model_error.hpp"
 #include "messages/llm_step.hpp"
 
@@ -121,17 +121,17 @@ class cuda_decoder {
 
   /// Begins to run layers [first, end) of the checkpoint on a step's rows. x [rows, hidden]: what the layer
   /// before gave, unless `first` is 0, and what the last one gives, unless that is the head; may be null for
-  /// whole steps. If the head runs, it chooses tokens as is wished; of ranks that share the model only the
+  /// whole steps. If the head runs, it samples tokens; of ranks that share the model only the
   /// first does. x stays where it is until the step has ended, the rest is read before it returns. Requires:
   /// at most one step is under way.
-  void begin(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first,
+  void begin(const llm::llm_step& step, std::span<const llm::token_sampling> samplings, uint32_t first,
              uint32_t end, llm::activation* x) {
     const uint32_t last = shape_.layers + 2;
-    assert(under_way_ < steps_.size() && (end != last || wishes.size() == step.sampled.size()));
+    assert(under_way_ < steps_.size() && (end != last || samplings.size() == step.sampled.size()));
     if (under_way_ == 0) m_.finish();  // what a step that failed as it was begun has left
     const uint32_t index = (first_ + under_way_) % 2;
     host_side& host = steps_[index];
-    const step_extent exact = prepare(step, wishes, host, steps_[1 - index]);
+    const step_extent exact = prepare(step, samplings, host, steps_[1 - index]);
     const bool whole = first == 0 && end == last;
     if (first > 0) m_.upload(activations_.residual, x->data(), x->size() * sizeof(float));
     if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= most_graph_rows) {
@@ -167,10 +167,10 @@ class cuda_decoder {
     const auto* told = reinterpret_cast<const sampled_row*>(host.chosen.data());
     chosen.resize(host.sampled);
     for (size_t i = 0; i < chosen.size(); ++i)
-      llm::wish_arguments::tell(told[i].chosen, told[i].top, host.to_choose.rows()[i].top, chosen[i]);
+      llm::sampling_arguments::tell(told[i].chosen, told[i].top, host.to_choose.rows()[i].top, chosen[i]);
   }
 
-  /// [rows, vocabulary]: of the last step's first sampled rows, with what was wished added to them. Of ranks
+  /// [rows, vocabulary]: of the last step's first sampled rows, with penalties and biases added. Of ranks
   /// that share the model only the first one has them.
   std::vector<float> logits(size_t rows) {
     assert(leads());
@@ -220,12 +220,12 @@ class cuda_decoder {
   }
 
   /// Writes the step's tables and sends them.
-  step_extent prepare(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, host_side& host,
-                      const host_side& before) {
+  step_extent prepare(const llm::llm_step& step, std::span<const llm::token_sampling> samplings,
+                      host_side& host, const host_side& before) {
     host.to_choose.clear();
-    for (size_t i = 0; i < wishes.size(); ++i) {
+    for (size_t i = 0; i < samplings.size(); ++i) {
       const uint32_t row = step.sampled[i];
-      host.to_choose.add(arguments_.of(wishes[i], shape_.vocabulary),
+      host.to_choose.add(arguments_.of(samplings[i], shape_.vocabulary),
                          llm::is_chosen_before(step.tokens[row]) ? row : row_sampling::no_row);
     }
     slots_of_segments_.clear();
@@ -267,7 +267,7 @@ class cuda_decoder {
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
     tiles_.resize(std::max<size_t>(tiles_.size(), most_graph_rows));  // those of a graph's grid have no rows
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
-    copy(to.wishes, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
+    copy(to.samplings, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
     send();
     return exact;
   }
@@ -340,7 +340,7 @@ class cuda_decoder {
   std::vector<uint32_t> slots_of_segments_;
   std::vector<lora_tile> tiles_;
   attention_plan plan_;
-  llm::wish_arguments arguments_;
+  llm::sampling_arguments arguments_;
 };
 
 }  // namespace troupe::cuda

@@ -55,9 +55,9 @@ class cuda_model final : public llm::step_model {
     decoder_.unload(id);
     adapters_.erase(id);
   }
-  void begin(const llm::llm_step& step, std::span<const llm::choice_wish> wishes, uint32_t first,
+  void begin(const llm::llm_step& step, std::span<const llm::token_sampling> samplings, uint32_t first,
              uint32_t end, llm::activation* x) override {
-    decoder_.begin(step, wishes, first, end, x);
+    decoder_.begin(step, samplings, first, end, x);
   }
   bool is_ready() override { return decoder_.is_ready(); }
   bool finish(std::vector<llm::chosen_token>& chosen, const std::atomic<bool>&) override {

@@ -110,7 +110,7 @@ class decoder_step {
   void choose() {
     sampling_kernel<Machine::cluster> k;
     k.rows = &t_.counts->sampled, k.logits = a_.logits, k.vocabulary = shape_.vocabulary;
-    k.stride = shape_.logits_stride(), k.wishes = t_.wishes, k.tokens = t_.tokens;
+    k.stride = shape_.logits_stride(), k.samplings = t_.samplings, k.tokens = t_.tokens;
     k.adjustments = t_.adjustments, k.out = a_.chosen;
     m_.run(k, k.grid(extent_.sampled));
   }

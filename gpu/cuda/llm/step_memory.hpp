@@ -42,11 +42,11 @@ struct table_layout {
     tiles = room(most.tiles * sizeof(lora_tile));
     decode_items = room(most.decode_items * sizeof(decode_item));
     prefill_items = room(most.prefill_items * sizeof(prefill_item));
-    wishes = room(most.sampled * sizeof(row_sampling));
+    samplings = room(most.sampled * sizeof(row_sampling));
     adjustments = room(most.adjustments * sizeof(token_adjustment));
   }
   size_t counts, tokens, positions, row_sequence, sampled, block_start, blocks, tiles, decode_items,
-      prefill_items, wishes, adjustments;
+      prefill_items, samplings, adjustments;
   size_t bytes = 0;  ///< of all
 
  private:
@@ -70,7 +70,7 @@ struct step_tables {
         tiles(reinterpret_cast<lora_tile*>(base + at.tiles)),
         decode_items(reinterpret_cast<decode_item*>(base + at.decode_items)),
         prefill_items(reinterpret_cast<prefill_item*>(base + at.prefill_items)),
-        wishes(reinterpret_cast<row_sampling*>(base + at.wishes)),
+        samplings(reinterpret_cast<row_sampling*>(base + at.samplings)),
         adjustments(reinterpret_cast<token_adjustment*>(base + at.adjustments)) {}
   page_table pages() const { return {block_start, blocks}; }
 
@@ -82,7 +82,7 @@ struct step_tables {
   lora_tile* tiles;
   decode_item* decode_items;
   prefill_item* prefill_items;
-  row_sampling* wishes;  ///< [sampled]
+  row_sampling* samplings;  ///< [sampled]
   token_adjustment* adjustments;
 };
 

@@ -21,16 +21,17 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 /// Chooses for all rows at once; their vocabularies are one. `drawn` takes the place of all uniform numbers;
 /// `uncounted` has for each row a token that its counts lack, or no_token.
 template <uint32_t Cluster>
-std::vector<sampled_row> choose(const std::vector<sampling_args>& wishes, uint32_t order = 0,
+std::vector<sampled_row> choose(const std::vector<sampling_args>& samplings, uint32_t order = 0,
                                 std::optional<double> drawn = std::nullopt,
                                 const std::vector<uint32_t>& uncounted = {}) {
-  const auto n = static_cast<uint32_t>(wishes.size());
-  const uint32_t vocabulary = wishes[0].vocabulary, stride = vocabulary + 3;
+  const auto n = static_cast<uint32_t>(samplings.size());
+  const uint32_t vocabulary = samplings[0].vocabulary, stride = vocabulary + 3;
   sampling_rows told;
   shared_array<float> logits(n * stride);
   for (uint32_t r = 0; r < n; ++r) {
-    told.add(wishes[r], r < uncounted.size() && uncounted[r] != no_token ? n - 1 - r : row_sampling::no_row);
-    std::copy_n(wishes[r].logits, vocabulary, logits.data() + r * stride);
+    told.add(samplings[r],
+             r < uncounted.size() && uncounted[r] != no_token ? n - 1 - r : row_sampling::no_row);
+    std::copy_n(samplings[r].logits, vocabulary, logits.data() + r * stride);
   }
   shared_array<row_sampling> rows(told.rows());
   for (size_t r = 0; r < n && drawn; ++r) rows[r].uniform = *drawn;
@@ -41,7 +42,7 @@ std::vector<sampled_row> choose(const std::vector<sampling_args>& wishes, uint32
   shared_array<uint32_t> count(std::vector<uint32_t>{n});
   sampling_kernel<Cluster> k;
   k.rows = count.data(), k.logits = logits.data(), k.vocabulary = vocabulary, k.stride = stride;
-  k.wishes = rows.data(), k.tokens = tokens.data(), k.adjustments = adjustments.data(), k.out = out.data();
+  k.samplings = rows.data(), k.tokens = tokens.data(), k.adjustments = adjustments.data(), k.out = out.data();
   run_kernel(k, k.grid(n + 1), order);
   CHECK(logits.intact());
   CHECK(out.intact());
@@ -82,10 +83,10 @@ void check_random(int rounds, uint32_t seed) {
         i % 5 == 0 ? 1 + static_cast<uint32_t>(random() % 4) : 50 + static_cast<uint32_t>(random() % 3000);
     CAPTURE(vocabulary);
     std::vector<kernels::sampling_case> cases;
-    std::vector<sampling_args> wishes;
+    std::vector<sampling_args> samplings;
     for (int row = 0; row < 3; ++row) cases.emplace_back(vocabulary, i % 3 ? 8.0F : 0.5F, random);
-    for (auto& c : cases) wishes.push_back(c.args());
-    const auto got = choose<Cluster>(wishes, static_cast<uint32_t>(i));
+    for (auto& c : cases) samplings.push_back(c.args());
+    const auto got = choose<Cluster>(samplings, static_cast<uint32_t>(i));
     for (size_t row = 0; row < cases.size(); ++row) check_row(cases[row], got[row]);
   }
 }
@@ -102,7 +103,7 @@ TEST_CASE("sampling kernel: a token that is still to be counted is one more of t
   int with_bias = 0, known = 0, fresh = 0, changed = 0;
   for (uint32_t round = 0; round < 30; ++round) {
     std::vector<kernels::sampling_case> cases;
-    std::vector<sampling_args> wishes;
+    std::vector<sampling_args> samplings;
     std::vector<uint32_t> uncounted;
     for (int row = 0; row < 3; ++row) cases.emplace_back(300, 4.0F, random);
     for (size_t row = 0; row < cases.size(); ++row) {
@@ -114,8 +115,8 @@ TEST_CASE("sampling kernel: a token that is still to be counted is one more of t
       if (random() % 4 == 0 && !c.counts.empty()) which = c.counts[random() % c.counts.size()].token;
       uncounted.push_back(row == 2 && round % 2 == 0 ? no_token : which);
     }
-    for (auto& c : cases) wishes.push_back(c.args());
-    const auto got = choose<4>(wishes, round, std::nullopt, uncounted);
+    for (auto& c : cases) samplings.push_back(c.args());
+    const auto got = choose<4>(samplings, round, std::nullopt, uncounted);
     for (size_t row = 0; row < cases.size(); ++row) {
       auto& c = cases[row];
       const uint32_t which = uncounted[row], before = sampling_reference(c.args()).token;
@@ -143,15 +144,15 @@ TEST_CASE("sampling kernel: of equal tokens the lower ids are kept") {
   kernels::sampling_parameters greedy, few;
   greedy.temperature = 0;
   few.top_k = 3;
-  std::vector<sampling_args> wishes{args_of(logits, greedy)};
-  for (uint64_t position = 0; position < 12; ++position) wishes.push_back(args_of(logits, few, position));
-  const auto got = choose<2>(wishes);
+  std::vector<sampling_args> samplings{args_of(logits, greedy)};
+  for (uint64_t position = 0; position < 12; ++position) samplings.push_back(args_of(logits, few, position));
+  const auto got = choose<2>(samplings);
   CHECK(got[0].chosen.token == 40);
   bool seen[3] = {};
   for (size_t i = 1; i < got.size(); ++i) {
     const uint32_t token = got[i].chosen.token;
     CHECK((token == 40 || token == 601 || token == 602));
-    CHECK(token == sampling_reference(wishes[i]).token);
+    CHECK(token == sampling_reference(samplings[i]).token);
     seen[token == 40 ? 0 : token - 600] = true;
   }
   CHECK((seen[0] && seen[1] && seen[2]));
@@ -163,10 +164,11 @@ TEST_CASE(
   for (size_t i = 0; i < logits.size(); i += 2) logits[i] = -0.0F;
   kernels::sampling_parameters p;
   p.top_p = 0.02F;  // 6 of 300
-  std::vector<sampling_args> wishes;
-  for (uint64_t position = 0; position < 16; ++position) wishes.push_back(args_of(logits, p, position));
-  const auto got = choose<2>(wishes);
-  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].chosen.token == sampling_reference(wishes[i]).token);
+  std::vector<sampling_args> samplings;
+  for (uint64_t position = 0; position < 16; ++position) samplings.push_back(args_of(logits, p, position));
+  const auto got = choose<2>(samplings);
+  for (size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i].chosen.token == sampling_reference(samplings[i]).token);
 }
 
 TEST_CASE("sampling kernel: nothing to choose from") {
@@ -177,35 +179,36 @@ TEST_CASE("sampling kernel: nothing to choose from") {
   std::vector<float> only(90, -infinity);
   only[0] = 3;
   kernels::sampling_parameters p;
-  std::vector<sampling_args> wishes{args_of(none, p), args_of(too_much, p), args_of(no_number, p),
-                                    args_of(only, p), args_of(only, p),     args_of(fine, p)};
-  wishes[3].biases = never, wishes[3].bias_entries = 1;
-  const auto got = choose<2>(wishes);
+  std::vector<sampling_args> samplings{args_of(none, p), args_of(too_much, p), args_of(no_number, p),
+                                       args_of(only, p), args_of(only, p),     args_of(fine, p)};
+  samplings[3].biases = never, samplings[3].bias_entries = 1;
+  const auto got = choose<2>(samplings);
   for (int i = 0; i < 4; ++i) CHECK(got[static_cast<size_t>(i)].chosen.token == no_token);
   CHECK(got[4].chosen.token == 0);
   CHECK(got[4].chosen.logprob == 0);
-  CHECK(got[5].chosen.token == sampling_reference(wishes[5]).token);
+  CHECK(got[5].chosen.token == sampling_reference(samplings[5]).token);
 }
 
 TEST_CASE("sampling kernel: temperatures near nothing and beyond everything, logits far apart") {
   std::vector<float> logits = {-3e38F, 1, 3e38F, -infinity, 2.9e38F, 5};
-  std::vector<sampling_args> wishes;
+  std::vector<sampling_args> samplings;
   for (const float temperature : {1e-30F, 1e-3F, 1.0F, 1e30F}) {
     kernels::sampling_parameters p;
     p.temperature = temperature;
-    for (uint64_t position = 0; position < 3; ++position) wishes.push_back(args_of(logits, p, position));
+    for (uint64_t position = 0; position < 3; ++position) samplings.push_back(args_of(logits, p, position));
   }
-  const auto got = choose<2>(wishes);
-  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].chosen.token == sampling_reference(wishes[i]).token);
+  const auto got = choose<2>(samplings);
+  for (size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i].chosen.token == sampling_reference(samplings[i]).token);
 }
 
 TEST_CASE("sampling kernel: the ends of what can be drawn") {
   std::vector<float> logits(500, -1.0F);
   for (size_t i = 0; i < 60; ++i) logits[i] = logits[499 - i] = -infinity;
-  const auto wish = args_of(logits, {});
-  CHECK(choose<2>({wish}, 1, 0.0)[0].chosen.token == 60);
-  CHECK(choose<2>({wish}, 2, 0.5)[0].chosen.token == 250);  // half of the tokens lie before it, exactly
-  CHECK(choose<2>({wish}, 3, 1 - 0x1p-53)[0].chosen.token == 439);
+  const auto sampling = args_of(logits, {});
+  CHECK(choose<2>({sampling}, 1, 0.0)[0].chosen.token == 60);
+  CHECK(choose<2>({sampling}, 2, 0.5)[0].chosen.token == 250);  // half of the tokens lie before it, exactly
+  CHECK(choose<2>({sampling}, 3, 1 - 0x1p-53)[0].chosen.token == 439);
 }
 
 TEST_CASE("sampling kernel: the same choice in every order of threads, with any cluster, in any batch") {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr float banned = -std::numeric_limits<float>::infinity();
 
-/// A row's wishes with its counts and biases.
-struct wishes {
+/// A row's counts and biases.
+struct row_case {
   kernels::sampling_args args() const {
     kernels::sampling_args a;
     a.vocabulary = 100;
@@ -28,7 +28,7 @@ struct wishes {
 }  // namespace
 
 TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment") {
-  const wishes w{{{7, 1, 2}, {3, 4, 0}}, {{9, banned}, {7, 0.5F}, {2, 1}}};
+  const row_case w{{{7, 1, 2}, {3, 4, 0}}, {{9, banned}, {7, 0.5F}, {2, 1}}};
   sampling_rows rows;
   rows.add(w.args());
   const auto& all = rows.adjustments();
@@ -47,9 +47,9 @@ TEST_CASE("sampling rows: a token that occurs and has a bias is one adjustment")
 }
 
 TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
-  const wishes counted{{{5, 1, 0}, {1, 0, 1}}, {}}, biased{{}, {{5, 1}}}, both{{{5, 1, 0}}, {{5, 2}}};
+  const row_case counted{{{5, 1, 0}, {1, 0, 1}}, {}}, biased{{}, {{5, 1}}}, both{{{5, 1, 0}}, {{5, 2}}};
   sampling_rows rows;
-  for (const auto& w : {wishes{}, counted, biased, wishes{}, both}) rows.add(w.args());
+  for (const auto& w : {row_case{}, counted, biased, row_case{}, both}) rows.add(w.args());
   const uint32_t first[] = {0, 0, 2, 3, 3}, count[] = {0, 2, 1, 0, 1};
   REQUIRE(rows.rows().size() == 5);
   for (size_t i = 0; i < 5; ++i) {
@@ -66,7 +66,7 @@ TEST_CASE("sampling rows: each row has adjustments of its own, or none") {
 }
 
 TEST_CASE("sampling rows: one whose last token is not counted has room for it, if penalties want to know") {
-  wishes w{{{7, 1, 2}}, {{9, 1}}};
+  row_case w{{{7, 1, 2}}, {{9, 1}}};
   auto a = w.args();
   sampling_rows rows;
   rows.add(a, 5);
@@ -83,7 +83,7 @@ TEST_CASE("sampling rows: one whose last token is not counted has room for it, i
 }
 
 TEST_CASE("sampling rows: cleared, they begin anew") {
-  const wishes w{{}, {{5, 1}}};
+  const row_case w{{}, {{5, 1}}};
   sampling_rows rows;
   rows.add(w.args());
   rows.clear();

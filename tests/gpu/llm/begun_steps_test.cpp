@@ -25,7 +25,7 @@ class told_model final : public step_model {
   std::shared_ptr<const packed_adapter> pack(const adapter&) override { return nullptr; }
   void load(adapter_id, std::shared_ptr<const packed_adapter>) override {}
   void unload(adapter_id) override {}
-  void begin(const llm_step&, std::span<const choice_wish>, uint32_t first, uint32_t end,
+  void begin(const llm_step&, std::span<const token_sampling>, uint32_t first, uint32_t end,
              activation*) override {
     if (on_begin) on_begin();
     begun.push_back({first, end, nullptr});

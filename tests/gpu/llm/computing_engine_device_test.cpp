@@ -47,9 +47,9 @@ class crowded_model final : public step_model {
     inner_->load(id, std::move(adapter));
   }
   void unload(adapter_id id) override { inner_->unload(id); }
-  void begin(const llm_step& step, std::span<const choice_wish> wishes, uint32_t first, uint32_t end,
+  void begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first, uint32_t end,
              activation* x) override {
-    inner_->begin(step, wishes, first, end, x);
+    inner_->begin(step, samplings, first, end, x);
   }
   bool is_ready() override { return inner_->is_ready(); }
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
@@ -83,7 +83,8 @@ class slow_model final : public step_model {
   std::shared_ptr<const packed_adapter> pack(const adapter&) override { return nullptr; }
   void load(adapter_id, std::shared_ptr<const packed_adapter>) override {}
   void unload(adapter_id) override {}
-  void begin(const llm_step& step, std::span<const choice_wish>, uint32_t, uint32_t, activation*) override {
+  void begin(const llm_step& step, std::span<const token_sampling>, uint32_t, uint32_t,
+             activation*) override {
     if (++c_.begun == c_.fails_to_begin) throw std::bad_alloc();
     rows_.push_back(step.rows());
   }
@@ -115,7 +116,7 @@ struct slow_device {
       s.sequences = {sequence_id{1}}, s.block_start = {0, 1}, s.blocks = {0};
       s.segment_end = {0, rows}, s.segment_adapters = {base_model}, s.sampled = {0};
     }
-    wish.how = &greedy;
+    sampling.params = &greedy;
   }
   computing_options options() {
     computing_options o;
@@ -123,7 +124,7 @@ struct slow_device {
     o.make = [this](const model_config&) { return std::make_unique<slow_model>(control); };
     return o;
   }
-  void start(int rows) { device->start(steps[rows - 1], {&wish, 1}); }
+  void start(int rows) { device->start(steps[rows - 1], {&sampling, 1}); }
   void begun(int count) const {
     while (control.begun < count) std::this_thread::yield();
   }
@@ -132,8 +133,8 @@ struct slow_device {
   slow_model::control& control;
   waited_device device;
   llm_step steps[4];
-  const sampling greedy{.temperature = 0, .biases = {}};
-  choice_wish wish;
+  const sampling_params greedy{.temperature = 0, .biases = {}};
+  token_sampling sampling;
 };
 
 computing_options crowded(crowded_model::refusals& refused) {
@@ -162,10 +163,10 @@ TEST_CASE("a device that is lost in a step says so, and nothing more") {
   s.tokens = {1}, s.positions = {0}, s.row_sequence = {0}, s.sequences = {sequence_id{1}},
   s.block_start = {0, 1};
   s.blocks = {0}, s.segment_end = {0, 1}, s.segment_adapters = {base_model}, s.sampled = {0};
-  const sampling greedy{.temperature = 0, .biases = {}};
-  choice_wish wish;
-  wish.how = &greedy;
-  d->start(s, {&wish, 1});
+  const sampling_params greedy{.temperature = 0, .biases = {}};
+  token_sampling sampling;
+  sampling.params = &greedy;
+  d->start(s, {&sampling, 1});
   check_lost(d);
 }
 

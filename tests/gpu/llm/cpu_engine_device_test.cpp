@@ -48,7 +48,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
   waited_device whole(options_of(0));
   const auto facts = whole.next().facts;
   CHECK(facts.layers_ready == facts.layers);
-  whole->start(step, one_wish);
+  whole->start(step, one_sampling);
   const auto expected = bits_of(whole.next().chosen);
   REQUIRE(expected.size() == 1);
 
@@ -73,7 +73,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
     if (run < going_to || run == ready) continue;  // it runs, or has to wait for a layer
     going_to = ready;
     ++parts;
-    d->start(step, going_to < facts.layers ? std::span<const choice_wish>() : one_wish,
+    d->start(step, going_to < facts.layers ? std::span<const token_sampling>() : one_sampling,
              {.first = run, .end = going_to, .x = &x});
   }
   CHECK(told == facts.layers);
@@ -86,7 +86,7 @@ TEST_CASE("a sequence goes on on another device to which its KV blocks were copi
   const auto facts = here.next().facts;
   there.next();
   const auto chosen = [](waited_device& d, const llm_step& step) {
-    d->start(step, one_wish);
+    d->start(step, one_sampling);
     return bits_of(d.next().chosen);
   };
   for (uint32_t p = 0; p < 3; ++p) chosen(here, one_row_step(265 + static_cast<token>(p), p));
@@ -174,9 +174,9 @@ TEST_CASE("a device can be destroyed at any moment") {
     if (i % 6 < 2) std::this_thread::sleep_for(i * 200us);  // or without, after more or less of it
     if (i % 6 < 2) continue;
     REQUIRE(d.next().what == kind::loaded);
-    if (i % 6 == 2) continue;                  // with nothing to do
-    if (i % 6 >= 4) load_all();                // while adapters are read
-    if (i % 6 != 4) d->start(step, one_wish);  // while a step runs
+    if (i % 6 == 2) continue;                      // with nothing to do
+    if (i % 6 >= 4) load_all();                    // while adapters are read
+    if (i % 6 != 4) d->start(step, one_sampling);  // while a step runs
     if (i > 17) std::this_thread::sleep_for(i * 20us);
     if (i % 5 == 0) d.next();
   }
@@ -201,13 +201,13 @@ TEST_CASE("what is drawn depends on the seed, not on who else is in the batch") 
   const auto asked = [](uint64_t seed) {
     return asked_sequence{.prompt = {1, 265, 260},
                           .max_tokens = 20,
-                          .how = {.temperature = 1.5F,
-                                  .top_k = 50,
-                                  .top_p = 0.9F,
-                                  .repetition_penalty = 1.1F,
-                                  .presence_penalty = 0.2F,
-                                  .frequency_penalty = 0.1F,
-                                  .biases = {{300, 2}}},
+                          .sampling = {.temperature = 1.5F,
+                                       .top_k = 50,
+                                       .top_p = 0.9F,
+                                       .repetition_penalty = 1.1F,
+                                       .presence_penalty = 0.2F,
+                                       .frequency_penalty = 0.1F,
+                                       .biases = {{300, 2}}},
                           .seed = seed};
   };
   std::set<std::vector<token>> different;

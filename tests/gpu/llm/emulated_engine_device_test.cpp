@@ -74,20 +74,20 @@ struct emulated_engine {
     for (size_t i = 0; i < sequences.size(); ++i)
       REQUIRE(scheduler->add({sequence_id{i + 1}, sequences[i].prompt, max_tokens, sequences[i].adapter}) ==
               step_scheduler::refusal::none);
-    const sampling how{.temperature = 1, .biases = {}};
+    const sampling_params params{.temperature = 1, .biases = {}};
     std::deque<llm_step> under_way;
     while (!scheduler->idle()) {
       while (under_way.size() <= facts.steps_ahead) {
         const auto& planned = scheduler->plan();
         if (planned.rows() == 0) break;
-        std::vector<choice_wish> wishes;
+        std::vector<token_sampling> samplings;
         for (const auto row : planned.sampled)
-          wishes.push_back({.how = &how,
-                            .seed = sequences[planned.sequences[planned.row_sequence[row]].value - 1].seed,
-                            .counts = {}});
+          samplings.push_back({.params = &params,
+                               .seed = sequences[planned.sequences[planned.row_sequence[row]].value - 1].seed,
+                               .counts = {}});
         auto told = planned;
         if (spoil) spoil(told);
-        device.start(told, wishes);
+        device.start(told, samplings);
         under_way.push_back(planned);
       }
       const auto e = next();
@@ -242,8 +242,8 @@ llm_step rows_of(uint64_t sequence, const std::vector<token>& tokens, uint32_t f
   return s;
 }
 
-const sampling greedy_sampling{.temperature = 0, .biases = {}};
-const choice_wish best{.how = &greedy_sampling, .counts = {}};
+const sampling_params greedy_sampling{.temperature = 0, .biases = {}};
+const token_sampling best{.params = &greedy_sampling, .counts = {}};
 
 }  // namespace
 
@@ -347,15 +347,15 @@ TEST_CASE("emulated engine: a model without room for a block, or with a problem,
 
 TEST_CASE(
     "emulated engine: with penalties a token depends on the counts, and on the one that is still to come") {
-  sampling how = greedy_sampling;
-  how.presence_penalty = 1;
+  sampling_params params = greedy_sampling;
+  params.presence_penalty = 1;
   const auto third = [&](std::vector<token_frequency> counts, bool ahead) {
     emulated_engine e(emulated_options());
     e.device.start(rows_of(1, {5}, 0, 0), {&best, 1});
     token second = 0;
     if (!ahead) second = e.next().chosen[0].which, counts.push_back({second, 0, 1});
-    const choice_wish wish{.how = &how, .counts = counts};
-    e.device.start(rows_of(1, {ahead ? chosen_before(0) : second}, 1, 0), {&wish, 1});
+    const token_sampling sampling{.params = &params, .counts = counts};
+    e.device.start(rows_of(1, {ahead ? chosen_before(0) : second}, 1, 0), {&sampling, 1});
     if (ahead) e.next();
     return e.next().chosen[0].which;
   };

@@ -48,7 +48,7 @@ inline llm_step one_row_step(token t, uint32_t position, adapter_id adapter = ba
   s.sampled = {0};
   return s;
 }
-inline const sampling most_likely{.temperature = 0, .biases = {}};
-inline const std::vector<choice_wish> one_wish{{.how = &most_likely, .counts = {}}};
+inline const sampling_params most_likely{.temperature = 0, .biases = {}};
+inline const std::vector<token_sampling> one_sampling{{.params = &most_likely, .counts = {}}};
 
 }  // namespace troupe::llm

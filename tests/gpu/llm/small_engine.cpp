@@ -49,12 +49,12 @@ size_t small_engine::add(asked_sequence sequence) {
     const auto next = adapter_id{static_cast<uint32_t>(ids_.size()) + 1};
     adapter = ids_.try_emplace(sequence.adapter, next).first->second;
   }
-  auto how = sequence.how;
-  how.seed = sequence.seed;
+  auto params = sequence.sampling;
+  params.seed = sequence.seed;
   const auto [id, refused] = sequences_->add({.prompt = sequence.prompt,
                                               .adapter = adapter,
                                               .max_tokens = sequence.max_tokens,
-                                              .how = how,
+                                              .sampling = params,
                                               .stop = sequence.stop,
                                               .top = sequence.top});
   REQUIRE(refused == sequence_batch::refusal::none);
@@ -117,7 +117,7 @@ bool small_engine::begin_step() {
   const auto& planned = sequences_->plan();
   if (planned.rows() == 0) return false;
   steps_ahead_ += ahead;
-  device_->start(planned, sequences_->wishes());
+  device_->start(planned, sequences_->samplings());
   return true;
 }
 

@@ -53,7 +53,7 @@ struct asked_sequence {
   std::vector<token> prompt = {};
   std::string adapter = {};  ///< its folder; empty: the base model
   uint32_t max_tokens = 16;
-  sampling how = {.temperature = 0, .biases = {}};
+  sampling_params sampling = {.temperature = 0, .biases = {}};
   uint64_t seed = 0;
   std::vector<token> stop = {};
   uint32_t top = 0;

@@ -53,12 +53,12 @@ TEST_CASE("log-probabilities of a chat are a yes or no, and a number of others")
 TEST_CASE("a chat takes the fields that completions take") {
   const auto r = take(R"("temperature": 0, "seed": 1, "stop": "x", "n": 3, "stream": true, "user": "u",
     "logit_bias": {"5": 1}, "stream_options": {"include_usage": true}, "stop_token_ids": [1])");
-  CHECK(r.how.temperature == 0);
+  CHECK(r.sampling.temperature == 0);
   CHECK(r.seed == 1);
   CHECK(r.stop.size() == 1);
   CHECK(r.n == 3);
   CHECK(r.include_usage);
-  CHECK(r.how.biases.size() == 1);
+  CHECK(r.sampling.biases.size() == 1);
   CHECK(refused(R"("temperature": -1)").starts_with("temperature | "));
   CHECK(refused(R"("messages": [])").starts_with("messages | "));
 }

@@ -31,7 +31,7 @@ TEST_CASE("a completion needs a model and a prompt, the rest has OpenAI's defaul
   CHECK(r.model == "m");
   CHECK(r.prompts == std::vector<prompt>{"p"});
   CHECK(r.max_tokens == 16);
-  CHECK(r.how == llm::sampling{});
+  CHECK(r.sampling == llm::sampling_params{});
   CHECK_FALSE(r.seed);
   CHECK(r.n == 1);
   CHECK(r.stop.empty());
@@ -65,15 +65,15 @@ TEST_CASE("a completion takes every field of OpenAI's and vLLM's that it knows")
     "n": 128, "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "user": "someone",
     "best_of": 128, "echo": false)");
   CHECK(r.max_tokens == 7);
-  CHECK(r.how == llm::sampling{.temperature = 0.5,
-                               .top_k = 40,
-                               .top_p = 0.25,
-                               .min_p = 0.125,
-                               .repetition_penalty = 1.5,
-                               .presence_penalty = -2,
-                               .frequency_penalty = 2,
-                               .seed = 12345678901234567890u,
-                               .biases = {{7, 1.5}, {50256, -100}}});
+  CHECK(r.sampling == llm::sampling_params{.temperature = 0.5,
+                                           .top_k = 40,
+                                           .top_p = 0.25,
+                                           .min_p = 0.125,
+                                           .repetition_penalty = 1.5,
+                                           .presence_penalty = -2,
+                                           .frequency_penalty = 2,
+                                           .seed = 12345678901234567890u,
+                                           .biases = {{7, 1.5}, {50256, -100}}});
   CHECK(r.seed == 12345678901234567890u);
   CHECK(r.stop == std::vector<std::string>{"\n", "END"});
   CHECK(r.include_stop);
@@ -99,7 +99,7 @@ TEST_CASE("null is absent, what nobody knows is ignored, and whole numbers may h
   CHECK_FALSE(r.seed);
   CHECK_FALSE(r.logprobs);
   CHECK(r.n == 2);
-  CHECK(r.how.top_k == 10);
+  CHECK(r.sampling.top_k == 10);
 }
 
 TEST_CASE("a prompt is text, tokens, or a list of either") {
@@ -174,10 +174,10 @@ TEST_CASE("numbers beyond their bounds are refused, with the field and its bound
                     body);
     }
   CHECK(blamed_for(R"("best_of": 2)") == "best_of");
-  CHECK(take_completion(R"("temperature": 1e-6)").how.temperature == 0);
-  CHECK(take_completion(R"("temperature": -0.0)").how.temperature == 0);
-  CHECK(take_completion(R"("top_k": -1)").how.top_k == 0);
-  CHECK(take_completion(R"("top_p": 1e-300)").how.top_p > 0);
+  CHECK(take_completion(R"("temperature": 1e-6)").sampling.temperature == 0);
+  CHECK(take_completion(R"("temperature": -0.0)").sampling.temperature == 0);
+  CHECK(take_completion(R"("top_k": -1)").sampling.top_k == 0);
+  CHECK(take_completion(R"("top_p": 1e-300)").sampling.top_p > 0);
   CHECK(take_completion(R"("seed": -1)").seed == ~uint64_t{0});
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("stop strings are one or a few, and never empty") {
 }
 
 TEST_CASE("biases are of tokens, each once, and bounded") {
-  CHECK(take_completion(R"("logit_bias": {})").how.biases.empty());
+  CHECK(take_completion(R"("logit_bias": {})").sampling.biases.empty());
   CHECK(refused_completion(R"("logit_bias": {"a": 1})") ==
         R"(logit_bias | logit_bias: its keys must be tokens, whole numbers; "a" is none)");
   for (const char* key : {"-1", "", "2147483648", "1.0", "+1", " 1", "1 "})
@@ -214,7 +214,7 @@ TEST_CASE("biases are of tokens, each once, and bounded") {
   CHECK(blamed_for(R"("logit_bias": [1])") == "logit_bias");
   std::string many = R"("logit_bias": {"0": 0)";
   for (int i = 1; i < 1024; ++i) many += ",\"" + std::to_string(i) + "\": 0";
-  CHECK(take_completion(many + "}").how.biases.size() == 1024);
+  CHECK(take_completion(many + "}").sampling.biases.size() == 1024);
   CHECK(refused_completion(many + R"(,"1024": 0})") ==
         "logit_bias | logit_bias: has more than the 1024 tokens it may have");
 }

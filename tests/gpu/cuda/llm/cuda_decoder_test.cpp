@@ -150,9 +150,9 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
   std::vector<std::vector<llm::token>> out(sequences);
   for (uint32_t i = 0; i < sequences; ++i)
     for (uint32_t p = 0; p < 5 + i; ++p) out[i].push_back(static_cast<llm::token>((7 * p * p + i) % 250));
-  llm::choice_wish best;
-  best.how = &m.greedy;
-  const llm::sampling penalised{
+  llm::token_sampling best;
+  best.params = &m.greedy;
+  const llm::sampling_params penalised{
       .temperature = 0, .repetition_penalty = 1.1F, .frequency_penalty = 0.5F, .biases = {{3, 1}}};
   std::deque<llm_step> under_way;
   const auto take = [&] {
@@ -180,9 +180,9 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
       s.blocks.resize(std::max<size_t>(s.blocks.size(), most_blocks), behind);
       s.block_start.back() = static_cast<uint32_t>(s.blocks.size());
     }
-    std::vector<llm::choice_wish> wishes(s.sampled.size(), best);
-    wishes[1].how = &penalised, wishes[1].counts = counts;
-    m.decoder.begin(s, wishes, 0, m.files.layers(), nullptr);
+    std::vector<llm::token_sampling> samplings(s.sampled.size(), best);
+    samplings[1].params = &penalised, samplings[1].counts = counts;
+    m.decoder.begin(s, samplings, 0, m.files.layers(), nullptr);
     if (!ahead || step > 0) take();
   }
   if (ahead) take();
@@ -244,21 +244,21 @@ TEST_CASE("cuda decoder: tokens are chosen as a CPU chooses from the same logits
   const std::vector<float> logits = m.run(s);
   const auto vocabulary = static_cast<uint32_t>(logits.size() / 4);
 
-  const llm::sampling how[4] = {
+  const llm::sampling_params params[4] = {
       {.temperature = 0, .biases = {{m.chosen[0].which, -std::numeric_limits<float>::infinity()}}},
       {.temperature = 0.7F, .top_k = 40, .min_p = 0.01F, .biases = {}},
       {.top_p = 0.8F, .repetition_penalty = 1.2F, .frequency_penalty = 0.5F, .biases = {{3, 2}, {9, -1}}},
       {.temperature = 1.5F, .presence_penalty = 1, .biases = {}}};
   const std::vector<llm::token_frequency> counts{{9, 1, 2}, {5, 1, 0}, {200, 0, 7}};
-  std::vector<llm::choice_wish> wishes(4);
+  std::vector<llm::token_sampling> samplings(4);
   std::vector<llm::chosen_token> expected;
   for (uint64_t round = 0; round < 8; ++round) {
     for (size_t i = 0; i < 4; ++i)
-      wishes[i].how = &how[i], wishes[i].seed = 3 + i, wishes[i].position = round,
-      wishes[i].top = static_cast<uint32_t>(i * 6);
-    wishes[2].counts = wishes[3].counts = counts;
-    choose_tokens(logits, vocabulary, wishes, expected);
-    m.decoder.begin(s, wishes, 0, m.files.layers(), nullptr);
+      samplings[i].params = &params[i], samplings[i].seed = 3 + i, samplings[i].position = round,
+      samplings[i].top = static_cast<uint32_t>(i * 6);
+    samplings[2].counts = samplings[3].counts = counts;
+    choose_tokens(logits, vocabulary, samplings, expected);
+    m.decoder.begin(s, samplings, 0, m.files.layers(), nullptr);
     m.decoder.finish(m.chosen);
     for (size_t i = 0; i < 4; ++i) {
       CAPTURE(i);
@@ -303,8 +303,8 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   CHECK(m.run(small) == wanted);
   SUBCASE("the one before it ends well") {
     const std::vector<llm::token> first = {m.chosen[0].which};
-    llm::choice_wish best;
-    best.how = &m.greedy;
+    llm::token_sampling best;
+    best.params = &m.greedy;
     m.decoder.begin(small, {&best, 1}, 0, m.files.layers(), nullptr);
     CHECK_THROWS_AS(m.decoder.begin(large, {&best, 1}, 0, m.files.layers(), nullptr), std::bad_alloc);
     m.decoder.finish(m.chosen);

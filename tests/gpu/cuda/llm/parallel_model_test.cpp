@@ -49,12 +49,12 @@ std::vector<token_chance> chances_after(llm::step_model& model, uint32_t layers,
   s.block_start = {0, static_cast<uint32_t>(s.blocks.size())};
   s.segment_end = {0, s.rows()}, s.segment_adapters = {adapter};
   s.sampled = {s.rows() - 1};
-  const llm::sampling greedy{.temperature = 0, .biases = {}};
-  llm::choice_wish wish;
-  wish.how = &greedy, wish.top = 20;
+  const llm::sampling_params greedy{.temperature = 0, .biases = {}};
+  llm::token_sampling sampling;
+  sampling.params = &greedy, sampling.top = 20;
   std::vector<llm::chosen_token> chosen;
   const std::atomic<bool> never = false;
-  model.begin(s, {&wish, 1}, 0, layers, nullptr);
+  model.begin(s, {&sampling, 1}, 0, layers, nullptr);
   model.finish(chosen, never);
   REQUIRE(chosen.size() == 1);
   return chosen[0].top;
@@ -134,9 +134,9 @@ TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first
     const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
     CHECK(model->facts().steps_ahead == 1);
     for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
-    const llm::sampling greedy{.temperature = 0, .biases = {}};
-    llm::choice_wish wish;
-    wish.how = &greedy;
+    const llm::sampling_params greedy{.temperature = 0, .biases = {}};
+    llm::token_sampling sampling;
+    sampling.params = &greedy;
     const std::atomic<bool> never = false;
     std::vector<llm::chosen_token> chosen;
     auto& out = tokens[ahead];
@@ -150,7 +150,7 @@ TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first
       s.tokens = {i == 0 ? 5 : ahead ? llm::chosen_before(0) : out.back()};
       s.positions = {i}, s.row_sequence = {0}, s.sequences = {llm::sequence_id{1}}, s.blocks = {0, 1};
       s.block_start = {0, 2}, s.segment_end = {0, 1}, s.segment_adapters = {llm::base_model}, s.sampled = {0};
-      model->begin(s, {&wish, 1}, 0, files.layers(), nullptr);
+      model->begin(s, {&sampling, 1}, 0, files.layers(), nullptr);
       if (!ahead || i > 0) finish();
     }
     if (ahead) finish();
@@ -186,7 +186,7 @@ struct failing_model final : llm::step_model {
     if (id.value == 2 && rank == 1) throw std::runtime_error("rank 1 is full");
   }
   void unload(llm::adapter_id) override {}
-  void begin(const llm::llm_step& step, std::span<const llm::choice_wish>, uint32_t, uint32_t,
+  void begin(const llm::llm_step& step, std::span<const llm::token_sampling>, uint32_t, uint32_t,
              llm::activation*) override {
     fails = step.rows() == 2 && rank == 1;
   }

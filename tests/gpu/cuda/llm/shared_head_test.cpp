@@ -35,10 +35,10 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
     append(last, sequence, end - 1, end, 24 * i, llm::base_model);
   }
   prompts.sampled.clear();
-  const llm::sampling greedy{.temperature = 0, .biases = {}};
-  llm::choice_wish best;
-  best.how = &greedy;
-  const std::vector<llm::choice_wish> wishes(3, best);
+  const llm::sampling_params greedy{.temperature = 0, .biases = {}};
+  llm::token_sampling best;
+  best.params = &greedy;
+  const std::vector<llm::token_sampling> samplings(3, best);
 
   const auto group = std::make_shared<emulated_group>(ranks);
   std::vector<float> logits;
@@ -51,7 +51,7 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
     for (uint32_t l = 0; l < files.layers(); ++l) decoder.load(l, layer_image(shard.of(files.read(l)), E));
     std::vector<llm::chosen_token> others;
     const auto run = [&](const llm_step& s) {
-      decoder.begin(s, {wishes.data(), s.sampled.size()}, 0, files.layers(), nullptr);
+      decoder.begin(s, {samplings.data(), s.sampled.size()}, 0, files.layers(), nullptr);
       decoder.finish(rank == 0 ? chosen : others);
     };
     run(prompts), run(last), run(last);

@@ -65,19 +65,19 @@ struct small_model {
   /// The most likely tokens, and the logits that they come from.
   std::vector<float> run(const llm_step& step) { return run(step, 0, files.layers(), nullptr); }
   std::vector<float> run(const llm_step& step, uint32_t first, uint32_t end, llm::activation* x) {
-    llm::choice_wish best;
-    best.how = &greedy;
-    const std::vector<llm::choice_wish> wishes(step.sampled.size(), best);
-    decoder.begin(step, wishes, first, end, x);
+    llm::token_sampling best;
+    best.params = &greedy;
+    const std::vector<llm::token_sampling> samplings(step.sampled.size(), best);
+    decoder.begin(step, samplings, first, end, x);
     decoder.finish(chosen);
-    return end == files.layers() ? decoder.logits(wishes.size()) : std::vector<float>();
+    return end == files.layers() ? decoder.logits(samplings.size()) : std::vector<float>();
   }
 
   llm::checkpoint files;
   test_machine machine;
   std::vector<test_machine::memory_beside> adapters;
   cuda_decoder<test_machine, E> decoder;
-  llm::sampling greedy{.temperature = 0, .biases = {}};
+  llm::sampling_params greedy{.temperature = 0, .biases = {}};
   std::vector<llm::chosen_token> chosen;
 };
 

@@ -1,4 +1,4 @@
-// What an engine wishes of a next token, in the terms of the sampling kernel.
+// The sampling of a token as arguments of the sampling kernel.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -9,26 +9,26 @@
 
 namespace troupe::llm {
 
-/// Its memory is used again from wish to wish.
-class wish_arguments {
+/// Its memory is used again from token to token.
+class sampling_arguments {
  public:
   /// Without logits. Points into this object, until the next call. Requires: the tokens of counts and biases
   /// are of the vocabulary.
-  kernels::sampling_args of(const choice_wish& w, uint32_t vocabulary) {
+  kernels::sampling_args of(const token_sampling& w, uint32_t vocabulary) {
     counts_.clear(), biases_.clear();
     for (const auto& c : w.counts) counts_.push_back({checked(c.which, vocabulary), c.prompt, c.output});
-    for (const auto& b : w.how->biases) biases_.push_back({checked(b.which, vocabulary), b.bias});
+    for (const auto& b : w.params->biases) biases_.push_back({checked(b.which, vocabulary), b.bias});
     top_.resize(std::min(w.top, vocabulary));
-    const auto& how = *w.how;
+    const auto& params = *w.params;
     kernels::sampling_args a;
     a.vocabulary = vocabulary;
-    a.parameters = {.temperature = how.temperature,
-                    .top_k = how.top_k,
-                    .top_p = how.top_p,
-                    .min_p = how.min_p,
-                    .repetition_penalty = how.repetition_penalty,
-                    .presence_penalty = how.presence_penalty,
-                    .frequency_penalty = how.frequency_penalty,
+    a.parameters = {.temperature = params.temperature,
+                    .top_k = params.top_k,
+                    .top_p = params.top_p,
+                    .min_p = params.min_p,
+                    .repetition_penalty = params.repetition_penalty,
+                    .presence_penalty = params.presence_penalty,
+                    .frequency_penalty = params.frequency_penalty,
                     .seed = w.seed};
     a.counts = counts_.data(), a.count_entries = counts_.size();
     a.biases = biases_.data(), a.bias_entries = biases_.size();
