@@ -86,8 +86,8 @@ openai::completion_choice completion_answer::piece_of(const choice& c, uint32_t 
 void completion_answer::stream(uint32_t index, std::string_view text) {
   auto& c = choices_[index];
   std::string event;
-  if (!c.begun) {
-    c.begun = true;
+  if (!c.started) {
+    c.started = true;
     events_->append_begin(event, index);
     if (!c.text.empty()) events_->append_delta(event, {index, c.text, {}, finish_reason::none});
   }

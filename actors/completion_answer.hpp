@@ -61,7 +61,7 @@ class completion_answer {
     std::vector<kept_token> tokens;  // with logprobs: of a whole answer all, of a stream the last
     uint64_t characters = 0;         // so far
     finish_reason finish = finish_reason::none;
-    bool begun = false;  // of a stream
+    bool started = false;  // of a stream
   };
 
   openai::answer_head head() const;

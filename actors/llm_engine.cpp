@@ -87,7 +87,7 @@ void llm_engine::accept(generation& g) {
   if (!g.adapter.empty() && (adapter == nullptr || adapter->checking))
     return drop(g, drop_reason::undeployed);
   if (auto wrong = problem_with(g)) return fail(g, std::move(*wrong));
-  const auto sequences = g.begun.empty() ? g.choices : static_cast<uint32_t>(g.begun.size());
+  const auto sequences = g.progress.empty() ? g.choices : static_cast<uint32_t>(g.progress.size());
   if (sequences_->scheduler().waiting() + sequences > options_.max_waiting)
     return drop(g, drop_reason::queue_full);
   llm::sequence_request sequence;
@@ -98,7 +98,7 @@ void llm_engine::accept(generation& g) {
   sequence.stop = std::move(g.stop);
   sequence.top = g.top_logprobs;
   sequence.priority = g.priority;
-  sequence.turn = queue_turn(g.arrival, g.due, !g.begun.empty());
+  sequence.turn = queue_turn(g.arrival, g.due, !g.progress.empty());
   sequence.tpot = g.tpot;
   flight f{g.gateway, g.attempt, sequence.adapter, {}};
   const auto prompt = sequence.prompt.size();
@@ -120,8 +120,8 @@ bool llm_engine::begin(const generation& g, const llm::sequence_request& sequenc
   const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
     auto one = sequence;
     // the first token of a request is its first choice's
-    if (g.begun.empty() && choice == 0) one.due = g.due;
-    one.begun = so_far;
+    if (g.progress.empty() && choice == 0) one.due = g.due;
+    one.generated = so_far;
     one.sampling.seed += choice;
     const auto [id, refused] = sequences_->add(std::move(one));
     if (refused != llm::sequence_batch::refusal::none) return false;
@@ -129,9 +129,9 @@ bool llm_engine::begin(const generation& g, const llm::sequence_request& sequenc
     places_.emplace(id, place{g.id, choice});
     return true;
   };
-  for (const auto& t : g.begun)
+  for (const auto& t : g.progress)
     if (!add(t.choice, t.tokens)) return false;
-  for (uint32_t i = 0; g.begun.empty() && i < g.choices; ++i)
+  for (uint32_t i = 0; g.progress.empty() && i < g.choices; ++i)
     if (!add(i, {})) return false;
   return true;
 }
@@ -147,9 +147,9 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
   const auto goes_on = [&](const sequence_progress& t) {
     return t.choice < g.choices && t.tokens.size() < g.max_tokens && std::ranges::all_of(t.tokens, known);
   };
-  const bool each_once =
-      std::ranges::adjacent_find(g.begun, std::greater_equal{}, &sequence_progress::choice) == g.begun.end();
-  if (!each_once || !std::ranges::all_of(g.begun, goes_on))
+  const bool each_once = std::ranges::adjacent_find(g.progress, std::greater_equal{},
+                                                    &sequence_progress::choice) == g.progress.end();
+  if (!each_once || !std::ranges::all_of(g.progress, goes_on))
     return "what another engine began is not of this request";
   if (!std::ranges::all_of(g.prompt, known) ||
       !std::ranges::all_of(g.sampling.biases, known, &llm::token_bias::which))

@@ -95,7 +95,7 @@ class llm_engine final : public shell {
   time_point step_begins(time_point now) const;
   /// When the first step under way has taken longer than any does.
   time_point stands_still_at() const;
-  llm::outlook outlook(time_point at) const;
+  llm::step_context context(time_point at) const;
 
   // adapters (llm_engine_adapters.cpp)
   void exchange_adapters(time_point now);

@@ -70,7 +70,7 @@ time_point llm_engine::stands_still_at() const {
   return runs && facts_.longest_step > duration{} ? step_began_ + facts_.longest_step : never;
 }
 
-llm::outlook llm_engine::outlook(time_point at) const {
+llm::step_context llm_engine::context(time_point at) const {
   return {at, pace_.forecast(), pace_.prompt_tokens()};
 }
 
@@ -89,7 +89,7 @@ void llm_engine::begin_steps(time_point now) {
   while (can_start()) {
     const auto begins = step_begins(now);
     const bool ahead = sequences_->scheduler().under_way() > 0;
-    const auto& step = sequences_->plan(outlook(begins));
+    const auto& step = sequences_->plan(context(begins));
     tell_evicted();
     drop_late();
     if (step.rows() == 0) return;

@@ -110,7 +110,7 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
     auto& choice = f.sequences[t.choice];
     choice.tokens.push_back(t.which);
     ++m.generated_tokens;
-    if (!f.begun()) {
+    if (!f.started()) {
       f.first_token_at = now;
       m.first_token.add(to_seconds(now - f.asked.arrival));
       m.prompt_tokens += f.asked.prompt.size();

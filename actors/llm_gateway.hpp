@@ -74,7 +74,7 @@ class llm_gateway final : public shell {
     uint32_t losses = 0;                // engines that died with it
     time_point accepted_at = never, first_token_at = never, last_token_at = never;
 
-    bool begun() const { return first_token_at != never; }
+    bool started() const { return first_token_at != never; }
   };
   /// What is kept of a model, by its id.
   struct model_state {

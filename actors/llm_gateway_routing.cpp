@@ -39,7 +39,7 @@ routed_request llm_gateway::told(request_id id, const flight& f) const {
   r.priority = f.asked.priority;
   r.due = f.asked.due;
   r.tpot = f.asked.tpot;
-  r.begun = f.begun();
+  r.started = f.started();
   r.at = f.at;
   return r;
 }
@@ -65,10 +65,10 @@ void llm_gateway::give(flight& f, engine_id to) {
   f.at = to;
   auto g = f.asked;
   g.attempt = ++f.attempt;
-  for (uint32_t i = 0; f.begun() && i < f.sequences.size(); ++i)
-    if (f.sequences[i].open) g.begun.push_back({i, f.sequences[i].tokens});
+  for (uint32_t i = 0; f.started() && i < f.sequences.size(); ++i)
+    if (f.sequences[i].open) g.progress.push_back({i, f.sequences[i].tokens});
   if (planted(bug::forget_token))
-    for (auto& t : g.begun)
+    for (auto& t : g.progress)
       if (!t.tokens.empty()) t.tokens.pop_back();
   next_[to.value].requests.push_back(std::move(g));
 }
@@ -184,7 +184,7 @@ void llm_gateway::send_to_engine(engine_id to, generate all) {
   size_t tokens = 0;
   for (auto& g : all.requests) {
     auto more = g.prompt.size();
-    for (const auto& t : g.begun) more += t.tokens.size();
+    for (const auto& t : g.progress) more += t.tokens.size();
     if (!part.requests.empty() && tokens + more > most_tokens_at_once) {
       send(address_of(to), std::exchange(part, {}));
       tokens = 0;

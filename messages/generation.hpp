@@ -44,9 +44,9 @@ struct generation {
   time_point due = never;        ///< its first token's (TTFT target)
   duration tpot{};               ///< target for each further one, in the mean; zero: none
   std::vector<sequence_progress>
-      begun;  ///< the choices that go on, of a request that was elsewhere; else empty: all
+      progress;  ///< the choices that go on, of a request that was elsewhere; else empty: all
   TROUPE_MESSAGE(generation, id, attempt, model, tenant, gateway, arrival, deadline, adapter, prompt,
-                 max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot, begun)
+                 max_tokens, choices, sampling, stop, logprobs, top_logprobs, priority, due, tpot, progress)
   bool operator==(const generation&) const = default;
 };
 
@@ -124,15 +124,15 @@ struct engine_status {
   uint32_t max_sequences = 0;  ///< sequences that run at once
   uint32_t running = 0;        ///< sequences
   uint32_t waiting = 0;
-  float kv_used = 0;    ///< share of the cache
-  uint64_t unread = 0;  ///< tokens that are to be prefilled before a new sequence's
+  float kv_used = 0;               ///< share of the cache
+  uint64_t uncomputed_tokens = 0;  ///< tokens that are to be prefilled before a new sequence's
   step_forecast steps;
   uint32_t adapter_slots = 0;
   std::vector<std::string> running_adapters;  ///< of sequences that run
   std::vector<std::string> waiting_adapters;  ///< of sequences that wait
   TROUPE_MESSAGE(engine_status, model, engine, ready, problem, vocabulary, max_positions, kv_tokens,
-                 block_tokens, max_sequences, running, waiting, kv_used, unread, steps, adapter_slots,
-                 running_adapters, waiting_adapters)
+                 block_tokens, max_sequences, running, waiting, kv_used, uncomputed_tokens, steps,
+                 adapter_slots, running_adapters, waiting_adapters)
   /// Tokens of prompt and answer that a sequence may have: by the model, and by the KV cache.
   uint32_t max_model_len() const { return std::min(max_positions, kv_tokens); }
   bool operator==(const engine_status&) const = default;

@@ -25,10 +25,10 @@ struct routed_request {
   int32_t priority = 0;
   time_point due = never;    ///< of the first token
   duration tpot{};           ///< target for the others; zero: none
-  bool begun = false;        ///< its client has seen tokens: it is refused no more
+  bool started = false;      ///< its client has seen tokens: it is refused no more
   engine_id at = no_engine;  ///< where it is
-  TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot, begun,
-                 at)
+  TROUPE_MESSAGE(routed_request, id, version, adapter, sequences, tokens, arrival, priority, due, tpot,
+                 started, at)
   bool operator==(const routed_request&) const = default;
 };
 

@@ -130,7 +130,7 @@ struct Generation {
   id @0 :UInt64; model @1 :UInt32; tenant @2 :UInt32; gateway @3 :Address; arrival @4 :Int64; deadline @5 :Int64;
   adapter @6 :Text; prompt @7 :List(Int32); maxTokens @8 :UInt32; choices @9 :UInt32; sampling @10 :SamplingParams;
   stop @11 :List(Int32); logprobs @12 :Bool; topLogprobs @13 :UInt32; attempt @14 :UInt32; priority @15 :Int32;
-  due @16 :Int64; begun @17 :List(SequenceProgress); tpot @18 :Int64;
+  due @16 :Int64; progress @17 :List(SequenceProgress); tpot @18 :Int64;
 }
 struct Generate { requests @0 :List(Generation); }
 struct EndChoice { id @0 :UInt64; choice @1 :UInt32; }
@@ -145,7 +145,7 @@ struct EngineStatus {
   model @0 :UInt32; ready @1 :Bool; problem @2 :Text; vocabulary @3 :UInt32; maxPositions @4 :UInt32;
   kvTokens @5 :UInt32; running @6 :UInt32; waiting @7 :UInt32; kvUsed @8 :Float32; adapterSlots @9 :UInt32;
   runningAdapters @10 :List(Text); waitingAdapters @11 :List(Text); engine @12 :UInt32; blockTokens @13 :UInt32;
-  maxSequences @14 :UInt32; unread @15 :UInt64; steps @16 :StepForecast;
+  maxSequences @14 :UInt32; uncomputedTokens @15 :UInt64; steps @16 :StepForecast;
 }
 struct AdapterEntry { name @0 :Text; path @1 :Text; }
 struct AdaptersKnown { model @0 :UInt32; all @1 :Bool; present @2 :List(AdapterEntry); gone @3 :List(Text); engine @4 :UInt32; }
@@ -154,7 +154,7 @@ struct AdapterChanged { token @0 :UInt64; answer @1 :AdapterAnswer; message @2 :
 
 struct RoutedRequest {
   id @0 :UInt64; version @1 :UInt32; adapter @2 :Text; sequences @3 :UInt32; tokens @4 :UInt64; arrival @5 :Int64;
-  priority @6 :Int32; due @7 :Int64; at @8 :UInt32; begun @9 :Bool; tpot @10 :Int64;
+  priority @6 :Int32; due @7 :Int64; at @8 :UInt32; started @9 :Bool; tpot @10 :Int64;
 }
 struct Route { model @0 :UInt32; all @1 :Bool; requests @2 :List(RoutedRequest); }
 struct RouteEnds { model @0 :UInt32; requests @1 :List(UInt64); }

@@ -8,8 +8,8 @@ namespace troupe {
 /// target as if it were so long after the arrival.
 inline constexpr duration turn_patience = 10s;
 
-inline time_point queue_turn(time_point arrival, time_point due, bool begun) {
-  if (begun) return long_ago;
+inline time_point queue_turn(time_point arrival, time_point due, bool started) {
+  if (started) return long_ago;
   if (due != never) return due;
   return arrival >= never - turn_patience ? never : arrival + turn_patience;
 }

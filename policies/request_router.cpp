@@ -125,7 +125,7 @@ void request_router::clear() {
 }
 
 request_router::place_in_queue request_router::place_of(const routed_request& r) {
-  return {r.priority, queue_turn(r.arrival, r.due, r.begun), r.id};
+  return {r.priority, queue_turn(r.arrival, r.due, r.started), r.id};
 }
 
 void request_router::put(request& r, engine_id to) {

@@ -122,7 +122,7 @@ class request_router {
     duration tpot{};  ///< the least target; zero: none
   };
 
-  static bool waits_for_first_token(const routed_request& r) { return r.due != never && !r.begun; }
+  static bool waits_for_first_token(const routed_request& r) { return r.due != never && !r.started; }
   static place_in_queue place_of(const routed_request& r);
   static bool in_time(const engine& e, const routed_request& r, time_point now);
   time_point place_after(size_t waiting, time_point now) const;

@@ -53,7 +53,7 @@ bool request_router::in_time(const engine& e, const routed_request& r, time_poin
   };
   uint64_t tokens = r.tokens;
   for (auto a = e.fresh.rbegin(); a != e.fresh.rend() && a->at > e.said_at; ++a) tokens += a->tokens;
-  return std::max(now, e.said_at + takes(e.said.unread)) + takes(tokens) <= r.due;
+  return std::max(now, e.said_at + takes(e.said.uncomputed_tokens)) + takes(tokens) <= r.due;
 }
 
 /// When there is room for who waits behind so many others, as requests end now; `now` if that is not known.
@@ -126,7 +126,7 @@ void request_router::place_waiting(time_point now) {
     if (suitable == 0 && coming == 0) {
       if (open > 0 && !asked.adapter.empty())
         refuse(asked.id, drop_reason::undeployed);
-      else if (!asked.begun)  // who has begun waits for an engine, as long as its client does
+      else if (!asked.started)  // who has begun waits for an engine, as long as its client does
         refuse(asked.id, drop_reason::no_capacity);
     } else if (hopeless(asked, now)) {
       refuse(asked.id, drop_reason::late);
@@ -139,7 +139,7 @@ void request_router::place_waiting(time_point now) {
       refuse(id, drop_reason::late);
   for (auto w = waiting_.end(); waiting_.size() > options_.most_waiting && w != waiting_.begin();) {
     const auto last = std::get<request_id>(*--w);
-    if (requests_.at(last).asked.begun) continue;
+    if (requests_.at(last).asked.started) continue;
     const auto next = std::next(w);
     refuse(last, drop_reason::queue_full);
     w = next;

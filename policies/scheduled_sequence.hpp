@@ -34,7 +34,7 @@ struct scheduled_sequence {
   size_t length() const { return tokens.size() + awaited; }
   bool complete() const { return length() == most; }
   bool decodes() const { return computed + 1 == length() && computed > 0; }
-  uint64_t unread() const { return length() - computed; }
+  uint64_t uncomputed_tokens() const { return length() - computed; }
   /// Of sequences that run: the lower, the longer it keeps its blocks.
   std::tuple<int32_t, uint64_t> importance() const { return {priority, arrival}; }
   /// Of sequences that wait: begins sooner.

@@ -14,8 +14,8 @@ token_frequency& sequence_batch::open_sequence::count(token t) {
 sequence_batch::added sequence_batch::add(sequence_request r) {
   const auto id = sequence_id{next_id_};
   auto so_far = r.prompt;
-  so_far.insert(so_far.end(), r.begun.begin(), r.begun.end());
-  const auto generated = static_cast<uint32_t>(std::min<size_t>(r.begun.size(), r.max_tokens));
+  so_far.insert(so_far.end(), r.generated.begin(), r.generated.end());
+  const auto generated = static_cast<uint32_t>(std::min<size_t>(r.generated.size(), r.max_tokens));
   auto sequence = std::make_shared<open_sequence>();
   sequence->asked = std::move(r);
   sequence->generated = generated;
@@ -26,7 +26,7 @@ sequence_batch::added sequence_batch::add(sequence_request r) {
   ++next_id_;
   if (sequence->has_penalties()) {
     for (const auto t : sequence->asked.prompt) ++sequence->count(t).prompt;
-    for (const auto t : sequence->asked.begun) ++sequence->count(t).output;
+    for (const auto t : sequence->asked.generated) ++sequence->count(t).output;
   }
   known_.emplace(id, std::move(sequence));
   return {id, refusal::none};
@@ -40,10 +40,10 @@ void sequence_batch::cancel(sequence_id id) {
   known_.erase(found);
 }
 
-const llm_step& sequence_batch::plan(const outlook& o) {
+const llm_step& sequence_batch::plan(const step_context& context) {
   planned_ = (first_ + scheduler_.under_way()) % choices_.size();
   auto& [samplings, counts, sequences] = choices_[planned_];
-  const auto& step = scheduler_.plan(o);
+  const auto& step = scheduler_.plan(context);
   samplings.clear();
   counts.clear();
   sequences.clear();

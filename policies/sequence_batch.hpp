@@ -22,7 +22,7 @@ inline sampling_params greedy() {
 
 struct sequence_request {
   std::vector<token> prompt = {};
-  std::vector<token> begun = {};  ///< what was generated elsewhere: fewer than `max_tokens`
+  std::vector<token> generated = {};  ///< what was generated elsewhere: fewer than `max_tokens`
   adapter_id adapter = base_model;
   uint32_t max_tokens = 16;
   sampling_params sampling = greedy();
@@ -60,7 +60,7 @@ class sequence_batch {
   /// The next step, without rows if there is nothing to do, or nothing yet (step_scheduler::plan); and
   /// for each of its `sampled` what to choose. Both stay valid until it is done, whatever is added or
   /// cancelled meanwhile. Requires: at most one step is under way.
-  const llm_step& plan(const outlook& o = {});
+  const llm_step& plan(const step_context& context = {});
   std::span<const token_sampling> samplings() const { return choices_[planned_].samplings; }
   /// The first step under way is done: `chosen` by entry of `sampled`. What its sequences got, but for those
   /// cancelled meanwhile and those that ended before.

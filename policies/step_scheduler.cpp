@@ -133,30 +133,32 @@ bool step_scheduler::prefilling() const {
   return std::any_of(running_.begin(), running_.end(), [](const auto* s) { return !s->decodes(); });
 }
 
-uint64_t step_scheduler::unread() const {
+uint64_t step_scheduler::uncomputed_tokens() const {
   uint64_t sum = 0;
   for (const auto* s : running_)
-    if (!s->decodes()) sum += s->unread();
-  for (const auto* s : waiting_) sum += s->unread();
+    if (!s->decodes()) sum += s->uncomputed_tokens();
+  for (const auto* s : waiting_) sum += s->uncomputed_tokens();
   return sum;
 }
 
-uint32_t step_scheduler::most_running(const outlook& o) const {
+uint32_t step_scheduler::most_running(const step_context& context) const {
   auto most = limits_.max_sequences;
-  for (const auto* s : running_) most = std::min(most, sequences_within(s->tpot, o.prompt_tokens, o.steps));
+  for (const auto* s : running_)
+    most = std::min(most, sequences_within(s->tpot, context.prompt_tokens, context.steps));
   return most;
 }
 
 /// The first that waits, if its adapter is there and there is room for its sequence so far, and for those
 /// that run to grow: or it would soon be evicted again.
-bool step_scheduler::admit(const outlook& o) {
+bool step_scheduler::admit(const step_context& context) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
   if (next == waiting_.end()) return false;
   auto* s = *next;
   if (!running_.empty()) {
     if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return false;
-    if (running_.size() >= std::min(most_running(o), sequences_within(s->tpot, o.prompt_tokens, o.steps)))
+    if (running_.size() >=
+        std::min(most_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
       return false;
   }
   if (blocks_.free() < blocks_for(s->tokens.size()) + running_.size()) return false;
@@ -169,46 +171,47 @@ bool step_scheduler::admit(const outlook& o) {
 }
 
 /// Whether those that wait do so a while longer, though the first of them could begin.
-bool step_scheduler::holds_back(const outlook& o) {
+bool step_scheduler::holds_back(const step_context& context) {
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
-  const auto most = most_running(o);
+  const auto most = most_running(context);
   if (running_.size() >= most) return false;
-  prefill_queue q{.now = o.now,
+  prefill_queue q{.now = context.now,
                   .waiting = 0,
                   .places = most - static_cast<uint32_t>(running_.size()),
                   .tokens = 0,
                   .chunk = limits_.prefill_chunk,
                   .decodes = static_cast<uint32_t>(running_.size()),
                   .due = never,
-                  .steps = o.steps};
+                  .steps = context.steps};
   for (const auto* s : waiting_) {
     if (s->late || !is_loaded(s->adapter)) continue;
     ++q.waiting;
-    q.tokens += s->unread();
+    q.tokens += s->uncomputed_tokens();
     q.due = std::min(q.due, s->due == never ? long_ago : s->due);
   }
   if (q.waiting == 0) return false;
   const auto at = timing_->begin(q);
-  if (at <= o.now) return false;
+  if (at <= context.now) return false;
   begins_at_ = at;
   return true;
 }
 
 /// By what is before them, if every step goes well. An engine that does nothing tries.
-void step_scheduler::find_late(const outlook& o) {
+void step_scheduler::find_late(const step_context& context) {
   uint64_t before_it = 0;
   for (const auto* s : running_)
-    if (!s->decodes()) before_it += s->unread();
+    if (!s->decodes()) before_it += s->uncomputed_tokens();
   const auto decodes = static_cast<uint32_t>(running_.size());
   for (auto* s : waiting_) {
     const bool tries = running_.empty() && before_it == 0;
-    const auto needs =
-        tries ? duration{} : prefill_time(before_it + s->unread(), limits_.prefill_chunk, decodes, o.steps);
-    s->late = o.now + needs > s->due;
+    const auto needs = tries ? duration{}
+                             : prefill_time(before_it + s->uncomputed_tokens(), limits_.prefill_chunk,
+                                            decodes, context.steps);
+    s->late = context.now + needs > s->due;
     if (s->late)
       late_.push_back(s->id);
     else
-      before_it += s->unread();
+      before_it += s->uncomputed_tokens();
   }
 }
 
@@ -223,26 +226,26 @@ bool step_scheduler::all_go_on() const {
 }
 
 /// Those that have begun go on, and others begin, as far as the step has room.
-void step_scheduler::add_prompts(planned_step& to, const outlook& o) {
+void step_scheduler::add_prompts(planned_step& to, const step_context& context) {
   uint32_t room = limits_.prefill_chunk;
   prompts_.clear();
   const auto take = [&](scheduled_sequence& s) {
     if (room == 0) return;
-    s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.unread()));
+    s.in_step = static_cast<uint32_t>(std::min<uint64_t>(room, s.uncomputed_tokens()));
     room -= s.in_step;
     prompts_.push_back(&s);
   };
   for (auto* s : running_)
     if (!s->decodes()) take(*s);
-  if (!holds_back(o))
-    while (room > 0 && admit(o)) {
+  if (!holds_back(context))
+    while (room > 0 && admit(context)) {
       for (auto* s : running_)
         if (!s->decodes() && s->in_step == 0) take(*s);
     }
   to.add_prompts(prompts_);
 }
 
-const llm_step& step_scheduler::plan(const outlook& o) {
+const llm_step& step_scheduler::plan(const step_context& context) {
   assert(under_way_ < steps_.size());
   auto& made = steps_[(first_ + under_way_) % steps_.size()];
   made.clear();
@@ -254,11 +257,11 @@ const llm_step& step_scheduler::plan(const outlook& o) {
     auto& s = *running_[i];
     if (!s.decodes() || s.complete() || reserve(s, s.length())) ++i;
   }
-  find_late(o);
+  find_late(context);
   decodes_.clear();
   for (auto* s : running_)
     if (s->decodes() && !s->complete()) decodes_.push_back(s);
-  add_prompts(made, o);
+  add_prompts(made, context);
   made.add_decodes(decodes_);
   if (made.step.rows() > 0) ++under_way_;
   return made.step;

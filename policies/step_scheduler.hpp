@@ -53,7 +53,7 @@ struct new_sequence {
 };
 
 /// What a step is planned with. Without a forecast nothing waits, and what is not due yet is not late.
-struct outlook {
+struct step_context {
   time_point now = long_ago;
   step_forecast steps = {};
   double prompt_tokens = 0;  ///< that a step reads in the mean
@@ -100,7 +100,7 @@ class step_scheduler {
 
   /// The next step, valid until it is done; without rows if there is nothing to do, or if it cannot be
   /// planned before the one under way is done. Requires: at most one is under way.
-  const llm_step& plan(const outlook& o = {});
+  const llm_step& plan(const step_context& context = {});
   uint32_t under_way() const { return under_way_; }
   /// When a prompt that is held back begins; `never`: none is.
   time_point begins_at() const { return begins_at_; }
@@ -124,9 +124,9 @@ class step_scheduler {
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
   uint64_t evictions() const { return evictions_; }
   /// Tokens of prompts that are to be prefilled yet.
-  uint64_t unread() const;
+  uint64_t uncomputed_tokens() const;
   /// Sequences that may run at once, so that those that run keep their targets.
-  uint32_t most_running(const outlook& o) const;
+  uint32_t most_running(const step_context& context) const;
   /// Sequences that gave their blocks up to older ones, since it was asked last: they wait, or have ended
   /// since.
   std::vector<sequence_id> take_evicted() { return std::exchange(evicted_, {}); }
@@ -138,10 +138,10 @@ class step_scheduler {
  private:
   size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
-  bool admit(const outlook& o);
-  bool holds_back(const outlook& o);
-  void find_late(const outlook& o);
-  void add_prompts(planned_step& to, const outlook& o);
+  bool admit(const step_context& context);
+  bool holds_back(const step_context& context);
+  void find_late(const step_context& context);
+  void add_prompts(planned_step& to, const step_context& context);
   void queue(scheduled_sequence& s);
   bool reserve(scheduled_sequence& s, size_t positions);
   void evict(scheduled_sequence& s);

@@ -17,7 +17,7 @@
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/device_lost.hpp"
 #include "gpu/llm/adapter_loader.hpp"
-#include "gpu/llm/begun_steps.hpp"
+#include "gpu/llm/steps_in_flight.hpp"
 #include "gpu/model_error.hpp"
 
 namespace troupe::llm {
@@ -27,7 +27,7 @@ struct computing_engine_device::worker {
       : time(c),
         ready(std::move(when_ready)),
         options(std::move(given)),
-        begun(c, [this](engine_event e) { tell(std::move(e)); }),
+        in_flight(c, [this](engine_event e) { tell(std::move(e)); }),
         loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
         thread([this] { run(); }) {}
 
@@ -127,7 +127,7 @@ struct computing_engine_device::worker {
     std::unique_lock lock(mutex);
     while (true) {
       const auto has_work = [this] { return stopping || !steps.empty() || !changes.empty() || !all_ready(); };
-      if (begun.empty()) wake.wait(lock, has_work);
+      if (in_flight.empty()) wake.wait(lock, has_work);
       if (stopping) return;
       std::swap(now, changes);
       std::optional<ordered_step> next;
@@ -139,15 +139,15 @@ struct computing_engine_device::worker {
       try {
         for (auto& c : now) apply(c);
         now.clear();
-        if (next) begun.begin(*model, *next, facts.layers, problem_with(*next), stopping);
-        if (!begun.empty() && model->is_ready())
+        if (next) in_flight.begin(*model, *next, facts.layers, problem_with(*next), stopping);
+        if (!in_flight.empty() && model->is_ready())
           finish();
         else
           std::this_thread::yield();
       } catch (const device_lost& e) {
         return tell_lost(e.what());
       }
-      if (begun.empty() && !all_ready() && !try_to(&worker::load_layer)) return;
+      if (in_flight.empty() && !all_ready() && !try_to(&worker::load_layer)) return;
       lock.lock();
     }
   }
@@ -258,7 +258,7 @@ struct computing_engine_device::worker {
       const std::scoped_lock lock(mutex);
       std::swap(room, spare);
     }
-    begun.finish(*model, std::move(room), stopping);
+    in_flight.finish(*model, std::move(room), stopping);
   }
 
   void tell_lost(const char* problem) {
@@ -297,7 +297,7 @@ struct computing_engine_device::worker {
   std::optional<checkpoint> files;  // until all layers are loaded
   std::unique_ptr<step_model> model;
   std::unordered_map<adapter_id, std::shared_ptr<const packed_adapter>> resident;
-  begun_steps begun;
+  steps_in_flight in_flight;
 
   std::mutex mutex;  // guards the rest
   std::condition_variable wake;

@@ -72,11 +72,11 @@ class cpu_model final : public step_model {
 
   void begin(const llm_step& step, std::span<const token_sampling> samplings, uint32_t first, uint32_t end,
              activation* x) override {
-    begun_ = {&step, samplings, first, end, x};
+    started_ = {&step, samplings, first, end, x};
   }
   bool is_ready() override { return true; }
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
-    const auto& [given, samplings, first, end, given_x] = begun_;
+    const auto& [given, samplings, first, end, given_x] = started_;
     const llm_step& step = *given;
     const uint32_t head = decoder_.config().layers + 1;
     activation& x = given_x != nullptr ? *given_x : own_x_;
@@ -101,7 +101,7 @@ class cpu_model final : public step_model {
     std::span<const token_sampling> samplings;
     uint32_t first = 0, end = 0;
     activation* x = nullptr;
-  } begun_;
+  } started_;
   activation own_x_;
   std::vector<float> logits_;
 };

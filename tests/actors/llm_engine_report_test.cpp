@@ -62,14 +62,14 @@ TEST_CASE("llm engine: says how long its steps take, and drops what cannot have 
   e.run_until(e.now + 1s);
   const auto said = e.out.take<engine_status>().back();
   CHECK(said.steps.fixed == 10ms);
-  CHECK(said.unread == 0);
-  auto hasty = e.request(2), in_time = e.request(3), begun = e.request(4);
+  CHECK(said.uncomputed_tokens == 0);
+  auto hasty = e.request(2), in_time = e.request(3), started = e.request(4);
   hasty.attempt = 7;
   hasty.due = e.now + 19ms;  // the step under way, and its own
   in_time.due = e.now + 21ms;
-  begun.due = e.now - 1s;
-  begun.begun = {{0, {8}}};
-  for (const auto& g : {hasty, in_time, begun}) e.ask(g);
+  started.due = e.now - 1s;
+  started.progress = {{0, {8}}};
+  for (const auto& g : {hasty, in_time, started}) e.ask(g);
   e.step(10ms);
   const auto dropped = e.out.one<drops>().requests;
   REQUIRE(dropped.size() == 1);

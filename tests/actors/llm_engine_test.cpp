@@ -195,7 +195,7 @@ TEST_CASE("llm engine: a sequence that another began goes on with the tokens tha
   REQUIRE(all.size() == 5);
   auto g = rest.request(1, "", 5);
   g.attempt = 2;
-  g.begun = {{0, {all[0].which, all[1].which}}};
+  g.progress = {{0, {all[0].which, all[1].which}}};
   rest.ask(g);
   for (int i = 0; i < 3; ++i) rest.step();
   const auto later = rest.tokens();
@@ -213,18 +213,18 @@ TEST_CASE("llm engine: of several choices only those go on that had not ended") 
   e.load();
   auto g = e.request(1, "", 5);
   g.choices = 3;
-  g.begun = {{2, {7}}};
+  g.progress = {{2, {7}}};
   e.ask(g);
   for (int i = 0; i < 4; ++i) e.step();
   for (const auto& t : e.tokens()) CHECK(t.choice == 2);
   CHECK(e.actor.unfinished() == 0);
-  g.begun = {{2, {7}}, {2, {7}}};
+  g.progress = {{2, {7}}, {2, {7}}};
   e.ask(g);
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);
-  g.begun = {{3, {7}}};
+  g.progress = {{3, {7}}};
   e.ask(g);
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);
-  g.begun = {{2, {7, 7, 7, 7, 7}}};
+  g.progress = {{2, {7, 7, 7, 7, 7}}};
   e.ask(g);
   CHECK(e.out.one<completion>().results.front().error == failure::device_error);
 }

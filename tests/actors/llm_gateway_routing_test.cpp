@@ -61,7 +61,7 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
   door_stage g;
   g.tell(node_up{other_node, {13}});
   g.send_to_engine(1);
-  CHECK(g.out.one<generate>().requests[0].begun.empty());
+  CHECK(g.out.one<generate>().requests[0].progress.empty());
   g.get(1, 5);
   g.place(1, second_engine, route_reason::consolidated);
   const auto left = g.out.take_addressed<cancel>();
@@ -71,8 +71,8 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].first == address{other_node, {}, role::llm_engine, 1});
   CHECK(sent[0].second.requests[0].attempt == 2);
-  REQUIRE(sent[0].second.requests[0].begun.size() == 1);
-  CHECK(sent[0].second.requests[0].begun[0].tokens == std::vector<llm::token>{5});
+  REQUIRE(sent[0].second.requests[0].progress.size() == 1);
+  CHECK(sent[0].second.requests[0].progress[0].tokens == std::vector<llm::token>{5});
   g.get(1, 6);  // the first engine's, too late
   CHECK(g.tokens.size() == 1);
   g.tell(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
@@ -93,7 +93,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
   for (int death = 0; death < 3; ++death) {
     g.tell(node_down{worker_node, {life}});
     const auto asked = g.out.one<route>().requests.at(0);
-    CHECK(asked.begun);
+    CHECK(asked.started);
     CHECK(asked.tokens == 3);
     CHECK(asked.at == no_engine);
     g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::evicted}}}, the_router);
@@ -101,7 +101,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
     g.versions[1] = asked.version;
     g.tell(node_up{worker_node, {++life}});
     g.place(1, first_engine);
-    CHECK(g.out.one<generate>().requests[0].begun[0].tokens == std::vector<llm::token>{5});
+    CHECK(g.out.one<generate>().requests[0].progress[0].tokens == std::vector<llm::token>{5});
   }
   g.tell(node_down{worker_node, {life}});
   CHECK(g.fates.at(1).error == failure::worker_lost);

@@ -60,10 +60,10 @@ struct router_stage {
   }
   void end(request_id id) { router.on_end(id, now); }
   /// Steps of 10 ms, 1 ms for each sequence, 100 us for each token of a prompt; so many are to be read.
-  void forecast(uint32_t engine, uint64_t unread = 0) {
+  void forecast(uint32_t engine, uint64_t uncomputed_tokens = 0) {
     auto s = router.engines().at({engine}).said;
     s.steps = {10ms, 1ms, 100us};
-    s.unread = unread;
+    s.uncomputed_tokens = uncomputed_tokens;
     router.on_status(s, now);
   }
   uint32_t sequences(uint32_t engine) { return router.engines().at({engine}).sequences; }

@@ -79,11 +79,11 @@ TEST_CASE("request router: who has begun elsewhere comes first, and is refused b
   router_stage s(1, "punica", 1);
   for (uint64_t id = 1; id <= 4; ++id) s.add(id);
   s.decide();
-  auto begun = s.request(5);
-  begun.begun = true;
-  begun.due = s.now - 1s;
+  auto started = s.request(5);
+  started.started = true;
+  started.due = s.now - 1s;
   s.add(6);
-  s.add(begun);
+  s.add(started);
   CHECK(s.decide() == "6!queue_full");
   s.end({1});
   CHECK(s.decide() == "5>0");

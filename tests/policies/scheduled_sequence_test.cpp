@@ -17,14 +17,14 @@ TEST_CASE(
     "batched sequence: it decodes once all but its last token is computed, and is complete at its length") {
   auto t = sequence(1);
   CHECK(t.length() == 3);
-  CHECK(t.unread() == 3);
+  CHECK(t.uncomputed_tokens() == 3);
   CHECK_FALSE(t.decodes());
   t.computed = 2;
   CHECK(t.decodes());
   t.computed = 3, t.awaited = 1;  // a step under way has read all of it, and chooses the next
   CHECK(t.length() == 4);
   CHECK(t.decodes());
-  CHECK(t.unread() == 1);
+  CHECK(t.uncomputed_tokens() == 1);
   CHECK_FALSE(t.complete());
   t.awaited = 2;
   CHECK(t.complete());

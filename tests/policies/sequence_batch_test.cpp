@@ -150,7 +150,7 @@ TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it wou
   whole.begin(r);
   (void)whole.run(9);
   (void)whole.run(2);
-  r.begun = {9, 2};
+  r.generated = {9, 2};
   rest.begin(r);
   whole.plan();
   rest.plan();
@@ -162,7 +162,7 @@ TEST_CASE("sequence batch: a sequence that was begun elsewhere goes on as it wou
       if (a.which == b.which) CHECK(std::pair{a.prompt, a.output} == std::pair{b.prompt, b.output});
   (void)rest.done(std::vector{chosen(3)});
   CHECK(rest.run(3)[0].finish == finish_reason::length);
-  r.begun = {9, 2, 3, 3};
+  r.generated = {9, 2, 3, 3};
   CHECK(rest.add(r).refused == sequence_batch::refusal::empty);  // there is nothing left to generate
 }
 

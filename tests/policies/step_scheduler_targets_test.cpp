@@ -44,23 +44,23 @@ TEST_CASE("when KV blocks run out the least important sequence gives way, though
 TEST_CASE("sequences that cannot have their first token in time are late, and wait on") {
   step_scheduler engine(small());
   fake_device device(small());
-  const outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 1ms}};
+  const step_context context{.now = time_point{10s}, .steps = {10ms, 1ms, 1ms}};
   engine.add(sequence_of(1, 3, 20));
-  engine.done(device.run(engine.plan(o)));
+  engine.done(device.run(engine.plan(context)));
   engine.add(sequence_of(2, 16, 20));
   const auto due = [&](uint64_t id, uint32_t length, duration in) {
     auto s = sequence_of(id, length, 5);
-    s.due = o.now + in;
+    s.due = context.now + in;
     engine.add(std::move(s));
   };
   due(3, 8, 60ms);  // after 24 tokens in three steps, beside one sequence: 57 ms
   due(4, 8, 60ms);  // after 32: 76 ms
   due(5, 4, 80ms);  // after 28, as the one before is given up: 72 ms
-  engine.plan(o);
+  engine.plan(context);
   CHECK(engine.late() == std::vector{sequence_id{4}});
   CHECK(engine.waiting() == 3);
   engine.done({});
-  engine.plan({.now = o.now + 1s});  // whatever steps take
+  engine.plan({.now = context.now + 1s});  // whatever steps take
   CHECK(engine.late() == std::vector{sequence_id{3}, sequence_id{4}, sequence_id{5}});
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("an idle engine tries the first that waits, if its time is not over") 
 TEST_CASE("no more sequences run than keep their targets for tokens, but one always does") {
   step_scheduler engine(small());
   fake_device device(small());
-  const outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 1us}};
+  const step_context context{.now = time_point{10s}, .steps = {10ms, 1ms, 1us}};
   const auto add = [&](uint64_t id, duration tpot) {
     auto s = sequence_of(id, 2, 8);
     s.tpot = tpot;
@@ -84,38 +84,38 @@ TEST_CASE("no more sequences run than keep their targets for tokens, but one alw
   };
   add(1, 5ms);  // it never will
   add(2, 0ms);
-  engine.done(device.run(engine.plan(o)));
+  engine.done(device.run(engine.plan(context)));
   CHECK(engine.running() == 1);
-  CHECK(engine.most_running(o) == 1);
+  CHECK(engine.most_running(context) == 1);
   engine.cancel(sequence_id{1});
   add(3, 12ms);
   add(4, 0ms);
-  for (int i = 0; i < 3; ++i) engine.done(device.run(engine.plan(o)));
+  for (int i = 0; i < 3; ++i) engine.done(device.run(engine.plan(context)));
   CHECK(engine.running() == 2);
   CHECK(engine.waiting() == 1);
-  CHECK(engine.most_running(o) == 2);
+  CHECK(engine.most_running(context) == 2);
 }
 
 TEST_CASE("deferred prompts wait while they can, and begin together") {
   step_scheduler engine(small(), (*prefill_timings().find("deferred"))());
   fake_device device(small());
-  outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 1ms}};
+  step_context context{.now = time_point{10s}, .steps = {10ms, 1ms, 1ms}};
   const auto add = [&](uint64_t id, duration in) {
     auto s = sequence_of(id, 2, 5);
-    s.due = o.now + in;
+    s.due = context.now + in;
     engine.add(std::move(s));
   };
   add(1, 112ms);
-  CHECK(engine.plan(o).rows() == 0);
-  CHECK(engine.begins_at() == o.now + 112ms - 12ms - 2400us);
-  o.now += 50ms;
+  CHECK(engine.plan(context).rows() == 0);
+  CHECK(engine.begins_at() == context.now + 112ms - 12ms - 2400us);
+  context.now += 50ms;
   add(2, 500ms);
-  CHECK(engine.plan(o).rows() == 0);
-  o.now = engine.begins_at();
-  const auto& step = engine.plan(o);
+  CHECK(engine.plan(context).rows() == 0);
+  context.now = engine.begins_at();
+  const auto& step = engine.plan(context);
   CHECK(step.sequences == std::vector{sequence_id{1}, sequence_id{2}});
   CHECK(engine.begins_at() == never);
   engine.done(device.run(step));
   add(3, 500ms);
-  CHECK(engine.plan(o).sequences == std::vector{sequence_id{1}, sequence_id{2}});  // undisturbed
+  CHECK(engine.plan(context).sequences == std::vector{sequence_id{1}, sequence_id{2}});  // undisturbed
 }

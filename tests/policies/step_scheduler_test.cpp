@@ -20,7 +20,7 @@ TEST_CASE("a step mixes prompts with a token of every sequence that is being gen
   REQUIRE(engine.add(sequence_of(1, 3, 10)) == completion_refusal::none);
   REQUIRE(engine.add(sequence_of(2, 5, 10)) == completion_refusal::none);
   REQUIRE(engine.add(sequence_of(3, 6, 10)) == completion_refusal::none);
-  CHECK(engine.unread() == 14);
+  CHECK(engine.uncomputed_tokens() == 14);
   const auto& first = engine.plan();  // eight tokens of prompts at most
   CHECK(first.sequences == std::vector{sequence_id{1}, sequence_id{2}});
   CHECK(first.sampled == std::vector<uint32_t>{2, 7});
@@ -41,7 +41,7 @@ TEST_CASE("the last prompt of a step is cut where the step is full, and goes on 
   engine.add(sequence_of(2, 9, 10));
   engine.add(sequence_of(3, 2, 10));
   engine.done(device.run(engine.plan()));
-  CHECK(engine.unread() == 4 + 2);
+  CHECK(engine.uncomputed_tokens() == 4 + 2);
   const auto& step = engine.plan();
   CHECK(step.sequences == std::vector{sequence_id{2}, sequence_id{3}, sequence_id{1}});
   CHECK(step.sampled == std::vector<uint32_t>{3, 5, 6});
@@ -189,25 +189,25 @@ TEST_CASE("whatever happens beside it, every sequence is the one that it would b
     const bool defers = draw(0, 1) == 0, ahead = draw(0, 1) == 0;
     step_scheduler engine(limits, defers ? (*prefill_timings().find("deferred"))() : nullptr);
     fake_device device(limits);
-    outlook o{.now = time_point{10s}, .steps = {10ms, 1ms, 10us}};
+    step_context context{.now = time_point{10s}, .steps = {10ms, 1ms, 10us}};
     struct expected {
       std::vector<token> tokens;
       size_t seen = 0;
     };
     std::map<sequence_id, expected> open;
     uint64_t next_id = 1;
-    struct begun {
+    struct started_step {
       std::vector<sampled_token> chosen;
       std::vector<adapter_id> adapters;
     };
-    std::deque<begun> under_way;
+    std::deque<started_step> under_way;
     for (int turn = 0; turn < 600; ++turn) {
       if (turn < 200 && draw(0, 2) == 0) {
         auto s = sequence_of(next_id, draw(1, 30), draw(1, 20), adapter_id{draw(0, 3)});
         const auto tokens = undisturbed(s.prompt, s.max_tokens, s.adapter);
         s.priority = static_cast<int32_t>(draw(0, 2));
-        s.turn = o.now + draw(0, 100) * 1ms;
-        if (draw(0, 1) == 0) s.due = o.now + draw(50, 500) * 1ms;
+        s.turn = context.now + draw(0, 100) * 1ms;
+        if (draw(0, 1) == 0) s.due = context.now + draw(50, 500) * 1ms;
         if (draw(0, 3) == 0) s.tpot = draw(1, 20) * 1ms;
         if (engine.add(std::move(s)) == completion_refusal::none) open[sequence_id{next_id++}] = {tokens};
       }
@@ -224,8 +224,8 @@ TEST_CASE("whatever happens beside it, every sequence is the one that it would b
         open.erase(victim);
       };
       cancel_one();
-      o.now += draw(0, 30) * 1ms;
-      const auto& step = engine.plan(o);
+      context.now += draw(0, 30) * 1ms;
+      const auto& step = engine.plan(context);
       const auto late = engine.late();
       for (const auto id : late) {
         engine.cancel(id);

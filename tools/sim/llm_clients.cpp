@@ -166,11 +166,12 @@ void llm_clients::given(node_id worker, const generation& g) {
   const auto found = open_.find(g.id);
   if (found == open_.end()) return;
   auto& s = found->second;
-  s.moved = s.moved || (!g.begun.empty() && std::ranges::count(s.workers, worker) == 0 && !s.workers.empty());
+  s.moved =
+      s.moved || (!g.progress.empty() && std::ranges::count(s.workers, worker) == 0 && !s.workers.empty());
   s.workers.push_back(worker);
 }
 
-bool llm_clients::begun(const stream& s) {
+bool llm_clients::started(const stream& s) {
   return std::ranges::any_of(s.got, [](const auto& tokens) { return !tokens.empty(); });
 }
 
@@ -183,9 +184,9 @@ void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
   switch (how.kind) {
     case outcome::fate::finished: return end(s, fate::finished);
     case outcome::fate::dropped:
-      if (begun(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
-        around_.broken.add("begun", fmt::format("request {} had tokens, and was dropped as {}", id.value,
-                                                to_string(how.reason)));
+      if (started(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
+        around_.broken.add("started", fmt::format("request {} had tokens, and was dropped as {}", id.value,
+                                                  to_string(how.reason)));
       return end(s, fate::dropped, how.reason);
     case outcome::fate::failed:
       if (calm_ && !s.traced)

@@ -96,7 +96,7 @@ class llm_clients {
   bool token(node_id gateway, const generated_token& t);
   void on_ended(node_id gateway, request_id id, const outcome& how);
   void end(stream& s, fate how, drop_reason why = drop_reason::none);
-  static bool begun(const stream& s);
+  static bool started(const stream& s);
   void compare(const stream& s, bool whole);
 
   const surroundings around_;

@@ -71,7 +71,7 @@ class crowded_model final : public step_model {
 class slow_model final : public step_model {
  public:
   struct control {
-    std::atomic<int> begun = 0, may_end = 0;
+    std::atomic<int> started = 0, may_end = 0;
     int fails_to_begin = 0, fails_to_end = 0;  ///< of steps, as they come, from 1 on
   };
   explicit slow_model(control& c) : c_(c) {}
@@ -85,7 +85,7 @@ class slow_model final : public step_model {
   void unload(adapter_id) override {}
   void begin(const llm_step& step, std::span<const token_sampling>, uint32_t, uint32_t,
              activation*) override {
-    if (++c_.begun == c_.fails_to_begin) throw std::bad_alloc();
+    if (++c_.started == c_.fails_to_begin) throw std::bad_alloc();
     rows_.push_back(step.rows());
   }
   bool is_ready() override { return c_.may_end > ended_; }
@@ -125,8 +125,8 @@ struct slow_device {
     return o;
   }
   void start(int rows) { device->start(steps[rows - 1], {&sampling, 1}); }
-  void begun(int count) const {
-    while (control.begun < count) std::this_thread::yield();
+  void started(int count) const {
+    while (control.started < count) std::this_thread::yield();
   }
   token chosen() { return device.next().chosen.at(0).which; }
 
@@ -203,13 +203,13 @@ TEST_CASE("a step is begun while one is under way, and both are told in their or
   slow_model::control control;
   slow_device d(control);
   d.start(1), d.start(2);
-  d.begun(2);
+  d.started(2);
   engine_event early;
   CHECK(d.device.quiet(early));
   control.may_end = 1;
   CHECK(d.chosen() == 1);
   d.start(3);
-  d.begun(3);
+  d.started(3);
   control.may_end = 3;
   CHECK(d.chosen() == 2);
   CHECK(d.chosen() == 3);
@@ -222,7 +222,7 @@ TEST_CASE("a step that fails takes along what is behind it, and of that nothing 
   control.may_end = 1;
   CHECK(d.chosen() == 1);
   d.start(3);
-  d.begun(3);
+  d.started(3);
   control.may_end = 2;
   const auto failed = d.device.next();
   CHECK(failed.what == engine_event::kind::step_failed);
@@ -238,7 +238,7 @@ TEST_CASE("a step that cannot be begun fails when the one before it has ended") 
   slow_model::control control{.fails_to_begin = 2};
   slow_device d(control);
   d.start(1), d.start(2);
-  d.begun(2);
+  d.started(2);
   CHECK(d.chosen() == 1);
   const auto failed = d.device.next();
   CHECK(failed.what == engine_event::kind::step_failed);

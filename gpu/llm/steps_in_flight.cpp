@@ -1,4 +1,4 @@
-#include "gpu/llm/begun_steps.hpp"
+#include "gpu/llm/steps_in_flight.hpp"
 
 #include <fmt/format.h>
 
@@ -27,43 +27,43 @@ std::string problem_of(uint32_t rows, const Work& work) {
 
 }  // namespace
 
-void begun_steps::begin(step_model& model, const ordered_step& s, uint32_t layers, std::string problem,
-                        const std::atomic<bool>& stopping) {
+void steps_in_flight::begin(step_model& model, const ordered_step& s, uint32_t layers, std::string problem,
+                            const std::atomic<bool>& stopping) {
   const auto rows = s.step->rows();
   const auto at = time_.now();
   if (problem.empty())
     problem = problem_of(rows, [&] {
       model.begin(*s.step, s.samplings, s.layers.first, std::min(s.layers.end, layers), s.layers.x);
     });
-  if (problem.empty()) return begun_.push_back({rows, at});
+  if (problem.empty()) return steps_.push_back({rows, at});
   while (!empty())
     if (!finish(model, {}, stopping)) return;
   fail(std::move(problem));
 }
 
-bool begun_steps::finish(step_model& model, std::vector<chosen_token> room,
-                         const std::atomic<bool>& stopping) {
+bool steps_in_flight::finish(step_model& model, std::vector<chosen_token> room,
+                             const std::atomic<bool>& stopping) {
   engine_event e;
   e.what = engine_event::kind::step_done;
   e.chosen = std::move(room);
   e.chosen.clear();
-  const auto [rows, begun_at] = begun_.front();
+  const auto [rows, started_at] = steps_.front();
   bool whole = true;
   auto problem = problem_of(rows, [&] { whole = model.finish(e.chosen, stopping); });
-  const auto from = std::max(begun_at, ended_);  // it ran after the one before it
+  const auto from = std::max(started_at, ended_);  // it ran after the one before it
   ended_ = time_.now();
   if (problem.empty() && whole) {
-    begun_.pop_front();
+    steps_.pop_front();
     e.took = ended_ - from;
     tell_(std::move(e));
     return true;
   }
-  begun_.clear();
+  steps_.clear();
   if (!problem.empty()) fail(std::move(problem));
   return false;
 }
 
-void begun_steps::fail(std::string problem) {
+void steps_in_flight::fail(std::string problem) {
   engine_event e;
   e.what = engine_event::kind::step_failed;
   e.problem = std::move(problem);

@@ -22,12 +22,13 @@ struct ordered_step {
 
 /// On the thread of the model. What throws device_lost is passed on; any other problem makes a step fail, and
 /// with it those behind it.
-class begun_steps {
+class steps_in_flight {
  public:
   /// `tell` gets step_done and step_failed; of failures one for all that are lost. `c` outlives it.
-  begun_steps(const clock& c, std::function<void(engine_event)> tell) : time_(c), tell_(std::move(tell)) {}
+  steps_in_flight(const clock& c, std::function<void(engine_event)> tell)
+      : time_(c), tell_(std::move(tell)) {}
 
-  bool empty() const { return begun_.empty(); }
+  bool empty() const { return steps_.empty(); }
   /// Layers end before `layers`. One with a `problem` fails when those before it have ended.
   void begin(step_model& model, const ordered_step& s, uint32_t layers, std::string problem,
              const std::atomic<bool>& stopping);
@@ -36,7 +37,7 @@ class begun_steps {
   bool finish(step_model& model, std::vector<chosen_token> room, const std::atomic<bool>& stopping);
 
  private:
-  struct begun {
+  struct started_step {
     uint32_t rows;
     time_point at;
   };
@@ -44,7 +45,7 @@ class begun_steps {
 
   const clock& time_;
   const std::function<void(engine_event)> tell_;
-  std::deque<begun> begun_;
+  std::deque<started_step> steps_;
   time_point ended_ = long_ago;  // the last one
 };
 

@@ -1,4 +1,4 @@
-#include "gpu/llm/begun_steps.hpp"
+#include "gpu/llm/steps_in_flight.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ class told_model final : public step_model {
   void begin(const llm_step&, std::span<const token_sampling>, uint32_t first, uint32_t end,
              activation*) override {
     if (on_begin) on_begin();
-    begun.push_back({first, end, nullptr});
+    started.push_back({first, end, nullptr});
   }
   bool is_ready() override { return true; }
   bool finish(std::vector<chosen_token>& chosen, const std::atomic<bool>& stopping) override {
@@ -41,7 +41,7 @@ class told_model final : public step_model {
   std::span<std::byte> kv_memory() override { return {}; }
 
   std::function<void()> on_begin, on_finish;
-  std::vector<layer_range> begun;
+  std::vector<layer_range> started;
   token chooses = 1;
 };
 
@@ -65,7 +65,7 @@ struct stage {
   told_model model;
   std::vector<engine_event> events;
   std::atomic<bool> stopping = false;
-  begun_steps steps{time, [this](engine_event e) { events.push_back(std::move(e)); }};
+  steps_in_flight steps{time, [this](engine_event e) { events.push_back(std::move(e)); }};
   llm_step step;
 };
 
@@ -73,7 +73,7 @@ constexpr auto done = engine_event::kind::step_done, failed = engine_event::kind
 
 }  // namespace
 
-TEST_CASE("begun steps: a step has taken from its beginning, or the end of the one before it") {
+TEST_CASE("steps in flight: a step has taken from its beginning, or the end of the one before it") {
   stage s;
   s.pass(1h);
   s.begin();
@@ -93,7 +93,8 @@ TEST_CASE("begun steps: a step has taken from its beginning, or the end of the o
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("begun steps: what a step chooses is told in the memory that was given, without what was in it") {
+TEST_CASE(
+    "steps in flight: what a step chooses is told in the memory that was given, without what was in it") {
   stage s;
   s.begin();
   std::vector<chosen_token> room(3);
@@ -106,20 +107,20 @@ TEST_CASE("begun steps: what a step chooses is told in the memory that was given
   CHECK(e.chosen[0].which == 1);
 }
 
-TEST_CASE("begun steps: layers end where the model does") {
+TEST_CASE("steps in flight: layers end where the model does") {
   stage s;
   s.begin();
   s.begin({}, {1, 3, nullptr});
   s.begin({}, {3, 6, nullptr});
-  REQUIRE(s.model.begun.size() == 3);
-  CHECK(s.model.begun[0].first == 0);
-  CHECK(s.model.begun[0].end == 5);
-  CHECK(s.model.begun[1].first == 1);
-  CHECK(s.model.begun[1].end == 3);
-  CHECK(s.model.begun[2].end == 5);
+  REQUIRE(s.model.started.size() == 3);
+  CHECK(s.model.started[0].first == 0);
+  CHECK(s.model.started[0].end == 5);
+  CHECK(s.model.started[1].first == 1);
+  CHECK(s.model.started[1].end == 3);
+  CHECK(s.model.started[2].end == 5);
 }
 
-TEST_CASE("begun steps: one that fails takes those behind it along, and that is told once") {
+TEST_CASE("steps in flight: one that fails takes those behind it along, and that is told once") {
   stage s;
   for (int i = 0; i < 3; ++i) s.begin();
   CHECK(s.finish());
@@ -133,21 +134,21 @@ TEST_CASE("begun steps: one that fails takes those behind it along, and that is 
   CHECK(s.events.empty());
 }
 
-TEST_CASE("begun steps: a step with a problem does not begin, and fails behind those that have") {
+TEST_CASE("steps in flight: a step with a problem does not begin, and fails behind those that have") {
   stage s;
   s.begin("no such adapter");  // there is none before it
   CHECK(s.told().problem == "no such adapter");
   s.begin();
   s.begin();
   s.begin("no such adapter");
-  CHECK(s.model.begun.size() == 2);
+  CHECK(s.model.started.size() == 2);
   CHECK(s.told().chosen.at(0).which == 1);
   CHECK(s.told().chosen.at(0).which == 2);
   CHECK(s.told().problem == "no such adapter");
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("begun steps: of a problem behind a step that fails nothing is told") {
+TEST_CASE("steps in flight: of a problem behind a step that fails nothing is told") {
   stage s;
   s.begin();
   s.model.on_finish = [] { throw std::runtime_error("a bit has tipped over"); };
@@ -157,7 +158,7 @@ TEST_CASE("begun steps: of a problem behind a step that fails nothing is told") 
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("begun steps: a step for which there is no room says how large it was") {
+TEST_CASE("steps in flight: a step for which there is no room says how large it was") {
   stage s;
   s.model.on_begin = [] { throw std::bad_alloc(); };
   s.begin();
@@ -165,7 +166,7 @@ TEST_CASE("begun steps: a step for which there is no room says how large it was"
   CHECK(s.steps.empty());
 }
 
-TEST_CASE("begun steps: of steps that are stopped nothing is told") {
+TEST_CASE("steps in flight: of steps that are stopped nothing is told") {
   stage s;
   s.begin();
   s.begin();
@@ -175,7 +176,7 @@ TEST_CASE("begun steps: of steps that are stopped nothing is told") {
   CHECK(s.events.empty());
 }
 
-TEST_CASE("begun steps: that the device is lost is for the caller") {
+TEST_CASE("steps in flight: that the device is lost is for the caller") {
   stage s;
   s.model.on_begin = [] { throw device_lost("it has fallen off the bus"); };
   CHECK_THROWS_AS(s.begin(), device_lost);
