@@ -244,9 +244,9 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
 }
 
 /// So that a router moves them where there is room. Those with several choices stay: not all of them wait.
-void llm_engine::tell_evicted() {
+void llm_engine::tell_preempted() {
   sequences_preempted news{options_.model, options_.engine, {}};
-  for (const auto sequence : sequences_->scheduler().take_evicted())
+  for (const auto sequence : sequences_->scheduler().take_preempted())
     if (const auto known = places_.find(sequence);
         known != places_.end() && flights_.at(known->second.request).open.size() == 1)
       news.requests.push_back(known->second.request);

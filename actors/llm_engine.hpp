@@ -106,7 +106,7 @@ class llm_engine final : public shell {
   void leave(llm::adapter_id id);
   void answer(const address& to, uint64_t token, adapter_answer what, std::string message = {});
   void tell_all(const shell_message& news);
-  void tell_evicted();
+  void tell_preempted();
   adapters_known all_adapters() const;
   adapter_list list(const list_adapters& asked) const;
 

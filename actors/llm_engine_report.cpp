@@ -90,7 +90,7 @@ llm_engine_state llm_engine::describe() const {
   s.waiting = scheduler.waiting();
   s.kv_blocks = scheduler.blocks().count();
   s.kv_blocks_free = scheduler.blocks().free();
-  s.evictions = scheduler.evictions();
+  s.preemptions = scheduler.preemptions();
   return s;
 }
 
@@ -133,7 +133,7 @@ void llm_engine::report(std::vector<metric>& out) const {
   add("troupe_llm_steps_total", static_cast<double>(s.steps), counter);
   add("troupe_llm_prompt_tokens_total", static_cast<double>(s.prompt_tokens), counter);
   add("troupe_llm_generated_tokens_total", static_cast<double>(s.generated_tokens), counter);
-  add("troupe_llm_evictions_total", static_cast<double>(s.evictions), counter);
+  add("troupe_llm_preemptions_total", static_cast<double>(s.preemptions), counter);
   add("troupe_llm_device_busy_seconds_total", to_seconds(s.device_busy), counter);
   add("troupe_llm_adapters", s.adapters, gauge);
   add("troupe_llm_adapter_slots", s.adapter_slots, gauge);

@@ -90,7 +90,7 @@ void llm_engine::begin_steps(time_point now) {
     const auto begins = step_begins(now);
     const bool ahead = sequences_->scheduler().under_way() > 0;
     const auto& step = sequences_->plan(context(begins));
-    tell_evicted();
+    tell_preempted();
     drop_late();
     if (step.rows() == 0) return;
     if (!ahead) step_began_ = now;

@@ -25,7 +25,7 @@ void llm_router::on(envelope& e, time_point now) {
                        },
                        [&](engine_status& s) { requests_.on_status(s, now); },
                        [&](adapters_known& a) { requests_.on_adapters(a); },
-                       [&](sequences_preempted& t) { requests_.on_evicted(t); },
+                       [&](sequences_preempted& t) { requests_.on_preempted(t); },
                        [&](node_up& n) { lives_[n.node] = n.life; },
                        [&](node_down& n) { on_node_down(n); },
                        [&](reborn&) {

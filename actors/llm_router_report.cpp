@@ -31,7 +31,7 @@ llm_router_state llm_router::describe() const {
   const auto& c = requests_.counted();
   const auto moved = [&](route_reason r) { return c.moved[static_cast<size_t>(r)]; };
   s.placed = moved(route_reason::placed);
-  s.evicted = moved(route_reason::evicted);
+  s.preempted = moved(route_reason::preempted);
   s.drained = moved(route_reason::drained);
   s.consolidated = moved(route_reason::consolidated);
   s.asked = moved(route_reason::asked);

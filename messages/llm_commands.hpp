@@ -23,7 +23,7 @@ struct llm_engine_state {
   uint64_t steps = 0;
   uint64_t prompt_tokens = 0;  ///< of sequences that were taken
   uint64_t generated_tokens = 0;
-  uint64_t evictions = 0;
+  uint64_t preemptions = 0;
   duration device_busy{};  ///< in steps
   uint32_t adapters = 0;   ///< that requests may name
   uint32_t adapter_slots = 0;
@@ -31,7 +31,7 @@ struct llm_engine_state {
   uint64_t adapter_loads = 0;  ///< onto the device
   uint64_t adapter_reads = 0;  ///< of these: from disk
   TROUPE_MESSAGE(llm_engine_state, model, state, problem, layers, layers_ready, running, waiting, kv_blocks,
-                 kv_blocks_free, steps, prompt_tokens, generated_tokens, evictions, device_busy, adapters,
+                 kv_blocks_free, steps, prompt_tokens, generated_tokens, preemptions, device_busy, adapters,
                  adapter_slots, adapter_slots_taken, adapter_loads, adapter_reads)
 };
 
@@ -55,13 +55,13 @@ struct llm_router_state {
   uint32_t idle_engines = 0;  ///< open ones without sequences: could be given back
   bool wants_more = false;    ///< every open engine is nearly full: one more would take requests now
   uint64_t placed = 0;
-  uint64_t evicted = 0;  ///< moved for want of KV blocks
+  uint64_t preempted = 0;  ///< moved for want of KV blocks
   uint64_t drained = 0;
   uint64_t consolidated = 0;
   uint64_t asked = 0;    ///< moved by operators
   uint64_t refused = 0;  ///< dropped: the queue was full, the time over, or no engine there
   TROUPE_MESSAGE(llm_router_state, model, routing, engines, requests, waiting, idle_engines, wants_more,
-                 placed, evicted, drained, consolidated, asked, refused)
+                 placed, preempted, drained, consolidated, asked, refused)
 };
 
 struct list_generations {

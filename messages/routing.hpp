@@ -52,7 +52,7 @@ struct route_ends {
 /// Why a request goes where it goes.
 enum class route_reason : uint16_t {
   placed,        ///< it was nowhere
-  evicted,       ///< its engine ran out of KV blocks
+  preempted,     ///< its engine ran out of KV blocks
   drained,       ///< its engine is to become empty
   consolidated,  ///< so that its engine becomes idle (Punica §5.3)
   asked          ///< by an operator

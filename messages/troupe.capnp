@@ -22,7 +22,7 @@ enum DataType {
 enum ProfileOrigin { given @0; file @1; measured @2; }
 enum DeploymentState { deployed @0; retiring @1; undeployed @2; }
 enum FinishReason { none @0; stop @1; length @2; }
-enum RouteReason { placed @0; evicted @1; drained @2; consolidated @3; asked @4; }
+enum RouteReason { placed @0; preempted @1; drained @2; consolidated @3; asked @4; }
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 

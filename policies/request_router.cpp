@@ -81,12 +81,12 @@ bool request_router::close(engine_id id, bool closed) {
 void request_router::on_route(const address& gateway, const route& r) {
   if (r.all) lose_gateway(gateway.node);
   for (const auto& asked : r.requests) {
-    const bool evicted = evicted_.contains(asked.id);
+    const bool preempted = preempted_.contains(asked.id);
     if (const auto known = requests_.find(asked.id); known != requests_.end()) forget(known);
     auto& fresh = requests_[asked.id] = {gateway, asked};
     if (engines_.contains(asked.at)) {
       put(fresh, asked.at);
-      if (evicted) evicted_.insert(asked.id);
+      if (preempted) preempted_.insert(asked.id);
     } else {
       fresh.asked.at = no_engine;
       waiting_.insert(place_of(asked));
@@ -103,10 +103,10 @@ void request_router::on_end(request_id id, time_point now) {
   forget(known);
 }
 
-void request_router::on_evicted(const sequences_preempted& e) {
+void request_router::on_preempted(const sequences_preempted& e) {
   for (const auto id : e.requests)
     if (const auto r = requests_.find(id); r != requests_.end() && r->second.asked.at == e.engine)
-      evicted_.insert(id);
+      preempted_.insert(id);
 }
 
 void request_router::lose_gateway(node_id node) {
@@ -178,7 +178,7 @@ void request_router::stop_waiting(const routed_request& r) {
 void request_router::forget(std::map<request_id, request>::iterator r) {
   take_from_engine(r->second);
   stop_waiting(r->second.asked);
-  evicted_.erase(r->first);
+  preempted_.erase(r->first);
   requests_.erase(r);
 }
 

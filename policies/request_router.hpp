@@ -8,7 +8,8 @@
 //   waits for any engine.
 // - Whose first token cannot be there in time is refused: by what engines say of their steps and have to
 //   prefill, and by how many requests end a second. An engine without sequences always tries.
-// - An engine that runs out of KV blocks evicts its newest sequence, which moves if another engine has room.
+// - An engine that runs out of KV blocks preempts its newest sequence, which moves if another engine has
+// room.
 // - An engine that is closed, or leaves, gives its requests to others as they have room.
 // - Consolidation: the emptiest engine gives all it has to fuller ones, if they have room for all of it.
 #pragma once
@@ -91,7 +92,7 @@ class request_router {
 
   void on_route(const address& gateway, const route& r);
   void on_end(request_id id, time_point now);
-  void on_evicted(const sequences_preempted& e);
+  void on_preempted(const sequences_preempted& e);
   void lose_gateway(node_id node);
   void clear();
 
@@ -141,7 +142,7 @@ class request_router {
   void forget(std::map<request_id, request>::iterator r);
   void move(request& r, engine_id to, route_reason why, time_point now);
   void place_waiting(time_point now);
-  void move_evicted(time_point now);
+  void move_preempted(time_point now);
   void empty_closed(time_point now);
   void refuse(request_id id, drop_reason why);
 
@@ -153,7 +154,7 @@ class request_router {
   std::set<place_in_queue> waiting_;
   std::set<std::pair<time_point, request_id>> dues_;  // of those that wait
   std::vector<request_id> newcomers_;                 // that were not told to wait yet
-  std::set<request_id> evicted_;
+  std::set<request_id> preempted_;
   std::vector<decision> decisions_, told_;
   std::vector<engine_load> loads_;
   counts counts_;

@@ -146,11 +146,11 @@ void request_router::place_waiting(time_point now) {
   }
 }
 
-void request_router::move_evicted(time_point now) {
-  for (const auto id : std::exchange(evicted_, {})) {
+void request_router::move_preempted(time_point now) {
+  for (const auto id : std::exchange(preempted_, {})) {
     auto& r = requests_.at(id);
     if (const auto to = choose(r.asked, now, r.asked.at); to != no_engine)
-      move(r, to, route_reason::evicted, now);
+      move(r, to, route_reason::preempted, now);
   }
 }
 
@@ -170,7 +170,7 @@ const std::vector<request_router::decision>& request_router::decide(time_point n
   if (began_ == never) began_ = now;
   patience_over_ = now >= began_ + options_.patience;
   empty_closed(now);
-  move_evicted(now);
+  move_preempted(now);
   place_waiting(now);
   told_.clear();
   told_.swap(decisions_);

@@ -108,8 +108,8 @@ void step_scheduler::queue(scheduled_sequence& s) {
   waiting_.insert(later, &s);
 }
 
-void step_scheduler::evict(scheduled_sequence& s) {
-  ++evictions_;
+void step_scheduler::preempt(scheduled_sequence& s) {
+  ++preemptions_;
   release(s);
   std::erase(running_, &s);
   queue(s);
@@ -121,8 +121,8 @@ bool step_scheduler::reserve(scheduled_sequence& s, size_t positions) {
   const auto needs = blocks_for(positions);
   while (blocks_.free() + s.blocks.size() < needs) {
     auto& newest = *running_.back();
-    evicted_.push_back(newest.id);
-    evict(newest);
+    preempted_.push_back(newest.id);
+    preempt(newest);
     if (&newest == &s) return false;
   }
   while (s.blocks.size() < needs) s.blocks.push_back(blocks_.take());
@@ -149,7 +149,7 @@ uint32_t step_scheduler::most_running(const step_context& context) const {
 }
 
 /// The first that waits, if its adapter is there and there is room for its sequence so far, and for those
-/// that run to grow: or it would soon be evicted again.
+/// that run to grow: or it would soon be preempted again.
 bool step_scheduler::admit(const step_context& context) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const auto* s) { return !s->late && is_loaded(s->adapter); });
@@ -302,7 +302,7 @@ void step_scheduler::fail() {
   for (auto& lost : steps_) lost.sequences.clear();
   for (auto* s : running_) s->steps = 0, s->awaited = 0;
   while (!ended_.empty()) forget(*ended_.back());
-  while (!running_.empty()) evict(*running_.back());
+  while (!running_.empty()) preempt(*running_.back());
 }
 
 }  // namespace troupe::llm

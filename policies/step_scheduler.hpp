@@ -122,14 +122,14 @@ class step_scheduler {
 
   uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
   uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size()); }
-  uint64_t evictions() const { return evictions_; }
+  uint64_t preemptions() const { return preemptions_; }
   /// Tokens of prompts that are to be prefilled yet.
   uint64_t uncomputed_tokens() const;
   /// Sequences that may run at once, so that those that run keep their targets.
   uint32_t most_running(const step_context& context) const;
   /// Sequences that gave their blocks up to older ones, since it was asked last: they wait, or have ended
   /// since.
-  std::vector<sequence_id> take_evicted() { return std::exchange(evicted_, {}); }
+  std::vector<sequence_id> take_preempted() { return std::exchange(preempted_, {}); }
   const kv_blocks& blocks() const { return blocks_; }
   bool idle() const { return running_.empty() && waiting_.empty() && ended_.empty(); }
   /// Null if it is not known (any more). Prompt first, then what was generated.
@@ -144,7 +144,7 @@ class step_scheduler {
   void add_prompts(planned_step& to, const step_context& context);
   void queue(scheduled_sequence& s);
   bool reserve(scheduled_sequence& s, size_t positions);
-  void evict(scheduled_sequence& s);
+  void preempt(scheduled_sequence& s);
   void release(scheduled_sequence& s);
   void end(scheduled_sequence& s);
   void forget(scheduled_sequence& s);
@@ -164,8 +164,8 @@ class step_scheduler {
   uint32_t first_ = 0, under_way_ = 0;  // of `steps_`, in turns
   time_point begins_at_ = never;
   std::vector<sequence_id> late_;
-  uint64_t arrivals_ = 0, evictions_ = 0;
-  std::vector<sequence_id> evicted_;
+  uint64_t arrivals_ = 0, preemptions_ = 0;
+  std::vector<sequence_id> preempted_;
 };
 
 }  // namespace troupe::llm

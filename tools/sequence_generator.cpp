@@ -83,7 +83,8 @@ void sequence_generator::keep_logits(const llm_step& step) {
     auto& t = known_.at(step.sequences[step.row_sequence[row]]);
     const auto& at = t.logits_at;
     for (size_t i = 0; i < at.size(); ++i) {
-      if (at[i] != step.positions[row] || !t.sequence.logits[i].empty()) continue;  // or it was evicted since
+      if (at[i] != step.positions[row] || !t.sequence.logits[i].empty())
+        continue;  // or it was preempted since
       wanted_.push_back(&t.sequence.logits[i]);
       wanted_rows_.push_back(row);
     }

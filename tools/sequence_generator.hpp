@@ -44,7 +44,7 @@ class sequence_generator {
 
   /// Of a sequence that was added: what there is so far.
   const generated_sequence& sequence(sequence_id id) const { return known_.at(id).sequence; }
-  uint64_t evictions() const { return sequences_.scheduler().evictions(); }
+  uint64_t preemptions() const { return sequences_.scheduler().preemptions(); }
 
  private:
   struct watched_sequence {

@@ -50,7 +50,7 @@ TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an ol
   for (int i = 0; i < 14; ++i) e.step();
   const auto news = e.out.one<sequences_preempted>();
   CHECK(news.requests == std::vector{request_id{2}});
-  CHECK(e.state().evictions == 1);
+  CHECK(e.state().preemptions == 1);
 }
 
 TEST_CASE("llm engine: says how long its steps take, and drops what cannot have its first token in time") {

@@ -96,7 +96,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
     CHECK(asked.started);
     CHECK(asked.tokens == 3);
     CHECK(asked.at == no_engine);
-    g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::evicted}}}, the_router);
+    g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::preempted}}}, the_router);
     g.out.forget();
     g.versions[1] = asked.version;
     g.tell(node_up{worker_node, {++life}});

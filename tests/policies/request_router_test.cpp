@@ -105,16 +105,16 @@ TEST_CASE("request router: an adapter's requests go where it is, and others pass
   CHECK(s.decide() == "7!undeployed");
 }
 
-TEST_CASE("request router: an evicted sequence moves if another engine has room") {
+TEST_CASE("request router: a preempted sequence moves if another engine has room") {
   router_stage s(2);
   for (uint64_t id = 1; id <= 3; ++id) s.add(id);
   s.decide();
-  s.router.on_evicted({{}, {1}, {{3}}});
+  s.router.on_preempted({{}, {1}, {{3}}});
   CHECK(s.decide() == "3>0");
-  s.router.on_evicted({{}, {1}, {{3}}});  // it has left
+  s.router.on_preempted({{}, {1}, {{3}}});  // it has left
   CHECK(s.decide().empty());
   s.say(1, 1.f);
-  s.router.on_evicted({{}, {0}, {{3}}});
+  s.router.on_preempted({{}, {0}, {{3}}});
   CHECK(s.decide().empty());
 }
 

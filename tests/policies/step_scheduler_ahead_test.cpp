@@ -58,7 +58,7 @@ TEST_CASE("no step is planned ahead that could not hold all that run, and those 
     CHECK(engine.under_way() == 1);
     engine.done(chosen);
     CHECK(engine.plan().sequences == std::vector{sequence_id{1}});
-    CHECK(engine.take_evicted() == std::vector{sequence_id{2}});
+    CHECK(engine.take_preempted() == std::vector{sequence_id{2}});
   }
 }
 

@@ -38,7 +38,7 @@ TEST_CASE("when KV blocks run out the least important sequence gives way, though
   engine.done(device.run(engine.plan()));
   engine.add(std::move(important));
   for (int i = 0; i < 10; ++i) engine.done(device.run(engine.plan()));
-  CHECK(engine.take_evicted() == std::vector{sequence_id{1}});
+  CHECK(engine.take_preempted() == std::vector{sequence_id{1}});
 }
 
 TEST_CASE("sequences that cannot have their first token in time are late, and wait on") {

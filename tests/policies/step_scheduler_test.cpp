@@ -168,7 +168,7 @@ TEST_CASE("when KV blocks run out the newest sequence gives way, and comes back 
           std::find(ended.begin(), ended.end(), sequence_id{id}) == ended.end())
         ended.push_back(sequence_id{id});
   }
-  CHECK(engine.evictions() > 0);
+  CHECK(engine.preemptions() > 0);
   CHECK(second_before_third);
   CHECK(ended == std::vector{sequence_id{1}, sequence_id{2}, sequence_id{3}});
   CHECK(engine.blocks().free() == 8);

@@ -81,13 +81,13 @@ std::vector<sequence> sequences_alone(element type, uint64_t seed) {
 }  // namespace
 
 TEST_CASE(
-    "2048 wide: a sequence's bits are its own, whatever adapters, chunks, evictions and cancellations are "
+    "2048 wide: a sequence's bits are its own, whatever adapters, chunks, preemptions and cancellations are "
     "beside "
     "it") {
   omp_set_num_threads(1);
   const std::map<element, std::vector<sequence>> alone{{element::f32, sequences_alone(element::f32, 3)},
                                                        {element::bf16, sequences_alone(element::bf16, 4)}};
-  uint64_t evictions = 0;
+  uint64_t preemptions = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     const auto type = seed % 3 == 0 ? element::bf16 : element::f32;
@@ -119,8 +119,8 @@ TEST_CASE(
       CHECK(m.sequences.sequence(id).tokens == sequences[i].alone.tokens);
       CHECK(m.sequences.sequence(id).logits == sequences[i].alone.logits);
     }
-    evictions += m.sequences.evictions();
+    preemptions += m.sequences.preemptions();
   }
   omp_set_num_threads(1);
-  CHECK(evictions > 0);
+  CHECK(preemptions > 0);
 }

@@ -32,7 +32,7 @@ TEMPLATE = """{{ bos_token }}{% for message in messages %}{{ message['content'] 
 class OpenAI(ClusterTest):
     @classmethod
     def setUpClass(cls):
-        # few slots and KV blocks, so that adapters change places and sequences are evicted
+        # few slots and KV blocks, so that adapters change places and sequences are preempted
         cls.cluster = Cluster(model_text="""[[llm]]
 name = "tasks"
 model = "base"
@@ -82,15 +82,15 @@ adapter_api = true
         engine = self.cluster.asked("llm_engine/0", "get_state")
         self.assertGreater(engine["adapter_loads"], 4, "two slots for four adapters")
 
-    def test_sequences_that_are_evicted_go_on_as_if_nothing_had_been(self):
+    def test_sequences_that_are_preempted_go_on_as_if_nothing_had_been(self):
         case = GOLDEN[0]
-        evicted = self.cluster.asked("llm_engine/0", "get_state")["evictions"]
+        preempted = self.cluster.asked("llm_engine/0", "get_state")["preemptions"]
         told = self.complete(case, n=16, extra_body={"max_tokens": 300, "ignore_eos": True})
         self.assertEqual(told.usage.completion_tokens, 16 * 300)
         self.assertEqual(len({choice.text for choice in told.choices}), 1)  # all are greedy
         self.assertTrue(told.choices[0].text.startswith(case["text"]))
         self.assert_balanced()
-        self.assertGreater(self.cluster.asked("llm_engine/0", "get_state")["evictions"], evicted)
+        self.assertGreater(self.cluster.asked("llm_engine/0", "get_state")["preemptions"], preempted)
 
     def test_streams_say_the_same(self):
         def stream(case):

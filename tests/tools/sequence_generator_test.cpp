@@ -134,7 +134,7 @@ TEST_CASE(
       alone.push_back(m.sequences().sequence(id).logits.at(0));
     }
   }
-  uint64_t evictions = 0;
+  uint64_t preemptions = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "text generator");
@@ -159,10 +159,10 @@ TEST_CASE(
       CHECK(m.sequences().sequence(id).tokens == all[i].output);
       CHECK(m.sequences().sequence(id).logits.at(0) == alone[i]);
     }
-    evictions += m.sequences().evictions();
+    preemptions += m.sequences().preemptions();
   }
   omp_set_num_threads(1);
-  CHECK(evictions > 0);
+  CHECK(preemptions > 0);
 }
 
 TEST_CASE(
@@ -243,7 +243,7 @@ TEST_CASE("what is drawn depends on the seed and the position, not on who else i
   for (uint64_t seed = 0; seed < 8; ++seed) ids.push_back(m.sequences().add(request_of(seed)));
   while (m.sequences().step()) {
   }
-  CHECK(m.sequences().evictions() > 0);
+  CHECK(m.sequences().preemptions() > 0);
   for (uint64_t seed = 0; seed < 8; ++seed) CHECK(m.sequences().sequence(ids[seed]).tokens == alone[seed]);
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("all tasks with their adapters mixed in one batch get the tokens of Tr
     engine.run();
     for (size_t i = 0; i < all.size(); ++i) CHECK(engine.tokens(i) == all[i].output);
     CHECK(engine.loads() == 4);
-    CHECK((engine.evictions() > 0) == (blocks == 16));
+    CHECK((engine.preemptions() > 0) == (blocks == 16));
   }
 }
 

@@ -141,14 +141,14 @@ TEST_CASE("emulated engine: a step takes what the profile says, and sequences en
   CHECK(e.device.poll_at() == never);
 }
 
-TEST_CASE("emulated engine: a sequence is the same beside others, in chunks, evicted and resumed") {
+TEST_CASE("emulated engine: a sequence is the same beside others, in chunks, preempted and resumed") {
   const auto alone = each_alone();
   emulated_engine roomy(emulated_options());
   CHECK(roomy.run(some_sequences(), tokens_of_each) == alone);
-  CHECK(roomy.scheduler->evictions() == 0);
+  CHECK(roomy.scheduler->preemptions() == 0);
   emulated_engine tight(emulated_options(14), 3);
   CHECK(tight.run(some_sequences(), tokens_of_each) == alone);
-  CHECK(tight.scheduler->evictions() > 0);
+  CHECK(tight.scheduler->preemptions() > 0);
   CHECK(tight.scheduler->blocks().free() == 14);
 }
 

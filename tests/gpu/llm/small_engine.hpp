@@ -78,7 +78,7 @@ class small_engine {
   uint32_t loads() const { return loads_; }
   uint32_t reads() const { return reads_; }
   uint32_t others() const { return others_; }  ///< adapters that came and that nobody here asked for
-  uint64_t evictions() const { return sequences_->scheduler().evictions(); }
+  uint64_t preemptions() const { return sequences_->scheduler().preemptions(); }
   uint32_t steps_ahead() const { return steps_ahead_; }  ///< that were started while one was under way
   waited_device& device() { return device_; }
 
