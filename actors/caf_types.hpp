@@ -45,7 +45,7 @@ struct command_query {
   std::function<void(command_reply)> reply;
 };
 
-/// On the control lane. `from.life` and `to.life` are what the sender knows.
+/// On the control lane. `from.incarnation` and `to.incarnation` are what the sender knows.
 struct control_frame {
   address from;
   address to;
@@ -61,10 +61,10 @@ struct regrouping {
   std::function<void(shell_group&, time_point now)> change;
 };
 
-/// From the node actor to the deployer: a life of a peer is up, or over.
+/// From the node actor to the deployer: an incarnation of a peer is up, or over.
 struct peer_change {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
   bool up = false;
 };
 /// To the deployer, first of all: begin.
@@ -85,11 +85,11 @@ struct knock_result {
 /// From the data lane to the node actor.
 struct peer_synchronised {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
 };
 struct peer_lost {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
   std::string why;
 };
 
@@ -109,7 +109,7 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::knock_result))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::regrouping))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_change))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::introduction))
-CAF_ADD_TYPE_ID(troupe_actors, (troupe::reborn))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::new_incarnation))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::model_idle))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::load_outcome))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::tenure))
@@ -129,7 +129,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::knock_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::regrouping)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::introduction)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reborn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::new_incarnation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::model_idle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::load_outcome)
 
@@ -151,19 +151,19 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
 /// What a deployer (deployer.hpp) takes.
 using deployer_protocol = caf::typed_actor<
     caf::reacts_to<introduction>,
-    caf::reacts_to<control_frame>,                        // from another node's deployer
-    caf::reacts_to<peer_change>, caf::reacts_to<reborn>,  // from the node actor
-    caf::reacts_to<tenure>,                               // likewise
-    caf::reacts_to<load_outcome>,                         // from the loader
-    caf::reacts_to<model_idle>,                           // from a shell
-    caf::reacts_to<report_query>,                         // from the metrics
+    caf::reacts_to<control_frame>,                                 // from another node's deployer
+    caf::reacts_to<peer_change>, caf::reacts_to<new_incarnation>,  // from the node actor
+    caf::reacts_to<tenure>,                                        // likewise
+    caf::reacts_to<load_outcome>,                                  // from the loader
+    caf::reacts_to<model_idle>,                                    // from a shell
+    caf::reacts_to<report_query>,                                  // from the metrics
     caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
     caf::replies_to<redeploy>::with<change_reply>, caf::replies_to<undeploy>::with<change_reply>,
     caf::replies_to<move_model>::with<change_reply>, caf::replies_to<drain_node>::with<change_reply>>;
 
 struct introduction {
   node_protocol node;
-  incarnation life;
+  incarnation_id incarnation;
 };
 
 struct open_door {

@@ -31,8 +31,8 @@ std::vector<tenant_quota> quotas_of(const cluster_spec& cluster) {
 }
 
 data_lane::options lane_options(const cluster_spec& cluster, node_id self, const cast::world& w) {
-  const auto life = w.next_life({});
-  return {self, life, w.secret_of(life), cluster.nodes.size(), cluster.limits.heartbeat};
+  const auto incarnation = w.next_incarnation({});
+  return {self, incarnation, w.secret_of(incarnation), cluster.nodes.size(), cluster.limits.heartbeat};
 }
 
 /// The arbiter plans where models run, and must know the load for it.
@@ -75,7 +75,7 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
       self_(self),
       office_(self),
       lane_(w.carrier, w.time, office_, lane_options(cluster, self, w)),
-      pool_(self, lane_.life(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
+      pool_(self, lane_.incarnation(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
       memory_(pool_, lane_, office_),
       catalog_(entries_of(cluster)),
       language_models_(cluster),
@@ -99,11 +99,12 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
                                      const auto a = carrier.address();
                                      return std::vector<uint8_t>(a.begin(), a.end());
                                    },
-                                   w.next_life, w.secret_of, [this](incarnation life) { pool_.renew(life); },
-                                   w.wake, w.on_ready, w.on_drained, w.on_refused, w.broken});
+                                   w.next_incarnation, w.secret_of,
+                                   [this](incarnation_id incarnation) { pool_.renew(incarnation); }, w.wake,
+                                   w.on_ready, w.on_drained, w.on_refused, w.broken});
   office_.set_node_actor(node_);
   office_.set_deployer(deployer_);
-  caf::anon_send(deployer_, introduction{node_, lane_.life()});
+  caf::anon_send(deployer_, introduction{node_, lane_.incarnation()});
   lane_.start();
 }
 
@@ -116,7 +117,9 @@ void cast::spawn_shells(const world& w) {
     groups.push_back(std::make_unique<shell_group>(office_));
     return *groups.back();
   };
-  const auto name = [&](role kind, uint32_t index) { return address{self_, lane_.life(), kind, index}; };
+  const auto name = [&](role kind, uint32_t index) {
+    return address{self_, lane_.incarnation(), kind, index};
+  };
   const auto& me = cluster_.nodes[self_.value];
   const auto scheduler = scheduler_of(cluster_);
 
@@ -236,7 +239,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.name = m.name;
   o.arbiter = {self_, {}, role::rank_arbiter, line.domain};
   o.elected = has_standby(cluster_);
-  o.reign = epoch{o.elected ? 0 : lane_.life().value};
+  o.reign = epoch{o.elected ? 0 : lane_.incarnation().value};
   o.network = cluster_.policy.network;
   o.max_queued_rows = cluster_.limits.queue_rows;
   o.margin = cluster_.policy.margin;
@@ -253,8 +256,9 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.batching = cluster_.policy.batching;
   o.shedding = cluster_.policy.shedding;
   o.parameters = parameters_of(cluster_, m);
-  return std::make_unique<model_queue>(address{self_, lane_.life(), role::model_queue, line.model.value}, out,
-                                       o, make_policy(cluster_, m));
+  return std::make_unique<model_queue>(
+      address{self_, lane_.incarnation(), role::model_queue, line.model.value}, out, o,
+      make_policy(cluster_, m));
 }
 
 /// A queue serves until its model is undeployed: what retires still has requests in it.
@@ -277,7 +281,7 @@ bool cast::keep_queue(const deployment& line) {
 }
 
 request_id cast::next_request_id() {
-  return make_request_id(self_, lane_.life(), next_request_.fetch_add(1, std::memory_order_relaxed));
+  return make_request_id(self_, lane_.incarnation(), next_request_.fetch_add(1, std::memory_order_relaxed));
 }
 
 void cast::stop() {

@@ -39,8 +39,9 @@ class cast {
     std::function<caf::actor(std::unique_ptr<shell_group>, on_broken)> spawn_host;
     bool host_per_shell = false;  ///< simulation: more interleavings
     wake_service wake;
-    std::function<incarnation(incarnation last)> next_life;
-    std::function<uint64_t(incarnation life)> secret_of;  ///< random: the data lane's, of a life of this node
+    std::function<incarnation_id(incarnation_id last)> next_incarnation;
+    std::function<uint64_t(incarnation_id incarnation)>
+        secret_of;  ///< random: the data lane's, of an incarnation of this node
     std::function<void(bool)> on_ready;
     std::function<void()> on_drained;
     std::function<void(std::string)> on_refused;

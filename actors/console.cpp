@@ -32,7 +32,8 @@ duration wait_of(const command& c) {
 
 }  // namespace
 
-console::console(handle::pointer self, facts f) : self_(self), facts_(std::move(f)), last_(facts_.life()) {}
+console::console(handle::pointer self, facts f)
+    : self_(self), facts_(std::move(f)), last_(facts_.incarnation()) {}
 
 console::handle::behavior_type console::make_behavior() {
   return {forgiving(this, &console::on_command), forgiving(this, &console::on_frame),
@@ -194,12 +195,12 @@ console::open* console::find(uint64_t number) {
   return it == open_.end() ? nullptr : &*it;
 }
 
-address console::me() const { return {facts_.self, incarnation{facts_.life()}, role::console, 0}; }
+address console::me() const { return {facts_.self, incarnation_id{facts_.incarnation()}, role::console, 0}; }
 
 nlohmann::json console::status_of(const group_report& r) const {
   nlohmann::json doc;
   doc["node"] = facts_.cluster.nodes[facts_.self.value].name;
-  doc["life"] = facts_.life();
+  doc["incarnation"] = facts_.incarnation();
   doc["ready"] = facts_.ready();
   doc["version"] = version;
   doc["cluster_hash"] = facts_.cluster.hash;
@@ -233,7 +234,7 @@ nlohmann::json console::actors_of(const group_report& r) const {
     return std::pair(a.name.kind, a.name.index) < std::pair(b.name.kind, b.name.index);
   });
   nlohmann::json doc{{"node", facts_.cluster.nodes[facts_.self.value].name},
-                     {"life", facts_.life()},
+                     {"incarnation", facts_.incarnation()},
                      {"restarts", facts_.restarts},
                      {"last_error", facts_.last_end}};
   doc["actors"] = nlohmann::json::array();

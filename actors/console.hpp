@@ -44,7 +44,7 @@ class console {
   struct facts {
     const cluster_spec& cluster;
     node_id self;
-    std::function<uint64_t()> life;
+    std::function<uint64_t()> incarnation;
     std::function<bool()> ready;
     const catalog& models;
     metrics_protocol metrics;
@@ -90,7 +90,7 @@ class console {
   handle::pointer self_;
   facts facts_;
   std::vector<open> open_;
-  uint64_t last_;  ///< number; begins with the life, so that answers to an earlier process find nobody
+  uint64_t last_;  ///< number; begins with the incarnation, so that answers to an earlier process find nobody
   uint64_t answered_ = 0, refused_ = 0;
 };
 

@@ -60,7 +60,7 @@ class door_actor final : public caf::event_based_actor {
  private:
   struct peer {
     caf::actor door;
-    incarnation life;  ///< of its newest frame
+    incarnation_id incarnation;  ///< of its newest frame
     bool dialling = false;
     control_frame first;  ///< to be sent once it is dialled
   };
@@ -131,12 +131,13 @@ class door_actor final : public caf::event_based_actor {
         return;
       }
     }
-    if (f.to.kind == role::console) {  // commands travel on their own: they say nothing of a node's life
+    if (f.to.kind ==
+        role::console) {  // commands travel on their own: they say nothing of a node's incarnation
       if (console_) caf::anon_send(console_, f);
       return;
     }
     auto& p = peers_[f.from.node.value];
-    p.life = f.from.life;
+    p.incarnation = f.from.incarnation;
     if (auto door = current_sender()) adopt(p, caf::actor_cast<caf::actor>(door));
     if (node_) caf::anon_send(node_, f);
   }
@@ -146,7 +147,7 @@ class door_actor final : public caf::event_based_actor {
       auto& p = peers_[i];
       if (!p.door || p.door.address() != gone) continue;
       p.door = nullptr;
-      if (node_) caf::anon_send(node_, peer_lost{node_id{i}, p.life, "the control connection broke"});
+      if (node_) caf::anon_send(node_, peer_lost{node_id{i}, p.incarnation, "the control connection broke"});
     }
   }
 

@@ -33,9 +33,9 @@ deployer::handle::behavior_type deployer::make_behavior() {
   report_exceptions(*self_, around_.broken);
   return {[this](const introduction& i) {
             node_ = i.node;
-            life_ = i.life;
-            next_token_ = life_.value;
-            progress_.up(around_.self, life_);
+            incarnation_ = i.incarnation;
+            next_token_ = incarnation_.value;
+            progress_.up(around_.self, incarnation_);
             decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
             for (const auto& [id, line] : book_.lines()) apply(line);
             review();
@@ -45,7 +45,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
             on_frame(f);
           },
           [this](const peer_change& p) { on_peer(p); },
-          [this](const reborn& r) { on_reborn(r.life); },
+          [this](const new_incarnation& r) { on_new_incarnation(r.incarnation); },
           [this](const tenure& t) { on_tenure(t); },
           [this](const load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
@@ -66,7 +66,7 @@ void deployer::on_frame(const control_frame& f) {
   const auto command = [&]<class C>(const C& c) {
     carry_out(c, [this, asker = f.from, token = c.token](change_reply r) {
       r.token = token;
-      send(asker.node, std::move(r), asker.life);  // a later life did not ask
+      send(asker.node, std::move(r), asker.incarnation);  // a later incarnation did not ask
     });
   };
   auto body = f.body;
@@ -79,12 +79,12 @@ void deployer::on_frame(const control_frame& f) {
                 }
                 // Others may not know it either: who decides tells them all.
                 if (!news.models.empty() && from != scheduler_)
-                  for (const auto& [peer, life] : peers_)
+                  for (const auto& [peer, incarnation] : peers_)
                     if (peer != from && (decides() || peer == scheduler_)) send(peer, deployment_log{news});
                 review();
               },
               [&](const deployment_report& r) {
-                for (const auto& part : r.parts) progress_.done(from, f.from.life, part);
+                for (const auto& part : r.parts) progress_.done(from, f.from.incarnation, part);
                 review();
               },
               [&](const change_reply& r) {
@@ -101,19 +101,19 @@ void deployer::on_frame(const control_frame& f) {
 
 void deployer::on_peer(const peer_change& p) {
   if (p.up) {
-    peers_[p.node] = p.life;
-    progress_.up(p.node, p.life);
+    peers_[p.node] = p.incarnation;
+    progress_.up(p.node, p.incarnation);
     if (!planted(bug::keep_log)) send(p.node, book_.changes());
     if (p.node == scheduler_) tell_parts();
   } else {
-    forget_peer(p.node, p.life);
+    forget_peer(p.node, p.incarnation);
   }
   review();
 }
 
-void deployer::forget_peer(node_id node, incarnation life) {
+void deployer::forget_peer(node_id node, incarnation_id incarnation) {
   peers_.erase(node);
-  progress_.down(node, life);
+  progress_.down(node, incarnation);
   std::vector<answer> lost;
   std::erase_if(passed_on_, [&](auto& x) {
     if (x.second.to == node) lost.push_back(std::move(x.second.reply));
@@ -123,15 +123,16 @@ void deployer::forget_peer(node_id node, incarnation life) {
     reply(refused("node '" + node_name(node) + "' went away before it answered; ask again"));
 }
 
-/// The log and what is loaded outlive a life; who is up must be learned anew, and nothing is complete before.
-void deployer::on_reborn(incarnation life) {
-  life_ = life;
-  for (const auto& [node, its_life] : std::map(peers_)) forget_peer(node, its_life);
+/// The log and what is loaded outlive an incarnation; who is up must be learned anew, and nothing is complete
+/// before.
+void deployer::on_new_incarnation(incarnation_id incarnation) {
+  incarnation_ = incarnation;
+  for (const auto& [node, its_incarnation] : std::map(peers_)) forget_peer(node, its_incarnation);
   progress_.forget_all();
   heard_.clear();
   decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
-  progress_.up(around_.self, life_);
-  for (const auto& [id, part] : own_.done()) progress_.done(around_.self, life_, part);
+  progress_.up(around_.self, incarnation_);
+  for (const auto& [id, part] : own_.done()) progress_.done(around_.self, incarnation_, part);
   review();
 }
 
@@ -156,7 +157,7 @@ void deployer::on_tenure(const tenure& t) {
     for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)
       if (const node_id n{i}; n != around_.self && !peers_.contains(n)) heard_.insert(n);
     decide_at_ = around_.time.now() + around_.cluster.limits.node_timeout;
-    for (const auto& [peer, life] : peers_) send(peer, book_.changes());
+    for (const auto& [peer, incarnation] : peers_) send(peer, book_.changes());
   }
   if (decided && !decides()) {
     const auto moved = "node '" + node_name(scheduler_) + "' is the scheduler now; ask again";
@@ -173,7 +174,7 @@ void deployer::publish(const deployment& line) {
   if (line.moves())
     spdlog::info("event=move model={} domain={} joining={} leaving={}", line.definition.name,
                  named(line.domain), named(line.joining), named(line.leaving));
-  for (const auto& [peer, life] : peers_) send(peer, deployment_log{{line}});
+  for (const auto& [peer, incarnation] : peers_) send(peer, deployment_log{{line}});
   apply(line);
 }
 
@@ -209,11 +210,12 @@ void deployer::on_idle(const model_idle& i) {
 void deployer::tell_slots(const std::vector<slot_id>& slots) {
   for (const auto slot : slots)
     caf::anon_send(
-        node_, slot_ready{slot, {around_.self, life_, role::gpu_worker, slot.value}, own_.models_of(slot)});
+        node_,
+        slot_ready{slot, {around_.self, incarnation_, role::gpu_worker, slot.value}, own_.models_of(slot)});
 }
 
 void deployer::part_done(const deployment_part& part) {
-  progress_.done(around_.self, life_, part);
+  progress_.done(around_.self, incarnation_, part);
   caf::anon_send(node_, deployment_report{{part}});
   review();
 }
@@ -262,7 +264,7 @@ void deployer::move_on(const deployment& line) {
 
 group_report deployer::report() const {
   group_report r;
-  const address me{around_.self, life_, role::deployer, 0};
+  const address me{around_.self, incarnation_, role::deployer, 0};
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
   r.figures.push_back({me, own_.loading() ? "loading" : "idle", frames_, waiting, waiting});

@@ -107,8 +107,8 @@ class deployer {
   // The log and its parts.
   void on_frame(const control_frame& f);
   void on_peer(const peer_change& p);
-  void forget_peer(node_id node, incarnation life);
-  void on_reborn(incarnation life);
+  void forget_peer(node_id node, incarnation_id incarnation);
+  void on_new_incarnation(incarnation_id incarnation);
   void on_tenure(const tenure& t);
   void tell_parts();
   void publish(const deployment& line);
@@ -125,9 +125,9 @@ class deployer {
   bool decides() const { return scheduler_ == around_.self; }
   const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
   template <class M>
-  void send(node_id to, M&& m, incarnation life = {}) {
-    around_.control.send({{around_.self, life_, role::deployer, 0},
-                          {to, life, role::deployer, 0},
+  void send(node_id to, M&& m, incarnation_id incarnation = {}) {
+    around_.control.send({{around_.self, incarnation_, role::deployer, 0},
+                          {to, incarnation, role::deployer, 0},
                           caf::make_message(std::forward<M>(m))});
   }
 
@@ -135,18 +135,18 @@ class deployer {
   surroundings around_;
   node_protocol node_;
   node_id scheduler_;
-  incarnation life_;
+  incarnation_id incarnation_;
   deployment_book book_;
   deployment_progress progress_;
-  std::map<node_id, incarnation> peers_;  ///< that are up
-  std::set<node_id> heard_;               ///< whose log was heard since this process began, or took office
-  time_point decide_at_ = never;          ///< at the latest
+  std::map<node_id, incarnation_id> peers_;  ///< that are up
+  std::set<node_id> heard_;                  ///< whose log was heard since this process began, or took office
+  time_point decide_at_ = never;             ///< at the latest
   own_deployments own_;
   std::vector<held> held_;
   std::vector<waiter> waiters_;
   std::map<uint64_t, passed_on> passed_on_;
   time_point armed_ = never;  ///< it will be woken then at the latest
-  uint64_t next_token_ = 0;   ///< begins with the life: those of an earlier process are lower
+  uint64_t next_token_ = 0;   ///< begins with the incarnation: those of an earlier process are lower
   bool reviewing_ = false, again_ = false;
   uint64_t frames_ = 0;  ///< from other nodes so far
 };

@@ -12,29 +12,29 @@
 
 namespace troupe {
 
-/// A life of a peer is up: both clocks are known, messages may flow. Also said of the own node.
+/// An incarnation of a peer is up: both clocks are known, messages may flow. Also said of the own node.
 struct node_up {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
 };
 
-/// A life of a peer is over, for good.
+/// An incarnation of a peer is over, for good.
 struct node_down {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
   bool crashed = false;  ///< as a process that crashes ends: its connection broke, without a goodbye
 };
 
-/// A life of a peer drains: it finishes what it has and takes nothing new.
+/// An incarnation of a peer drains: it finishes what it has and takes nothing new.
 struct node_leaving {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
 };
 
-/// This node was declared dead by its peers (or noticed that it was frozen) and begins a new life: what
-/// belonged to the old one is void.
-struct reborn {
-  incarnation life;
+/// This node was declared dead by its peers (or noticed that it was frozen) and begins a new incarnation:
+/// what belonged to the old one is void.
+struct new_incarnation {
+  incarnation_id incarnation;
 };
 
 /// This node drains: finish what is here, take nothing new.
@@ -113,9 +113,9 @@ struct extend<std::variant<Ts...>, More...> {
 }  // namespace detail
 
 using any_shell_message =
-    detail::extend<wire_message, node_up, node_down, node_leaving, reborn, drain, pulled, device_ready,
-                   client_request, client_gone, model_change, model_idle, slot_service, queue_load, tenure,
-                   backends, generation_request>::type;
+    detail::extend<wire_message, node_up, node_down, node_leaving, new_incarnation, drain, pulled,
+                   device_ready, client_request, client_gone, model_change, model_idle, slot_service,
+                   queue_load, tenure, backends, generation_request>::type;
 
 /// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
 struct shell_message : any_shell_message {

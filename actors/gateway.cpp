@@ -39,7 +39,7 @@ void gateway::on(envelope& e, time_point now) {
                        [&](node_down& n) { on_node_down(n, now); },
                        [&](node_leaving& n) { on_node_leaving(n); },
                        [&](tenure& t) { on_tenure(t); },
-                       [&](reborn&) { start_over(now); },
+                       [&](new_incarnation&) { start_over(now); },
                        [&](drain&) { draining_ = true; },
                        [&](model_change& c) { on_change(c.line); },
                    });

@@ -117,7 +117,7 @@ class gateway final : public shell {
   bool has_room(const flight& f, bool oldest) const;
   void begin_pull(flight& f);
   void end_pull(const flight& f);
-  void run_again(node_id node, incarnation life);
+  void run_again(node_id node, incarnation_id incarnation);
   void abandon_output(flight& f);
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
@@ -156,8 +156,8 @@ class gateway final : public shell {
   bool draining_ = false;
   node_id scheduler_;
   bool scheduler_up_ = false;
-  tenure office_;                                  // of a line
-  std::unordered_map<node_id, incarnation> line_;  // of it, those that are up and do not leave
+  tenure office_;                                     // of a line
+  std::unordered_map<node_id, incarnation_id> line_;  // of it, those that are up and do not leave
   ledger ledger_;
   std::vector<model_state> models_;       // by id
   std::vector<model_idle> retiring_;      // models that still have requests here

@@ -10,7 +10,7 @@ void gateway::on_node_up(const node_up& n) {
   if (line.empty()) {
     scheduler_up_ = scheduler_up_ || n.node == scheduler_;
   } else if (std::find(line.begin(), line.end(), n.node) != line.end()) {
-    line_[n.node] = n.life;
+    line_[n.node] = n.incarnation;
     look_for_scheduler();
   }
 }
@@ -18,16 +18,16 @@ void gateway::on_node_up(const node_up& n) {
 /// What is pulled from a dead worker ends as a failed pull; what waited there is the model queue's to
 /// resubmit, unless it had run.
 void gateway::on_node_down(const node_down& d, time_point now) {
-  run_again(d.node, d.life);
+  run_again(d.node, d.incarnation);
   if (options_.line.empty()) {
     if (d.node != scheduler_) return;
     scheduler_up_ = false;
     return fail_all(failure::scheduler_lost, now);
   }
   const auto it = line_.find(d.node);
-  const bool left = d.node == scheduler_ && d.life == office_.life;
-  if (!left && (it == line_.end() || it->second != d.life)) return;
-  if (it != line_.end() && it->second == d.life) line_.erase(it);
+  const bool left = d.node == scheduler_ && d.incarnation == office_.incarnation;
+  if (!left && (it == line_.end() || it->second != d.incarnation)) return;
+  if (it != line_.end() && it->second == d.incarnation) line_.erase(it);
   look_for_scheduler();
   if (line_.empty()) fail_all(failure::scheduler_lost, now);
 }
@@ -38,7 +38,7 @@ void gateway::on_node_leaving(const node_leaving& n) {
     if (n.node == scheduler_) scheduler_up_ = false;
     return;
   }
-  if (const auto it = line_.find(n.node); it != line_.end() && it->second == n.life) line_.erase(it);
+  if (const auto it = line_.find(n.node); it != line_.end() && it->second == n.incarnation) line_.erase(it);
   look_for_scheduler();
 }
 
@@ -53,7 +53,7 @@ void gateway::on_tenure(const tenure& t) {
 /// Of a line.
 void gateway::look_for_scheduler() {
   const auto it = line_.find(office_.scheduler);
-  const bool up = office_.reign != epoch{} && it != line_.end() && it->second == office_.life;
+  const bool up = office_.reign != epoch{} && it != line_.end() && it->second == office_.incarnation;
   if (up && !scheduler_up_) submit_again();
   scheduler_up_ = up;
 }
@@ -79,7 +79,8 @@ void gateway::submit_again() {
 /// The queue of a scheduler that holds the office no more.
 bool gateway::outdated(const address& from) const {
   if (options_.line.empty() || from.kind != role::model_queue) return false;
-  return from.node != scheduler_ || (from.life != incarnation{} && from.life != office_.life);
+  return from.node != scheduler_ ||
+         (from.incarnation != incarnation_id{} && from.incarnation != office_.incarnation);
 }
 
 }  // namespace troupe

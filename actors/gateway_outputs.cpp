@@ -126,10 +126,11 @@ void gateway::end_pull(const flight& f) {
 }
 
 /// Those that wait to be pulled from a worker that is gone.
-void gateway::run_again(node_id node, incarnation life) {
+void gateway::run_again(node_id node, incarnation_id incarnation) {
   std::vector<request_id> lost;
   for (const auto& [id, f] : flights_.entries())
-    if (f.output && f.pulled.empty() && f.worker.node == node && f.worker.life == life) lost.push_back(id);
+    if (f.output && f.pulled.empty() && f.worker.node == node && f.worker.incarnation == incarnation)
+      lost.push_back(id);
   std::sort(lost.begin(), lost.end());
   for (const auto id : lost) {
     auto& f = *flights_.find(id);

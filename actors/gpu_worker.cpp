@@ -28,7 +28,7 @@ void gpu_worker::on(envelope& e, time_point now) {
                        [&](node_up& u) { on_node_up(u); },
                        [&](node_down& d) { on_node_down(d); },
                        [&](tenure& t) { on_tenure(t); },
-                       [&](reborn&) { start_over(); },
+                       [&](new_incarnation&) { start_over(); },
                    });
 }
 
@@ -235,27 +235,27 @@ void gpu_worker::give_up(std::deque<job>::iterator j) {
 }
 
 void gpu_worker::on_node_down(const node_down& d) {
-  if (const auto it = up_.find(d.node); it != up_.end() && it->second == d.life) up_.erase(it);
+  if (const auto it = up_.find(d.node); it != up_.end() && it->second == d.incarnation) up_.erase(it);
   std::vector<region_ref> orphans;
   for (const auto& [generation, o] : offered_.entries())
-    if (o.gateway == d.node && o.life == d.life) orphans.push_back(o.region);
+    if (o.gateway == d.node && o.incarnation == d.incarnation) orphans.push_back(o.region);
   for (const auto& region : orphans) {
     memory_.give_back(region);
     offered_.erase(region.generation);
   }
   // Nobody waits for what a dead scheduler ordered.
   for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);)
-    if (jobs_[i].order.queue.node == d.node && jobs_[i].order.queue.life == d.life)
+    if (jobs_[i].order.queue.node == d.node && jobs_[i].order.queue.incarnation == d.incarnation)
       give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 bool gpu_worker::is_up(const address& peer) const {
   const auto it = up_.find(peer.node);
-  return it != up_.end() && it->second == peer.life;
+  return it != up_.end() && it->second == peer.incarnation;
 }
 
-/// The orders of the old life are void; what the device runs, and pulls under way, must still end before
-/// their memory can go.
+/// The orders of the old incarnation are void; what the device runs, and pulls under way, must still end
+/// before their memory can go.
 void gpu_worker::start_over() {
   for (const auto& [generation, o] : offered_.entries()) memory_.give_back(o.region);
   offered_.clear();

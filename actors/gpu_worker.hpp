@@ -65,7 +65,7 @@ class gpu_worker final : public shell {
   struct offered_output {
     region_ref region;
     node_id gateway;
-    incarnation life;  // the gateway's
+    incarnation_id incarnation;  // the gateway's
   };
   /// A batch that ran.
   struct memory_of_batch {
@@ -115,12 +115,12 @@ class gpu_worker final : public shell {
   tenure office_;          // where standbys are
   bool running_ = false;   // the front of `jobs_` is on the device
   bool stopping_ = false;  // ... and was asked to stop
-  bool void_ = false;      // ... and belongs to an earlier life
+  bool void_ = false;      // ... and belongs to an earlier incarnation
   std::deque<job> jobs_;
   std::vector<job> zombies_;  // given up, with pulls still under way into their buffers
   uint64_t next_token_ = 1;
-  id_table<uint64_t, offered_output> offered_;   // not released, by generation
-  std::unordered_map<node_id, incarnation> up_;  // the lives that this one has met
+  id_table<uint64_t, offered_output> offered_;      // not released, by generation
+  std::unordered_map<node_id, incarnation_id> up_;  // the incarnations that this one has met
 
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{}, in_vain_{};

@@ -65,7 +65,7 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
     if (p.output.region && p.error != failure::none) {
       memory_.give_back(std::exchange(p.output.region, {}));
     } else if (p.output.region) {
-      offered_.add(p.output.region.generation, {p.output.region, r.gateway.node, r.gateway.life});
+      offered_.add(p.output.region.generation, {p.output.region, r.gateway.node, r.gateway.incarnation});
     }
     it->says.results.push_back({r.id, r.attempt, p.error, p.output.region, {}});
     if (!details.empty()) it->says.results.back().detail = details[i];
@@ -86,7 +86,7 @@ void gpu_worker::refuse(const batch_order& o, refusal why, time_point now) {
 
 void gpu_worker::tell_done(const batch_order& o, const batch_done& d) {
   send(o.queue, d);
-  send({o.queue.node, o.queue.life, role::rank_arbiter, options_.domain}, d);
+  send({o.queue.node, o.queue.incarnation, role::rank_arbiter, options_.domain}, d);
 }
 
 void gpu_worker::release_outputs(const job& j) {
@@ -99,7 +99,7 @@ void gpu_worker::on_release(const address& gateway, const release& r) {
     memory_.give_back(region);
     const auto* mine = offered_.find(region.generation);
     if (mine != nullptr && mine->region == region && mine->gateway == gateway.node &&
-        mine->life == gateway.life)
+        mine->incarnation == gateway.incarnation)
       offered_.erase(region.generation);
   }
 }

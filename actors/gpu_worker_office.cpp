@@ -6,8 +6,9 @@
 namespace troupe {
 
 void gpu_worker::on_node_up(const node_up& u) {
-  up_[u.node] = u.life;
-  if (office_.reign != epoch{} && u.node == office_.scheduler && u.life == office_.life) hand_over();
+  up_[u.node] = u.incarnation;
+  if (office_.reign != epoch{} && u.node == office_.scheduler && u.incarnation == office_.incarnation)
+    hand_over();
 }
 
 /// What does not run yet never will: the gateways submit it again.
@@ -17,7 +18,7 @@ void gpu_worker::on_tenure(const tenure& t) {
   highest_ = std::max(highest_, t.reign);
   for (auto i = jobs_.size(); i-- > (running_ ? 1 : 0);)
     if (!is_of_office(jobs_[i].order)) give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
-  if (is_up({t.scheduler, t.life, role::rank_arbiter, 0})) hand_over();
+  if (is_up({t.scheduler, t.incarnation, role::rank_arbiter, 0})) hand_over();
 }
 
 /// To a scheduler that is up: what it says now cannot get lost.
@@ -28,13 +29,14 @@ void gpu_worker::hand_over() {
     h.batch = o.batch;
     h.model = o.model;
     h.requests = o.requests;
-    o.queue = {office_.scheduler, office_.life, role::model_queue, o.model.value};  // who is told of its end
+    o.queue = {office_.scheduler, office_.incarnation, role::model_queue,
+               o.model.value};  // who is told of its end
   }
-  send({office_.scheduler, office_.life, role::rank_arbiter, 0}, std::move(h));
+  send({office_.scheduler, office_.incarnation, role::rank_arbiter, 0}, std::move(h));
 }
 
 bool gpu_worker::is_of_office(const batch_order& o) const {
-  return office_.reign == epoch{} || (o.reign == office_.reign && o.queue.life == office_.life);
+  return office_.reign == epoch{} || (o.reign == office_.reign && o.queue.incarnation == office_.incarnation);
 }
 
 }  // namespace troupe

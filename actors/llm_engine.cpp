@@ -33,7 +33,7 @@ void llm_engine::on(envelope& e, time_point now) {
                          if (std::ranges::count(options_.gateways, n.node) == 0 &&
                              std::ranges::count(options_.routers, n.node) == 0)
                            return;
-                         nodes_up_[n.node] = n.life;
+                         nodes_up_[n.node] = n.incarnation;
                          tell_all(all_adapters());
                          told_.reset();  // it has not heard
                          told_at_ = long_ago;
@@ -41,14 +41,14 @@ void llm_engine::on(envelope& e, time_point now) {
                        },
                        [&](node_down& n) {
                          if (const auto up = nodes_up_.find(n.node);
-                             up != nodes_up_.end() && up->second == n.life)
+                             up != nodes_up_.end() && up->second == n.incarnation)
                            nodes_up_.erase(up);
                          for (const auto id : ids_where(flights_, [&](const flight& f) {
-                                return f.gateway.node == n.node && f.gateway.life == n.life;
+                                return f.gateway.node == n.node && f.gateway.incarnation == n.incarnation;
                               }))
                            give_up(id);
                        },
-                       [&](reborn&) {
+                       [&](new_incarnation&) {
                          for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
                            give_up(id);
                          nodes_up_.clear();

@@ -132,7 +132,7 @@ class llm_engine final : public shell {
     uint64_t token = 0;
   };
   std::unordered_map<llm::adapter_id, asker> askers_;  // of adapters that come or go
-  std::map<node_id, incarnation> nodes_up_;            // with gateways or routers
+  std::map<node_id, incarnation_id> nodes_up_;         // with gateways or routers
   std::vector<std::pair<address, post>> posts_;
   llm::step_meter pace_;
   time_point step_began_ = long_ago;  // the first one under way

@@ -42,7 +42,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](adapter_changed& a) { on_answer(engine_id{e.from.index}, a); },
                        [&](node_up& n) { on_node_up(n); },
                        [&](node_down& n) { on_node_down(n, now); },
-                       [&](reborn&) {
+                       [&](new_incarnation&) {
                          settle_all(failure::node_fenced, now);
                          nodes_up_.clear();
                          for (uint32_t i = 0; i < options_.engines.size(); ++i)

@@ -144,7 +144,7 @@ class llm_gateway final : public shell {
   ledger ledger_;  // its models are llm_ids
   std::vector<model_state> models_;
   std::vector<generate> next_;  // by engine, sent at the end of the turn
-  std::unordered_map<node_id, incarnation> nodes_up_;
+  std::unordered_map<node_id, incarnation_id> nodes_up_;
   node_id router_{UINT32_MAX};  // that knows our requests, if it is up
   flights flights_;
   std::vector<request_id> homeless_;  // their engine is gone, as we see it, but not for the router

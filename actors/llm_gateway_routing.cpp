@@ -98,7 +98,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
 }
 
 void llm_gateway::on_node_up(const node_up& n) {
-  nodes_up_[n.node] = n.life;
+  nodes_up_[n.node] = n.incarnation;
   if (n.node == router_ || router() != router_) tell_router_all();
 }
 
@@ -125,7 +125,7 @@ void llm_gateway::tell_router_all() {
 }
 
 void llm_gateway::on_node_down(const node_down& n, time_point now) {
-  if (const auto up = nodes_up_.find(n.node); up == nodes_up_.end() || up->second != n.life) return;
+  if (const auto up = nodes_up_.find(n.node); up == nodes_up_.end() || up->second != n.incarnation) return;
   nodes_up_.erase(n.node);
   for (uint32_t i = 0; i < options_.engines.size(); ++i)
     if (options_.engines[i].node == n.node) lose_engine(engine_id{i}, now);

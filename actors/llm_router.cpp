@@ -26,18 +26,19 @@ void llm_router::on(envelope& e, time_point now) {
                        [&](engine_status& s) { requests_.on_status(s, now); },
                        [&](adapters_known& a) { requests_.on_adapters(a); },
                        [&](sequences_preempted& t) { requests_.on_preempted(t); },
-                       [&](node_up& n) { lives_[n.node] = n.life; },
+                       [&](node_up& n) { incarnations_[n.node] = n.incarnation; },
                        [&](node_down& n) { on_node_down(n); },
-                       [&](reborn&) {
-                         lives_.clear();
+                       [&](new_incarnation&) {
+                         incarnations_.clear();
                          requests_.clear();
                        },
                    });
 }
 
 void llm_router::on_node_down(const node_down& n) {
-  if (const auto up = lives_.find(n.node); up == lives_.end() || up->second != n.life) return;
-  lives_.erase(n.node);
+  if (const auto up = incarnations_.find(n.node); up == incarnations_.end() || up->second != n.incarnation)
+    return;
+  incarnations_.erase(n.node);
   requests_.lose_gateway(n.node);
   for (const auto& [id, node] : options_.engines)
     if (node == n.node) requests_.lose_engine(id);

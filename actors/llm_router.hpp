@@ -40,7 +40,7 @@ class llm_router final : public shell {
 
   const options options_;
   request_router requests_;
-  std::unordered_map<node_id, incarnation> lives_;  // of nodes that are up
+  std::unordered_map<node_id, incarnation_id> incarnations_;  // of nodes that are up
   time_point consolidate_at_ = long_ago;
 };
 

@@ -52,11 +52,11 @@ void model_queue::on(envelope& e, time_point now) {
                          homes_changed_ = true;
                        },
                        [&](node_down& d) { on_node_down(d, now); },
-                       [&](node_leaving& l) { forget_homes(l.node, l.life); },
+                       [&](node_leaving& l) { forget_homes(l.node, l.incarnation); },
                        [&](backends& b) { on_backends(e.from, b, now); },
                        [&](tenure& t) { on_tenure(t, now); },
                        [&](handover& h) { adopt(h, now); },
-                       [&](reborn&) { start_over(); },
+                       [&](new_incarnation&) { start_over(); },
                    });
 }
 
@@ -181,14 +181,14 @@ void model_queue::hear_the_last(shell_message& m, time_point now) {
                   [&](tenure& t) {
                     if (options_.elected && t.later_than(office_)) forget_requests();
                   },
-                  [&](reborn&) { forget_requests(); },
+                  [&](new_incarnation&) { forget_requests(); },
               });
 }
 
-/// Nothing of the old life counts any more; the gateways see to the fates.
+/// Nothing of the old incarnation counts any more; the gateways see to the fates.
 void model_queue::start_over() {
   // Workers that saw it refuse what is still on its way from the old one.
-  options_.reign = options_.elected ? epoch{} : epoch{self_.life.value};
+  options_.reign = options_.elected ? epoch{} : epoch{self_.incarnation.value};
   forget_requests();
   held_.clear();
   cancelled_.clear();

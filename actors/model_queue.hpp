@@ -89,7 +89,7 @@ class model_queue final : public shell {
   };
   struct home {  ///< a slot that has the model; maybe of a domain that it joins or leaves
     node_id node;
-    incarnation life;
+    incarnation_id incarnation;
     latency_model latency;
   };
 
@@ -131,7 +131,7 @@ class model_queue final : public shell {
   void on_slot(const slot_ready& s);
   void fit_to_homes();
   void fail_stale(const running_batch& batch, const batch_done& d);
-  void forget_homes(node_id node, incarnation life);
+  void forget_homes(node_id node, incarnation_id incarnation);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
   void run_again(const running_batch& batch, time_point now);
@@ -139,7 +139,7 @@ class model_queue final : public shell {
   void wait_for_trial(uint32_t handle, time_point now);
   time_point latest_start(const request& r) const;
   void give_up_late_suspects(time_point now);
-  void forget_gateway(node_id node, incarnation life);
+  void forget_gateway(node_id node, incarnation_id incarnation);
   void drop(const request& r, drop_reason why);
   void send_drops(time_point now);
   void tell_candidate(time_point now);

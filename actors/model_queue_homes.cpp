@@ -8,25 +8,25 @@ namespace troupe {
 
 bool model_queue::at_home(const grant& g) const {
   const auto at = homes_.find(g.slot);
-  return at != homes_.end() && at->second.life == g.worker.life;
+  return at != homes_.end() && at->second.incarnation == g.worker.incarnation;
 }
 
 void model_queue::on_slot(const slot_ready& s) {
   const auto known = homes_.find(s.slot);
-  const bool same =
-      known != homes_.end() && known->second.node == s.worker.node && known->second.life == s.worker.life;
+  const bool same = known != homes_.end() && known->second.node == s.worker.node &&
+                    known->second.incarnation == s.worker.incarnation;
   if (known != homes_.end()) homes_.erase(known);
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
     if (!same) door_ = {};  // its rate was that of others
-    homes_[s.slot] = {s.worker.node, s.worker.life, {m.alpha, m.beta}};
+    homes_[s.slot] = {s.worker.node, s.worker.incarnation, {m.alpha, m.beta}};
   }
   homes_changed_ = true;
 }
 
-void model_queue::forget_homes(node_id node, incarnation life) {
-  const auto gone =
-      std::erase_if(homes_, [&](const auto& h) { return h.second.node == node && h.second.life == life; });
+void model_queue::forget_homes(node_id node, incarnation_id incarnation) {
+  const auto gone = std::erase_if(
+      homes_, [&](const auto& h) { return h.second.node == node && h.second.incarnation == incarnation; });
   if (gone > 0) door_ = {};
   fit_to_homes();
 }

@@ -10,7 +10,7 @@ void model_queue::on_tenure(const tenure& t, time_point now) {
   if (!options_.elected || !t.later_than(office_)) return;
   office_ = t;
   forget_requests();
-  options_.reign = t.scheduler == self_.node && t.life == self_.life ? t.reign : epoch{};
+  options_.reign = t.scheduler == self_.node && t.incarnation == self_.incarnation ? t.reign : epoch{};
   // Queues of the model on other nodes count their batches, too: the low bits of the reign keep them apart.
   if (in_office())
     next_batch_ = std::max(next_batch_, options_.first_batch + ((t.reign.value & 0x7fff) << 48));

@@ -45,11 +45,11 @@ void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
 }
 
 void model_queue::on_node_down(const node_down& d, time_point now) {
-  forget_homes(d.node, d.life);
-  forget_gateway(d.node, d.life);
+  forget_homes(d.node, d.incarnation);
+  forget_gateway(d.node, d.incarnation);
   std::vector<batch_id> gone;  // in a fixed order, for determinism
   for (const auto& [id, batch] : running_)
-    if (batch.worker.node == d.node && batch.worker.life == d.life) gone.push_back(id);
+    if (batch.worker.node == d.node && batch.worker.incarnation == d.incarnation) gone.push_back(id);
   std::sort(gone.begin(), gone.end());
   for (auto id : gone) {
     const auto batch = std::move(running_[id]);
@@ -103,8 +103,10 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
 }
 
 /// Nobody waits for its answers any more. The handles of running ones come back with their batch.
-void model_queue::forget_gateway(node_id node, incarnation life) {
-  const auto lost = [&](const request& r) { return r.gateway.node == node && r.gateway.life == life; };
+void model_queue::forget_gateway(node_id node, incarnation_id incarnation) {
+  const auto lost = [&](const request& r) {
+    return r.gateway.node == node && r.gateway.incarnation == incarnation;
+  };
   for (const auto handle : take_out(lost)) {
     ++lost_with_gateway_;
     requests_.release(handle);

@@ -13,20 +13,20 @@ namespace troupe {
 node::node(handle::pointer self, surroundings s)
     : self_(self),
       around_(std::move(s)),
-      life_(around_.lane.life()),
+      incarnation_(around_.lane.incarnation()),
       peers_(around_.cluster.nodes.size()),
       elected_(has_standby(around_.cluster)),
       office_({around_.self, line_of_succession(around_.cluster), around_.cluster.nodes.size(),
                around_.cluster.limits.takeover, around_.cluster.limits.node_timeout}),
       scheduler_(scheduler_of(around_.cluster)),
       detector_(around_.cluster.limits.node_timeout) {
-  office_.begin(life_, around_.time.now());
+  office_.begin(incarnation_, around_.time.now());
   look_for_scheduler();
 }
 
 node::handle::behavior_type node::make_behavior() {
   report_exceptions(*self_, around_.broken);
-  around_.office.tell_all(node_up{around_.self, life_});
+  around_.office.tell_all(node_up{around_.self, incarnation_});
   on_wake();
   return {[this](const control_frame& f) {
             ++messages_;
@@ -35,7 +35,7 @@ node::handle::behavior_type node::make_behavior() {
           [this](const slot_ready& s) { on_local_slot(s); },
           [this](const deployment_log& log) { on_deployments(log); },
           [this](const deployment_report& r) { pass_on(r); },
-          [this](const peer_synchronised& p) { on_synchronised(p.node, p.life); },
+          [this](const peer_synchronised& p) { on_synchronised(p.node, p.incarnation); },
           [this](const peer_lost& l) { on_lost(l); },
           [this](const group_report& r) { on_report(r); },
           [this](const report_query& q) { q.reply(report()); },
@@ -47,20 +47,21 @@ node::handle::behavior_type node::make_behavior() {
             drain_until_ = around_.time.now() + around_.cluster.limits.drain_timeout;
             office_.drain();
             around_.office.tell_all(drain{});
-            tell_peers(caf::make_message(goodbye{around_.self, life_}));
+            tell_peers(caf::make_message(goodbye{around_.self, incarnation_}));
             spdlog::info("event=drain node={}", around_.cluster.nodes[around_.self.value].name);
           }};
 }
 
 void node::on_frame(const control_frame& f) {
   if (f.from.node.value >= peers_.size() || f.from.node == around_.self) return;
-  notice_freeze(around_.time.now());  // or its next hello would be that of a life which is over for its peers
+  notice_freeze(
+      around_.time.now());  // or its next hello would be that of an incarnation which is over for its peers
   if (f.body.match_elements<hello>()) return on_hello(f.from, f.body.get_as<hello>(0));
   if (f.body.match_elements<rejection>()) return on_rejection(f.body.get_as<rejection>(0));
-  // All else only from the life that we know, to the life that we are.
+  // All else only from the incarnation that we know, to the incarnation that we are.
   auto& p = peers_[f.from.node.value];
-  if (p.state == stage::unknown || p.life != f.from.life) return;
-  if (f.to.life != incarnation{} && f.to.life != life_) return;
+  if (p.state == stage::unknown || p.incarnation != f.from.incarnation) return;
+  if (f.to.incarnation != incarnation_id{} && f.to.incarnation != incarnation_) return;
   if (f.to.kind == role::deployer) return caf::anon_send(around_.deployments, f);
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
   if (f.body.match_elements<farewell>()) {
@@ -70,10 +71,10 @@ void node::on_frame(const control_frame& f) {
   if (f.body.match_elements<goodbye>()) {
     if (std::exchange(p.leaving, true)) return;
     p.owed_farewell = true;
-    office_.leaving(f.from.node, p.life);
+    office_.leaving(f.from.node, p.incarnation);
     look_for_scheduler();
     around_.models.remove_node(f.from.node);
-    around_.office.tell_all(node_leaving{f.from.node, p.life});
+    around_.office.tell_all(node_leaving{f.from.node, p.incarnation});
     update_ready();
     mind_office();
   }
@@ -83,13 +84,13 @@ std::optional<rejection> refuse_stranger(const cluster_spec& cluster, node_id se
   const auto& name = cluster.nodes[self.value].name;
   if (h.version != version)
     return rejection{self,
-                     h.life,
+                     h.incarnation,
                      {},
                      rejection_reason::other_version,
                      "node '" + name + "' runs version " + std::string(version) + ", this one " + h.version};
   if (h.cluster_hash != cluster.hash)
     return rejection{self,
-                     h.life,
+                     h.incarnation,
                      {},
                      rejection_reason::other_file,
                      "node '" + name + "' was started with another cluster file (hash " + cluster.hash +
@@ -101,52 +102,53 @@ void node::on_hello(const address& from, const hello& h) {
   if (auto no = refuse_stranger(around_.cluster, around_.self, h)) return send(from.node, std::move(*no));
   learn_office(h.office);
   auto& p = peers_[from.node.value];
-  if (p.life == h.life && p.state != stage::unknown) return;
-  if (!detector_.heard(from.node, h.life, around_.time.now())) {
+  if (p.incarnation == h.incarnation && p.state != stage::unknown) return;
+  if (!detector_.heard(from.node, h.incarnation, around_.time.now())) {
     if (!junior_to(from.node))
-      return send(from.node, rejection{around_.self, h.life, detector_.latest(from.node),
-                                       rejection_reason::fenced, "this life was declared dead"});
-    begin_new_life("lost a senior node");
-    detector_.heard(from.node, h.life, around_.time.now());
+      return send(from.node, rejection{around_.self, h.incarnation, detector_.latest(from.node),
+                                       rejection_reason::fenced, "this incarnation was declared dead"});
+    begin_new_incarnation("lost a senior node");
+    detector_.heard(from.node, h.incarnation, around_.time.now());
   }
-  end_lives();  // an earlier life of the peer may just have ended
+  end_incarnations();  // an earlier incarnation of the peer may just have ended
   auto& fresh = peers_[from.node.value];
   fresh = {};
   fresh.state = stage::meeting;
-  fresh.life = h.life;
+  fresh.incarnation = h.incarnation;
   fresh.connected_at = around_.time.now();
-  around_.lane.connect(from.node, h.life, h.secret, h.data_address);
+  around_.lane.connect(from.node, h.incarnation, h.secret, h.data_address);
   say_hello(from.node);
 }
 
 void node::on_rejection(const rejection& r) {
-  if (r.life != life_) return;  // of an earlier life: already known
+  if (r.incarnation != incarnation_) return;  // of an earlier incarnation: already known
   if (r.reason == rejection_reason::fenced) {
-    life_ = std::max(life_, r.known);
-    return begin_new_life("declared dead by a peer");
+    incarnation_ = std::max(incarnation_, r.known);
+    return begin_new_incarnation("declared dead by a peer");
   }
   if (!met_) return around_.on_refused(r.detail);
   spdlog::error("event=refused node={} reason=\"{}\"", around_.cluster.nodes[r.node.value].name, r.detail);
 }
 
-void node::on_synchronised(node_id id, incarnation life) {
+void node::on_synchronised(node_id id, incarnation_id incarnation) {
   auto& p = peers_[id.value];
-  if (p.state != stage::meeting || p.life != life) return;
+  if (p.state != stage::meeting || p.incarnation != incarnation) return;
   p.state = stage::up;
   met_ = true;
-  office_.up(id, life);
-  if (p.leaving) office_.leaving(id, life);
+  office_.up(id, incarnation);
+  if (p.leaving) office_.leaving(id, incarnation);
   look_for_scheduler();
-  spdlog::info("event=node_up node={} life={}", around_.cluster.nodes[id.value].name, life.value);
-  around_.office.tell_all(node_up{id, life});
-  caf::anon_send(around_.deployments, peer_change{id, life, true});
+  spdlog::info("event=node_up node={} incarnation={}", around_.cluster.nodes[id.value].name,
+               incarnation.value);
+  around_.office.tell_all(node_up{id, incarnation});
+  caf::anon_send(around_.deployments, peer_change{id, incarnation, true});
   if (draining_)
-    send(id, goodbye{around_.self, life_});
+    send(id, goodbye{around_.self, incarnation_});
   else
     for (const auto& s : local_slots_) send(id, s);
   const auto early = std::exchange(p.early, {});
   if (p.leaving)  // it said goodbye before we knew its clock
-    around_.office.tell_all(node_leaving{id, life});
+    around_.office.tell_all(node_leaving{id, incarnation});
   else
     for (const auto& s : early) accept_slot(s);
   update_ready();
@@ -155,7 +157,7 @@ void node::on_synchronised(node_id id, incarnation life) {
 
 void node::on_peer_slot(const slot_ready& s) {
   auto& p = peers_[s.worker.node.value < peers_.size() ? s.worker.node.value : around_.self.value];
-  if (p.life != s.worker.life) return;
+  if (p.incarnation != s.worker.incarnation) return;
   if (p.state == stage::up)
     accept_slot(s);
   else
@@ -163,7 +165,7 @@ void node::on_peer_slot(const slot_ready& s) {
 }
 
 void node::on_local_slot(slot_ready s) {
-  s.worker.life = life_;
+  s.worker.incarnation = incarnation_;
   std::erase_if(local_slots_, [&](const slot_ready& known) { return known.slot == s.slot; });
   local_slots_.push_back(s);
   accept_slot(s);
@@ -192,8 +194,9 @@ void node::on_deployments(const deployment_log& log) {
 /// have done their parts must know the slots there.
 void node::pass_on(const deployment_report& r) {
   if (peers_[scheduler_.value].state != stage::up) return;
-  around_.control.send(
-      {{around_.self, life_, role::deployer, 0}, {scheduler_, {}, role::deployer, 0}, caf::make_message(r)});
+  around_.control.send({{around_.self, incarnation_, role::deployer, 0},
+                        {scheduler_, {}, role::deployer, 0},
+                        caf::make_message(r)});
 }
 
 void node::accept_slot(const slot_ready& s) {
@@ -204,50 +207,51 @@ void node::accept_slot(const slot_ready& s) {
 
 void node::on_lost(const peer_lost& l) {
   auto& p = peers_[l.node.value];
-  if (p.state == stage::unknown || p.life != l.life) return;
+  if (p.state == stage::unknown || p.incarnation != l.incarnation) return;
   p.broke = true;
   spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
               "event=connection_lost node={} reason=\"{}\"", around_.cluster.nodes[l.node.value].name, l.why);
-  detector_.lost(l.node, l.life);
-  end_lives();
+  detector_.lost(l.node, l.incarnation);
+  end_incarnations();
 }
 
-/// Says of every life that has just ended that it is over, once.
-void node::end_lives() {
+/// Says of every incarnation that has just ended that it is over, once.
+void node::end_incarnations() {
   std::vector<failure_detector::death> deaths;
   detector_.take_deaths(deaths);
   for (const auto& d : deaths) {
     auto& p = peers_[d.peer.value];
-    if (p.life != d.life || p.state == stage::unknown) continue;
-    spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn, "event=node_down node={} life={}",
-                around_.cluster.nodes[d.peer.value].name, d.life.value);
+    if (p.incarnation != d.incarnation || p.state == stage::unknown) continue;
+    spdlog::log(p.leaving ? spdlog::level::info : spdlog::level::warn,
+                "event=node_down node={} incarnation={}", around_.cluster.nodes[d.peer.value].name,
+                d.incarnation.value);
     const bool crashed = p.broke && !p.leaving;
     p = {};
-    around_.lane.disconnect(d.peer, d.life);
-    office_.down(d.peer, d.life);
+    around_.lane.disconnect(d.peer, d.incarnation);
+    office_.down(d.peer, d.incarnation);
     look_for_scheduler();
     around_.models.remove_node(d.peer);
-    around_.office.tell_all(node_down{d.peer, d.life, crashed});
-    caf::anon_send(around_.deployments, peer_change{d.peer, d.life, false});
+    around_.office.tell_all(node_down{d.peer, d.incarnation, crashed});
+    caf::anon_send(around_.deployments, peer_change{d.peer, d.incarnation, false});
     update_ready();
   }
   if (!deaths.empty()) mind_office();
 }
 
-void node::begin_new_life(const char* why) {
-  life_ = around_.next_life(life_);
-  spdlog::warn("event=reborn node={} life={} reason=\"{}\"", around_.cluster.nodes[around_.self.value].name,
-               life_.value, why);
-  around_.lane.renew(life_, around_.secret_of(life_));
-  around_.on_reborn(life_);
+void node::begin_new_incarnation(const char* why) {
+  incarnation_ = around_.next_incarnation(incarnation_);
+  spdlog::warn("event=new_incarnation node={} incarnation={} reason=\"{}\"",
+               around_.cluster.nodes[around_.self.value].name, incarnation_.value, why);
+  around_.lane.renew(incarnation_, around_.secret_of(incarnation_));
+  around_.on_new_incarnation(incarnation_);
   for (auto& p : peers_) p = {};
   detector_ = failure_detector(around_.cluster.limits.node_timeout);
-  office_.begin(life_, around_.time.now());
+  office_.begin(incarnation_, around_.time.now());
   around_.models.clear();
   look_for_scheduler();
-  around_.office.tell_all(reborn{life_});
-  caf::anon_send(around_.deployments, reborn{life_});
-  around_.office.tell_all(node_up{around_.self, life_});
+  around_.office.tell_all(new_incarnation{incarnation_});
+  caf::anon_send(around_.deployments, new_incarnation{incarnation_});
+  around_.office.tell_all(node_up{around_.self, incarnation_});
   const auto slots = std::move(local_slots_);
   local_slots_.clear();
   for (const auto& s : slots) on_local_slot(s);
@@ -258,7 +262,7 @@ void node::begin_new_life(const char* why) {
 void node::notice_freeze(time_point now) {
   if (last_wake_ == never || now - last_wake_ <= around_.cluster.limits.node_timeout) return;
   last_wake_ = now;
-  begin_new_life("was frozen");
+  begin_new_incarnation("was frozen");
 }
 
 void node::on_wake() {
@@ -273,10 +277,10 @@ void node::on_wake() {
     // The wire-up of a transport takes longer than a heartbeat, most of all while all nodes load their
     // models.
     if (p.state == stage::meeting && now < p.connected_at + 5 * limits.node_timeout) heard = now;
-    detector_.heard(node_id{i}, p.life, heard);
+    detector_.heard(node_id{i}, p.incarnation, heard);
   }
   detector_.advance(now);
-  end_lives();
+  end_incarnations();
   mind_office();
   update_ready();
   report_forged(now);
@@ -293,28 +297,28 @@ void node::on_wake() {
   around_.wake(caf::actor_cast<caf::actor>(self_), now + wake_interval());
 }
 
-/// Somebody reached the data lane who was never told this life's secret. Once a second at most.
+/// Somebody reached the data lane who was never told this incarnation's secret. Once a second at most.
 void node::report_forged(time_point now) {
   const uint64_t forged = around_.lane.stats().forged;
   if (forged == forged_ || now < forged_reported_ + 1s) return;
-  spdlog::warn("event=forged_frames node={} count={} reason=\"data-lane frames without this life's secret\"",
-               around_.cluster.nodes[around_.self.value].name, forged - forged_);
+  spdlog::warn(
+      "event=forged_frames node={} count={} reason=\"data-lane frames without this incarnation's secret\"",
+      around_.cluster.nodes[around_.self.value].name, forged - forged_);
   forged_ = forged;
   forged_reported_ = now;
 }
 
 void node::say_hello(node_id to) {
-  hello h{around_.self,           life_,
-          around_.cluster.hash,   std::string(version),
-          around_.data_address(), around_.lane.secret(),
-          office_.known()};
+  hello h{around_.self,           incarnation_,          around_.cluster.hash, std::string(version),
+          around_.data_address(), around_.lane.secret(), office_.known()};
   send(to, std::move(h));
 }
 
 void node::tell_peers(caf::message body) {
   for (uint32_t i = 0; i < peers_.size(); ++i)
     if (peers_[i].state == stage::up)
-      around_.control.send({{around_.self, life_, role::node, 0}, {node_id{i}, {}, role::node, 0}, body});
+      around_.control.send(
+          {{around_.self, incarnation_, role::node, 0}, {node_id{i}, {}, role::node, 0}, body});
 }
 
 void node::update_ready() {

@@ -1,5 +1,5 @@
 // node: one per process. Meets the other nodes, is the only failure detector (fed by both lanes and the
-// silence between heartbeats), says once of each life of a peer that it is up and that it is over, and
+// silence between heartbeats), says once of each incarnation of a peer that it is up and that it is over, and
 // drains. Opens and closes models as the deployer says.
 //
 // Where standbys are, it also knows who holds the office of the scheduler (policies/succession.hpp): it says
@@ -9,9 +9,9 @@
 // that nothing of the peer's is with it or on its way to it.
 //
 // Two nodes that lost each other must not go on as if nothing had happened: what one sent, the other may have
-// discarded. So one of them begins a new life: the junior one, which is the one that does not schedule, or
-// else the one that could, because it has nothing to do; or else the later one in the file. A node that finds
-// it was frozen begins a new life too.
+// discarded. So one of them begins a new incarnation: the junior one, which is the one that does not
+// schedule, or else the one that could, because it has nothing to do; or else the later one in the file. A
+// node that finds it was frozen begins a new incarnation too.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -52,9 +52,12 @@ class node {
     /// On the scheduler's node: begins or ends the model's queue; true if one began.
     std::function<bool(const deployment&)> on_queue;
     std::function<std::vector<uint8_t>()> data_address;
-    std::function<incarnation(incarnation last)> next_life;  ///< larger than any before on this node
-    std::function<uint64_t(incarnation life)> secret_of;     ///< that its peers show it on the data lane
-    std::function<void(incarnation)> on_reborn;              ///< renew what belongs to a life (the pool)
+    std::function<incarnation_id(incarnation_id last)>
+        next_incarnation;  ///< larger than any before on this node
+    std::function<uint64_t(incarnation_id incarnation)>
+        secret_of;  ///< that its peers show it on the data lane
+    std::function<void(incarnation_id)>
+        on_new_incarnation;  ///< renew what belongs to an incarnation (the pool)
     wake_service wake;
     std::function<void(bool)> on_ready;  ///< all nodes up and all models served, or no longer
     std::function<void()> on_drained;
@@ -69,7 +72,7 @@ class node {
   enum class stage { unknown, meeting, up };
   struct peer {
     stage state = stage::unknown;
-    incarnation life;
+    incarnation_id incarnation;
     time_point connected_at = never;
     bool leaving = false;           ///< it said goodbye: its end is no surprise
     bool owed_farewell = false;     ///< we have not answered its goodbye yet
@@ -86,7 +89,7 @@ class node {
   void on_local_slot(slot_ready s);
   void on_deployments(const deployment_log& log);
   void pass_on(const deployment_report& r);
-  void on_synchronised(node_id id, incarnation life);
+  void on_synchronised(node_id id, incarnation_id incarnation);
   void on_lost(const peer_lost& l);
   void on_wake();
   void notice_freeze(time_point now);
@@ -98,8 +101,8 @@ class node {
   void ask_hosts();
   void say_farewells();
   void leave_if_done();
-  void end_lives();
-  void begin_new_life(const char* why);
+  void end_incarnations();
+  void begin_new_incarnation(const char* why);
   void accept_slot(const slot_ready& s);
   void tell_peers(caf::message body);
   void update_ready();
@@ -115,14 +118,14 @@ class node {
 
   template <class M>
   void send(node_id to, M&& m) {
-    around_.control.send({{around_.self, life_, role::node, 0},
+    around_.control.send({{around_.self, incarnation_, role::node, 0},
                           {to, {}, role::node, 0},
                           caf::make_message(std::forward<M>(m))});
   }
 
   handle::pointer self_;
   surroundings around_;
-  incarnation life_;
+  incarnation_id incarnation_;
   std::vector<peer> peers_;
   const bool elected_;  ///< who schedules; else it is always the same node
   succession office_;

@@ -10,7 +10,7 @@ command_reply node::on_command(const command& c) const {
   return obey(node_commands{}, c, [&](const get_state&) {
     node_state s;
     s.node = around_.cluster.nodes[around_.self.value].name;
-    s.life = life_;
+    s.incarnation = incarnation_;
     s.ready = ready_;
     s.draining = draining_;
     s.now = around_.time.now();
@@ -23,7 +23,7 @@ command_reply node::on_command(const command& c) const {
                    : p.state == stage::meeting ? "meeting"
                    : p.leaving                 ? "leaving"
                                                : "up";
-      line.life = p.life;
+      line.incarnation = p.incarnation;
       line.clock_offset = around_.lane.clock_offset_of(node_id{i});
       line.clock_error = around_.lane.clock_error(node_id{i});
       s.peers.push_back(std::move(line));
@@ -37,7 +37,7 @@ command_reply node::on_command(const command& c) const {
 
 group_report node::report() const {
   group_report r;
-  const address me{around_.self, life_, role::node, 0};
+  const address me{around_.self, incarnation_, role::node, 0};
   const char* state = draining_ ? "draining" : ready_ ? "ready" : "waiting";
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);

@@ -36,7 +36,7 @@ void node::say_farewells() {
         gathered_.busy_with.end())
       continue;
     p.owed_farewell = false;
-    send(node_id{i}, farewell{around_.self, life_});
+    send(node_id{i}, farewell{around_.self, incarnation_});
   }
 }
 

@@ -19,10 +19,10 @@ std::vector<std::byte> node_memory::pull_buffer(const region_ref& region) const 
 
 void node_memory::pull(const region_ref& region, std::span<std::byte> into, const address& to,
                        uint64_t token) {
-  // Whoever began it learns of its end even in a new life: until then the buffer is the fabric's.
-  auto any_life = to;
-  any_life.life = {};
-  lane_.pull(region, into, [this, to = any_life, token](pull_status status) {
+  // Whoever began it learns of its end even in a new incarnation: until then the buffer is the fabric's.
+  auto any_incarnation = to;
+  any_incarnation.incarnation = {};
+  lane_.pull(region, into, [this, to = any_incarnation, token](pull_status status) {
     office_.tell_with_turn(to, pulled{token, status});
   });
 }

@@ -37,7 +37,7 @@ void placer::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{
                        [&](model_change& c) { lines_[c.line.model] = c.line; },
                        [&](command_reply& r) { on_answer(r, now); },
-                       [&](reborn&) {
+                       [&](new_incarnation&) {
                          samples_.clear();
                          rates_.clear();
                          asked_.clear();

@@ -163,12 +163,12 @@ void post_office::on_turn_end() {
   }
 }
 
-void post_office::on_synchronised(node_id peer, incarnation life) {
-  caf::anon_send(node_, peer_synchronised{peer, life});
+void post_office::on_synchronised(node_id peer, incarnation_id incarnation) {
+  caf::anon_send(node_, peer_synchronised{peer, incarnation});
 }
 
-void post_office::on_lost(node_id peer, incarnation life, std::string why) {
-  caf::anon_send(node_, peer_lost{peer, life, std::move(why)});
+void post_office::on_lost(node_id peer, incarnation_id incarnation, std::string why) {
+  caf::anon_send(node_, peer_lost{peer, incarnation, std::move(why)});
 }
 
 }  // namespace troupe

@@ -60,8 +60,8 @@ class post_office final : public carrier, public data_lane_events {
   // data_lane_events
   void deliver(std::vector<inbound>& messages) override;
   void on_turn_end() override;
-  void on_synchronised(node_id peer, incarnation life) override;
-  void on_lost(node_id peer, incarnation life, std::string why) override;
+  void on_synchronised(node_id peer, incarnation_id incarnation) override;
+  void on_lost(node_id peer, incarnation_id incarnation, std::string why) override;
 
  private:
   static constexpr uint32_t nobody = ~0u;

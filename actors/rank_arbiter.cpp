@@ -42,12 +42,12 @@ void rank_arbiter::on(envelope& e, time_point now) {
                          policy_->count_requests(model_id{e.from.index}, l.good + l.bad, now);
                        },
                        [&](node_down& d) {
-                         forget_slots(d.node, d.life);
-                         forget_queues(d.node, d.life, now);
-                         forget_workers(d.node, d.life, now);
+                         forget_slots(d.node, d.incarnation);
+                         forget_queues(d.node, d.incarnation, now);
+                         forget_workers(d.node, d.incarnation, now);
                        },
-                       [&](node_leaving& l) { forget_slots(l.node, l.life); },
-                       [&](reborn&) {
+                       [&](node_leaving& l) { forget_slots(l.node, l.incarnation); },
+                       [&](new_incarnation&) {
                          start_over(now);
                          slots_.clear();
                          count_service();
@@ -57,8 +57,9 @@ void rank_arbiter::on(envelope& e, time_point now) {
 }
 
 void rank_arbiter::on_candidate(const address& from, const candidate& c, time_point now) {
-  if (from.node == self_.node && from.life < self_.life) return;  // of a queue that must yet be reborn
-  if (retired_.contains(c.model)) return;                         // of a queue that is about to end
+  if (from.node == self_.node && from.incarnation < self_.incarnation)
+    return;                                // of a queue that has not begun its new incarnation yet
+  if (retired_.contains(c.model)) return;  // of a queue that is about to end
   if (c.alone) return on_suspect(from, c);
   auto& q = queues_[c.model];
   if (q.granted) return;
@@ -121,7 +122,7 @@ void rank_arbiter::begin_quarantine() {
     if (best != nullptr) break;
   }
   if (best == nullptr) return;
-  quarantine_ = {best->worker.node, best->worker.life, {}, {}};
+  quarantine_ = {best->worker.node, best->worker.incarnation, {}, {}};
   for (const auto& [id, s] : ordered)
     if (quarantine_->holds(s->worker) && !out_.contains(id)) policy_->remove_slot(id);
 }
@@ -241,7 +242,7 @@ void rank_arbiter::on_slot(const slot_ready& r, time_point now) {
   for (const auto& m : r.models) models.push_back(m.model);
   learn_latencies(r);
   if (const auto it = slots_.find(r.slot); it != slots_.end()) {
-    if (it->second.worker.life == r.worker.life) {
+    if (it->second.worker.incarnation == r.worker.incarnation) {
       it->second.models = models;
       return policy_->set_models(r.slot, models);
     }
@@ -265,11 +266,12 @@ void rank_arbiter::on_change(const deployment& line, time_point now) {
   if (quarantine_ && quarantine_->runs == line.model) quarantine_->runs.reset();
 }
 
-void rank_arbiter::forget_slots(node_id node, incarnation life) {
-  if (quarantine_ && quarantine_->node == node && quarantine_->life == life) quarantine_.reset();
+void rank_arbiter::forget_slots(node_id node, incarnation_id incarnation) {
+  if (quarantine_ && quarantine_->node == node && quarantine_->incarnation == incarnation)
+    quarantine_.reset();
   std::vector<slot_id> gone;
   for (const auto& [id, s] : slots_)
-    if (s.worker.node == node && s.worker.life == life) gone.push_back(id);
+    if (s.worker.node == node && s.worker.incarnation == incarnation) gone.push_back(id);
   for (auto id : gone) {
     policy_->remove_slot(id);
     slots_.erase(id);
@@ -293,11 +295,12 @@ void rank_arbiter::forget_queue(model_id model, time_point now) {
   queues_.erase(q);
 }
 
-void rank_arbiter::forget_queues(node_id node, incarnation life, time_point now) {
-  std::erase_if(suspects_, [&](const suspect& s) { return s.owner.node == node && s.owner.life == life; });
+void rank_arbiter::forget_queues(node_id node, incarnation_id incarnation, time_point now) {
+  std::erase_if(suspects_,
+                [&](const suspect& s) { return s.owner.node == node && s.owner.incarnation == incarnation; });
   std::vector<model_id> orphans;
   for (const auto& [id, q] : queues_)
-    if (q.owner.node == node && q.owner.life == life) orphans.push_back(id);
+    if (q.owner.node == node && q.owner.incarnation == incarnation) orphans.push_back(id);
   for (auto id : orphans) forget_queue(id, now);
 }
 

@@ -13,7 +13,8 @@
 // batch. The answer is followed by a fresh candidate.
 //
 // Where standbys are, there is one on every node of the line. That of a new scheduler grants nothing before
-// every slot of a living worker has handed over, or its worker's life is over: so nothing runs twice at once.
+// every slot of a living worker has handed over, or its worker's incarnation is over: so nothing runs twice
+// at once.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -101,10 +102,12 @@ class rank_arbiter final : public shell {
   /// A worker node that runs suspects only.
   struct quarantine {
     node_id node;
-    incarnation life;
+    incarnation_id incarnation;
     std::optional<model_id> runs;  ///< whose suspect was granted a slot and is not done
     slot_id slot;
-    bool holds(const address& worker) const { return worker.node == node && worker.life == life; }
+    bool holds(const address& worker) const {
+      return worker.node == node && worker.incarnation == incarnation;
+    }
   };
 
   /// A slot has handed over: what it still runs of an earlier reign, if anything.
@@ -120,7 +123,7 @@ class rank_arbiter final : public shell {
   void on_node_up(const node_up& n);
   void on_handover(handover& h, time_point now);
   void open_if_known(time_point now);
-  void forget_workers(node_id node, incarnation life, time_point now);
+  void forget_workers(node_id node, incarnation_id incarnation, time_point now);
   void begin_service(slot_id id, slot& s, time_point now);
   bool obeys(slot_id id, const address& worker) const;
   void on_suspect(const address& from, const candidate& c);
@@ -134,9 +137,9 @@ class rank_arbiter final : public shell {
   void on_done(const batch_done& d);
   void on_slot(const slot_ready& s, time_point now);
   void on_change(const deployment& line, time_point now);
-  void forget_slots(node_id node, incarnation life);
+  void forget_slots(node_id node, incarnation_id incarnation);
   void forget_queue(model_id model, time_point now);
-  void forget_queues(node_id node, incarnation life, time_point now);
+  void forget_queues(node_id node, incarnation_id incarnation, time_point now);
   arbiter_state describe(time_point now) const;
   void begin_placement(const options& o);
   void place(const deployment& line);
@@ -160,7 +163,7 @@ class rank_arbiter final : public shell {
   std::vector<suspect> suspects_;  ///< at most one a model, first come first served
   std::optional<quarantine> quarantine_;
   std::set<model_id> retired_;  // undeployed: their queues end
-  std::set<slot_id> out_;       ///< of service, also in later lives of their workers
+  std::set<slot_id> out_;       ///< of service, also in later incarnations of their workers
   uint32_t in_service_ = 0;     ///< slots that are not
   std::vector<match> matches_;  // reused
   grant_log log_;

@@ -7,7 +7,7 @@
 namespace troupe {
 
 std::string_view rank_arbiter::state() const {
-  const bool mine = self_.node == office_.scheduler && self_.life == office_.life;
+  const bool mine = self_.node == office_.scheduler && self_.incarnation == office_.incarnation;
   return open_ ? "serving" : mine && office_.reign != epoch{} ? "taking over" : "standing by";
 }
 
@@ -42,11 +42,12 @@ void rank_arbiter::on_node_up(const node_up& n) {
   const auto& domains = domain_.of_slots;
   for (uint32_t i = 0; i < nodes_of_slots_.size(); ++i)
     if (nodes_of_slots_[i] == n.node && (domains.empty() || domains[i] == self_.index))
-      workers_[slot_id{i}] = {n.node, n.life, role::gpu_worker, i};
+      workers_[slot_id{i}] = {n.node, n.incarnation, role::gpu_worker, i};
 }
 
 void rank_arbiter::on_handover(handover& h, time_point now) {
-  if (h.reign != office_.reign || self_.node != office_.scheduler || self_.life != office_.life) return;
+  if (h.reign != office_.reign || self_.node != office_.scheduler || self_.incarnation != office_.incarnation)
+    return;
   if (const auto known = handed_.find(h.slot); known != handed_.end() && known->second.worker == h.worker)
     return;
   uint32_t rows = 0;
@@ -82,7 +83,7 @@ bool rank_arbiter::obeys(slot_id id, const address& worker) const {
 }
 
 void rank_arbiter::open_if_known(time_point now) {
-  if (open_ || self_.node != office_.scheduler || self_.life != office_.life) return;
+  if (open_ || self_.node != office_.scheduler || self_.incarnation != office_.incarnation) return;
   const bool known = std::all_of(workers_.begin(), workers_.end(), [&](const auto& w) {
     const auto h = handed_.find(w.first);
     return h != handed_.end() && h->second.worker == w.second;
@@ -96,8 +97,8 @@ void rank_arbiter::open_if_known(time_point now) {
   for (const auto id : ids) begin_service(id, slots_[id], now);
 }
 
-void rank_arbiter::forget_workers(node_id node, incarnation life, time_point now) {
-  const auto of_node = [&](const address& w) { return w.node == node && w.life == life; };
+void rank_arbiter::forget_workers(node_id node, incarnation_id incarnation, time_point now) {
+  const auto of_node = [&](const address& w) { return w.node == node && w.incarnation == incarnation; };
   std::erase_if(handed_, [&](const auto& h) { return of_node(h.second.worker); });
   std::erase_if(workers_, [&](const auto& w) { return of_node(w.second); });
   open_if_known(now);

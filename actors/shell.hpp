@@ -55,12 +55,12 @@ class shell {
   virtual void busy_with(std::vector<node_id>&) const {}
 
   const address& self() const { return self_; }
-  /// Its node has begun a new life; `reborn` follows.
-  virtual void live_again(incarnation life) { self_.life = life; }
+  /// Its node has begun a new incarnation; `new_incarnation` follows.
+  virtual void begin_incarnation(incarnation_id incarnation) { self_.incarnation = incarnation; }
 
  protected:
   void send(const address& to, shell_message message) { out_.send(self_, to, std::move(message)); }
-  /// The same actor name, wherever and whichever of its lives.
+  /// The same actor name, wherever and whichever of its incarnations.
   static address on_node(node_id node, role kind, uint32_t index = 0) { return {node, {}, kind, index}; }
 
   address self_;

@@ -11,7 +11,7 @@ namespace {
 
 bool is_broadcast(const shell_message& m) {
   return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
-         std::holds_alternative<reborn>(m) || std::holds_alternative<node_leaving>(m) ||
+         std::holds_alternative<new_incarnation>(m) || std::holds_alternative<node_leaving>(m) ||
          std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m) ||
          std::holds_alternative<model_change>(m) || std::holds_alternative<tenure>(m);
 }
@@ -123,26 +123,27 @@ void shell_group::touch(uint32_t index) {
   touched_.push_back(index);
 }
 
-/// A life that this node thought over goes on in its eyes only if it has itself begun a new one since.
-void shell_group::note_lives(const envelope& e) {
-  if (std::holds_alternative<reborn>(e.body)) return dead_.clear();
+/// An incarnation that this node thought over goes on in its eyes only if it has itself begun a new one
+/// since.
+void shell_group::note_incarnations(const envelope& e) {
+  if (std::holds_alternative<new_incarnation>(e.body)) return dead_.clear();
   const auto* d = std::get_if<node_down>(&e.body);
   if (d == nullptr) return;
   if (dead_.size() <= d->node.value) dead_.resize(d->node.value + 1);
-  dead_[d->node.value] = std::max(dead_[d->node.value], d->life);
+  dead_[d->node.value] = std::max(dead_[d->node.value], d->incarnation);
 }
 
 void shell_group::hand_over(envelope& e, time_point now) {
   // A message may have been on its way here while the node heard that its sender is gone: who has forgotten
   // the dead must hear nothing of them any more.
   if (is_of_the_dead(e.from)) return;
-  note_lives(e);
-  const auto* born = std::get_if<reborn>(&e.body);
+  note_incarnations(e);
+  const auto* next = std::get_if<new_incarnation>(&e.body);
   over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
     busy_ = i;
     ++shells_[i].messages;
-    if (born != nullptr) shells_[i].actor->live_again(born->life);
+    if (next != nullptr) shells_[i].actor->begin_incarnation(next->incarnation);
     shells_[i].actor->on(e, now);
     touch(i);
   };
@@ -161,8 +162,8 @@ void shell_group::hand_over(envelope& e, time_point now) {
   }
   const auto position = find(e.to.kind, e.to.index);
   if (position == nobody) return turn_away(e);
-  // A message to an earlier life of this node is void.
-  if (e.to.life.value != 0 && e.to.life != shells_[position].actor->self().life) return;
+  // A message to an earlier incarnation of this node is void.
+  if (e.to.incarnation.value != 0 && e.to.incarnation != shells_[position].actor->self().incarnation) return;
   if (const auto* c = std::get_if<command>(&e.body)) {
     // One actor asks another what `troupe ask` may: actors of plug-ins do.
     busy_ = position;

@@ -86,9 +86,10 @@ class shell_group final : public outbox {
   void touch(uint32_t index);
   void bury(uint32_t index);
   void hand_over(envelope& e, time_point now);
-  void note_lives(const envelope& e);
+  void note_incarnations(const envelope& e);
   bool is_of_the_dead(const address& a) const {
-    return a.node.value < dead_.size() && a.life.value != 0 && a.life.value <= dead_[a.node.value].value;
+    return a.node.value < dead_.size() && a.incarnation.value != 0 &&
+           a.incarnation.value <= dead_[a.node.value].value;
   }
   void turn_away(const envelope& e);
   void settle(time_point now);
@@ -103,7 +104,7 @@ class shell_group final : public outbox {
   size_t over_ = about_time;  ///< with this type of message, by its index in the variant
   std::vector<hosted> shells_;
   uint32_t ended_ = 0;                                    ///< of these
-  std::vector<incarnation> dead_;                         ///< by node: its latest life that is over
+  std::vector<incarnation_id> dead_;                      ///< by node: its latest incarnation that is over
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position
   std::vector<envelope> inside_;                          ///< those before `next_inside_` are delivered
   size_t next_inside_ = 0;

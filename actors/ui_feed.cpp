@@ -109,8 +109,8 @@ class ui_feed::asker {
 
   /// Who is up is asked more; who is not would only keep the round waiting.
   void meet(const node_state& s) {
-    now_.nodes[s.node] = {"up", s.life, {}};
-    for (const auto& p : s.peers) now_.nodes[p.node] = {p.state, p.life, {}};
+    now_.nodes[s.node] = {"up", s.incarnation, {}};
+    for (const auto& p : s.peers) now_.nodes[p.node] = {p.state, p.incarnation, {}};
     const auto& cluster = parts_.cluster;
     const auto up = [&](node_id n) {
       const auto it = now_.nodes.find(name(n));
@@ -141,12 +141,12 @@ class ui_feed::asker {
     if (!up) return;
     const auto node = parts_.cluster.slots[slot].node;
     auto& mine = seen_[slot];
-    const auto life = now_.nodes[name(node)].life;
-    if (mine.life != life) mine = {life, 0};  // it numbers its batches anew
+    const auto incarnation = now_.nodes[name(node)].incarnation;
+    if (mine.incarnation != incarnation) mine = {incarnation, 0};  // it numbers its batches anew
     put({node, {}, role::gpu_worker, slot}, "list_batches", {{"after", mine.last}, {"limit", 512}},
-        [this, slot, life](const nlohmann::json& j) {
+        [this, slot, incarnation](const nlohmann::json& j) {
           auto batches = from_json<past_batches>(j);
-          if (!batches.batches.empty()) seen_[slot] = {life, batches.batches.back().number};
+          if (!batches.batches.empty()) seen_[slot] = {incarnation, batches.batches.back().number};
           now_.batches[slot] = std::move(batches);
         });
   }
@@ -198,7 +198,7 @@ class ui_feed::asker {
   std::deque<question> questions_;
   size_t open_ = 0;
   struct last_batch {
-    incarnation life;
+    incarnation_id incarnation;
     uint64_t last = 0;
   };
   std::map<uint32_t, last_batch> seen_;        // by slot

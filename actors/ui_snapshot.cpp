@@ -42,7 +42,7 @@ std::optional<double> rise(const ui_sample& before, const ui_sample& now, const 
   for (const auto& [node, n] : now.nodes) {
     const auto value = told(n, name, of);
     const auto earlier = before.nodes.find(node);
-    if (!value || earlier == before.nodes.end() || earlier->second.life != n.life ||
+    if (!value || earlier == before.nodes.end() || earlier->second.incarnation != n.incarnation ||
         earlier->second.figures.empty())
       continue;
     all = all.value_or(0) + std::max(0.0, *value - told(earlier->second, name, of).value_or(0));

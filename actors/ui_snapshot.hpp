@@ -18,7 +18,7 @@ namespace troupe {
 struct ui_sample {
   struct node {
     std::string state;  ///< as in `peer_state`
-    incarnation life;
+    incarnation_id incarnation;
     /// By name, and by the model, slot or engine that it is of; summed over all other labels.
     std::map<std::pair<std::string, std::string>, double> figures;
 
@@ -41,7 +41,8 @@ class ui_snapshot {
   /// `cluster` outlives it.
   explicit ui_snapshot(const cluster_spec& cluster) : cluster_(cluster) {}
 
-  /// Rates are over the last `window`; null until there are two samples of one life of a node to compare.
+  /// Rates are over the last `window`; null until there are two samples of one incarnation of a node to
+  /// compare.
   static constexpr duration window = 2s;
 
   /// {"at_s", "cluster", "gateway", "nodes", "slots", "models", "llms", "engines"} (docs/operations.md).

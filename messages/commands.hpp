@@ -53,14 +53,14 @@ struct acknowledged {
 struct peer_state {
   std::string node;
   std::string state;  ///< unknown, meeting, up or leaving
-  incarnation life;
+  incarnation_id incarnation;
   duration clock_offset{};  ///< of the peer's clock from this node's, as last estimated
   duration clock_error{};   ///< its bound; negative while the clock is not known
-  TROUPE_MESSAGE(peer_state, node, state, life, clock_offset, clock_error)
+  TROUPE_MESSAGE(peer_state, node, state, incarnation, clock_offset, clock_error)
 };
 struct node_state {
   std::string node;
-  incarnation life;
+  incarnation_id incarnation;
   bool ready = false;  ///< all nodes are up and all models served
   bool draining = false;
   time_point now{};  ///< of the node's clock
@@ -68,7 +68,7 @@ struct node_state {
   std::string scheduler;   ///< who holds the office, or the last who did
   epoch reign;             ///< its epoch; 0 in a cluster without standbys
   uint32_t takeovers = 0;  ///< that this process has heard of
-  TROUPE_MESSAGE(node_state, node, life, ready, draining, now, peers, scheduler, reign, takeovers)
+  TROUPE_MESSAGE(node_state, node, incarnation, ready, draining, now, peers, scheduler, reign, takeovers)
 };
 
 using node_commands = type_list<exchange<get_state, node_state>>;

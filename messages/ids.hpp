@@ -20,8 +20,8 @@ using request_id = strong_id<struct request_tag, uint64_t>;  ///< unique over th
 /// Where a sequence is that no engine has.
 inline constexpr engine_id no_engine{UINT32_MAX};
 
-/// One life of a node: larger than that of any earlier life of the same node. 0 stands for "whichever lives".
-using incarnation = strong_id<struct incarnation_tag, uint64_t>;
+/// One incarnation of a node: larger than that of any earlier incarnation of the same node. 0 stands for any.
+using incarnation_id = strong_id<struct incarnation_tag, uint64_t>;
 
 /// A reign of a scheduler. Workers refuse orders of an epoch lower than the highest that they have seen.
 using epoch = strong_id<struct epoch_tag, uint64_t>;
@@ -52,11 +52,11 @@ bool parse_role(std::string_view name, role& out);
 /// its scheduling domain; model_queue its model_id; gpu_worker its slot_id.
 struct address {
   node_id node;
-  incarnation life;  ///< 0 = whichever lives; replies carry the life that asked
+  incarnation_id incarnation;  ///< 0 = any; replies carry the incarnation that asked
   role kind = role::node;
   uint32_t index = 0;
 
-  TROUPE_MESSAGE(address, node, life, kind, index)
+  TROUPE_MESSAGE(address, node, incarnation, kind, index)
   bool operator==(const address&) const = default;
 };
 

@@ -13,26 +13,26 @@ namespace troupe {
 /// Who holds the office of the scheduler, in a cluster with standbys. A fact that every node passes on and
 /// never goes back from: of two tenures the later one counts.
 struct tenure {
-  epoch reign;        ///< in all orders of the tenure; 0: nobody has held it yet
-  node_id scheduler;  ///< who holds it
-  incarnation life;   ///< in that life only
+  epoch reign;                 ///< in all orders of the tenure; 0: nobody has held it yet
+  node_id scheduler;           ///< who holds it
+  incarnation_id incarnation;  ///< in that incarnation only
   bool later_than(const tenure& t) const {
-    return reign > t.reign || (reign == t.reign && scheduler == t.scheduler && life > t.life);
+    return reign > t.reign || (reign == t.reign && scheduler == t.scheduler && incarnation > t.incarnation);
   }
-  TROUPE_MESSAGE(tenure, reign, scheduler, life)
+  TROUPE_MESSAGE(tenure, reign, scheduler, incarnation)
   bool operator==(const tenure&) const = default;
 };
 
 /// Both ways over the control lane, when nodes meet, every second after, and when the office changes hands.
 struct hello {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
   std::string cluster_hash;           ///< a node started with another file is refused
   std::string version;                ///< of the program; must be equal
   std::vector<uint8_t> data_address;  ///< for fabric::connect
-  uint64_t secret = 0;                ///< of this life; to be in every data-lane frame that is sent to it
-  tenure office{};                    ///< the latest that the sender has heard of
-  TROUPE_MESSAGE(hello, node, life, cluster_hash, version, data_address, secret, office)
+  uint64_t secret = 0;  ///< of this incarnation; to be in every data-lane frame that is sent to it
+  tenure office{};      ///< the latest that the sender has heard of
+  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, office)
   bool operator==(const hello&) const = default;
 };
 
@@ -40,19 +40,19 @@ enum class rejection_reason : uint16_t {
   none,
   other_file,
   other_version,
-  fenced  ///< this life was declared dead: come back with a new one
+  fenced  ///< this incarnation was declared dead: come back with a new one
 };
 inline constexpr size_t rejection_reason_count = 4;
 std::string_view to_string(rejection_reason r);
 
 /// The answer to a hello that is not accepted.
 struct rejection {
-  node_id node;       ///< who rejects
-  incarnation life;   ///< the life that is rejected
-  incarnation known;  ///< fenced: a new life must be larger than this one
+  node_id node;                ///< who rejects
+  incarnation_id incarnation;  ///< the incarnation that is rejected
+  incarnation_id known;        ///< fenced: a new incarnation must be larger than this one
   rejection_reason reason = rejection_reason::none;
   std::string detail;  ///< one sentence for the log
-  TROUPE_MESSAGE(rejection, node, life, known, reason, detail)
+  TROUPE_MESSAGE(rejection, node, incarnation, known, reason, detail)
   bool operator==(const rejection&) const = default;
 };
 
@@ -96,16 +96,16 @@ struct slot_ready {
 /// A node → all nodes, control lane: it drains and will leave; send it nothing new.
 struct goodbye {
   node_id node;
-  incarnation life;
-  TROUPE_MESSAGE(goodbye, node, life)
+  incarnation_id incarnation;
+  TROUPE_MESSAGE(goodbye, node, incarnation)
   bool operator==(const goodbye&) const = default;
 };
 
 /// The answer to a goodbye, control lane: nothing of the sender is with you any more, nor on its way to you.
 struct farewell {
   node_id node;
-  incarnation life;  ///< of the sender
-  TROUPE_MESSAGE(farewell, node, life)
+  incarnation_id incarnation;  ///< of the sender
+  TROUPE_MESSAGE(farewell, node, incarnation)
   bool operator==(const farewell&) const = default;
 };
 

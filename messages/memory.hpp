@@ -15,7 +15,7 @@ std::string_view to_string(memory_kind k);
 /// what they pulled is theirs only if the generation words around it still match (transport/slot_pool.hpp).
 struct region_ref {
   node_id node;
-  incarnation owner;
+  incarnation_id owner;
   memory_kind kind = memory_kind::host;
   uint64_t offset = 0;      ///< of the slot in the pool
   uint64_t size = 0;        ///< of the payload in bytes

@@ -42,9 +42,11 @@ enum class failure : uint16_t {
 inline constexpr size_t failure_count = 9;
 std::string_view to_string(failure f);
 
-/// Ids of two gateways, or of two lives of one, do not meet: node, some bits of its life, a counter.
-constexpr request_id make_request_id(node_id gateway, incarnation life, uint64_t count) {
-  return request_id{(uint64_t{gateway.value} << 48) | ((life.value & 0xffff) << 32) | (count & 0xffffffff)};
+/// Ids of two gateways, or of two incarnations of one, do not meet: node, some bits of its incarnation, a
+/// counter.
+constexpr request_id make_request_id(node_id gateway, incarnation_id incarnation, uint64_t count) {
+  return request_id{(uint64_t{gateway.value} << 48) | ((incarnation.value & 0xffff) << 32) |
+                    (count & 0xffffffff)};
 }
 /// The gateway that made the id, which need not be of this cluster.
 constexpr address gateway_of(request_id id) {

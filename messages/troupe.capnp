@@ -26,7 +26,7 @@ enum RouteReason { placed @0; preempted @1; drained @2; consolidated @3; asked @
 enum AdapterAnswer { done @0; exists @1; unknown @2; refused @3; }
 enum RejectionReason { none @0; otherFile @1; otherVersion @2; fenced @3; }
 
-struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
+struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
 struct RegionRef {
   node @0 :UInt32; owner @1 :UInt64; kind @2 :MemoryKind; offset @3 :UInt64; size @4 :UInt64; generation @5 :UInt64;
 }
@@ -78,12 +78,12 @@ struct Ping { sentAt @0 :Int64; synchronised @1 :Bool; }
 struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; synchronised @3 :Bool; }
 
 struct Hello {
-  node @0 :UInt32; life @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
+  node @0 :UInt32; incarnation @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
   secret @5 :UInt64; office @6 :Tenure;
 }
-struct Tenure { reign @0 :UInt64; scheduler @1 :UInt32; life @2 :UInt64; }
+struct Tenure { reign @0 :UInt64; scheduler @1 :UInt32; incarnation @2 :UInt64; }
 struct Rejection {
-  node @0 :UInt32; life @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;
+  node @0 :UInt32; incarnation @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;
 }
 struct TensorSpec { name @0 :Text; type @1 :DataType; shape @2 :List(Int64); }
 struct ModelSignature { inputs @0 :List(TensorSpec); outputs @1 :List(TensorSpec); }
@@ -92,7 +92,7 @@ struct ModelReady {
   signature @4 :ModelSignature;
 }
 struct SlotReady { slot @0 :UInt32; worker @1 :Address; models @2 :List(ModelReady); }
-struct Goodbye { node @0 :UInt32; life @1 :UInt64; }
+struct Goodbye { node @0 :UInt32; incarnation @1 :UInt64; }
 struct Command { token @0 :UInt64; verb @1 :Text; argument @2 :Text; }
 struct CommandReply { token @0 :UInt64; ok @1 :Bool; body @2 :Text; }
 
@@ -117,7 +117,7 @@ struct DrainNode { token @0 :UInt64; node @1 :Text; }
 struct ChangeReply {
   token @0 :UInt64; ok @1 :Bool; complete @2 :Bool; revision @3 :UInt64; detail @4 :Text;
 }
-struct Farewell { node @0 :UInt32; life @1 :UInt64; }
+struct Farewell { node @0 :UInt32; incarnation @1 :UInt64; }
 struct PluginMessage { type @0 :UInt32; body @1 :Data; }
 
 struct TokenBias { which @0 :Int32; bias @1 :Float32; }

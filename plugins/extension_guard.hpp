@@ -23,9 +23,9 @@ class extension_guard final : public shell {
   std::string_view state() const override { return guarded_->state(); }
   size_t unfinished() const override { return guarded_->unfinished(); }
   void busy_with(std::vector<node_id>& out) const override { guarded_->busy_with(out); }
-  void live_again(incarnation life) override {
-    self_.life = life;
-    guarded_->live_again(life);
+  void begin_incarnation(incarnation_id incarnation) override {
+    self_.incarnation = incarnation;
+    guarded_->begin_incarnation(incarnation);
   }
 
  private:

@@ -4,20 +4,21 @@
 
 namespace troupe {
 
-void deployment_progress::up(node_id node, incarnation life) {
+void deployment_progress::up(node_id node, incarnation_id incarnation) {
   auto& n = nodes_[node];
-  if (n.life != life) n = {life, false, {}};
+  if (n.incarnation != incarnation) n = {incarnation, false, {}};
   n.is_up = true;
 }
 
-void deployment_progress::down(node_id node, incarnation life) {
-  if (const auto n = nodes_.find(node); n != nodes_.end() && n->second.life <= life) nodes_.erase(n);
+void deployment_progress::down(node_id node, incarnation_id incarnation) {
+  if (const auto n = nodes_.find(node); n != nodes_.end() && n->second.incarnation <= incarnation)
+    nodes_.erase(n);
 }
 
-void deployment_progress::done(node_id node, incarnation life, const deployment_part& part) {
+void deployment_progress::done(node_id node, incarnation_id incarnation, const deployment_part& part) {
   auto& n = nodes_[node];
-  if (n.life > life) return;
-  if (n.life < life) n = {life, false, {}};
+  if (n.incarnation > incarnation) return;
+  if (n.incarnation < incarnation) n = {incarnation, false, {}};
   auto& known = n.parts[part.model];
   if (known.revision <= part.revision) known = part;
 }

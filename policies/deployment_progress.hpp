@@ -15,11 +15,11 @@ class deployment_progress {
   /// `workers`: the nodes with slots, and their scheduling domains.
   explicit deployment_progress(std::map<node_id, uint32_t> workers) : workers_(std::move(workers)) {}
 
-  void up(node_id node, incarnation life);
-  /// This life is over. A later one that is up already stays so.
-  void down(node_id node, incarnation life);
+  void up(node_id node, incarnation_id incarnation);
+  /// This incarnation is over. A later one that is up already stays so.
+  void down(node_id node, incarnation_id incarnation);
   /// May be heard before the node is up.
-  void done(node_id node, incarnation life, const deployment_part& part);
+  void done(node_id node, incarnation_id incarnation, const deployment_part& part);
   /// Nobody is up, nothing was heard.
   void forget_all() { nodes_.clear(); }
 
@@ -35,7 +35,7 @@ class deployment_progress {
 
  private:
   struct member {
-    incarnation life;
+    incarnation_id incarnation;
     bool is_up = false;
     std::map<model_id, deployment_part> parts;
   };

@@ -4,23 +4,27 @@
 
 namespace troupe {
 
-bool failure_detector::heard(node_id peer, incarnation life, time_point at) {
+bool failure_detector::heard(node_id peer, incarnation_id incarnation, time_point at) {
   auto& p = state_of(peer);
-  if (life < p.life || life == incarnation{} || (life == p.life && !p.alive)) return false;
-  if (life > p.life) {
+  if (incarnation < p.incarnation || incarnation == incarnation_id{} ||
+      (incarnation == p.incarnation && !p.alive))
+    return false;
+  if (incarnation > p.incarnation) {
     if (p.alive) end(peer, p);
-    p = {life, true, at};
+    p = {incarnation, true, at};
   }
   p.heard_at = std::max(p.heard_at, at);
   return true;
 }
 
-void failure_detector::lost(node_id peer, incarnation life) {
+void failure_detector::lost(node_id peer, incarnation_id incarnation) {
   auto& p = state_of(peer);
-  if (life < p.life || life == incarnation{} || (life == p.life && !p.alive)) return;
+  if (incarnation < p.incarnation || incarnation == incarnation_id{} ||
+      (incarnation == p.incarnation && !p.alive))
+    return;
   if (p.alive) end(peer, p);
-  if (life > p.life) {  // it died before it was heard of
-    p.life = life;
+  if (incarnation > p.incarnation) {  // it died before it was heard of
+    p.incarnation = incarnation;
     end(peer, p);
   }
 }
@@ -44,7 +48,7 @@ failure_detector::peer_state& failure_detector::state_of(node_id peer) {
 
 void failure_detector::end(node_id peer, peer_state& p) {
   p.alive = false;
-  deaths_.push_back({peer, p.life});
+  deaths_.push_back({peer, p.incarnation});
 }
 
 }  // namespace troupe

@@ -159,7 +159,7 @@ class request_router {
   std::vector<engine_load> loads_;
   counts counts_;
   rate_meter ends_;           // of requests that had an engine
-  time_point began_ = never;  // the first `decide` of this life
+  time_point began_ = never;  // the first `decide` of this incarnation
   bool patience_over_ = false;
   double ends_per_s_ = 0;  // as of the present `decide`
 };

@@ -7,8 +7,8 @@ namespace troupe {
 
 succession::succession(options o) : options_(std::move(o)) {}
 
-void succession::begin(incarnation life, time_point now) {
-  life_ = life;
+void succession::begin(incarnation_id incarnation, time_point now) {
+  incarnation_ = incarnation;
   peers_.clear();
   met_.clear();
   begun_ = now;
@@ -18,19 +18,19 @@ void succession::begin(incarnation life, time_point now) {
   heard_ = long_ago;
 }
 
-void succession::up(node_id node, incarnation life) {
-  peers_[node] = {life, false};
+void succession::up(node_id node, incarnation_id incarnation) {
+  peers_[node] = {incarnation, false};
   met_.insert(node);
 }
 
-void succession::leaving(node_id node, incarnation life) {
+void succession::leaving(node_id node, incarnation_id incarnation) {
   const auto p = peers_.find(node);
-  if (p != peers_.end() && p->second.life == life) p->second.leaving = true;
+  if (p != peers_.end() && p->second.incarnation == incarnation) p->second.leaving = true;
 }
 
-void succession::down(node_id node, incarnation life) {
+void succession::down(node_id node, incarnation_id incarnation) {
   const auto p = peers_.find(node);
-  if (p != peers_.end() && p->second.life == life) peers_.erase(p);
+  if (p != peers_.end() && p->second.incarnation == incarnation) peers_.erase(p);
 }
 
 bool succession::learn(const tenure& t, time_point now) {
@@ -52,19 +52,20 @@ bool succession::in_line() const {
   return std::find(options_.line.begin(), options_.line.end(), options_.self) != options_.line.end();
 }
 
-bool succession::lives(node_id n) const {
+bool succession::is_alive(node_id n) const {
   const auto p = peers_.find(n);
   return p != peers_.end() && !p->second.leaving;
 }
 
 bool succession::holds() const {
-  return known_.reign != epoch{} && known_.scheduler == options_.self && known_.life == life_;
+  return known_.reign != epoch{} && known_.scheduler == options_.self && known_.incarnation == incarnation_;
 }
 
 bool succession::held() const {
   if (holds()) return true;
   const auto p = peers_.find(known_.scheduler);
-  return known_.reign != epoch{} && p != peers_.end() && p->second.life == known_.life && !p->second.leaving;
+  return known_.reign != epoch{} && p != peers_.end() && p->second.incarnation == known_.incarnation &&
+         !p->second.leaving;
 }
 
 duration succession::allowed_silence() const {
@@ -89,12 +90,12 @@ bool succession::must_wait(time_point now) const {
   // a holder of whom others know: the own connection to it may be dead, and has to be noticed and made anew
   const auto turns = (knows ? 2 : 1) + mine;
   if (now >= since + turns * options_.node_timeout) return false;
-  const auto later_life = [&] {
-    if (known_.scheduler == options_.self) return life_ > known_.life;
+  const auto later_incarnation = [&] {
+    if (known_.scheduler == options_.self) return incarnation_ > known_.incarnation;
     const auto p = peers_.find(known_.scheduler);
-    return p != peers_.end() && p->second.life > known_.life;
+    return p != peers_.end() && p->second.incarnation > known_.incarnation;
   };
-  return (knows && !later_life()) || std::any_of(line.begin(), line.end(), [&](node_id n) {
+  return (knows && !later_incarnation()) || std::any_of(line.begin(), line.end(), [&](node_id n) {
            return n != options_.self && !met_.contains(n);
          });
 }
@@ -117,18 +118,18 @@ std::optional<tenure> succession::decide(time_point now, time_point heard) {
   const auto& line = options_.line;
   const auto before =
       std::count_if(line.begin(), std::find(line.begin(), line.end(), options_.self),
-                    [&](node_id n) { return lives(n) && !(held_by_other && n == known_.scheduler); });
+                    [&](node_id n) { return is_alive(n) && !(held_by_other && n == known_.scheduler); });
   if (before > before_) vacant_since_ = now;  // who has only just come has its turn, too
   before_ = before;
   if (now < vacant_since_ + before * options_.takeover) return {};
-  return tenure{next_epoch(), options_.self, life_};
+  return tenure{next_epoch(), options_.self, incarnation_};
 }
 
-/// Above all that were heard of, and never another node's. Lives are nanoseconds in reality: an epoch that
-/// was forgotten because its whole line was restarted is most likely below, too. If not, whoever remembers it
-/// says so in his hello, and the next one is above.
+/// Above all that were heard of, and never another node's. Incarnations are nanoseconds in reality: an epoch
+/// that was forgotten because its whole line was restarted is most likely below, too. If not, whoever
+/// remembers it says so in his hello, and the next one is above.
 epoch succession::next_epoch() const {
-  const auto base = std::max(known_.reign.value / options_.nodes, life_.value >> 20) + 1;
+  const auto base = std::max(known_.reign.value / options_.nodes, incarnation_.value >> 20) + 1;
   return epoch{base * options_.nodes + options_.self.value};
 }
 

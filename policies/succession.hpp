@@ -10,16 +10,16 @@
 
 namespace troupe {
 
-/// One a node. The office is vacant when the life that holds it is over or leaves, and is taken to be vacant
-/// when nothing was heard of it for longer than `allowed_silence`. Then the first of the line that lives
-/// takes it, at once; the others each wait `takeover` for every one that is before them and lives.
+/// One a node. The office is vacant when the incarnation that holds it is over or leaves, and is taken to be
+/// vacant when nothing was heard of it for longer than `allowed_silence`. Then the first of the line that
+/// lives takes it, at once; the others each wait `takeover` for every one that is before them and lives.
 ///
-/// That is for who has seen the holder in this tenure. Who has just begun a life knows nothing, and who hears
-/// of a holder that it cannot reach may be the only one: the first waits `node_timeout`, the second twice
-/// that (a connection that is dead without a word is noticed and made anew meanwhile), and both once more for
-/// each place in the line. The first case ends earlier when it has met all others of the line, the second
-/// when it meets the holder, or a later life of it. So two that cannot reach each other do not take the
-/// office from each other again and again.
+/// That is for who has seen the holder in this tenure. Who has just begun an incarnation knows nothing, and
+/// who hears of a holder that it cannot reach may be the only one: the first waits `node_timeout`, the second
+/// twice that (a connection that is dead without a word is noticed and made anew meanwhile), and both once
+/// more for each place in the line. The first case ends earlier when it has met all others of the line, the
+/// second when it meets the holder, or a later incarnation of it. So two that cannot reach each other do not
+/// take the office from each other again and again.
 ///
 /// To be wrong is safe: the epochs of two nodes are never equal, workers obey the highest, and who hears of a
 /// later tenure than its own has lost the office.
@@ -35,11 +35,11 @@ class succession {
 
   explicit succession(options o);
 
-  /// This node begins a life. What is known of the office stays.
-  void begin(incarnation life, time_point now);
-  void up(node_id node, incarnation life);
-  void leaving(node_id node, incarnation life);
-  void down(node_id node, incarnation life);
+  /// This node begins an incarnation. What is known of the office stays.
+  void begin(incarnation_id incarnation, time_point now);
+  void up(node_id node, incarnation_id incarnation);
+  void leaving(node_id node, incarnation_id incarnation);
+  void down(node_id node, incarnation_id incarnation);
   /// This node leaves: it takes no office any more.
   void drain() { draining_ = true; }
 
@@ -49,9 +49,9 @@ class succession {
   /// How often a later tenure followed an earlier one.
   uint32_t takeovers() const { return takeovers_; }
 
-  /// This life of this node holds it.
+  /// This incarnation of this node holds it.
   bool holds() const;
-  /// The life that holds it is up and does not leave.
+  /// The incarnation that holds it is up and does not leave.
   bool held() const;
   /// This node may take it some day, and somebody else holds it.
   bool watches() const { return in_line() && held() && !holds(); }
@@ -69,12 +69,12 @@ class succession {
 
  private:
   struct peer {
-    incarnation life;
+    incarnation_id incarnation;
     bool leaving = false;
   };
 
   bool in_line() const;
-  bool lives(node_id n) const;
+  bool is_alive(node_id n) const;
   bool silent(time_point now, time_point heard);
   bool must_wait(time_point now) const;
   epoch next_epoch() const;
@@ -82,14 +82,14 @@ class succession {
   const options options_;
   tenure known_;
   uint32_t takeovers_ = 0;
-  incarnation life_;
+  incarnation_id incarnation_;
   bool draining_ = false;
   std::map<node_id, peer> peers_;  ///< that are up
-  std::set<node_id> met_;          ///< in this life
+  std::set<node_id> met_;          ///< in this incarnation
   time_point begun_ = never;
   time_point learned_ = never;       ///< of this tenure
   int hurried_ = 0;                  ///< tenures, one soon after the other, until this one
-  bool saw_holder_ = false;          ///< in this life, and in this tenure
+  bool saw_holder_ = false;          ///< in this incarnation, and in this tenure
   time_point vacant_since_ = never;  ///< or since another one came that is before this node
   int64_t before_ = 0;               ///< so many of these there were when `decide` was called last
 

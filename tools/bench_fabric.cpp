@@ -61,7 +61,7 @@ class listener final : public fabric_events {
   std::function<void()> on_any_frame;
 
   void on_frame(std::span<const std::byte>) override { on_any_frame(); }
-  void on_lost(node_id, incarnation, std::string) override {}
+  void on_lost(node_id, incarnation_id, std::string) override {}
   void on_turn_end() override {}
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}

@@ -31,15 +31,16 @@ sample take_sample(console_client& consoles, const std::vector<node_id>& nodes, 
 /// Adds to each actor of `now` how many messages a second it got since `before`.
 nlohmann::json document(const cluster_spec& cluster, const sample& before, const sample& now) {
   nlohmann::json doc{{"cluster", cluster.name}, {"nodes", now.nodes}};
-  std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by life: a later one counts anew
+  std::map<std::pair<uint64_t, std::string>, uint64_t> earlier;  // by incarnation: a later one counts anew
   for (const auto& n : before.nodes)
     for (const auto& a : n.value("actors", nlohmann::json::array()))
-      earlier[{n["life"].get<uint64_t>(), a["name"].get<std::string>()}] = a["messages"].get<uint64_t>();
+      earlier[{n["incarnation"].get<uint64_t>(), a["name"].get<std::string>()}] =
+          a["messages"].get<uint64_t>();
   const double seconds = to_seconds(now.at - before.at);
   for (auto& n : doc["nodes"]) {
     if (!n.contains("actors")) continue;
     for (auto& a : n["actors"]) {
-      const auto it = earlier.find({n["life"].get<uint64_t>(), a["name"].get<std::string>()});
+      const auto it = earlier.find({n["incarnation"].get<uint64_t>(), a["name"].get<std::string>()});
       const auto total = a["messages"].get<uint64_t>();
       const auto since = it == earlier.end() || it->second > total ? 0 : it->second;
       a["messages_per_s"] = it == earlier.end() ? 0.0 : static_cast<double>(total - since) / seconds;

@@ -80,7 +80,7 @@ void schedule_clients::arrive(stream& s, time_point until) {
   }
   if (s.out.requests.empty()) return;
   const auto n = s.out.requests.size();
-  send({self_.node, self_.life, role::model_queue, s.model.value}, std::move(s.out));
+  send({self_.node, self_.incarnation, role::model_queue, s.model.value}, std::move(s.out));
   s.out = {};
   s.out.requests.reserve(n + n / 2);
 }

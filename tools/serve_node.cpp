@@ -42,14 +42,14 @@ struct node_config final : threaded_config {
   node_config() : threaded_config(2) { prepare_control_lane(*this); }
 };
 
-/// Wall-clock nanoseconds: larger in every later life of a node, also across restarts.
-incarnation life_after(incarnation last) {
+/// Wall-clock nanoseconds: larger in every later incarnation of a node, also across restarts.
+incarnation_id incarnation_after(incarnation_id last) {
   const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  return incarnation{std::max(now, last.value + 1)};
+  return incarnation_id{std::max(now, last.value + 1)};
 }
 
-/// What peers must say in every message to this process, and in every frame to this life: from the kernel, so
-/// that nobody guesses it.
+/// What peers must say in every message to this process, and in every frame to this incarnation: from the
+/// kernel, so that nobody guesses it.
 uint64_t draw_secret() {
   uint64_t secret = 0;
   if (getentropy(&secret, sizeof secret) != 0) throw std::runtime_error("the kernel gives no random bytes");
@@ -147,7 +147,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
 
   ucx_options carrier_options;
   carrier_options.self = self;
-  carrier_options.life = life_after({});
+  carrier_options.incarnation = incarnation_after({});
   carrier_options.secret = draw_secret();
   if (me.data_port != 0) {
     const auto port = std::to_string(me.data_port);
@@ -200,10 +200,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     [&](const caf::actor& a, time_point at) {
                       caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
                     },
-                    [first = carrier_options.life](incarnation last) {
-                      return last == incarnation{} ? first : life_after(last);
+                    [first = carrier_options.incarnation](incarnation_id last) {
+                      return last == incarnation_id{} ? first : incarnation_after(last);
                     },
-                    [](incarnation) { return draw_secret(); },
+                    [](incarnation_id) { return draw_secret(); },
                     [&](bool yes) {
                       ready = yes;
                       if (yes) said.say(node_events::kind::ready);
@@ -249,7 +249,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   };
   const auto desk = spawn<console>(system, console::facts{cluster,
                                                           self,
-                                                          [&] { return players.lane().life().value; },
+                                                          [&] { return players.lane().incarnation().value; },
                                                           [&] { return ready.load(); },
                                                           players.models(),
                                                           gauges,

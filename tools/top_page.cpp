@@ -24,7 +24,7 @@ struct happenings {
   std::map<uint32_t, top_sample::busy> slots;
 };
 
-/// Counters of one life do not go back.
+/// Counters of one incarnation do not go back.
 template <class N>
 double rise(N before, N now) {
   return now < before ? 0 : static_cast<double>(now - before);
@@ -90,7 +90,8 @@ happenings between(const top_sample& before, const top_sample& now) {
   happenings all;
   for (const auto& n : now.nodes)
     for (const auto& earlier : before.nodes)
-      if (earlier.name == n.name && earlier.life == n.life && earlier.error.empty() && n.error.empty())
+      if (earlier.name == n.name && earlier.incarnation == n.incarnation && earlier.error.empty() &&
+          n.error.empty())
         add_node(all, earlier, n);
   return all;
 }
@@ -152,7 +153,7 @@ void top_sample::add_status(const nlohmann::json& status) {
   node n;
   n.name = status["node"];
   n.error = status.value("error", "");
-  n.life = status.value("life", uint64_t{0});
+  n.incarnation = status.value("incarnation", uint64_t{0});
   n.ready = status.value("ready", false);
   for (const auto& m : status.value("metrics", nlohmann::json::array())) {
     const auto& name = m["name"].get_ref<const std::string&>();

@@ -22,7 +22,7 @@ struct top_sample {
   struct node {
     std::string name;
     std::string error;  ///< why it did not answer; empty: it did
-    uint64_t life = 0;
+    uint64_t incarnation = 0;
     bool ready = false;
     double in_flight = 0;
     std::map<std::string, batches> of_models;
@@ -48,8 +48,8 @@ struct top_sample {
 };
 
 /// {"interval_s", "nodes": [...], "models": [...], "slots": [...]}: rates over the time between the samples.
-/// Only nodes that told their counters in both samples, in the same life, are in a rate; where there is none,
-/// it is null.
+/// Only nodes that told their counters in both samples, in the same incarnation, are in a rate; where there
+/// is none, it is null.
 nlohmann::ordered_json top_document(const top_sample& before, const top_sample& now);
 
 /// The document as a page for people.

@@ -36,7 +36,7 @@ data_lane::data_lane(fabric& carrier, const clock& time, data_lane_events& event
       events_(events),
       self_(o.self),
       heartbeat_(o.heartbeat),
-      life_(o.life.value),
+      incarnation_(o.incarnation.value),
       secret_(o.secret) {
   peers_.reserve(o.nodes);
   for (size_t i = 0; i < o.nodes; ++i) peers_.push_back(std::make_unique<peer>());
@@ -44,48 +44,50 @@ data_lane::data_lane(fabric& carrier, const clock& time, data_lane_events& event
 
 data_lane::~data_lane() { stop(); }
 
-void data_lane::connect(node_id node, incarnation life, uint64_t secret, std::vector<uint8_t> address) {
+void data_lane::connect(node_id node, incarnation_id incarnation, uint64_t secret,
+                        std::vector<uint8_t> address) {
   if (node.value >= peers_.size() || node == self_) return;
-  fabric_.post([this, node, life, secret, mine = life_.load(),
+  fabric_.post([this, node, incarnation, secret, mine = incarnation_.load(),
                 address = std::string(address.begin(), address.end())]() mutable {
     auto& p = *peers_[node.value];
-    if (life_.load() != mine || p.life.load(std::memory_order_relaxed) == life.value) return;
+    if (incarnation_.load() != mine || p.incarnation.load(std::memory_order_relaxed) == incarnation.value)
+      return;
     p.offset = troupe::clock_offset();
     p.announced = false;
     p.clock_error.store(-1, std::memory_order_relaxed);
     p.last_heard.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
     p.secret.store(secret, std::memory_order_relaxed);
-    p.life.store(life.value, std::memory_order_release);
-    fabric_.connect(node, life, std::move(address));
+    p.incarnation.store(incarnation.value, std::memory_order_release);
+    fabric_.connect(node, incarnation, std::move(address));
     next_tick_ = long_ago;  // meet at once
   });
 }
 
-void data_lane::disconnect(node_id node, incarnation life) {
+void data_lane::disconnect(node_id node, incarnation_id incarnation) {
   if (node.value >= peers_.size()) return;
-  const auto forget = [this, node, life] {
-    uint64_t expected = life.value;
-    if (peers_[node.value]->life.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
+  const auto forget = [this, node, incarnation] {
+    uint64_t expected = incarnation.value;
+    if (peers_[node.value]->incarnation.compare_exchange_strong(expected, 0)) fabric_.disconnect(node);
   };
   forget();              // nothing more from now on,
   fabric_.post(forget);  // not even by a connect that is still under way
 }
 
-void data_lane::renew(incarnation life, uint64_t secret) {
-  // The life first: until the secret follows, what arrives is of the old life, not forged.
-  life_.store(life.value, std::memory_order_release);
+void data_lane::renew(incarnation_id incarnation, uint64_t secret) {
+  // The incarnation first: until the secret follows, what arrives is of the old incarnation, not forged.
+  incarnation_.store(incarnation.value, std::memory_order_release);
   secret_.store(secret, std::memory_order_release);
   const auto forget = [this] {
-    for (auto& p : peers_) p->life.store(0);
+    for (auto& p : peers_) p->incarnation.store(0);
   };
   forget();
   fabric_.post(forget);  // also who is just being connected
   fabric_.renew();
 }
 
-incarnation data_lane::life_of(node_id node) const {
-  return incarnation{node.value < peers_.size() ? peers_[node.value]->life.load(std::memory_order_acquire)
-                                                : 0};
+incarnation_id data_lane::incarnation_of(node_id node) const {
+  return incarnation_id{
+      node.value < peers_.size() ? peers_[node.value]->incarnation.load(std::memory_order_acquire) : 0};
 }
 
 time_point data_lane::last_heard(node_id node) const {
@@ -101,18 +103,18 @@ duration data_lane::clock_error(node_id node) const {
 }
 
 void data_lane::send(const address& from, const address& to, const wire_message& message) {
-  const auto life = life_of(to.node);
-  const auto own = life_.load(std::memory_order_relaxed);
-  // What an actor says that has not heard yet of this node's new life belongs to the old one.
-  if (life.value == 0 || (to.life.value != 0 && to.life != life) ||
-      (from.life.value != 0 && from.life.value != own)) {
+  const auto incarnation = incarnation_of(to.node);
+  const auto own = incarnation_.load(std::memory_order_relaxed);
+  // What an actor says that has not heard yet of this node's new incarnation belongs to the old one.
+  if (incarnation.value == 0 || (to.incarnation.value != 0 && to.incarnation != incarnation) ||
+      (from.incarnation.value != 0 && from.incarnation.value != own)) {
     stats_.stale.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   auto header = make_header(from, to, message.index());
   header.from_node = self_.value;
-  header.from_life = own;
-  header.to_life = life.value;
+  header.from_incarnation = own;
+  header.to_incarnation = incarnation.value;
   header.secret = peers_[to.node.value]->secret.load(std::memory_order_relaxed);
   std::vector<std::byte> frame(sizeof header);
   std::memcpy(frame.data(), &header, sizeof header);
@@ -123,7 +125,7 @@ void data_lane::send(const address& from, const address& to, const wire_message&
 
 void data_lane::ping_now(node_id node) {
   fabric_.post([this, node] {
-    if (life_of(node).value != 0 && peers_[node.value]->announced)
+    if (incarnation_of(node).value != 0 && peers_[node.value]->announced)
       send({self_, {}, role::node, 0}, {node, {}, role::node, 0},
            ping{clock_.now().time_since_epoch().count(), synchronised(*peers_[node.value])});
   });
@@ -141,8 +143,9 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
     return;
   }
   auto& p = *peers_[header->from_node];
-  if (header->from_life == 0 || header->from_life != p.life.load(std::memory_order_relaxed) ||
-      header->to_life != life_.load(std::memory_order_relaxed)) {
+  if (header->from_incarnation == 0 ||
+      header->from_incarnation != p.incarnation.load(std::memory_order_relaxed) ||
+      header->to_incarnation != incarnation_.load(std::memory_order_relaxed)) {
     stats_.stale.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -170,12 +173,12 @@ void data_lane::on_frame(std::span<const std::byte> bytes) {
   }
 }
 
-/// Says once of each life of a peer that both know each other's clock.
+/// Says once of each incarnation of a peer that both know each other's clock.
 void data_lane::announce(const frame_header& header, bool peer_knows_us) {
   auto& p = *peers_[header.from_node];
   if (p.announced || !peer_knows_us || !synchronised(p)) return;
   p.announced = true;
-  events_.on_synchronised(node_id{header.from_node}, incarnation{header.from_life});
+  events_.on_synchronised(node_id{header.from_node}, incarnation_id{header.from_incarnation});
 }
 
 void data_lane::answer(const ping& asked, const frame_header& header, time_point now) {
@@ -197,9 +200,9 @@ void data_lane::learn(const pong& answered, const frame_header& header, time_poi
   announce(header, answered.synchronised);
 }
 
-void data_lane::on_lost(node_id node, incarnation life, std::string why) {
+void data_lane::on_lost(node_id node, incarnation_id incarnation, std::string why) {
   if (node.value >= peers_.size()) return;
-  events_.on_lost(node, life, std::move(why));
+  events_.on_lost(node, incarnation, std::move(why));
 }
 
 void data_lane::on_turn_end() {
@@ -213,10 +216,11 @@ void data_lane::on_turn_end() {
 void data_lane::on_tick(time_point now) {
   next_tick_ = now + heartbeat_;
   for (size_t i = 0; i < peers_.size(); ++i) {
-    const auto life = peers_[i]->life.load(std::memory_order_relaxed);
-    if (life == 0) continue;
+    const auto incarnation = peers_[i]->incarnation.load(std::memory_order_relaxed);
+    if (incarnation == 0) continue;
     if (!peers_[i]->announced) next_tick_ = now + heartbeat_ / 10;  // meeting: do not wait a whole heartbeat
-    send({self_, {}, role::node, 0}, {node_id{static_cast<uint32_t>(i)}, incarnation{life}, role::node, 0},
+    send({self_, {}, role::node, 0},
+         {node_id{static_cast<uint32_t>(i)}, incarnation_id{incarnation}, role::node, 0},
          ping{clock_.now().time_since_epoch().count(), synchronised(*peers_[i])});
   }
 }

@@ -1,5 +1,5 @@
 // The data lane: typed messages between actors of different nodes, over any fabric. It encodes, discards what
-// lives in the past or does not know this life's secret, measures every peer's clock by heartbeats and
+// lives in the past or does not know this incarnation's secret, measures every peer's clock by heartbeats and
 // converts the times in what it delivers.
 #pragma once
 #include <atomic>
@@ -31,23 +31,23 @@ class data_lane_events {
   /// After `deliver`, and after every other turn.
   virtual void on_turn_end() = 0;
   /// Both sides know each other's clock: messages may flow.
-  virtual void on_synchronised(node_id peer, incarnation life) = 0;
-  virtual void on_lost(node_id peer, incarnation life, std::string why) = 0;
+  virtual void on_synchronised(node_id peer, incarnation_id incarnation) = 0;
+  virtual void on_lost(node_id peer, incarnation_id incarnation, std::string why) = 0;
 };
 
 struct data_lane_stats {
   std::atomic<uint64_t> sent{0}, received{0};
   std::atomic<uint64_t> stale{
-      0};  ///< of a life that is not (or no longer) known, or to one of ours that is over
+      0};  ///< of an incarnation that is not (or no longer) known, or to one of ours that is over
   std::atomic<uint64_t> malformed{0};
-  std::atomic<uint64_t> forged{0};  ///< without the secret of this life
+  std::atomic<uint64_t> forged{0};  ///< without the secret of this incarnation
 };
 
 class data_lane final : public fabric_events {
  public:
   struct options {
     node_id self;
-    incarnation life;
+    incarnation_id incarnation;
     uint64_t secret = 0;  ///< random; peers learn it over the control lane and put it into every frame
     size_t nodes = 0;     ///< in the cluster
     duration heartbeat = 100ms;
@@ -62,17 +62,17 @@ class data_lane final : public fabric_events {
 
   // From any thread.
 
-  /// `secret` and `address`: as that life of the peer says in its hello.
-  void connect(node_id peer, incarnation life, uint64_t secret, std::vector<uint8_t> address);
-  /// Forgets this life of the peer: nothing more is sent to it, nothing more of it is delivered.
-  void disconnect(node_id peer, incarnation life);
-  /// This node begins a new life: what is still under way to the old one is discarded, and all peers are
-  /// forgotten.
-  void renew(incarnation life, uint64_t secret);
+  /// `secret` and `address`: as that incarnation of the peer says in its hello.
+  void connect(node_id peer, incarnation_id incarnation, uint64_t secret, std::vector<uint8_t> address);
+  /// Forgets this incarnation of the peer: nothing more is sent to it, nothing more of it is delivered.
+  void disconnect(node_id peer, incarnation_id incarnation);
+  /// This node begins a new incarnation: what is still under way to the old one is discarded, and all peers
+  /// are forgotten.
+  void renew(incarnation_id incarnation, uint64_t secret);
   uint64_t secret() const { return secret_.load(std::memory_order_relaxed); }
-  incarnation life() const { return incarnation{life_.load(std::memory_order_acquire)}; }
-  /// The life that the peer is known by; 0 if it is not connected.
-  incarnation life_of(node_id peer) const;
+  incarnation_id incarnation() const { return incarnation_id{incarnation_.load(std::memory_order_acquire)}; }
+  /// The incarnation that the peer is known by; 0 if it is not connected.
+  incarnation_id incarnation_of(node_id peer) const;
   /// When the peer was last heard of, `long_ago` if never.
   time_point last_heard(node_id peer) const;
   /// By how much the peer's clock is ahead of this node's, as last estimated.
@@ -80,9 +80,9 @@ class data_lane final : public fabric_events {
   /// Bound of the error of the peer's clock conversion; nothing if not synchronised.
   duration clock_error(node_id peer) const;
 
-  /// Sends to `to.node`, which is not this one. `to.life` 0 means its current one, as `from.life` 0 means
-  /// this node's. What cannot be sent, or comes of an earlier life of this node, is discarded: a lost peer is
-  /// the failure detector's business.
+  /// Sends to `to.node`, which is not this one. `to.incarnation` 0 means its current one, as
+  /// `from.incarnation` 0 means this node's. What cannot be sent, or comes of an earlier incarnation of this
+  /// node, is discarded: a lost peer is the failure detector's business.
   void send(const address& from, const address& to, const wire_message& message);
 
   /// Asks the peer for a sign of life, besides the heartbeats.
@@ -96,14 +96,14 @@ class data_lane final : public fabric_events {
 
   // fabric_events
   void on_frame(std::span<const std::byte> bytes) override;
-  void on_lost(node_id peer, incarnation life, std::string why) override;
+  void on_lost(node_id peer, incarnation_id incarnation, std::string why) override;
   void on_turn_end() override;
   time_point tick_at() const override { return next_tick_; }
   void on_tick(time_point now) override;
 
  private:
   struct peer {
-    std::atomic<uint64_t> life{0};
+    std::atomic<uint64_t> incarnation{0};
     std::atomic<uint64_t> secret{0};
     std::atomic<int64_t> last_heard{long_ago.time_since_epoch().count()};
     std::atomic<int64_t> clock_error{-1}, clock_offset{0};
@@ -122,7 +122,7 @@ class data_lane final : public fabric_events {
   data_lane_events& events_;
   const node_id self_;
   const duration heartbeat_;
-  std::atomic<uint64_t> life_;
+  std::atomic<uint64_t> incarnation_;
   std::atomic<uint64_t> secret_;
   std::vector<std::unique_ptr<peer>> peers_;
   std::vector<inbound> inbound_;

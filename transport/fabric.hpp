@@ -23,8 +23,9 @@ class fabric_events {
   /// A frame arrived. `bytes` is 8-byte aligned and valid during the call only. Frames of one sender arrive
   /// in order.
   virtual void on_frame(std::span<const std::byte> bytes) = 0;
-  /// The connection to this life of a peer broke; nothing more arrives from it, what was sent may be lost.
-  virtual void on_lost(node_id peer, incarnation life, std::string why) = 0;
+  /// The connection to this incarnation of a peer broke; nothing more arrives from it, what was sent may be
+  /// lost.
+  virtual void on_lost(node_id peer, incarnation_id incarnation, std::string why) = 0;
   /// All that was ready in this turn of the progress loop has been handed over: deliver it.
   virtual void on_turn_end() = 0;
   /// When `on_tick` wants to be called next (heartbeats); `never` if not at all.
@@ -47,7 +48,7 @@ struct fabric_stats {
   uint64_t frames_out = 0, bytes_out = 0;  ///< handed to the carrier
   uint64_t frames_in = 0, bytes_in = 0;    ///< delivered to `on_frame`
   uint64_t discarded_out = 0;              ///< not sent: no connection, or one that this frame broke
-  uint64_t discarded_in = 0;               ///< arrived from a life that is gone, or for one
+  uint64_t discarded_in = 0;               ///< arrived from an incarnation that is gone, or for one
   uint64_t pulls = 0, bytes_pulled = 0;    ///< pulls that ended with `ok`
   uint64_t sleeps = 0;                     ///< times that the fabric's thread waited for events
 };
@@ -70,13 +71,13 @@ class fabric {
 
   // From any thread. These return at once; the fabric keeps their order per peer.
 
-  /// Connects to a life of a peer, replacing any earlier one. A malformed address is reported through
+  /// Connects to an incarnation of a peer, replacing any earlier one. A malformed address is reported through
   /// `on_lost`.
-  virtual void connect(node_id peer, incarnation life, std::string address) = 0;
+  virtual void connect(node_id peer, incarnation_id incarnation, std::string address) = 0;
   virtual void disconnect(node_id peer) = 0;
-  /// This process begins a new life: all peers are disconnected, and where the carrier could take connections
-  /// of the former life for those of the new one, `address` is another one when this returns. Throws
-  /// std::runtime_error if the carrier cannot.
+  /// This process begins a new incarnation: all peers are disconnected, and where the carrier could take
+  /// connections of the former incarnation for those of the new one, `address` is another one when this
+  /// returns. Throws std::runtime_error if the carrier cannot.
   virtual void renew() = 0;
   /// Sends one frame. Frames to a peer that is not connected are discarded (counted in `stats`): a lost peer
   /// is the failure detector's business. A frame that is too large, or one too many that is unsent, breaks

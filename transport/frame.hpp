@@ -15,9 +15,9 @@ struct frame_header {
   uint32_t magic = expected_magic;
   uint16_t type = 0;  ///< position in TROUPE_WIRE_MESSAGES
   uint16_t from_kind = 0;
-  uint64_t from_life = 0;
-  uint64_t to_life = 0;
-  uint64_t secret = 0;  ///< of the receiver's life, from its hello
+  uint64_t from_incarnation = 0;
+  uint64_t to_incarnation = 0;
+  uint64_t secret = 0;  ///< of the receiver's incarnation, from its hello
   uint32_t from_node = 0;
   uint32_t from_index = 0;
   uint32_t to_node = 0;
@@ -26,10 +26,10 @@ struct frame_header {
   uint16_t reserved[3] = {};
 
   address from() const {
-    return {node_id{from_node}, incarnation{from_life}, static_cast<role>(from_kind), from_index};
+    return {node_id{from_node}, incarnation_id{from_incarnation}, static_cast<role>(from_kind), from_index};
   }
   address to() const {
-    return {node_id{to_node}, incarnation{to_life}, static_cast<role>(to_kind), to_index};
+    return {node_id{to_node}, incarnation_id{to_incarnation}, static_cast<role>(to_kind), to_index};
   }
 };
 static_assert(sizeof(frame_header) == 56);
@@ -38,8 +38,8 @@ inline frame_header make_header(const address& from, const address& to, size_t t
   frame_header h;
   h.type = static_cast<uint16_t>(type);
   h.from_kind = static_cast<uint16_t>(from.kind);
-  h.from_life = from.life.value;
-  h.to_life = to.life.value;
+  h.from_incarnation = from.incarnation.value;
+  h.to_incarnation = to.incarnation.value;
   h.from_node = from.node.value;
   h.from_index = from.index;
   h.to_node = to.node.value;

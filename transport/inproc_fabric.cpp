@@ -57,8 +57,9 @@ class inproc_network {
 
 class inproc_fabric final : public fabric {
  public:
-  inproc_fabric(std::shared_ptr<inproc_network> network, node_id self, incarnation life, const clock& clock)
-      : network_(std::move(network)), self_(self), life_(life), clock_(clock) {
+  inproc_fabric(std::shared_ptr<inproc_network> network, node_id self, incarnation_id incarnation,
+                const clock& clock)
+      : network_(std::move(network)), self_(self), incarnation_(incarnation), clock_(clock) {
     std::lock_guard lock(network_->mutex);
     network_->fabrics[address()] = this;
   }
@@ -83,7 +84,8 @@ class inproc_fabric final : public fabric {
       if (network_->fabrics.erase(address()) == 0) return;
       for (auto& named : network_->fabrics) {
         auto* other = named.second;
-        other->inbox_->post([other, peer = self_, life = life_] { other->lose(peer, life); });
+        other->inbox_->post(
+            [other, peer = self_, incarnation = incarnation_] { other->lose(peer, incarnation); });
       }
     }
     {
@@ -94,18 +96,20 @@ class inproc_fabric final : public fabric {
     if (thread_.joinable()) thread_.join();
   }
 
-  std::string address() const override { return fmt::format("inproc:{}:{}", self_.value, life_.value); }
+  std::string address() const override {
+    return fmt::format("inproc:{}:{}", self_.value, incarnation_.value);
+  }
 
-  void connect(node_id peer, incarnation life, std::string address) override {
-    inbox_->post([this, peer, life, address = std::move(address)] {
+  void connect(node_id peer, incarnation_id incarnation, std::string address) override {
+    inbox_->post([this, peer, incarnation, address = std::move(address)] {
       std::unique_lock lock(network_->mutex);
       const auto found = network_->fabrics.find(address);
       if (found == network_->fabrics.end()) {
         lock.unlock();
         peers_.erase(peer);
-        return events_->on_lost(peer, life, fmt::format("nobody is at the address \"{}\"", address));
+        return events_->on_lost(peer, incarnation, fmt::format("nobody is at the address \"{}\"", address));
       }
-      peers_[peer] = {life, found->second, found->second->inbox_, found->second->pool_};
+      peers_[peer] = {incarnation, found->second, found->second->inbox_, found->second->pool_};
     });
   }
   void disconnect(node_id peer) override {
@@ -159,7 +163,7 @@ class inproc_fabric final : public fabric {
 
  private:
   struct neighbour {
-    incarnation life;
+    incarnation_id incarnation;
     inproc_fabric* fabric;
     std::shared_ptr<inproc_thread> inbox;
     std::shared_ptr<pool> memory;
@@ -173,11 +177,11 @@ class inproc_fabric final : public fabric {
     std::memcpy(into.data() + n - end, from + n - end, end);
   }
 
-  void lose(node_id node, incarnation life) {
+  void lose(node_id node, incarnation_id incarnation) {
     const auto found = peers_.find(node);
-    if (found == peers_.end() || found->second.life != life) return;
+    if (found == peers_.end() || found->second.incarnation != incarnation) return;
     peers_.erase(found);
-    events_->on_lost(node, life, "its fabric has stopped");
+    events_->on_lost(node, incarnation, "its fabric has stopped");
   }
 
   void run() {
@@ -205,7 +209,7 @@ class inproc_fabric final : public fabric {
 
   const std::shared_ptr<inproc_network> network_;
   const node_id self_;
-  const incarnation life_;
+  const incarnation_id incarnation_;
   const clock& clock_;
   const std::shared_ptr<inproc_thread> inbox_ = std::make_shared<inproc_thread>();
   std::shared_ptr<pool> pool_;
@@ -219,8 +223,8 @@ class inproc_fabric final : public fabric {
 std::shared_ptr<inproc_network> make_inproc_network() { return std::make_shared<inproc_network>(); }
 
 std::unique_ptr<fabric> make_inproc_fabric(std::shared_ptr<inproc_network> network, node_id self,
-                                           incarnation life, const clock& clock) {
-  return std::make_unique<inproc_fabric>(std::move(network), self, life, clock);
+                                           incarnation_id incarnation, const clock& clock) {
+  return std::make_unique<inproc_fabric>(std::move(network), self, incarnation, clock);
 }
 
 }  // namespace troupe

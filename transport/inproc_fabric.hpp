@@ -14,6 +14,6 @@ std::shared_ptr<inproc_network> make_inproc_network();
 /// A frame is handed over by moving it, a pull is a memcpy by the reader. Peers of a fabric that stops are
 /// told that it is lost; its pool can still be pulled from by those that were connected to it.
 std::unique_ptr<fabric> make_inproc_fabric(std::shared_ptr<inproc_network> network, node_id self,
-                                           incarnation life, const clock& clock);
+                                           incarnation_id incarnation, const clock& clock);
 
 }  // namespace troupe

@@ -33,7 +33,7 @@ constexpr uint64_t pulled_bytes(const region_ref& region) {
 }
 
 /// The payload within what was pulled; nothing if the region was stale by then: its owner has given the slot
-/// to somebody else, or is another life.
+/// to somebody else, or is another incarnation.
 inline std::optional<std::span<const std::byte>> verify(const region_ref& region,
                                                         std::span<const std::byte> pulled) {
   if (pulled.size() != pulled_bytes(region)) return std::nullopt;

@@ -81,10 +81,10 @@ class sim_fabric final : public fabric, private sim_port {
 
   std::string address() const override { return fmt::format("{}{}", prefix, process_); }
 
-  void connect(node_id peer, incarnation life, std::string address) override {
+  void connect(node_id peer, incarnation_id incarnation, std::string address) override {
     const auto process = process_at(address);
     const auto connection = ++last_connection_;
-    peers_[peer] = {life, process, connection, network_.is_cut(self_, peer)};
+    peers_[peer] = {incarnation, process, connection, network_.is_cut(self_, peer)};
     if (process == 0) notice_loss(peer, connection, timeline_.now(), "malformed address");
     if (peers_[peer].broken)
       notice_loss(peer, connection,
@@ -127,7 +127,7 @@ class sim_fabric final : public fabric, private sim_port {
 
  private:
   struct neighbour {
-    incarnation life;
+    incarnation_id incarnation;
     uint64_t process;
     uint64_t connection;
     bool broken;
@@ -222,9 +222,9 @@ class sim_fabric final : public fabric, private sim_port {
     timeline_.at(at, sim_event::network, self_, [this, peer, connection, why] {
       const auto it = peers_.find(peer);
       if (it == peers_.end() || it->second.connection != connection) return;
-      const auto life = it->second.life;
+      const auto incarnation = it->second.incarnation;
       peers_.erase(it);
-      turn([&] { events_->on_lost(peer, life, why); });
+      turn([&] { events_->on_lost(peer, incarnation, why); });
     });
   }
 

@@ -21,8 +21,8 @@ void store(std::byte* at, uint64_t value) {
 
 }  // namespace
 
-slot_pool::slot_pool(node_id self, incarnation life, registered_memory memory)
-    : self_(self), memory_(memory), life_(life) {
+slot_pool::slot_pool(node_id self, incarnation_id incarnation, registered_memory memory)
+    : self_(self), memory_(memory), incarnation_(incarnation) {
   if (memory.bytes.size() < first_offset + alignment) return;
   capacity_ = (memory.bytes.size() - first_offset) / alignment * alignment;
   add_free(first_offset, capacity_);
@@ -50,10 +50,10 @@ std::optional<slot> slot_pool::take(uint64_t size) {
     if (found_bytes > bytes) add_free(offset + bytes, found_bytes - bytes);
   }
   const uint64_t generation = ++last_generation_;
-  live_.add(generation, {life_, offset, size});
+  live_.add(generation, {incarnation_, offset, size});
   in_use_ += bytes;
-  write_words(offset, size, life_.value, generation);
-  return slot{{self_, life_, memory_.kind, offset, size, generation},
+  write_words(offset, size, incarnation_.value, generation);
+  return slot{{self_, incarnation_, memory_.kind, offset, size, generation},
               memory_.bytes.subspan(offset + sizeof(slot_words), size)};
 }
 
@@ -100,9 +100,9 @@ void slot_pool::merge_free(uint64_t offset, uint64_t bytes) {
   add_free(offset, bytes);
 }
 
-void slot_pool::renew(incarnation life) {
+void slot_pool::renew(incarnation_id incarnation) {
   std::lock_guard lock(mutex_);
-  life_ = life;
+  incarnation_ = incarnation;
 }
 
 uint64_t slot_pool::in_use() const {

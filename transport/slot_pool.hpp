@@ -28,7 +28,7 @@ struct slot {
 class slot_pool {
  public:
   /// `memory` is this process's registered pool; it outlives the pool's slots.
-  slot_pool(node_id self, incarnation life, registered_memory memory);
+  slot_pool(node_id self, incarnation_id incarnation, registered_memory memory);
 
   /// A slot with room for `size` bytes, of undefined content; nothing if the pool is full.
   std::optional<slot> take(uint64_t size);
@@ -37,9 +37,9 @@ class slot_pool {
   /// slot in use: given back already, or of another owner.
   bool give_back(const region_ref& region);
 
-  /// Slots taken from now on belong to a new life of this process. Those in use stay until they are given
-  /// back.
-  void renew(incarnation life);
+  /// Slots taken from now on belong to a new incarnation of this process. Those in use stay until they are
+  /// given back.
+  void renew(incarnation_id incarnation);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t in_use() const;  ///< bytes, with the words and the alignment
@@ -47,7 +47,7 @@ class slot_pool {
 
  private:
   struct live_slot {
-    incarnation owner;
+    incarnation_id owner;
     uint64_t offset = 0;
     uint64_t size = 0;  ///< of the payload
   };
@@ -64,7 +64,7 @@ class slot_pool {
   uint64_t capacity_ = 0;
 
   mutable std::mutex mutex_;  // guards all below
-  incarnation life_;
+  incarnation_id incarnation_;
   uint64_t last_generation_ = 0;
   uint64_t in_use_ = 0;
   std::map<uint64_t, uint64_t> free_;                     ///< offset -> bytes; neighbours are merged

@@ -20,7 +20,7 @@ uint64_t checksum(std::string_view bytes) {
 struct head {
   uint64_t magic;
   uint64_t checksum;  ///< of everything behind it
-  uint64_t life;
+  uint64_t incarnation;
   uint64_t secret;
   uint64_t pool_base;
   uint64_t pool_bytes;
@@ -29,14 +29,14 @@ struct head {
   uint32_t key_bytes;
   uint32_t unused;
 };
-constexpr size_t unsummed = offsetof(head, life);
+constexpr size_t unsummed = offsetof(head, incarnation);
 
 }  // namespace
 
 std::string encode(const ucx_address& a) {
   head h{magic,
          0,
-         a.life.value,
+         a.incarnation.value,
          a.secret,
          a.pool_base,
          a.pool_bytes,
@@ -63,7 +63,7 @@ std::string decode(std::string_view bytes, ucx_address& out) {
     return "its address has the wrong length";
   }
   out.node.value = h.node;
-  out.life.value = h.life;
+  out.incarnation.value = h.incarnation;
   out.secret = h.secret;
   out.pool_base = h.pool_base;
   out.pool_bytes = h.pool_bytes;

@@ -12,7 +12,7 @@ namespace troupe {
 
 struct ucx_address {
   node_id node;
-  incarnation life;
+  incarnation_id incarnation;
   uint64_t secret = 0;      ///< every message to this process repeats it
   uint64_t pool_base = 0;   ///< address of the registered pool in its own process
   uint64_t pool_bytes = 0;  ///< 0 = no pool

@@ -68,7 +68,7 @@ class ucx_fabric final : public fabric {
 
   void renew() override;
   std::string address() const override {
-    ucx_address a{options_.self, options_.life, options_.secret, 0, 0, workers_.address(), {}};
+    ucx_address a{options_.self, options_.incarnation, options_.secret, 0, 0, workers_.address(), {}};
     if (pool_) {
       a.pool_base = reinterpret_cast<uint64_t>(pool_->bytes().data());
       a.pool_bytes = pool_->bytes().size();
@@ -77,8 +77,10 @@ class ucx_fabric final : public fabric {
     return encode(a);
   }
 
-  void connect(node_id peer, incarnation life, std::string address) override {
-    post([this, peer, life, address = std::move(address)] { peers_.connect(peer, life, address); });
+  void connect(node_id peer, incarnation_id incarnation, std::string address) override {
+    post([this, peer, incarnation, address = std::move(address)] {
+      peers_.connect(peer, incarnation, address);
+    });
   }
   void disconnect(node_id peer) override {
     post([this, peer] { peers_.disconnect(peer); });

@@ -31,7 +31,7 @@ struct ucx_options {
   node_id self;
   /// Of this process, larger than that of any earlier one of the node, not 0. It stays when a node that had
   /// been given up joins again under a later incarnation.
-  incarnation life;
+  incarnation_id incarnation;
   /// Random; only whoever knows it can make this process deliver, answer or discard anything. Peers learn it
   /// from the address.
   uint64_t secret = 0;

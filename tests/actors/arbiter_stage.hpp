@@ -5,13 +5,13 @@
 
 namespace troupe::test {
 
-constexpr address queue_of(uint32_t model, uint64_t life = 10) {
-  return {scheduler_node, {life}, role::model_queue, model};
+constexpr address queue_of(uint32_t model, uint64_t incarnation = 10) {
+  return {scheduler_node, {incarnation}, role::model_queue, model};
 }
 
 /// A slot with all models that these tests know.
-inline slot_ready has_all(uint32_t slot, uint64_t life = 12) {
-  auto s = ready(slot, life);
+inline slot_ready has_all(uint32_t slot, uint64_t incarnation = 12) {
+  auto s = ready(slot, incarnation);
   for (uint32_t i = 1; i < 8; ++i) {
     s.models.push_back(s.models[0]);
     s.models.back().model = model_id{i};

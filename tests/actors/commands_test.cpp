@@ -176,7 +176,7 @@ TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, unti
   CHECK(s.slots[0].orders == 1);
   REQUIRE(s.candidates.size() == 1);
   CHECK(s.candidates[0].rows == 1);
-  a.tell(ready(1, 13));  // a new life does not put it back
+  a.tell(ready(1, 13));  // a new incarnation does not put it back
   a.run_until(at(31));
   CHECK(a.out.take<grant>().empty());
   CHECK(a.order("put_slot_back", R"({"slot": 1})").ok);

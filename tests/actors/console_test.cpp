@@ -12,7 +12,7 @@ using namespace troupe::test;
 
 namespace {
 
-constexpr uint64_t first_life = 7000;
+constexpr uint64_t first_incarnation = 7000;
 
 /// Frames to other nodes, kept.
 struct kept_frames final : control_lane {
@@ -43,7 +43,7 @@ struct console_stage {
     figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
     desk = spawn<console>(world.system(), console::facts{cluster,
                                                          node_id{0},
-                                                         [] { return first_life; },
+                                                         [] { return first_incarnation; },
                                                          [this] {
                                                            if (broken) throw std::runtime_error("no idea");
                                                            return true;
@@ -101,7 +101,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(world.system(), console::facts{cluster,
                                                                   node_id{0},
-                                                                  [] { return first_life; },
+                                                                  [] { return first_incarnation; },
                                                                   [] { return true; },
                                                                   models,
                                                                   figures,
@@ -127,7 +127,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   CHECK(status.token == 5);
   auto doc = nlohmann::json::parse(status.body);
   CHECK(doc["node"] == "left");
-  CHECK(doc["life"] == first_life);
+  CHECK(doc["incarnation"] == first_incarnation);
   CHECK(doc["ready"] == true);
   CHECK(doc["models"][0]["name"] == "resnet");
   CHECK(doc["models"][0]["slo_ms"] == 10);
@@ -177,7 +177,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
     CHECK(frame.to == address{node_id{1}, {}, role::console, 0});
     const auto sent = frame.body.get_as<command>(0);
     CHECK(sent.verb == "ask");
-    CHECK(sent.token > first_life);  // no earlier process has used it
+    CHECK(sent.token > first_incarnation);  // no earlier process has used it
   }
 
   // What the other console does with it.

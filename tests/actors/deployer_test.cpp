@@ -192,7 +192,7 @@ TEST_CASE("deployer: a scheduler that was frozen does not take those it has not 
   deployers all;
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
   all.end_load(left);
-  all.new_life(head, {2});
+  all.begin_new_incarnation(head, {2});
   CHECK_FALSE(*reply);
   for (const auto worker : {left, right}) {
     all.tell(worker, peer_change{head, {1}, false});

@@ -65,26 +65,26 @@ class deployers : control_lane {
   }
 
   void meet(node_id a, node_id b) {
-    tell(a, peer_change{b, nodes_[b.value].life, true});
-    tell(b, peer_change{a, nodes_[a.value].life, true});
+    tell(a, peer_change{b, nodes_[b.value].incarnation, true});
+    tell(b, peer_change{a, nodes_[a.value].incarnation, true});
   }
   void part(node_id a, node_id b) {
-    tell(a, peer_change{b, nodes_[b.value].life, false});
-    tell(b, peer_change{a, nodes_[a.value].life, false});
+    tell(a, peer_change{b, nodes_[b.value].incarnation, false});
+    tell(b, peer_change{a, nodes_[a.value].incarnation, false});
   }
   /// A node's process is another one from now on; the others notice.
-  void restart(node_id node, incarnation life) {
+  void restart(node_id node, incarnation_id incarnation) {
     for (const auto other : {head, left, right})
-      if (other != node) tell(other, peer_change{node, nodes_[node.value].life, false});
+      if (other != node) tell(other, peer_change{node, nodes_[node.value].incarnation, false});
     caf::anon_send_exit(nodes_[node.value].deployments, caf::exit_reason::kill);
-    begin(node, life);
+    begin(node, incarnation);
     for (const auto other : {head, left, right})
       if (other != node) meet(node, other);
   }
   /// A node notices that it was frozen; the others have not noticed yet.
-  void new_life(node_id node, incarnation life) {
-    nodes_[node.value].life = life;
-    tell(node, reborn{life});
+  void begin_new_incarnation(node_id node, incarnation_id incarnation) {
+    nodes_[node.value].incarnation = incarnation;
+    tell(node, new_incarnation{incarnation});
   }
   template <class Message>
   void tell(node_id to, Message&& m) {
@@ -126,7 +126,7 @@ class deployers : control_lane {
     const auto line = told(node);
     tell(node, model_idle{line.model,
                           line.revision,
-                          {node, nodes_[node.value].life, kind, node == head ? 0 : node.value - 1}});
+                          {node, nodes_[node.value].incarnation, kind, node == head ? 0 : node.value - 1}});
   }
   int wake_ups() const { return wake_ups_; }
   /// Why an actor threw, if a test wants that.
@@ -136,14 +136,14 @@ class deployers : control_lane {
   size_t models_on(node_id worker) const { return nodes_[worker.value].slot.models.size(); }
 
  private:
-  void begin(node_id node, incarnation life) {
+  void begin(node_id node, incarnation_id incarnation) {
     auto& n = nodes_[node.value];
-    n.life = life;
+    n.incarnation = incarnation;
     n.reaches = {};
     n.report = [this, node](const deployment_report& r) {
       const auto& from = nodes_[node.value];
       if (from.reaches[from.scheduler.value])
-        send({{node, from.life, role::deployer, 0},
+        send({{node, from.incarnation, role::deployer, 0},
               {from.scheduler, {}, role::deployer, 0},
               caf::make_message(r)});
     };
@@ -155,14 +155,14 @@ class deployers : control_lane {
                                           if (!broken) FAIL(w);
                                           broken = w;
                                         }});
-    caf::anon_send(n.deployments, introduction{n.door, life});
+    caf::anon_send(n.deployments, introduction{n.door, incarnation});
   }
 
   struct member final : model_loader {
     void load(const deployment& line, std::function<void(load_outcome)> told) override {
       loads.push_back({line, std::move(told)});
     }
-    incarnation life;
+    incarnation_id incarnation;
     node_protocol door;
     deployer_protocol deployments;
     std::vector<loading> loads;
@@ -193,10 +193,10 @@ class deployers : control_lane {
     m.max_batch = text == m.name ? 1 : 64;
     return {m, {}};
   }
-  /// What is for an earlier life of a node is discarded, as its node actor does.
+  /// What is for an earlier incarnation of a node is discarded, as its node actor does.
   void send(control_frame frame) override {
-    const auto life = frame.to.life;
-    if (life != incarnation{} && life != nodes_[frame.to.node.value].life) return;
+    const auto incarnation = frame.to.incarnation;
+    if (incarnation != incarnation_id{} && incarnation != nodes_[frame.to.node.value].incarnation) return;
     caf::anon_send(nodes_[frame.to.node.value].deployments, std::move(frame));
   }
 

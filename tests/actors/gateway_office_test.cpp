@@ -15,7 +15,7 @@ struct gateway_of_line : gateway_stage {
     return o;
   }
   void both_up() {
-    tell(node_up{spare_node, spare_life});
+    tell(node_up{spare_node, standby_incarnation});
     tell(first);
   }
   std::vector<uint64_t> submitted_to(node_id node) {
@@ -68,10 +68,10 @@ TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the o
     CHECK(g.submitted_to(spare_node).empty());
   }
   SUBCASE("which is heard of before it is met") {
-    g.tell(node_down{spare_node, spare_life, true});
+    g.tell(node_down{spare_node, standby_incarnation, true});
     g.tell(second);
     CHECK(g.submitted_to(spare_node).empty());
-    g.tell(node_up{spare_node, spare_life});
+    g.tell(node_up{spare_node, standby_incarnation});
     CHECK(g.submitted_to(spare_node) == id_list{3, 4});
   }
   g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, spare_queue);
@@ -84,7 +84,7 @@ TEST_CASE("office, gateway: with the last of the line requests fail, and newcome
   gateway_of_line g;
   g.both_up();
   g.arrive(1);
-  g.tell(node_down{spare_node, spare_life, true});
+  g.tell(node_down{spare_node, standby_incarnation, true});
   CHECK(g.open(1));
   g.tell(node_down{scheduler_node, {10}, true});
   CHECK(g.fate(1).error == failure::scheduler_lost);

@@ -227,12 +227,12 @@ TEST_CASE("gateway: the death of the scheduler fails what it held, not what a wo
   CHECK(g.open(4));
 }
 
-TEST_CASE("gateway: a new life fails all that the old one had accepted") {
+TEST_CASE("gateway: a new incarnation fails all that the old one had accepted") {
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);
   g.complete(2);
-  g.tell(reborn{{40}});
+  g.tell(new_incarnation{{40}});
   CHECK(g.fate(1).error == failure::node_fenced);
   CHECK(g.fate(2).error == failure::node_fenced);
   g.end_pull();
@@ -246,7 +246,7 @@ TEST_CASE("gateway: every request gets one fate and no memory is lost, whatever 
     random_stream random(seed, "gateway");
     std::vector<shell_message> on_the_way;  // delivered in any order, some of them twice
     uint64_t next = 1;
-    uint64_t life = 10;
+    uint64_t incarnation = 10;
     for (int step = 0; step < 2000; ++step) {
       g.run_until(g.now + 1ms * static_cast<int64_t>(random.below(3)));
       const auto some = [&] { return request_id{next - std::min<uint64_t>(next - 1, 1 + random.below(20))}; };
@@ -266,11 +266,11 @@ TEST_CASE("gateway: every request gets one fate and no memory is lost, whatever 
         case 8:
           if (random.below(20) > 0) break;
           if (random.below(2) == 0) {
-            g.tell(node_down{scheduler_node, {life}});
+            g.tell(node_down{scheduler_node, {incarnation}});
           } else {
-            g.tell(reborn{{100 + life}});
+            g.tell(new_incarnation{{100 + incarnation}});
           }
-          g.tell(node_up{scheduler_node, {++life}});
+          g.tell(node_up{scheduler_node, {++incarnation}});
           break;
         default:
           if (on_the_way.empty()) break;

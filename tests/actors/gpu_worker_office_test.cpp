@@ -13,7 +13,7 @@ struct office_worker : basic_worker_stage<> {
     load(0, 0);
     tell(node_up{gateway_node, {11}});
     tell(node_up{scheduler_node, {10}});
-    tell(node_up{spare_node, spare_life});
+    tell(node_up{spare_node, standby_incarnation});
     tell(first);
     CHECK(out.take<handover>().size() == 1);
   }
@@ -25,7 +25,7 @@ struct office_worker : basic_worker_stage<> {
                      by.reign,
                      model_id{0},
                      slot_id{0},
-                     {by.scheduler, by.life, role::model_queue, 0},
+                     {by.scheduler, by.incarnation, role::model_queue, 0},
                      now,
                      now,
                      never,
@@ -67,9 +67,9 @@ TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuse
 
 TEST_CASE("office, gpu_worker: tells a new scheduler once it is up") {
   office_worker w;
-  w.tell(node_down{spare_node, spare_life, true});
+  w.tell(node_down{spare_node, standby_incarnation, true});
   w.tell(second);
   CHECK(w.out.take<handover>().empty());
-  w.tell(node_up{spare_node, spare_life});
+  w.tell(node_up{spare_node, standby_incarnation});
   CHECK(w.out.one<handover>().batch == batch_id{});
 }

@@ -177,7 +177,7 @@ TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {
   w.end_pull();
   w.run_until(at(7));
   CHECK(w.memory.in_use() == 2);
-  w.tell(node_down{gateway_node, {10}});  // an earlier life
+  w.tell(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(w.memory.in_use() == 2);
   w.tell(node_down{gateway_node, {11}});
   CHECK(w.memory.in_use() == 1);
@@ -212,12 +212,13 @@ TEST_CASE("gpu_worker: what a dead scheduler ordered does not start any more") {
   CHECK(w.memory.in_use() == 1);
 }
 
-TEST_CASE("gpu_worker: a new life lets the device finish, but nothing of the old one is answered or leaks") {
+TEST_CASE(
+    "gpu_worker: a new incarnation lets the device finish, but nothing of the old one is answered or leaks") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
   w.order(2, 6, 9, {w.ask(2)});
-  w.tell(reborn{{40}});
+  w.tell(new_incarnation{{40}});
   w.meet();
   CHECK(w.memory.in_use() == 1);  // the device writes there
   w.order(3, 6, 9, {w.ask(3)});
@@ -234,12 +235,12 @@ TEST_CASE("gpu_worker: a new life lets the device finish, but nothing of the old
   CHECK(w.actor.unfinished() == 0);
 }
 
-TEST_CASE("gpu_worker: two new lives during one batch are no worse than one") {
+TEST_CASE("gpu_worker: two new incarnations during one batch are no worse than one") {
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
-  w.tell(reborn{{40}});
-  w.tell(reborn{{41}});
+  w.tell(new_incarnation{{40}});
+  w.tell(new_incarnation{{41}});
   w.run_until(at(6));
   CHECK(w.out.silent());
   CHECK(w.memory.in_use() == 0);

@@ -96,7 +96,7 @@ TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after t
   e.tokens();
   e.step();
   for (const auto& t : e.tokens()) CHECK(t.id == request_id{2});
-  e.tell(node_down{gateway_node, {10}});  // an earlier life
+  e.tell(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(e.actor.unfinished() == 1);
   e.tell(node_down{gateway_node, {11}});
   CHECK(e.actor.unfinished() == 0);

@@ -89,9 +89,9 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
   g.send_to_engine(1);
   g.get(1, 5);
   const auto stale = g.versions[1];
-  uint64_t life = 12;
+  uint64_t incarnation = 12;
   for (int death = 0; death < 3; ++death) {
-    g.tell(node_down{worker_node, {life}});
+    g.tell(node_down{worker_node, {incarnation}});
     const auto asked = g.out.one<route>().requests.at(0);
     CHECK(asked.started);
     CHECK(asked.tokens == 3);
@@ -99,11 +99,11 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
     g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::preempted}}}, the_router);
     g.out.forget();
     g.versions[1] = asked.version;
-    g.tell(node_up{worker_node, {++life}});
+    g.tell(node_up{worker_node, {++incarnation}});
     g.place(1, first_engine);
     CHECK(g.out.one<generate>().requests[0].progress[0].tokens == std::vector<llm::token>{5});
   }
-  g.tell(node_down{worker_node, {life}});
+  g.tell(node_down{worker_node, {incarnation}});
   CHECK(g.fates.at(1).error == failure::worker_lost);
   g.check_clean();
 }

@@ -100,12 +100,12 @@ TEST_CASE("llm gateway: what a router has no place for or an engine fails at end
   g.check_clean();
 }
 
-TEST_CASE("llm gateway: a new life of its own node fails all that the old one held") {
+TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old one held") {
   door_stage g;
   g.say_ready(first_engine);
   g.send_to_engine(1);
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
-  g.tell(reborn{{13}});
+  g.tell(new_incarnation{{13}});
   CHECK(g.changes.size() == 1);
   CHECK(g.fates.at(1).error == failure::node_fenced);
   g.check_clean();

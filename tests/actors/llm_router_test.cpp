@@ -59,7 +59,7 @@ TEST_CASE(
   CHECK(placed[0].first == the_llm_gateway);
   CHECK(placed[0].second.requests[0].to == engine_id{0});
   CHECK(s.state().requests == 1);
-  s.tell(node_down{gateway_node, {10}});  // an earlier life
+  s.tell(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(s.state().requests == 1);
   s.tell(node_down{gateway_node, {11}});
   CHECK(s.state().requests == 0);
@@ -114,10 +114,10 @@ TEST_CASE("llm router: consolidates in its time, and says which engines could be
   CHECK(s.state().wants_more);
 }
 
-TEST_CASE("llm router: a new life of its node knows nothing until it is told") {
+TEST_CASE("llm router: a new incarnation of its node knows nothing until it is told") {
   router_stage s;
   s.add(1);
-  s.tell(reborn{{20}});
+  s.tell(new_incarnation{{20}});
   CHECK(s.state().requests == 0);
   CHECK(s.state().engines[0].state == "away");
 }

@@ -192,10 +192,10 @@ TEST_CASE("decisions of a queue: nothing is said of a request that ended elsewhe
   CHECK_FALSE(q.story(1).known);
 }
 
-TEST_CASE("decisions of a queue: what ran in a former life is still known in the next one") {
+TEST_CASE("decisions of a queue: what ran in a former incarnation is still known in the next one") {
   logging_queue q;
   q.arrive(1);
   q.end(q.grant_slot(1, 0));
-  q.tell(reborn{{40}});
+  q.tell(new_incarnation{{40}});
   CHECK(q.story(1).state == "finished");
 }

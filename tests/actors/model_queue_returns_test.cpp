@@ -46,7 +46,7 @@ TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
   CHECK(q.out.take<drops>().empty());
 }
 
-TEST_CASE("model_queue: an earlier life of a gateway takes nothing of the present one with it") {
+TEST_CASE("model_queue: an earlier incarnation of a gateway takes nothing of the present one with it") {
   queue_stage q;
   q.arrive(1);
   q.tell(node_down{gateway_node, {10}});

@@ -204,15 +204,15 @@ TEST_CASE("model_queue: plans with the slowest latency that slots measured, or w
   CHECK(measured.out.one<candidate>().latest == at(5));
 }
 
-TEST_CASE("model_queue: a new life starts empty, with a higher reign") {
+TEST_CASE("model_queue: a new incarnation starts empty, with a higher reign") {
   queue_stage q;
   q.arrive(1);
   q.grant_slot();
   q.arrive(2);
   const auto old = q.out.one<batch_order>();
-  q.tell(reborn{{40}});
+  q.tell(new_incarnation{{40}});
   CHECK(q.actor.unfinished() == 0);
-  CHECK(q.actor.self().life == incarnation{40});
+  CHECK(q.actor.self().incarnation == incarnation_id{40});
   q.end(old, refusal::busy);
   CHECK(q.actor.unfinished() == 0);
   q.out.forget();

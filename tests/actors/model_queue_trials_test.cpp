@@ -18,8 +18,8 @@ struct suspects_stage : queue_stage {
     out.forget();
     tell(node_down{worker_node, {12}, crashed});
   }
-  void grant_alone(uint32_t slot = 1, uint64_t life = 20) {
-    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, life), now, true}, the_arbiter);
+  void grant_alone(uint32_t slot = 1, uint64_t incarnation = 20) {
+    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), now, true}, the_arbiter);
   }
   batch_order lost;
 };

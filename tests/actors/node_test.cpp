@@ -16,7 +16,7 @@ using namespace troupe;
 namespace {
 
 constexpr node_id head_node{0}, door_node{1};
-constexpr incarnation head_life{10}, door_life{20};
+constexpr incarnation_id head_incarnation{10}, frontend_incarnation{20};
 
 cluster_spec head_and_door() {
   cluster_spec c;
@@ -38,10 +38,10 @@ class lone_gateway final : control_lane {
         node::surroundings{
             cluster_, door_node, time_, lane_, office_, *this, models, [] { return true; }, deployments_,
             [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
-            [](incarnation last) { return incarnation{last.value + 1}; },
-            [](incarnation) { return uint64_t{1}; }, [](incarnation) {}, [](const caf::actor&, time_point) {},
-            [](bool) {}, [] {}, [](const std::string& why) { FAIL(why); },
-            [](const std::string& why) { FAIL(why); }});
+            [](incarnation_id last) { return incarnation_id{last.value + 1}; },
+            [](incarnation_id) { return uint64_t{1}; }, [](incarnation_id) {},
+            [](const caf::actor&, time_point) {}, [](bool) {}, [] {},
+            [](const std::string& why) { FAIL(why); }, [](const std::string& why) { FAIL(why); }});
     scheduler_.run();
     events.clear();
   }
@@ -52,18 +52,18 @@ class lone_gateway final : control_lane {
     scheduler_.run();
   }
 
-  /// The scheduler says something, to this life of the gateway or to whichever lives.
+  /// The scheduler says something, to this incarnation of the gateway or to any.
   template <class Message>
-  void hear(Message&& m, role about = role::node, incarnation to = {}) {
-    tell(control_frame{{head_node, head_life, about, 0},
+  void hear(Message&& m, role about = role::node, incarnation_id to = {}) {
+    tell(control_frame{{head_node, head_incarnation, about, 0},
                        {door_node, to, about, 0},
                        caf::make_message(std::forward<Message>(m))});
   }
   void hear_hello() {
     const auto a = peer_->address();
-    hear(hello{head_node, head_life, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
+    hear(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
   }
-  void synchronise() { tell(peer_synchronised{head_node, head_life}); }
+  void synchronise() { tell(peer_synchronised{head_node, head_incarnation}); }
 
   catalog models{{}};
   std::vector<std::string> events;  ///< that shells were told of
@@ -90,9 +90,9 @@ class lone_gateway final : control_lane {
   const frozen_clock time_;
   post_office office_{door_node};
   std::shared_ptr<inproc_network> network_ = make_inproc_network();
-  std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door_node, door_life, time_);
-  std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head_node, head_life, time_);
-  data_lane lane_{*own_, time_, office_, {door_node, door_life, 1, 2}};
+  std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door_node, frontend_incarnation, time_);
+  std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head_node, head_incarnation, time_);
+  data_lane lane_{*own_, time_, office_, {door_node, frontend_incarnation, 1, 2}};
   stepped_config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =
@@ -114,7 +114,7 @@ class lone_gateway final : control_lane {
 TEST_CASE("node: a peer is up once both clocks are known, and its slots count from then on") {
   lone_gateway n;
   n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head_node, head_life, role::gpu_worker, 0}, {}});
+  n.hear(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
   CHECK(n.events.empty());
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "slot"});
@@ -124,8 +124,8 @@ TEST_CASE("node: a peer is up once both clocks are known, and its slots count fr
 TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afterwards either") {
   lone_gateway n;
   n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head_node, head_life, role::gpu_worker, 0}, {}});
-  n.hear(goodbye{head_node, head_life});
+  n.hear(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
+  n.hear(goodbye{head_node, head_incarnation});
   n.events.clear();
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "leaving"});
@@ -133,12 +133,12 @@ TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afte
   CHECK(n.models.slots().empty());
 }
 
-TEST_CASE("node: what is for another life of it is discarded") {
+TEST_CASE("node: what is for another incarnation of it is discarded") {
   lone_gateway n;
   n.hear_hello();
-  n.hear(change_reply{}, role::deployer, incarnation{door_life.value - 1});
+  n.hear(change_reply{}, role::deployer, incarnation_id{frontend_incarnation.value - 1});
   CHECK(n.for_the_deployer == 0);
-  n.hear(change_reply{}, role::deployer, door_life);
+  n.hear(change_reply{}, role::deployer, frontend_incarnation);
   n.hear(change_reply{}, role::deployer);
   CHECK(n.for_the_deployer == 2);
 }

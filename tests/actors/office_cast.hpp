@@ -6,9 +6,9 @@
 namespace troupe::test {
 
 inline constexpr node_id spare_node{3};
-inline constexpr incarnation spare_life{30};
-inline constexpr tenure first{{100}, scheduler_node, {10}}, second{{203}, spare_node, spare_life};
-inline constexpr address spare_arbiter{spare_node, spare_life, role::rank_arbiter, 0};
-inline constexpr address spare_queue{spare_node, spare_life, role::model_queue, 0};
+inline constexpr incarnation_id standby_incarnation{30};
+inline constexpr tenure first{{100}, scheduler_node, {10}}, second{{203}, spare_node, standby_incarnation};
+inline constexpr address spare_arbiter{spare_node, standby_incarnation, role::rank_arbiter, 0};
+inline constexpr address spare_queue{spare_node, standby_incarnation, role::model_queue, 0};
 
 }  // namespace troupe::test

@@ -42,8 +42,8 @@ struct basic_queue_stage : Base {
   void arrive(uint64_t id, const address& gateway = the_gateway) {
     this->tell(submit{{a_request(id, gateway)}}, gateway);
   }
-  void grant_slot(uint32_t slot = 0, uint64_t life = 12) {
-    this->tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, life), this->now}, arbiter);
+  void grant_slot(uint32_t slot = 0, uint64_t incarnation = 12) {
+    this->tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), this->now}, arbiter);
   }
   void end(const batch_order& o, refusal why = refusal::none) {
     this->tell(batch_done{o.batch, o.model, o.slot, why, 1, this->now, this->now, {}},

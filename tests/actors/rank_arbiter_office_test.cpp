@@ -51,7 +51,7 @@ TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed ove
     a.tell(ready(0, 20));
     handover h{slot_id{0}, worker_of(0, 20), second.reign, {}, {}, {}};
     a.tell(h, worker_of(0, 20));
-    CHECK(a.out.one<grant>().worker.life == incarnation{20});
+    CHECK(a.out.one<grant>().worker.incarnation == incarnation_id{20});
   }
   SUBCASE("also of a worker that leaves") {
     a.tell(node_leaving{worker_node, {12}});

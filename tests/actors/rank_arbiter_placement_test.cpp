@@ -28,8 +28,8 @@ struct placement_stage : stage<rank_arbiter> {
     o.response = 1ms;
     return o;
   }
-  static slot_ready has_both(uint32_t slot, uint64_t life = 12) {
-    auto s = ready(slot, life);
+  static slot_ready has_both(uint32_t slot, uint64_t incarnation = 12) {
+    auto s = ready(slot, incarnation);
     s.models.push_back(s.models[0]);
     s.models.back().model = second_model;
     return s;

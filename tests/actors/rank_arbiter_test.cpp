@@ -141,7 +141,7 @@ TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no 
   }
 }
 
-TEST_CASE("rank_arbiter: the death of another life changes nothing") {
+TEST_CASE("rank_arbiter: the death of another incarnation changes nothing") {
   arbiter_stage a;
   a.tell(node_down{worker_node, {11}});
   a.tell(has_all(0));
@@ -149,7 +149,7 @@ TEST_CASE("rank_arbiter: the death of another life changes nothing") {
   CHECK(a.out.take<grant>().size() == 1);
 }
 
-TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occupy its next life") {
+TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occupy its next incarnation") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   const auto g = a.out.one<grant>();
@@ -167,10 +167,10 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
   CHECK(a.out.take<grant>().size() == 1);
 }
 
-TEST_CASE("rank_arbiter: a new life knows neither slots nor queues, and hears no older queue") {
+TEST_CASE("rank_arbiter: a new incarnation knows neither slots nor queues, and hears no older queue") {
   arbiter_stage a;
   a.offer(0, 5, 10);
-  a.tell(reborn{{40}});
+  a.tell(new_incarnation{{40}});
   a.tell(has_all(0));
   a.run_until(at(8));
   CHECK(a.out.silent());

@@ -13,7 +13,7 @@ deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
   return {[](const introduction&) {},
           [frame](const control_frame& f) { frame(f); },
           [](const peer_change&) {},
-          [](const reborn&) {},
+          [](const new_incarnation&) {},
           [](const tenure&) {},
           [](const load_outcome&) {},
           [](const model_idle&) {},

@@ -52,8 +52,8 @@ class relay final : public shell {
   std::vector<std::string>& diary_;
 };
 
-address relay_at(uint32_t index, node_id node = scheduler_node, uint64_t life = 10) {
-  return {node, {life}, role::model_queue, index};
+address relay_at(uint32_t index, node_id node = scheduler_node, uint64_t incarnation = 10) {
+  return {node, {incarnation}, role::model_queue, index};
 }
 
 struct two_relays {
@@ -120,11 +120,11 @@ TEST_CASE("shell_group: what concerns the node reaches every shell") {
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 mourns") == 1);
 }
 
-TEST_CASE("shell_group: what a life says that is over by then is not heard any more") {
+TEST_CASE("shell_group: what an incarnation says that is over by then is not heard any more") {
   two_relays g(relay_at(7, node_id{3}));
   const auto whichever = relay_at(0, scheduler_node, 0);
-  const auto says = [&](uint64_t life, uint64_t what) {
-    return envelope{{worker_node, {life}, role::gpu_worker, 0}, whichever, cancel{request_id{what}}};
+  const auto says = [&](uint64_t incarnation, uint64_t what) {
+    return envelope{{worker_node, {incarnation}, role::gpu_worker, 0}, whichever, cancel{request_id{what}}};
   };
   g.turn({says(5, 0), to({}, node_down{worker_node, {5}}), says(5, 1), says(4, 2), says(6, 3)});
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 0") == 1);
@@ -133,13 +133,13 @@ TEST_CASE("shell_group: what a life says that is over by then is not heard any m
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 1);
   g.turn({to({}, node_down{worker_node, {4}}), says(6, 3)});  // late news
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 3") == 2);
-  g.turn({to({}, reborn{{11}}), says(5, 1)});  // it was this node that the others took for dead
+  g.turn({to({}, new_incarnation{{11}}), says(5, 1)});  // it was this node that the others took for dead
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 1);
 }
 
-TEST_CASE("shell_group: a message to an earlier life is void, one to whichever life is not") {
+TEST_CASE("shell_group: a message to an earlier incarnation is void, one to any incarnation is not") {
   two_relays g;
-  g.turn({to({}, reborn{{11}})});
+  g.turn({to({}, new_incarnation{{11}})});
   g.diary.clear();
   g.turn({to(relay_at(0, scheduler_node, 10), cancel{{0}})});
   CHECK(g.diary.empty());
@@ -242,8 +242,8 @@ TEST_CASE("shell_group: a shell that was removed still hears how what it has beg
   CHECK(bag.left.size() == 2);
 
   auto& unaware = group.add<busy_queue>(relay_at(5));
-  turn(reborn{{77}});
-  CHECK(unaware.self().life == incarnation{77});
+  turn(new_incarnation{{77}});
+  CHECK(unaware.self().incarnation == incarnation_id{77});
   group.remove(role::model_queue, 5, at(0));
   turn(node_down{});
   CHECK(group.unfinished() == 0);

@@ -20,15 +20,15 @@ inline constexpr node_id scheduler_node{0}, gateway_node{1}, worker_node{2};
 inline constexpr address the_arbiter{scheduler_node, {10}, role::rank_arbiter, 0};
 inline constexpr address the_queue{scheduler_node, {10}, role::model_queue, 0};
 inline constexpr address the_gateway{gateway_node, {11}, role::gateway, 0};
-constexpr address worker_of(uint32_t slot, uint64_t life = 12) {
-  return {worker_node, {life}, role::gpu_worker, slot};
+constexpr address worker_of(uint32_t slot, uint64_t incarnation = 12) {
+  return {worker_node, {incarnation}, role::gpu_worker, slot};
 }
 
 /// A model with rows of `input` and `output` bytes, loaded on a slot.
-inline slot_ready ready(uint32_t slot, uint64_t life = 12, int64_t input = 4, int64_t output = 8,
+inline slot_ready ready(uint32_t slot, uint64_t incarnation = 12, int64_t input = 4, int64_t output = 8,
                         latency_model latency = {1ms, 5ms}) {
   const model_signature s{{{"in", data_type::uint8, {input}}}, {{"out", data_type::uint8, {output}}}};
-  return {slot_id{slot}, worker_of(slot, life), {{model_id{0}, latency.alpha, latency.beta, 64, s}}};
+  return {slot_id{slot}, worker_of(slot, incarnation), {{model_id{0}, latency.alpha, latency.beta, 64, s}}};
 }
 
 class recorder final : public outbox {
@@ -80,7 +80,8 @@ class stage {
   }
   /// A message of a turn that goes on.
   void note(shell_message m, const address& from = {}) {
-    if (const auto* born = std::get_if<reborn>(&m)) actor.live_again(born->life);  // as a shell_group does
+    if (const auto* next = std::get_if<new_incarnation>(&m))
+      actor.begin_incarnation(next->incarnation);  // as a shell_group does
     envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
   }

@@ -28,13 +28,13 @@ cluster_spec small_cluster() {
   return c;
 }
 
-ui_sample sample(double s, double accepted, double busy, uint64_t worker_life = 7) {
+ui_sample sample(double s, double accepted, double busy, uint64_t worker_incarnation = 7) {
   ui_sample out;
   out.at = at_s(s);
   out.gateway = "head";
   out.models[model_id{3}] = "resnet";
   out.nodes["head"] = {"up", {1}, {}};
-  out.nodes["worker"] = {"up", {worker_life}, {}};
+  out.nodes["worker"] = {"up", {worker_incarnation}, {}};
   out.nodes["head"].add({"troupe_requests_accepted_total", "model=resnet", accepted});
   out.nodes["head"].add({"troupe_requests_dropped_total", "model=resnet,reason=too_late", 2});
   out.nodes["head"].add({"troupe_requests_dropped_total", "model=resnet,reason=queue_full", 3});
@@ -93,7 +93,7 @@ TEST_CASE("ui_snapshot: rates are differences of counters over the last two seco
   CHECK(doc["models"][0]["requests_per_s"] == 0);
 }
 
-TEST_CASE("ui_snapshot: a new life of a node begins its counters anew, and has no rate at first") {
+TEST_CASE("ui_snapshot: a new incarnation of a node begins its counters anew, and has no rate at first") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
   s.fold(sample(10, 100, 4));

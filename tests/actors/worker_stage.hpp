@@ -43,7 +43,7 @@ struct worker_stage : basic_worker_stage<> {
   }
   void meet() {
     tell(node_up{gateway_node, {11}});
-    tell(node_up{second_gateway.node, second_gateway.life});
+    tell(node_up{second_gateway.node, second_gateway.incarnation});
   }
 
   request ask(uint64_t id, const address& gateway = the_gateway) {

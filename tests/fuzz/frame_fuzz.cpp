@@ -25,7 +25,7 @@ class still_fabric final : public fabric {
   void start(fabric_events&) override {}
   void stop() override {}
   std::string address() const override { return {}; }
-  void connect(node_id, incarnation, std::string) override {}
+  void connect(node_id, incarnation_id, std::string) override {}
   void disconnect(node_id) override {}
   void renew() override {}
   void send(node_id, std::vector<std::byte>) override {}
@@ -42,20 +42,20 @@ class counting_events final : public data_lane_events {
  public:
   void deliver(std::vector<inbound>& messages) override { delivered += messages.size(); }
   void on_turn_end() override {}
-  void on_synchronised(node_id, incarnation) override { ++delivered; }
-  void on_lost(node_id, incarnation, std::string) override {}
+  void on_synchronised(node_id, incarnation_id) override { ++delivered; }
+  void on_lost(node_id, incarnation_id, std::string) override {}
   size_t delivered = 0;
 };
 
-constexpr address sender{node_id{0}, incarnation{7}, role::model_queue, 3};
+constexpr address sender{node_id{0}, incarnation_id{7}, role::model_queue, 3};
 constexpr uint64_t secret = 0x5ec2e7;
-constexpr address receiver{node_id{1}, incarnation{9}, role::gpu_worker, 4};
+constexpr address receiver{node_id{1}, incarnation_id{9}, role::gpu_worker, 4};
 
 template <message_type T>
 std::vector<std::byte> frame_of(const T& x, size_t type) {
   auto header = make_header(sender, receiver, type);
-  header.from_life = sender.life.value;
-  header.to_life = receiver.life.value;
+  header.from_incarnation = sender.incarnation.value;
+  header.to_incarnation = receiver.incarnation.value;
   header.secret = secret;
   std::vector<std::byte> frame(sizeof header);
   std::memcpy(frame.data(), &header, sizeof header);
@@ -68,10 +68,10 @@ struct lane_under_test {
   still_fabric carrier;
   still_clock time;
   counting_events events;
-  data_lane lane{carrier, time, events, {receiver.node, receiver.life, secret, 2, 100ms}};
+  data_lane lane{carrier, time, events, {receiver.node, receiver.incarnation, secret, 2, 100ms}};
 
   lane_under_test() {
-    lane.connect(sender.node, sender.life, secret, {});
+    lane.connect(sender.node, sender.incarnation, secret, {});
     const auto now = time.now().time_since_epoch().count();
     constexpr size_t pong_type = 11;
     static_assert(std::is_same_v<std::variant_alternative_t<pong_type, wire_message>, pong>);

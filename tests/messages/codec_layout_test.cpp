@@ -26,10 +26,10 @@ void check_refused(std::string_view type_name, const std::vector<field_form>& fi
 const field_form sent_at{.name = "sent_at", .kind = kind::INT64, .width = 8};
 const field_form synchronised{.name = "synchronised", .kind = kind::BOOL};
 
-// struct Address { node @0 :UInt32; life @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
+// struct Address { node @0 :UInt32; incarnation @1 :UInt64; kind @2 :Role; index @3 :UInt32; }
 std::vector<field_form> fields_of_address() {
   return {{.name = "node", .kind = kind::UINT32, .width = 4},
-          {.name = "life", .kind = kind::UINT64, .width = 8},
+          {.name = "incarnation", .kind = kind::UINT64, .width = 8},
           {.name = "kind",
            .kind = kind::ENUM,
            .width = 2,

@@ -31,7 +31,7 @@ struct guarded_listener {
 
   cluster_spec cluster;
   no_outbox out;
-  const address self{node_id{0}, incarnation{1}, role::extension, 0};
+  const address self{node_id{0}, incarnation_id{1}, role::extension, 0};
   std::unique_ptr<shell> actor;
 };
 
@@ -60,8 +60,8 @@ TEST_CASE("extension_guard: commands are checked against what the plug-in said t
   CHECK(l.figures()[0] == 3);
 }
 
-TEST_CASE("extension_guard: goes by the name of its actor, in a new life too") {
+TEST_CASE("extension_guard: goes by the name of its actor, in a new incarnation too") {
   guarded_listener l;
-  l.actor->live_again(incarnation{2});  // as its group does
-  CHECK(l.actor->self().life == incarnation{2});
+  l.actor->begin_incarnation(incarnation_id{2});  // as its group does
+  CHECK(l.actor->self().incarnation == incarnation_id{2});
 }

@@ -12,7 +12,7 @@ TEST_CASE("an actor of a plug-in is made by its position in the cluster file, an
   cluster.plugins = {{p.name, p.version, p.library, {}}};
   cluster.actors = {{0, "nobody", node_id{0}}, {0, "listener", node_id{0}}};
   no_outbox out;
-  const address self{node_id{0}, incarnation{1}, role::extension, 1};
+  const address self{node_id{0}, incarnation_id{1}, role::extension, 1};
   const auto made = make_extension(cluster, self, out);
   CHECK(made->self() == self);
   envelope e{self, self, drain{}};
@@ -21,7 +21,7 @@ TEST_CASE("an actor of a plug-in is made by its position in the cluster file, an
   made->report(report);
   REQUIRE(report.size() == 2);  // one is its guard's
   CHECK(report[0].value == 1);
-  CHECK_THROWS_WITH(make_extension(cluster, {node_id{0}, incarnation{1}, role::extension, 0}, out),
+  CHECK_THROWS_WITH(make_extension(cluster, {node_id{0}, incarnation_id{1}, role::extension, 0}, out),
                     "plug-in 'example' made no actor 'nobody'");
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("a node that cannot do its part is named, with its reason") {
   CHECK(p.problem(line)->what == "no such file");
 }
 
-TEST_CASE("the dead are not waited for, and a new life has its part to do again") {
+TEST_CASE("the dead are not waited for, and a new incarnation has its part to do again") {
   deployment_progress p(workers);
   p.up(left_worker, {1});
   p.up(right_worker, {1});
@@ -49,7 +49,7 @@ TEST_CASE("the dead are not waited for, and a new life has its part to do again"
   CHECK(p.complete(line));
   p.up(left_worker, {5});
   CHECK(p.missing(line) == left_worker);
-  p.done(left_worker, {1}, {model_id{1}, 3, ""});  // of its old life
+  p.done(left_worker, {1}, {model_id{1}, 3, ""});  // of its old incarnation
   CHECK(p.missing(line) == left_worker);
 }
 

@@ -16,7 +16,7 @@ namespace {
 using deaths = std::vector<failure_detector::death>;
 
 constexpr node_id peer{3};
-constexpr incarnation first_life{10}, second_life{11};
+constexpr incarnation_id first_incarnation{10}, second_life{11};
 
 deaths of(failure_detector& d) {
   deaths out;
@@ -28,69 +28,69 @@ deaths of(failure_detector& d) {
 
 TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
   failure_detector d(50ms);
-  CHECK(d.heard(peer, first_life, the_start));
+  CHECK(d.heard(peer, first_incarnation, the_start));
   d.advance(the_start + 50ms - 1ns);
   CHECK(of(d).empty());
   d.advance(the_start + 50ms);
-  CHECK(of(d) == deaths{{peer, first_life}});
+  CHECK(of(d) == deaths{{peer, first_incarnation}});
   d.advance(the_start + 1s);
-  d.lost(peer, first_life);
+  d.lost(peer, first_incarnation);
   CHECK(of(d).empty());
 }
 
 TEST_CASE("signs of life put death off, also if they arrive out of order") {
   failure_detector d(50ms);
-  d.heard(peer, first_life, the_start);
-  d.heard(peer, first_life, the_start + 40ms);
-  d.heard(peer, first_life, the_start + 10ms);
+  d.heard(peer, first_incarnation, the_start);
+  d.heard(peer, first_incarnation, the_start + 40ms);
+  d.heard(peer, first_incarnation, the_start + 10ms);
   d.advance(the_start + 89ms);
   CHECK(of(d).empty());
   d.advance(the_start + 90ms);
-  CHECK(of(d) == deaths{{peer, first_life}});
+  CHECK(of(d) == deaths{{peer, first_incarnation}});
 }
 
-TEST_CASE("a life that is over is not listened to, a later one is") {
+TEST_CASE("an incarnation that is over is not listened to, a later one is") {
   failure_detector d(50ms);
-  d.heard(peer, first_life, the_start);
-  d.lost(peer, first_life);
-  CHECK(of(d) == deaths{{peer, first_life}});
-  CHECK_FALSE(d.heard(peer, first_life, the_start + 1ms));
+  d.heard(peer, first_incarnation, the_start);
+  d.lost(peer, first_incarnation);
+  CHECK(of(d) == deaths{{peer, first_incarnation}});
+  CHECK_FALSE(d.heard(peer, first_incarnation, the_start + 1ms));
   CHECK(d.heard(peer, second_life, the_start + 2ms));
-  CHECK_FALSE(d.heard(peer, first_life, the_start + 3ms));
-  d.lost(peer, first_life);
+  CHECK_FALSE(d.heard(peer, first_incarnation, the_start + 3ms));
+  d.lost(peer, first_incarnation);
   CHECK(of(d).empty());
   CHECK(d.heard(peer, second_life, the_start + 4ms));
 }
 
-TEST_CASE("a later life ends the earlier one") {
+TEST_CASE("a later incarnation ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first_life, the_start);
+  d.heard(peer, first_incarnation, the_start);
   CHECK(d.heard(peer, second_life, the_start));
-  CHECK(of(d) == deaths{{peer, first_life}});
+  CHECK(of(d) == deaths{{peer, first_incarnation}});
 }
 
-TEST_CASE("the loss of a life never heard of counts, and ends the earlier one") {
+TEST_CASE("the loss of an incarnation never heard of counts, and ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first_life, the_start);
+  d.heard(peer, first_incarnation, the_start);
   d.lost(peer, second_life);
-  CHECK(of(d) == deaths{{peer, first_life}, {peer, second_life}});
+  CHECK(of(d) == deaths{{peer, first_incarnation}, {peer, second_life}});
   CHECK_FALSE(d.heard(peer, second_life, the_start));
 }
 
 TEST_CASE("the incarnation that stands for any is nobody's") {
   failure_detector d(50ms);
-  CHECK_FALSE(d.heard(peer, incarnation{}, the_start));
-  d.lost(peer, incarnation{});
+  CHECK_FALSE(d.heard(peer, incarnation_id{}, the_start));
+  d.lost(peer, incarnation_id{});
   CHECK(of(d).empty());
 }
 
-TEST_CASE("over random histories every life dies at most once, in time, and stays dead") {
+TEST_CASE("over random histories every incarnation dies at most once, in time, and stays dead") {
   constexpr duration timeout = 20ms;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "failures");
     failure_detector d(timeout);
-    std::map<uint32_t, incarnation> latest;  // the highest life heard of or reported lost
+    std::map<uint32_t, incarnation_id> latest;  // the highest incarnation heard of or reported lost
     std::map<uint32_t, time_point> heard_at;
     std::set<std::pair<uint32_t, uint64_t>> dead;
     time_point now{};
@@ -98,27 +98,27 @@ TEST_CASE("over random histories every life dies at most once, in time, and stay
       now += duration{random.below(3000000)};
       const auto n = static_cast<uint32_t>(random.below(5));
       auto& known = latest[n];
-      const incarnation life{
+      const incarnation_id incarnation{
           std::max<uint64_t>(1, known.value + random.below(20) / 19 - random.below(10) / 9)};
-      const bool over = life < known || dead.contains({n, life.value});
+      const bool over = incarnation < known || dead.contains({n, incarnation.value});
       const auto choice = random.below(20);
       if (choice < 14) {
-        REQUIRE(d.heard(node_id{n}, life, now) == !over);
+        REQUIRE(d.heard(node_id{n}, incarnation, now) == !over);
         if (!over) heard_at[n] = now;
       } else if (choice == 14) {
-        d.lost(node_id{n}, life);
+        d.lost(node_id{n}, incarnation);
       }
-      if (choice <= 14) known = std::max(known, life);
+      if (choice <= 14) known = std::max(known, incarnation);
 
       d.advance(now);
       for (const auto& death : of(d)) {
-        REQUIRE(dead.insert({death.peer.value, death.life.value}).second);
-        REQUIRE(death.life <= latest[death.peer.value]);
+        REQUIRE(dead.insert({death.peer.value, death.incarnation.value}).second);
+        REQUIRE(death.incarnation <= latest[death.peer.value]);
       }
       for (uint32_t i = 0; i < 5; ++i) {
-        const bool lives = latest[i] != incarnation{} && !dead.contains({i, latest[i].value});
+        const bool alive = latest[i] != incarnation_id{} && !dead.contains({i, latest[i].value});
         REQUIRE(d.latest(node_id{i}) == latest[i]);
-        REQUIRE((!lives || now < heard_at[i] + timeout));
+        REQUIRE((!alive || now < heard_at[i] + timeout));
       }
     }
     CHECK(dead.size() > 20);

@@ -11,17 +11,17 @@ namespace {
 
 constexpr node_id head{0}, worker{1}, first_standby{2}, second_standby{3};
 
-/// One node of a cluster whose scheduler is `head`, with two standbys. Its life is 7, that of others 10 more
-/// than their place.
+/// One node of a cluster whose scheduler is `head`, with two standbys. Its incarnation is 7, that of others
+/// 10 more than their place.
 struct watcher : succession {
   explicit watcher(node_id self) : succession({self, {head, first_standby, second_standby}, 4, 300ms, 3s}) {
     begin({7}, at({}));
   }
-  static incarnation life_of(node_id n) { return {10 + n.value}; }
-  void meet(node_id n) { up(n, life_of(n)); }
-  void fall(node_id n) { down(n, life_of(n)); }
+  static incarnation_id incarnation_of(node_id n) { return {10 + n.value}; }
+  void meet(node_id n) { up(n, incarnation_of(n)); }
+  void fall(node_id n) { down(n, incarnation_of(n)); }
   /// As if `head` had begun a reign.
-  void head_reigns() { CHECK(learn({{100}, head, life_of(head)}, at({}))); }
+  void head_reigns() { CHECK(learn({{100}, head, incarnation_of(head)}, at({}))); }
   /// Asks every beat until `end`, while the holder gives signs of life every `pause` until `last`.
   std::optional<tenure> watch(duration& now, duration end, duration last = 1000s, duration pause = 30ms) {
     for (; now <= end; now += beat()) {
@@ -43,7 +43,7 @@ TEST_CASE("succession: the scheduler takes the office once it has met all standb
   const auto t = w.decide(at(1001ms), long_ago);
   REQUIRE(t);
   CHECK(t->scheduler == head);
-  CHECK(t->life == incarnation{7});
+  CHECK(t->incarnation == incarnation_id{7});
   CHECK(w.learn(*t, at(1001ms)));
   CHECK(w.holds());
   CHECK(w.takeovers() == 0);
@@ -73,13 +73,13 @@ TEST_CASE("succession: a scheduler that comes back finds the office taken, and l
   watcher w(head);
   w.meet(first_standby);
   CHECK_FALSE(w.decide(at(1ms), long_ago));
-  w.learn({{102}, first_standby, watcher::life_of(first_standby)}, at(1ms));
+  w.learn({{102}, first_standby, watcher::incarnation_of(first_standby)}, at(1ms));
   w.meet(second_standby);
   duration now = 2ms;
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE("succession: the first standby takes over as soon as the life of the scheduler is over") {
+TEST_CASE("succession: the first standby takes over as soon as the incarnation of the scheduler is over") {
   watcher w(first_standby);
   w.meet(head);
   w.meet(second_standby);
@@ -112,7 +112,7 @@ TEST_CASE("succession: the second standby waits for the first, and for it alone"
     CHECK(w.decide(at(now), at(now)));
   }
   SUBCASE("which leaves") {
-    w.leaving(first_standby, watcher::life_of(first_standby));
+    w.leaving(first_standby, watcher::incarnation_of(first_standby));
     CHECK(w.decide(at(now), at(now)));
   }
 }
@@ -133,7 +133,7 @@ TEST_CASE("succession: a scheduler that leaves hands over") {
   w.head_reigns();
   duration now{};
   CHECK_FALSE(w.watch(now, 100ms));
-  w.leaving(head, watcher::life_of(head));
+  w.leaving(head, watcher::incarnation_of(head));
   CHECK(w.decide(at(now), at(now)));
 }
 
@@ -207,8 +207,9 @@ TEST_CASE("succession: of two tenures the later one counts, whoever says so last
   CHECK(w.takeovers() == 1);
   CHECK_FALSE(w.learn({{100}, head, {7}}, at(3s)));
   CHECK_FALSE(w.learn({{102}, first_standby, {12}}, at(3s)));
-  CHECK(w.learn({{102}, first_standby, {13}}, at(3s)));  // the same node in a later life, which had forgotten
-  CHECK(w.known().life == incarnation{13});
+  CHECK(w.learn({{102}, first_standby, {13}},
+                at(3s)));  // the same node in a later incarnation, which had forgotten
+  CHECK(w.known().incarnation == incarnation_id{13});
 }
 
 TEST_CASE("succession: two nodes that take over at once begin different reigns") {
@@ -228,7 +229,7 @@ TEST_CASE("succession: two nodes that take over at once begin different reigns")
   CHECK(reigns.size() == 2);
 }
 
-TEST_CASE("succession: the office that a life held is vacant in the next one") {
+TEST_CASE("succession: the office that an incarnation held is vacant in the next one") {
   watcher w(head);
   w.meet(first_standby);
   w.meet(second_standby);
@@ -255,7 +256,7 @@ TEST_CASE("succession: two that cannot reach each other do not take the office f
   w.meet(second_standby);
   CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
   w.fall(first_standby);
-  CHECK(w.learn({{1000}, first_standby, watcher::life_of(first_standby)}, at(2s)));  // as others say
+  CHECK(w.learn({{1000}, first_standby, watcher::incarnation_of(first_standby)}, at(2s)));  // as others say
   duration now = 2s;
   SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 7900ms)); }
   SUBCASE("until the holder is met") {
@@ -263,7 +264,7 @@ TEST_CASE("succession: two that cannot reach each other do not take the office f
     w.meet(first_standby);
     CHECK_FALSE(w.watch(now, 20s));
   }
-  SUBCASE("until a later life of it is met") {
+  SUBCASE("until a later incarnation of it is met") {
     CHECK_FALSE(w.watch(now, 4s));
     w.up(first_standby, {100});
     CHECK(w.watch(now, 4100ms));
@@ -277,11 +278,12 @@ TEST_CASE("succession: each tenure that follows another soon allows twice the si
   w.head_reigns();
   for (uint64_t n = 0; n < 3; ++n) {
     const auto now = 1s + n * 1s;
-    CHECK(w.learn(
-        {{101 + n}, n % 2 == 0 ? first_standby : head, n % 2 == 0 ? incarnation{7} : watcher::life_of(head)},
-        at(now)));
+    CHECK(w.learn({{101 + n},
+                   n % 2 == 0 ? first_standby : head,
+                   n % 2 == 0 ? incarnation_id{7} : watcher::incarnation_of(head)},
+                  at(now)));
   }
   CHECK(w.allowed_silence() == 2400ms);
-  CHECK(w.learn({{200}, head, watcher::life_of(head)}, at(60s)));
+  CHECK(w.learn({{200}, head, watcher::incarnation_of(head)}, at(60s)));
   CHECK(w.allowed_silence() == 300ms);
 }

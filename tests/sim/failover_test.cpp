@@ -53,7 +53,7 @@ TEST_CASE(
     const auto c = spared_cluster(1 + seed % 2);
     auto w = small_workload(c, 1500ms);
     for (auto& m : w.models) m.slo = 1s;
-    // Some shorter than what counts as an end, some longer than a life can be silent.
+    // Some shorter than what counts as an end, some longer than an incarnation can be silent.
     w.faults.push_back(
         {fault_kind::freeze, drawn(seed, 100ms, 700ms), drawn(seed + 1000, 20ms, 500ms), head, head});
     const bool both = seed % 3 == 0;  // perhaps at once: then nobody schedules

@@ -21,8 +21,8 @@ workload_spec many_small_requests(const cluster_spec& c) {
 
 world_result three_faults(uint64_t seed) { return faulty_run(seed); }
 
-/// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new life,
-/// and runs other batches before the reader hears of it.
+/// Outputs are overwritten while a reader is far away: their worker loses its scheduler, begins a new
+/// incarnation, and runs other batches before the reader hears of it.
 world_result distant_reader(uint64_t seed) {
   const auto c = small_cluster();
   auto w = many_small_requests(c);

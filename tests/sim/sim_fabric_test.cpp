@@ -17,10 +17,10 @@ constexpr node_id node_a{0}, node_b{1};
 
 struct listener final : fabric_events {
   std::vector<int> frames;
-  std::vector<incarnation> lost;
+  std::vector<incarnation_id> lost;
   size_t turns = 0;
   void on_frame(std::span<const std::byte> bytes) override { frames.push_back(static_cast<int>(bytes[0])); }
-  void on_lost(node_id, incarnation life, std::string) override { lost.push_back(life); }
+  void on_lost(node_id, incarnation_id incarnation, std::string) override { lost.push_back(incarnation); }
   void on_turn_end() override { ++turns; }
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}
@@ -107,8 +107,8 @@ TEST_CASE("a cut loses a suffix that was sent, and both sides notice") {
     CHECK(n.fabric_a->stats().frames_out == 30);
     CHECK(n.at_b.frames.size() <= 20);
     CHECK(ascending(n.at_b.frames));
-    CHECK(n.at_a.lost == std::vector{incarnation{1}});
-    CHECK(n.at_b.lost == std::vector{incarnation{1}});
+    CHECK(n.at_a.lost == std::vector{incarnation_id{1}});
+    CHECK(n.at_b.lost == std::vector{incarnation_id{1}});
     whole += n.at_b.frames.size() == 20;
     partly += !n.at_b.frames.empty() && n.at_b.frames.size() < 20;
   }

@@ -109,7 +109,7 @@ class Faults(ClusterTest):
         with Cluster(MODELS, SLO_S * 1000, limits=LIMITS) as c:
             up = c.start()
             worker = up.pid_of("worker")
-            lives = [self.life_of(c, "worker")]
+            incarnations = [self.incarnation_of(c, "worker")]
             with Load(c, fixtures) as load:
                 load.wait_finished(50)
                 for _ in range(2):
@@ -121,8 +121,8 @@ class Faults(ClusterTest):
                     load.wait_finished(20)
             self.assert_requests_ended(load)
             self.assert_books_balance(c)
-            lives.append(self.life_of(c, "worker"))
-            self.assertGreater(lives[1], lives[0], "a frozen node must begin a new life")
+            incarnations.append(self.incarnation_of(c, "worker"))
+            self.assertGreater(incarnations[1], incarnations[0], "a frozen node must begin a new incarnation")
 
     def test_while_one_of_two_workers_is_frozen_the_other_serves(self):
         fixtures = [Fixture(m) for m in MODELS]
@@ -231,7 +231,7 @@ class Faults(ClusterTest):
             up = c.start()
             for name in ("head", "door", "left", "right", "head"):
                 downs = up.output().count("event=node_down")
-                births = up.output().count("event=reborn")
+                before = up.output().count("event=new_incarnation")
                 pids = {up.pid_of(n) for n in names}
                 if not cut_connections(up.pid_of(name), pids - {up.pid_of(name)}):
                     self.skipTest("the kernel does not let us cut connections")
@@ -245,7 +245,8 @@ class Faults(ClusterTest):
                         ready_since = None
                     elif ready_since is None:
                         ready_since = time.monotonic()
-                self.assertLess(up.output().count("event=reborn") - births, 4 * len(names), "one life after another")
+                self.assertLess(up.output().count("event=new_incarnation") - before, 4 * len(names),
+                                "one incarnation after another")
             c.wait_until_served(Fixture("mlp"))
 
     def test_nodes_whose_clocks_are_hours_apart_keep_deadlines(self):
@@ -263,9 +264,9 @@ class Faults(ClusterTest):
                 self.assertGreater(load.count(200), 0.9 * len(load.results), load.summary())
                 self.assert_books_balance(c)
 
-    def life_of(self, c, node):
-        (life,) = [n["life"] for n in c.status()["nodes"] if n["node"] == node]
-        return life
+    def incarnation_of(self, c, node):
+        (incarnation,) = [n["incarnation"] for n in c.status()["nodes"] if n["node"] == node]
+        return incarnation
 
 
 if __name__ == "__main__":

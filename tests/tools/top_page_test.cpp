@@ -8,18 +8,19 @@ using namespace troupe;
 
 namespace {
 
-void add_gateway(top_sample& s, const std::string& name, uint64_t life, uint64_t accepted, duration latency) {
-  s.add_status({{"node", name}, {"life", life}, {"ready", true}});
+void add_gateway(top_sample& s, const std::string& name, uint64_t incarnation, uint64_t accepted,
+                 duration latency) {
+  s.add_status({{"node", name}, {"incarnation", incarnation}, {"ready", true}});
   s.nodes.back().books = ledger_report{{{"m", accepted, accepted, accepted, {{"late", accepted / 2}}, {}}}};
   s.nodes.back().latencies = latency_report{{{"m", {{10ms, 5}, {latency, accepted}}}}};
 }
 
-/// A cluster of one node, in its life 1.
+/// A cluster of one node, in its incarnation 1.
 top_sample sample(double seconds, uint64_t finished, duration latency) {
   top_sample s;
   s.at = time_point{from_ms(1000 * seconds)};
   const std::string total = std::to_string(finished);
-  s.add_status(nlohmann::json::parse(R"({"node": "head", "life": 1, "ready": true, "metrics": [
+  s.add_status(nlohmann::json::parse(R"({"node": "head", "incarnation": 1, "ready": true, "metrics": [
     {"name": "troupe_requests_in_flight", "labels": {}, "value": 3},
     {"name": "troupe_queue_rows", "labels": {"model": "m"}, "value": 7},
     {"name": "troupe_batches_total", "labels": {"model": "m"}, "value": )" +
@@ -63,14 +64,14 @@ TEST_CASE("top: what did not happen has no figure") {
   CHECK(top_document(sample(10, 100, 20ms), down)["nodes"][1]["state"] == "down");
 }
 
-TEST_CASE("top: a gateway that misses a sample or begins a new life changes no rate of the others") {
+TEST_CASE("top: a gateway that misses a sample or begins a new incarnation changes no rate of the others") {
   constexpr uint64_t million = 1'000'000;
   auto both = sample(10, 100, 20ms);
   add_gateway(both, "other", 7, million, 30ms);
   auto one = sample(12, 300, 20ms);
   SUBCASE("it does not answer") { one.add_status({{"node", "other"}, {"error", "nobody answers"}}); }
   SUBCASE("it answers, but its books do not come") {
-    one.add_status({{"node", "other"}, {"life", 7}, {"ready", true}});
+    one.add_status({{"node", "other"}, {"incarnation", 7}, {"ready", true}});
   }
   SUBCASE("it has begun again") { add_gateway(one, "other", 8, 50, 30ms); }
   for (const auto& doc : {top_document(both, one), top_document(one, sample(14, 500, 20ms))}) {
@@ -81,16 +82,16 @@ TEST_CASE("top: a gateway that misses a sample or begins a new life changes no r
   }
   auto back = sample(14, 500, 20ms);
   add_gateway(back, "other", 7, million + 600, 30ms);
-  if (one.nodes.back().life != 8) {
+  if (one.nodes.back().incarnation != 8) {
     CHECK(top_document(one, back)["models"][0]["rate_rps"] == 100.0);
     CHECK(top_document(both, back)["models"][0]["rate_rps"] == 250.0);  // 400 and 600 in 4 s
   }
 }
 
 TEST_CASE("top: nothing to compare is no figure at all, neither 0 nor the total") {
-  auto reborn = sample(12, 300, 20ms);
-  reborn.nodes[0].life = 2;
-  const auto doc = top_document(sample(10, 100, 20ms), reborn);
+  auto restarted = sample(12, 300, 20ms);
+  restarted.nodes[0].incarnation = 2;
+  const auto doc = top_document(sample(10, 100, 20ms), restarted);
   CHECK(doc["models"][0]["rate_rps"].is_null());
   CHECK(doc["models"][0]["mean_batch"].is_null());
   CHECK(doc["models"][0]["queued_rows"] == 7.0);

@@ -16,10 +16,11 @@ namespace {
 /// One node: a clock of its own, a lane over an in-process fabric, and what the lane told it.
 class lane_node final : public data_lane_events {
  public:
-  lane_node(std::shared_ptr<inproc_network> network, uint32_t id, incarnation life, duration clock_offset)
+  lane_node(std::shared_ptr<inproc_network> network, uint32_t id, incarnation_id incarnation,
+            duration clock_offset)
       : clock_(clock_offset),
-        fabric_(make_inproc_fabric(std::move(network), node_id{id}, life, clock_)),
-        lane_(*fabric_, clock_, *this, {node_id{id}, life, life.value * 1000, 2, 10ms}) {
+        fabric_(make_inproc_fabric(std::move(network), node_id{id}, incarnation, clock_)),
+        lane_(*fabric_, clock_, *this, {node_id{id}, incarnation, incarnation.value * 1000, 2, 10ms}) {
     lane_.start();
   }
   ~lane_node() override { lane_.stop(); }
@@ -29,7 +30,7 @@ class lane_node final : public data_lane_events {
   time_point now() const { return clock_.now(); }
   void meet(lane_node& other, uint32_t id) {
     const auto a = other.fabric_->address();
-    lane_.connect(node_id{id}, other.lane_.life(), other.lane_.secret(), {a.begin(), a.end()});
+    lane_.connect(node_id{id}, other.lane_.incarnation(), other.lane_.secret(), {a.begin(), a.end()});
   }
 
   /// False if it does not come true within a few seconds.
@@ -49,12 +50,12 @@ class lane_node final : public data_lane_events {
     changed_.notify_all();
   }
   void on_turn_end() override {}
-  void on_synchronised(node_id, incarnation) override {
+  void on_synchronised(node_id, incarnation_id) override {
     std::lock_guard lock(mutex_);
     ++synchronised;
     changed_.notify_all();
   }
-  void on_lost(node_id, incarnation, std::string) override {
+  void on_lost(node_id, incarnation_id, std::string) override {
     std::lock_guard lock(mutex_);
     ++lost;
     changed_.notify_all();
@@ -70,8 +71,8 @@ class lane_node final : public data_lane_events {
 
 struct lane_pair {
   std::shared_ptr<inproc_network> network = make_inproc_network();
-  lane_node a{network, 0, incarnation{100}, 0h};
-  lane_node b{network, 1, incarnation{200}, 5h};
+  lane_node a{network, 0, incarnation_id{100}, 0h};
+  lane_node b{network, 1, incarnation_id{200}, 5h};
   lane_pair() {
     a.meet(b, 1);
     b.meet(a, 0);
@@ -95,8 +96,8 @@ TEST_CASE("a deadline arrives on the receiver's clock, hours apart, and never la
   nodes.a.lane().send(gateway_on_a, queue_on_b, s);
   REQUIRE(nodes.b.wait_for([&] { return nodes.b.received.size() == 1; }));
   const auto& m = nodes.b.received[0];
-  CHECK(m.from == address{node_id{0}, incarnation{100}, role::gateway, 0});
-  CHECK(m.to == address{node_id{1}, incarnation{200}, role::model_queue, 3});
+  CHECK(m.from == address{node_id{0}, incarnation_id{100}, role::gateway, 0});
+  CHECK(m.to == address{node_id{1}, incarnation_id{200}, role::model_queue, 3});
   const auto& r = std::get<submit>(m.body).requests[0];
   CHECK(r.deadline <= meant);
   CHECK(r.deadline > meant - 90ms);
@@ -110,20 +111,20 @@ TEST_CASE("messages arrive in the order they were sent") {
   for (uint64_t i = 0; i < 500; ++i) CHECK(std::get<cancel>(nodes.b.received[i].body).id.value == i);
 }
 
-TEST_CASE("nothing reaches a life that is over, or comes from one") {
+TEST_CASE("nothing reaches an incarnation that is over, or comes from one") {
   lane_pair nodes;
   auto to_the_past = queue_on_b;
-  to_the_past.life = incarnation{199};
+  to_the_past.incarnation = incarnation_id{199};
   nodes.a.lane().send(gateway_on_a, to_the_past, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 1);
-  auto from_the_past = gateway_on_a;  // an actor that has not heard of its node's new life
-  from_the_past.life = incarnation{99};
+  auto from_the_past = gateway_on_a;  // an actor that has not heard of its node's new incarnation
+  from_the_past.incarnation = incarnation_id{99};
   nodes.a.lane().send(from_the_past, queue_on_b, cancel{request_id{1}});
   CHECK(nodes.a.lane().stats().stale == 2);
 
-  nodes.b.lane().renew(incarnation{201}, 201'000);
+  nodes.b.lane().renew(incarnation_id{201}, 201'000);
   nodes.a.lane().send(gateway_on_a, queue_on_b, cancel{request_id{2}});  // to 200, which is over
-  nodes.a.lane().disconnect(node_id{1}, incarnation{200});
+  nodes.a.lane().disconnect(node_id{1}, incarnation_id{200});
   nodes.a.meet(nodes.b, 1);
   nodes.b.meet(nodes.a, 0);
   REQUIRE(nodes.a.wait_for([&] { return nodes.a.synchronised == 2; }));
@@ -131,13 +132,13 @@ TEST_CASE("nothing reaches a life that is over, or comes from one") {
   REQUIRE(nodes.b.wait_for([&] { return !nodes.b.received.empty(); }));
   CHECK(nodes.b.received.size() == 1);
   CHECK(std::get<cancel>(nodes.b.received[0].body).id.value == 3);
-  CHECK(nodes.b.received[0].to.life == incarnation{201});
+  CHECK(nodes.b.received[0].to.incarnation == incarnation_id{201});
 }
 
 TEST_CASE("frames that are no messages are counted and dropped") {
   lane_pair nodes;
-  auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
-                            {node_id{1}, incarnation{200}, role::model_queue, 0}, 0);
+  auto header = make_header({node_id{0}, incarnation_id{100}, role::gateway, 0},
+                            {node_id{1}, incarnation_id{200}, role::model_queue, 0}, 0);
   header.secret = 200'000;
   const auto frame = [&] {
     std::vector<std::byte> f(sizeof header + 16);
@@ -159,8 +160,8 @@ TEST_CASE("frames that are no messages are counted and dropped") {
 
 TEST_CASE("a frame of a connected peer with another secret is discarded unread and counted") {
   lane_pair nodes;
-  auto header = make_header({node_id{0}, incarnation{100}, role::gateway, 0},
-                            {node_id{1}, incarnation{200}, role::model_queue, 3}, 1);
+  auto header = make_header({node_id{0}, incarnation_id{100}, role::gateway, 0},
+                            {node_id{1}, incarnation_id{200}, role::model_queue, 3}, 1);
   const auto frame = [&](uint64_t secret) {
     header.secret = secret;
     std::vector<std::byte> f(sizeof header);
@@ -178,9 +179,9 @@ TEST_CASE("a frame of a connected peer with another secret is discarded unread a
 
 TEST_CASE("heartbeats keep the peer heard of, and its loss is told") {
   auto network = make_inproc_network();
-  lane_node a(network, 0, incarnation{100}, 0h);
+  lane_node a(network, 0, incarnation_id{100}, 0h);
   {
-    lane_node b(network, 1, incarnation{200}, -7h);
+    lane_node b(network, 1, incarnation_id{200}, -7h);
     a.meet(b, 1);
     b.meet(a, 0);
     REQUIRE(a.wait_for([&] { return a.synchronised == 1; }));

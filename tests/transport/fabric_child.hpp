@@ -19,11 +19,11 @@ namespace troupe::testing {
 class fabric_child {
  public:
   /// `extra` is the last argument of fabric_peer: "" or "trusting".
-  fabric_child(uint32_t node, uint64_t life, const std::string& extra = "") {
+  fabric_child(uint32_t node, uint64_t incarnation, const std::string& extra = "") {
     int to[2], from[2];
     REQUIRE(::pipe(to) == 0);
     REQUIRE(::pipe(from) == 0);
-    const std::string n = std::to_string(node), l = std::to_string(life);
+    const std::string n = std::to_string(node), l = std::to_string(incarnation);
     const char* argv[] = {TROUPE_FABRIC_PEER, n.c_str(), l.c_str(), extra.c_str(), nullptr};
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -52,7 +52,7 @@ class fabric_child {
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
-  /// It begins a new life, under a new address.
+  /// It begins a new incarnation, under a new address.
   void renew() { address_ = from_hex(ask("renew")); }
 
   /// One line there, one line back.
@@ -72,9 +72,9 @@ class fabric_child {
     std::fflush(out_);
   }
 
-  void connect_to(uint32_t node, uint64_t life, const std::string& address) {
-    REQUIRE(ask("connect " + std::to_string(node) + " " + std::to_string(life) + " " + to_hex(address)) ==
-            "ok");
+  void connect_to(uint32_t node, uint64_t incarnation, const std::string& address) {
+    REQUIRE(ask("connect " + std::to_string(node) + " " + std::to_string(incarnation) + " " +
+                to_hex(address)) == "ok");
   }
 
   void stop() {

@@ -11,7 +11,7 @@ namespace troupe::testing {
 /// "Pull this region; all its bytes should be `fill`."
 struct offer {
   uint64_t round = 0;
-  uint64_t life = 0;
+  uint64_t incarnation = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
   uint64_t generation = 0;
@@ -49,10 +49,10 @@ inline std::string from_hex(const std::string& hex) {
   return out;
 }
 
-inline ucx_options test_options(uint32_t node, uint64_t life) {
+inline ucx_options test_options(uint32_t node, uint64_t incarnation) {
   ucx_options o;
   o.self = node_id{node};
-  o.life = incarnation{life};
+  o.incarnation = incarnation_id{incarnation};
   o.secret = 1000 + node;
   o.environment.emplace_back("UCX_NET_DEVICES", "lo");
   return o;

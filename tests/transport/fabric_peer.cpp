@@ -1,8 +1,8 @@
 // The other process of the fabric tests: obeys lines on standard input, answers each with one line.
-//   fabric_peer NODE LIFE [trusting]
+//   fabric_peer NODE INCARNATION [trusting]
 //   address                     -> its address in hex
-//   connect NODE LIFE HEX       -> ok
-//   renew                       -> its address in hex, of a new life
+//   connect NODE INCARNATION HEX       -> ok
+//   renew                       -> its address in hex, of a new incarnation
 //   burst NODE COUNT            -> ok; sends the mixed frames 0..COUNT-1
 //   received                    -> how many frames it got
 //   ordered                     -> 1 if their first words never went down
@@ -42,7 +42,7 @@ class obedient final : public fabric_events {
     if (word < last_) ordered_ = false;
     last_ = word;
   }
-  void on_lost(node_id, incarnation, std::string) override {}
+  void on_lost(node_id, incarnation_id, std::string) override {}
   void on_turn_end() override {}
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}
@@ -55,8 +55,8 @@ class obedient final : public fabric_events {
   void look_at(std::span<const std::byte> bytes) {
     offer o;
     std::memcpy(&o, bytes.data(), sizeof o);
-    const region_ref region{node_id{o.node}, incarnation{o.life}, memory_kind::host, o.offset,
-                            o.size,          o.generation};
+    const region_ref region{
+        node_id{o.node}, incarnation_id{o.incarnation}, memory_kind::host, o.offset, o.size, o.generation};
     into_.resize(pulled_bytes(region));
     fabric_.pull(region.node, region.offset, into_, [this, o, region](pull_status status) {
       finding f{o.round, verdict::lost};
@@ -86,13 +86,13 @@ class obedient final : public fabric_events {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const auto node = static_cast<uint32_t>(std::stoul(argv[1]));
-  const uint64_t life = std::stoull(argv[2]);
+  const uint64_t incarnation = std::stoull(argv[2]);
   const bool trusting = argc > 3 && std::string(argv[3]) == "trusting";
   machine_clock clock;
-  auto options = test_options(node, life);
+  auto options = test_options(node, incarnation);
   options.max_unsent_bytes = 1u << 30;
   const auto fabric = make_ucx_fabric(options, clock);
-  slot_pool pool(options.self, options.life, fabric->allocate(memory_kind::host, 32u << 20));
+  slot_pool pool(options.self, options.incarnation, fabric->allocate(memory_kind::host, 32u << 20));
   obedient events(*fabric, trusting);
   fabric->start(events);
   for (std::string line; std::getline(std::cin, line);) {
@@ -103,10 +103,10 @@ int main(int argc, char** argv) {
       std::cout << to_hex(fabric->address()) << std::endl;
     } else if (command == "connect") {
       uint32_t to;
-      uint64_t its_life;
+      uint64_t its_incarnation;
       std::string hex;
-      in >> to >> its_life >> hex;
-      fabric->connect(node_id{to}, incarnation{its_life}, from_hex(hex));
+      in >> to >> its_incarnation >> hex;
+      fabric->connect(node_id{to}, incarnation_id{its_incarnation}, from_hex(hex));
       std::promise<void> connected;  // what comes before that is discarded
       fabric->post([&] { connected.set_value(); });
       connected.get_future().wait();

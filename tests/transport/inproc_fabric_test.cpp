@@ -19,8 +19,8 @@ struct recorder final : fabric_events {
     frames.push_back(number);
     if (frames.size() == expected) all.set_value();
   }
-  void on_lost(node_id peer, incarnation life, std::string why) override {
-    lost.set_value({peer, life, std::move(why)});
+  void on_lost(node_id peer, incarnation_id incarnation, std::string why) override {
+    lost.set_value({peer, incarnation, std::move(why)});
   }
   void on_turn_end() override {}
   time_point tick_at() const override { return next; }
@@ -33,7 +33,7 @@ struct recorder final : fabric_events {
   std::vector<int> frames;
   size_t expected = 0;
   std::promise<void> all, ticked;
-  std::promise<std::tuple<node_id, incarnation, std::string>> lost;
+  std::promise<std::tuple<node_id, incarnation_id, std::string>> lost;
   time_point next = never;
 };
 
@@ -41,14 +41,14 @@ struct fabric_pair {
   std::shared_ptr<inproc_network> network = make_inproc_network();
   machine_clock clock;
   recorder events_a, events_b;
-  std::unique_ptr<fabric> a = make_inproc_fabric(network, node_id{0}, incarnation{1}, clock);
-  std::unique_ptr<fabric> b = make_inproc_fabric(network, node_id{1}, incarnation{5}, clock);
+  std::unique_ptr<fabric> a = make_inproc_fabric(network, node_id{0}, incarnation_id{1}, clock);
+  std::unique_ptr<fabric> b = make_inproc_fabric(network, node_id{1}, incarnation_id{5}, clock);
 
   void start() {
     a->start(events_a);
     b->start(events_b);
-    a->connect(node_id{1}, incarnation{5}, b->address());
-    b->connect(node_id{0}, incarnation{1}, a->address());
+    a->connect(node_id{1}, incarnation_id{5}, b->address());
+    b->connect(node_id{0}, incarnation_id{1}, a->address());
   }
   ~fabric_pair() {
     a->stop();
@@ -103,9 +103,9 @@ TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarde
   p.a->post([&] { connected.set_value(); });
   connected.get_future().get();
   p.b->stop();
-  const auto [peer, life, why] = p.events_a.lost.get_future().get();
+  const auto [peer, incarnation, why] = p.events_a.lost.get_future().get();
   CHECK(peer == node_id{1});
-  CHECK(life == incarnation{5});
+  CHECK(incarnation == incarnation_id{5});
   p.a->send(node_id{1}, frame(1));
   p.a->stop();
   CHECK(p.a->stats().discarded_out == 1);
@@ -114,8 +114,8 @@ TEST_CASE("when a fabric stops, its peers lose it, and frames to it are discarde
 TEST_CASE("an address where nobody is, is reported as lost") {
   fabric_pair p;
   p.start();
-  p.a->connect(node_id{7}, incarnation{1}, "inproc:7:1");
-  const auto [peer, life, why] = p.events_a.lost.get_future().get();
+  p.a->connect(node_id{7}, incarnation_id{1}, "inproc:7:1");
+  const auto [peer, incarnation, why] = p.events_a.lost.get_future().get();
   CHECK(peer == node_id{7});
   CHECK(why == "nobody is at the address \"inproc:7:1\"");
 }

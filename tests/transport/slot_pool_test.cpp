@@ -24,7 +24,7 @@ struct world {
   std::unique_ptr<std::byte, void (*)(void*)> owned{static_cast<std::byte*>(std::aligned_alloc(4096, bytes)),
                                                     &std::free};
   std::span<std::byte> memory{owned.get(), bytes};
-  slot_pool pool{node_id{3}, incarnation{9}, {memory, memory_kind::host}};
+  slot_pool pool{node_id{3}, incarnation_id{9}, {memory, memory_kind::host}};
 };
 
 }  // namespace
@@ -36,7 +36,7 @@ TEST_CASE("what is written into a slot is what a reader verifies") {
     REQUIRE(s);
     CHECK(s->payload.size() == size);
     CHECK(s->region.node == node_id{3});
-    CHECK(s->region.owner == incarnation{9});
+    CHECK(s->region.owner == incarnation_id{9});
     if (size != 0) CHECK(reinterpret_cast<uintptr_t>(s->payload.data()) % 64 == 0);
     std::ranges::fill(s->payload, std::byte{0xab});
     const auto pulled = w.pull(s->region);
@@ -67,7 +67,7 @@ TEST_CASE("only the slot's own region gives it back, and only once") {
   ++other.generation;
   CHECK(!w.pool.give_back(other));
   other = s->region;
-  other.owner = incarnation{8};
+  other.owner = incarnation_id{8};
   CHECK(!w.pool.give_back(other));
   other = s->region;
   other.node = node_id{4};
@@ -83,12 +83,13 @@ TEST_CASE("only the slot's own region gives it back, and only once") {
   CHECK(w.pool.in_use() == 0);
 }
 
-TEST_CASE("a new life takes new slots, and those of the one before stay good until they are given back") {
+TEST_CASE(
+    "a new incarnation takes new slots, and those of the one before stay good until they are given back") {
   world w;
   const auto old = w.pool.take(100);
-  w.pool.renew(incarnation{10});
+  w.pool.renew(incarnation_id{10});
   const auto young = w.pool.take(100);
-  CHECK(young->region.owner == incarnation{10});
+  CHECK(young->region.owner == incarnation_id{10});
   CHECK(verify(old->region, w.pull(old->region)));
   CHECK(verify(young->region, w.pull(young->region)));
   CHECK(w.pool.give_back(old->region));

@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 const ucx_address sample{.node = node_id{3},
-                         .life = incarnation{77},
+                         .incarnation = incarnation_id{77},
                          .secret = 0xfeed'0000'0001,
                          .pool_base = 0x7f00'0000'1000,
                          .pool_bytes = 1u << 30,
@@ -18,7 +18,7 @@ TEST_CASE("an address comes back as it was") {
   ucx_address out;
   REQUIRE(decode(encode(sample), out).empty());
   CHECK(out.node == sample.node);
-  CHECK(out.life == sample.life);
+  CHECK(out.incarnation == sample.incarnation);
   CHECK(out.secret == sample.secret);
   CHECK(out.pool_base == sample.pool_base);
   CHECK(out.pool_bytes == sample.pool_bytes);

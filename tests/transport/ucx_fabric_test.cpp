@@ -108,7 +108,7 @@ TEST_CASE("ticks come when they are due, and jobs run on the fabric's thread") {
   CHECK(us.events.late_[10] < 50ms);  // not when the thread next wakes for nothing
 }
 
-TEST_CASE("after a disconnect nothing more arrives from that life") {
+TEST_CASE("after a disconnect nothing more arrives from that incarnation") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);

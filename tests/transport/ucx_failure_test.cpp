@@ -13,26 +13,26 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a killed peer is reported within a second, and its next life is reached") {
+TEST_CASE("a killed peer is reported within a second, and its next incarnation is reached") {
   side us;
   us.carrier->start(us.events);
-  for (uint64_t life = 1; life <= 3; ++life) {
-    INFO("life ", life);
-    fabric_child child(1, life);
-    us.meet(child, life);
+  for (uint64_t incarnation = 1; incarnation <= 3; ++incarnation) {
+    INFO("incarnation ", incarnation);
+    fabric_child child(1, incarnation);
+    us.meet(child, incarnation);
     const size_t before = us.events.frames().size();
     REQUIRE(child.ask("burst 0 20") == "ok");
     REQUIRE(us.events.wait_for_frames(before + 20));
-    us.carrier->send(there, bytes_of(life));
+    us.carrier->send(there, bytes_of(incarnation));
     REQUIRE(eventually([&] { return child.ask_number("received") == 1; }));
     const auto killed = std::chrono::steady_clock::now();
     child.kill();
-    REQUIRE(us.events.wait_for_losses(life));
+    REQUIRE(us.events.wait_for_losses(incarnation));
     const duration took = std::chrono::steady_clock::now() - killed;
     MESSAGE("noticed after ", to_ms(took), " ms");
     CHECK(took < 1500ms);
     CHECK(us.events.losses().back().peer == there);
-    CHECK(us.events.losses().back().life.value == life);
+    CHECK(us.events.losses().back().incarnation.value == incarnation);
     CHECK(!us.events.losses().back().why.empty());
   }
   CHECK(us.events.losses().size() == 3);
@@ -46,11 +46,11 @@ TEST_CASE("a damaged address is refused with a reason and never reaches UCX") {
   for (size_t at = 0; at < child.address().size(); ++at) {
     std::string address = child.address();
     address[at] = static_cast<char>(address[at] ^ (1 << at % 8));
-    us.carrier->connect(there, incarnation{7}, address);
+    us.carrier->connect(there, incarnation_id{7}, address);
     REQUIRE(us.events.wait_for_losses(++refused));
   }
-  us.carrier->connect(there, incarnation{7}, "");
-  us.carrier->connect(node_id{2}, incarnation{7}, child.address());
+  us.carrier->connect(there, incarnation_id{7}, "");
+  us.carrier->connect(node_id{2}, incarnation_id{7}, child.address());
   REQUIRE(us.events.wait_for_losses(refused + 2));
   const auto losses = us.events.losses();
   CHECK(losses[20].why == "its address is damaged (checksum)");
@@ -145,7 +145,7 @@ TEST_CASE("a storm of frames to a peer that has stopped stays bounded and holds 
   }
 }
 
-TEST_CASE("two processes that parted meet again, also under a new life") {
+TEST_CASE("two processes that parted meet again, also under a new incarnation") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -160,33 +160,33 @@ TEST_CASE("two processes that parted meet again, also under a new life") {
   CHECK(us.events.wait_for_frames(40));
   child.kill();
   REQUIRE(us.events.wait_for_losses(1));
-  CHECK(us.events.losses()[0].life == incarnation{8});
+  CHECK(us.events.losses()[0].incarnation == incarnation_id{8});
 }
 
-TEST_CASE("lives that follow each other on both sides know nothing of each other") {
+TEST_CASE("incarnations that follow each other on both sides know nothing of each other") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
-  for (uint64_t life = 8; life < 48; ++life) {
-    INFO("life ", life);
-    us.meet(child, life);
+  for (uint64_t incarnation = 8; incarnation < 48; ++incarnation) {
+    INFO("incarnation ", incarnation);
+    us.meet(child, incarnation);
     const size_t before = us.events.frames().size();
-    for (int i = 0; i < 50; ++i) us.carrier->send(there, bytes_of(life, 1000));
+    for (int i = 0; i < 50; ++i) us.carrier->send(there, bytes_of(incarnation, 1000));
     std::vector<std::byte> into(4096);
     std::promise<void> pulled;
     us.carrier->pull(there, 0, into, [&](pull_status) { pulled.set_value(); });
-    if (life % 4 != 0) {  // else it ends in the midst of everything
+    if (incarnation % 4 != 0) {  // else it ends in the midst of everything
       REQUIRE(child.ask("burst 0 20") == "ok");
       REQUIRE(us.events.wait_for_frames(before + 20));
-      REQUIRE(eventually([&] { return child.ask_number("last") == life; }));
+      REQUIRE(eventually([&] { return child.ask_number("last") == incarnation; }));
     }
     const auto address = us.carrier->address();
-    if (life % 2 == 0)
+    if (incarnation % 2 == 0)
       us.carrier->renew();
     else
       us.carrier->disconnect(there);
-    CHECK((us.carrier->address() == address) == (life % 2 != 0));
-    if (life % 3 != 0) child.renew();
+    CHECK((us.carrier->address() == address) == (incarnation % 2 != 0));
+    if (incarnation % 3 != 0) child.renew();
     REQUIRE(pulled.get_future().wait_for(10s) == std::future_status::ready);
   }
   const size_t before = us.events.frames().size();
@@ -198,7 +198,7 @@ TEST_CASE("lives that follow each other on both sides know nothing of each other
   CHECK(child.ask("ordered") == "1");
 }
 
-TEST_CASE("a new life begins although the peer of the former one has stopped") {
+TEST_CASE("a new incarnation begins although the peer of the former one has stopped") {
   fabric_child frozen(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -216,7 +216,7 @@ TEST_CASE("a new life begins although the peer of the former one has stopped") {
   CHECK(eventually([&] { return frozen.ask_number("last") == 1'000'000; }));
 }
 
-TEST_CASE("whoever does not know the secret is not heard, whatever life and stream it claims") {
+TEST_CASE("whoever does not know the secret is not heard, whatever incarnation and stream it claims") {
   fabric_child child(1, 7);
   side us;
   us.carrier->start(us.events);
@@ -228,7 +228,7 @@ TEST_CASE("whoever does not know the secret is not heard, whatever life and stre
   guessed.secret += 1;
   side stranger(test_options(1, ~0ull));
   stranger.carrier->start(stranger.events);
-  stranger.carrier->connect(here, incarnation{1}, encode(guessed));
+  stranger.carrier->connect(here, incarnation_id{1}, encode(guessed));
   for (uint64_t i = 0; i < 100; ++i) stranger.carrier->send(here, bytes_of(i));
   std::vector<std::byte> into(100);
   stranger.carrier->pull(here, 0, into, [](pull_status) {});

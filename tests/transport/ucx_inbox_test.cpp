@@ -8,64 +8,64 @@ using enum inbox::verdict;
 
 TEST_CASE("frames of one connection are delivered in their order and once") {
   inbox in;
-  for (uint64_t i = 0; i < 5; ++i) CHECK(in.judge(incarnation{1}, 1, i) == deliver);
-  CHECK(in.judge(incarnation{1}, 1, 4) == discard);
-  CHECK(in.judge(incarnation{1}, 1, 5) == deliver);
+  for (uint64_t i = 0; i < 5; ++i) CHECK(in.judge(incarnation_id{1}, 1, i) == deliver);
+  CHECK(in.judge(incarnation_id{1}, 1, 4) == discard);
+  CHECK(in.judge(incarnation_id{1}, 1, 5) == deliver);
 }
 
 TEST_CASE("a missing frame breaks the connection, and a new one starts from the beginning") {
   inbox in;
-  CHECK(in.judge(incarnation{1}, 1, 0) == deliver);
-  CHECK(in.judge(incarnation{1}, 1, 2) == gap);
-  CHECK(in.judge(incarnation{1}, 2, 0) == deliver);
-  CHECK(in.judge(incarnation{1}, 1, 1) == discard);
-  CHECK(in.judge(incarnation{1}, 3, 1) == gap);
+  CHECK(in.judge(incarnation_id{1}, 1, 0) == deliver);
+  CHECK(in.judge(incarnation_id{1}, 1, 2) == gap);
+  CHECK(in.judge(incarnation_id{1}, 2, 0) == deliver);
+  CHECK(in.judge(incarnation_id{1}, 1, 1) == discard);
+  CHECK(in.judge(incarnation_id{1}, 3, 1) == gap);
 }
 
-TEST_CASE("a later life replaces an earlier one, whose frames are then discarded") {
+TEST_CASE("a later incarnation replaces an earlier one, whose frames are then discarded") {
   inbox in;
-  CHECK(in.judge(incarnation{1}, 5, 0) == deliver);
-  CHECK(in.judge(incarnation{2}, 1, 0) == deliver);
-  CHECK(in.judge(incarnation{1}, 5, 1) == discard);
-  CHECK(in.judge(incarnation{2}, 1, 1) == deliver);
+  CHECK(in.judge(incarnation_id{1}, 5, 0) == deliver);
+  CHECK(in.judge(incarnation_id{2}, 1, 0) == deliver);
+  CHECK(in.judge(incarnation_id{1}, 5, 1) == discard);
+  CHECK(in.judge(incarnation_id{2}, 1, 1) == deliver);
 }
 
-TEST_CASE("nothing of a closed life is delivered, and its successor is") {
+TEST_CASE("nothing of a closed incarnation is delivered, and its successor is") {
   inbox in;
-  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
-  in.close(incarnation{4});
-  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
-  CHECK(in.judge(incarnation{3}, 9, 0) == discard);
-  CHECK(!in.accepts(incarnation{4}));
-  CHECK(in.judge(incarnation{5}, 1, 0) == deliver);
+  CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
+  in.close(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{4}, 1, 1) == discard);
+  CHECK(in.judge(incarnation_id{3}, 9, 0) == discard);
+  CHECK(!in.accepts(incarnation_id{4}));
+  CHECK(in.judge(incarnation_id{5}, 1, 0) == deliver);
 }
 
-TEST_CASE("a life that is opened again goes on after what was discarded") {
+TEST_CASE("an incarnation that is opened again goes on after what was discarded") {
   inbox in;
-  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
-  in.close(incarnation{4});
-  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
-  in.open(incarnation{4});
-  CHECK(in.judge(incarnation{4}, 1, 2) == deliver);
-  CHECK(in.judge(incarnation{4}, 1, 4) == gap);
-  CHECK(in.judge(incarnation{3}, 1, 0) == discard);
+  CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
+  in.close(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{4}, 1, 1) == discard);
+  in.open(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{4}, 1, 2) == deliver);
+  CHECK(in.judge(incarnation_id{4}, 1, 4) == gap);
+  CHECK(in.judge(incarnation_id{3}, 1, 0) == discard);
 }
 
-TEST_CASE("a connection that began while its life was closed goes on when it is opened") {
+TEST_CASE("a connection that began while its incarnation was closed goes on when it is opened") {
   inbox in;
-  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
-  in.close(incarnation{4});
-  CHECK(in.judge(incarnation{4}, 2, 0) == discard);  // the peer has connected again before this side
-  CHECK(in.judge(incarnation{4}, 2, 1) == discard);
-  in.open(incarnation{4});
-  CHECK(in.judge(incarnation{4}, 1, 1) == discard);
-  CHECK(in.judge(incarnation{4}, 2, 2) == deliver);
-  CHECK(in.judge(incarnation{4}, 2, 4) == gap);
+  CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
+  in.close(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{4}, 2, 0) == discard);  // the peer has connected again before this side
+  CHECK(in.judge(incarnation_id{4}, 2, 1) == discard);
+  in.open(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{4}, 1, 1) == discard);
+  CHECK(in.judge(incarnation_id{4}, 2, 2) == deliver);
+  CHECK(in.judge(incarnation_id{4}, 2, 4) == gap);
 }
 
-TEST_CASE("opening a life closes those before it") {
+TEST_CASE("opening an incarnation closes those before it") {
   inbox in;
-  in.open(incarnation{4});
-  CHECK(in.judge(incarnation{3}, 1, 0) == discard);
-  CHECK(in.judge(incarnation{4}, 1, 0) == deliver);
+  in.open(incarnation_id{4});
+  CHECK(in.judge(incarnation_id{3}, 1, 0) == discard);
+  CHECK(in.judge(incarnation_id{4}, 1, 0) == deliver);
 }

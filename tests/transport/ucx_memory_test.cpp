@@ -30,7 +30,7 @@ class owner final : public fabric_events {
     findings_[f.round] = f.found;
     changed_.notify_all();
   }
-  void on_lost(node_id, incarnation, std::string) override {}
+  void on_lost(node_id, incarnation_id, std::string) override {}
   void on_turn_end() override {}
   time_point tick_at() const override { return never; }
   void on_tick(time_point) override {}
@@ -59,11 +59,11 @@ tally freeze_and_reuse(freeze when, int rounds, const std::string& reader_kind) 
   fabric_child reader(1, 7, reader_kind);
   machine_clock clock;
   const auto carrier = make_ucx_fabric(test_options(0, 1), clock);
-  slot_pool pool(node_id{0}, incarnation{1}, carrier->allocate(memory_kind::host, 5u << 20));
+  slot_pool pool(node_id{0}, incarnation_id{1}, carrier->allocate(memory_kind::host, 5u << 20));
   owner events;
   carrier->start(events);
   reader.connect_to(0, 1, carrier->address());
-  carrier->connect(node_id{1}, incarnation{7}, reader.address());
+  carrier->connect(node_id{1}, incarnation_id{7}, reader.address());
 
   constexpr uint64_t size = 4u << 20;
   std::mt19937 random(1);

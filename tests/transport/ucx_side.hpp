@@ -25,7 +25,7 @@ class recorder final : public fabric_events {
  public:
   struct loss {
     node_id peer;
-    incarnation life;
+    incarnation_id incarnation;
     std::string why;
   };
 
@@ -35,9 +35,9 @@ class recorder final : public fabric_events {
     frames_.emplace_back(bytes.begin(), bytes.end());
     changed_.notify_all();
   }
-  void on_lost(node_id peer, incarnation life, std::string why) override {
+  void on_lost(node_id peer, incarnation_id incarnation, std::string why) override {
     std::lock_guard lock(mutex_);
-    losses_.push_back({peer, life, std::move(why)});
+    losses_.push_back({peer, incarnation, std::move(why)});
     changed_.notify_all();
   }
   void on_turn_end() override {}
@@ -83,9 +83,9 @@ class recorder final : public fabric_events {
 struct side {
   explicit side(const ucx_options& o = test_options(0, 1)) : carrier(make_ucx_fabric(o, clock)) {}
   ~side() { carrier->stop(); }
-  void meet(fabric_child& child, uint64_t life) {
+  void meet(fabric_child& child, uint64_t incarnation) {
     child.connect_to(0, 1, carrier->address());
-    carrier->connect(there, incarnation{life}, child.address());
+    carrier->connect(there, incarnation_id{incarnation}, child.address());
     // What comes before that is discarded, even if it was sent later.
     std::promise<void> connected;
     carrier->post([&] { connected.set_value(); });

@@ -201,7 +201,7 @@ class once_check {
  public:
   once_check(violations& v, bool only_schedulers) : violations_(v), only_schedulers_(only_schedulers) {}
   void started(slot_id slot, const std::vector<request_id>& requests);
-  /// The batch is done, or its worker has begun a new life and does not answer for it.
+  /// The batch is done, or its worker has begun a new incarnation and does not answer for it.
   void ended(slot_id slot) { running_.erase(slot); }
 
  private:

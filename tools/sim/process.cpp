@@ -56,10 +56,10 @@ process::process(node_id self, uint64_t number, const world& w)
               },
           .host_per_shell = w.host_per_shell,
           .wake = waker,
-          .next_life = w.next_life,
+          .next_incarnation = w.next_incarnation,
           .secret_of =
-              [self, seed = w.seed](incarnation life) {
-                return random_stream(seed ^ life.value, "lane", self.value)();
+              [self, seed = w.seed](incarnation_id incarnation) {
+                return random_stream(seed ^ incarnation.value, "lane", self.value)();
               },
           .on_ready = [this](bool ready) { ready_ = ready; },
           .on_drained = w.drained,

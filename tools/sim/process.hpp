@@ -27,7 +27,7 @@ class process final : private control_lane, private sim_port, private model_load
     completion_port& completions;
     device_watch& devices;
     std::function<void(node_id, const envelope&)> delivered;
-    std::function<incarnation(incarnation last)> next_life;
+    std::function<incarnation_id(incarnation_id last)> next_incarnation;
     on_broken broken;
     std::function<void()> drained;
     std::function<deployer::model_reading(const std::string&)> read_model;

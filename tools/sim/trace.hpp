@@ -52,14 +52,14 @@ class trace {
  private:
   void add_event(const model_change& e) { (add(e.line.revision), add(e.line.model)); }
   void add_event(const model_idle& e) { (add(e.model), add(e.revision)); }
-  void add_event(const node_up& e) { (add(e.node), add(e.life)); }
+  void add_event(const node_up& e) { (add(e.node), add(e.incarnation)); }
   void add_event(const slot_service& e) { (add(e.slot), add(e.in)); }
   void add_event(const queue_load& e) { (add(e.good), add(e.bad)); }
   void add_event(const backends& e) { add(e.of); }
   void add_event(const backends::backend& e) { (add(e.slot), add(e.batch), add(e.weight)); }
-  void add_event(const node_down& e) { (add(e.node), add(e.life)); }
-  void add_event(const node_leaving& e) { (add(e.node), add(e.life)); }
-  void add_event(const reborn& e) { add(e.life); }
+  void add_event(const node_down& e) { (add(e.node), add(e.incarnation)); }
+  void add_event(const node_leaving& e) { (add(e.node), add(e.incarnation)); }
+  void add_event(const new_incarnation& e) { add(e.incarnation); }
   void add_event(const drain&) { mix(1); }
   void add_event(const pulled& e) { (add(e.token), add(e.status)); }
   void add_event(const device_ready&) { mix(2); }

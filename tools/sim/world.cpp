@@ -138,7 +138,7 @@ void world::state::drain() {
   while ((unfinished() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
   checks.fates.at_end(unfinished());
   record();
-  // Then what the ends of lives and of time-outs leave behind.
+  // Then what the ends of incarnations and of time-outs leave behind.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);
 }
 

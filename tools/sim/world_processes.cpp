@@ -14,7 +14,9 @@ void world::state::begin_process(node_id id) {
       id, ++processes,
       process::world{system, cluster, time, network, memory, n.clock, asking.port(id), reading.port(id),
                      *this, [this](node_id at, const envelope& e) { delivered(at, e); },
-                     [&n](incarnation last) { return n.life = {std::max(n.life.value, last.value) + 1}; },
+                     [&n](incarnation_id last) {
+                       return n.incarnation = {std::max(n.incarnation.value, last.value) + 1};
+                     },
                      [this, id](const std::string& why) {
                        checks.broken.add("exception", why);
                        die(id);

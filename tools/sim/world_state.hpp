@@ -26,7 +26,7 @@ struct world::state final : device_watch {
   struct member {
     sim_clock clock;
     std::unique_ptr<process> running;
-    incarnation life;  ///< the latest
+    incarnation_id incarnation;  ///< the latest
   };
 
   // the run, phase by phase (world.cpp)

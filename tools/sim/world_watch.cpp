@@ -23,7 +23,7 @@ void world::state::delivered(node_id at, const envelope& e) {
     for (const auto& r : g->requests) reading.given(at, r);
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
     checks.reigns.heard(h->slot, h->reign);
-  if (!std::holds_alternative<reborn>(e.body)) return;
+  if (!std::holds_alternative<new_incarnation>(e.body)) return;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].node == at) checks.once.ended(slot_id{i});
 }

@@ -77,12 +77,13 @@ class link::closing final : public operation {
   link& via_;
 };
 
-link::link(link_house& house, node_id peer, incarnation life, uint32_t stream, const ucx_address& address)
+link::link(link_house& house, node_id peer, incarnation_id incarnation, uint32_t stream,
+           const ucx_address& address)
     : house_(house),
       worker_(house.worker),
       peer_(peer),
-      life_(life),
-      fabric_life_(address.life),
+      incarnation_(incarnation),
+      fabric_incarnation_(address.incarnation),
       secret_(address.secret),
       stream_(stream),
       pool_base_(address.pool_base),
@@ -127,7 +128,7 @@ void link::finished_one(ucs_status_t status, const char* what) {
 }
 
 message_head link::head(message_kind kind, uint32_t number) const {
-  return {house_.options.life.value,
+  return {house_.options.incarnation.value,
           secret_,
           stream_,
           number,

@@ -1,5 +1,6 @@
-// The connection of this process to one life of one peer: frames out, pulls in and out. Used by the progress
-// thread only. A link that broke, or that is no longer wanted, is closed and may be destroyed once `idle`.
+// The connection of this process to one incarnation of one peer: frames out, pulls in and out. Used by the
+// progress thread only. A link that broke, or that is no longer wanted, is closed and may be destroyed once
+// `idle`.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -43,18 +44,19 @@ struct link_house {
 
 class link {
  public:
-  /// `life` is what the peer is called; the life in its address, what its fabric calls itself. They differ
-  /// once a node that had been given up has joined again. Throws std::runtime_error if UCX cannot reach the
-  /// address.
-  link(link_house& house, node_id peer, incarnation life, uint32_t stream, const ucx_address& address);
+  /// `incarnation` is what the peer is called; the incarnation in its address, what its fabric calls itself.
+  /// They differ once a node that had been given up has joined again. Throws std::runtime_error if UCX cannot
+  /// reach the address.
+  link(link_house& house, node_id peer, incarnation_id incarnation, uint32_t stream,
+       const ucx_address& address);
   ~link();
   link(const link&) = delete;
   link& operator=(const link&) = delete;
 
   ucp_worker_h worker() const { return worker_; }
   node_id peer() const { return peer_; }
-  incarnation life() const { return life_; }
-  incarnation fabric_life() const { return fabric_life_; }
+  incarnation_id incarnation() const { return incarnation_; }
+  incarnation_id fabric_incarnation() const { return fabric_incarnation_; }
   /// Why nothing can be sent any more; empty while it works.
   const std::string& broken() const { return broken_; }
   void break_off(std::string why);
@@ -108,7 +110,7 @@ class link {
   link_house& house_;
   ucp_worker_h worker_;
   node_id peer_;
-  incarnation life_, fabric_life_;
+  incarnation_id incarnation_, fabric_incarnation_;
   uint64_t secret_;
   uint32_t stream_;
   ucp_ep_h endpoint_ = nullptr;

@@ -25,7 +25,7 @@ link* neighbours::link_to(node_id node) {
   return node.value < peers_.size() ? peers_[node.value].out.get() : nullptr;
 }
 
-void neighbours::connect(node_id node, incarnation life, const std::string& address) {
+void neighbours::connect(node_id node, incarnation_id incarnation, const std::string& address) {
   ucx_address at;
   std::string problem = decode(address, at);
   if (problem.empty() && at.node != node)
@@ -35,22 +35,22 @@ void neighbours::connect(node_id node, incarnation life, const std::string& addr
   if (p != nullptr && p->out) leave(std::move(p->out));
   if (problem.empty()) {
     try {
-      p->out = std::make_unique<link>(house_, node, life, next_stream_++, at);
+      p->out = std::make_unique<link>(house_, node, incarnation, next_stream_++, at);
     } catch (const std::runtime_error& e) {
       problem = e.what();
     }
   }
-  if (!problem.empty()) return events_->on_lost(node, life, problem);
-  p->in.open(at.life);
+  if (!problem.empty()) return events_->on_lost(node, incarnation, problem);
+  p->in.open(at.incarnation);
   for (const auto& w : std::exchange(p->waiting, {})) {
-    if (w.life == at.life) p->out->answer(w.ticket, w.range);
+    if (w.incarnation == at.incarnation) p->out->answer(w.ticket, w.range);
   }
 }
 
 void neighbours::disconnect(node_id node) {
   if (link_to(node) == nullptr) return;
   auto& p = peers_[node.value];
-  p.in.close(p.out->fabric_life());
+  p.in.close(p.out->fabric_incarnation());
   leave(std::move(p.out));
 }
 
@@ -117,12 +117,12 @@ void neighbours::lose_broken() {
     if (!p.out || p.out->broken().empty()) continue;
     auto out = std::move(p.out);
     const node_id node = out->peer();
-    const incarnation life = out->life();
+    const incarnation_id incarnation = out->incarnation();
     std::string why = out->broken();
-    p.in.close(out->fabric_life());
+    p.in.close(out->fabric_incarnation());
     out->close();
     leaving_.push_back({std::move(out), never, true});
-    if (events_) events_->on_lost(node, life, std::move(why));
+    if (events_) events_->on_lost(node, incarnation, std::move(why));
   }
 }
 
@@ -158,15 +158,15 @@ ucs_status_t neighbours::on_message(const void* head, size_t head_bytes, void* d
 }
 
 ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t bytes, bool rendezvous) {
-  const incarnation life{head.life};
+  const incarnation_id incarnation{head.incarnation};
   auto* from = find(head.from);
-  const bool counted = head.kind == message_kind::frame;  // even if its life is over
+  const bool counted = head.kind == message_kind::frame;  // even if its incarnation is over
   if (head.secret != options_.secret || !events_ || from == nullptr ||
-      (!counted && !from->in.accepts(life))) {
+      (!counted && !from->in.accepts(incarnation))) {
     discarded_in_ += 1;
     return UCS_OK;
   }
-  const bool connected = from->out && from->out->fabric_life() == life;
+  const bool connected = from->out && from->out->fabric_incarnation() == incarnation;
   switch (head.kind) {
     case message_kind::frame:
       if (!rendezvous) on_frame(*from, head, {static_cast<const std::byte*>(data), bytes});
@@ -178,7 +178,7 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
       if (connected) {
         from->out->answer(head.number, range);
       } else if (from->waiting.size() < max_waiting) {
-        from->waiting.push_back({life, head.number, range});
+        from->waiting.push_back({incarnation, head.number, range});
       }
       return UCS_OK;
     }
@@ -191,13 +191,14 @@ ucs_status_t neighbours::on_message(const message_head& head, void* data, size_t
 }
 
 void neighbours::on_frame(neighbour& from, const message_head& head, std::span<const std::byte> bytes) {
-  const incarnation life{head.life};
-  switch (from.in.judge(life, head.stream, head.number)) {
+  const incarnation_id incarnation{head.incarnation};
+  switch (from.in.judge(incarnation, head.stream, head.number)) {
     case inbox::verdict::discard: discarded_in_ += 1; return;
     case inbox::verdict::gap:
       discarded_in_ += 1;
-      from.in.close(life);
-      if (from.out && from.out->fabric_life() == life) from.out->break_off("frames from it are missing");
+      from.in.close(incarnation);
+      if (from.out && from.out->fabric_incarnation() == incarnation)
+        from.out->break_off("frames from it are missing");
       return;
     case inbox::verdict::deliver: break;
   }

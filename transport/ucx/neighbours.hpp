@@ -26,7 +26,7 @@ class neighbours {
   /// Who is told of frames and losses; null: nobody any more.
   void tell(fabric_events* events) { events_ = events; }
 
-  void connect(node_id node, incarnation life, const std::string& address);
+  void connect(node_id node, incarnation_id incarnation, const std::string& address);
   void disconnect(node_id node);
   void send(node_id to, std::vector<std::byte> frame);
   void pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done);
@@ -61,7 +61,7 @@ class neighbours {
 
  private:
   struct waiting_pull {
-    incarnation life;
+    incarnation_id incarnation;
     uint64_t ticket;
     pull_range range;
   };

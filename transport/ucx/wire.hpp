@@ -20,11 +20,11 @@ enum class message_kind : uint16_t {
 struct message_head {
   static constexpr size_t bytes = 28;  ///< on the wire, without what the compiler adds
 
-  uint64_t life = 0;    ///< of `from`
-  uint64_t secret = 0;  ///< of the receiver, from its address
-  uint32_t stream = 0;  ///< connection of `from` to this peer, counting up
-  uint32_t number = 0;  ///< of the frame on its stream, modulo 2^32; of a pull its ticket
-  uint16_t from = 0;    ///< node
+  uint64_t incarnation = 0;  ///< of `from`
+  uint64_t secret = 0;       ///< of the receiver, from its address
+  uint32_t stream = 0;       ///< connection of `from` to this peer, counting up
+  uint32_t number = 0;       ///< of the frame on its stream, modulo 2^32; of a pull its ticket
+  uint16_t from = 0;         ///< node
   message_kind kind{};
 };
 static_assert(offsetof(message_head, kind) + sizeof(message_kind) == message_head::bytes);

@@ -24,7 +24,7 @@ void workers::renew(time_point now) {
   std::string address = next->address();
   present_->on_message(
       [](void*, const void*, size_t, void*, size_t, const ucp_am_recv_param_t*) { return UCS_OK; }, nullptr);
-  former_.push_back({std::exchange(present_, std::move(next)), now + afterlife});
+  former_.push_back({std::exchange(present_, std::move(next)), now + linger});
   const std::lock_guard lock(mutex_);
   address_ = std::move(address);
 }

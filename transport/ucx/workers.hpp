@@ -1,6 +1,6 @@
-// The UCX worker that this life of the process uses, and those of its former lives for a while. UCX tells the
-// connections between two workers apart by counting them on both sides, and a side that misses one of them
-// gets confused for good; two lives never share a worker.
+// The UCX worker that this incarnation of the process uses, and those of its former incarnations for a while.
+// UCX tells the connections between two workers apart by counting them on both sides, and a side that misses
+// one of them gets confused for good; two incarnations never share a worker.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -17,7 +17,8 @@ namespace troupe::ucx {
 /// Used by one thread at a time, but for `address`.
 class workers {
  public:
-  /// `handler` gets every active message of the present life, with `argument`. `c` outlives the workers.
+  /// `handler` gets every active message of the present incarnation, with `argument`. `c` outlives the
+  /// workers.
   workers(const context& c, ucp_am_recv_callback_t handler, void* argument);
 
   ucp_worker_h get() const { return present_->get(); }
@@ -25,7 +26,7 @@ class workers {
   bool arm() { return present_->arm(); }
   unsigned progress();
 
-  /// A fresh worker for a new life. From now on the messages to the former one are discarded. Throws
+  /// A fresh worker for a new incarnation. From now on the messages to the former one are discarded. Throws
   /// std::runtime_error, and changes nothing, if UCX has none.
   void renew(time_point now);
   /// How many former workers there are.
@@ -45,7 +46,7 @@ class workers {
     time_point until;
   };
   /// UCX aborts the process if a worker is destroyed that has yet to answer a peer's first message.
-  static constexpr duration afterlife = 30s;
+  static constexpr duration linger = 30s;
 
   std::unique_ptr<worker> make() const;
 
