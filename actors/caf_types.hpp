@@ -112,7 +112,7 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::introduction))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::new_incarnation))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::model_idle))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::load_outcome))
-CAF_ADD_TYPE_ID(troupe_actors, (troupe::tenure))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::leadership))
 CAF_ADD_ATOM(troupe_actors, troupe, drain_atom, "drain")
 CAF_ADD_ATOM(troupe_actors, troupe, wake_atom, "wake")
 CAF_END_TYPE_ID_BLOCK(troupe_actors)
@@ -153,7 +153,7 @@ using deployer_protocol = caf::typed_actor<
     caf::reacts_to<introduction>,
     caf::reacts_to<control_frame>,                                 // from another node's deployer
     caf::reacts_to<peer_change>, caf::reacts_to<new_incarnation>,  // from the node actor
-    caf::reacts_to<tenure>,                                        // likewise
+    caf::reacts_to<leadership>,                                    // likewise
     caf::reacts_to<load_outcome>,                                  // from the loader
     caf::reacts_to<model_idle>,                                    // from a shell
     caf::reacts_to<report_query>,                                  // from the metrics

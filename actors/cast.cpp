@@ -73,14 +73,14 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
 cast::cast(const cluster_spec& cluster, node_id self, world w)
     : cluster_(cluster),
       self_(self),
-      office_(self),
-      lane_(w.carrier, w.time, office_, lane_options(cluster, self, w)),
+      post_(self),
+      lane_(w.carrier, w.time, post_, lane_options(cluster, self, w)),
       pool_(self, lane_.incarnation(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
-      memory_(pool_, lane_, office_),
+      memory_(pool_, lane_, post_),
       catalog_(entries_of(cluster)),
       language_models_(cluster),
       tenants_(quotas_of(cluster)) {
-  office_.set_lane(lane_);
+  post_.set_lane(lane_);
   spawn_shells(w);
   auto& carrier = w.carrier;
   // other nodes than gateways hear nothing of engines
@@ -93,7 +93,7 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
       w.system, deployer::surroundings{cluster, self, w.time, w.control, w.devices, w.read_model, w.wake,
                                        w.begin_drain, w.on_unusable, w.broken});
   node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, office_, w.control, catalog_, serves_llms,
+      w.system, node::surroundings{cluster, self, w.time, lane_, post_, w.control, catalog_, serves_llms,
                                    deployer_, [this](const deployment& line) { return keep_queue(line); },
                                    [&carrier] {
                                      const auto a = carrier.address();
@@ -102,8 +102,8 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
                                    w.next_incarnation, w.secret_of,
                                    [this](incarnation_id incarnation) { pool_.renew(incarnation); }, w.wake,
                                    w.on_ready, w.on_drained, w.on_refused, w.broken});
-  office_.set_node_actor(node_);
-  office_.set_deployer(deployer_);
+  post_.set_node_actor(node_);
+  post_.set_deployer(deployer_);
   caf::anon_send(deployer_, introduction{node_, lane_.incarnation()});
   lane_.start();
 }
@@ -114,7 +114,7 @@ void cast::spawn_shells(const world& w) {
   std::vector<std::unique_ptr<shell_group>> groups;
   std::vector<std::vector<address>> names;
   const auto fresh = [&]() -> shell_group& {
-    groups.push_back(std::make_unique<shell_group>(office_));
+    groups.push_back(std::make_unique<shell_group>(post_));
     return *groups.back();
   };
   const auto name = [&](role kind, uint32_t index) {
@@ -123,7 +123,7 @@ void cast::spawn_shells(const world& w) {
   const auto& me = cluster_.nodes[self_.value];
   const auto scheduler = scheduler_of(cluster_);
 
-  // Scheduler threads share the model queues, as post_office knows; the first also hosts the gateway, so that
+  // Scheduler threads share the model queues, as `post` knows; the first also hosts the gateway, so that
   // on a small cluster the way from request to order stays on one thread.
   std::vector<shell_group*> threads;
   const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
@@ -137,7 +137,7 @@ void cast::spawn_shells(const world& w) {
     for (const auto& m : cluster_.models) o.models.push_back(m.name);
     for (const auto& t : cluster_.tenants) o.tenants.push_back(t.name);
     o.scheduler = scheduler;
-    if (has_standby(cluster_)) o.line = line_of_succession(cluster_);
+    if (has_standby(cluster_)) o.leader_candidates = leader_candidates(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.timeout = cluster_.limits.request_timeout;
     o.drain_timeout = cluster_.limits.drain_timeout;
@@ -150,7 +150,7 @@ void cast::spawn_shells(const world& w) {
     llm_gateway::options o;
     for (const auto& m : cluster_.llms) o.models.push_back(m.name);
     o.engines = cluster_.engines;
-    o.routers = line_of_succession(cluster_);
+    o.routers = leader_candidates(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.drain_timeout = cluster_.limits.drain_timeout;
     fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *w.completions, tenants_, language_models_);
@@ -205,10 +205,10 @@ void cast::spawn_shells(const world& w) {
     if (g->size() == 0 && place == with_queues.end()) continue;
     const auto actors = g->names();
     const auto host = w.spawn_host(std::move(g), w.broken);
-    office_.add_host(host, actors);
+    post_.add_host(host, actors);
     if (place != with_queues.end()) queue_hosts[static_cast<size_t>(place - with_queues.begin())] = host;
   }
-  office_.set_queue_hosts(queue_hosts);
+  post_.set_queue_hosts(queue_hosts);
 }
 
 llm_engine::options cast::engine_options(engine_id id, const world& w) const {
@@ -217,7 +217,7 @@ llm_engine::options cast::engine_options(engine_id id, const world& w) const {
   llm_engine::options o;
   o.model = model;
   o.engine = id;
-  o.routers = line_of_succession(cluster_);
+  o.routers = leader_candidates(cluster_);
   o.name = m.name;
   for (uint32_t i = 0; i < cluster_.nodes.size(); ++i)
     if (cluster_.nodes[i].has(node_role::gateway)) o.gateways.push_back(node_id{i});
@@ -239,7 +239,7 @@ std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) con
   o.name = m.name;
   o.arbiter = {self_, {}, role::rank_arbiter, line.domain};
   o.elected = has_standby(cluster_);
-  o.reign = epoch{o.elected ? 0 : lane_.incarnation().value};
+  o.term = term_id{o.elected ? 0 : lane_.incarnation().value};
   o.network = cluster_.policy.network;
   o.max_queued_rows = cluster_.limits.queue_rows;
   o.margin = cluster_.policy.margin;
@@ -272,7 +272,7 @@ bool cast::keep_queue(const deployment& line) {
     queues_[line.model] = line.definition;
   else if (known != queues_.end())
     queues_.erase(known);
-  caf::anon_send(office_.queue_host(line.model),
+  caf::anon_send(post_.queue_host(line.model),
                  regrouping{[this, line, wanted](shell_group& g, time_point now) {
                    g.remove(role::model_queue, line.model.value, now);
                    if (wanted) g.adopt(make_queue(line, g));
@@ -286,9 +286,9 @@ request_id cast::next_request_id() {
 
 void cast::stop() {
   if (std::exchange(stopped_, true)) return;
-  office_.stop();
+  post_.stop();
   lane_.stop();
-  for (const auto& host : office_.hosts()) caf::anon_send_exit(host, caf::exit_reason::kill);
+  for (const auto& host : post_.hosts()) caf::anon_send_exit(host, caf::exit_reason::kill);
   caf::anon_send_exit(node_, caf::exit_reason::kill);
   caf::anon_send_exit(deployer_, caf::exit_reason::kill);
 }

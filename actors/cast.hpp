@@ -16,7 +16,7 @@
 #include "actors/llm_gateway.hpp"
 #include "actors/node.hpp"
 #include "actors/node_memory.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "gpu/device.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/cluster.hpp"
@@ -66,7 +66,7 @@ class cast {
   slot_pool& pool() { return pool_; }
   const catalog& models() const { return catalog_; }
   const llm_catalog& language_models() const { return language_models_; }
-  post_office& office() { return office_; }
+  troupe::post& post() { return post_; }
   /// An id that no other request of the cluster has.
   request_id next_request_id();
   address gateway_address() const { return {self_, {}, role::gateway, 0}; }
@@ -87,7 +87,7 @@ class cast {
 
   const cluster_spec& cluster_;
   const node_id self_;
-  post_office office_;
+  troupe::post post_;
   data_lane lane_;
   slot_pool pool_;
   node_memory memory_;

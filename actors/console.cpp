@@ -149,7 +149,7 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
     if (!wait) answer(number, true, "{}");
   } else if (const auto other = facts_.others.find(to.kind); other != facts_.others.end()) {
     other->second({to, std::move(what), reply});
-  } else if (!facts_.office.ask(to, std::move(what), reply)) {
+  } else if (!facts_.post.ask(to, std::move(what), reply)) {
     query(number);  // to say which actors there are
   }
 }
@@ -210,11 +210,11 @@ nlohmann::json console::status_of(const group_report& r) const {
   doc["actors"] = nlohmann::json::array();
   for (const auto& a : r.actors) doc["actors"].push_back(actor_name(facts_.cluster, a));
   for (const auto& m : r.metrics) {  // the node actor's, where there are standbys
-    if (m.name == "troupe_scheduler_epoch")
-      doc["office"].update(
-          {{"scheduler", m.labels.front().second}, {"epoch", static_cast<uint64_t>(m.value)}});
-    if (m.name == "troupe_scheduler_takeovers_total" && doc.contains("office"))
-      doc["office"]["takeovers"] = static_cast<uint32_t>(m.value);
+    if (m.name == "troupe_scheduler_term")
+      doc["leader"].update(
+          {{"scheduler", m.labels.front().second}, {"term", static_cast<uint64_t>(m.value)}});
+    if (m.name == "troupe_scheduler_takeovers_total" && doc.contains("leader"))
+      doc["leader"]["takeovers"] = static_cast<uint32_t>(m.value);
   }
   doc["unfinished"] = r.unfinished;
   doc["metrics"] = nlohmann::json::array();

@@ -49,7 +49,7 @@ class console {
     const catalog& models;
     metrics_protocol metrics;
     deployer_protocol deployments;
-    post_office& office;
+    troupe::post& post;
     control_lane& control;
     std::map<role, messenger> others;  ///< the actors that are no shells, but for itself
     uint32_t restarts = 0;             ///< of this node, by its parent

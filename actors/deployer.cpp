@@ -46,7 +46,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
           },
           [this](const peer_change& p) { on_peer(p); },
           [this](const new_incarnation& r) { on_new_incarnation(r.incarnation); },
-          [this](const tenure& t) { on_tenure(t); },
+          [this](const leadership& t) { on_leadership(t); },
           [this](const load_outcome& o) { on_loaded(o); },
           [this](const model_idle& i) { on_idle(i); },
           [this](const report_query& q) { q.reply(report()); },
@@ -143,7 +143,7 @@ void deployer::tell_parts() {
   caf::anon_send(node_, std::move(mine));
 }
 
-void deployer::on_tenure(const tenure& t) {
+void deployer::on_leadership(const leadership& t) {
   const bool decided = decides(), knew_all = ready_to_decide();
   scheduler_ = t.scheduler;
   if (peers_.contains(scheduler_)) {
@@ -151,7 +151,7 @@ void deployer::on_tenure(const tenure& t) {
     tell_parts();
   }
   if (!decided && decides() && knew_all) {
-    // What the last holder may have told only some, this node among them or not. Who does not say what it
+    // What the last leader may have told only some, this node among them or not. Who does not say what it
     // knows in a node timeout is dead.
     heard_.clear();
     for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)

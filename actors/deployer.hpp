@@ -2,7 +2,7 @@
 // models are loaded and let go, on gateways and the scheduler the node actor opens and closes them. That of
 // the scheduler's node takes the commands and writes the log; the others pass commands on to it.
 //
-// Where standbys are, that of the node which holds the office of the scheduler decides. It knows the log
+// Where standbys are, that of the leader decides. It knows the log
 // already; the others tell it their logs, and which parts they have done.
 //
 // The log lives as long as one node that knows it. A scheduler that starts again learns it back from the
@@ -109,7 +109,7 @@ class deployer {
   void on_peer(const peer_change& p);
   void forget_peer(node_id node, incarnation_id incarnation);
   void on_new_incarnation(incarnation_id incarnation);
-  void on_tenure(const tenure& t);
+  void on_leadership(const leadership& t);
   void tell_parts();
   void publish(const deployment& line);
   void apply(const deployment& line);
@@ -139,8 +139,8 @@ class deployer {
   deployment_book book_;
   deployment_progress progress_;
   std::map<node_id, incarnation_id> peers_;  ///< that are up
-  std::set<node_id> heard_;                  ///< whose log was heard since this process began, or took office
-  time_point decide_at_ = never;             ///< at the latest
+  std::set<node_id> heard_;       ///< whose log was heard since this process began, or became the leader
+  time_point decide_at_ = never;  ///< at the latest
   own_deployments own_;
   std::vector<held> held_;
   std::vector<waiter> waiters_;

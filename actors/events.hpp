@@ -1,5 +1,5 @@
 // What shells are told besides messages from other actors: things that happen on their own node. Among them
-// `tenure` (messages/membership.hpp): the office of the scheduler has changed hands.
+// `leadership` (messages/membership.hpp): the leader has changed.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -115,7 +115,7 @@ struct extend<std::variant<Ts...>, More...> {
 using any_shell_message =
     detail::extend<wire_message, node_up, node_down, node_leaving, new_incarnation, drain, pulled,
                    device_ready, client_request, client_gone, model_change, model_idle, slot_service,
-                   queue_load, tenure, backends, generation_request>::type;
+                   queue_load, leadership, backends, generation_request>::type;
 
 /// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
 struct shell_message : any_shell_message {

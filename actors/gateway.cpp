@@ -38,7 +38,7 @@ void gateway::on(envelope& e, time_point now) {
                        [&](node_up& n) { on_node_up(n); },
                        [&](node_down& n) { on_node_down(n, now); },
                        [&](node_leaving& n) { on_node_leaving(n); },
-                       [&](tenure& t) { on_tenure(t); },
+                       [&](leadership& t) { on_leadership(t); },
                        [&](new_incarnation&) { start_over(now); },
                        [&](drain&) { draining_ = true; },
                        [&](model_change& c) { on_change(c.line); },
@@ -59,7 +59,7 @@ void gateway::accept(request& r, time_point now) {
   };
   if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
-  if (!scheduler_up_ && line_.empty()) return refuse(drop_reason::no_capacity);
+  if (!scheduler_up_ && candidates_up_.empty()) return refuse(drop_reason::no_capacity);
   if (flights_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
     return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
@@ -159,7 +159,7 @@ void gateway::expire(time_point now) {
 
 void gateway::start_over(time_point now) {
   scheduler_up_ = false;
-  line_.clear();
+  candidates_up_.clear();
   for (auto& m : models_) m.next = {};
   releases_.clear();
   fail_all(failure::node_fenced, now);

@@ -1,7 +1,7 @@
 // gateway: owns the fate of every request that it accepted. Sends requests to their model queues, pulls
 // outputs, answers clients, gives up what got no answer in time.
 //
-// Where standbys are, it goes on accepting requests while the office of the scheduler is vacant, and submits
+// Where standbys are, it goes on accepting requests while there is no leader, and submits
 // all that have no fate to whoever takes it. What an earlier scheduler says from then on does not count.
 #pragma once
 #include <memory>
@@ -41,10 +41,10 @@ class client_port {
 class gateway final : public shell {
  public:
   struct options {
-    std::vector<std::string> models;   ///< names by id, for metrics
-    std::vector<std::string> tenants;  ///< likewise, by `request::tenant` less one
-    node_id scheduler;                 ///< where the model queues live; of a line the first
-    std::vector<node_id> line;         ///< who may hold the office of the scheduler; empty: `scheduler` does
+    std::vector<std::string> models;         ///< names by id, for metrics
+    std::vector<std::string> tenants;        ///< likewise, by `request::tenant` less one
+    node_id scheduler;                       ///< where the model queues live; of candidates the first
+    std::vector<node_id> leader_candidates;  ///< empty: `scheduler` does
     size_t max_in_flight = 65536;
     uint64_t max_output_bytes = 256 << 20;  ///< of one request
     uint64_t max_pulled_bytes = 256 << 20;  ///< of all, from their pull until their answer is written
@@ -122,7 +122,7 @@ class gateway final : public shell {
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
   void on_node_leaving(const node_leaving& n);
-  void on_tenure(const tenure& t);
+  void on_leadership(const leadership& t);
   void look_for_scheduler();
   void submit_again();
   bool outdated(const address& from) const;
@@ -156,8 +156,8 @@ class gateway final : public shell {
   bool draining_ = false;
   node_id scheduler_;
   bool scheduler_up_ = false;
-  tenure office_;                                     // of a line
-  std::unordered_map<node_id, incarnation_id> line_;  // of it, those that are up and do not leave
+  leadership leadership_;                                      // where standbys are
+  std::unordered_map<node_id, incarnation_id> candidates_up_;  // for leadership: up, and not leaving
   ledger ledger_;
   std::vector<model_state> models_;       // by id
   std::vector<model_idle> retiring_;      // models that still have requests here

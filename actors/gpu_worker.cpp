@@ -27,7 +27,7 @@ void gpu_worker::on(envelope& e, time_point now) {
                        [&](model_change& c) { on_change(c.line, now); },
                        [&](node_up& u) { on_node_up(u); },
                        [&](node_down& d) { on_node_down(d); },
-                       [&](tenure& t) { on_tenure(t); },
+                       [&](leadership& t) { on_leadership(t); },
                        [&](new_incarnation&) { start_over(); },
                    });
 }
@@ -68,9 +68,9 @@ void gpu_worker::let_go() {
 }
 
 void gpu_worker::on_order(batch_order& o, time_point now) {
-  const bool outdated = o.reign < highest_ || (o.reign == office_.reign && !is_of_office(o));
-  if (outdated && !planted(bug::obey_anybody)) return refuse(o, refusal::old_epoch, now);
-  highest_ = std::max(highest_, o.reign);
+  const bool outdated = o.term < highest_ || (o.term == leadership_.term && !is_from_leader(o));
+  if (outdated && !planted(bug::obey_anybody)) return refuse(o, refusal::old_term, now);
+  highest_ = std::max(highest_, o.term);
   if (now > o.start_by && !planted(bug::late_start)) return refuse(o, refusal::late, now);
   if (jobs_.size() >= options_.max_orders) return refuse(o, refusal::busy, now);
   if (o.model.value >= models_.size() || !models_[o.model.value])

@@ -1,14 +1,14 @@
 // gpu_worker: one execution slot. Pulls the inputs of a batch while the batch before it runs, runs batches in
 // the order of their orders, each as soon as its inputs are here and the device is free (the batch is final,
 // so that waiting for its planned start would gain nothing); offers the outputs to be pulled. Refuses what
-// has an old epoch or comes too late. Inputs and outputs without bytes take no memory and are not pulled.
+// has an old term or comes too late. Inputs and outputs without bytes take no memory and are not pulled.
 //
 // An order that preempts stops what runs as soon as its own inputs are here. Of what was stopped only its
 // queue and the arbiter hear.
 //
 // Once its device is lost it throws, so that the process ends (actors/supervision.hpp).
 //
-// When the office of the scheduler changes hands, it gives up what waits and hands over what runs: it tells
+// When the leader changes, it gives up what waits and hands over what runs: it tells
 // the new scheduler of it, and later that it is done.
 #pragma once
 #include <array>
@@ -84,9 +84,9 @@ class gpu_worker final : public shell {
   void on_release(const address& gateway, const release& r);
   void on_node_up(const node_up& u);
   void on_node_down(const node_down& d);
-  void on_tenure(const tenure& t);
+  void on_leadership(const leadership& t);
   void hand_over();
-  bool is_of_office(const batch_order& o) const;
+  bool is_from_leader(const batch_order& o) const;
   void start_over();
   void on_slot(const slot_ready& s);
   void on_change(const deployment& line, time_point now);
@@ -111,8 +111,8 @@ class gpu_worker final : public shell {
   std::vector<model_idle> leaving_;               // models to be unloaded once they do not run
   device& device_;
   memory_port& memory_;
-  epoch highest_{};
-  tenure office_;          // where standbys are
+  term_id highest_{};
+  leadership leadership_;  // where standbys are
   bool running_ = false;   // the front of `jobs_` is on the device
   bool stopping_ = false;  // ... and was asked to stop
   bool void_ = false;      // ... and belongs to an earlier incarnation

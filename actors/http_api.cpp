@@ -117,13 +117,13 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.deadline = arrival + std::min(model->slo, asked->patience.value_or(model->slo));
   r.input = room->region;
 
-  auto& office = parts_.cast.office();
+  auto& post = parts_.cast.post();
   const auto gateway = parts_.cast.gateway_address();
-  reply.on_cancel([&office, gateway, id = r.id] { office.tell(gateway, client_gone{id}); });
+  reply.on_cancel([&post, gateway, id = r.id] { post.tell(gateway, client_gone{id}); });
   asked->inputs.clear();
   parts_.clients.expect(r.id, {std::move(reply), std::move(model), std::move(*asked), parts_.time.now(),
                                request.headers.find(timing_request_header).has_value()});
-  office.tell(gateway, client_request{r});
+  post.tell(gateway, client_request{r});
 }
 
 catalog::view http_api::find_loaded(const path_parameters& path, http_reply& reply) const {

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-metrics::metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more)
-    : self_(self), office_(office), more_(std::move(more)) {}
+metrics::metrics(handle::pointer self, post& post, std::function<void(std::vector<metric>&)> more)
+    : self_(self), post_(post), more_(std::move(more)) {}
 
 metrics::handle::behavior_type metrics::make_behavior() {
   return {forgiving(this, &metrics::on_query), forgiving(this, &metrics::on_command),
@@ -24,10 +24,10 @@ void metrics::on_query(const report_query& q) {
   const auto number = ++last_;
   const handle me{self_};
   const report_query ask{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }};
-  size_t asked = office_.hosts().size();
-  for (const auto& host : office_.hosts()) caf::anon_send(host, ask);
-  if (const auto& node = office_.node_actor()) ++asked, caf::anon_send(node, ask);
-  if (const auto& deployer = office_.deployer_actor()) ++asked, caf::anon_send(deployer, ask);
+  size_t asked = post_.hosts().size();
+  for (const auto& host : post_.hosts()) caf::anon_send(host, ask);
+  if (const auto& node = post_.node_actor()) ++asked, caf::anon_send(node, ask);
+  if (const auto& deployer = post_.deployer_actor()) ++asked, caf::anon_send(deployer, ask);
   open_.push_back({number, q.reply, asked, {}});
   self_->delayed_send(self_, std::chrono::seconds(1), wake_atom_v, number);
   if (asked == 0) finish(number);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/caf_types.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "actors/supervision.hpp"
 
 namespace troupe {
@@ -22,7 +22,7 @@ class metrics {
   static constexpr const char* name = "metrics";
 
   /// `more` adds what no shell knows: the lanes, the pool. Hosts that do not answer in time are left out.
-  metrics(handle::pointer self, post_office& office, std::function<void(std::vector<metric>&)> more);
+  metrics(handle::pointer self, post& post, std::function<void(std::vector<metric>&)> more);
   handle::behavior_type make_behavior();
   /// After an exception: queries under way get no reply.
   void forget() { open_.clear(); }
@@ -41,7 +41,7 @@ class metrics {
   void on_time(wake_atom, uint64_t number) { finish(number); }
 
   handle::pointer self_;
-  post_office& office_;
+  post& post_;
   std::function<void(std::vector<metric>&)> more_;
   std::vector<gathering> open_;
   uint64_t last_ = 0;

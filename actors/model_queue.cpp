@@ -54,14 +54,14 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](node_down& d) { on_node_down(d, now); },
                        [&](node_leaving& l) { forget_homes(l.node, l.incarnation); },
                        [&](backends& b) { on_backends(e.from, b, now); },
-                       [&](tenure& t) { on_tenure(t, now); },
+                       [&](leadership& t) { on_leadership(t, now); },
                        [&](handover& h) { adopt(h, now); },
                        [&](new_incarnation&) { start_over(); },
                    });
 }
 
 void model_queue::take(const request& r, time_point now) {
-  if (!in_office()) return hold(r);
+  if (!is_leader()) return hold(r);
   if (adopted_.contains(r.id)) return;
   ++received_;
   queue_up(keep(r, now), now);
@@ -178,8 +178,8 @@ void model_queue::hear_the_last(shell_message& m, time_point now) {
                     if (running_.contains(d.batch)) on_done(d, now);
                   },
                   [&](node_down& d) { on_node_down(d, now); },
-                  [&](tenure& t) {
-                    if (options_.elected && t.later_than(office_)) forget_requests();
+                  [&](leadership& t) {
+                    if (options_.elected && t.later_than(leadership_)) forget_requests();
                   },
                   [&](new_incarnation&) { forget_requests(); },
               });
@@ -188,7 +188,7 @@ void model_queue::hear_the_last(shell_message& m, time_point now) {
 /// Nothing of the old incarnation counts any more; the gateways see to the fates.
 void model_queue::start_over() {
   // Workers that saw it refuse what is still on its way from the old one.
-  options_.reign = options_.elected ? epoch{} : epoch{self_.incarnation.value};
+  options_.term = options_.elected ? term_id{} : term_id{self_.incarnation.value};
   forget_requests();
   held_.clear();
   cancelled_.clear();
@@ -254,7 +254,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
 void model_queue::order(const grant& g, batch_order o, running_batch running, time_point free_at,
                         time_point now) {
   o.batch = batch_id{next_batch_++};
-  o.reign = options_.reign;
+  o.term = options_.term;
   o.model = options_.model;
   o.slot = g.slot;
   o.queue = self_;

@@ -13,8 +13,8 @@
 // the old arbiter, declines what that one may still grant, says when nothing of it runs in the old domain any
 // more, and goes on with the arbiter of the new one.
 //
-// Where standbys are, there is such a queue on every node of the line, and all but those of the node that
-// holds the office of the scheduler are idle. Those of a new scheduler get from the gateways what has no
+// Where standbys are, there is such a queue on every candidate node, and all but those of the
+// leader are idle. Those of a new scheduler get from the gateways what has no
 // fate, and from the workers what of it still runs.
 #pragma once
 #include <array>
@@ -41,15 +41,15 @@ class model_queue final : public shell {
     model_id model;
     std::string name;  ///< for metrics
     address arbiter;
-    epoch reign;
-    bool elected = false;  ///< it serves only in tenures of its node, which then say the reign
+    term_id term;
+    bool elected = false;  ///< it serves only in terms of its node, which are in its orders
     network_delay network;
     /// How much later than planned a worker may still start, because threads wake late. The policy must keep
     /// it free too (in `response`): a plan without slack would be refused.
     duration margin{};
     uint32_t max_queued_rows = 8192;
     uint32_t max_attempts = 3;   ///< by workers; how often a gateway submits it does not count
-    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below, in a reign
+    uint64_t first_batch = 1;    ///< batch ids of an earlier queue of the model are below, in a term
     bool latency_given = false;  ///< by the cluster file; otherwise workers tell
     /// Scheduling domains: that of the model is the arbiter's index.
     std::vector<uint32_t> slot_domains;     ///< by slot; empty: all are in one
@@ -118,11 +118,11 @@ class model_queue final : public shell {
   void give_up_cancelled(time_point now);
   void start_over();
   void forget_requests();
-  void on_tenure(const tenure& t, time_point now);
+  void on_leadership(const leadership& t, time_point now);
   void hold(const request& r);
   void keep_early(const batch_done& d);
   void adopt(const handover& h, time_point now);
-  bool in_office() const { return !options_.elected || options_.reign != epoch{}; }
+  bool is_leader() const { return !options_.elected || options_.term != term_id{}; }
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
   void order(const grant& g, batch_order o, running_batch running, time_point free_at, time_point now);
@@ -169,10 +169,10 @@ class model_queue final : public shell {
   bool homes_changed_ = false;        ///< and the plans do not know it yet
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
-  tenure office_;
-  std::set<request_id> adopted_;          ///< ran when this tenure began: nobody needs to submit them
-  std::map<batch_id, batch_done> early_;  ///< of a tenure: overtook the handovers of their batches
-  std::vector<request> held_;             ///< came before it heard of any tenure
+  leadership leadership_;
+  std::set<request_id> adopted_;          ///< ran when this term began: nobody needs to submit them
+  std::map<batch_id, batch_done> early_;  ///< of a term: overtook the handovers of their batches
+  std::vector<request> held_;             ///< came before it heard of any term
   std::vector<request_id> cancelled_;     ///< in this turn
   std::vector<std::pair<address, drops>> pending_drops_;  ///< by gateway, sent at the end of the turn
 

@@ -54,7 +54,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
 }
 
 std::string_view model_queue::state() const {
-  return !in_office() ? "standing by" : paused_ ? "paused" : homes_here_ == 0 ? "no slots" : "serving";
+  return !is_leader() ? "standing by" : paused_ ? "paused" : homes_here_ == 0 ? "no slots" : "serving";
 }
 
 /// By handle.
@@ -137,7 +137,7 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_queue_requests", static_cast<double>(policy_->queued_requests()), gauge);
   add("troupe_queue_rows", policy_->queued_rows(), gauge);
   add("troupe_queue_running_batches", static_cast<double>(running_.size()), gauge);
-  add("troupe_queue_slots", in_office() ? homes_here_ : 0, gauge);
+  add("troupe_queue_slots", is_leader() ? homes_here_ : 0, gauge);
   if (!options_.domain_names.empty())
     add("troupe_queue_domain", 1, gauge, {{"domain", domain_name()}});  // by its label
   add("troupe_queue_received_total", static_cast<double>(received_), counter);

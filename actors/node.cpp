@@ -16,17 +16,17 @@ node::node(handle::pointer self, surroundings s)
       incarnation_(around_.lane.incarnation()),
       peers_(around_.cluster.nodes.size()),
       elected_(has_standby(around_.cluster)),
-      office_({around_.self, line_of_succession(around_.cluster), around_.cluster.nodes.size(),
-               around_.cluster.limits.takeover, around_.cluster.limits.node_timeout}),
+      election_({around_.self, leader_candidates(around_.cluster), around_.cluster.nodes.size(),
+                 around_.cluster.limits.takeover, around_.cluster.limits.node_timeout}),
       scheduler_(scheduler_of(around_.cluster)),
       detector_(around_.cluster.limits.node_timeout) {
-  office_.begin(incarnation_, around_.time.now());
+  election_.begin(incarnation_, around_.time.now());
   look_for_scheduler();
 }
 
 node::handle::behavior_type node::make_behavior() {
   report_exceptions(*self_, around_.broken);
-  around_.office.tell_all(node_up{around_.self, incarnation_});
+  around_.post.tell_all(node_up{around_.self, incarnation_});
   on_wake();
   return {[this](const control_frame& f) {
             ++messages_;
@@ -45,8 +45,8 @@ node::handle::behavior_type node::make_behavior() {
             if (draining_) return;
             draining_ = true;
             drain_until_ = around_.time.now() + around_.cluster.limits.drain_timeout;
-            office_.drain();
-            around_.office.tell_all(drain{});
+            election_.drain();
+            around_.post.tell_all(drain{});
             tell_peers(caf::make_message(goodbye{around_.self, incarnation_}));
             spdlog::info("event=drain node={}", around_.cluster.nodes[around_.self.value].name);
           }};
@@ -71,12 +71,12 @@ void node::on_frame(const control_frame& f) {
   if (f.body.match_elements<goodbye>()) {
     if (std::exchange(p.leaving, true)) return;
     p.owed_farewell = true;
-    office_.leaving(f.from.node, p.incarnation);
+    election_.leaving(f.from.node, p.incarnation);
     look_for_scheduler();
     around_.models.remove_node(f.from.node);
-    around_.office.tell_all(node_leaving{f.from.node, p.incarnation});
+    around_.post.tell_all(node_leaving{f.from.node, p.incarnation});
     update_ready();
-    mind_office();
+    check_leader();
   }
 }
 
@@ -100,7 +100,7 @@ std::optional<rejection> refuse_stranger(const cluster_spec& cluster, node_id se
 
 void node::on_hello(const address& from, const hello& h) {
   if (auto no = refuse_stranger(around_.cluster, around_.self, h)) return send(from.node, std::move(*no));
-  learn_office(h.office);
+  learn_leader(h.leader);
   auto& p = peers_[from.node.value];
   if (p.incarnation == h.incarnation && p.state != stage::unknown) return;
   if (!detector_.heard(from.node, h.incarnation, around_.time.now())) {
@@ -135,12 +135,12 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
   if (p.state != stage::meeting || p.incarnation != incarnation) return;
   p.state = stage::up;
   met_ = true;
-  office_.up(id, incarnation);
-  if (p.leaving) office_.leaving(id, incarnation);
+  election_.up(id, incarnation);
+  if (p.leaving) election_.leaving(id, incarnation);
   look_for_scheduler();
   spdlog::info("event=node_up node={} incarnation={}", around_.cluster.nodes[id.value].name,
                incarnation.value);
-  around_.office.tell_all(node_up{id, incarnation});
+  around_.post.tell_all(node_up{id, incarnation});
   caf::anon_send(around_.deployments, peer_change{id, incarnation, true});
   if (draining_)
     send(id, goodbye{around_.self, incarnation_});
@@ -148,11 +148,11 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
     for (const auto& s : local_slots_) send(id, s);
   const auto early = std::exchange(p.early, {});
   if (p.leaving)  // it said goodbye before we knew its clock
-    around_.office.tell_all(node_leaving{id, incarnation});
+    around_.post.tell_all(node_leaving{id, incarnation});
   else
     for (const auto& s : early) accept_slot(s);
   update_ready();
-  mind_office();
+  check_leader();
 }
 
 void node::on_peer_slot(const slot_ready& s) {
@@ -178,11 +178,11 @@ void node::on_deployments(const deployment_log& log) {
   for (const auto& line : log.models) {
     const bool open = line.wanted == deployment_state::deployed;
     if (!open) around_.models.close(line.model);
-    around_.office.tell_all(model_change{line});
-    // A queue that begins now must know what was there before it: slots, and the reign.
+    around_.post.tell_all(model_change{line});
+    // A queue that begins now must know what was there before it: slots, and the term.
     if (around_.on_queue(line)) {
-      for (const auto& s : around_.models.slots()) around_.office.tell_all(s);
-      if (elected_) around_.office.tell_all(office_.known());
+      for (const auto& s : around_.models.slots()) around_.post.tell_all(s);
+      if (elected_) around_.post.tell_all(election_.known());
     }
     const auto& m = line.definition;
     if (open) around_.models.open({line.model, m.name, m.slo, m.max_batch, {}, 0});
@@ -201,7 +201,7 @@ void node::pass_on(const deployment_report& r) {
 
 void node::accept_slot(const slot_ready& s) {
   around_.models.add(s);
-  around_.office.tell_all(s);
+  around_.post.tell_all(s);
   update_ready();
 }
 
@@ -228,14 +228,14 @@ void node::end_incarnations() {
     const bool crashed = p.broke && !p.leaving;
     p = {};
     around_.lane.disconnect(d.peer, d.incarnation);
-    office_.down(d.peer, d.incarnation);
+    election_.down(d.peer, d.incarnation);
     look_for_scheduler();
     around_.models.remove_node(d.peer);
-    around_.office.tell_all(node_down{d.peer, d.incarnation, crashed});
+    around_.post.tell_all(node_down{d.peer, d.incarnation, crashed});
     caf::anon_send(around_.deployments, peer_change{d.peer, d.incarnation, false});
     update_ready();
   }
-  if (!deaths.empty()) mind_office();
+  if (!deaths.empty()) check_leader();
 }
 
 void node::begin_new_incarnation(const char* why) {
@@ -246,12 +246,12 @@ void node::begin_new_incarnation(const char* why) {
   around_.on_new_incarnation(incarnation_);
   for (auto& p : peers_) p = {};
   detector_ = failure_detector(around_.cluster.limits.node_timeout);
-  office_.begin(incarnation_, around_.time.now());
+  election_.begin(incarnation_, around_.time.now());
   around_.models.clear();
   look_for_scheduler();
-  around_.office.tell_all(new_incarnation{incarnation_});
+  around_.post.tell_all(new_incarnation{incarnation_});
   caf::anon_send(around_.deployments, new_incarnation{incarnation_});
-  around_.office.tell_all(node_up{around_.self, incarnation_});
+  around_.post.tell_all(node_up{around_.self, incarnation_});
   const auto slots = std::move(local_slots_);
   local_slots_.clear();
   for (const auto& s : slots) on_local_slot(s);
@@ -281,7 +281,7 @@ void node::on_wake() {
   }
   detector_.advance(now);
   end_incarnations();
-  mind_office();
+  check_leader();
   update_ready();
   report_forged(now);
   if (now >= next_hello_) {
@@ -310,7 +310,7 @@ void node::report_forged(time_point now) {
 
 void node::say_hello(node_id to) {
   hello h{around_.self,           incarnation_,          around_.cluster.hash, std::string(version),
-          around_.data_address(), around_.lane.secret(), office_.known()};
+          around_.data_address(), around_.lane.secret(), election_.known()};
   send(to, std::move(h));
 }
 

@@ -2,8 +2,8 @@
 // silence between heartbeats), says once of each incarnation of a peer that it is up and that it is over, and
 // drains. Opens and closes models as the deployer says.
 //
-// Where standbys are, it also knows who holds the office of the scheduler (policies/succession.hpp): it says
-// so to its shells and in every hello, and on a node of the line it takes the office when its time has come.
+// Where standbys are, it also knows who is the leader (policies/leader_election.hpp): it says
+// so to its shells and in every hello, and on a candidate node it becomes the leader when its time has come.
 //
 // A node that drains leaves when its own actors have nothing left to do and every peer has said farewell:
 // that nothing of the peer's is with it or on its way to it.
@@ -23,10 +23,10 @@
 #include "actors/catalog.hpp"
 #include "actors/control_lane.hpp"
 #include "actors/host.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "messages/cluster.hpp"
 #include "policies/failure_detector.hpp"
-#include "policies/succession.hpp"
+#include "policies/leader_election.hpp"
 
 namespace troupe {
 
@@ -44,7 +44,7 @@ class node {
     node_id self;
     const clock& time;
     data_lane& lane;
-    post_office& office;
+    troupe::post& post;
     control_lane& control;
     catalog& models;
     std::function<bool()> serves_llms;  ///< all language models were served once, where that is known
@@ -109,9 +109,9 @@ class node {
   void report_forged(time_point now);
   bool junior_to(node_id other) const;
 
-  // the office of the scheduler (node_office.cpp)
-  void learn_office(const tenure& t);
-  void mind_office();
+  // leadership (node_leadership.cpp)
+  void learn_leader(const leadership& t);
+  void check_leader();
   bool scheduler_up() const;
   void look_for_scheduler();
   duration wake_interval() const;
@@ -128,7 +128,7 @@ class node {
   incarnation_id incarnation_;
   std::vector<peer> peers_;
   const bool elected_;  ///< who schedules; else it is always the same node
-  succession office_;
+  leader_election election_;
   node_id scheduler_;
   failure_detector detector_;
   std::vector<slot_ready> local_slots_;

@@ -29,8 +29,8 @@ command_reply node::on_command(const command& c) const {
       s.peers.push_back(std::move(line));
     }
     s.scheduler = around_.cluster.nodes[scheduler_.value].name;
-    s.reign = office_.known().reign;
-    s.takeovers = office_.takeovers();
+    s.term = election_.known().term;
+    s.takeovers = election_.takeovers();
     return s;
   });
 }
@@ -44,15 +44,15 @@ group_report node::report() const {
   r.figures.push_back({me, state, messages_, waiting, waiting});
   if (!elected_) return r;
   using enum metric::kind;
-  const auto& known = office_.known();
-  if (known.reign != epoch{})
-    r.metrics.push_back({"troupe_scheduler_epoch",
+  const auto& known = election_.known();
+  if (known.term != term_id{})
+    r.metrics.push_back({"troupe_scheduler_term",
                          {{"scheduler", around_.cluster.nodes[known.scheduler.value].name}},
-                         static_cast<double>(known.reign.value),
+                         static_cast<double>(known.term.value),
                          gauge});
-  r.metrics.push_back({"troupe_scheduler_in_office", {}, office_.holds() ? 1.0 : 0.0, gauge});
+  r.metrics.push_back({"troupe_scheduler_is_leader", {}, election_.is_leader() ? 1.0 : 0.0, gauge});
   r.metrics.push_back(
-      {"troupe_scheduler_takeovers_total", {}, static_cast<double>(office_.takeovers()), counter});
+      {"troupe_scheduler_takeovers_total", {}, static_cast<double>(election_.takeovers()), counter});
   return r;
 }
 

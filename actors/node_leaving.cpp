@@ -11,9 +11,9 @@ namespace troupe {
 void node::ask_hosts() {
   gathered_ = {};
   for (auto& p : peers_) p.asked_for = p.owed_farewell;
-  reports_missing_ = around_.office.hosts().size();
+  reports_missing_ = around_.post.hosts().size();
   const handle me{self_};
-  for (const auto& host : around_.office.hosts())
+  for (const auto& host : around_.post.hosts())
     caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
 }
 

@@ -1,7 +1,7 @@
 // node_memory: the shells' view of their node's registered pool and of the data lane's pulls.
 #pragma once
 #include "actors/memory_port.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "transport/data_lane.hpp"
 #include "transport/slot_pool.hpp"
 
@@ -9,8 +9,7 @@ namespace troupe {
 
 class node_memory final : public memory_port {
  public:
-  node_memory(slot_pool& pool, data_lane& lane, post_office& office)
-      : pool_(pool), lane_(lane), office_(office) {}
+  node_memory(slot_pool& pool, data_lane& lane, post& post) : pool_(pool), lane_(lane), post_(post) {}
 
   std::optional<offer> take(uint64_t bytes) override;
   void give_back(const region_ref& region) override;
@@ -22,7 +21,7 @@ class node_memory final : public memory_port {
  private:
   slot_pool& pool_;
   data_lane& lane_;
-  post_office& office_;
+  post& post_;
 };
 
 }  // namespace troupe

@@ -8,9 +8,9 @@
 
 namespace troupe {
 openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {
-  auto& office = parts_.cast.office();
+  auto& post = parts_.cast.post();
   const auto gateway = parts_.cast.llm_gateway_address();
-  parts_.clients.on_give_up([&office, gateway](request_id id) { office.tell(gateway, client_gone{id}); });
+  parts_.clients.on_give_up([&post, gateway](request_id id) { post.tell(gateway, client_gone{id}); });
 }
 
 std::chrono::sys_seconds openai_api::wall_time() const {

@@ -111,8 +111,8 @@ void openai_api::change(llm_id model, bool load, adapter_entry what, http_reply 
   auto said =
       fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
   const auto token = parts_.clients.expect_change(std::move(reply), std::move(said));
-  parts_.cast.office().tell(parts_.cast.llm_gateway_address(),
-                            change_adapter{token, model, load, std::move(what)});
+  parts_.cast.post().tell(parts_.cast.llm_gateway_address(),
+                          change_adapter{token, model, load, std::move(what)});
 }
 
 }  // namespace troupe

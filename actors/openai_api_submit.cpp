@@ -106,10 +106,10 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
     answer->add_prompt(requests[i].id, prompts[i].tokens, prompts[i].echo);
     requests[i].prompt = std::move(prompts[i].tokens);
   }
-  auto& office = parts_.cast.office();
+  auto& post = parts_.cast.post();
   const auto gateway = parts_.cast.llm_gateway_address();
-  const auto cancel = [&office, gateway, ids = answer->requests()] {
-    for (const auto id : ids) office.tell(gateway, client_gone{id});
+  const auto cancel = [&post, gateway, ids = answer->requests()] {
+    for (const auto id : ids) post.tell(gateway, client_gone{id});
   };
   const auto gone = std::make_shared<std::atomic<bool>>(false);
   answer->reply().on_cancel([gone, cancel] {
@@ -117,7 +117,7 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
     cancel();
   });
   parts_.clients.expect(std::move(answer));
-  office.tell(gateway, generation_request{std::move(requests)});
+  post.tell(gateway, generation_request{std::move(requests)});
   if (*gone) cancel();  // it went before they were there
 }
 

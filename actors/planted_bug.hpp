@@ -21,7 +21,7 @@ enum class bug : uint8_t {
   hasty_leave,       ///< a node leaves without waiting for its peers' farewells
   keep_log,          ///< a deployer tells a node that comes nothing of the log
   leave_early,       ///< a tenant's place is free though a worker still runs its request
-  hasty_successor,   ///< a new scheduler grants before it knows what runs
+  hasty_leader,      ///< a new scheduler grants before it knows what runs
   forget_preempted,  ///< a queue does not run again what was stopped
   answer_stopped,    ///< a worker takes what was stopped for done
   obey_anybody,      ///< a worker does what a scheduler orders that was deposed

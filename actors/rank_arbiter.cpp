@@ -34,7 +34,7 @@ void rank_arbiter::on(envelope& e, time_point now) {
                        [&](slot_ready& s) { on_slot(s, now); },
                        [&](model_change& c) { on_change(c.line, now); },
                        [&](node_up& n) { on_node_up(n); },
-                       [&](tenure& t) { on_tenure(t, now); },
+                       [&](leadership& t) { on_leadership(t, now); },
                        [&](handover& h) { on_handover(h, now); },
                        [&](queue_load& l) {
                          load_.good += l.good;

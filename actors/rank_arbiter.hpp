@@ -12,7 +12,7 @@
 // What a queue sends between a grant and its answer is void: it is about requests that may be in the granted
 // batch. The answer is followed by a fresh candidate.
 //
-// Where standbys are, there is one on every node of the line. That of a new scheduler grants nothing before
+// Where standbys are, there is one on every candidate node. That of a new scheduler grants nothing before
 // every slot of a living worker has handed over, or its worker's incarnation is over: so nothing runs twice
 // at once.
 #pragma once
@@ -47,7 +47,7 @@ class rank_arbiter final : public shell {
     uint32_t decision_log = 0;                  ///< remembers the decisions about so many requests
     std::optional<autoscale_spec> autoscale{};  ///< none: no advice
     std::set<slot_id> scalable{};               ///< slots that the advice may be applied to
-    bool elected = false;                       ///< it grants only in tenures of its node
+    bool elected = false;                       ///< it grants only in terms of its node
     std::vector<node_id> nodes_of_slots{};      ///< elected: where each slot is
     // For a policy that places models.
     std::vector<model_spec> models{};  ///< by id
@@ -110,7 +110,7 @@ class rank_arbiter final : public shell {
     }
   };
 
-  /// A slot has handed over: what it still runs of an earlier reign, if anything.
+  /// A slot has handed over: what it still runs of an earlier term, if anything.
   struct handed_over {
     address worker;
     batch_id batch;
@@ -119,7 +119,7 @@ class rank_arbiter final : public shell {
   };
 
   void start_over(time_point now);
-  void on_tenure(const tenure& t, time_point now);
+  void on_leadership(const leadership& t, time_point now);
   void on_node_up(const node_up& n);
   void on_handover(handover& h, time_point now);
   void open_if_known(time_point now);
@@ -188,10 +188,10 @@ class rank_arbiter final : public shell {
 
   const bool elected_;
   const std::vector<node_id> nodes_of_slots_;
-  tenure office_;
+  leadership leadership_;
   bool open_;                              ///< it may grant
   std::map<slot_id, address> workers_;     ///< elected: of living nodes, those that leave included
-  std::map<slot_id, handed_over> handed_;  ///< in this tenure
+  std::map<slot_id, handed_over> handed_;  ///< in this term
 };
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ void rank_arbiter::count_service() {
   in_service_ = static_cast<uint32_t>(slots_.size()) - static_cast<uint32_t>(out);
 }
 
-/// What an earlier incarnation or tenure saw is about another load; who may not grant sees none.
+/// What an earlier incarnation or term saw is about another load; who may not grant sees none.
 void rank_arbiter::begin_advice() {
   advisor_.reset();
   load_ = {};

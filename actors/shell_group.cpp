@@ -13,7 +13,7 @@ bool is_broadcast(const shell_message& m) {
   return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
          std::holds_alternative<new_incarnation>(m) || std::holds_alternative<node_leaving>(m) ||
          std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m) ||
-         std::holds_alternative<model_change>(m) || std::holds_alternative<tenure>(m);
+         std::holds_alternative<model_change>(m) || std::holds_alternative<leadership>(m);
 }
 
 template <class... Ms>

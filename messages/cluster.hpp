@@ -19,7 +19,7 @@
 
 namespace troupe {
 
-/// A standby is a spare scheduler: it takes the office when the one that holds it dies.
+/// A standby is a spare scheduler: it becomes the leader when that one dies.
 enum class node_role : uint16_t { gateway, scheduler, worker, standby };
 
 enum class device_kind : uint16_t { cpu, emulated, cuda };
@@ -58,7 +58,7 @@ struct node_spec {
       if (x == r) return true;
     return false;
   }
-  /// It may hold the office of the scheduler.
+  /// It may become the leader.
   bool schedules() const { return has(node_role::scheduler) || has(node_role::standby); }
 };
 
@@ -241,21 +241,21 @@ inline std::vector<uint32_t> slot_domains(const cluster_spec& cluster) {
   return out;
 }
 
-/// The node with the role. Where standbys are, another may hold the office (`tenure`).
+/// The node with the role. Where standbys are, another may be the leader (`leadership`).
 inline node_id scheduler_of(const cluster_spec& cluster) {
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
     if (cluster.nodes[i].has(node_role::scheduler)) return node_id{i};
   return {};
 }
 
-/// Who may hold the office of the scheduler, in the order in which they take it: the scheduler, then the
+/// Who may become the leader, in this order: the scheduler, then the
 /// standbys in the order of the file.
-inline std::vector<node_id> line_of_succession(const cluster_spec& cluster) {
-  std::vector<node_id> line;
+inline std::vector<node_id> leader_candidates(const cluster_spec& cluster) {
+  std::vector<node_id> out;
   for (const auto r : {node_role::scheduler, node_role::standby})
     for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
-      if (cluster.nodes[i].has(r)) line.push_back(node_id{i});
-  return line;
+      if (cluster.nodes[i].has(r)) out.push_back(node_id{i});
+  return out;
 }
 
 inline std::vector<engine_id> engines_of(const cluster_spec& cluster, llm_id model) {
@@ -265,6 +265,6 @@ inline std::vector<engine_id> engines_of(const cluster_spec& cluster, llm_id mod
   return out;
 }
 
-inline bool has_standby(const cluster_spec& cluster) { return line_of_succession(cluster).size() > 1; }
+inline bool has_standby(const cluster_spec& cluster) { return leader_candidates(cluster).size() > 1; }
 
 }  // namespace troupe

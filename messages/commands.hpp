@@ -65,10 +65,10 @@ struct node_state {
   bool draining = false;
   time_point now{};  ///< of the node's clock
   std::vector<peer_state> peers;
-  std::string scheduler;   ///< who holds the office, or the last who did
-  epoch reign;             ///< its epoch; 0 in a cluster without standbys
+  std::string scheduler;   ///< the leader, or the last one
+  term_id term;            ///< its term; 0 in a cluster without standbys
   uint32_t takeovers = 0;  ///< that this process has heard of
-  TROUPE_MESSAGE(node_state, node, incarnation, ready, draining, now, peers, scheduler, reign, takeovers)
+  TROUPE_MESSAGE(node_state, node, incarnation, ready, draining, now, peers, scheduler, term, takeovers)
 };
 
 using node_commands = type_list<exchange<get_state, node_state>>;

@@ -23,8 +23,8 @@ inline constexpr engine_id no_engine{UINT32_MAX};
 /// One incarnation of a node: larger than that of any earlier incarnation of the same node. 0 stands for any.
 using incarnation_id = strong_id<struct incarnation_tag, uint64_t>;
 
-/// A reign of a scheduler. Workers refuse orders of an epoch lower than the highest that they have seen.
-using epoch = strong_id<struct epoch_tag, uint64_t>;
+/// A term of a scheduler. Workers refuse orders of a term lower than the highest that they have seen.
+using term_id = strong_id<struct term_tag, uint64_t>;
 
 /// What kind of actor; with an index it is the actor's name on its node.
 enum class role : uint16_t {

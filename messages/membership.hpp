@@ -10,20 +10,20 @@
 
 namespace troupe {
 
-/// Who holds the office of the scheduler, in a cluster with standbys. A fact that every node passes on and
-/// never goes back from: of two tenures the later one counts.
-struct tenure {
-  epoch reign;                 ///< in all orders of the tenure; 0: nobody has held it yet
-  node_id scheduler;           ///< who holds it
+/// Who is the leader, in a cluster with standbys. A fact that every node passes on and
+/// never goes back from: of two terms the later one counts.
+struct leadership {
+  term_id term;                ///< in all orders of the term; 0: there was no leader yet
+  node_id scheduler;           ///< the leader
   incarnation_id incarnation;  ///< in that incarnation only
-  bool later_than(const tenure& t) const {
-    return reign > t.reign || (reign == t.reign && scheduler == t.scheduler && incarnation > t.incarnation);
+  bool later_than(const leadership& t) const {
+    return term > t.term || (term == t.term && scheduler == t.scheduler && incarnation > t.incarnation);
   }
-  TROUPE_MESSAGE(tenure, reign, scheduler, incarnation)
-  bool operator==(const tenure&) const = default;
+  TROUPE_MESSAGE(leadership, term, scheduler, incarnation)
+  bool operator==(const leadership&) const = default;
 };
 
-/// Both ways over the control lane, when nodes meet, every second after, and when the office changes hands.
+/// Both ways over the control lane, when nodes meet, every second after, and when the leader changes.
 struct hello {
   node_id node;
   incarnation_id incarnation;
@@ -31,8 +31,8 @@ struct hello {
   std::string version;                ///< of the program; must be equal
   std::vector<uint8_t> data_address;  ///< for fabric::connect
   uint64_t secret = 0;  ///< of this incarnation; to be in every data-lane frame that is sent to it
-  tenure office{};      ///< the latest that the sender has heard of
-  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, office)
+  leadership leader{};  ///< the latest that the sender has heard of
+  TROUPE_MESSAGE(hello, node, incarnation, cluster_hash, version, data_address, secret, leader)
   bool operator==(const hello&) const = default;
 };
 

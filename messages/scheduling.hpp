@@ -54,7 +54,7 @@ struct occupied {
 /// model_queue → gpu_worker: run these requests as one batch.
 struct batch_order {
   batch_id batch;
-  epoch reign;
+  term_id term;
   model_id model;
   slot_id slot;
   address queue;                  ///< who ordered it
@@ -63,14 +63,14 @@ struct batch_order {
   time_point start_by = never;    ///< refuse it if it cannot have started by then
   std::vector<request> requests;
   bool preempts = false;  ///< stop what the slot runs, if this one can start in time
-  TROUPE_MESSAGE(batch_order, batch, reign, model, slot, queue, ordered_at, exec_at, start_by, requests,
+  TROUPE_MESSAGE(batch_order, batch, term, model, slot, queue, ordered_at, exec_at, start_by, requests,
                  preempts)
   bool operator==(const batch_order&) const = default;
 };
 
 /// Why a worker did not run a batch. None of its requests started, unless it was preempted: then what had run
 /// was in vain.
-enum class refusal : uint16_t { none, late, old_epoch, busy, unknown_model, no_memory, preempted };
+enum class refusal : uint16_t { none, late, old_term, busy, unknown_model, no_memory, preempted };
 inline constexpr size_t refusal_count = 7;
 std::string_view to_string(refusal r);
 
@@ -89,16 +89,16 @@ struct batch_done {
 };
 
 /// gpu_worker → the rank_arbiter of a new scheduler, and from there to the queue of the model: the slot
-/// refuses orders of earlier epochs from now on, and of those that it has taken only this batch still runs.
+/// refuses orders of earlier terms from now on, and of those that it has taken only this batch still runs.
 /// Nothing is granted before all slots have said so.
 struct handover {
   slot_id slot;
   address worker;
-  epoch reign;                    ///< of the new scheduler
+  term_id term;                   ///< of the new scheduler
   batch_id batch;                 ///< that still runs; 0: none
   model_id model;                 ///< its model
   std::vector<request> requests;  ///< its requests
-  TROUPE_MESSAGE(handover, slot, worker, reign, batch, model, requests)
+  TROUPE_MESSAGE(handover, slot, worker, term, batch, model, requests)
   bool operator==(const handover&) const = default;
 };
 

@@ -14,7 +14,7 @@ enum Failure {
   none @0; timeout @1; workerLost @2; schedulerLost @3; staleMemory @4; deviceError @5; nodeFenced @6; poison @7;
   adapterUnusable @8;
 }
-enum Refusal { none @0; late @1; oldEpoch @2; busy @3; unknownModel @4; noMemory @5; preempted @6; }
+enum Refusal { none @0; late @1; oldTerm @2; busy @3; unknownModel @4; noMemory @5; preempted @6; }
 enum DataType {
   bool @0; uint8 @1; uint16 @2; uint32 @3; uint64 @4; int8 @5; int16 @6; int32 @7; int64 @8;
   fp16 @9; bf16 @10; fp32 @11; fp64 @12; bytes @13;
@@ -61,7 +61,7 @@ struct Occupied {
   model @0 :UInt32; sequence @1 :UInt64; slot @2 :UInt32; batch @3 :UInt64; freeAt @4 :Int64; alone @5 :Bool;
 }
 struct BatchOrder {
-  batch @0 :UInt64; reign @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;
+  batch @0 :UInt64; term @1 :UInt64; model @2 :UInt32; slot @3 :UInt32; queue @4 :Address;
   execAt @5 :Int64; startBy @6 :Int64; requests @7 :List(Request); orderedAt @8 :Int64;
   preempts @9 :Bool;
 }
@@ -71,7 +71,7 @@ struct BatchDone {
 }
 
 struct Handover {
-  slot @0 :UInt32; worker @1 :Address; reign @2 :UInt64; batch @3 :UInt64; model @4 :UInt32; requests @5 :List(Request);
+  slot @0 :UInt32; worker @1 :Address; term @2 :UInt64; batch @3 :UInt64; model @4 :UInt32; requests @5 :List(Request);
 }
 
 struct Ping { sentAt @0 :Int64; synchronised @1 :Bool; }
@@ -79,9 +79,9 @@ struct Pong { pingSentAt @0 :Int64; receivedAt @1 :Int64; sentAt @2 :Int64; sync
 
 struct Hello {
   node @0 :UInt32; incarnation @1 :UInt64; clusterHash @2 :Text; version @3 :Text; dataAddress @4 :Data;
-  secret @5 :UInt64; office @6 :Tenure;
+  secret @5 :UInt64; leader @6 :Leadership;
 }
-struct Tenure { reign @0 :UInt64; scheduler @1 :UInt32; incarnation @2 :UInt64; }
+struct Leadership { term @0 :UInt64; scheduler @1 :UInt32; incarnation @2 :UInt64; }
 struct Rejection {
   node @0 :UInt32; incarnation @1 :UInt64; reason @2 :RejectionReason; detail @3 :Text; known @4 :UInt64;
 }

@@ -72,7 +72,7 @@ namespace troupe {
   X(model_spec, ModelSpec)                \
   X(deployment, Deployment)               \
   X(deployment_part, DeploymentPart)      \
-  X(tenure, Tenure)                       \
+  X(leadership, Leadership)               \
   X(llm::token_bias, TokenBias)           \
   X(llm::sampling_params, SamplingParams) \
   X(generation, Generation)               \

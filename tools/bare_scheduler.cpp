@@ -82,7 +82,7 @@ class bare_scheduler::world final : public carrier {
     model_queue::options q;
     q.model = model_id{m};
     q.arbiter = actor_here(role::rank_arbiter);
-    q.reign = epoch{1};
+    q.term = term_id{1};
     q.max_queued_rows = 1u << 20;
     q.latency_given = true;
     q.decision_log = options_.decision_log;

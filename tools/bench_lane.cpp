@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "actors/host.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "actors/system_config.hpp"
 #include "tools/far_process.hpp"
 #include "tools/two_nodes.hpp"
@@ -72,18 +72,18 @@ class pinger final : public shell {
   std::vector<duration> took_;
 };
 
-/// One node of two: a lane, a post office and one host with one shell.
+/// One node of two: a lane, a post and one host with one shell.
 struct lane_node {
   explicit lane_node(node_id self)
-      : office(self),
+      : post(self),
         carrier(make_ucx_fabric(carrier_of(self), time)),
-        lane(*carrier, time, office, {self, life_of_both, secret_of_both, 2, 100ms}) {
-    office.set_lane(lane);
+        lane(*carrier, time, post, {self, life_of_both, secret_of_both, 2, 100ms}) {
+    post.set_lane(lane);
   }
   ~lane_node() {
     lane.stop();
     caf::scoped_actor waiting{system};
-    for (const auto& host : office.hosts()) {
+    for (const auto& host : post.hosts()) {
       caf::anon_send_exit(host, caf::exit_reason::kill);
       waiting->wait_for(host);
     }
@@ -91,7 +91,7 @@ struct lane_node {
 
   void run(std::unique_ptr<shell_group> group) {
     const auto names = group->names();
-    office.add_host(spawn_threaded_host(system, std::move(group), time, usual_timing, {}), names);
+    post.add_host(spawn_threaded_host(system, std::move(group), time, usual_timing, {}), names);
     lane.start();
   }
   void meet(node_id peer, const std::string& address) {
@@ -103,7 +103,7 @@ struct lane_node {
   threaded_config config{1};
   caf::actor_system system{config};
   machine_clock time;
-  post_office office;
+  troupe::post post;
   std::unique_ptr<fabric> carrier;
   data_lane lane;
 };
@@ -117,7 +117,7 @@ double half_median_us(std::vector<duration> took) {
 
 void be_far_lane(int fd) {
   lane_node here(far_node);
-  auto group = std::make_unique<shell_group>(here.office);
+  auto group = std::make_unique<shell_group>(here.post);
   group->add<echo>(address{far_node, life_of_both, role::gpu_worker, 0});
   here.run(std::move(group));
   tell(fd, here.carrier->address());
@@ -128,7 +128,7 @@ void be_far_lane(int fd) {
 
 lane_latency measure_lane(int fd) {
   lane_node here(near_node);
-  auto group = std::make_unique<shell_group>(here.office);
+  auto group = std::make_unique<shell_group>(here.post);
   auto& asking = group->add<pinger>(address{near_node, life_of_both, role::gpu_worker, 0}, here.time);
   here.run(std::move(group));
   const std::string address = hear(fd);
@@ -138,7 +138,7 @@ lane_latency measure_lane(int fd) {
   const auto measure = [&](duration pause, size_t rounds) {
     pinger::finished done;
     asking.errand = {pause, rounds, &done};  // it is at rest, and the message is behind this
-    here.office.tell(actor_on(near_node), node_up{});
+    here.post.tell(actor_on(near_node), node_up{});
     auto took = done.get_future();
     if (took.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");
     return half_median_us(took.get());

@@ -11,7 +11,7 @@
 #include "messages/json_text.hpp"
 #include "tools/control_client.hpp"
 #include "tools/exit_code.hpp"
-#include "tools/office_holder.hpp"
+#include "tools/find_leader.hpp"
 
 namespace troupe {
 namespace {
@@ -28,8 +28,8 @@ int tell_outcome(bool good, bool complete, uint64_t revision, const std::string&
   return good ? exit_done : exit_failed;
 }
 
-node_id scheduler_in_office(control_client& client, const cluster_spec& cluster) {
-  return office_holder(cluster, [&](node_id n) -> nlohmann::json {
+node_id current_leader(control_client& client, const cluster_spec& cluster) {
+  return find_leader(cluster, [&](node_id n) -> nlohmann::json {
     const auto said = client.ask(cluster.nodes[n.value], command{1, "status", ""});
     return said.ok ? nlohmann::json::parse(said.body) : nlohmann::json{};
   });
@@ -38,7 +38,7 @@ node_id scheduler_in_office(control_client& client, const cluster_spec& cluster)
 template <class Change>
 int change(const cluster_spec& cluster, const Change& c, duration wait, const change_options& options) {
   control_client client(cluster);
-  const auto& node = cluster.nodes[scheduler_in_office(client, cluster).value];
+  const auto& node = cluster.nodes[current_leader(client, cluster).value];
   // A scheduler that has just started decides only after three node timeouts.
   const auto patience =
       std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);

@@ -34,7 +34,7 @@ class routers {
   template <class Command>
   command_reply order(const Command& c) {
     command_reply said{0, false, "no node of the cluster answers; is it up?"};
-    for (const auto node : line_of_succession(cluster_)) {
+    for (const auto node : leader_candidates(cluster_)) {
       const auto name = fmt::format("llm_router/{}@{}", model_.value, cluster_.nodes[node.value].name);
       said = consoles_.order(node, "ask", name, std::string(Command::type_name), to_json(c));
       if (said.ok || !said.body.starts_with("nobody answers")) break;

@@ -12,7 +12,7 @@
 #include "actors/host.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/no_memory.hpp"
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
 #include "tools/schedule_clients.hpp"
@@ -62,8 +62,8 @@ class company {
 class trial_cluster {
  public:
   trial_cluster(caf::actor_system& system, const bench_schedule_options& o, double rate, bool timed)
-      : options_(o), office_(single_node) {
-    for (uint32_t i = 0; i < o.threads; ++i) companies_.emplace_back(office_, timed);
+      : options_(o), post_(single_node) {
+    for (uint32_t i = 0; i < o.threads; ++i) companies_.emplace_back(post_, timed);
     for (uint32_t i = 0; i < o.gpus; ++i) slot_domains_.push_back(i % o.domains);
     add_clients(rate);
     add_workers();
@@ -71,13 +71,13 @@ class trial_cluster {
     for (auto& c : companies_) {
       auto group = c.leave();
       const auto actors = group->names();
-      office_.add_host(spawn_threaded_host(system, std::move(group), clock_, prompt_timing, {}), actors);
+      post_.add_host(spawn_threaded_host(system, std::move(group), clock_, prompt_timing, {}), actors);
     }
     open_slots();
     settle();
     for (auto& c : companies_)
       if (timed) c.clock()->reset();
-    office_.tell_all(node_up{single_node, single_life});
+    post_.tell_all(node_up{single_node, single_life});
   }
   ~trial_cluster() { stop(); }
   trial_cluster(const trial_cluster&) = delete;
@@ -150,7 +150,7 @@ class trial_cluster {
       q.model = model_id{m};
       q.arbiter = actor_here(role::rank_arbiter, d);
       q.slot_domains = slot_domains_;
-      q.reign = epoch{1};
+      q.term = term_id{1};
       q.network = p.network;
       q.margin = time_to_start;
       q.max_queued_rows = 1u << 20;
@@ -166,7 +166,7 @@ class trial_cluster {
     for (uint32_t i = 0; i < options_.gpus; ++i) {
       ready_.slot = slot_id{i};
       ready_.worker = actor_here(role::gpu_worker, i);
-      office_.tell_all(ready_);
+      post_.tell_all(ready_);
     }
   }
 
@@ -177,15 +177,15 @@ class trial_cluster {
       one_of_each_host.push_back(actor_here(role::rank_arbiter, d));
     for (const auto& actor : one_of_each_host) {
       std::promise<void> knows;
-      office_.ask(actor, {0, "get_state", {}}, [&](const command_reply&) { knows.set_value(); });
+      post_.ask(actor, {0, "get_state", {}}, [&](const command_reply&) { knows.set_value(); });
       knows.get_future().wait();
     }
   }
 
   void stop() {
     if (std::exchange(stopped_, true)) return;
-    caf::scoped_actor waiting{office_.hosts().front()->home_system()};
-    for (const auto& host : office_.hosts()) {
+    caf::scoped_actor waiting{post_.hosts().front()->home_system()};
+    for (const auto& host : post_.hosts()) {
       caf::anon_send_exit(host, caf::exit_reason::kill);
       waiting->wait_for(host);
     }
@@ -199,7 +199,7 @@ class trial_cluster {
   std::vector<uint32_t> slot_domains_;
   std::vector<std::unique_ptr<emulated_device>> devices_;
   std::vector<std::future<schedule_trial>> results_;  // one for each gateway
-  post_office office_;
+  troupe::post post_;
   std::deque<company> companies_;  // one for each thread
   bool stopped_ = false;
 };

@@ -161,11 +161,11 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   caf::actor_system system(config);
   std::atomic<bool> ready{false}, draining{false};
   http_clients clients(time);
-  std::atomic<post_office*> office{nullptr};  // set before any device is told to start a batch
+  std::atomic<post*> post{nullptr};  // set before any device is told to start a batch
   std::optional<device_rack> devices;
   try {
     devices.emplace(cluster, self, time, [&](slot_id slot) {
-      office.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
+      post.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
     });
   } catch (const std::exception& e) {  // a GPU is not there
     fmt::print(stderr, "troupe: {}\n", e.what());
@@ -173,7 +173,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   }
   auto& rack = *devices;
   llm_rack engines(cluster, self, time, [&](engine_id id) {
-    if (auto* to = office.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
+    if (auto* to = post.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
   });
   completion_clients completions;
   const on_broken broken = [&](std::string why) { said.say(node_events::kind::threw, std::move(why)); };
@@ -218,19 +218,17 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     [&](engine_id id) -> llm::engine_device& { return engines.at(id); },
                     [&](llm_id model) { return engines.adapters_of(model); }};
   cast players(cluster, self, world);
-  office = &players.office();
-  for (uint32_t i = 0; i < cluster.engines.size();
-       ++i)  // what a device had to tell before there was an office
-    if (cluster.engines[i].node == self)
-      players.office().tell({self, {}, role::llm_engine, i}, device_ready{});
+  post = &players.post();
+  for (uint32_t i = 0; i < cluster.engines.size(); ++i)  // what a device had to tell before there was a post
+    if (cluster.engines[i].node == self) players.post().tell({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
   std::unique_ptr<openai_api> completion_api;
-  const auto gauges = spawn<metrics>(system, players.office(), [&](std::vector<metric>& out) {
+  const auto gauges = spawn<metrics>(system, players.post(), [&](std::vector<metric>& out) {
     add_lane_metrics(players.lane(), *carrier, players.pool(), out);
     out.push_back({"troupe_extension_messages_dropped_total",
                    {},
-                   static_cast<double>(players.office().dropped()),
+                   static_cast<double>(players.post().dropped()),
                    metric::kind::counter});
     out.push_back(
         {"troupe_node_restarts_total", {}, static_cast<double>(options.restarts), metric::kind::counter});
@@ -254,7 +252,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                                                           players.models(),
                                                           gauges,
                                                           players.deployer_actor(),
-                                                          players.office(),
+                                                          players.post(),
                                                           *door,
                                                           {{role::node, to_actor(players.node_actor())},
                                                            {role::metrics, to_actor(gauges)}},

@@ -42,13 +42,13 @@ bool tells(const nlohmann::json& node, const std::string& name) {
   return false;
 }
 
-/// Who holds the office of the scheduler: of what the nodes have heard, the latest.
-nlohmann::json office_of(const nlohmann::json& nodes) {
-  nlohmann::json office;
+/// Who is the leader: of what the nodes have heard, the latest.
+nlohmann::json leader_of(const nlohmann::json& nodes) {
+  nlohmann::json leader;
   for (const auto& n : nodes)
-    if (n.contains("office") && (office.is_null() || n["office"]["epoch"] > office["epoch"]))
-      office = n["office"];
-  return office;
+    if (n.contains("leader") && (leader.is_null() || n["leader"]["term"] > leader["term"]))
+      leader = n["leader"];
+  return leader;
 }
 
 void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
@@ -62,9 +62,9 @@ void print_table(const cluster_spec& cluster, const nlohmann::json& doc) {
                n["ready"].get<bool>() ? "ready" : "waiting", value_of(n, "troupe_requests_in_flight", {}),
                value_of(n, "troupe_slots", {}), n["actors"].size());
   }
-  if (const auto& office = doc["office"]; !office.is_null())
-    fmt::print("\n{} is the scheduler, epoch {}, {} takeovers\n", office["scheduler"].get<std::string>(),
-               office["epoch"].get<uint64_t>(), office["takeovers"].get<uint32_t>());
+  if (const auto& leader = doc["leader"]; !leader.is_null())
+    fmt::print("\n{} is the scheduler, term {}, {} takeovers\n", leader["scheduler"].get<std::string>(),
+               leader["term"].get<uint64_t>(), leader["takeovers"].get<uint32_t>());
   if (const auto& a = doc["autoscale"]; !a.is_null()) {
     const auto gpus = a["advice"].get<int>();
     fmt::print("\nGPUs in service: {}; {:.2f} % of requests bad, {:.0f} % idle; advice: {} ({})\n",
@@ -137,7 +137,7 @@ nlohmann::json document(console_client& consoles, const cluster_spec& cluster) {
     good = good && answer.value("ready", false);
     doc["nodes"].push_back(std::move(answer));
   }
-  doc["office"] = office_of(doc["nodes"]);
+  doc["leader"] = leader_of(doc["nodes"]);
   doc["ready"] = good;
   doc["autoscale"] = autoscale_of(cluster, doc["nodes"]);
   return doc;

@@ -11,7 +11,7 @@
 #include "tools/console_client.hpp"
 #include "tools/decision_story.hpp"
 #include "tools/exit_code.hpp"
-#include "tools/office_holder.hpp"
+#include "tools/find_leader.hpp"
 
 namespace troupe {
 namespace {
@@ -28,11 +28,11 @@ struct living {
   std::vector<std::string> silent;  ///< nodes that do not answer
 };
 
-/// The holder of the office first: it has what others were deposed from.
+/// The leader first: it has what others were deposed from.
 std::vector<node_id> schedulers_of(console_client& consoles, const cluster_spec& cluster) {
-  auto nodes = line_of_succession(cluster);
-  const auto holder = office_holder(cluster, [&](node_id n) { return consoles.query(n, "status"); });
-  std::ranges::stable_partition(nodes, [&](node_id n) { return n == holder; });
+  auto nodes = leader_candidates(cluster);
+  const auto leader = find_leader(cluster, [&](node_id n) { return consoles.query(n, "status"); });
+  std::ranges::stable_partition(nodes, [&](node_id n) { return n == leader; });
   return nodes;
 }
 

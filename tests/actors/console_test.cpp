@@ -36,11 +36,11 @@ cluster_spec two_nodes() {
 /// A console over one probe, for tests that ask several things at once.
 struct console_stage {
   console_stage() {
-    auto group = std::make_unique<shell_group>(office);
+    auto group = std::make_unique<shell_group>(post);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
     const auto names = group->names();
-    office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
-    figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
+    post.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+    figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
     desk = spawn<console>(world.system(), console::facts{cluster,
                                                          node_id{0},
                                                          [] { return first_incarnation; },
@@ -51,13 +51,13 @@ struct console_stage {
                                                          models,
                                                          figures,
                                                          {},
-                                                         office,
+                                                         post,
                                                          lane,
                                                          {}});
   }
   ~console_stage() {
     for (const auto& a :
-         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), office.hosts()[0]}) {
+         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), post.hosts()[0]}) {
       caf::anon_send_exit(a, caf::exit_reason::kill);
       self->wait_for(a);
     }
@@ -75,7 +75,7 @@ struct console_stage {
   machine_clock time;
   const cluster_spec cluster = two_nodes();
   kept_frames lane;
-  post_office office{node_id{0}};
+  troupe::post post{node_id{0}};
   probe::log log;
   catalog models{{{model_id{0}, "resnet", 10ms, 1, {}, 0}}};
   std::atomic<bool> broken{false};
@@ -91,13 +91,13 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   machine_clock time;
   const auto cluster = two_nodes();
   kept_frames lane;
-  post_office office(node_id{0});
+  post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(office);
+  auto group = std::make_unique<shell_group>(post);
   group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
   const auto names = group->names();
-  office.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
-  const auto figures = spawn<metrics>(world.system(), office, [](std::vector<metric>&) {});
+  post.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+  const auto figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(world.system(), console::facts{cluster,
                                                                   node_id{0},
@@ -106,7 +106,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
                                                                   models,
                                                                   figures,
                                                                   {},
-                                                                  office,
+                                                                  post,
                                                                   lane,
                                                                   {}});
   caf::scoped_actor self{world.system()};
@@ -192,8 +192,8 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
 
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   caf::anon_send_exit(figures, caf::exit_reason::kill);
-  caf::anon_send_exit(office.hosts()[0], caf::exit_reason::kill);
-  self->wait_for(office.hosts()[0]);
+  caf::anon_send_exit(post.hosts()[0], caf::exit_reason::kill);
+  self->wait_for(post.hosts()[0]);
   self->wait_for(figures);
   self->wait_for(desk);
 }
@@ -216,7 +216,7 @@ TEST_CASE("console: when it throws, everybody who asked is told that there is no
 TEST_CASE("console: commands that nobody waits for have a bound, too, until their actor has taken them") {
   console_stage s;
   std::promise<void> go;
-  caf::anon_send(s.office.hosts()[0], regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
+  caf::anon_send(s.post.hosts()[0], regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
   const auto tell = [&] {
     return s.ask({1, "tell", R"({"actor": "model_queue/0@left", "type": "pause_batching"})"});
   };

@@ -133,7 +133,7 @@ TEST_CASE("deployer: a scheduler decides nothing before it has heard what every 
   CHECK(all.loads(right) == 1);
 }
 
-TEST_CASE("deployer: what the last holder of the office told only some, all know in the next tenure") {
+TEST_CASE("deployer: what the last leader told only some, all know in the next term") {
   deployers all;
   all.part(head, right);
   all.ask(head, deploy{0, "resnet", {}});
@@ -141,30 +141,30 @@ TEST_CASE("deployer: what the last holder of the office told only some, all know
   CHECK(all.loads(left) == 1);
   CHECK(all.loads(right) == 0);
   node_id next = left;
-  SUBCASE("if the next holder is one of them") { next = left; }
+  SUBCASE("if the next leader is one of them") { next = left; }
   SUBCASE("if it is not") { next = right; }
-  for (const auto node : {left, right}) all.tell(node, tenure{{5}, next, {1}});
+  for (const auto node : {left, right}) all.tell(node, leadership{{5}, next, {1}});
   CHECK(all.loads(right) == 1);
   CHECK(all.told(right).revision == all.told(left).revision);
 }
 
-TEST_CASE("deployer: a new holder of the office decides nothing before it has heard what the others know") {
+TEST_CASE("deployer: a new leader decides nothing before it has heard what the others know") {
   deployers all;
   all.part(head, left);
   all.part(head, right);
-  all.tell(left, tenure{{5}, left, {1}});
+  all.tell(left, leadership{{5}, left, {1}});
   const auto reply = all.ask(left, deploy{0, "resnet", {}});
   CHECK_FALSE(*reply);
-  all.tell(right, tenure{{5}, left, {1}});
+  all.tell(right, leadership{{5}, left, {1}});
   REQUIRE(*reply);
   CHECK((*reply)->ok);
   CHECK(all.loads(right) == 1);
 }
 
-TEST_CASE("deployer: what a deposed scheduler tells one node, that one tells the holder, and it all others") {
+TEST_CASE("deployer: what a deposed scheduler tells one node, that one tells the leader, and it all others") {
   deployers all;
   all.part(head, left);
-  for (const auto node : {left, right}) all.tell(node, tenure{{5}, left, {1}});
+  for (const auto node : {left, right}) all.tell(node, leadership{{5}, left, {1}});
   all.ask(head, deploy{0, "resnet", {}});
   CHECK(all.loads(right) == 1);
   CHECK(all.loads(left) == 1);

@@ -89,7 +89,7 @@ class deployers : control_lane {
   template <class Message>
   void tell(node_id to, Message&& m) {
     auto& n = nodes_[to.value];
-    if constexpr (std::is_same_v<std::decay_t<Message>, tenure>) n.scheduler = m.scheduler;
+    if constexpr (std::is_same_v<std::decay_t<Message>, leadership>) n.scheduler = m.scheduler;
     if constexpr (std::is_same_v<std::decay_t<Message>, peer_change>) n.reaches[m.node.value] = m.up;
     caf::anon_send(nodes_[to.value].deployments, std::forward<Message>(m));
     scheduler_.run();

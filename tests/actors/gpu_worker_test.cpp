@@ -146,7 +146,7 @@ TEST_CASE("gpu_worker: one whose device is lost ends its process, so that its re
 TEST_CASE("gpu_worker: refuses what it cannot do, with a reason and without a trace") {
   worker_stage w(2);
   w.order(1, 5, 9, {w.ask(1)});
-  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 9)) == refusal::old_epoch);
+  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 9)) == refusal::old_term);
   auto other = worker_stage::order_of(3, 5, 9, {w.ask(3)});
   other.model = model_id{1};
   CHECK(w.refused(other) == refusal::unknown_model);
@@ -164,10 +164,10 @@ TEST_CASE("gpu_worker: more orders than a scheduler may send are refused as busy
   CHECK(w.refused(worker_stage::order_of(5, 5, 99, {w.ask(5)})) == refusal::busy);
 }
 
-TEST_CASE("gpu_worker: a higher reign ends the lower one") {
+TEST_CASE("gpu_worker: a higher term ends the lower one") {
   worker_stage w;
   w.tell(worker_stage::order_of(1, 5, 9, {w.ask(1)}, 11), the_queue);
-  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 10)) == refusal::old_epoch);
+  CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 10)) == refusal::old_term);
 }
 
 TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {

@@ -21,7 +21,7 @@ TEST_CASE("model_queue: a request becomes a candidate, a grant makes it an order
   CHECK(order.ordered_at == at(5));
   CHECK(order.exec_at == at(5));
   CHECK(order.start_by == at(6));
-  CHECK(order.reign == epoch{10});
+  CHECK(order.term == term_id{10});
   const auto said = q.out.one<occupied>();
   CHECK(said.batch == order.batch);
   CHECK(said.free_at == at(11));
@@ -204,7 +204,7 @@ TEST_CASE("model_queue: plans with the slowest latency that slots measured, or w
   CHECK(measured.out.one<candidate>().latest == at(5));
 }
 
-TEST_CASE("model_queue: a new incarnation starts empty, with a higher reign") {
+TEST_CASE("model_queue: a new incarnation starts empty, with a higher term") {
   queue_stage q;
   q.arrive(1);
   q.grant_slot();
@@ -221,7 +221,7 @@ TEST_CASE("model_queue: a new incarnation starts empty, with a higher reign") {
   q.grant_slot();
   const auto order = q.out.one<batch_order>();
   CHECK(ids(order) == std::vector<uint64_t>{3});
-  CHECK(order.reign == epoch{40});
+  CHECK(order.term == term_id{40});
   CHECK(order.batch != old.batch);
 }
 

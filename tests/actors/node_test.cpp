@@ -32,11 +32,11 @@ cluster_spec head_and_door() {
 class lone_gateway final : control_lane {
  public:
   lone_gateway() {
-    office_.add_host(host_, {});
+    post_.add_host(host_, {});
     node_ = spawn<node>(
         system_,
         node::surroundings{
-            cluster_, door_node, time_, lane_, office_, *this, models, [] { return true; }, deployments_,
+            cluster_, door_node, time_, lane_, post_, *this, models, [] { return true; }, deployments_,
             [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
             [](incarnation_id last) { return incarnation_id{last.value + 1}; },
             [](incarnation_id) { return uint64_t{1}; }, [](incarnation_id) {},
@@ -88,11 +88,11 @@ class lone_gateway final : control_lane {
 
   const cluster_spec cluster_ = head_and_door();
   const frozen_clock time_;
-  post_office office_{door_node};
+  post post_{door_node};
   std::shared_ptr<inproc_network> network_ = make_inproc_network();
   std::unique_ptr<fabric> own_ = make_inproc_fabric(network_, door_node, frontend_incarnation, time_);
   std::unique_ptr<fabric> peer_ = make_inproc_fabric(network_, head_node, head_incarnation, time_);
-  data_lane lane_{*own_, time_, office_, {door_node, frontend_incarnation, 1, 2}};
+  data_lane lane_{*own_, time_, post_, {door_node, frontend_incarnation, 1, 2}};
   stepped_config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =

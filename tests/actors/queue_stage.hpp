@@ -16,7 +16,7 @@ inline model_queue::options paper_queue(const address& arbiter = the_arbiter) {
   model_queue::options o;
   o.name = "m";
   o.arbiter = arbiter;
-  o.reign = epoch{10};
+  o.term = term_id{10};
   o.latency_given = true;
   o.parameters = paper_parameters();
   return o;

@@ -14,7 +14,7 @@ deployer_protocol::behavior_type scripted_deployer(Frame frame, Change change) {
           [frame](const control_frame& f) { frame(f); },
           [](const peer_change&) {},
           [](const new_incarnation&) {},
-          [](const tenure&) {},
+          [](const leadership&) {},
           [](const load_outcome&) {},
           [](const model_idle&) {},
           [](const report_query&) {},

@@ -56,8 +56,8 @@ struct worker_stage : basic_worker_stage<> {
     return r;
   }
   static batch_order order_of(uint64_t batch, double exec_at, double start_by, std::vector<request> requests,
-                              uint64_t reign = 10) {
-    return {{batch}, {reign},     model_id{0},  slot_id{0},         the_queue,
+                              uint64_t term = 10) {
+    return {{batch}, {term},      model_id{0},  slot_id{0},         the_queue,
             at(0),   at(exec_at), at(start_by), std::move(requests)};
   }
   void order(uint64_t batch, double exec_at, double start_by, std::vector<request> requests) {

@@ -144,7 +144,7 @@ most_gpus = 64
   CHECK(a.most_gpus == 64);
 }
 
-TEST_CASE("the line of succession is the scheduler, then the standbys in the order of the file") {
+TEST_CASE("candidates for leadership are the scheduler, then the standbys in the order of the file") {
   const auto cluster = read(changed(good_cluster, "[[node]]", R"([[node]]
 name = "spare"
 roles = ["standby"]
@@ -159,7 +159,7 @@ kind = "emulated"
   REQUIRE(listed(cluster.problems) == "");
   const auto& c = cluster.spec;
   std::vector<std::string> line;
-  for (const auto n : line_of_succession(c)) line.push_back(c.nodes[n.value].name);
+  for (const auto n : leader_candidates(c)) line.push_back(c.nodes[n.value].name);
   CHECK(line == std::vector<std::string>{"head", "spare", "last"});
   CHECK(has_standby(c));
   CHECK_FALSE(has_standby(read(good_cluster).spec));

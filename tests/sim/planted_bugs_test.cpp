@@ -233,11 +233,11 @@ TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed
 }
 
 TEST_CASE("a worker that obeys a scheduler which was deposed is noticed") {
-  CHECK(breaks(bug::obey_anybody, "one reign a slot", orders_under_way));
+  CHECK(breaks(bug::obey_anybody, "one term a slot", orders_under_way));
 }
 
 TEST_CASE("a new scheduler that grants before it knows what runs is noticed") {
-  CHECK(breaks(bug::hasty_successor, "once at a time", dying_scheduler));
+  CHECK(breaks(bug::hasty_leader, "once at a time", dying_scheduler));
 }
 
 TEST_CASE("a queue that forgets what was preempted is noticed") {

@@ -115,18 +115,18 @@ class Failover(ClusterTest):
             with self.clients(c) as clients:
                 for n in range(kills):
                     clients.wait_finished(50)
-                    holder = self.scheduler(c)
-                    other = LINE[1 - LINE.index(holder)]
+                    leader = self.scheduler(c)
+                    other = LINE[1 - LINE.index(leader)]
                     self.wait_state(c, other, ready=True)
-                    pid = up.pid_of(holder)
+                    pid = up.pid_of(leader)
                     moments.append(time.monotonic())
                     os.kill(pid, signal.SIGKILL)
                     clients.wait_finished(100)
                     self.wait_state(c, "head", scheduler=other)
                     # `up` gives up a node that dies too often within a minute.
                     pause = time.monotonic() + (13 if kills > 5 else 0)
-                    up.wait_node(holder)
-                    self.wait_state(c, holder, ready=True, scheduler=other)
+                    up.wait_node(leader)
+                    self.wait_state(c, leader, ready=True, scheduler=other)
                     while time.monotonic() < pause:
                         time.sleep(0.1)
                 clients.wait_finished(50)
@@ -145,12 +145,12 @@ class Failover(ClusterTest):
             self.assertEqual(up.terminate(), 0)
 
     @unittest.skipUnless(ASKED.full, "a busy machine can stand still as well")
-    def test_a_scheduler_that_stood_still_finds_itself_deposed(self):
+    def test_a_scheduler_that_stood_still_finds_that_it_is_not_the_leader(self):
         for frozen_s in (1.5, 5):  # shorter and longer than the node timeout
             with self.subTest(frozen_s=frozen_s), self.line_cluster(workers=("left", "right")) as c:
                 up = c.start()
                 pid = up.pid_of("first")
-                old = self.state(c, "head")["reign"]
+                old = self.state(c, "head")["term"]
                 for slot in (0, 1):
                     self.ask_worker(c, slot, "start_trace", capacity=65536, sample=1)
                 with self.clients(c) as clients:
@@ -167,23 +167,23 @@ class Failover(ClusterTest):
                 self.assert_all_answered(clients)
                 self.assert_books_balance(c)
                 self.assertEqual(self.scheduler(c), "second")
-                reigns = {self.state(c, n)["reign"] for n in ("head", "first", "second", "left", "right")}
-                self.assertEqual(len(reigns), 1, reigns)
-                new, = reigns
+                terms = {self.state(c, n)["term"] for n in ("head", "first", "second", "left", "right")}
+                self.assertEqual(len(terms), 1, terms)
+                new, = terms
                 refused, served = 0, [0, 0]
                 for slot in (0, 1):
                     batches = self.traced_batches(c, slot)
-                    ran = {reign: [b["times"]["started_at"] for b in batches
-                                   if not b["refused"] and b["batch"] >> 48 == reign & 0x7fff]
-                           for reign in (old, new)}
-                    # Every batch that ran is of one of the two reigns, and none of the old one after one of the new.
+                    ran = {term: [b["times"]["started_at"] for b in batches
+                                   if not b["refused"] and b["batch"] >> 48 == term & 0x7fff]
+                           for term in (old, new)}
+                    # Every batch that ran is of one of the two terms, and none of the old one after one of the new.
                     self.assertEqual(sum(map(len, ran.values())), sum(1 for b in batches if not b["refused"]))
                     self.assertLess(max(ran[old], default=-math.inf), min(ran[new], default=math.inf), f"slot {slot}")
                     served = [served[0] + len(ran[old]), served[1] + len(ran[new])]
-                    refused += sum(1 for b in batches if b["refused"] == "old_epoch")
+                    refused += sum(1 for b in batches if b["refused"] == "old_term")
                 self.assertGreater(min(served), 0, served)
-                self.assertEqual(c.metric_of("first", "troupe_scheduler_in_office"), 0)
-                self.assertEqual(c.metric_of("second", "troupe_scheduler_in_office"), 1)
+                self.assertEqual(c.metric_of("first", "troupe_scheduler_is_leader"), 0)
+                self.assertEqual(c.metric_of("second", "troupe_scheduler_is_leader"), 1)
                 self.assertEqual(c.metric_of("first", "troupe_slots"), 0)
                 print(f"frozen for {frozen_s} s: service back after {back_after(clients, moment) * 1e3:.0f} ms; of the "
                       f"deposed scheduler nothing ran, {refused} orders were refused", file=sys.stderr)
@@ -203,7 +203,7 @@ class Failover(ClusterTest):
             self.assertEqual(clients.count(200), len(clients.results), clients.summary())
             self.assertEqual(self.scheduler(c), "second")
 
-    def test_models_are_deployed_by_whoever_is_in_office(self):
+    def test_models_are_deployed_by_the_leader(self):
         with self.line_cluster() as c:
             up = c.start()
             os.kill(up.pid_of("first"), signal.SIGKILL)

@@ -136,11 +136,11 @@ void clients::enter(client_request_record r) {
     const auto patience =
         duration{static_cast<int64_t>(random_.uniform() * 2 * static_cast<double>(r.slo.count()))};
     around_.time.at(around_.time.now() + patience, sim_event::client, r.gateway, [&gateway, id = r.id] {
-      gateway.office().tell(gateway.gateway_address(), client_gone{id});
+      gateway.post().tell(gateway.gateway_address(), client_gone{id});
     });
   }
   open_.add(r.id, std::move(r));
-  gateway.office().tell(gateway.gateway_address(), client_request{asked});
+  gateway.post().tell(gateway.gateway_address(), client_request{asked});
 }
 
 uint32_t clients::some_tenant() {

@@ -208,11 +208,10 @@ void calm_check::failed(request_id id, failure why) {
         "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
 }
 
-void reign_check::started(slot_id slot, epoch reign) {
-  if (reign < highest_[slot])
-    violations_.add("one reign a slot",
-                    fmt::format("slot {} started a batch of epoch {} though it knew of {}", slot.value,
-                                reign.value, highest_[slot].value));
+void term_check::started(slot_id slot, term_id term) {
+  if (term < highest_[slot])
+    violations_.add("one term a slot", fmt::format("slot {} started a batch of term {} though it knew of {}",
+                                                   slot.value, term.value, highest_[slot].value));
 }
 
 void once_check::started(slot_id slot, const std::vector<request_id>& requests) {

@@ -181,18 +181,18 @@ class calm_check {
 };
 
 /// A slot that has handed over to a new scheduler, or was ordered something by it, starts nothing of an
-/// earlier reign.
-class reign_check {
+/// earlier term.
+class term_check {
  public:
-  explicit reign_check(violations& v) : violations_(v) {}
-  void heard(slot_id slot, epoch reign) { highest_[slot] = std::max(highest_[slot], reign); }
-  void started(slot_id slot, epoch reign);
+  explicit term_check(violations& v) : violations_(v) {}
+  void heard(slot_id slot, term_id term) { highest_[slot] = std::max(highest_[slot], term); }
+  void started(slot_id slot, term_id term);
   /// The process has ended: the next one knows nothing.
   void ended(slot_id slot) { highest_.erase(slot); }
 
  private:
   violations& violations_;
-  std::map<slot_id, epoch> highest_;
+  std::map<slot_id, term_id> highest_;
 };
 
 /// While only schedulers die or stand still, no request runs on two slots at once. (Other faults may make a
@@ -229,7 +229,7 @@ struct invariants {
   drain_check drains{broken};
   quota_check quotas;
   deployment_check deployments{broken};
-  reign_check reigns{broken};
+  term_check terms{broken};
   once_check once;
 };
 

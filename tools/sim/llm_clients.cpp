@@ -131,11 +131,10 @@ void llm_clients::enter(stream s, duration ttft, std::optional<duration> patienc
   const auto id = s.asked.id;
   const auto request = s.asked;
   if (patience)
-    around_.time.at(around_.time.now() + *patience, sim_event::client, s.gateway, [gateway, id] {
-      gateway->office().tell(gateway->llm_gateway_address(), client_gone{id});
-    });
+    around_.time.at(around_.time.now() + *patience, sim_event::client, s.gateway,
+                    [gateway, id] { gateway->post().tell(gateway->llm_gateway_address(), client_gone{id}); });
   open_.emplace(id, std::move(s));
-  gateway->office().tell(gateway->llm_gateway_address(), generation_request{{request}});
+  gateway->post().tell(gateway->llm_gateway_address(), generation_request{{request}});
 }
 
 bool llm_clients::token(node_id gateway, const generated_token& t) {

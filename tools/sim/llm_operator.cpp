@@ -35,7 +35,7 @@ void llm_operator::disturb() {
 }
 
 address llm_operator::router(llm_id model) const {
-  for (const auto n : line_of_succession(around_.cluster))
+  for (const auto n : leader_candidates(around_.cluster))
     if (around_.cast_of(n) != nullptr && !around_.time.frozen(n))
       return {n, {}, role::llm_router, model.value};
   return {scheduler_of(around_.cluster), {}, role::llm_router, model.value};
@@ -73,7 +73,7 @@ void llm_operator::change_some_adapter(llm_id model) {
     auto* gateway = around_.cast_of(node_id{i});
     if (gateway == nullptr || random_.below(2) == 0) continue;
     ++counts_.adapter_changes;
-    gateway->office().tell(
+    gateway->post().tell(
         gateway->llm_gateway_address(),
         change_adapter{next_token_++, model, random_.below(2) == 0, {name, adapter_folder(name)}});
     return;

@@ -15,7 +15,7 @@ class order_book {
  public:
   struct order {
     batch_id batch;
-    epoch reign;
+    term_id term;
     model_id model;
     time_point start_by;  ///< the worker's clock
     std::vector<request_id> requests;
@@ -23,7 +23,7 @@ class order_book {
   };
 
   void add(const batch_order& o) {
-    order x{o.batch, o.reign, o.model, o.start_by, {}, {}};
+    order x{o.batch, o.term, o.model, o.start_by, {}, {}};
     for (const auto& r : o.requests) {
       x.requests.push_back(r.id);
       x.inputs.push_back(input_hash(r.id, r.input.size));
@@ -34,7 +34,7 @@ class order_book {
   }
 
   /// The order that runs when `slot` starts with these inputs: of those that name them all the one of the
-  /// latest reign, and then the one that may start latest. Null: nobody ordered them.
+  /// latest term, and then the one that may start latest. Null: nobody ordered them.
   const order* find(slot_id slot, model_id model, const std::vector<uint64_t>& inputs) const {
     const order* found = nullptr;
     const auto mine = slots_.find(slot);
@@ -46,7 +46,7 @@ class order_book {
         rest = std::find(rest, o.inputs.end(), hash);
         return rest != o.inputs.end();
       });
-      const auto rank = [](const order& x) { return std::pair(x.reign, x.start_by); };
+      const auto rank = [](const order& x) { return std::pair(x.term, x.start_by); };
       if (all && (found == nullptr || rank(o) > rank(*found))) found = &o;
     }
     return found;

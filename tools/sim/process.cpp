@@ -72,7 +72,7 @@ process::process(node_id self, uint64_t number, const world& w)
           .engine_device_of = [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
           .adapters_of = [this](llm_id m) { return sim::adapters_of(world_.cluster.llms[m.value]); }});
   for (const auto& [id, _] : engines_)
-    cast_->office().tell({self, {}, role::llm_engine, id.value}, device_ready{});
+    cast_->post().tell({self, {}, role::llm_engine, id.value}, device_ready{});
 }
 
 process::~process() = default;

@@ -25,7 +25,7 @@ class recording {
       const address to{node, {}, kind, index};
       const auto ask = [&](const char* type, const nlohmann::json& fields) {
         command_reply out;
-        actors.office().ask(to, {0, type, fields.dump()}, [&](command_reply r) { out = std::move(r); });
+        actors.post().ask(to, {0, type, fields.dump()}, [&](command_reply r) { out = std::move(r); });
         settle();
         return out;
       };

@@ -41,7 +41,7 @@ void world::state::end_process(node_id id, bool reset) {
   n.running.reset();
   for (uint32_t i = 0; i < cluster.slots.size(); ++i) {
     if (cluster.slots[i].node != id) continue;
-    checks.reigns.ended(slot_id{i});
+    checks.terms.ended(slot_id{i});
     checks.once.ended(slot_id{i});
   }
   // What was registered stays readable for a while, as shared memory does.

@@ -15,14 +15,14 @@ void world::state::delivered(node_id at, const envelope& e) {
   if (const auto* order = std::get_if<batch_order>(&e.body);
       order != nullptr && e.to.kind == role::gpu_worker) {
     orders.add(*order);
-    checks.reigns.heard(order->slot, order->reign);
+    checks.terms.heard(order->slot, order->term);
     for (const auto& r : order->requests)
       if (auto* asked = asking.find(r.id); asked != nullptr) asked->workers.push_back(at);
   }
   if (const auto* g = std::get_if<generate>(&e.body))
     for (const auto& r : g->requests) reading.given(at, r);
   if (const auto* h = std::get_if<handover>(&e.body); h != nullptr && e.to.kind == role::rank_arbiter)
-    checks.reigns.heard(h->slot, h->reign);
+    checks.terms.heard(h->slot, h->term);
   if (!std::holds_alternative<new_incarnation>(e.body)) return;
   for (uint32_t i = 0; i < cluster.slots.size(); ++i)
     if (cluster.slots[i].node == at) checks.once.ended(slot_id{i});
@@ -44,7 +44,7 @@ void world::state::batch_started(slot_id slot, const batch_work& work, time_poin
     }
   checks.starts.started(slot, *order, now);
   checks.starts.started(slot, work.rows, models[work.model.value]);
-  checks.reigns.started(slot, order->reign);
+  checks.terms.started(slot, order->term);
   checks.once.started(slot, order->requests);
   checks.quotas.started(slot, order->requests);
   for (const auto id : order->requests) {
@@ -72,7 +72,7 @@ void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, dura
 void world::state::check_ledger(node_id id) {
   if (!cluster.nodes[id.value].has(node_role::gateway) || !nodes[id.value].running) return;
   group_report all;
-  for (const auto& host : cast_of(id)->office().hosts())
+  for (const auto& host : cast_of(id)->post().hosts())
     caf::anon_send(host, report_query{[&all](group_report r) {
                      all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
                    }});
@@ -89,7 +89,7 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
   if (to.node.value >= nodes.size()) return out;  // as an id of a request may say
   auto* actors = cast_of(to.node);
   if (actors == nullptr || time.frozen(to.node)) return out;
-  actors->office().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
+  actors->post().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
   settle();
   return out;
 }
@@ -123,7 +123,7 @@ void world::state::check_sequences(node_id id) {
 void world::state::ask_why() {
   if (options.why == request_id{}) return;
   std::vector<address> queues;
-  for (const auto n : line_of_succession(cluster))
+  for (const auto n : leader_candidates(cluster))
     if (auto* actors = cast_of(n); actors != nullptr)
       for (const auto& m : actors->models().all())
         queues.push_back({n, {}, role::model_queue, m->model.value});
@@ -136,11 +136,11 @@ void world::state::ask_why() {
 
 void world::state::watch_scale() {
   if (cluster.autoscale.mode == autoscale_mode::off) return;
-  for (const auto n : line_of_succession(cluster)) {
+  for (const auto n : leader_candidates(cluster)) {
     const auto told = ask({n, {}, role::rank_arbiter, 0}, "get_state", {});
     if (!told.ok) continue;
     const auto s = from_json<arbiter_state>(nlohmann::json::parse(told.body)).autoscale;
-    if (!s.on) continue;  // not in office
+    if (!s.on) continue;  // not the leader
     result.scale.push_back({time.now() - (measured_from - workload.warmup), s.gpus, s.advice});
     return;
   }
@@ -152,7 +152,7 @@ void world::state::watch_engines() {
   for (const auto& b : reading.books()) came += b.tokens;
   auto& now = result.engine_sequences.emplace_back(cluster.engines.size());
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
-    for (const auto n : line_of_succession(cluster)) {
+    for (const auto n : leader_candidates(cluster)) {
       const auto told = ask({n, {}, role::llm_router, i}, "get_state", {});
       if (!told.ok) continue;
       for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(told.body)).engines)

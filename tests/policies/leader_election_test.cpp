@@ -1,4 +1,4 @@
-#include "policies/succession.hpp"
+#include "policies/leader_election.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,17 +13,18 @@ constexpr node_id head{0}, worker{1}, first_standby{2}, second_standby{3};
 
 /// One node of a cluster whose scheduler is `head`, with two standbys. Its incarnation is 7, that of others
 /// 10 more than their place.
-struct watcher : succession {
-  explicit watcher(node_id self) : succession({self, {head, first_standby, second_standby}, 4, 300ms, 3s}) {
+struct watcher : leader_election {
+  explicit watcher(node_id self)
+      : leader_election({self, {head, first_standby, second_standby}, 4, 300ms, 3s}) {
     begin({7}, at({}));
   }
   static incarnation_id incarnation_of(node_id n) { return {10 + n.value}; }
   void meet(node_id n) { up(n, incarnation_of(n)); }
   void fall(node_id n) { down(n, incarnation_of(n)); }
-  /// As if `head` had begun a reign.
-  void head_reigns() { CHECK(learn({{100}, head, incarnation_of(head)}, at({}))); }
-  /// Asks every beat until `end`, while the holder gives signs of life every `pause` until `last`.
-  std::optional<tenure> watch(duration& now, duration end, duration last = 1000s, duration pause = 30ms) {
+  /// As if `head` had begun a term.
+  void elect_head() { CHECK(learn({{100}, head, incarnation_of(head)}, at({}))); }
+  /// Asks every beat until `end`, while the leader gives signs of life every `pause` until `last`.
+  std::optional<leadership> watch(duration& now, duration end, duration last = 1000s, duration pause = 30ms) {
     for (; now <= end; now += beat()) {
       const auto heard = std::min(now, last);
       if (auto t = decide(at(now), at(heard - heard % pause))) return t;
@@ -34,7 +35,7 @@ struct watcher : succession {
 
 }  // namespace
 
-TEST_CASE("succession: the scheduler takes the office once it has met all standbys") {
+TEST_CASE("leader_election: the scheduler becomes the leader once it has met all standbys") {
   watcher w(head);
   w.meet(worker);
   w.meet(first_standby);
@@ -45,12 +46,12 @@ TEST_CASE("succession: the scheduler takes the office once it has met all standb
   CHECK(t->scheduler == head);
   CHECK(t->incarnation == incarnation_id{7});
   CHECK(w.learn(*t, at(1001ms)));
-  CHECK(w.holds());
+  CHECK(w.is_leader());
   CHECK(w.takeovers() == 0);
   CHECK_FALSE(w.decide(at(2s), long_ago));
 }
 
-TEST_CASE("succession: a standby that never comes does not keep the scheduler waiting for ever") {
+TEST_CASE("leader_election: a standby that never comes does not keep the scheduler waiting for ever") {
   watcher w(head);
   w.meet(first_standby);
   CHECK_FALSE(w.decide(at(2999ms), long_ago));
@@ -58,7 +59,7 @@ TEST_CASE("succession: a standby that never comes does not keep the scheduler wa
 }
 
 TEST_CASE(
-    "succession: a standby gives a scheduler that has only just come its turn, however long it waited") {
+    "leader_election: a standby gives a scheduler that has only just come its turn, however long it waited") {
   watcher w(first_standby);
   w.meet(second_standby);
   duration now{};
@@ -69,7 +70,7 @@ TEST_CASE(
   CHECK(w.decide(at(2301ms), long_ago));
 }
 
-TEST_CASE("succession: a scheduler that comes back finds the office taken, and leaves it there") {
+TEST_CASE("leader_election: a scheduler that comes back finds another leader, and leaves it there") {
   watcher w(head);
   w.meet(first_standby);
   CHECK_FALSE(w.decide(at(1ms), long_ago));
@@ -79,25 +80,26 @@ TEST_CASE("succession: a scheduler that comes back finds the office taken, and l
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE("succession: the first standby takes over as soon as the incarnation of the scheduler is over") {
+TEST_CASE(
+    "leader_election: the first standby takes over as soon as the incarnation of the scheduler is over") {
   watcher w(first_standby);
   w.meet(head);
   w.meet(second_standby);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
   w.fall(head);
   const auto t = w.decide(at(now), at(now));
   REQUIRE(t);
-  CHECK(t->reign > epoch{100});
+  CHECK(t->term > term_id{100});
   CHECK(t->later_than(w.known()));
 }
 
-TEST_CASE("succession: the second standby waits for the first, and for it alone") {
+TEST_CASE("leader_election: the second standby waits for the first, and for it alone") {
   watcher w(second_standby);
   w.meet(head);
   w.meet(first_standby);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
   w.fall(head);
@@ -117,30 +119,30 @@ TEST_CASE("succession: the second standby waits for the first, and for it alone"
   }
 }
 
-TEST_CASE("succession: a standby whose other never came takes over from a scheduler that it knew") {
+TEST_CASE("leader_election: a standby whose other never came takes over from a scheduler that it knew") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
   w.fall(head);
   CHECK(w.decide(at(now), at(now)));
 }
 
-TEST_CASE("succession: a scheduler that leaves hands over") {
+TEST_CASE("leader_election: a scheduler that leaves hands over") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 100ms));
   w.leaving(head, watcher::incarnation_of(head));
   CHECK(w.decide(at(now), at(now)));
 }
 
-TEST_CASE("succession: who leaves takes no office") {
+TEST_CASE("leader_election: who leaves does not become the leader") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 100ms));
   w.drain();
@@ -148,10 +150,10 @@ TEST_CASE("succession: who leaves takes no office") {
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE("succession: silence for longer than allowed counts as an end") {
+TEST_CASE("leader_election: silence for longer than allowed counts as an end") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 5s));
   CHECK(w.allowed_silence() == 300ms);
@@ -161,10 +163,10 @@ TEST_CASE("succession: silence for longer than allowed counts as an end") {
   CHECK(now - last < 400ms);
 }
 
-TEST_CASE("succession: whose machine is busy is given more time, until it is busy no more") {
+TEST_CASE("leader_election: whose machine is busy is given more time, until it is busy no more") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 5s, 1000s, 240ms));
   CHECK(w.allowed_silence() == 960ms);
@@ -174,10 +176,10 @@ TEST_CASE("succession: whose machine is busy is given more time, until it is bus
   CHECK(w.allowed_silence() == 300ms);
 }
 
-TEST_CASE("succession: however busy, silence for the node timeout is the end") {
+TEST_CASE("leader_election: however busy, silence for the node timeout is the end") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   for (const auto pause : {240ms, 900ms, 2700ms}) CHECK_FALSE(w.watch(now, now + 9s, 1000s, pause));
   CHECK(w.allowed_silence() == 3s);
@@ -186,10 +188,10 @@ TEST_CASE("succession: however busy, silence for the node timeout is the end") {
   CHECK(now - last > 3s);
 }
 
-TEST_CASE("succession: who stood still itself does not blame the scheduler for it") {
+TEST_CASE("leader_election: who stood still itself does not blame the scheduler for it") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   duration now{};
   CHECK_FALSE(w.watch(now, 1s));
   const auto last = now;
@@ -198,12 +200,12 @@ TEST_CASE("succession: who stood still itself does not blame the scheduler for i
   CHECK(w.watch(now, last + 2400ms, last));
 }
 
-TEST_CASE("succession: of two tenures the later one counts, whoever says so last") {
+TEST_CASE("leader_election: of two terms the later one counts, whoever says so last") {
   watcher w(head);
   CHECK(w.learn({{100}, head, {7}}, at(1s)));
-  CHECK(w.holds());
+  CHECK(w.is_leader());
   CHECK(w.learn({{102}, first_standby, {12}}, at(2s)));
-  CHECK_FALSE(w.holds());
+  CHECK_FALSE(w.is_leader());
   CHECK(w.takeovers() == 1);
   CHECK_FALSE(w.learn({{100}, head, {7}}, at(3s)));
   CHECK_FALSE(w.learn({{102}, first_standby, {12}}, at(3s)));
@@ -212,30 +214,30 @@ TEST_CASE("succession: of two tenures the later one counts, whoever says so last
   CHECK(w.known().incarnation == incarnation_id{13});
 }
 
-TEST_CASE("succession: two nodes that take over at once begin different reigns") {
+TEST_CASE("leader_election: two nodes that take over at once begin different terms") {
   watcher a(first_standby), b(second_standby);
-  std::set<epoch> reigns;
+  std::set<term_id> terms;
   for (auto* w : {&a, &b}) {
     w->meet(head);
-    w->head_reigns();
+    w->elect_head();
     duration now{};
     CHECK_FALSE(w->watch(now, 100ms));
     w->fall(head);
     const auto t = w->decide(at(now), at(now));
     REQUIRE(t);
-    CHECK(t->reign > epoch{100});
-    reigns.insert(t->reign);
+    CHECK(t->term > term_id{100});
+    terms.insert(t->term);
   }
-  CHECK(reigns.size() == 2);
+  CHECK(terms.size() == 2);
 }
 
-TEST_CASE("succession: the office that an incarnation held is vacant in the next one") {
+TEST_CASE("leader_election: the next incarnation of a leader is not the leader") {
   watcher w(head);
   w.meet(first_standby);
   w.meet(second_standby);
   CHECK(w.learn(w.decide(at(1s), long_ago).value(), at(1s)));
   w.begin({8}, at(10s));
-  CHECK_FALSE(w.holds());
+  CHECK_FALSE(w.is_leader());
   CHECK_FALSE(w.decide(at(11s), long_ago));
   w.meet(first_standby);
   w.meet(second_standby);
@@ -244,13 +246,14 @@ TEST_CASE("succession: the office that an incarnation held is vacant in the next
   CHECK(again->later_than(w.known()));
 }
 
-TEST_CASE("succession: a node that is not in the line takes nothing") {
+TEST_CASE("leader_election: a node that is no candidate takes nothing") {
   watcher w(worker);
   duration now{};
   CHECK_FALSE(w.watch(now, 20s));
 }
 
-TEST_CASE("succession: two that cannot reach each other do not take the office from each other for ever") {
+TEST_CASE(
+    "leader_election: two that cannot reach each other do not take the leadership from each other for ever") {
   watcher w(head);
   w.meet(first_standby);
   w.meet(second_standby);
@@ -259,7 +262,7 @@ TEST_CASE("succession: two that cannot reach each other do not take the office f
   CHECK(w.learn({{1000}, first_standby, watcher::incarnation_of(first_standby)}, at(2s)));  // as others say
   duration now = 2s;
   SUBCASE("but wait") { CHECK_FALSE(w.watch(now, 7900ms)); }
-  SUBCASE("until the holder is met") {
+  SUBCASE("until the leader is met") {
     CHECK_FALSE(w.watch(now, 4s));
     w.meet(first_standby);
     CHECK_FALSE(w.watch(now, 20s));
@@ -272,10 +275,10 @@ TEST_CASE("succession: two that cannot reach each other do not take the office f
   SUBCASE("or so long that it must be gone") { CHECK(w.watch(now, 8100ms)); }
 }
 
-TEST_CASE("succession: each tenure that follows another soon allows twice the silence") {
+TEST_CASE("leader_election: each term that follows another soon allows twice the silence") {
   watcher w(first_standby);
   w.meet(head);
-  w.head_reigns();
+  w.elect_head();
   for (uint64_t n = 0; n < 3; ++n) {
     const auto now = 1s + n * 1s;
     CHECK(w.learn({{101 + n},

@@ -1,7 +1,7 @@
-// What an arbiter does when the office of the scheduler changes hands.
+// What an arbiter does when the leader changes.
 #include "actors/rank_arbiter.hpp"
 #include "messages/json.hpp"
-#include "tests/actors/office_cast.hpp"
+#include "tests/actors/leaders.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -23,8 +23,8 @@ struct elected_arbiter : stage<rank_arbiter> {
     return o;
   }
   void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, spare_queue); }
-  void hand_over(uint32_t slot, uint64_t batch = 0, epoch reign = second.reign) {
-    handover h{slot_id{slot}, worker_of(slot), reign, {batch}, model_id{0}, {}};
+  void hand_over(uint32_t slot, uint64_t batch = 0, term_id term = second.term) {
+    handover h{slot_id{slot}, worker_of(slot), term, {batch}, model_id{0}, {}};
     if (batch > 0) h.requests.resize(1);
     tell(std::move(h), worker_of(slot));
   }
@@ -32,13 +32,13 @@ struct elected_arbiter : stage<rank_arbiter> {
 
 }  // namespace
 
-TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed over") {
+TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed over") {
   elected_arbiter a;
   a.offer();
   CHECK(a.out.take<grant>().empty());
   a.tell(second);
   a.offer();
-  a.hand_over(1, 0, first.reign);  // of another tenure
+  a.hand_over(1, 0, first.term);  // of another term
   a.hand_over(0);
   CHECK(a.out.take<grant>().empty());
   SUBCASE("the last one") {
@@ -49,7 +49,7 @@ TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed ove
     a.tell(node_down{worker_node, {12}, true});
     CHECK(a.out.take<grant>().empty());  // so is the other slot
     a.tell(ready(0, 20));
-    handover h{slot_id{0}, worker_of(0, 20), second.reign, {}, {}, {}};
+    handover h{slot_id{0}, worker_of(0, 20), second.term, {}, {}, {}};
     a.tell(h, worker_of(0, 20));
     CHECK(a.out.one<grant>().worker.incarnation == incarnation_id{20});
   }
@@ -60,7 +60,8 @@ TEST_CASE("office, rank_arbiter: grants nothing before all slots have handed ove
 }
 
 TEST_CASE(
-    "office, rank_arbiter: a worker that is up may run something before it says that its slots are ready") {
+    "leadership, rank_arbiter: a worker that is up may run something before it says that its slots are "
+    "ready") {
   elected_arbiter a;
   a.tell(node_up{other_worker, {40}});
   a.tell(second);
@@ -70,13 +71,14 @@ TEST_CASE(
   CHECK(a.out.take<grant>().empty());
   SUBCASE("until it hands over") {
     const address other{other_worker, {40}, role::gpu_worker, 2};
-    a.tell(handover{slot_id{2}, other, second.reign, {}, {}, {}}, other);
+    a.tell(handover{slot_id{2}, other, second.term, {}, {}, {}}, other);
   }
   SUBCASE("or is gone") { a.tell(node_down{other_worker, {40}, true}); }
   CHECK(a.out.one<grant>().slot == slot_id{0});
 }
 
-TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an earlier reign is not known") {
+TEST_CASE(
+    "leadership, rank_arbiter: when a slot is free that runs something of an earlier term is not known") {
   elected_arbiter a;
   a.tell(second);
   a.hand_over(0, 7);
@@ -89,7 +91,7 @@ TEST_CASE("office, rank_arbiter: when a slot is free that runs something of an e
   CHECK(state.slots[0].free_in == duration{});
 }
 
-TEST_CASE("office, rank_arbiter: a slot that still runs something is granted when that is done") {
+TEST_CASE("leadership, rank_arbiter: a slot that still runs something is granted when that is done") {
   elected_arbiter a;
   a.tell(second);
   a.hand_over(0, 7);
@@ -104,12 +106,12 @@ TEST_CASE("office, rank_arbiter: a slot that still runs something is granted whe
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
-TEST_CASE("office, rank_arbiter: who is deposed grants nothing") {
+TEST_CASE("leadership, rank_arbiter: who is deposed grants nothing") {
   elected_arbiter a;
   a.tell(second);
   a.hand_over(0);
   a.hand_over(1);
-  a.tell(tenure{{300}, scheduler_node, {10}});
+  a.tell(leadership{{300}, scheduler_node, {10}});
   a.offer();
   CHECK(a.out.take<grant>().empty());
   CHECK(a.figure("troupe_slots") == 0);

@@ -6,11 +6,11 @@
 namespace troupe {
 
 void gateway::on_node_up(const node_up& n) {
-  const auto& line = options_.line;
-  if (line.empty()) {
+  const auto& candidates = options_.leader_candidates;
+  if (candidates.empty()) {
     scheduler_up_ = scheduler_up_ || n.node == scheduler_;
-  } else if (std::find(line.begin(), line.end(), n.node) != line.end()) {
-    line_[n.node] = n.incarnation;
+  } else if (std::find(candidates.begin(), candidates.end(), n.node) != candidates.end()) {
+    candidates_up_[n.node] = n.incarnation;
     look_for_scheduler();
   }
 }
@@ -19,41 +19,43 @@ void gateway::on_node_up(const node_up& n) {
 /// resubmit, unless it had run.
 void gateway::on_node_down(const node_down& d, time_point now) {
   run_again(d.node, d.incarnation);
-  if (options_.line.empty()) {
+  if (options_.leader_candidates.empty()) {
     if (d.node != scheduler_) return;
     scheduler_up_ = false;
     return fail_all(failure::scheduler_lost, now);
   }
-  const auto it = line_.find(d.node);
-  const bool left = d.node == scheduler_ && d.incarnation == office_.incarnation;
-  if (!left && (it == line_.end() || it->second != d.incarnation)) return;
-  if (it != line_.end() && it->second == d.incarnation) line_.erase(it);
+  const auto it = candidates_up_.find(d.node);
+  const bool left = d.node == scheduler_ && d.incarnation == leadership_.incarnation;
+  if (!left && (it == candidates_up_.end() || it->second != d.incarnation)) return;
+  if (it != candidates_up_.end() && it->second == d.incarnation) candidates_up_.erase(it);
   look_for_scheduler();
-  if (line_.empty()) fail_all(failure::scheduler_lost, now);
+  if (candidates_up_.empty()) fail_all(failure::scheduler_lost, now);
 }
 
 /// A scheduler that leaves finishes what it has, unless a standby takes over.
 void gateway::on_node_leaving(const node_leaving& n) {
-  if (options_.line.empty()) {
+  if (options_.leader_candidates.empty()) {
     if (n.node == scheduler_) scheduler_up_ = false;
     return;
   }
-  if (const auto it = line_.find(n.node); it != line_.end() && it->second == n.incarnation) line_.erase(it);
+  if (const auto it = candidates_up_.find(n.node); it != candidates_up_.end() && it->second == n.incarnation)
+    candidates_up_.erase(it);
   look_for_scheduler();
 }
 
-void gateway::on_tenure(const tenure& t) {
-  if (!t.later_than(office_)) return;
-  office_ = t;
-  scheduler_ = t.scheduler;
+void gateway::on_leadership(const leadership& latest) {
+  if (!latest.later_than(leadership_)) return;
+  leadership_ = latest;
+  scheduler_ = latest.scheduler;
   scheduler_up_ = false;
   look_for_scheduler();
 }
 
-/// Of a line.
+/// Where standbys are.
 void gateway::look_for_scheduler() {
-  const auto it = line_.find(office_.scheduler);
-  const bool up = office_.reign != epoch{} && it != line_.end() && it->second == office_.incarnation;
+  const auto it = candidates_up_.find(leadership_.scheduler);
+  const bool up =
+      leadership_.term != term_id{} && it != candidates_up_.end() && it->second == leadership_.incarnation;
   if (up && !scheduler_up_) submit_again();
   scheduler_up_ = up;
 }
@@ -76,11 +78,11 @@ void gateway::submit_again() {
   submitted_again_ += ids.size();
 }
 
-/// The queue of a scheduler that holds the office no more.
+/// The queue of a scheduler that is no longer the leader.
 bool gateway::outdated(const address& from) const {
-  if (options_.line.empty() || from.kind != role::model_queue) return false;
+  if (options_.leader_candidates.empty() || from.kind != role::model_queue) return false;
   return from.node != scheduler_ ||
-         (from.incarnation != incarnation_id{} && from.incarnation != office_.incarnation);
+         (from.incarnation != incarnation_id{} && from.incarnation != leadership_.incarnation);
 }
 
 }  // namespace troupe

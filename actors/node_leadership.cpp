@@ -1,4 +1,4 @@
-// Who holds the office of the scheduler, as a node sees it; and how a node of the line takes it.
+// Who is the leader, as a node sees it; and how a candidate becomes it.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -9,33 +9,36 @@
 namespace troupe {
 
 /// Passes on what is news. Shells hear of it first: what their nodes' peers do about it comes later.
-void node::learn_office(const tenure& t) {
-  if (!elected_ || t.scheduler.value >= peers_.size() || !office_.learn(t, around_.time.now())) return;
-  scheduler_ = t.scheduler;
-  spdlog::info("event=tenure node={} scheduler={} epoch={}", around_.cluster.nodes[around_.self.value].name,
-               around_.cluster.nodes[t.scheduler.value].name, t.reign.value);
+void node::learn_leader(const leadership& latest) {
+  if (!elected_ || latest.scheduler.value >= peers_.size() || !election_.learn(latest, around_.time.now()))
+    return;
+  scheduler_ = latest.scheduler;
+  spdlog::info("event=leader_elected node={} scheduler={} term={}",
+               around_.cluster.nodes[around_.self.value].name,
+               around_.cluster.nodes[latest.scheduler.value].name, latest.term.value);
   look_for_scheduler();
-  around_.office.tell_all(t);
+  around_.post.tell_all(latest);
   for (uint32_t i = 0; i < peers_.size(); ++i)
     if (peers_[i].state != stage::unknown) say_hello(node_id{i});
-  caf::anon_send(around_.deployments, t);
+  caf::anon_send(around_.deployments, latest);
   update_ready();
 }
 
-/// Asks the holder for signs of life, and takes the office if it is this node's turn.
-void node::mind_office() {
+/// Asks the leader for signs of life, and becomes the leader if it is this node's turn.
+void node::check_leader() {
   if (!elected_) return;
   const auto now = around_.time.now();
   const bool mine = scheduler_ == around_.self;
-  if (office_.watches() && now >= next_beat_) {
-    next_beat_ = now + office_.beat();
+  if (election_.watches() && now >= next_beat_) {
+    next_beat_ = now + election_.beat();
     around_.lane.ping_now(scheduler_);
   }
-  if (const auto t = office_.decide(now, mine ? now : around_.lane.last_heard(scheduler_))) learn_office(*t);
+  if (const auto latest = election_.decide(now, mine ? now : around_.lane.last_heard(scheduler_)))
+    learn_leader(*latest);
 }
 
 bool node::scheduler_up() const {
-  return elected_ ? office_.held()
+  return elected_ ? election_.has_leader()
                   : scheduler_ == around_.self ||
                         (peers_[scheduler_.value].state == stage::up && !peers_[scheduler_.value].leaving);
 }
@@ -50,7 +53,7 @@ bool node::junior_to(node_id other) const {
 
 duration node::wake_interval() const {
   const auto usual = around_.cluster.limits.heartbeat / 2;
-  return elected_ && around_.cluster.nodes[around_.self.value].schedules() ? std::min(usual, office_.beat())
+  return elected_ && around_.cluster.nodes[around_.self.value].schedules() ? std::min(usual, election_.beat())
                                                                            : usual;
 }
 

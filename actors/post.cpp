@@ -1,4 +1,4 @@
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -30,7 +30,7 @@ size_t bytes_of(const envelope& e) {
 
 }  // namespace
 
-void post_office::add_host(caf::actor host, std::span<const address> actors) {
+void post::add_host(caf::actor host, std::span<const address> actors) {
   const auto position = static_cast<uint32_t>(hosts_.size());
   hosts_.push_back(std::move(host));
   turn_.resize(hosts_.size());
@@ -45,13 +45,13 @@ void post_office::add_host(caf::actor host, std::span<const address> actors) {
   }
 }
 
-void post_office::set_queue_hosts(std::vector<caf::actor> hosts) {
+void post::set_queue_hosts(std::vector<caf::actor> hosts) {
   for (const auto& h : hosts)
     queue_hosts_.push_back(
         static_cast<uint32_t>(std::find(hosts_.begin(), hosts_.end(), h) - hosts_.begin()));
 }
 
-uint32_t post_office::host_of(const address& to) const {
+uint32_t post::host_of(const address& to) const {
   if (to.kind == role::model_queue && !queue_hosts_.empty())
     return queue_hosts_[to.index % queue_hosts_.size()];
   const auto& row = host_by_name_[static_cast<size_t>(to.kind)];
@@ -59,7 +59,7 @@ uint32_t post_office::host_of(const address& to) const {
 }
 
 /// Empties `messages`.
-void post_office::hand_over(size_t host, parcel& messages) {
+void post::hand_over(size_t host, parcel& messages) {
   const auto& waiting = backlogs_[host];
   size_t bytes = 0;
   if (waiting)
@@ -83,7 +83,7 @@ void post_office::hand_over(size_t host, parcel& messages) {
   caf::anon_send(hosts_[host], std::move(d));
 }
 
-void post_office::tell(const address& to, shell_message message) {
+void post::tell(const address& to, shell_message message) {
   const auto host = host_of(to);
   if (host == nobody) return;
   delivery d;
@@ -91,7 +91,7 @@ void post_office::tell(const address& to, shell_message message) {
   caf::anon_send(hosts_[host], std::move(d));
 }
 
-bool post_office::ask(const address& to, command what, std::function<void(command_reply)> reply) {
+bool post::ask(const address& to, command what, std::function<void(command_reply)> reply) {
   const auto host = host_of(to);
   if (host == nobody) return false;
   caf::anon_send(hosts_[host], command_query{to, std::move(what), std::move(reply)});
@@ -100,7 +100,7 @@ bool post_office::ask(const address& to, command what, std::function<void(comman
 
 /// Hosts of queues first, then those of arbiters, then of gateways, then all others: so what one shell says
 /// to another because of an event finds it informed.
-void post_office::tell_all(const shell_message& message) {
+void post::tell_all(const shell_message& message) {
   std::vector<int> rank(hosts_.size(), 3);
   for (const auto host : queue_hosts_) rank[host] = 0;  // also those without a queue yet
   constexpr std::pair<role, int> later[] = {
@@ -117,13 +117,13 @@ void post_office::tell_all(const shell_message& message) {
     }
 }
 
-void post_office::tell_with_turn(const address& to, shell_message message) {
+void post::tell_with_turn(const address& to, shell_message message) {
   if (stopped_) return;
   if (const auto host = host_of(to); host != nobody)
     turn_[host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
 }
 
-void post_office::carry(std::span<envelope> messages) {
+void post::carry(std::span<envelope> messages) {
   thread_local std::vector<parcel> parcels;
   if (parcels.size() < hosts_.size()) parcels.resize(hosts_.size());
   for (auto& e : messages) {
@@ -151,23 +151,23 @@ void post_office::carry(std::span<envelope> messages) {
   }
 }
 
-void post_office::deliver(std::vector<inbound>& messages) {
+void post::deliver(std::vector<inbound>& messages) {
   for (auto& m : messages)
     if (const auto host = host_of(m.to); host != nobody)
       turn_[host].push_back({m.from, m.to, to_shell_message(std::move(m.body))});
 }
 
-void post_office::on_turn_end() {
+void post::on_turn_end() {
   for (size_t i = 0; i < turn_.size(); ++i) {
     if (!turn_[i].empty()) hand_over(i, turn_[i]);
   }
 }
 
-void post_office::on_synchronised(node_id peer, incarnation_id incarnation) {
+void post::on_synchronised(node_id peer, incarnation_id incarnation) {
   caf::anon_send(node_, peer_synchronised{peer, incarnation});
 }
 
-void post_office::on_lost(node_id peer, incarnation_id incarnation, std::string why) {
+void post::on_lost(node_id peer, incarnation_id incarnation, std::string why) {
   caf::anon_send(node_, peer_lost{peer, incarnation, std::move(why)});
 }
 

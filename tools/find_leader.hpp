@@ -1,4 +1,4 @@
-// Who holds the office of the scheduler, as a running cluster says.
+// Who is the leader, as a running cluster says.
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 namespace troupe {
 
 /// `status` gives what a node's console says of itself, or anything else if it does not answer. Of the nodes
-/// that may hold the office, the one that knows the latest epoch is believed: a holder that was deposed while
+/// that may lead, the one that knows the latest term is believed: a leader that was deposed while
 /// it stood still may not know it yet. The first of the file if none says anything, or if there is no standby
 /// (then nobody is asked).
-node_id office_holder(const cluster_spec& cluster, const std::function<nlohmann::json(node_id)>& status);
+node_id find_leader(const cluster_spec& cluster, const std::function<nlohmann::json(node_id)>& status);
 
 }  // namespace troupe

@@ -1,6 +1,6 @@
-// What a gateway does when the office of the scheduler changes hands.
+// What a gateway does when the leader changes.
 #include "tests/actors/gateway_stage.hpp"
-#include "tests/actors/office_cast.hpp"
+#include "tests/actors/leaders.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -11,7 +11,7 @@ struct gateway_of_line : gateway_stage {
   explicit gateway_of_line(size_t max_in_flight = 100) : gateway_stage(line_options(max_in_flight)) {}
   static gateway::options line_options(size_t max_in_flight) {
     auto o = options(max_in_flight);
-    o.line = {scheduler_node, spare_node};
+    o.leader_candidates = {scheduler_node, spare_node};
     return o;
   }
   void both_up() {
@@ -32,7 +32,7 @@ using id_list = std::vector<uint64_t>;
 
 }  // namespace
 
-TEST_CASE("office, gateway: what comes before anybody holds it waits for the first who does") {
+TEST_CASE("leadership, gateway: what comes before there is a leader waits for the first who does") {
   gateway_of_line g;
   g.arrive(1);
   CHECK(g.open(1));
@@ -43,7 +43,7 @@ TEST_CASE("office, gateway: what comes before anybody holds it waits for the fir
   CHECK(g.submitted_to(scheduler_node) == id_list{2});
 }
 
-TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the old one is not believed") {
+TEST_CASE("leadership, gateway: a new scheduler gets all that has no fate, and the old one is not believed") {
   gateway_of_line g;
   g.both_up();
   for (uint64_t id = 1; id <= 4; ++id) g.arrive(id);
@@ -80,7 +80,7 @@ TEST_CASE("office, gateway: a new scheduler gets all that has no fate, and the o
   CHECK(g.open(4));
 }
 
-TEST_CASE("office, gateway: with the last of the line requests fail, and newcomers are refused") {
+TEST_CASE("leadership, gateway: with the last candidate requests fail, and newcomers are refused") {
   gateway_of_line g;
   g.both_up();
   g.arrive(1);
@@ -92,7 +92,8 @@ TEST_CASE("office, gateway: with the last of the line requests fail, and newcome
   CHECK(g.fate(2).reason == drop_reason::no_capacity);
 }
 
-TEST_CASE("office, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
+TEST_CASE(
+    "leadership, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
   constexpr size_t all = 10'000, most = 5'000;
   gateway_of_line g(all);
   for (uint64_t id = 1; id <= all; ++id) g.arrive(id);
@@ -107,7 +108,8 @@ TEST_CASE("office, gateway: what waited for a scheduler goes to it in parts that
 }
 
 TEST_CASE(
-    "office, gateway: when a client hangs up in the turn of a takeover, a worker may still read its input") {
+    "leadership, gateway: when a client hangs up in the turn of a takeover, a worker may still read its "
+    "input") {
   gateway_of_line g;
   g.both_up();
   g.arrive(1);

@@ -1,5 +1,5 @@
-// What a worker does when the office of the scheduler changes hands.
-#include "tests/actors/office_cast.hpp"
+// What a worker does when the leader changes.
+#include "tests/actors/leaders.hpp"
 #include "tests/actors/worker_stage.hpp"
 
 using namespace troupe;
@@ -7,9 +7,9 @@ using namespace troupe::test;
 
 namespace {
 
-/// Requests without bytes; it knows who is in office.
-struct office_worker : basic_worker_stage<> {
-  office_worker() {
+/// Requests without bytes; it knows who is the leader.
+struct leadership_worker : basic_worker_stage<> {
+  leadership_worker() {
     load(0, 0);
     tell(node_up{gateway_node, {11}});
     tell(node_up{scheduler_node, {10}});
@@ -17,12 +17,12 @@ struct office_worker : basic_worker_stage<> {
     tell(first);
     CHECK(out.take<handover>().size() == 1);
   }
-  void order(uint64_t batch, uint64_t id, const tenure& by) {
+  void order(uint64_t batch, uint64_t id, const leadership& by) {
     request r;
     r.id = request_id{id};
     r.gateway = the_gateway;
     tell(batch_order{{batch},
-                     by.reign,
+                     by.term,
                      model_id{0},
                      slot_id{0},
                      {by.scheduler, by.incarnation, role::model_queue, 0},
@@ -35,8 +35,8 @@ struct office_worker : basic_worker_stage<> {
 
 }  // namespace
 
-TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuses what comes late") {
-  office_worker w;
+TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, refuses what comes late") {
+  leadership_worker w;
   w.order(1, 1, first);
   w.order(2, 2, first);
   w.out.forget();
@@ -45,13 +45,13 @@ TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuse
   REQUIRE(said.size() == 1);
   CHECK(said[0].first == spare_arbiter);
   const auto& h = said[0].second;
-  CHECK(h.reign == second.reign);
+  CHECK(h.term == second.term);
   CHECK(h.worker == worker_of(0));
   CHECK(h.batch == batch_id{1});
   REQUIRE(h.requests.size() == 1);
   CHECK(h.requests[0].id == request_id{1});
   w.order(3, 3, first);
-  CHECK(w.out.take<batch_done>().front().refused == refusal::old_epoch);
+  CHECK(w.out.take<batch_done>().front().refused == refusal::old_term);
   w.order(4, 4, second);
   w.run_until(at(6));  // the end of the first batch is told to the new scheduler
   for (const auto& [to, d] : w.out.take_addressed<batch_done>()) {
@@ -65,8 +65,8 @@ TEST_CASE("office, gpu_worker: hands over what runs, gives up what waits, refuse
   CHECK(done.front().batch == batch_id{4});  // nothing in between
 }
 
-TEST_CASE("office, gpu_worker: tells a new scheduler once it is up") {
-  office_worker w;
+TEST_CASE("leadership, gpu_worker: tells a new scheduler once it is up") {
+  leadership_worker w;
   w.tell(node_down{spare_node, standby_incarnation, true});
   w.tell(second);
   CHECK(w.out.take<handover>().empty());

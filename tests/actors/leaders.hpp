@@ -1,4 +1,4 @@
-// Who holds the office of the scheduler in the tests of what shells do when it changes hands.
+// Who is the leader in the tests of what shells do when the leader changes.
 #pragma once
 #include "messages/membership.hpp"
 #include "tests/actors/stage.hpp"
@@ -7,7 +7,8 @@ namespace troupe::test {
 
 inline constexpr node_id spare_node{3};
 inline constexpr incarnation_id standby_incarnation{30};
-inline constexpr tenure first{{100}, scheduler_node, {10}}, second{{203}, spare_node, standby_incarnation};
+inline constexpr leadership first{{100}, scheduler_node, {10}},
+    second{{203}, spare_node, standby_incarnation};
 inline constexpr address spare_arbiter{spare_node, standby_incarnation, role::rank_arbiter, 0};
 inline constexpr address spare_queue{spare_node, standby_incarnation, role::model_queue, 0};
 

@@ -1,5 +1,5 @@
-// What a model queue does when the office of the scheduler changes hands.
-#include "tests/actors/office_cast.hpp"
+// What a model queue does when the leader changes.
+#include "tests/actors/leaders.hpp"
 #include "tests/actors/queue_stage.hpp"
 
 using namespace troupe;
@@ -8,7 +8,7 @@ using namespace troupe::test;
 namespace {
 
 struct queue_of_line : basic_queue_stage<> {
-  explicit queue_of_line(const address& self = spare_queue, const tenure& known = first)
+  explicit queue_of_line(const address& self = spare_queue, const leadership& known = first)
       : basic_queue_stage(options(), "eager", "timeout", self) {
     tell(ready(0));
     tell(known);
@@ -16,7 +16,7 @@ struct queue_of_line : basic_queue_stage<> {
   }
   static model_queue::options options() {
     auto o = paper_queue(spare_arbiter);
-    o.reign = {};
+    o.term = {};
     o.elected = true;
     return o;
   }
@@ -24,7 +24,7 @@ struct queue_of_line : basic_queue_stage<> {
 
 }  // namespace
 
-TEST_CASE("office, model_queue: a standby takes nothing, its orders in office carry the reign") {
+TEST_CASE("leadership, model_queue: a standby takes nothing, its orders as the leader carry the term") {
   queue_of_line q;
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
@@ -32,12 +32,13 @@ TEST_CASE("office, model_queue: a standby takes nothing, its orders in office ca
   q.arrive(2);
   q.grant_slot();
   const auto o = q.out.one<batch_order>();
-  CHECK(o.reign == second.reign);
+  CHECK(o.term == second.term);
   REQUIRE(o.requests.size() == 1);
   CHECK(o.requests[0].id == request_id{2});
 }
 
-TEST_CASE("office, model_queue: what is cancelled before any tenure is known does not run in the first one") {
+TEST_CASE(
+    "leadership, model_queue: what is cancelled before any term is known does not run in the first one") {
   queue_of_line q(spare_queue, {});
   q.arrive(1);
   q.arrive(2);
@@ -52,12 +53,11 @@ TEST_CASE("office, model_queue: what is cancelled before any tenure is known doe
 }
 
 TEST_CASE(
-    "office, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
+    "leadership, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
   queue_of_line q;
   q.tell(second);
   q.arrive(1);  // before the worker has said that it runs
-  const handover h{slot_id{0}, worker_of(0), second.reign,
-                   {7},        model_id{0},  {q.a_request(1), q.a_request(2)}};
+  const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
   q.tell(h, spare_arbiter);
   q.arrive(2);  // after it
   q.arrive(3);
@@ -77,7 +77,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("office, model_queue: a handover that comes late is not taken for a batch of this reign") {
+TEST_CASE("leadership, model_queue: a handover that comes late is not taken for a batch of this term") {
   queue_of_line earlier(the_queue), q;
   earlier.arrive(1);
   earlier.grant_slot();
@@ -86,7 +86,7 @@ TEST_CASE("office, model_queue: a handover that comes late is not taken for a ba
   q.arrive(2);
   q.grant_slot();
   const auto mine = q.out.one<batch_order>();
-  q.tell(handover{slot_id{1}, worker_of(1), second.reign, old.batch, model_id{0}, old.requests},
+  q.tell(handover{slot_id{1}, worker_of(1), second.term, old.batch, model_id{0}, old.requests},
          spare_arbiter);
   CHECK(q.actor.unfinished() == 2);
   q.tell(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
@@ -96,12 +96,11 @@ TEST_CASE("office, model_queue: a handover that comes late is not taken for a ba
   CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{2});
 }
 
-TEST_CASE("office, model_queue: the end of a batch may overtake its handover") {
+TEST_CASE("leadership, model_queue: the end of a batch may overtake its handover") {
   queue_of_line q;
   q.tell(second);
   q.arrive(1);
-  const handover h{slot_id{0}, worker_of(0), second.reign,
-                   {7},        model_id{0},  {q.a_request(1), q.a_request(2)}};
+  const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
   SUBCASE("of one that ran") {
     q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
     q.tell(h, spare_arbiter);
@@ -115,7 +114,7 @@ TEST_CASE("office, model_queue: the end of a batch may overtake its handover") {
   }
 }
 
-TEST_CASE("office, model_queue: takeovers use up no attempts") {
+TEST_CASE("leadership, model_queue: takeovers use up no attempts") {
   queue_of_line q;
   q.tell(second);
   auto r = q.a_request(1);
@@ -132,8 +131,8 @@ TEST_CASE("office, model_queue: takeovers use up no attempts") {
 }
 
 TEST_CASE(
-    "office, model_queue: one that has just begun keeps what comes before it is told who is in office") {
-  queue_of_line q(spare_queue, tenure{});
+    "leadership, model_queue: one that has just begun keeps what comes before it is told who is the leader") {
+  queue_of_line q(spare_queue, leadership{});
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
   SUBCASE("this node") {
@@ -148,12 +147,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("office, model_queue: who is deposed forgets what it had, and says nothing of it") {
+TEST_CASE("leadership, model_queue: who is deposed forgets what it had, and says nothing of it") {
   queue_of_line q;
   q.tell(second);
   q.arrive(1);
   q.out.forget();
-  q.tell(tenure{{300}, scheduler_node, {10}});
+  q.tell(leadership{{300}, scheduler_node, {10}});
   CHECK(q.actor.unfinished() == 0);
   q.arrive(2);
   CHECK(q.actor.unfinished() == 0);

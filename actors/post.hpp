@@ -1,4 +1,4 @@
-// post_office: one per node. Carries messages between the shell groups of the node and, over the data lane,
+// post: one per node. Carries messages between the shell groups of the node and, over the data lane,
 // to other nodes; hands what arrives there to the right host, as one delivery a host and turn.
 #pragma once
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-class post_office final : public carrier, public data_lane_events {
+class post final : public carrier, public data_lane_events {
  public:
-  explicit post_office(node_id self) : self_(self) {}
+  explicit post(node_id self) : self_(self) {}
 
   /// Bytes that may wait for a host of actors of plug-ins, which nothing else bounds. What other actors send
   /// beyond that is dropped.

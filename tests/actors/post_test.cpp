@@ -1,4 +1,4 @@
-#include "actors/post_office.hpp"
+#include "actors/post.hpp"
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -11,28 +11,27 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE(
-    "post_office: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
+TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
   constexpr address worker{node_id{0}, {1}, role::gpu_worker, 0};
   actor_world world;
   machine_clock time;
-  post_office office(node_id{0});
+  post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(office);
+  auto group = std::make_unique<shell_group>(post);
   group->add<probe>(worker, log);
   const auto host = spawn_threaded_host(world.system(), std::move(group), time, {}, {});
-  office.add_host(host, std::vector{worker});
-  office.tell_with_turn(worker, pulled{});
-  office.on_turn_end();
+  post.add_host(host, std::vector{worker});
+  post.tell_with_turn(worker, pulled{});
+  post.on_turn_end();
   CHECK(eventually([&] { return log.heard == 1; }));
-  office.stop();
+  post.stop();
   std::vector<std::thread> any;
   for (int i = 0; i < 4; ++i)
     any.emplace_back([&] {
-      for (int k = 0; k < 1000; ++k) office.tell_with_turn(worker, pulled{});
+      for (int k = 0; k < 1000; ++k) post.tell_with_turn(worker, pulled{});
     });
   for (auto& t : any) t.join();
-  office.on_turn_end();
+  post.on_turn_end();
   caf::anon_send_exit(host, caf::exit_reason::user_shutdown);
   caf::scoped_actor self{world.system()};
   self->wait_for(host);
@@ -40,48 +39,48 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "post_office: what waits for a slow actor of a plug-in has a bound, in which events of its node do not "
+    "post: what waits for a slow actor of a plug-in has a bound, in which events of its node do not "
     "count") {
   constexpr address guest{node_id{0}, {1}, role::extension, 0};
   constexpr size_t large = 1 << 20;
   actor_world world;
   machine_clock time;
-  post_office office(node_id{0});
+  post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(office);
+  auto group = std::make_unique<shell_group>(post);
   group->add<probe>(guest, log);
   const auto host = spawn_threaded_host(world.system(), std::move(group), time, {}, {});
-  office.add_host(host, std::vector{guest});
+  post.add_host(host, std::vector{guest});
   const auto send = [&](size_t messages) {
     for (size_t i = 0; i < messages; ++i) {
       std::vector<envelope> one{{guest, guest, plugin_message{256, std::vector<uint8_t>(large)}}};
-      office.carry(one);
+      post.carry(one);
     }
   };
   std::promise<void> go;
   caf::anon_send(host, regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
   send(100);
-  office.tell_all(node_up{});
-  const auto most = post_office::most_waiting / large;
-  CHECK(office.dropped() >= 100 - most);
-  CHECK(office.dropped() <= 102 - most);
-  const auto accepted = static_cast<int>(100 - office.dropped());
+  post.tell_all(node_up{});
+  const auto most = post::most_waiting / large;
+  CHECK(post.dropped() >= 100 - most);
+  CHECK(post.dropped() <= 102 - most);
+  const auto accepted = static_cast<int>(100 - post.dropped());
   go.set_value();
   CHECK(eventually([&] { return log.heard == accepted + 1; }));
-  const auto before = office.dropped();
+  const auto before = post.dropped();
   send(10);
   CHECK(eventually([&] { return log.heard == accepted + 11; }));
-  CHECK(office.dropped() == before);
+  CHECK(post.dropped() == before);
   caf::anon_send_exit(host, caf::exit_reason::kill);
   caf::scoped_actor self{world.system()};
   self->wait_for(host);
 }
 
-TEST_CASE("post_office: who speaks to others about an event hears of it after them") {
+TEST_CASE("post: who speaks to others about an event hears of it after them") {
   stepped_config config;
   caf::actor_system system{config};
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-  post_office office(node_id{0});
+  post post(node_id{0});
   std::vector<std::string> heard;
   std::vector<caf::actor> hosts;
   const auto add = [&](const char* name, std::vector<role> kinds) {
@@ -91,7 +90,7 @@ TEST_CASE("post_office: who speaks to others about an event hears of it after th
     std::vector<address> actors;
     for (const auto kind : kinds)
       actors.push_back({node_id{0}, {1}, kind, static_cast<uint32_t>(hosts.size())});
-    office.add_host(hosts.back(), actors);
+    post.add_host(hosts.back(), actors);
   };
   using enum role;
   add("first thread", {gateway, rank_arbiter, model_queue});
@@ -99,9 +98,9 @@ TEST_CASE("post_office: who speaks to others about an event hears of it after th
   add("third thread", {model_queue});
   add("thread without a queue yet", {});
   add("worker", {gpu_worker});
-  office.set_queue_hosts({hosts[0], hosts[1], hosts[2], hosts[3]});
+  post.set_queue_hosts({hosts[0], hosts[1], hosts[2], hosts[3]});
   scheduler.run();
-  office.tell_all(tenure{});
+  post.tell_all(leadership{});
   scheduler.run();
   CHECK(heard == std::vector<std::string>{"third thread", "thread without a queue yet", "second thread",
                                           "first thread", "worker"});

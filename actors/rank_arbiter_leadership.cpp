@@ -1,4 +1,4 @@
-// What an arbiter does when the office of the scheduler changes hands.
+// What an arbiter does when the leader changes.
 #include <algorithm>
 
 #include "actors/planted_bug.hpp"
@@ -7,8 +7,8 @@
 namespace troupe {
 
 std::string_view rank_arbiter::state() const {
-  const bool mine = self_.node == office_.scheduler && self_.incarnation == office_.incarnation;
-  return open_ ? "serving" : mine && office_.reign != epoch{} ? "taking over" : "standing by";
+  const bool mine = self_.node == leadership_.scheduler && self_.incarnation == leadership_.incarnation;
+  return open_ ? "serving" : mine && leadership_.term != term_id{} ? "taking over" : "standing by";
 }
 
 /// Slots stay known; they must hand over before they get anything.
@@ -29,9 +29,9 @@ void rank_arbiter::start_over(time_point now) {
   begin_advice();
 }
 
-void rank_arbiter::on_tenure(const tenure& t, time_point now) {
-  if (!elected_ || !t.later_than(office_)) return;
-  office_ = t;
+void rank_arbiter::on_leadership(const leadership& latest, time_point now) {
+  if (!elected_ || !latest.later_than(leadership_)) return;
+  leadership_ = latest;
   start_over(now);
   open_if_known(now);
 }
@@ -46,7 +46,8 @@ void rank_arbiter::on_node_up(const node_up& n) {
 }
 
 void rank_arbiter::on_handover(handover& h, time_point now) {
-  if (h.reign != office_.reign || self_.node != office_.scheduler || self_.incarnation != office_.incarnation)
+  if (h.term != leadership_.term || self_.node != leadership_.scheduler ||
+      self_.incarnation != leadership_.incarnation)
     return;
   if (const auto known = handed_.find(h.slot); known != handed_.end() && known->second.worker == h.worker)
     return;
@@ -74,21 +75,21 @@ void rank_arbiter::begin_service(slot_id id, slot& s, time_point now) {
   policy_->set_rows(id, s.rows());
 }
 
-/// In this tenure; without standbys everybody always does.
+/// In this term; without standbys everybody always does.
 bool rank_arbiter::obeys(slot_id id, const address& worker) const {
   if (!elected_) return true;
   if (!open_) return false;
   const auto h = handed_.find(id);
-  return (h != handed_.end() && h->second.worker == worker) || planted(bug::hasty_successor);
+  return (h != handed_.end() && h->second.worker == worker) || planted(bug::hasty_leader);
 }
 
 void rank_arbiter::open_if_known(time_point now) {
-  if (open_ || self_.node != office_.scheduler || self_.incarnation != office_.incarnation) return;
+  if (open_ || self_.node != leadership_.scheduler || self_.incarnation != leadership_.incarnation) return;
   const bool known = std::all_of(workers_.begin(), workers_.end(), [&](const auto& w) {
     const auto h = handed_.find(w.first);
     return h != handed_.end() && h->second.worker == w.second;
   });
-  if (!known && !planted(bug::hasty_successor)) return;
+  if (!known && !planted(bug::hasty_leader)) return;
   open_ = true;
   begin_advice();
   std::vector<slot_id> ids;  // in a fixed order, for determinism

@@ -1,4 +1,4 @@
-// What a model queue does when the office of the scheduler changes hands.
+// What a model queue does when the leader changes.
 #include <algorithm>
 #include <utility>
 
@@ -6,22 +6,23 @@
 
 namespace troupe {
 
-void model_queue::on_tenure(const tenure& t, time_point now) {
-  if (!options_.elected || !t.later_than(office_)) return;
-  office_ = t;
+void model_queue::on_leadership(const leadership& latest, time_point now) {
+  if (!options_.elected || !latest.later_than(leadership_)) return;
+  leadership_ = latest;
   forget_requests();
-  options_.reign = t.scheduler == self_.node && t.incarnation == self_.incarnation ? t.reign : epoch{};
-  // Queues of the model on other nodes count their batches, too: the low bits of the reign keep them apart.
-  if (in_office())
-    next_batch_ = std::max(next_batch_, options_.first_batch + ((t.reign.value & 0x7fff) << 48));
+  options_.term =
+      latest.scheduler == self_.node && latest.incarnation == self_.incarnation ? latest.term : term_id{};
+  // Queues of the model on other nodes count their batches, too: the low bits of the term keep them apart.
+  if (is_leader())
+    next_batch_ = std::max(next_batch_, options_.first_batch + ((latest.term.value & 0x7fff) << 48));
   for (const auto& r : std::exchange(held_, {}))
-    if (in_office()) take(r, now);
+    if (is_leader()) take(r, now);
 }
 
-/// A queue that has just begun may be asked before it is told whose office it is. To one that was deposed, or
-/// never held it, nobody submits who will not do so again to the holder.
+/// A queue that has just begun may be asked before it is told who is the leader. To one that was deposed, or
+/// never was the leader, nobody submits who will not do so again to the leader.
 void model_queue::hold(const request& r) {
-  if (office_.reign != epoch{}) return;
+  if (leadership_.term != term_id{}) return;
   if (held_.size() < options_.max_queued_rows) return held_.push_back(r);
   drop(r, drop_reason::queue_full);
 }
@@ -29,12 +30,12 @@ void model_queue::hold(const request& r) {
 /// A handover comes by way of the arbiter, the end of its batch does not.
 void model_queue::keep_early(const batch_done& d) {
   constexpr size_t most = 1024;  // more than there are slots that could run so short
-  if (options_.elected && in_office() && early_.size() < most) early_[d.batch] = d;
+  if (options_.elected && is_leader() && early_.size() < most) early_[d.batch] = d;
 }
 
 /// What the last scheduler ordered and still runs is like a batch of this one from now on.
 void model_queue::adopt(const handover& h, time_point now) {
-  if (!in_office() || h.reign != options_.reign || running_.contains(h.batch)) return;
+  if (!is_leader() || h.term != options_.term || running_.contains(h.batch)) return;
   next_batch_ = std::max(next_batch_, h.batch.value + 1);
   const auto runs = [&](const request& r) {
     return std::any_of(h.requests.begin(), h.requests.end(), [&](const request& x) { return x.id == r.id; });
