@@ -9,11 +9,11 @@ namespace troupe {
 namespace {
 
 /// The nodes that may have such an actor.
-std::vector<node_id> homes_of(const cluster_spec& cluster, role kind, uint32_t index) {
+std::vector<node_id> nodes_of(const cluster_spec& cluster, role kind, uint32_t index) {
   std::vector<node_id> out;
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     const auto& n = cluster.nodes[i];
-    const bool at_home =
+    const bool may_have =
         kind == role::gateway        ? n.has(node_role::gateway)
         : kind == role::model_queue  ? n.schedules()
         : kind == role::rank_arbiter ? n.schedules() && index < domain_count(cluster)
@@ -25,7 +25,7 @@ std::vector<node_id> homes_of(const cluster_spec& cluster, role kind, uint32_t i
         : kind == role::llm_router ? n.schedules() && index < cluster.llms.size()
         : kind == role::extension  ? index < cluster.actors.size() && cluster.actors[index].node == node_id{i}
                                    : true;
-    if (at_home) out.push_back(node_id{i});
+    if (may_have) out.push_back(node_id{i});
   }
   return out;
 }
@@ -81,19 +81,19 @@ std::variant<address, std::string> parse_actor_name(std::string_view text, const
     if (out.node.value == cluster.nodes.size()) return unknown_node(cluster, node);
     return out;
   }
-  const auto homes = homes_of(cluster, out.kind, out.index);
-  if (homes.empty())
+  const auto nodes = nodes_of(cluster, out.kind, out.index);
+  if (nodes.empty())
     return "no node of the cluster has such an actor as '" + std::string(text) +
            "'; troupe actors lists the actors";
-  if (homes.size() > 1) {
+  if (nodes.size() > 1) {
     std::string names;
-    for (const auto home : homes) {
-      out.node = home;
+    for (const auto id : nodes) {
+      out.node = id;
       names += (names.empty() ? "" : " or ") + actor_name(cluster, out);
     }
     return "say which one: " + names;
   }
-  out.node = homes.front();
+  out.node = nodes.front();
   return out;
 }
 

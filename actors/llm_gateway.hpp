@@ -147,7 +147,7 @@ class llm_gateway final : public shell {
   std::unordered_map<node_id, incarnation_id> nodes_up_;
   node_id router_{UINT32_MAX};  // that knows our requests, if it is up
   flights flights_;
-  std::vector<request_id> homeless_;  // their engine is gone, as we see it, but not for the router
+  std::vector<request_id> unplaced_;  // their engine is gone, as we see it, but not for the router
   time_point ask_again_at_ = never;
   expiries expiries_;
   std::map<uint64_t, change> changes_;  // of adapters, by token

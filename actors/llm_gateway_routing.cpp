@@ -50,7 +50,7 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
     if (found == flights_.end() || found->second.version != one.version) continue;
     auto& f = found->second;
     if (one.to.value >= options_.engines.size() || !is_up(one.to)) {
-      homeless_.push_back(one.id);
+      unplaced_.push_back(one.id);
       ask_again_at_ = std::min(ask_again_at_, now + between_questions);
       continue;
     }
@@ -92,7 +92,7 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
       continue;
     }
     // the router may not know yet why: it is told as soon as the engine's status is
-    homeless_.push_back(r.id);
+    unplaced_.push_back(r.id);
     ask_again_at_ = std::min(ask_again_at_, now + between_questions);
   }
 }
@@ -120,7 +120,7 @@ void llm_gateway::tell_router_all() {
   }
   for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
     ask_router(id, flights_.at(id));
-  homeless_.clear();
+  unplaced_.clear();
   ask_again_at_ = never;
 }
 
@@ -165,7 +165,7 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
 void llm_gateway::post(time_point now) {
   if (ask_again_at_ <= now) {
     ask_again_at_ = never;
-    for (const auto id : std::exchange(homeless_, {}))
+    for (const auto id : std::exchange(unplaced_, {}))
       if (const auto f = flights_.find(id); f != flights_.end()) ask_router(id, f->second);
   }
   for (uint32_t i = 0; i < models_.size(); ++i) {

@@ -30,9 +30,9 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
 void model_queue::on(envelope& e, time_point now) {
   if (ended_) return hear_the_last(e.body, now);
   // Of a large cluster these come by the thousand.
-  const bool about_homes =
+  const bool about_placements =
       std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
-  if (homes_changed_ && !about_homes) fit_to_homes();
+  if (placements_changed_ && !about_placements) apply_placements();
   dispatch(e.body, overloaded{
                        [&](submit& s) {
                          for (auto& r : s.requests) take(r, now);
@@ -49,10 +49,10 @@ void model_queue::on(envelope& e, time_point now) {
                        [&](slot_service& s) {
                          if (!s.in) out_of_service_.insert(s.slot);
                          if (s.in) out_of_service_.erase(s.slot);
-                         homes_changed_ = true;
+                         placements_changed_ = true;
                        },
                        [&](node_down& d) { on_node_down(d, now); },
-                       [&](node_leaving& l) { forget_homes(l.node, l.incarnation); },
+                       [&](node_leaving& l) { forget_placements(l.node, l.incarnation); },
                        [&](backends& b) { on_backends(e.from, b, now); },
                        [&](leadership& t) { on_leadership(t, now); },
                        [&](handover& h) { adopt(h, now); },
@@ -73,7 +73,7 @@ uint32_t model_queue::keep(const request& r, time_point now) {
 
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
-  if (homes_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
+  if (placements_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
   if (is_hopeless(r)) {
     const drop_grounds why{drop_rule::batching, r.rows, now + options_.network(r.rows), now + time_alone(r)};
     return give_up(handle, drop_reason::late, why, now);
@@ -98,7 +98,8 @@ uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
   const auto batch = std::max(last_batch_rows_, r.rows);
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  return std::max(r.rows, std::min(options_.max_queued_rows, door_.bound(now, patience, batch, homes_here_)));
+  return std::max(r.rows,
+                  std::min(options_.max_queued_rows, door_.bound(now, patience, batch, placements_here_)));
 }
 
 void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
@@ -107,14 +108,14 @@ void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& 
   requests_.release(handle);
 }
 
-/// The handles of those, of all that wait here or for their trial, for which `leaves` says so: they wait no
-/// more.
+/// The handles of those, of all that wait here or for their poison retry, for which `leaves` says so: they
+/// wait no more.
 std::vector<uint32_t> model_queue::take_out(const std::function<bool(const request&)>& leaves) {
   std::vector<uint32_t> handles;
   std::vector<ticket> tickets;
   policy_->remove_if([&](const ticket& t) { return leaves(requests_[t.handle]); }, tickets);
   for (const auto& t : tickets) handles.push_back(t.handle);
-  std::erase_if(suspects_, [&](uint32_t handle) {
+  std::erase_if(poison_retries_, [&](uint32_t handle) {
     const bool gone = leaves(requests_[handle]);
     if (gone) handles.push_back(handle);
     return gone;
@@ -143,20 +144,20 @@ void model_queue::give_up_cancelled(time_point now) {
 
 void model_queue::on_time(time_point now) {
   if (ended_) return send_drops(now);
-  if (homes_changed_) fit_to_homes();
+  if (placements_changed_) apply_placements();
   give_up_cancelled(now);
   policy_->update(now, long_ago);
-  give_up_late_suspects(now);
+  give_up_late_poison_retries(now);
   tell_candidate(now);
-  tell_suspect(now);
+  offer_poison_retry(now);
   send_drops(now);
   tell_left();
   tell_load(now);
 }
 
 time_point model_queue::next_wakeup() const {
-  const auto late = suspects_.empty() ? never : latest_start(requests_[suspects_.front()]) + 1ns;
-  const auto tell = suspects_.empty() || suspect_told_ ? never : tell_suspect_at_;
+  const auto late = poison_retries_.empty() ? never : latest_start(requests_[poison_retries_.front()]) + 1ns;
+  const auto tell = poison_retries_.empty() || poison_retry_offered_ ? never : offer_poison_retry_at_;
   const auto load = load_.good + load_.bad == 0 || options_.load_report == duration{} ? never : tell_load_at_;
   return std::min({policy_->wake_at(), late, tell, load});
 }
@@ -164,8 +165,8 @@ time_point model_queue::next_wakeup() const {
 /// Nobody runs what waits. What a worker has goes on, and it answers the gateway, unless it gives it back.
 void model_queue::end(time_point now) {
   ended_ = true;
-  homes_.clear();
-  homes_here_ = 0;
+  placements_.clear();
+  placements_here_ = 0;
   for (const auto handle : take_out([](const request&) { return true; }))
     give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
   for (const auto& r : held_) drop(r, drop_reason::no_capacity);
@@ -192,8 +193,8 @@ void model_queue::start_over() {
   forget_requests();
   held_.clear();
   cancelled_.clear();
-  homes_.clear();
-  homes_here_ = 0;
+  placements_.clear();
+  placements_here_ = 0;
 }
 
 /// The gateways see to their fates.
@@ -201,8 +202,8 @@ void model_queue::forget_requests() {
   take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);
   requests_.release_all();
-  suspect_told_ = false;
-  suspects_.clear();
+  poison_retry_offered_ = false;
+  poison_retries_.clear();
   running_.clear();
   adopted_.clear();
   early_.clear();
@@ -213,7 +214,7 @@ void model_queue::forget_requests() {
 void model_queue::on_grant(const grant& g, time_point now) {
   if (g.alone) return on_grant_alone(g, now);
   const auto promised = std::max(policy_->choose(g.slot, std::exchange(told_, unknown)).exec_at, g.free_at);
-  if (!at_home(g)) {
+  if (!has_placement(g)) {
     // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
     send(options_.arbiter,
          occupied{options_.model, g.sequence, g.slot, {}, std::max(g.free_at, now + 100us)});
@@ -283,7 +284,7 @@ void model_queue::send_drops(time_point now) {
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
     door_.lost(now, d.request.rows);
-    if (homes_here_ == 0)
+    if (placements_here_ == 0)
       give_up(d.request.handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
     else
       give_up(d.request.handle, d.reason, {drop_rule::batching, d.batch_rows, d.start, d.end}, now);
@@ -314,15 +315,15 @@ void model_queue::tell_candidate(time_point now) {
 /// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
 void model_queue::go_over_to(uint32_t domain, time_point now) {
   send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, long_ago, {}});
-  if (suspect_told_)
+  if (poison_retry_offered_)
     send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, never, {}, true});
   options_.arbiter.index = domain;
   told_ = unknown;
-  suspect_told_ = false;
+  poison_retry_offered_ = false;
   out_of_service_.clear();  // the new arbiter says which of its slots are
   policy_->set_backends({}, now);
   door_ = {};
-  fit_to_homes();
+  apply_placements();
 }
 
 }  // namespace troupe

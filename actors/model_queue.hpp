@@ -4,10 +4,10 @@
 // A batch that is stopped for a larger one (`refusal::preempted`) comes back: its requests wait again, those
 // that cannot be in time any more are dropped.
 //
-// When a worker dies, each request that was ordered there may have killed it. Such suspects run again alone,
-// one at a time, on a worker that the arbiter keeps free of everything else meanwhile. So if both died as
-// processes do that crash, the request did it, and fails as `poison`; if one of them was lost otherwise, it
-// fails as `worker_lost`. It kills no third worker, and its neighbours only wait.
+// When a worker dies, each request that was ordered there may have killed it. Such requests run again alone
+// (poison retries), one at a time, on a worker that the arbiter keeps free of everything else meanwhile. So
+// if both died as processes do that crash, the request did it, and fails as `poison`; if one of them was lost
+// otherwise, it fails as `worker_lost`. It kills no third worker, and its neighbours only wait.
 //
 // A model that moves to another scheduling domain keeps its queue: the queue takes its candidate back from
 // the old arbiter, declines what that one may still grant, says when nothing of it runs in the old domain any
@@ -73,21 +73,21 @@ class model_queue final : public shell {
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;
   size_t unfinished() const override {
-    return policy_->queued_requests() + suspects_.size() + running_.size();
+    return policy_->queued_requests() + poison_retries_.size() + running_.size();
   }
   void busy_with(std::vector<node_id>& out) const override {
     for (const auto& [id, batch] : running_) out.push_back(batch.worker.node);
   }
 
  private:
-  using suspicion = request_table::suspicion;
+  using worker_loss = request_table::worker_loss;
   struct running_batch {
     address worker;
     std::vector<uint32_t> handles;
     time_point first_deadline = long_ago;  ///< of its requests; long_ago: nobody looked
-    bool alone = false;                    ///< a suspect
+    bool alone = false;                    ///< a poison retry
   };
-  struct home {  ///< a slot that has the model; maybe of a domain that it joins or leaves
+  struct placement {  ///< a slot that has the model; maybe of a domain that it joins or leaves
     node_id node;
     incarnation_id incarnation;
     latency_model latency;
@@ -126,24 +126,24 @@ class model_queue final : public shell {
   void on_grant(const grant& g, time_point now);
   void on_grant_alone(const grant& g, time_point now);
   void order(const grant& g, batch_order o, running_batch running, time_point free_at, time_point now);
-  bool at_home(const grant& g) const;
+  bool has_placement(const grant& g) const;
   void on_done(const batch_done& d, time_point now);
   void on_slot(const slot_ready& s);
-  void fit_to_homes();
+  void apply_placements();
   void fail_stale(const running_batch& batch, const batch_done& d);
-  void forget_homes(node_id node, incarnation_id incarnation);
+  void forget_placements(node_id node, incarnation_id incarnation);
   void on_node_down(const node_down& d, time_point now);
   void resubmit(const running_batch& batch, time_point now);
   void run_again(const running_batch& batch, time_point now);
-  void suspect(batch_id id, const running_batch& batch, bool crashed, time_point now);
-  void wait_for_trial(uint32_t handle, time_point now);
+  void on_batch_lost(batch_id id, const running_batch& batch, bool crashed, time_point now);
+  void queue_poison_retry(uint32_t handle, time_point now);
   time_point latest_start(const request& r) const;
-  void give_up_late_suspects(time_point now);
+  void give_up_late_poison_retries(time_point now);
   void forget_gateway(node_id node, incarnation_id incarnation);
   void drop(const request& r, drop_reason why);
   void send_drops(time_point now);
   void tell_candidate(time_point now);
-  void tell_suspect(time_point now);
+  void offer_poison_retry(time_point now);
   void tell_load(time_point now);
 
   queue_state describe(time_point now) const;
@@ -161,12 +161,13 @@ class model_queue final : public shell {
   options options_;
   std::unique_ptr<batching_policy> policy_;
   request_table requests_;
-  std::vector<uint32_t> suspects_;  ///< handles of those that wait for their trial, by their latest start
-  bool suspect_told_ = false;
-  time_point tell_suspect_at_ = long_ago;
-  std::unordered_map<slot_id, home> homes_;
-  uint32_t homes_here_ = 0;           ///< of these, in the model's own domain
-  bool homes_changed_ = false;        ///< and the plans do not know it yet
+  std::vector<uint32_t>
+      poison_retries_;  ///< handles of those that wait for their poison retry, by their latest start
+  bool poison_retry_offered_ = false;
+  time_point offer_poison_retry_at_ = long_ago;
+  std::unordered_map<slot_id, placement> placements_;
+  uint32_t placements_here_ = 0;      ///< of these, in the model's own domain
+  bool placements_changed_ = false;   ///< and the plans do not know it yet
   std::set<slot_id> out_of_service_;  ///< as the arbiter said
   std::unordered_map<batch_id, running_batch> running_;
   leadership leadership_;

@@ -54,7 +54,7 @@ command_reply model_queue::on_command(const command& c, time_point now) {
 }
 
 std::string_view model_queue::state() const {
-  return !is_leader() ? "standing by" : paused_ ? "paused" : homes_here_ == 0 ? "no slots" : "serving";
+  return !is_leader() ? "standing by" : paused_ ? "paused" : placements_here_ == 0 ? "no slots" : "serving";
 }
 
 /// By handle.
@@ -80,7 +80,7 @@ void model_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point
     t.deadline = planned_deadline(requests_[t.handle]);
     policy_->add(t, now);
   }
-  fit_to_homes();
+  apply_placements();
 }
 
 queue_state model_queue::describe(time_point now) const {
@@ -90,7 +90,8 @@ queue_state model_queue::describe(time_point now) const {
   s.queued_requests = policy_->queued_requests();
   s.queued_rows = policy_->queued_rows();
   s.running_batches = running_.size();
-  for (const auto& [id, h] : homes_) s.slots += domain_of(id) == domain() && !out_of_service_.contains(id);
+  for (const auto& [id, p] : placements_)
+    s.slots += domain_of(id) == domain() && !out_of_service_.contains(id);
   const auto running = running_requests();
   auto head = never;
   requests_.for_each([&](uint32_t handle, const request& r) {
@@ -137,7 +138,7 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_queue_requests", static_cast<double>(policy_->queued_requests()), gauge);
   add("troupe_queue_rows", policy_->queued_rows(), gauge);
   add("troupe_queue_running_batches", static_cast<double>(running_.size()), gauge);
-  add("troupe_queue_slots", is_leader() ? homes_here_ : 0, gauge);
+  add("troupe_queue_slots", is_leader() ? placements_here_ : 0, gauge);
   if (!options_.domain_names.empty())
     add("troupe_queue_domain", 1, gauge, {{"domain", domain_name()}});  // by its label
   add("troupe_queue_received_total", static_cast<double>(received_), counter);
@@ -145,7 +146,7 @@ void model_queue::report(std::vector<metric>& out) const {
   add("troupe_batched_rows_total", static_cast<double>(batched_rows_), counter);
   add("troupe_queue_resubmitted_total", static_cast<double>(resubmitted_), counter);
   add("troupe_queue_preempted_total", static_cast<double>(preempted_), counter);
-  add("troupe_queue_suspects", static_cast<double>(suspects_.size()), gauge);
+  add("troupe_queue_poison_retries", static_cast<double>(poison_retries_.size()), gauge);
   add("troupe_queue_poisoned_total", static_cast<double>(poisoned_), counter);
   add("troupe_lost_with_gateway_total", static_cast<double>(lost_with_gateway_), counter);
   for (size_t i = 1; i < drop_reason_count; ++i)

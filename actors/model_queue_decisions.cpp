@@ -15,7 +15,7 @@ std::string_view to_string(drop_rule r) {
     case drop_rule::attempts: return "attempts";
     case drop_rule::not_started: return "not_started";
     case drop_rule::preempted: return "preempted";
-    case drop_rule::trial_too_late: return "trial_too_late";
+    case drop_rule::poison_retry_too_late: return "poison_retry_too_late";
   }
   return {};
 }

@@ -45,7 +45,7 @@ void model_queue::fail_stale(const running_batch& batch, const batch_done& d) {
 }
 
 void model_queue::on_node_down(const node_down& d, time_point now) {
-  forget_homes(d.node, d.incarnation);
+  forget_placements(d.node, d.incarnation);
   forget_gateway(d.node, d.incarnation);
   std::vector<batch_id> gone;  // in a fixed order, for determinism
   for (const auto& [id, batch] : running_)
@@ -54,7 +54,7 @@ void model_queue::on_node_down(const node_down& d, time_point now) {
   for (auto id : gone) {
     const auto batch = std::move(running_[id]);
     running_.erase(id);
-    suspect(id, batch, d.crashed, now);
+    on_batch_lost(id, batch, d.crashed, now);
   }
 }
 
@@ -69,8 +69,8 @@ void model_queue::resubmit(const running_batch& batch, time_point now) {
     ++e.what.attempt;
     if (++e.returned >= options_.max_attempts)
       give_up(handle, drop_reason::no_capacity, {drop_rule::attempts}, now);
-    else if (e.suspected != suspicion::none)
-      wait_for_trial(handle, now);
+    else if (e.last_loss != worker_loss::none)
+      queue_poison_retry(handle, now);
     else
       queue_up(handle, now);
   }
@@ -89,10 +89,10 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
     ++r.attempt;
     const auto start = now + options_.network(r.rows);
     const auto end = start + policy_->latency()(r.rows) + options_.parameters.response;
-    if (homes_here_ == 0) {
+    if (placements_here_ == 0) {
       give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-    } else if (requests_.all_of(handle).suspected != suspicion::none) {
-      wait_for_trial(handle, now);
+    } else if (requests_.all_of(handle).last_loss != worker_loss::none) {
+      queue_poison_retry(handle, now);
     } else if (end > planned_deadline(r)) {
       door_.lost(now, r.rows);
       give_up(handle, drop_reason::late, {drop_rule::preempted, r.rows, start, end}, now);

@@ -16,7 +16,7 @@ enum class bug : uint8_t {
   leak_slot,         ///< the input of a dropped request is kept
   no_expiry,         ///< a gateway waits forever
   throw_up,          ///< a queue throws when a request is cancelled
-  trust_everybody,   ///< a queue suspects nobody when a worker dies
+  trust_everybody,   ///< a queue has no poison retries when a worker dies
   early_unload,      ///< a worker unloads a model that runs
   hasty_leave,       ///< a node leaves without waiting for its peers' farewells
   keep_log,          ///< a deployer tells a node that comes nothing of the log

@@ -60,7 +60,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
   if (from.node == self_.node && from.incarnation < self_.incarnation)
     return;                                // of a queue that has not begun its new incarnation yet
   if (retired_.contains(c.model)) return;  // of a queue that is about to end
-  if (c.alone) return on_suspect(from, c);
+  if (c.alone) return on_poison_retry(from, c);
   auto& q = queues_[c.model];
   if (q.granted) return;
   if (q.owner != from) {
@@ -78,7 +78,7 @@ void rank_arbiter::on_candidate(const address& from, const candidate& c, time_po
 
 void rank_arbiter::on_time(time_point now) {
   if (now >= next_sample_) take_sample(now);
-  if (open_) try_suspects(now);
+  if (open_) grant_poison_retries(now);
   matches_.clear();
   policy_->poll(now, matches_);
   tell_backends();
@@ -94,18 +94,18 @@ void rank_arbiter::on_time(time_point now) {
   }
 }
 
-void rank_arbiter::on_suspect(const address& from, const candidate& c) {
-  std::erase_if(suspects_, [&](const suspect& s) { return s.model == c.model; });
-  if (c.rows > 0) suspects_.push_back({c.model, from, c.sequence});
+void rank_arbiter::on_poison_retry(const address& from, const candidate& c) {
+  std::erase_if(poison_retries_, [&](const poison_retry& s) { return s.model == c.model; });
+  if (c.rows > 0) poison_retries_.push_back({c.model, from, c.sequence});
 }
 
-bool rank_arbiter::may_try(const suspect& s, slot_id id, const slot& on) const {
+bool rank_arbiter::may_retry(const poison_retry& s, slot_id id, const slot& on) const {
   return !out_.contains(id) && obeys(id, on.worker) &&
          std::find(on.models.begin(), on.models.end(), s.model) != on.models.end();
 }
 
-/// Takes the least busy node that has the first suspect's model out of the ordinary business; of equals, the
-/// one with the lowest slot. A suspect whose model nobody has must not keep the others waiting.
+/// Takes the least busy node that has the first poison retry's model out of the ordinary business; of equals,
+/// the one with the lowest slot. A poison retry whose model nobody has must not keep the others waiting.
 void rank_arbiter::begin_quarantine() {
   const std::map<slot_id, slot*> ordered = [&] {
     std::map<slot_id, slot*> all;
@@ -115,9 +115,9 @@ void rank_arbiter::begin_quarantine() {
   std::map<node_id, size_t> busy;
   for (const auto& [id, s] : ordered) busy[s->worker.node] += s->orders.size() + s->promised;
   const slot* best = nullptr;
-  for (const auto& who : suspects_) {
+  for (const auto& who : poison_retries_) {
     for (const auto& [id, s] : ordered)
-      if (may_try(who, id, *s) && (best == nullptr || busy[s->worker.node] < busy[best->worker.node]))
+      if (may_retry(who, id, *s) && (best == nullptr || busy[s->worker.node] < busy[best->worker.node]))
         best = s;
     if (best != nullptr) break;
   }
@@ -142,33 +142,34 @@ void rank_arbiter::end_quarantine(time_point now) {
   quarantine_.reset();
 }
 
-/// The first suspect that can run on the node in quarantine, by its position, and the lowest slot for it.
-std::optional<std::pair<size_t, slot_id>> rank_arbiter::next_trial() const {
+/// The first poison retry that can run on the node in quarantine, by its position, and the lowest slot for
+/// it.
+std::optional<std::pair<size_t, slot_id>> rank_arbiter::next_poison_retry() const {
   if (!quarantine_) return {};
-  for (size_t i = 0; i < suspects_.size(); ++i) {
+  for (size_t i = 0; i < poison_retries_.size(); ++i) {
     std::optional<slot_id> lowest;
     for (const auto& [id, s] : slots_)
-      if (quarantine_->holds(s.worker) && may_try(suspects_[i], id, s))
+      if (quarantine_->holds(s.worker) && may_retry(poison_retries_[i], id, s))
         lowest = std::min(lowest.value_or(id), id);
     if (lowest) return std::pair(i, *lowest);
   }
   return {};
 }
 
-void rank_arbiter::try_suspects(time_point now) {
-  if (quarantine_ ? quarantine_->runs.has_value() : suspects_.empty()) return;
-  auto next = next_trial();
+void rank_arbiter::grant_poison_retries(time_point now) {
+  if (quarantine_ ? quarantine_->runs.has_value() : poison_retries_.empty()) return;
+  auto next = next_poison_retry();
   if (quarantine_ && !next) end_quarantine(now);
   if (!quarantine_) {
     begin_quarantine();
-    next = next_trial();
+    next = next_poison_retry();
   }
   if (!next) return;
   for (const auto& [id, s] : slots_)
     if (quarantine_->holds(s.worker) && (!s.orders.empty() || s.promised)) return;
   const auto [position, at] = *next;
-  const auto who = suspects_[position];
-  suspects_.erase(suspects_.begin() + static_cast<ptrdiff_t>(position));
+  const auto who = poison_retries_[position];
+  poison_retries_.erase(poison_retries_.begin() + static_cast<ptrdiff_t>(position));
   quarantine_->runs = who.model;
   quarantine_->slot = at;
   ++grants_;
@@ -262,7 +263,7 @@ void rank_arbiter::on_change(const deployment& line, time_point now) {
   }
   retired_.insert(line.model);
   forget_queue(line.model, now);
-  std::erase_if(suspects_, [&](const suspect& s) { return s.model == line.model; });
+  std::erase_if(poison_retries_, [&](const poison_retry& s) { return s.model == line.model; });
   if (quarantine_ && quarantine_->runs == line.model) quarantine_->runs.reset();
 }
 
@@ -296,8 +297,9 @@ void rank_arbiter::forget_queue(model_id model, time_point now) {
 }
 
 void rank_arbiter::forget_queues(node_id node, incarnation_id incarnation, time_point now) {
-  std::erase_if(suspects_,
-                [&](const suspect& s) { return s.owner.node == node && s.owner.incarnation == incarnation; });
+  std::erase_if(poison_retries_, [&](const poison_retry& s) {
+    return s.owner.node == node && s.owner.incarnation == incarnation;
+  });
   std::vector<model_id> orphans;
   for (const auto& [id, q] : queues_)
     if (q.owner.node == node && q.owner.incarnation == incarnation) orphans.push_back(id);

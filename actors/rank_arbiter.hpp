@@ -2,9 +2,9 @@
 // §4.2). Sees batches, never requests. Hands out a slot ahead of its end by the network delay, so that inputs
 // travel while the previous batch runs, but never more than one batch ahead.
 //
-// A suspect (a candidate that must run alone, because it may kill its worker) is no match for the policy: the
-// arbiter takes all slots of the least busy worker node that has its model out of it, waits until that node
-// has nothing to do, lets suspects run there one at a time, and puts the slots back.
+// A poison retry (a candidate that must run alone, because it may kill its worker) is no match for the
+// policy: the arbiter takes all slots of the least busy worker node that has its model out of it, waits until
+// that node has nothing to do, lets poison retries run there one at a time, and puts the slots back.
 //
 // Where the policy says so, a grant preempts: what its slot runs is to be stopped. Until the worker says that
 // it was, or why not, both batches are on the slot.
@@ -94,16 +94,16 @@ class rank_arbiter final : public shell {
     time_point exec_at = never, latest = never;
   };
 
-  struct suspect {
+  struct poison_retry {
     model_id model;
     address owner;
     uint64_t sequence;
   };
-  /// A worker node that runs suspects only.
+  /// A worker node that runs poison retries only.
   struct quarantine {
     node_id node;
     incarnation_id incarnation;
-    std::optional<model_id> runs;  ///< whose suspect was granted a slot and is not done
+    std::optional<model_id> runs;  ///< whose poison retry was granted a slot and is not done
     slot_id slot;
     bool holds(const address& worker) const {
       return worker.node == node && worker.incarnation == incarnation;
@@ -126,12 +126,12 @@ class rank_arbiter final : public shell {
   void forget_workers(node_id node, incarnation_id incarnation, time_point now);
   void begin_service(slot_id id, slot& s, time_point now);
   bool obeys(slot_id id, const address& worker) const;
-  void on_suspect(const address& from, const candidate& c);
-  bool may_try(const suspect& s, slot_id id, const slot& on) const;
-  std::optional<std::pair<size_t, slot_id>> next_trial() const;
+  void on_poison_retry(const address& from, const candidate& c);
+  bool may_retry(const poison_retry& s, slot_id id, const slot& on) const;
+  std::optional<std::pair<size_t, slot_id>> next_poison_retry() const;
   void begin_quarantine();
   void end_quarantine(time_point now);
-  void try_suspects(time_point now);
+  void grant_poison_retries(time_point now);
   void on_candidate(const address& from, const candidate& c, time_point now);
   void on_occupied(const occupied& o);
   void on_done(const batch_done& d);
@@ -160,7 +160,7 @@ class rank_arbiter final : public shell {
   load_book loads_;
   std::unordered_map<slot_id, slot> slots_;
   std::unordered_map<model_id, queue> queues_;
-  std::vector<suspect> suspects_;  ///< at most one a model, first come first served
+  std::vector<poison_retry> poison_retries_;  ///< at most one a model, first come first served
   std::optional<quarantine> quarantine_;
   std::set<model_id> retired_;  // undeployed: their queues end
   std::set<slot_id> out_;       ///< of service, also in later incarnations of their workers

@@ -21,7 +21,7 @@ void rank_arbiter::start_over(time_point now) {
   }
   for (const auto& [id, q] : queues_) policy_->remove_model(id, now);
   queues_.clear();
-  suspects_.clear();
+  poison_retries_.clear();
   loads_ = {};
   quarantine_.reset();
   handed_.clear();

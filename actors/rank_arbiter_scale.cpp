@@ -42,16 +42,17 @@ void rank_arbiter::apply_advice(time_point now) {
     set_service(lowest, true, now);
   }
   if (wanted >= 0) return;
-  std::unordered_map<model_id, uint32_t> homes;  // slots in service that have the model
+  std::unordered_map<model_id, uint32_t> placements;  // slots in service that have the model
   for (const auto& [id, s] : slots_)
     if (!out_.contains(id))
-      for (const auto m : s.models) ++homes[m];
+      for (const auto m : s.models) ++placements[m];
   for (auto id = scalable_.rbegin(); wanted < 0 && id != scalable_.rend(); ++id) {
     const auto s = slots_.find(*id);
     if (s == slots_.end() || out_.contains(*id)) continue;
     const auto& models = s->second.models;
-    if (std::ranges::any_of(models, [&](model_id m) { return homes[m] < 2; })) continue;  // its last home
-    for (const auto m : models) --homes[m];
+    if (std::ranges::any_of(models, [&](model_id m) { return placements[m] < 2; }))
+      continue;  // its last placement
+    for (const auto m : models) --placements[m];
     set_service(*id, false, now);
     scaled_out_.insert(*id);
     ++wanted;

@@ -14,13 +14,13 @@ namespace troupe {
 /// released as are to be remembered.
 class request_table {
  public:
-  enum class suspicion : uint8_t { none, worker_lost, worker_crashed };
+  enum class worker_loss : uint8_t { none, worker_lost, worker_crashed };
   struct entry {
-    request what;                           ///< id 0: its gateway is gone
-    time_point taken_at{};                  ///< by the queue
-    uint32_t rows_ahead = 0;                ///< queued when it came
-    uint32_t returned = 0;                  ///< how often it came back from a worker
-    suspicion suspected = suspicion::none;  ///< its last worker died with it
+    request what;                               ///< id 0: its gateway is gone
+    time_point taken_at{};                      ///< by the queue
+    uint32_t rows_ahead = 0;                    ///< queued when it came
+    uint32_t returned = 0;                      ///< how often it came back from a worker
+    worker_loss last_loss = worker_loss::none;  ///< its last worker died with it
   };
 
   uint32_t add(const entry& e) {

@@ -70,7 +70,7 @@ struct drop_decision {
   time_point at = never;
   std::string reason;
   std::string rule;           ///< no_worker, queue_bound, batching, cancelled, attempts, not_started,
-                              ///< preempted or trial_too_late
+                              ///< preempted or poison_retry_too_late
   uint32_t rows = 0;          ///< queue_bound: that might wait; batching: of the batch that was too late
   time_point start = never;   ///< of that batch, at the earliest
   time_point finish = never;  ///< likewise, with what is kept free for the answer; preempted: these, too

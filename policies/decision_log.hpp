@@ -12,14 +12,14 @@ namespace troupe {
 
 /// By which rule a queue gave a request up.
 enum class drop_rule : uint16_t {
-  no_worker,      ///< no living worker has the model
-  queue_bound,    ///< more rows would wait than may
-  batching,       ///< its batching policy could not have it in time, or had better use for the time
-  cancelled,      ///< its client went away
-  attempts,       ///< too many workers refused it
-  not_started,    ///< its worker could not start the batch in time
-  preempted,      ///< its batch was stopped for a larger one, and it is too late to run it again
-  trial_too_late  ///< it had to run alone, and could not in time
+  no_worker,             ///< no living worker has the model
+  queue_bound,           ///< more rows would wait than may
+  batching,              ///< its batching policy could not have it in time, or had better use for the time
+  cancelled,             ///< its client went away
+  attempts,              ///< too many workers refused it
+  not_started,           ///< its worker could not start the batch in time
+  preempted,             ///< its batch was stopped for a larger one, and it is too late to run it again
+  poison_retry_too_late  ///< it had to run alone, and could not in time
 };
 
 /// The numbers of a rule; of a batching policy those of its `dropped_ticket`.

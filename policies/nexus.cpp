@@ -166,14 +166,14 @@ void nexus::set_backends(std::span<const backend> of, time_point now) {
   wakes_ = tournament<time_point>(never);
   for (uint32_t i = 0; i < backends_.size(); ++i) changed_.push_back(i);
 
-  std::vector<ticket> homeless;
+  std::vector<ticket> unplaced;
   for (const auto& b : old)
-    if (b.queue != nullptr) b.queue->remove_if([](const ticket&) { return true; }, homeless);
-  std::sort(homeless.begin(), homeless.end(), [](const ticket& a, const ticket& b) {
+    if (b.queue != nullptr) b.queue->remove_if([](const ticket&) { return true; }, unplaced);
+  std::sort(unplaced.begin(), unplaced.end(), [](const ticket& a, const ticket& b) {
     return std::pair(a.deadline, a.id) < std::pair(b.deadline, b.id);
   });
   count();
-  for (const auto& t : homeless) add(t, now);
+  for (const auto& t : unplaced) add(t, now);
 }
 
 void nexus::count() {

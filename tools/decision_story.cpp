@@ -232,7 +232,7 @@ class telling {
       return fmt::format("its batch was preempted, and even alone it needs {} more, {} are left",
                          ms(d.finish - d.at), ms(r.deadline - d.at));
     if (d.rule == "not_started") return "the worker could not start its batch in time";
-    if (d.rule == "trial_too_late")
+    if (d.rule == "poison_retry_too_late")
       return "it had to run alone, as it may have killed a worker, and was too late";
     if (d.rule == "queue_bound")
       return fmt::format("{}, and {} may (limits.queue_rows; in overload what the model can serve in time)",

@@ -33,7 +33,7 @@ struct arbiter_stage : stage<rank_arbiter> {
   void done(uint64_t batch, uint32_t model, uint32_t slot, double end, refusal why = refusal::none) {
     tell(batch_done{{batch}, model_id{model}, slot_id{slot}, why, 1, now, at(end), {}}, worker_of(slot));
   }
-  void suspect(uint32_t model) {
+  void poison_retry(uint32_t model) {
     tell(candidate{model_id{model}, ++sequence, 1, now, never, {}, true}, queue_of(model));
   }
   void answer_alone(const grant& g, uint64_t batch) {

@@ -73,7 +73,7 @@ TEST_CASE(
   SUBCASE("lost") {
     q.tell(ready(1, 20));
     q.tell(node_down{worker_node, {12}, true});
-    CHECK(q.out.take<candidate>().back().alone);  // suspects
+    CHECK(q.out.take<candidate>().back().alone);  // poison retries
   }
 }
 

@@ -133,7 +133,7 @@ TEST_CASE("model_queue: what was preempted runs again, however often, and nobody
   }
   CHECK(q.figure("troupe_queue_preempted_total") == 10);
   CHECK(q.figure("troupe_queue_resubmitted_total") == 0);
-  CHECK(q.figure("troupe_queue_suspects") == 0);
+  CHECK(q.figure("troupe_queue_poison_retries") == 0);
   for (uint32_t refused = 1; refused <= 2; ++refused) {  // those count as ever
     q.end(q.order, refusal::busy);
     CHECK(q.out.take<drops>().empty());

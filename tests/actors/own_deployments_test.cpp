@@ -152,40 +152,40 @@ deployment line_in(uint64_t revision, uint32_t domain, uint32_t joining = no_dom
 }  // namespace
 
 TEST_CASE("own_deployments: a worker loads the models of its own domain only") {
-  own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2});
-  CHECK(old_home.begin(line_in(0, 0)).load);
-  const auto elsewhere = new_home.begin(line_in(0, 0));
+  own_deployments old_node(two_domains(), node_id{1}), new_node(two_domains(), node_id{2});
+  CHECK(old_node.begin(line_in(0, 0)).load);
+  const auto elsewhere = new_node.begin(line_in(0, 0));
   CHECK_FALSE(elsewhere.load);
   CHECK_FALSE(elsewhere.done);  // until its worker has said that it has none
-  CHECK(new_home.idle({the_model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
+  CHECK(new_node.idle({the_model, 0, {node_id{2}, {1}, role::gpu_worker, 1}}));
 }
 
 TEST_CASE(
     "own_deployments: a move loads at the new domain, waits for the queue, and lets go at the old one") {
-  own_deployments old_home(two_domains(), node_id{1}), new_home(two_domains(), node_id{2}),
+  own_deployments old_node(two_domains(), node_id{1}), new_node(two_domains(), node_id{2}),
       scheduler(two_domains(), node_id{0});
-  old_home.begin(line_in(0, 0));
-  old_home.loaded(loaded(slot_id{0}, 0), line_in(0, 0));
-  new_home.begin(line_in(0, 0));
+  old_node.begin(line_in(0, 0));
+  old_node.loaded(loaded(slot_id{0}, 0), line_in(0, 0));
+  new_node.begin(line_in(0, 0));
   CHECK(scheduler.begin(line_in(0, 0)).done);
 
-  CHECK(old_home.begin(line_in(1, 0, 1)).done);
+  CHECK(old_node.begin(line_in(1, 0, 1)).done);
   CHECK(scheduler.begin(line_in(1, 0, 1)).done);
-  CHECK(new_home.begin(line_in(1, 0, 1)).load);
-  CHECK(new_home.loaded(loaded(slot_id{1}, 1), line_in(1, 0, 1)).done);
+  CHECK(new_node.begin(line_in(1, 0, 1)).load);
+  CHECK(new_node.loaded(loaded(slot_id{1}, 1), line_in(1, 0, 1)).done);
 
-  CHECK(old_home.begin(line_in(2, 1, no_domain, 0)).done);
-  CHECK(old_home.models_of(slot_id{0}).size() == 1);
-  const auto stays = new_home.begin(line_in(2, 1, no_domain, 0));
+  CHECK(old_node.begin(line_in(2, 1, no_domain, 0)).done);
+  CHECK(old_node.models_of(slot_id{0}).size() == 1);
+  const auto stays = new_node.begin(line_in(2, 1, no_domain, 0));
   CHECK(stays.done);
   CHECK_FALSE(stays.load);
   CHECK_FALSE(scheduler.begin(line_in(2, 1, no_domain, 0)).done);
   CHECK(scheduler.idle({the_model, 2, {node_id{0}, {1}, role::model_queue, 0}}));
 
-  const auto gone = old_home.begin(line_in(3, 1));
+  const auto gone = old_node.begin(line_in(3, 1));
   CHECK(gone.changed == std::vector{slot_id{0}});
   CHECK_FALSE(gone.done);
-  CHECK(old_home.models_of(slot_id{0}).empty());
-  CHECK(new_home.begin(line_in(3, 1)).done);
+  CHECK(old_node.models_of(slot_id{0}).empty());
+  CHECK(new_node.begin(line_in(3, 1)).done);
   CHECK(scheduler.begin(line_in(3, 1)).done);
 }

@@ -211,7 +211,7 @@ TEST_CASE(
     router_stage s(4, routing);
     for (uint32_t e = 0; e < 4; ++e)
       for (const char* a : {"hot", "c0", "c1", "c2", "c3", "c4"}) s.know(e, a);
-    std::map<std::string, std::set<uint32_t>> homes;
+    std::map<std::string, std::set<uint32_t>> engines_with;
     std::map<uint64_t, std::string> open;
     std::map<uint32_t, std::vector<std::string>> slots;  // three of each engine, who was used last is last
     uint64_t next = 1, loads = 0;
@@ -231,7 +231,7 @@ TEST_CASE(
         loads += std::erase(here, adapter) == 0;
         here.push_back(adapter);
         if (here.size() > 3) here.erase(here.begin());
-        homes[adapter].insert(d.to.to.value);
+        engines_with[adapter].insert(d.to.to.value);
         cold_served += adapter != "hot";
       }
       while (open.size() > 9) {
@@ -240,7 +240,7 @@ TEST_CASE(
       }
     }
     CHECK(cold_served == 200);
-    return std::pair(homes["hot"].size(), loads);
+    return std::pair(engines_with["hot"].size(), loads);
   };
   const auto [spread, loads] = run("affinity");
   const auto [spread_least, loads_least] = run("least_loaded");

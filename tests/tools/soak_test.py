@@ -250,7 +250,7 @@ class Soak:
 
     def check_books(self):
         wanted = {"troupe_ledger_balanced": 1, "troupe_requests_in_flight": 0, "troupe_pool_used_bytes": 0,
-                  "troupe_queue_requests": 0, "troupe_queue_suspects": 0, "troupe_queue_running_batches": 0,
+                  "troupe_queue_requests": 0, "troupe_queue_poison_retries": 0, "troupe_queue_running_batches": 0,
                   "troupe_worker_orders": 0}
         end = time.monotonic() + 30
         while True:

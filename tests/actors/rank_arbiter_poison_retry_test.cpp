@@ -4,11 +4,12 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("rank_arbiter: a suspect runs when its worker has nothing else to do, and nothing runs beside it") {
+TEST_CASE(
+    "rank_arbiter: a poison retry runs when its worker has nothing else to do, and nothing runs beside it") {
   arbiter_stage a(2);  // of one node
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
-  a.suspect(1);
+  a.poison_retry(1);
   a.offer(2, 0, 100);
   CHECK(a.out.silent());
   a.done(1, 0, 0, 10);
@@ -17,11 +18,11 @@ TEST_CASE("rank_arbiter: a suspect runs when its worker has nothing else to do, 
   CHECK(alone.model == model_id{1});
   CHECK(alone.worker == worker_of(0));
   a.answer_alone(alone, 5);
-  a.suspect(3);
+  a.poison_retry(3);
   CHECK(a.out.silent());
   a.run_until(at(20));
   a.done(5, 1, 0, 20);
-  const auto next = a.out.one<grant>();  // the other suspect, before the node is given back
+  const auto next = a.out.one<grant>();  // the other poison retry, before the node is given back
   CHECK(next.alone);
   CHECK(next.model == model_id{3});
   a.answer_alone(next, 6);
@@ -31,11 +32,11 @@ TEST_CASE("rank_arbiter: a suspect runs when its worker has nothing else to do, 
   CHECK(after.model == model_id{2});
 }
 
-TEST_CASE("rank_arbiter: a promise made before a suspect came is kept first") {
+TEST_CASE("rank_arbiter: a promise made before a poison retry came is kept first") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   const auto promised = a.out.one<grant>();
-  a.suspect(1);
+  a.poison_retry(1);
   CHECK(a.out.silent());
   a.answer(promised, 1, 10);
   CHECK(a.out.silent());
@@ -43,25 +44,25 @@ TEST_CASE("rank_arbiter: a promise made before a suspect came is kept first") {
   CHECK(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: the least busy node is kept free for a suspect, and the others go on") {
+TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, and the others go on") {
   arbiter_stage a(2);
   auto elsewhere = has_all(2);
   elsewhere.worker.node = node_id{7};
   a.tell(elsewhere);
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
-  a.suspect(1);
+  a.poison_retry(1);
   CHECK(a.out.one<grant>().slot == slot_id{2});
   a.offer(2, 0, 100);
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
-TEST_CASE("rank_arbiter: a suspect goes to a node that has its model, however busy others keep it") {
+TEST_CASE("rank_arbiter: a poison retry goes to a node that has its model, however busy others keep it") {
   arbiter_stage a(2);
   a.tell(ready_on(node_id{7}, 2));  // model 0 only
   a.offer(1, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
-  a.suspect(1);
+  a.poison_retry(1);
   CHECK(a.out.silent());
   a.offer(0, 0, 100);
   CHECK(a.out.one<grant>().slot == slot_id{2});
@@ -71,17 +72,17 @@ TEST_CASE("rank_arbiter: a suspect goes to a node that has its model, however bu
   CHECK(alone.slot == slot_id{0});
 }
 
-TEST_CASE("rank_arbiter: suspects of models on different nodes are tried one node after the other") {
+TEST_CASE("rank_arbiter: poison retries of models on different nodes run on one node after the other") {
   arbiter_stage a(1);
   a.tell(ready_on(node_id{7}, 2));  // model 0 only
-  a.suspect(1);
+  a.poison_retry(1);
   const auto first = a.out.one<grant>();
   CHECK(first.slot == slot_id{0});
   a.answer_alone(first, 5);
   auto only_here = ready_on(node_id{8}, 3);
   only_here.models[0].model = model_id{9};
   a.tell(only_here);
-  a.suspect(9);
+  a.poison_retry(9);
   CHECK(a.out.silent());
   a.done(5, 1, 0, 10);
   const auto second = a.out.one<grant>();
@@ -91,18 +92,18 @@ TEST_CASE("rank_arbiter: suspects of models on different nodes are tried one nod
   CHECK(a.out.one<grant>().slot == slot_id{0});  // given back
 }
 
-TEST_CASE("rank_arbiter: a suspect whose model nobody has keeps no other waiting, and takes no node") {
+TEST_CASE("rank_arbiter: a poison retry whose model nobody has keeps no other waiting, and takes no node") {
   arbiter_stage a(1);
-  a.suspect(9);
+  a.poison_retry(9);
   a.offer(0, 0, 100);
   CHECK_FALSE(a.out.one<grant>().alone);
   arbiter_stage b(1);
-  b.suspect(9);
-  b.suspect(1);
+  b.poison_retry(9);
+  b.poison_retry(1);
   CHECK(b.out.one<grant>().model == model_id{1});
 }
 
-TEST_CASE("rank_arbiter: a grant whose queue went away keeps no suspect waiting") {
+TEST_CASE("rank_arbiter: a grant whose queue went away keeps no poison retry waiting") {
   arbiter_stage a;
   a.offer(0, 0, 100);
   CHECK(a.out.take<grant>().size() == 1);
@@ -114,9 +115,9 @@ TEST_CASE("rank_arbiter: a grant whose queue went away keeps no suspect waiting"
   CHECK(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: a suspect that kills its worker ends its quarantine with it") {
+TEST_CASE("rank_arbiter: a poison retry that kills its worker ends its quarantine with it") {
   arbiter_stage a;
-  a.suspect(1);
+  a.poison_retry(1);
   a.answer_alone(a.out.one<grant>(), 5);
   a.tell(node_down{worker_node, {12}});
   a.tell(ready(0, 13));
@@ -126,9 +127,9 @@ TEST_CASE("rank_arbiter: a suspect that kills its worker ends its quarantine wit
   CHECK(g.worker == worker_of(0, 13));
 }
 
-TEST_CASE("rank_arbiter: a suspect that has gone gives its node back") {
+TEST_CASE("rank_arbiter: a poison retry that has gone gives its node back") {
   arbiter_stage a;
-  a.suspect(1);
+  a.poison_retry(1);
   const auto g = a.out.one<grant>();
   SUBCASE("its queue has none any more") {
     a.tell(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
@@ -141,7 +142,7 @@ TEST_CASE("rank_arbiter: a suspect that has gone gives its node back") {
   CHECK_FALSE(a.out.one<grant>().alone);
 }
 
-TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back as busy as it is") {
+TEST_CASE("rank_arbiter: a poison retry that goes before it runs gives its node back as busy as it is") {
   arbiter_stage a;
   const auto withdraw = [&] {
     a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
@@ -149,7 +150,7 @@ TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back 
   a.offer(0, 0, 100, 2ms);
   const auto first = a.out.one<grant>();
   SUBCASE("while a grant is unanswered") {
-    a.suspect(1);
+    a.poison_retry(1);
     withdraw();
     a.offer(2, 0, 100);
     CHECK(a.out.silent());
@@ -157,7 +158,7 @@ TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back 
   }
   SUBCASE("while a batch runs") {
     a.answer(first, 1, 10);
-    a.suspect(1);
+    a.poison_retry(1);
     withdraw();
     a.offer(2, 0, 100);
   }
@@ -167,10 +168,10 @@ TEST_CASE("rank_arbiter: a suspect that goes before it runs gives its node back 
   CHECK(a.out.one<grant>().model == model_id{2});
 }
 
-TEST_CASE("rank_arbiter: a suspect that goes while its worker has two batches lets no third one in") {
+TEST_CASE("rank_arbiter: a poison retry that goes while its worker has two batches lets no third one in") {
   arbiter_stage a;
   a.run_two();
-  a.suspect(1);
+  a.poison_retry(1);
   a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
   a.offer(2, 0, 100);
   a.run_until(at(50));

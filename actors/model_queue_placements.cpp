@@ -6,47 +6,48 @@
 
 namespace troupe {
 
-bool model_queue::at_home(const grant& g) const {
-  const auto at = homes_.find(g.slot);
-  return at != homes_.end() && at->second.incarnation == g.worker.incarnation;
+bool model_queue::has_placement(const grant& g) const {
+  const auto at = placements_.find(g.slot);
+  return at != placements_.end() && at->second.incarnation == g.worker.incarnation;
 }
 
 void model_queue::on_slot(const slot_ready& s) {
-  const auto known = homes_.find(s.slot);
-  const bool same = known != homes_.end() && known->second.node == s.worker.node &&
+  const auto known = placements_.find(s.slot);
+  const bool same = known != placements_.end() && known->second.node == s.worker.node &&
                     known->second.incarnation == s.worker.incarnation;
-  if (known != homes_.end()) homes_.erase(known);
+  if (known != placements_.end()) placements_.erase(known);
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
     if (!same) door_ = {};  // its rate was that of others
-    homes_[s.slot] = {s.worker.node, s.worker.incarnation, {m.alpha, m.beta}};
+    placements_[s.slot] = {s.worker.node, s.worker.incarnation, {m.alpha, m.beta}};
   }
-  homes_changed_ = true;
+  placements_changed_ = true;
 }
 
-void model_queue::forget_homes(node_id node, incarnation_id incarnation) {
-  const auto gone = std::erase_if(
-      homes_, [&](const auto& h) { return h.second.node == node && h.second.incarnation == incarnation; });
+void model_queue::forget_placements(node_id node, incarnation_id incarnation) {
+  const auto gone = std::erase_if(placements_, [&](const auto& p) {
+    return p.second.node == node && p.second.incarnation == incarnation;
+  });
   if (gone > 0) door_ = {};
-  fit_to_homes();
+  apply_placements();
 }
 
 /// Measured latencies differ between slots: plan with the slowest.
-void model_queue::fit_to_homes() {
-  homes_changed_ = false;
-  const auto here = [&](const auto& h) { return domain_of(h.first) == domain(); };
-  homes_here_ = static_cast<uint32_t>(std::count_if(homes_.begin(), homes_.end(), here));
-  if (homes_here_ == 0) return;
-  const auto in_service = std::count_if(homes_.begin(), homes_.end(), [&](const auto& h) {
-    return here(h) && !out_of_service_.contains(h.first);
+void model_queue::apply_placements() {
+  placements_changed_ = false;
+  const auto here = [&](const auto& p) { return domain_of(p.first) == domain(); };
+  placements_here_ = static_cast<uint32_t>(std::count_if(placements_.begin(), placements_.end(), here));
+  if (placements_here_ == 0) return;
+  const auto in_service = std::count_if(placements_.begin(), placements_.end(), [&](const auto& p) {
+    return here(p) && !out_of_service_.contains(p.first);
   });
   policy_->set_slots(std::max<uint32_t>(1, static_cast<uint32_t>(in_service)));
   if (options_.latency_given) return;
   latency_model slowest;
-  for (const auto& [slot, h] : homes_) {
+  for (const auto& [slot, p] : placements_) {
     if (domain_of(slot) != domain()) continue;
-    slowest.alpha = std::max(slowest.alpha, h.latency.alpha);
-    slowest.beta = std::max(slowest.beta, h.latency.beta);
+    slowest.alpha = std::max(slowest.alpha, p.latency.alpha);
+    slowest.beta = std::max(slowest.beta, p.latency.beta);
   }
   policy_->set_latency(slowest);
 }

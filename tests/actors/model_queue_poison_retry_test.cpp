@@ -7,8 +7,8 @@ using namespace troupe::test;
 namespace {
 
 /// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
-struct suspects_stage : queue_stage {
-  explicit suspects_stage(bool crashed = true) {
+struct poison_retry_stage : queue_stage {
+  explicit poison_retry_stage(bool crashed = true) {
     tell(ready(1, 20));
     arrive(1);
     arrive(2);
@@ -27,7 +27,7 @@ struct suspects_stage : queue_stage {
 }  // namespace
 
 TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its late words change nothing") {
-  suspects_stage q;
+  poison_retry_stage q;
   CHECK(q.actor.unfinished() == 3);
   q.end(q.lost);
   CHECK(q.actor.unfinished() == 3);
@@ -46,12 +46,12 @@ TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its l
     CHECK(q.out.one<occupied>().alone);
     q.end(again);
   }
-  CHECK(q.figure("troupe_queue_suspects") == 0);
+  CHECK(q.figure("troupe_queue_poison_retries") == 0);
   CHECK(q.figure("troupe_queue_poisoned_total") == 0);
 }
 
 TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
-  suspects_stage q;
+  poison_retry_stage q;
   q.grant_alone();
   q.tell(ready(2, 30));
   q.out.forget();
@@ -71,7 +71,7 @@ TEST_CASE("model_queue: whoever kills a second worker while alone fails as poiso
 
 TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poison, and kills no third") {
   for (const bool first : {false, true}) {
-    suspects_stage q(first);
+    poison_retry_stage q(first);
     q.grant_alone();
     q.tell(ready(2, 30));
     q.out.forget();
@@ -83,9 +83,9 @@ TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poi
   }
 }
 
-TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for, is not tried") {
+TEST_CASE("model_queue: a poison retry whose time runs out, or that nobody waits for, is not granted") {
   SUBCASE("late") {
-    suspects_stage q;
+    poison_retry_stage q;
     q.run_until(at(6.1));
     const auto said = q.out.take<drops>();
     size_t late = 0;
@@ -93,14 +93,14 @@ TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for,
     CHECK(late == 3);
   }
   SUBCASE("cancelled") {
-    suspects_stage q;
+    poison_retry_stage q;
     q.tell(cancel{{1}});
     CHECK(q.out.one<drops>().requests[0].reason == drop_reason::cancelled);
     q.grant_alone();
     CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
   }
   SUBCASE("of a gateway that died") {
-    suspects_stage q;
+    poison_retry_stage q;
     q.tell(node_down{gateway_node, {11}});
     q.grant_alone();
     CHECK(q.out.take<batch_order>().empty());
@@ -109,8 +109,8 @@ TEST_CASE("model_queue: a suspect whose time runs out, or whom nobody waits for,
   }
 }
 
-TEST_CASE("model_queue: a trial that a worker refuses is tried again") {
-  suspects_stage q;
+TEST_CASE("model_queue: a poison retry that a worker refuses is tried again") {
+  poison_retry_stage q;
   q.grant_alone();
   const auto order = q.out.one<batch_order>();
   q.end(order, refusal::busy);
@@ -121,8 +121,9 @@ TEST_CASE("model_queue: a trial that a worker refuses is tried again") {
 }
 
 TEST_CASE(
-    "model_queue: one that is ended gives up what waits, suspects too, and leaves what runs to its worker") {
-  suspects_stage q;
+    "model_queue: one that is ended gives up what waits, poison retries too, and leaves what runs to its "
+    "worker") {
+  poison_retry_stage q;
   q.tell(ready(2, 21));
   q.arrive(4);
   q.grant_slot(2, 21);
