@@ -111,7 +111,7 @@ void completion_answer::begin_stream(std::string first) {
 
 bool completion_answer::ended(const outcome& how) {
   if (over_) return true;
-  if (how.kind != outcome::fate::finished) {
+  if (how.kind != outcome_kind::finished) {
     over_ = true;
     const auto why = completion_refusal(how);
     if (stream_) {

@@ -43,8 +43,8 @@ class completion_answer {
 
   /// A token of a choice that goes on. True: its text ends here, with a stop string.
   bool token(size_t prompt, const generated_token& t);
-  /// The fate of a prompt's request. True: the client has its answer, and nothing more is wanted of the other
-  /// prompts.
+  /// The outcome of a prompt's request. True: the client has its answer, and nothing more is wanted of the
+  /// other prompts.
   bool ended(const outcome& how);
 
  private:

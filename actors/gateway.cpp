@@ -53,7 +53,7 @@ void gateway::accept(request& r, time_point now) {
   f.accepted_at = now;
   const auto refuse = [&](drop_reason why, duration retry_after = {}, const char* detail = "") {
     give_back(r.input);
-    outcome how{outcome::fate::dropped, why, failure::none, {}, 0, {}, detail};
+    outcome how{outcome_kind::dropped, why, failure::none, {}, 0, {}, detail};
     how.retry_after = retry_after;
     decide(f, how, now, true);
   };
@@ -100,7 +100,7 @@ void gateway::on_change(const deployment& line) {
   if (line.wanted == deployment_state::retiring) retiring_.push_back({line.model, line.revision, self_});
 }
 
-/// Of models whose last request has its fate.
+/// Of models whose last request has its outcome.
 void gateway::tell_idle() {
   const auto books = ledger_.by_model();
   std::erase_if(retiring_, [&](const model_idle& i) {
@@ -121,8 +121,8 @@ void gateway::on_drops(const drops& d, time_point now) {
     }
     if (known->output) continue;  // a worker was faster: its result is on the way
     if (!planted(bug::leak_slot)) give_back(known->asked.input);
-    auto f = planted(bug::double_fate) ? *known : flights_.take(dropped.id);
-    settle(f, {outcome::fate::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
+    auto f = planted(bug::double_outcome) ? *known : flights_.take(dropped.id);
+    settle(f, {outcome_kind::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
   }
 }
 
@@ -130,7 +130,7 @@ void gateway::on_gone(request_id id, time_point now) {
   if (!flights_.contains(id)) return;
   auto f = flights_.take(id);
   const auto model = f.asked.model.value;
-  const outcome gone{outcome::fate::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
+  const outcome gone{outcome_kind::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
   const bool held =
       std::erase_if(models_[model].next.requests, [&](const request& r) { return r.id == id; }) > 0;
   if (held && f.asked.attempt == 1) {
@@ -151,7 +151,7 @@ void gateway::expire(time_point now) {
       forget_input(id);
       continue;
     }
-    settle_early(flights_.take(id), {outcome::fate::failed, drop_reason::none, failure::timeout, {}, 0, {}},
+    settle_early(flights_.take(id), {outcome_kind::failed, drop_reason::none, failure::timeout, {}, 0, {}},
                  now);
     expiries_.add(now + options_.timeout, id);
   }
@@ -172,7 +172,7 @@ void gateway::fail_all(failure why, time_point now) {
     if (!f.output || why == failure::node_fenced) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
   for (auto id : ids) {
-    settle_early(flights_.take(id), {outcome::fate::failed, drop_reason::none, why, {}, 0, {}}, now);
+    settle_early(flights_.take(id), {outcome_kind::failed, drop_reason::none, why, {}, 0, {}}, now);
   }
   for (auto& [id, f] : std::exchange(late_inputs_, {})) {
     give_back(f.asked.input);
@@ -206,17 +206,17 @@ void gateway::settle(flight& f, outcome how, time_point now) {
   how.accepted_at = f.accepted_at;
   how.completed_at = f.completed_at;
   switch (how.kind) {
-    case outcome::fate::finished:
+    case outcome_kind::finished:
       ledger_.finish(model);
       models_[model.value].latency.add(how.latency);
       models_[model.value].in_time += now <= f.asked.deadline;
       break;
-    case outcome::fate::dropped:
+    case outcome_kind::dropped:
       if (!planted(bug::miscount)) ledger_.drop(model, how.reason);
       break;
-    case outcome::fate::failed: ledger_.fail(model, how.error); break;
+    case outcome_kind::failed: ledger_.fail(model, how.error); break;
   }
-  const bool finished = how.kind == outcome::fate::finished;  // else a pull may still write there
+  const bool finished = how.kind == outcome_kind::finished;  // else a pull may still write there
   clients_.answer(f.asked.id, how, finished ? std::move(f.pulled) : std::vector<std::byte>{});
   if (traced_) [[unlikely]]
     trace(f, how, now);

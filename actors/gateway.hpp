@@ -1,8 +1,8 @@
-// gateway: owns the fate of every request that it accepted. Sends requests to their model queues, pulls
+// gateway: owns the outcome of every request that it accepted. Sends requests to their model queues, pulls
 // outputs, answers clients, gives up what got no answer in time.
 //
 // Where standbys are, it goes on accepting requests while there is no leader, and submits
-// all that have no fate to whoever takes it. What an earlier scheduler says from then on does not count.
+// all that have no outcome to whoever takes it. What an earlier scheduler says from then on does not count.
 #pragma once
 #include <memory>
 #include <optional>
@@ -87,7 +87,7 @@ class gateway final : public shell {
     model_id model;
     uint32_t rows = 0, tenant = 0;
     time_point arrival, deadline, at;
-    outcome::fate kind{};
+    outcome_kind kind{};
     drop_reason reason{};
     failure error{};
     bool at_door = false;
@@ -95,7 +95,7 @@ class gateway final : public shell {
     duration retry_after{};
     std::string detail;
   };
-  /// An accepted request without a fate.
+  /// An accepted request without an outcome.
   struct flight {
     request asked;
     region_ref output;              // to be pulled, or being pulled
@@ -162,11 +162,11 @@ class gateway final : public shell {
   std::vector<model_state> models_;       // by id
   std::vector<model_idle> retiring_;      // models that still have requests here
   id_table<request_id, flight> flights_;  // the request table
-  // Their fate is known, but they still count: a worker may read the input, until an answer or an expiry; or
-  // a pull still writes the buffer.
+  // Their outcome is known, but they still count: a worker may read the input, until an answer or an expiry;
+  // or a pull still writes the buffer.
   std::unordered_map<request_id, flight> late_inputs_;
   std::unordered_map<uint64_t, flight> late_pulls_;
-  std::vector<request_id> outputs_to_pull_;            // in their order, some of which may have their fate
+  std::vector<request_id> outputs_to_pull_;            // in their order, some of which may have their outcome
   uint64_t pulled_bytes_ = 0;                          // by pulls that have not ended
   std::unordered_map<node_id, uint64_t> pulled_from_;  // of these
   time_point look_for_room_at_ = never;

@@ -71,7 +71,7 @@ gateway_state gateway::describe() const {
 
 /// A model that was changed under its name has had several ids; outside it is one.
 ledger_report gateway::ledger_of_models() const {
-  std::map<std::string, std::pair<fates, uint64_t>> models;
+  std::map<std::string, std::pair<outcome_counts, uint64_t>> models;
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
     auto& [sum, in_time] = models[models_[i].name];
@@ -122,11 +122,11 @@ void gateway::trace(const flight& f, const outcome& how, time_point now) {
   t.id = f.asked.id;
   t.model = f.asked.model;
   t.rows = f.asked.rows;
-  t.fate = how.kind == outcome::fate::finished  ? "finished"
-           : how.kind == outcome::fate::dropped ? "dropped"
-                                                : "failed";
-  if (how.kind == outcome::fate::dropped) t.reason = to_string(how.reason);
-  if (how.kind == outcome::fate::failed) t.reason = to_string(how.error);
+  t.outcome = how.kind == outcome_kind::finished  ? "finished"
+              : how.kind == outcome_kind::dropped ? "dropped"
+                                                  : "failed";
+  if (how.kind == outcome_kind::dropped) t.reason = to_string(how.reason);
+  if (how.kind == outcome_kind::failed) t.reason = to_string(how.error);
   t.batch = f.batch;
   t.slot = slot_id{f.worker.index};
   t.arrival = f.asked.arrival;

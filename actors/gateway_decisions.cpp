@@ -38,8 +38,8 @@ gateway_decision gateway::explain(request_id id) const {
     out.deadline = d.deadline;
     out.at = d.at;
     out.at_door = d.at_door;
-    const bool failed = d.kind == outcome::fate::failed;
-    out.fate = failed ? "failed" : "dropped";
+    const bool failed = d.kind == outcome_kind::failed;
+    out.outcome = failed ? "failed" : "dropped";
     out.reason = failed ? to_string(d.error) : to_string(d.reason);
     out.detail = d.detail;
     if (d.tenant > 0 && d.tenant <= options_.tenants.size()) out.tenant = options_.tenants[d.tenant - 1];

@@ -60,7 +60,7 @@ void gateway::look_for_scheduler() {
   scheduler_up_ = up;
 }
 
-/// Everything without a fate. What a worker still runs of it the new scheduler knows from the worker.
+/// Everything without an outcome. What a worker still runs of it the new scheduler knows from the worker.
 void gateway::submit_again() {
   for (auto& m : models_) m.next = {};
   std::vector<request_id> ids;

@@ -32,8 +32,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       give_back(f.asked.input);  // else once its output is being pulled
     if (r.error != failure::none) {
       auto failed = flights_.take(r.id);
-      decide(failed, {outcome::fate::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail},
-             now);
+      decide(failed, {outcome_kind::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail}, now);
       continue;
     }
     if (r.output.size > options_.max_output_bytes) {
@@ -43,14 +42,14 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
           "the outputs take " + std::to_string(r.output.size) +
           " bytes, more than limits.pool_mb = " + std::to_string(options_.max_output_bytes >> 20);
       decide(failed,
-             {outcome::fate::failed, drop_reason::none, failure::device_error, {}, c.batch_rows, {}, detail},
+             {outcome_kind::failed, drop_reason::none, failure::device_error, {}, c.batch_rows, {}, detail},
              now);
       continue;
     }
     if (r.output.size == 0) {
       auto whole = flights_.take(r.id);
       give_up_output(worker, r.output);
-      settle(whole, {outcome::fate::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
+      settle(whole, {outcome_kind::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
       continue;
     }
     f.output = r.output;
@@ -75,10 +74,10 @@ void gateway::on_pulled(const pulled& p, time_point now) {
   const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
   give_up_output(f.worker, f.output);
   if (payload) {
-    settle(f, {outcome::fate::finished, drop_reason::none, failure::none, *payload, f.batch_rows, {}}, now);
+    settle(f, {outcome_kind::finished, drop_reason::none, failure::none, *payload, f.batch_rows, {}}, now);
   } else {
     const auto why = p.status == pull_status::lost ? failure::worker_lost : failure::stale_memory;
-    decide(f, {outcome::fate::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
+    decide(f, {outcome_kind::failed, drop_reason::none, why, {}, f.batch_rows, {}}, now);
   }
 }
 
@@ -90,7 +89,7 @@ void gateway::pull_outputs(time_point now) {
   bool oldest = true;
   const auto stay = std::remove_if(waiting.begin(), end, [&](request_id id) {
     auto* const f = flights_.find(id);
-    if (f == nullptr || !f->output || !f->pulled.empty()) return true;  // it has its fate, or runs again
+    if (f == nullptr || !f->output || !f->pulled.empty()) return true;  // it has its outcome, or runs again
     if (!has_room(*f, std::exchange(oldest, false))) return false;
     begin_pull(*f);
     return true;
@@ -140,7 +139,7 @@ void gateway::run_again(node_id node, incarnation_id incarnation) {
   }
 }
 
-/// Of a request that has its fate, and whose output nobody pulls.
+/// Of a request that has its outcome, and whose output nobody pulls.
 void gateway::abandon_output(flight& f) {
   give_back(f.asked.input);
   give_up_output(f.worker, f.output);

@@ -29,7 +29,7 @@ void gateway::report(std::vector<metric>& out) const {
     add("troupe_tenant_requests_in_flight", {{"tenant", name}}, static_cast<double>(b.in_flight), gauge);
   }
   // A model that was changed under its name has had several ids; outside it is one.
-  std::map<std::string, std::pair<fates, latency_histogram>> models;
+  std::map<std::string, std::pair<outcome_counts, latency_histogram>> models;
   std::map<std::string, uint64_t> in_time;
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < books.size() && i < models_.size(); ++i) {

@@ -85,7 +85,7 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
     reply.send(http_error_response(why.status, why.message));
   };
   const auto drop = [&](drop_reason why) {
-    reply.send(refusal_response({outcome::fate::dropped, why, failure::none, {}, 0, {}}));
+    reply.send(refusal_response({outcome_kind::dropped, why, failure::none, {}, 0, {}}));
   };
   // Whether a worker has it at the moment, its queue knows: while a model moves, news from two workers may
   // come here in another order than there.

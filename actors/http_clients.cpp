@@ -7,7 +7,7 @@ namespace troupe {
 refusal_text refusal_of(const outcome& how) {
   refusal_text out;
   auto& [status, reason, text] = out;
-  if (how.kind == outcome::fate::dropped) {
+  if (how.kind == outcome_kind::dropped) {
     reason = to_string(how.reason);
     switch (how.reason) {
       case drop_reason::late:
@@ -92,7 +92,7 @@ void http_clients::answer(request_id id, const outcome& how, std::vector<std::by
   --waiting_now_;
   auto& w = node.mapped();
   statistics_.answered(w.model->model, w.asked.rows, how);
-  if (how.kind != outcome::fate::finished) {
+  if (how.kind != outcome_kind::finished) {
     auto refusal = refusal_response(how);
     refusal.headers.add(request_id_header, std::to_string(id.value));
     return w.reply.send(std::move(refusal));

@@ -35,7 +35,7 @@ void inference_statistics::executed(model_id model, uint32_t rows, const batch_t
 void inference_statistics::answered(model_id model, uint32_t rows, const outcome& how) {
   std::lock_guard lock(mutex_);
   auto& m = at(model);
-  if (how.kind != outcome::fate::finished) return m.fail.add(how.latency);
+  if (how.kind != outcome_kind::finished) return m.fail.add(how.latency);
   const auto& t = how.times;
   const auto answered_at = how.arrival + how.latency;
   m.last_inference = answered_at;

@@ -37,7 +37,7 @@ class inference_statistics {
  public:
   /// A batch ran that had requests of this gateway.
   void executed(model_id model, uint32_t rows, const batch_times& times);
-  /// A request of `rows` rows has its fate.
+  /// A request of `rows` rows has its outcome.
   void answered(model_id model, uint32_t rows, const outcome& how);
 
   model_statistics of(model_id model) const;

@@ -3,8 +3,8 @@
 // back as soon as it is there. Where the device takes steps ahead the next one is planned and started while
 // one runs, so that the device need not wait for what happens here between two.
 //
-// Only gateways assign fates; the engine says `drops` and `completion` of what it gives up or cannot do. It
-// holds nothing of a gateway that is gone.
+// Only gateways assign outcomes; the engine says `drops` and `completion` of what it gives up or cannot do.
+// It holds nothing of a gateway that is gone.
 #pragma once
 #include <functional>
 #include <map>

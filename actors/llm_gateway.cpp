@@ -166,12 +166,12 @@ void llm_gateway::settle(flights::iterator at, outcome how, time_point now) {
   how.completed_at = now;
   const model_id model{f.asked.model.value};
   switch (how.kind) {
-    case outcome::fate::finished:
+    case outcome_kind::finished:
       ledger_.finish(model);
       m.whole.add(to_seconds(how.latency));
       break;
-    case outcome::fate::dropped: ledger_.drop(model, how.reason); break;
-    case outcome::fate::failed: ledger_.fail(model, how.error); break;
+    case outcome_kind::dropped: ledger_.drop(model, how.reason); break;
+    case outcome_kind::failed: ledger_.fail(model, how.error); break;
   }
   clients_.ended(id, how);
 }

@@ -1,6 +1,6 @@
-// llm_gateway: owns the fate of every generation request that its node accepted, and what it has got so far.
-// Has a router say which engine a request goes to, hands tokens on to clients, takes a request to another
-// engine where its sequence goes on, gives up what got no answer in time.
+// llm_gateway: owns the outcome of every generation request that its node accepted, and what it has got so
+// far. Has a router say which engine a request goes to, hands tokens on to clients, takes a request to
+// another engine where its sequence goes on, gives up what got no answer in time.
 #pragma once
 #include <map>
 #include <optional>
@@ -64,7 +64,7 @@ class llm_gateway final : public shell {
     bool open = true;
     std::vector<llm::token> tokens;
   };
-  /// An accepted request without a fate.
+  /// An accepted request without an outcome.
   struct flight {
     generation asked;  // as the first engine would get it
     std::vector<sequence> sequences;

@@ -100,7 +100,7 @@ ledger_report llm_gateway::ledger_of_models() const {
   ledger_report out;
   const auto books = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
-    const fates b = i < books.size() ? books[i] : fates{};
+    const outcome_counts b = i < books.size() ? books[i] : outcome_counts{};
     ledger_line line;
     line.model = options_.models[i];
     line.accepted = b.accepted;

@@ -186,7 +186,7 @@ void model_queue::hear_the_last(shell_message& m, time_point now) {
               });
 }
 
-/// Nothing of the old incarnation counts any more; the gateways see to the fates.
+/// Nothing of the old incarnation counts any more; the gateways see to the outcomes.
 void model_queue::start_over() {
   // Workers that saw it refuse what is still on its way from the old one.
   options_.term = options_.elected ? term_id{} : term_id{self_.incarnation.value};
@@ -197,7 +197,7 @@ void model_queue::start_over() {
   placements_here_ = 0;
 }
 
-/// The gateways see to their fates.
+/// The gateways see to their outcomes.
 void model_queue::forget_requests() {
   take_out([](const request&) { return true; });
   policy_->take_dropped(dropped_);

@@ -15,7 +15,7 @@
 //
 // Where standbys are, there is such a queue on every candidate node, and all but those of the
 // leader are idle. Those of a new scheduler get from the gateways what has no
-// fate, and from the workers what of it still runs.
+// outcome, and from the workers what of it still runs.
 #pragma once
 #include <array>
 #include <functional>

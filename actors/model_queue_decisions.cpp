@@ -20,14 +20,14 @@ std::string_view to_string(drop_rule r) {
   return {};
 }
 
-std::string_view to_string(decision_log::fate f) {
+std::string_view to_string(decision_log::batch_status f) {
   switch (f) {
-    case decision_log::fate::running: return "running";
-    case decision_log::fate::done: return "done";
-    case decision_log::fate::refused: return "refused";
-    case decision_log::fate::preempted: return "preempted";
-    case decision_log::fate::worker_lost: return "worker_lost";
-    case decision_log::fate::worker_crashed: return "worker_crashed";
+    case decision_log::batch_status::running: return "running";
+    case decision_log::batch_status::done: return "done";
+    case decision_log::batch_status::refused: return "refused";
+    case decision_log::batch_status::preempted: return "preempted";
+    case decision_log::batch_status::worker_lost: return "worker_lost";
+    case decision_log::batch_status::worker_crashed: return "worker_crashed";
   }
   return {};
 }
@@ -59,11 +59,11 @@ void model_queue::log_batch(const grant& g, const batch_order& o, uint32_t rows,
 
 void model_queue::log_end(const batch_done& d, time_point now) {
   if (d.refused == refusal::none)
-    log_.end(d.batch, decision_log::fate::done, d.refused, d.started_at, d.finished_at);
+    log_.end(d.batch, decision_log::batch_status::done, d.refused, d.started_at, d.finished_at);
   else if (d.refused == refusal::preempted)
-    log_.end(d.batch, decision_log::fate::preempted, d.refused, d.started_at, d.finished_at);
+    log_.end(d.batch, decision_log::batch_status::preempted, d.refused, d.started_at, d.finished_at);
   else
-    log_.end(d.batch, decision_log::fate::refused, d.refused, never, now);
+    log_.end(d.batch, decision_log::batch_status::refused, d.refused, never, now);
 }
 
 batch_decision model_queue::told(const decision_log::granted_request& g) const {
@@ -84,7 +84,7 @@ batch_decision model_queue::told(const decision_log::granted_request& g) const {
   out.start_by = b->start_by;
   out.planned_end = b->end;
   out.end = to_string(b->how);
-  if (b->how == decision_log::fate::refused) out.why = to_string(b->why);
+  if (b->how == decision_log::batch_status::refused) out.why = to_string(b->why);
   out.started_at = b->started_at;
   out.finished_at = b->finished_at;
   return out;

@@ -35,7 +35,8 @@ void model_queue::on_grant_alone(const grant& g, time_point now) {
 /// A worker died with this batch.
 void model_queue::on_batch_lost(batch_id id, const running_batch& batch, bool crashed, time_point now) {
   if (log_.on())
-    log_.end(id, crashed ? decision_log::fate::worker_crashed : decision_log::fate::worker_lost,
+    log_.end(id,
+             crashed ? decision_log::batch_status::worker_crashed : decision_log::batch_status::worker_lost,
              refusal::none, never, now);
   if (!batch.alone) {
     for (const auto handle : batch.handles)

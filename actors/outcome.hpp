@@ -9,10 +9,11 @@
 
 namespace troupe {
 
+enum class outcome_kind { finished, dropped, failed };
+
 /// How a request ended.
 struct outcome {
-  enum class fate { finished, dropped, failed };
-  fate kind = fate::finished;
+  outcome_kind kind = outcome_kind::finished;
   drop_reason reason = drop_reason::none;  ///< of a drop
   failure error = failure::none;           ///< of a failure
   std::span<const std::byte> output;       ///< lies in what was pulled
@@ -27,13 +28,13 @@ struct outcome {
 
   static outcome dropped(drop_reason why) {
     outcome how;
-    how.kind = fate::dropped;
+    how.kind = outcome_kind::dropped;
     how.reason = why;
     return how;
   }
   static outcome failed(failure why, std::string_view detail = {}) {
     outcome how;
-    how.kind = fate::failed;
+    how.kind = outcome_kind::failed;
     how.error = why;
     how.detail = detail;
     return how;

@@ -8,7 +8,7 @@ namespace troupe {
 enum class bug : uint8_t {
   none,
   skip_verify,       ///< what was pulled is taken for what was asked for
-  double_fate,       ///< a dropped request stays in the table
+  double_outcome,    ///< a dropped request stays in the table
   miscount,          ///< drops do not reach the ledger
   late_start,        ///< a worker runs what should have started by now
   two_batches,       ///< a worker does not wait for its device

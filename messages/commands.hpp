@@ -81,7 +81,7 @@ struct gateway_state {
   uint64_t finished = 0;
   uint64_t dropped = 0;
   uint64_t failed = 0;
-  uint64_t late_answers = 0;  ///< came for requests that had their fate already
+  uint64_t late_answers = 0;  ///< came for requests that had their outcome already
   bool balanced = false;      ///< accepted = finished + dropped + failed + in flight
   bool draining = false;
   bool scheduler_up = false;

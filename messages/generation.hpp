@@ -29,7 +29,7 @@ struct generation {
   uint32_t attempt = 1;  ///< an engine's answers carry it: those of earlier ones are late
   llm_id model;
   uint32_t tenant = 0;  ///< as `request::tenant`
-  address gateway;      ///< who assigns its fate
+  address gateway;      ///< who assigns its outcome
   time_point arrival = never;
   time_point deadline = never;
   std::string adapter;             ///< its name; empty: the base model

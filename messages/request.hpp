@@ -1,4 +1,4 @@
-// A tensor request on its way from the gateway through a model queue to a worker, and its fate on the way
+// A tensor request on its way from the gateway through a model queue to a worker, and its outcome on the way
 // back.
 #pragma once
 #include <cstdint>
@@ -60,7 +60,7 @@ struct request {
   model_id model;
   uint32_t rows = 1;    ///< of its leading (batch) dimension
   uint32_t tenant = 0;  ///< position of its [[tenant]] plus one; 0: nobody's
-  address gateway;      ///< who assigns its fate
+  address gateway;      ///< who assigns its outcome
   time_point arrival = never;
   time_point deadline = never;
   region_ref input;

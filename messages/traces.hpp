@@ -38,16 +38,16 @@ struct request_trace {
   request_id id;
   model_id model;
   uint32_t rows = 0;
-  std::string fate;    ///< finished, dropped or failed
-  std::string reason;  ///< of a drop or failure
-  batch_id batch;      ///< 0: none
-  slot_id slot;        ///< of that batch
+  std::string outcome;  ///< finished, dropped or failed
+  std::string reason;   ///< of a drop or failure
+  batch_id batch;       ///< 0: none
+  slot_id slot;         ///< of that batch
   time_point arrival = never;
   time_point accepted_at = never;  ///< parsed, its input in registered memory
   batch_times times{};
   time_point completed_at = never;  ///< the gateway knows that its batch is done
   time_point answered_at = never;
-  TROUPE_MESSAGE(request_trace, id, model, rows, fate, reason, batch, slot, arrival, accepted_at, times,
+  TROUPE_MESSAGE(request_trace, id, model, rows, outcome, reason, batch, slot, arrival, accepted_at, times,
                  completed_at, answered_at)
 };
 struct traced_requests {

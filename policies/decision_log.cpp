@@ -2,7 +2,8 @@
 
 namespace troupe {
 
-void decision_log::end(batch_id id, fate how, refusal why, time_point started_at, time_point finished_at) {
+void decision_log::end(batch_id id, batch_status how, refusal why, time_point started_at,
+                       time_point finished_at) {
   const auto at = place_of(id);
   if (!at) return;
   auto& b = batches_[*at];

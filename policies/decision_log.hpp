@@ -58,7 +58,7 @@ class decision_log {
     uint64_t sequence;
     batch_window window;
   };
-  enum class fate : uint8_t { running, done, refused, preempted, worker_lost, worker_crashed };
+  enum class batch_status : uint8_t { running, done, refused, preempted, worker_lost, worker_crashed };
   struct granted_batch {
     batch_id id;        ///< they count up; there are gaps where a scheduler took over
     uint64_t sequence;  ///< of the offer
@@ -67,7 +67,7 @@ class decision_log {
     uint32_t rows = 0, requests = 0;
     bool alone = false;
     time_point exec_at, start_by, end;  ///< as planned
-    fate how = fate::running;
+    batch_status how = batch_status::running;
     refusal why = refusal::none;
     time_point started_at = never, finished_at = never;  ///< not done: when the queue heard of it
   };
@@ -85,7 +85,7 @@ class decision_log {
   }
   void offered(time_point at, uint64_t sequence, const batch_window& w) { offers_.push({at, sequence, w}); }
   void begin(const granted_batch& b) { batches_.push(b); }
-  void end(batch_id id, fate how, refusal why, time_point started_at, time_point finished_at);
+  void end(batch_id id, batch_status how, refusal why, time_point started_at, time_point finished_at);
 
   /// In batches that were granted since then, by attempt.
   std::vector<granted_request> grants_of(uint32_t handle, time_point since) const;

@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// Every accepted request ends in exactly one of the other entries.
-struct fates {
+struct outcome_counts {
   uint64_t accepted = 0;
   uint64_t finished = 0;
   std::array<uint64_t, drop_reason_count> dropped{};
@@ -21,11 +21,11 @@ struct fates {
   /// Accepted = finished + dropped + failed + in flight, where `in_flight` was counted independently.
   bool balanced(uint64_t in_flight) const;
 
-  fates& operator+=(const fates& other);
-  bool operator==(const fates&) const = default;
+  outcome_counts& operator+=(const outcome_counts& other);
+  bool operator==(const outcome_counts&) const = default;
 };
 
-/// Counts by model. Only counts: that no request has two fates is the gateway's business.
+/// Counts by model. Only counts: that no request has two outcomes is the gateway's business.
 class ledger {
  public:
   void accept(model_id model) { ++of(model).accepted; }
@@ -34,17 +34,17 @@ class ledger {
   void fail(model_id model, failure why) { ++of(model).failed[static_cast<size_t>(why)]; }
 
   /// By model id, up to the largest that occurred.
-  std::span<const fates> by_model() const { return models_; }
-  fates total() const;
+  std::span<const outcome_counts> by_model() const { return models_; }
+  outcome_counts total() const;
   bool balanced(uint64_t in_flight) const { return total().balanced(in_flight); }
 
  private:
-  fates& of(model_id model) {
+  outcome_counts& of(model_id model) {
     if (model.value >= models_.size()) models_.resize(model.value + 1);
     return models_[model.value];
   }
 
-  std::vector<fates> models_;
+  std::vector<outcome_counts> models_;
 };
 
 }  // namespace troupe

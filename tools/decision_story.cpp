@@ -39,7 +39,7 @@ class telling {
                      [](const event& a, const event& b) { return a.at < b.at; });
     ordered_json out{{"request", r.id.value},
                      {"model", r.model_name},
-                     {"state", g.known ? g.fate : r.state},
+                     {"state", g.known ? g.outcome : r.state},
                      {"rows", r.rows},
                      {"deadline_ms", since(r.deadline)}};
     if (r.known) out.update(ordered_json{{"batching", r.batching}, {"shedding", r.shedding}});

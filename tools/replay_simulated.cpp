@@ -50,11 +50,11 @@ replay_report replay_simulated(const replay_options& o) {
     times.prompt_tokens = row.prompt_tokens;
     times.ttft_target = row.slo;
     times.output_tokens = times.tokens.size();
-    const bool whole = end.how == sim::fate::finished;
+    const bool whole = end.how == sim::client_outcome::finished;
     kept.ended(row.adapter.empty() ? asked.model : row.adapter, times,
-               whole                           ? ""
-               : end.how == sim::fate::dropped ? std::string(to_string(end.why))
-                                               : "failed",
+               whole                                     ? ""
+               : end.how == sim::client_outcome::dropped ? std::string(to_string(end.why))
+                                                         : "failed",
                times.ended);
   }
   return kept.close(trace, rows);

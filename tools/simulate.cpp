@@ -56,17 +56,17 @@ struct model_row {
 };
 
 model_row row_of(const cluster_spec& cluster, const sim::world_result& r, size_t i) {
-  using sim::fate;
+  using sim::client_outcome;
   const auto& m = r.models[i];
   const auto& d = r.devices[i];
   const double seconds = to_seconds(r.measured);
   return {r.names[i],
           m.offered,
-          m.of(fate::finished),
-          m.of(fate::dropped),
-          m.of(fate::failed),
-          m.of(fate::refused),
-          m.of(fate::lost_with_gateway),
+          m.of(client_outcome::finished),
+          m.of(client_outcome::dropped),
+          m.of(client_outcome::failed),
+          m.of(client_outcome::refused),
+          m.of(client_outcome::lost_with_gateway),
           static_cast<double>(m.in_slo) / seconds,
           to_ms(m.latency.quantile(0.5)),
           to_ms(m.latency.quantile(0.99)),

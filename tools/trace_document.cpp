@@ -179,12 +179,12 @@ ordered_json trace_document(const cluster_spec& cluster, const trace_records& re
     const auto lane = doors[gateway].take(r.arrival, end);
     const int track = request_tracks + lane;
     out.name_track(gateway, track, "gateway requests");
-    ordered_json args{{"request", r.id.value}, {"fate", r.fate}, {"rows", r.rows}};
+    ordered_json args{{"request", r.id.value}, {"outcome", r.outcome}, {"rows", r.rows}};
     if (!r.reason.empty()) args["reason"] = r.reason;
     if (r.batch != batch_id{}) args["batch"] = r.batch.value;
     const auto it = ran.find({r.model, r.batch});
     const auto* batch = r.batch != batch_id{} && it != ran.end() ? it->second : nullptr;
-    out.slice(gateway, track, model_of(cluster, r.model) + (r.fate == "finished" ? "" : " " + r.fate),
+    out.slice(gateway, track, model_of(cluster, r.model) + (r.outcome == "finished" ? "" : " " + r.outcome),
               r.arrival, end, std::move(args));
     auto from = r.arrival;
     for (const auto& [what, at] : stations_of(r, batch != nullptr ? batch->what.times : r.times)) {

@@ -73,9 +73,9 @@ struct commanded_worker : basic_worker_stage<command_stage<gpu_worker>> {
 
 struct gateway_surroundings : client_port {
   void answer(request_id id, const outcome& how, std::vector<std::byte>) override {
-    fates[id.value] = how.reason;
+    outcomes[id.value] = how.reason;
   }
-  std::map<uint64_t, drop_reason> fates;
+  std::map<uint64_t, drop_reason> outcomes;
   scripted_memory memory{gateway_node};
   tenant_desk desk{{}};
 };
@@ -272,7 +272,7 @@ TEST_CASE("gateway commands: it keeps books, gives requests up and records them 
   CHECK(open.requests.at(0).deadline_in == 3ms);
   g.finish(1);
   CHECK(g.order("cancel_request", R"({"id": 2})").ok);
-  CHECK(g.fates.at(2) == drop_reason::cancelled);
+  CHECK(g.outcomes.at(2) == drop_reason::cancelled);
   CHECK_FALSE(g.order("cancel_request", R"({"id": 2})").ok);
   const auto state = g.ask<gateway_state>("get_state");
   CHECK(state.accepted == 2);
@@ -287,7 +287,7 @@ TEST_CASE("gateway commands: it keeps books, gives requests up and records them 
   CHECK(to_ms(latencies.models[0].counts[0].latency) == doctest::Approx(9).epsilon(0.01));
   const auto t = g.ask<traced_requests>("take_trace", R"({"limit": 10})");
   REQUIRE(t.requests.size() == 2);
-  CHECK(t.requests[0].fate == "finished");
+  CHECK(t.requests[0].outcome == "finished");
   CHECK(t.requests[0].batch == batch_id{9});
   CHECK(t.requests[0].slot == slot_id{5});
   CHECK(t.requests[0].times.started_at == at(3));

@@ -30,7 +30,7 @@ TEST_CASE("decisions of a gateway: a request that it turned away, with the numbe
   const auto d = g.about(3);
   REQUIRE(d.known);
   CHECK(d.at_door);
-  CHECK(d.fate == "dropped");
+  CHECK(d.outcome == "dropped");
   CHECK(d.reason == "queue_full");
   CHECK(d.model_name == "m");
   CHECK(d.arrival == at(1));
@@ -61,7 +61,7 @@ TEST_CASE("decisions of a gateway: a request that it gave up") {
   g.run_until(at(62));
   auto d = g.about(1);
   CHECK_FALSE(d.at_door);
-  CHECK(d.fate == "failed");
+  CHECK(d.outcome == "failed");
   CHECK(d.reason == "timeout");
   CHECK(d.at == at(62));
   g.arrive(2);

@@ -43,7 +43,8 @@ TEST_CASE("leadership, gateway: what comes before there is a leader waits for th
   CHECK(g.submitted_to(scheduler_node) == id_list{2});
 }
 
-TEST_CASE("leadership, gateway: a new scheduler gets all that has no fate, and the old one is not believed") {
+TEST_CASE(
+    "leadership, gateway: a new scheduler gets all that has no outcome, and the old one is not believed") {
   gateway_of_line g;
   g.both_up();
   for (uint64_t id = 1; id <= 4; ++id) g.arrive(id);
@@ -75,7 +76,7 @@ TEST_CASE("leadership, gateway: a new scheduler gets all that has no fate, and t
     CHECK(g.submitted_to(spare_node) == id_list{3, 4});
   }
   g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, spare_queue);
-  CHECK(g.fate(3).reason == drop_reason::shed);
+  CHECK(g.outcome_of(3).reason == drop_reason::shed);
   g.complete(4);  // a worker is believed whoever ordered it
   CHECK(g.open(4));
 }
@@ -87,9 +88,9 @@ TEST_CASE("leadership, gateway: with the last candidate requests fail, and newco
   g.tell(node_down{spare_node, standby_incarnation, true});
   CHECK(g.open(1));
   g.tell(node_down{scheduler_node, {10}, true});
-  CHECK(g.fate(1).error == failure::scheduler_lost);
+  CHECK(g.outcome_of(1).error == failure::scheduler_lost);
   g.arrive(2);
-  CHECK(g.fate(2).reason == drop_reason::no_capacity);
+  CHECK(g.outcome_of(2).reason == drop_reason::no_capacity);
 }
 
 TEST_CASE(
@@ -116,7 +117,7 @@ TEST_CASE(
   g.out.forget();
   g.note(second);
   g.tell(client_gone{request_id{1}});
-  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   CHECK(g.submitted_to(spare_node).empty());
   CHECK(g.out.one<cancel>().id == request_id{1});
   CHECK(g.memory.in_use() == 1);

@@ -42,7 +42,7 @@ TEST_CASE("gateway: outputs are pulled as there is room for them, in their order
     REQUIRE(!g.memory.pulls.empty());
     CHECK(g.memory.pulls.front().token == id);
     g.end_pull();
-    CHECK(g.fate(id).kind == outcome::fate::finished);
+    CHECK(g.outcome_of(id).kind == outcome_kind::finished);
   }
   CHECK(g.memory.pulls.empty());
   g.check_clean();
@@ -73,7 +73,7 @@ TEST_CASE("gateway: one output that is larger than the room for all is pulled al
   g.end_pull();
   CHECK(g.memory.pulls.size() == 1);
   g.end_pull();
-  CHECK(g.fate(2).kind == outcome::fate::finished);
+  CHECK(g.outcome_of(2).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -81,10 +81,10 @@ TEST_CASE("gateway: what waits for room is given back if its request ends before
   narrow_stage g;
   g.run_all(5);
   g.tell(client_gone{request_id{4}});
-  CHECK(g.fate(4).kind == outcome::fate::dropped);
+  CHECK(g.outcome_of(4).kind == outcome_kind::dropped);
   CHECK(g.out.take_addressed<release>().size() == 1);  // of 4, at once
   g.run_until(g.now + 200ms);
-  for (uint64_t id : {3, 5}) CHECK(g.fate(id).error == failure::timeout);
+  for (uint64_t id : {3, 5}) CHECK(g.outcome_of(id).error == failure::timeout);
   g.end_pull(), g.end_pull();
   CHECK(g.memory.pulls.empty());
   CHECK(g.actor.balanced());
@@ -127,11 +127,11 @@ TEST_CASE("gateway: what waits to be pulled from a worker that dies runs again, 
   CHECK(again[0].attempt == 2);
   CHECK(g.memory.in_use() == 1);  // of 3, for whoever runs it
   g.end_pull(pull_status::lost), g.end_pull(pull_status::lost);
-  CHECK(g.fate(1).error == failure::worker_lost);
+  CHECK(g.outcome_of(1).error == failure::worker_lost);
   g.tell(completion{{2}, 1, {{request_id{3}, 2, failure::none, g.far.take(8)->region, {}}}},
          worker_of(1, 13));
   g.end_pull();
-  CHECK(g.fate(3).kind == outcome::fate::finished);
+  CHECK(g.outcome_of(3).kind == outcome_kind::finished);
   CHECK(g.memory.in_use() == 0);
   CHECK(g.actor.balanced());
 }

@@ -73,7 +73,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
       for (const auto& region : r.regions) far.give_back(region);
     }
   }
-  const kept_outcome& fate(uint64_t id) const {
+  const kept_outcome& outcome_of(uint64_t id) const {
     REQUIRE(answers.contains(request_id{id}));
     return answers.at(request_id{id});
   }

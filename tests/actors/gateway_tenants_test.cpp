@@ -17,8 +17,8 @@ TEST_CASE("gateway: a tenant over its rate is refused at once and told when to c
   ask(4, 0);
   CHECK(g.open(1));
   CHECK(g.open(2));
-  CHECK(g.fate(3).reason == drop_reason::quota);
-  CHECK(g.fate(3).retry_after == 100ms);
+  CHECK(g.outcome_of(3).reason == drop_reason::quota);
+  CHECK(g.outcome_of(3).retry_after == 100ms);
   CHECK(g.open(4));
   size_t submitted = 0;
   for (const auto& [to, s] : g.out.take_addressed<submit>()) submitted += s.requests.size();
@@ -27,7 +27,7 @@ TEST_CASE("gateway: a tenant over its rate is refused at once and told when to c
   g.check_clean();
 }
 
-TEST_CASE("gateway: a tenant's place in flight is free again once its request has a fate, whichever") {
+TEST_CASE("gateway: a tenant's place in flight is free again once its request has an outcome, whichever") {
   auto o = gateway_stage::options(100);
   o.tenants = {"narrow"};
   gateway_stage g(o, {{0, 1, 1}});
@@ -38,7 +38,7 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
   };
   ask(1);
   ask(2);
-  CHECK(g.fate(2).reason == drop_reason::quota);
+  CHECK(g.outcome_of(2).reason == drop_reason::quota);
   g.drop(1, drop_reason::late);
   ask(3);
   CHECK(g.open(3));
@@ -65,11 +65,11 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
   };
   const auto refused = [&](uint64_t id, drop_reason why) {
     ask(id);
-    CHECK(g.fate(id).reason == why);
+    CHECK(g.outcome_of(id).reason == why);
   };
   ask(1);
   g.tell(client_gone{request_id{1}});
-  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   refused(2, drop_reason::quota);
   CHECK(g.figure("troupe_requests_in_flight") == 0);
   CHECK(g.figure("troupe_requests_outlived") == 1);
@@ -91,7 +91,7 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
 
   ask(8);
   g.run_until(g.now + 70ms);
-  CHECK(g.fate(8).error == failure::timeout);
+  CHECK(g.outcome_of(8).error == failure::timeout);
   refused(9, drop_reason::quota);
   g.run_until(g.now + 50ms);  // nobody said anything: now its input may be used again
   ask(10);

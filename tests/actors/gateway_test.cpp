@@ -22,10 +22,10 @@ TEST_CASE("gateway: a request goes to its queue, its output is pulled, verified,
   CHECK(g.memory.in_use() == 0);  // the worker has read the input
   g.run_until(at(8));
   g.end_pull();
-  CHECK(g.fate(1).kind == outcome::fate::finished);
-  CHECK(g.fate(1).bytes == std::vector<std::byte>(8, std::byte{1}));
-  CHECK(g.fate(1).batch_rows == 3);
-  CHECK(g.fate(1).latency == 8ms);
+  CHECK(g.outcome_of(1).kind == outcome_kind::finished);
+  CHECK(g.outcome_of(1).bytes == std::vector<std::byte>(8, std::byte{1}));
+  CHECK(g.outcome_of(1).batch_rows == 3);
+  CHECK(g.outcome_of(1).latency == 8ms);
   g.check_clean();
 }
 
@@ -36,8 +36,8 @@ TEST_CASE("gateway: an outcome tells when the request came and when its batch pa
   const batch_times times{at(3), at(1), at(2), at(2), at(3), at(9)};
   g.tell(completion{{1}, 1, {g.result_of(1)}, times}, worker_of(0));
   g.end_pull();
-  CHECK(g.fate(1).arrival == at(1));
-  CHECK(g.fate(1).times == times);
+  CHECK(g.outcome_of(1).arrival == at(1));
+  CHECK(g.outcome_of(1).times == times);
   g.check_clean();
 }
 
@@ -55,21 +55,21 @@ TEST_CASE("gateway: a drop is answered with its reason, a failure with its cause
   g.arrive(2);
   g.drop(1, drop_reason::shed);
   g.fail(2, failure::device_error);
-  CHECK(g.fate(1).kind == outcome::fate::dropped);
-  CHECK(g.fate(1).reason == drop_reason::shed);
-  CHECK(g.fate(2).kind == outcome::fate::failed);
-  CHECK(g.fate(2).error == failure::device_error);
+  CHECK(g.outcome_of(1).kind == outcome_kind::dropped);
+  CHECK(g.outcome_of(1).reason == drop_reason::shed);
+  CHECK(g.outcome_of(2).kind == outcome_kind::failed);
+  CHECK(g.outcome_of(2).error == failure::device_error);
   CHECK(g.actor.books().total().dropped[static_cast<size_t>(drop_reason::shed)] == 1);
   g.check_clean();
 }
 
-TEST_CASE("gateway: of two fates the first wins, and late outputs are released unread") {
+TEST_CASE("gateway: of two outcomes the first wins, and late outputs are released unread") {
   gateway_stage g;
   g.arrive(1);
   g.drop(1, drop_reason::late);
   g.complete(1);
   CHECK(g.memory.pulls.empty());
-  CHECK(g.fate(1).kind == outcome::fate::dropped);
+  CHECK(g.outcome_of(1).kind == outcome_kind::dropped);
   CHECK(g.figure("troupe_late_answers_total") == 1);
 
   g.arrive(2);
@@ -78,7 +78,7 @@ TEST_CASE("gateway: of two fates the first wins, and late outputs are released u
   CHECK(g.open(2));
   g.complete(2);  // of another attempt
   g.end_pull();
-  CHECK(g.fate(2).kind == outcome::fate::finished);
+  CHECK(g.outcome_of(2).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("gateway: a completion said twice does not release what is still being
   CHECK(g.out.take<release>().empty());
   CHECK(g.memory.pulls.size() == 1);
   g.end_pull();
-  CHECK(g.fate(1).kind == outcome::fate::finished);
+  CHECK(g.outcome_of(1).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("gateway: an output without bytes finishes its request at once") {
   gateway_stage g;
   g.arrive(1);
   g.tell(completion{{1}, 1, {{request_id{1}, 1, failure::none, {}, {}}}}, worker_of(0));
-  CHECK(g.fate(1).kind == outcome::fate::finished);
-  CHECK(g.fate(1).bytes.empty());
+  CHECK(g.outcome_of(1).kind == outcome_kind::finished);
+  CHECK(g.outcome_of(1).bytes.empty());
   CHECK(g.memory.pulls.empty());
   CHECK(g.out.take<release>().empty());
   g.check_clean();
@@ -113,8 +113,8 @@ TEST_CASE("gateway: an output larger than may be pulled is a failure, and its wo
   g.arrive(1);
   g.complete(1);
   CHECK(g.memory.pulls.empty());
-  CHECK(g.fate(1).kind == outcome::fate::failed);
-  CHECK(g.fate(1).error == failure::device_error);
+  CHECK(g.outcome_of(1).kind == outcome_kind::failed);
+  CHECK(g.outcome_of(1).error == failure::device_error);
   g.check_clean();
 }
 
@@ -126,9 +126,9 @@ TEST_CASE("gateway: an output that is gone when it is pulled is a failure") {
   g.complete(2);
   g.far.give_back(g.memory.pulls[0].region);
   g.end_pull();
-  CHECK(g.fate(1).error == failure::stale_memory);
+  CHECK(g.outcome_of(1).error == failure::stale_memory);
   g.end_pull(pull_status::lost);
-  CHECK(g.fate(2).error == failure::worker_lost);
+  CHECK(g.outcome_of(2).error == failure::worker_lost);
   g.check_clean();
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("gateway: what gets no answer in time fails, and its input comes back 
   g.run_until(at(61.9));
   CHECK(g.open(1));
   g.run_until(at(62));  // deadline 12 and timeout 50
-  CHECK(g.fate(1).error == failure::timeout);
+  CHECK(g.outcome_of(1).error == failure::timeout);
   CHECK(g.memory.in_use() == 1);  // a worker may be reading it
   g.run_until(at(112));
   g.check_clean();
@@ -157,7 +157,7 @@ TEST_CASE("gateway: a pull under way at the timeout ends into memory that is sti
   g.arrive(1);
   g.complete(1);
   g.run_until(at(70));
-  CHECK(g.fate(1).error == failure::timeout);
+  CHECK(g.outcome_of(1).error == failure::timeout);
   CHECK(g.out.take<release>().empty());
   g.end_pull();
   g.check_clean();
@@ -169,7 +169,7 @@ TEST_CASE("gateway: a client that goes away cancels its request") {
   g.out.forget();
   g.tell(client_gone{request_id{1}});
   CHECK(g.out.one<cancel>().id == request_id{1});
-  CHECK(g.fate(1).reason == drop_reason::cancelled);
+  CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   g.drop(1, drop_reason::cancelled);
   CHECK(g.memory.in_use() == 0);
   g.tell(client_gone{request_id{1}});
@@ -196,17 +196,17 @@ TEST_CASE("gateway: refuses at once when it is full, draining or without a sched
   gateway_stage g(1);
   g.arrive(1);
   g.arrive(2);
-  CHECK(g.fate(2).reason == drop_reason::queue_full);
+  CHECK(g.outcome_of(2).reason == drop_reason::queue_full);
   g.tell(drain{});
   g.arrive(3);
-  CHECK(g.fate(3).reason == drop_reason::draining);
-  CHECK(g.fate(3).retry_after == 7s);  // as long as the drain may take
+  CHECK(g.outcome_of(3).reason == drop_reason::draining);
+  CHECK(g.outcome_of(3).retry_after == 7s);  // as long as the drain may take
   CHECK(g.actor.unfinished() == 1);
 
   gateway_stage alone;
   alone.tell(node_leaving{scheduler_node, {10}});
   alone.arrive(1);
-  CHECK(alone.fate(1).reason == drop_reason::no_capacity);
+  CHECK(alone.outcome_of(1).reason == drop_reason::no_capacity);
   alone.check_clean();
 }
 
@@ -216,12 +216,12 @@ TEST_CASE("gateway: the death of the scheduler fails what it held, not what a wo
   g.arrive(2);
   g.complete(2);
   g.tell(node_down{scheduler_node, {10}});
-  CHECK(g.fate(1).error == failure::scheduler_lost);
+  CHECK(g.outcome_of(1).error == failure::scheduler_lost);
   CHECK(g.open(2));
   g.end_pull();
-  CHECK(g.fate(2).kind == outcome::fate::finished);
+  CHECK(g.outcome_of(2).kind == outcome_kind::finished);
   g.arrive(3);
-  CHECK(g.fate(3).reason == drop_reason::no_capacity);
+  CHECK(g.outcome_of(3).reason == drop_reason::no_capacity);
   g.tell(node_up{scheduler_node, {20}});
   g.arrive(4);
   CHECK(g.open(4));
@@ -233,13 +233,13 @@ TEST_CASE("gateway: a new incarnation fails all that the old one had accepted") 
   g.arrive(2);
   g.complete(2);
   g.tell(new_incarnation{{40}});
-  CHECK(g.fate(1).error == failure::node_fenced);
-  CHECK(g.fate(2).error == failure::node_fenced);
+  CHECK(g.outcome_of(1).error == failure::node_fenced);
+  CHECK(g.outcome_of(2).error == failure::node_fenced);
   g.end_pull();
   g.check_clean();
 }
 
-TEST_CASE("gateway: every request gets one fate and no memory is lost, whatever comes in whatever order") {
+TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatever comes in whatever order") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     gateway_stage g;
@@ -300,7 +300,7 @@ TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the las
   g.tell(model_change{{4, model_id{0}, deployment_state::retiring, {}}});
   CHECK(g.out.take<model_idle>().empty());
   g.arrive(3);
-  CHECK(g.fate(3).reason == drop_reason::undeployed);
+  CHECK(g.outcome_of(3).reason == drop_reason::undeployed);
   g.fail(1, failure::device_error);
   CHECK(g.out.take<model_idle>().empty());
   g.fail(2, failure::device_error);

@@ -95,7 +95,7 @@ TEST_CASE("http_clients: the time until the body is written belongs to the timin
   CHECK((*timing)[request_stage::format] == 4ms);
 }
 
-TEST_CASE("http_clients: whatever the fate, its status has a name and its reason is told") {
+TEST_CASE("http_clients: whatever the outcome, its status has a name and its reason is told") {
   outcome how;
   const auto check = [&](std::string_view reason) {
     const auto r = refusal_response(how);
@@ -104,12 +104,12 @@ TEST_CASE("http_clients: whatever the fate, its status has a name and its reason
     CHECK(r.body.ends_with("\"reason\":\"" + std::string(reason) + "\"}"));
     CHECK(r.headers.find("Retry-After").has_value() == (r.status == 429 || r.status == 503));
   };
-  how.kind = outcome::fate::dropped;
+  how.kind = outcome_kind::dropped;
   for (size_t i = 1; i < drop_reason_count; ++i) {
     how.reason = static_cast<drop_reason>(i);
     check(to_string(how.reason));
   }
-  how.kind = outcome::fate::failed;
+  how.kind = outcome_kind::failed;
   for (size_t i = 1; i < failure_count; ++i) {
     how.error = static_cast<failure>(i);
     check(to_string(how.error));
@@ -120,7 +120,7 @@ TEST_CASE("http_clients: what a worker says of a failure reaches the client, als
   front f;
   const auto client = f.ask(1);
   outcome how;
-  how.kind = outcome::fate::failed;
+  how.kind = outcome_kind::failed;
   how.error = failure::device_error;
   how.detail = "Gather 'n\xff': index 9 is out of range";
   f.clients.answer(request_id{1}, how, {});

@@ -59,7 +59,7 @@ TEST_CASE("a batch counts once, whoever of it is answered") {
 TEST_CASE("what was dropped or failed counts as a failure, with its time and nothing else") {
   inference_statistics s;
   outcome late;
-  late.kind = outcome::fate::dropped;
+  late.kind = outcome_kind::dropped;
   late.latency = 5ms;
   s.answered(model_id{0}, 2, late);
   const auto m = s.of(model_id{0});

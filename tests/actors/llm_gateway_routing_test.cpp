@@ -21,15 +21,15 @@ TEST_CASE(
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
   CHECK(g.out.one<change_adapter>().adapter.name == "b");
   g.tell(node_down{worker_node, {12}});
-  CHECK(g.fates.at(1).error == failure::worker_lost);
-  CHECK(g.fates.at(9).error == failure::worker_lost);
+  CHECK(g.outcomes.at(1).error == failure::worker_lost);
+  CHECK(g.outcomes.at(9).error == failure::worker_lost);
   REQUIRE(g.changes.size() == 1);
   CHECK(g.changes[0].answer == adapter_answer::refused);
   CHECK_FALSE(g.catalog->find("m")->up);
   CHECK_FALSE(g.catalog->find("a")->up);  // 503, not 404: it may be back in a moment
   CHECK(g.catalog->served_once());
   g.ask(2);
-  CHECK(g.fates.at(2).reason == drop_reason::no_capacity);
+  CHECK(g.outcomes.at(2).reason == drop_reason::no_capacity);
   g.tell(change_adapter{6, {}, true, {"b", "/b"}});
   CHECK(g.changes.size() == 2);
   g.check_clean();
@@ -79,7 +79,7 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
   g.get(1, 6, finish_reason::none, 0, 2);
   g.get(1, 7, finish_reason::stop, 0, 2);
   CHECK(g.tokens.size() == 3);
-  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
     CHECK(g.out.one<generate>().requests[0].progress[0].tokens == std::vector<llm::token>{5});
   }
   g.tell(node_down{worker_node, {incarnation}});
-  CHECK(g.fates.at(1).error == failure::worker_lost);
+  CHECK(g.outcomes.at(1).error == failure::worker_lost);
   g.check_clean();
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("llm gateway: a client may have had enough by a token of an engine tha
   g.tell(node_down{worker_node, {12}});
   g.get(1, 9);
   CHECK(g.out.take<end_choice>().empty());
-  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one
   g.get(1, 5);
   CHECK(g.tokens.size() == 1);  // goes on without a router
   g.ask(3);
-  CHECK(g.fates.at(3).reason == drop_reason::no_capacity);
+  CHECK(g.outcomes.at(3).reason == drop_reason::no_capacity);
   g.tell(node_up{scheduler_node, {14}});
   const auto told = g.out.one<route>();
   CHECK(told.all);

@@ -10,8 +10,8 @@
 
 namespace troupe::test {
 
-struct kept_fate {
-  outcome::fate kind{};
+struct kept_llm_outcome {
+  outcome_kind kind{};
   drop_reason reason{};
   failure error{};
   std::string detail;
@@ -34,7 +34,8 @@ struct door_parts : completion_port {
   }
   void ended(request_id id, const outcome& how) override {
     CHECK(
-        fates.emplace(id.value, kept_fate{how.kind, how.reason, how.error, std::string(how.detail)}).second);
+        outcomes.emplace(id.value, kept_llm_outcome{how.kind, how.reason, how.error, std::string(how.detail)})
+            .second);
   }
   void adapter_changed(const troupe::adapter_changed& a) override { changes.push_back(a); }
 
@@ -43,7 +44,7 @@ struct door_parts : completion_port {
   tenant_desk desk;
   std::vector<generated_token> tokens;
   std::vector<troupe::adapter_changed> changes;
-  std::map<uint64_t, kept_fate> fates;
+  std::map<uint64_t, kept_llm_outcome> outcomes;
   llm::token enough = -1;
 };
 

@@ -23,7 +23,7 @@ TEST_CASE("llm gateway: sends a request where its router says and hands its toke
   g.get(1, 6, finish_reason::stop);
   g.get(1, 7);  // late
   CHECK(g.tokens.size() == 2);
-  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   CHECK(g.out.one<route_ends>().requests == std::vector{request_id{1}});
   g.check_clean();
 }
@@ -38,9 +38,9 @@ TEST_CASE(
   CHECK(end.choice == 1);
   g.get(1, 4, finish_reason::none, 1);  // was under way
   CHECK(g.tokens.size() == 1);
-  CHECK(g.fates.empty());
+  CHECK(g.outcomes.empty());
   g.get(1, 3, finish_reason::length, 0);
-  CHECK(g.fates.at(1).kind == outcome::fate::finished);
+  CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
   g.check_clean();
 }
 
@@ -50,18 +50,18 @@ TEST_CASE(
   door_stage g({{0, 1, 1}});
   g.send_to_engine(1, 1);
   g.ask(2, 1);
-  CHECK(g.fates.at(2).reason == drop_reason::quota);
-  CHECK(g.fates.at(2).detail == "concurrency");
+  CHECK(g.outcomes.at(2).reason == drop_reason::quota);
+  CHECK(g.outcomes.at(2).detail == "concurrency");
   g.send_to_engine(3);
   g.send_to_engine(4);
   g.ask(5);
-  CHECK(g.fates.at(5).reason == drop_reason::queue_full);
+  CHECK(g.outcomes.at(5).reason == drop_reason::queue_full);
   g.get(1, 1, finish_reason::stop);
   g.send_to_engine(6, 1);
-  CHECK_FALSE(g.fates.contains(6));
+  CHECK_FALSE(g.outcomes.contains(6));
   g.tell(drain{});
   g.ask(7);
-  CHECK(g.fates.at(7).reason == drop_reason::draining);
+  CHECK(g.outcomes.at(7).reason == drop_reason::draining);
   for (uint64_t id : {3, 4, 6}) g.get(id, 1, finish_reason::stop);
   g.check_clean();
 }
@@ -70,7 +70,7 @@ TEST_CASE("llm gateway: what is too late for its engine is dropped, and not aske
   door_stage g;
   g.send_to_engine(1);
   g.tell(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
-  CHECK(g.fates.at(1).reason == drop_reason::late);
+  CHECK(g.outcomes.at(1).reason == drop_reason::late);
   g.check_clean();
 }
 
@@ -80,10 +80,10 @@ TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel th
   g.send_to_engine(2);
   g.tell(client_gone{{1}});
   CHECK(g.out.one<cancel>().id == request_id{1});
-  CHECK(g.fates.at(1).reason == drop_reason::cancelled);
+  CHECK(g.outcomes.at(1).reason == drop_reason::cancelled);
   g.run_until(g.now + 11s);
   CHECK(g.out.one<cancel>().id == request_id{2});
-  CHECK(g.fates.at(2).error == failure::timeout);
+  CHECK(g.outcomes.at(2).error == failure::timeout);
   g.check_clean();
 }
 
@@ -93,10 +93,10 @@ TEST_CASE("llm gateway: what a router has no place for or an engine fails at end
   g.tell(drops{{{{1}, g.out.one<route>().requests[0].version, drop_reason::queue_full}}}, the_router);
   g.send_to_engine(2);
   g.tell(completion{{}, 0, {{{2}, 2, failure::device_error, {}, "another attempt"}}}, the_engine);
-  CHECK_FALSE(g.fates.contains(2));
+  CHECK_FALSE(g.outcomes.contains(2));
   g.tell(completion{{}, 0, {{{2}, 1, failure::device_error, {}, "why"}}}, the_engine);
-  CHECK(g.fates.at(1).reason == drop_reason::queue_full);
-  CHECK(g.fates.at(2).detail == "why");
+  CHECK(g.outcomes.at(1).reason == drop_reason::queue_full);
+  CHECK(g.outcomes.at(2).detail == "why");
   g.check_clean();
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
   g.tell(new_incarnation{{13}});
   CHECK(g.changes.size() == 1);
-  CHECK(g.fates.at(1).error == failure::node_fenced);
+  CHECK(g.outcomes.at(1).error == failure::node_fenced);
   g.check_clean();
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("llm gateway: a request whose time is over when it comes is never sent
   g.run_until(g.now + 1s);
   CHECK(g.out.take<route>().empty());
   CHECK(g.out.take<cancel>().empty());
-  CHECK(g.fates.at(1).error == failure::timeout);
+  CHECK(g.outcomes.at(1).error == failure::timeout);
   g.check_clean();
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("llm gateway: of several prompts each is a request, and what is refuse
     four[i].deadline = g.now + 10s;
   }
   g.tell(generation_request{four});
-  CHECK(g.fates.at(4).reason == drop_reason::queue_full);
+  CHECK(g.outcomes.at(4).reason == drop_reason::queue_full);
   for (uint64_t id = 1; id <= 3; ++id) {
     g.place(id, first_engine);
     g.get(id, 1, finish_reason::length);

@@ -15,7 +15,7 @@ namespace {
 void check_invariants(const bare_simulation& sim, const std::vector<batching_parameters>& models) {
   std::vector<std::set<uint64_t>> seen(models.size());
   std::vector<time_point> free_at;
-  uint64_t fates = 0;
+  uint64_t outcomes = 0;
   for (const auto& b : sim.batches) {
     const auto& p = models[b.model];
     uint32_t rows = 0;
@@ -23,7 +23,7 @@ void check_invariants(const bare_simulation& sim, const std::vector<batching_par
       rows += t.rows;
       REQUIRE(b.finish + p.response <= t.deadline);
       REQUIRE(seen[b.model].insert(t.id.value).second);
-      ++fates;
+      ++outcomes;
     }
     REQUIRE(rows == b.rows);
     REQUIRE(rows >= 1);
@@ -36,9 +36,9 @@ void check_invariants(const bare_simulation& sim, const std::vector<batching_par
   for (const auto& d : sim.drops) {
     REQUIRE(seen[d.model].insert(d.what.request.id.value).second);
     REQUIRE(d.what.reason != drop_reason::none);
-    ++fates;
+    ++outcomes;
   }
-  REQUIRE(fates == sim.arrived());
+  REQUIRE(outcomes == sim.arrived());
 }
 
 /// ResNet50 on eight GPUs without a network, as in Figure 10 of the paper.
@@ -55,7 +55,7 @@ bare_simulation figure10(std::string_view batching, std::string_view shedding, d
 
 }  // namespace
 
-TEST_CASE("whatever the load and the policies: no late batch, no double booking, one fate a request") {
+TEST_CASE("whatever the load and the policies: no late batch, no double booking, one outcome a request") {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "parameters");

@@ -82,12 +82,12 @@ TEST_CASE("a decision log notes how a batch ended, also when later ones have beg
   decision_log log(4);
   log.begin(batch(1));
   log.begin(batch(2));
-  log.end(batch_id{1}, decision_log::fate::refused, refusal::busy, never, ms(5));
-  log.end(batch_id{9}, decision_log::fate::done, refusal::none, ms(1), ms(2));  // nobody knows it
-  CHECK(log.batch(batch_id{1})->how == decision_log::fate::refused);
+  log.end(batch_id{1}, decision_log::batch_status::refused, refusal::busy, never, ms(5));
+  log.end(batch_id{9}, decision_log::batch_status::done, refusal::none, ms(1), ms(2));  // nobody knows it
+  CHECK(log.batch(batch_id{1})->how == decision_log::batch_status::refused);
   CHECK(log.batch(batch_id{1})->why == refusal::busy);
   CHECK(log.batch(batch_id{1})->finished_at == ms(5));
-  CHECK(log.batch(batch_id{2})->how == decision_log::fate::running);
+  CHECK(log.batch(batch_id{2})->how == decision_log::batch_status::running);
 }
 
 TEST_CASE("offers of a time are those made in it and the one that stood before") {

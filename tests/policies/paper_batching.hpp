@@ -39,16 +39,16 @@ inline std::vector<uint64_t> removed_from(batching_policy& policy, uint64_t id) 
   return ids;
 }
 
-using fate = std::pair<uint64_t, drop_reason>;
-inline std::vector<fate> dropped_by(batching_policy& policy) {
+using id_and_reason = std::pair<uint64_t, drop_reason>;
+inline std::vector<id_and_reason> dropped_by(batching_policy& policy) {
   std::vector<dropped_ticket> out;
   policy.take_dropped(out);
-  std::vector<fate> fates;
-  for (const auto& d : out) fates.emplace_back(d.request.id.value, d.reason);
-  return fates;
+  std::vector<id_and_reason> ids_and_reasons;
+  for (const auto& d : out) ids_and_reasons.emplace_back(d.request.id.value, d.reason);
+  return ids_and_reasons;
 }
 
 using ids = std::vector<uint64_t>;
-using drop_list = std::vector<fate>;
+using drop_list = std::vector<id_and_reason>;
 
 }  // namespace troupe::test

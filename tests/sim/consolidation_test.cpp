@@ -58,7 +58,7 @@ TEST_CASE("consolidation: at three tenths of the load nine of sixteen engines id
   const auto r = run(c, steady(), {.seed = 1});
   CHECK(r.violations.empty());
   const auto& b = r.llms[0];
-  CHECK(b.of(fate::finished) == b.offered);
+  CHECK(b.of(client_outcome::finished) == b.offered);
   REQUIRE(r.engine_sequences.size() >= steady_until);
   size_t idle = 0, busy_samples = 0, sequences = 0;
   for (size_t e = 0; e < 16; ++e) {

@@ -51,13 +51,13 @@ TEST_CASE("a model that is deployed is served, one that is undeployed is refused
                        .tell(change::undeploy, 1500ms, "late")
                        .run(seed);
     const auto& late = r.models[3];
-    CHECK(late.of(fate::finished) > 50);
-    CHECK(late.of(fate::refused) > 10);
-    CHECK(late.of(fate::failed) + late.of(fate::dropped) <= 3);
+    CHECK(late.of(client_outcome::finished) > 50);
+    CHECK(late.of(client_outcome::refused) > 10);
+    CHECK(late.of(client_outcome::failed) + late.of(client_outcome::dropped) <= 3);
     CHECK(r.devices[3].batches > 0);
-    CHECK(r.models[0].of(fate::refused) > 100);
-    CHECK(r.models[0].of(fate::finished) > 100);
-    CHECK(r.models[1].of(fate::finished) > 140);
+    CHECK(r.models[0].of(client_outcome::refused) > 100);
+    CHECK(r.models[0].of(client_outcome::finished) > 100);
+    CHECK(r.models[1].of(client_outcome::finished) > 140);
   }
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("a model comes back as it was") {
                        .tell(change::undeploy, 900ms, "slow")
                        .tell(change::redeploy, 1s, "slow")
                        .run(seed);
-    CHECK(r.models[1].of(fate::refused) > 10);
-    CHECK(r.models[1].of(fate::finished) > 80);
+    CHECK(r.models[1].of(client_outcome::refused) > 10);
+    CHECK(r.models[1].of(client_outcome::finished) > 80);
   }
 }
 
@@ -81,8 +81,8 @@ TEST_CASE("nodes that drain one after the other lose no request") {
                        .drain(800ms, right, 100ms)
                        .drain(1200ms, door, 200ms)
                        .run(seed);
-    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
-    CHECK(r.total.of(fate::finished) > 450);
+    CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) == 0);
+    CHECK(r.total.of(client_outcome::finished) > 450);
   }
 }
 
@@ -91,8 +91,8 @@ TEST_CASE("a scheduler that drains first answers all that it has, even over a sl
     deployment_scenario s;
     s.workload.faults.push_back({fault_kind::delay, 1ms, 1900ms, head, door, 20ms});
     const auto r = s.drain(700ms, head, 200ms).run(seed);
-    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) == 0);
-    CHECK(r.total.of(fate::finished) > 200);
+    CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) == 0);
+    CHECK(r.total.of(client_outcome::finished) > 200);
   }
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("what was deployed outlives the scheduler, and every other node") {
       s.workload.warmup = 1500ms;
       const auto r = s.tell(change::undeploy, 200ms, "rare").deploy(300ms).run(seed);
       const auto& late = r.models[3];
-      CHECK(late.of(fate::finished) > late.offered * 9 / 10);
-      CHECK(r.models[2].of(fate::refused) == r.models[2].offered);
+      CHECK(late.of(client_outcome::finished) > late.offered * 9 / 10);
+      CHECK(r.models[2].of(client_outcome::refused) == r.models[2].offered);
     }
   }
 }

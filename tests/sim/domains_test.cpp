@@ -47,9 +47,9 @@ TEST_CASE("domains: a model is served by the workers of its domain, and by no ot
     domain_scenario s;
     s.workload.warmup = 1200ms;  // counted is what comes after
     const auto r = s.drain(1s, left).run(seed);
-    CHECK(r.models[quick_model].of(fate::finished) == 0);
-    CHECK(r.models[rare_model].of(fate::finished) == 0);
-    CHECK(r.models[slow_model].of(fate::finished) > 50);
+    CHECK(r.models[quick_model].of(client_outcome::finished) == 0);
+    CHECK(r.models[rare_model].of(client_outcome::finished) == 0);
+    CHECK(r.models[slow_model].of(client_outcome::finished) > 50);
   }
 }
 
@@ -57,9 +57,11 @@ TEST_CASE("domains: a model that moves is served all the time, then by its new d
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     domain_scenario s;
     const auto r = s.move(500ms, quick_model, "east").drain(1200ms, left).run(seed);
-    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
-    CHECK(r.models[quick_model].of(fate::finished) > r.models[quick_model].offered * 97 / 100);
-    CHECK(r.models[rare_model].of(fate::dropped) > 0);  // it stayed in the west
+    CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) +
+              r.total.of(client_outcome::refused) ==
+          0);
+    CHECK(r.models[quick_model].of(client_outcome::finished) > r.models[quick_model].offered * 97 / 100);
+    CHECK(r.models[rare_model].of(client_outcome::dropped) > 0);  // it stayed in the west
   }
 }
 
@@ -72,9 +74,11 @@ TEST_CASE("domains: models that go back and forth lose no request") {
         .move(700ms, quick_model, "west");
     s.move(duration{800'000'000 + seed * 1'000'000}, slow_model, "east").move(1100ms, rare_model, "west");
     const auto r = s.run(seed, seed % 2 == 0 ? 0.02 : 0);
-    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) +
+              r.total.of(client_outcome::refused) ==
+          0);
     CHECK(r.total.no_capacity == 0);
-    if (seed % 2 == 1) CHECK(r.total.of(fate::finished) > r.total.offered * 95 / 100);
+    if (seed % 2 == 1) CHECK(r.total.of(client_outcome::finished) > r.total.offered * 95 / 100);
   }
 }
 
@@ -86,7 +90,7 @@ TEST_CASE("domains: a move goes on after the scheduler was restarted in the midd
     s.workload.warmup = 2300ms;
     s.workload.length = 3s;
     const auto r = s.move(500ms, quick_model, "east").drain(2200ms, left).run(seed);
-    CHECK(r.models[quick_model].of(fate::finished) > r.models[quick_model].offered * 9 / 10);
+    CHECK(r.models[quick_model].of(client_outcome::finished) > r.models[quick_model].offered * 9 / 10);
   }
 }
 
@@ -110,9 +114,13 @@ TEST_CASE("placer: models that crowd one domain are spread over both, and none o
     s.workload.length = 3s;
     s.workload.warmup = 2s;
     const auto r = s.drain(1800ms, left).run(seed);
-    CHECK(r.total.of(fate::failed) + r.total.of(fate::lost_with_gateway) + r.total.of(fate::refused) == 0);
+    CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::lost_with_gateway) +
+              r.total.of(client_outcome::refused) ==
+          0);
     // After the west has gone, what was moved is served on: either "quick" or the two others.
-    const auto served = [&](size_t m) { return r.models[m].of(fate::finished) > r.models[m].offered / 2; };
+    const auto served = [&](size_t m) {
+      return r.models[m].of(client_outcome::finished) > r.models[m].offered / 2;
+    };
     CHECK(served(quick_model) != served(slow_model));
     CHECK(served(slow_model) == served(rare_model));
   }

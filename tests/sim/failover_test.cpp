@@ -8,7 +8,7 @@ namespace {
 
 constexpr node_id spare{4}, other_spare{5};
 
-double share(const world_result& r, fate f) {
+double share(const world_result& r, client_outcome f) {
   return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);
 }
 
@@ -24,7 +24,7 @@ TEST_CASE("failover: with a standby that is never needed, a cluster serves as wi
     const auto c = spared_cluster();
     const auto r = run(c, small_workload(c), {.seed = seed});
     check(r, seed);
-    CHECK(share(r, fate::finished) > 0.99);
+    CHECK(share(r, client_outcome::finished) > 0.99);
   }
 }
 
@@ -39,9 +39,9 @@ TEST_CASE("failover: a scheduler that dies costs no request, over two hundred se
     check(r, seed);
     hit += r.hits[static_cast<size_t>(fault_kind::crash)];
     CAPTURE(seed);
-    CHECK(r.total.of(fate::failed) == 0);
-    CHECK(r.total.of(fate::refused) == 0);
-    CHECK(share(r, fate::finished) > 0.97);
+    CHECK(r.total.of(client_outcome::failed) == 0);
+    CHECK(r.total.of(client_outcome::refused) == 0);
+    CHECK(share(r, client_outcome::finished) > 0.97);
   }
   CHECK(hit > 500);
 }
@@ -65,8 +65,8 @@ TEST_CASE(
     hit += r.hits[static_cast<size_t>(fault_kind::freeze)];
     CAPTURE(seed);
     if (both) continue;
-    CHECK(r.total.of(fate::failed) == 0);
-    CHECK(share(r, fate::finished) > 0.9);
+    CHECK(r.total.of(client_outcome::failed) == 0);
+    CHECK(share(r, client_outcome::finished) > 0.9);
   }
   CHECK(hit > 500);
 }
@@ -84,7 +84,7 @@ TEST_CASE("failover: schedulers that die and come back one after the other serve
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);
     CAPTURE(seed);
-    CHECK(share(r, fate::finished) > 0.95);
+    CHECK(share(r, client_outcome::finished) > 0.95);
   }
 }
 
@@ -95,8 +95,8 @@ TEST_CASE("failover: without a standby left, requests fail as before") {
   w.faults.push_back({fault_kind::crash, 1s, {}, head, head});
   const auto r = run(c, w, {.seed = 1});
   check(r, 1);
-  CHECK(r.total.of(fate::finished) > 0);
-  CHECK(r.total.of(fate::failed) + r.total.of(fate::dropped) > r.total.offered / 3);
+  CHECK(r.total.of(client_outcome::finished) > 0);
+  CHECK(r.total.of(client_outcome::failed) + r.total.of(client_outcome::dropped) > r.total.offered / 3);
 }
 
 TEST_CASE("failover: a scheduler that is drained hands over, and no request is lost") {
@@ -107,8 +107,8 @@ TEST_CASE("failover: a scheduler that is drained hands over, and no request is l
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);
     CAPTURE(seed);
-    CHECK(r.total.of(fate::failed) == 0);
-    CHECK(share(r, fate::finished) > 0.97);
+    CHECK(r.total.of(client_outcome::failed) == 0);
+    CHECK(share(r, client_outcome::finished) > 0.97);
   }
 }
 

@@ -11,9 +11,9 @@ namespace {
 void check_sequences(const world_result& r, uint64_t seed) {
   const auto why = told(r, seed);
   CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.llms[0].fates) fates += n;
-  CHECK(fates == r.llms[0].offered);
+  uint64_t outcomes = 0;
+  for (const auto n : r.llms[0].outcomes) outcomes += n;
+  CHECK(outcomes == r.llms[0].offered);
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ TEST_CASE("llm: while nothing goes wrong no request fails, whatever operators do
     CAPTURE(seed);
     const auto r = run(llm_cluster(), llm_workload(20), {.seed = seed});
     check_sequences(r, seed);
-    CHECK(r.llms[0].of(fate::failed) == 0);
-    CHECK(r.llms[0].of(fate::finished) > r.llms[0].offered / 2);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
+    CHECK(r.llms[0].of(client_outcome::finished) > r.llms[0].offered / 2);
     moved += r.llms[0].moved;
     changes.migrations += r.llm_changes.migrations;
     changes.drains += r.llm_changes.drains;
@@ -58,9 +58,9 @@ TEST_CASE("llm: whatever goes wrong every stream is right as far as it goes, ove
     }
     const auto r = run(c, w, {.seed = seed});
     check_sequences(r, seed);
-    refused[seed % 2] += r.llms[0].of(fate::dropped);
+    refused[seed % 2] += r.llms[0].of(client_outcome::dropped);
     moved += r.llms[0].moved;
-    finished += r.llms[0].of(fate::finished);
+    finished += r.llms[0].of(client_outcome::finished);
     offered += r.llms[0].offered;
     for (size_t k = 0; k < fault_kind_count; ++k) injected[k] += r.faults[k];
   }
@@ -82,7 +82,7 @@ TEST_CASE("llm: a crashed engine's sequences go on elsewhere, and none fails") {
     const auto r = run(llm_cluster(), w, {.seed = seed});
     check_sequences(r, seed);
     CAPTURE(seed);
-    CHECK(r.llms[0].of(fate::failed) == 0);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("llm: a router that dies costs no stream that has begun") {
     const auto r = run(c, w, {.seed = seed});
     check_sequences(r, seed);
     CAPTURE(seed);
-    CHECK(r.llms[0].of(fate::failed) == 0);
+    CHECK(r.llms[0].of(client_outcome::failed) == 0);
   }
 }
 

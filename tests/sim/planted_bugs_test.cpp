@@ -186,7 +186,7 @@ TEST_CASE("a reader that does not verify what it pulled is noticed by the bytes"
   CHECK(breaks(bug::skip_verify, "bytes", distant_reader));
 }
 
-TEST_CASE("a request with two fates is noticed") { CHECK(breaks(bug::double_fate, "fate")); }
+TEST_CASE("a request with two outcomes is noticed") { CHECK(breaks(bug::double_outcome, "outcome")); }
 
 TEST_CASE("a ledger that forgets drops is noticed") { CHECK(breaks(bug::miscount, "ledger")); }
 
@@ -214,7 +214,9 @@ TEST_CASE("an actor that throws is noticed, and its process ends") {
   CHECK(breaks(bug::throw_up, "exception"));
 }
 
-TEST_CASE("a gateway that waits forever is noticed") { CHECK(breaks(bug::no_expiry, "fate", lost_answers)); }
+TEST_CASE("a gateway that waits forever is noticed") {
+  CHECK(breaks(bug::no_expiry, "outcome", lost_answers));
+}
 
 TEST_CASE("a worker that unloads what runs is noticed") {
   CHECK(breaks(bug::early_unload, "loaded", retiring_unwatched));

@@ -21,8 +21,8 @@ TEST_CASE("preemption: while nothing goes wrong no request fails, over fifty see
     const auto r = run(c, bursts(c), {.seed = seed, .hang_up = 0.02});
     check(r, seed);
     CAPTURE(seed);
-    CHECK(r.total.of(fate::failed) == 0);
-    CHECK(r.total.of(fate::finished) > r.total.offered / 4);
+    CHECK(r.total.of(client_outcome::failed) == 0);
+    CHECK(r.total.of(client_outcome::finished) > r.total.offered / 4);
     stopped += preempted(r);
   }
   CHECK(stopped > 500);

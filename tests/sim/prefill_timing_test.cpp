@@ -54,7 +54,7 @@ figures serve(std::string_view prefill, const sequences& asked) {
   const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's
   CHECK(r.violations.empty());
   const auto& b = r.llms[0];
-  figures f{b.offered, b.of(fate::finished)};
+  figures f{b.offered, b.of(client_outcome::finished)};
   f.busy_ms = to_ms(r.engines[0].device_busy) / static_cast<double>(f.finished);
   f.ttft_p50 = to_ms(b.first_token.quantile(0.5)), f.ttft_p99 = to_ms(b.first_token.quantile(0.99));
   f.tpot_p50 = to_ms(b.tpot.quantile(0.5)), f.tpot_p99 = to_ms(b.tpot.quantile(0.99));

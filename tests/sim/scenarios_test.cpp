@@ -26,7 +26,7 @@ struct scenario {
     return *this;
   }
   /// Of the requests looked at, 0–1.
-  double share(fate f) const {
+  double share(client_outcome f) const {
     uint64_t offered = 0, such = 0;
     for (const auto& m : result.models) {
       offered += m.offered;
@@ -44,9 +44,9 @@ TEST_CASE("nodes whose clocks are hours apart serve within their deadlines") {
     scenario s;
     s.run(seed);
     CHECK(s.result.total.offered > 500);
-    CHECK(s.share(fate::finished) > 0.99);
-    CHECK(s.share(fate::failed) == 0);
-    CHECK(s.result.total.in_slo == s.result.total.of(fate::finished));
+    CHECK(s.share(client_outcome::finished) > 0.99);
+    CHECK(s.share(client_outcome::failed) == 0);
+    CHECK(s.result.total.in_slo == s.result.total.of(client_outcome::finished));
   }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("a worker that stood still comes back, hands nobody another's bytes, a
     scenario s;
     s.with({fault_kind::freeze, 500ms, 600ms, left, left}).watch_from(1500ms).run(seed);
     hits += s.result.hits[static_cast<size_t>(fault_kind::freeze)];
-    CHECK(s.share(fate::finished) > 0.99);
+    CHECK(s.share(client_outcome::finished) > 0.99);
     CHECK(s.result.devices[0].batches > 0);
   }
   CHECK(hits > 0);
@@ -71,8 +71,8 @@ TEST_CASE("a worker's crash costs at most its batches, and the models recover wh
         .watch_from(1200ms)
         .run(seed);
     CHECK(s.result.hits[static_cast<size_t>(fault_kind::restart)] > 0);
-    CHECK(s.result.total.of(fate::dropped) > 10);  // nobody to run them
-    CHECK(s.share(fate::finished) > 0.99);
+    CHECK(s.result.total.of(client_outcome::dropped) > 10);  // nobody to run them
+    CHECK(s.share(client_outcome::finished) > 0.99);
   }
 }
 
@@ -83,9 +83,11 @@ TEST_CASE("requests of a worker that dies are run by another, within their deadl
     for (auto& m : s.workload.models) m.slo = 1s;  // longer than it takes to notice a death
     s.with({fault_kind::crash, 1s, {}, left, left}).run(seed);
     hit += s.result.hits[static_cast<size_t>(fault_kind::crash)];
-    finished += s.result.total.of(fate::finished);
-    CHECK(s.share(fate::finished) > 0.97);
-    CHECK(s.share(fate::finished) + s.share(fate::dropped) + s.share(fate::failed) == doctest::Approx(1));
+    finished += s.result.total.of(client_outcome::finished);
+    CHECK(s.share(client_outcome::finished) > 0.97);
+    CHECK(s.share(client_outcome::finished) + s.share(client_outcome::dropped) +
+              s.share(client_outcome::failed) ==
+          doctest::Approx(1));
   }
   CHECK(hit > 0);
   CHECK(finished > 0);
@@ -105,8 +107,8 @@ TEST_CASE("a request that kills its worker twice fails as poison, and its neighb
     for (const auto at : {300ms, 1000ms}) s.with({fault_kind::poison, at, {}, door, door});
     s.run(seed);
     killed += s.result.faults[static_cast<size_t>(fault_kind::poison)];
-    failed += s.result.total.of(fate::failed);
-    CHECK(s.share(fate::finished) > 0.98);
+    failed += s.result.total.of(client_outcome::failed);
+    CHECK(s.share(client_outcome::finished) > 0.98);
   }
   CHECK(killed == 40);
   // Now and then one more, as worker_lost: its batch was done, its gateway was still pulling the output, and
@@ -124,7 +126,7 @@ TEST_CASE("a request whose workers stood still, one after the other, is not take
     s.with({fault_kind::freeze, 500ms, 600ms, left, left})
         .with({fault_kind::freeze, 801ms, 600ms, right, right});
     s.run(seed);
-    failed += s.result.total.of(fate::failed);
+    failed += s.result.total.of(client_outcome::failed);
   }
   CHECK(failed > 0);  // as worker_lost; that none was poison is an invariant
 }
@@ -134,17 +136,18 @@ TEST_CASE("a scheduler's restart fails what it held, and the cluster goes on") {
     scenario s;
     // It is back at 600 ms and says hello to all at once; clocks are known a few heartbeats later.
     s.with({fault_kind::restart, 500ms, 100ms, head, head}).watch_from(800ms).run(seed);
-    CHECK(s.result.total.of(fate::lost_with_gateway) + s.result.total.of(fate::failed) > 0);
-    CHECK(s.share(fate::finished) > 0.99);
+    CHECK(s.result.total.of(client_outcome::lost_with_gateway) + s.result.total.of(client_outcome::failed) >
+          0);
+    CHECK(s.share(client_outcome::finished) > 0.99);
   }
 }
 
 TEST_CASE("a gateway's death is its clients' loss alone") {
   scenario s;
   s.with({fault_kind::crash, 1s, {}, door, door}).watch_from(1s).run(1);
-  CHECK(s.result.total.of(fate::lost_with_gateway) > 0);
-  CHECK(s.share(fate::refused) == doctest::Approx(0.5).epsilon(0.2));
-  CHECK(s.share(fate::refused) + s.share(fate::finished) > 0.98);
+  CHECK(s.result.total.of(client_outcome::lost_with_gateway) > 0);
+  CHECK(s.share(client_outcome::refused) == doctest::Approx(0.5).epsilon(0.2));
+  CHECK(s.share(client_outcome::refused) + s.share(client_outcome::finished) > 0.98);
 }
 
 TEST_CASE("lanes that overtake each other change nothing but latency") {
@@ -154,8 +157,8 @@ TEST_CASE("lanes that overtake each other change nothing but latency") {
     for (const auto node : {head, door, left, right})
       s.with({fault_kind::reorder, 1ms, 1999ms, node, node, 2ms});
     s.run(seed);
-    CHECK(s.share(fate::failed) == 0);
-    CHECK(s.share(fate::finished) > 0.5);
+    CHECK(s.share(client_outcome::failed) == 0);
+    CHECK(s.share(client_outcome::finished) > 0.5);
   }
 }
 
@@ -163,16 +166,16 @@ TEST_CASE("a link that stalls delivers all of it at once, in order") {
   scenario s;
   s.with({fault_kind::stall, 500ms, 100ms, head, left}).watch_from(1s).run(1);
   CHECK(s.result.hits[static_cast<size_t>(fault_kind::stall)] > 0);
-  CHECK(s.share(fate::finished) > 0.99);
+  CHECK(s.share(client_outcome::finished) > 0.99);
 }
 
 TEST_CASE("more than the slots can do is dropped, and what is served is served in time") {
   scenario s;
   for (auto& m : s.workload.models) m.rate_rps *= 20;
   s.run(1);
-  CHECK(s.share(fate::dropped) > 0.3);
-  CHECK(s.share(fate::failed) == 0);
-  CHECK(s.result.total.in_slo > s.result.total.of(fate::finished) * 999 / 1000);
+  CHECK(s.share(client_outcome::dropped) > 0.3);
+  CHECK(s.share(client_outcome::failed) == 0);
+  CHECK(s.result.total.in_slo > s.result.total.of(client_outcome::finished) * 999 / 1000);
 }
 
 TEST_CASE("a tenant that asks for ten times its rate gets its rate, and the others do not notice") {
@@ -185,12 +188,13 @@ TEST_CASE("a tenant that asks for ten times its rate gets its rate, and the othe
     s.run(seed);
     const double all = static_cast<double>(s.result.total.offered);
     const double allowed = 2 * (7.5 * 2 + 1);  // two seconds
-    CHECK(static_cast<double>(s.result.total.of(fate::finished)) <= 0.56 * all + allowed);
-    CHECK(static_cast<double>(s.result.total.of(fate::finished)) >= 0.44 * all + 0.7 * allowed);
-    CHECK(s.share(fate::failed) == 0);
+    CHECK(static_cast<double>(s.result.total.of(client_outcome::finished)) <= 0.56 * all + allowed);
+    CHECK(static_cast<double>(s.result.total.of(client_outcome::finished)) >= 0.44 * all + 0.7 * allowed);
+    CHECK(s.share(client_outcome::failed) == 0);
     scenario again;
     again.cluster = s.cluster;
     again.workload = s.workload;
-    CHECK(again.run(seed).result.total.of(fate::finished) == s.result.total.of(fate::finished));
+    CHECK(again.run(seed).result.total.of(client_outcome::finished) ==
+          s.result.total.of(client_outcome::finished));
   }
 }

@@ -125,13 +125,13 @@ inline std::string told(const world_result& r, uint64_t seed) {
   return out;
 }
 
-/// No invariant is broken, and whatever was offered has a fate.
+/// No invariant is broken, and whatever was offered has an outcome.
 inline void check(const world_result& r, uint64_t seed) {
   const auto why = told(r, seed);
   CHECK_MESSAGE(r.violations.empty(), why);
-  uint64_t fates = 0;
-  for (const auto n : r.total.fates) fates += n;
-  CHECK(fates == r.total.offered);
+  uint64_t outcomes = 0;
+  for (const auto n : r.total.outcomes) outcomes += n;
+  CHECK(outcomes == r.total.offered);
 }
 
 }  // namespace troupe::sim

@@ -35,7 +35,7 @@ TEST_CASE("why: a request that ran has its grant, and the rivals that it had") {
   size_t with_grant = 0;
   for (size_t i = 0; i < recorded.records.requests.size() && with_grant == 0; i += 97) {
     const auto& t = recorded.records.requests[i].what;
-    if (t.fate != "finished") continue;
+    if (t.outcome != "finished") continue;
     const auto asked = run(cluster, workload, {.seed = 3, .why = t.id});
     REQUIRE(asked.story);
     const auto& s = *asked.story;

@@ -156,7 +156,7 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   auto& g = s.gateway;
   g.known = g.at_door = true;
   g.at = at(0.1);
-  g.fate = "dropped";
+  g.outcome = "dropped";
   g.reason = "queue_full";
   g.in_flight = g.most_in_flight = 300;
   const auto document = story_document(s, two_models());
@@ -177,7 +177,7 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   g.known = true;
   g.at = at(1012);
   g.deadline = at(12);
-  g.fate = "failed";
+  g.outcome = "failed";
   g.reason = "timeout";
   const auto text = text_of(s);
   CAPTURE(text);

@@ -57,7 +57,7 @@ adapter_api = true
                                               max_tokens=32, **options)
 
     def assert_balanced(self):
-        """Every request has its fate, and the engine holds nothing."""
+        """Every request has its outcome, and the engine holds nothing."""
         end = time.monotonic() + PATIENCE
         while True:
             door = self.cluster.asked("llm_gateway", "get_state")

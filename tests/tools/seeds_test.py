@@ -12,7 +12,7 @@ STUB = """#!/usr/bin/env bash
 echo "$*" >>"{log}"  # at once: others write, too
 for last; do :; done
 [[ $last == {fails} ]] || exit 0
-echo "invariant broken: a request has two fates" >&2
+echo "invariant broken: a request has two outcomes" >&2
 exit {code}
 """
 
@@ -43,7 +43,7 @@ class Seeds(unittest.TestCase):
         done = self.run_seeds(1, 5, fails=3)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("some failed", done.stdout)
-        self.assertIn("invariant broken: a request has two fates", done.stderr)
+        self.assertIn("invariant broken: a request has two outcomes", done.stderr)
         (replay,) = re.findall(r"^seed 3 failed \(exit code 1\)\. Replay it with: (.+)$", done.stderr, re.MULTILINE)
         self.assertEqual(len(re.findall("Replay it", done.stderr)), 1)
         (before,) = [line for line in self.seen() if line.split()[-1] == "3"]

@@ -28,7 +28,7 @@ cluster_spec two_nodes() {
 request_trace ran(uint64_t id, double arrival, const batch_times& times) {
   request_trace r;
   r.id = request_id{id};
-  r.fate = "finished";
+  r.outcome = "finished";
   r.batch = batch_id{1};
   r.slot = slot_id{3};
   r.arrival = moment(arrival);
@@ -84,7 +84,7 @@ TEST_CASE("trace: a request's stations lie inside it in causal order, and an arr
 TEST_CASE("trace: a request that was dropped waited until then") {
   request_trace r;
   r.id = request_id{1};
-  r.fate = "dropped";
+  r.outcome = "dropped";
   r.reason = "late";
   r.arrival = moment(1);
   r.accepted_at = moment(1.5);

@@ -109,9 +109,9 @@ trial_result run_actors(const trial& t, trial_watch* watch) {
   for (const auto& q : r.records.requests) {
     const auto& x = q.what;
     const auto arrived = x.arrival.time_since_epoch() - r.load_began;
-    if (x.fate == "finished" && arrived >= t.warm_up && arrived < t.length)
+    if (x.outcome == "finished" && arrived >= t.warm_up && arrived < t.length)
       out.queueing.add(x.times.started_at - x.arrival);
-    if (x.fate == "dropped" && watch != nullptr)
+    if (x.outcome == "dropped" && watch != nullptr)
       watch->on_loss({x.model.value, arrived, x.answered_at.time_since_epoch() - r.load_began});
   }
   return out;

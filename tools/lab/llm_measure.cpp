@@ -140,7 +140,7 @@ sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bo
   out.value = per(b.tokens, to_seconds(b.last_token));
   out.metrics = {{"tokens_per_s", out.value},
                  {"mean_batch", per(b.tokens, steps)},
-                 {"completed", per(b.of(sim::fate::finished), b.offered)},
+                 {"completed", per(b.of(sim::client_outcome::finished), b.offered)},
                  {"ttft_p99_ms", to_ms(b.first_token.quantile(0.99))},
                  {"tpot_p50_ms", to_ms(b.tpot.quantile(0.5))},
                  {"tpot_p99_ms", to_ms(b.tpot.quantile(0.99))}};

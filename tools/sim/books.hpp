@@ -11,10 +11,10 @@ namespace troupe::sim {
 
 /// How a request ended for its client. The last two are the client's own finding: it was never accepted; its
 /// gateway died with it.
-enum class fate : uint8_t { finished, dropped, failed, refused, lost_with_gateway };
-inline constexpr size_t fate_count = 5;
+enum class client_outcome : uint8_t { finished, dropped, failed, refused, lost_with_gateway };
+inline constexpr size_t client_outcome_count = 5;
 
-/// A request that was offered and has no fate yet.
+/// A request that was offered and has no outcome yet.
 struct client_request_record {
   request_id id;
   model_id model;
@@ -33,12 +33,12 @@ struct client_request_record {
 /// Of the requests of one model.
 struct model_books {
   uint64_t offered = 0;
-  uint64_t fates[fate_count] = {};
+  uint64_t outcomes[client_outcome_count] = {};
   uint64_t in_slo = 0;       ///< finished and in time
   uint64_t no_capacity = 0;  ///< dropped: no living worker had the model
   request_id first_dropped;  ///< 0: none was
   latency_histogram latency;
-  uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
+  uint64_t of(client_outcome f) const { return outcomes[static_cast<size_t>(f)]; }
 };
 
 }  // namespace troupe::sim

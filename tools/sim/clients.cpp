@@ -92,7 +92,7 @@ void clients::offer(size_t model) {
   }
   ++total_.offered;
   if (r.measured) ++books_[model].offered;
-  if (around_.cast_of(r.gateway) == nullptr) return end(r, fate::refused);
+  if (around_.cast_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
   if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto ticket = next_ticket_++;
   at_the_door_.emplace(ticket, std::move(r));
@@ -111,10 +111,10 @@ void clients::enter(client_request_record r) {
   auto& gateway = *around_.cast_of(r.gateway);
   const auto& model = around_.models[r.model.value];
   const auto served = gateway.models().find(model.name);
-  if (!served) return end(r, fate::refused);
+  if (!served) return end(r, client_outcome::refused);
   const uint64_t bytes = uint64_t{input_row_of(model)} * r.rows;
   const auto slot = gateway.pool().take(bytes);
-  if (!slot) return end(r, fate::refused);
+  if (!slot) return end(r, client_outcome::refused);
   const auto now = around_.clock_of(r.gateway);
   request asked;
   asked.id = r.id = gateway.next_request_id();
@@ -156,17 +156,17 @@ void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
   const bool known = open_.contains(id);
   auto r = open_.take(id);
   around_.checks.ledgers.answered(gateway, r.model, how);
-  if (!known) return around_.checks.fates.unknown_answer(id);
+  if (!known) return around_.checks.outcomes.unknown_answer(id);
   switch (how.kind) {
-    case outcome::fate::finished:
+    case outcome_kind::finished:
       around_.checks.bytes.answered(r, how.output,
                                     uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
-      return end(r, fate::finished);
-    case outcome::fate::dropped: return end(r, fate::dropped, how.reason);
-    case outcome::fate::failed:
+      return end(r, client_outcome::finished);
+    case outcome_kind::dropped: return end(r, client_outcome::dropped, how.reason);
+    case outcome_kind::failed:
       around_.checks.calm.failed(id, how.error);
       around_.checks.poisons.failed(id, how.error);
-      return end(r, fate::failed);
+      return end(r, client_outcome::failed);
   }
 }
 
@@ -176,7 +176,7 @@ void clients::gateway_died(node_id gateway) {
       ++it;
       continue;
     }
-    end(it->second, fate::refused);
+    end(it->second, client_outcome::refused);
     it = at_the_door_.erase(it);
   }
   std::vector<request_id> lost;
@@ -184,7 +184,7 @@ void clients::gateway_died(node_id gateway) {
     if (r.gateway == gateway) lost.push_back(id);
   for (const auto id : lost) {
     auto r = open_.take(id);
-    end(r, fate::lost_with_gateway);
+    end(r, client_outcome::lost_with_gateway);
   }
 }
 
@@ -194,14 +194,14 @@ size_t clients::waiting_at(node_id gateway) const {
   return n;
 }
 
-void clients::end(client_request_record& r, fate how, drop_reason why) {
+void clients::end(client_request_record& r, client_outcome how, drop_reason why) {
   const auto now = around_.time.now();
   if (r.accepted) around_.faults.request_ended(r, now);
   const auto count = [&](model_books& b) {
-    ++b.fates[static_cast<size_t>(how)];
+    ++b.outcomes[static_cast<size_t>(how)];
     b.no_capacity += why == drop_reason::no_capacity;
-    if (how == fate::dropped && b.first_dropped == request_id{}) b.first_dropped = r.id;
-    if (how != fate::finished) return;
+    if (how == client_outcome::dropped && b.first_dropped == request_id{}) b.first_dropped = r.id;
+    if (how != client_outcome::finished) return;
     const auto took = now - r.offered_at;
     b.latency.add(took);
     b.in_slo += took <= r.slo;

@@ -86,7 +86,7 @@ class clients {
   uint32_t some_tenant();
   void enter(client_request_record r);
   void on_answer(node_id gateway, request_id id, const outcome& how);
-  void end(client_request_record& r, fate how, drop_reason why = drop_reason::none);
+  void end(client_request_record& r, client_outcome how, drop_reason why = drop_reason::none);
 
   const surroundings around_;
   const options options_;

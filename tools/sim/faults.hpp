@@ -26,7 +26,7 @@ bool is_of_node(fault_kind k);
 using fault_counts = std::array<uint64_t, fault_kind_count>;
 
 /// Knows which faults are in effect, and counts the requests in flight that they hit: those whose gateway,
-/// scheduler, worker, or a link between these, was affected between their arrival and their fate.
+/// scheduler, worker, or a link between these, was affected between their arrival and their outcome.
 class fault_log {
  public:
   explicit fault_log(node_id scheduler) : scheduler_(scheduler) {}

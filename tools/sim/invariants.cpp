@@ -35,20 +35,21 @@ bool only_schedulers_fail(const workload_spec& workload, const cluster_spec& clu
 
 }  // namespace
 
-void fate_check::unknown_answer(request_id id) {
-  violations_.add("fate", fmt::format("request {:x} was answered a second time, or never asked", id.value));
+void outcome_check::unknown_answer(request_id id) {
+  violations_.add("outcome",
+                  fmt::format("request {:x} was answered a second time, or never asked", id.value));
 }
 
-void fate_check::at_end(size_t unfinished) {
-  if (unfinished > 0) violations_.add("fate", fmt::format("{} requests never got a fate", unfinished));
+void outcome_check::at_end(size_t unfinished) {
+  if (unfinished > 0) violations_.add("outcome", fmt::format("{} requests never got an outcome", unfinished));
 }
 
 void ledger_check::answered(node_id gateway, model_id model, const outcome& how) {
   auto& f = count_[{gateway, model}];
   switch (how.kind) {
-    case outcome::fate::finished: ++f.finished; break;
-    case outcome::fate::dropped: ++f.dropped[static_cast<size_t>(how.reason)]; break;
-    case outcome::fate::failed: ++f.failed[static_cast<size_t>(how.error)]; break;
+    case outcome_kind::finished: ++f.finished; break;
+    case outcome_kind::dropped: ++f.dropped[static_cast<size_t>(how.reason)]; break;
+    case outcome_kind::failed: ++f.failed[static_cast<size_t>(how.error)]; break;
   }
 }
 
@@ -57,7 +58,7 @@ void ledger_check::begin(node_id gateway) {
 }
 
 void ledger_check::report(node_id gateway, const std::vector<std::string>& models, const group_report& said) {
-  std::map<std::string, fates> theirs;
+  std::map<std::string, outcome_counts> theirs;
   double in_flight = 0;
   const auto label = [](const metric& m, const char* key) -> std::string_view {
     for (const auto& [k, v] : m.labels)

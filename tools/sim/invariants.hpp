@@ -22,10 +22,10 @@
 
 namespace troupe::sim {
 
-/// Every request gets exactly one fate, and all of them by the end.
-class fate_check {
+/// Every request gets exactly one outcome, and all of them by the end.
+class outcome_check {
  public:
-  explicit fate_check(violations& v) : violations_(v) {}
+  explicit outcome_check(violations& v) : violations_(v) {}
   void unknown_answer(request_id id);
   void at_end(size_t unfinished);
 
@@ -46,7 +46,7 @@ class ledger_check {
 
  private:
   violations& violations_;
-  std::map<std::pair<node_id, model_id>, fates> count_;
+  std::map<std::pair<node_id, model_id>, outcome_counts> count_;
 };
 
 /// No batch starts after the latest time that its order allows, nor when it cannot meet the deadlines of its
@@ -217,7 +217,7 @@ struct invariants {
   invariants& operator=(const invariants&) = delete;
 
   violations broken;
-  fate_check fates{broken};
+  outcome_check outcomes{broken};
   ledger_check ledgers{broken};
   start_check starts;
   slot_check slots{broken};

@@ -104,7 +104,7 @@ void llm_clients::offer_row(size_t row) {
   stream s;
   s.load = around_.workload.llms.size();
   if (around_.trace)
-    s.traced.emplace(row, fate::finished, drop_reason::none, std::vector<duration>{}, duration{});
+    s.traced.emplace(row, client_outcome::finished, drop_reason::none, std::vector<duration>{}, duration{});
   s.asked.prompt.resize(asked.prompt_tokens);
   for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
   s.asked.max_tokens = asked.output_tokens;
@@ -120,7 +120,7 @@ void llm_clients::enter(stream s, duration ttft, std::optional<duration> patienc
   s.offered_at = around_.time.now();
   ++books_[s.load].offered;
   auto* gateway = around_.cast_of(s.gateway);
-  if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, fate::refused);
+  if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
   const auto now = around_.clock_of(s.gateway);
   s.asked.id = gateway->next_request_id();
   s.asked.arrival = now;
@@ -177,34 +177,34 @@ bool llm_clients::started(const stream& s) {
 void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.gateway != gateway)
-    return around_.broken.add("fate", fmt::format("request {} got a second fate", id.value));
+    return around_.broken.add("outcome", fmt::format("request {} got a second outcome", id.value));
   auto s = std::move(found->second);
   open_.erase(found);
   switch (how.kind) {
-    case outcome::fate::finished: return end(s, fate::finished);
-    case outcome::fate::dropped:
+    case outcome_kind::finished: return end(s, client_outcome::finished);
+    case outcome_kind::dropped:
       if (started(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
         around_.broken.add("started", fmt::format("request {} had tokens, and was dropped as {}", id.value,
                                                   to_string(how.reason)));
-      return end(s, fate::dropped, how.reason);
-    case outcome::fate::failed:
+      return end(s, client_outcome::dropped, how.reason);
+    case outcome_kind::failed:
       if (calm_ && !s.traced)
         around_.broken.add(
             "calm", fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
-      return end(s, fate::failed);
+      return end(s, client_outcome::failed);
   }
 }
 
-void llm_clients::end(stream& s, fate how, drop_reason why) {
+void llm_clients::end(stream& s, client_outcome how, drop_reason why) {
   auto& b = books_[s.load];
-  ++b.fates[static_cast<size_t>(how)];
+  ++b.outcomes[static_cast<size_t>(how)];
   b.moved += s.moved;
-  if (how == fate::finished) {
+  if (how == client_outcome::finished) {
     b.whole.add(around_.time.now() - s.offered_at);
     if (s.got.size() == 1 && s.got[0].size() > 1)
       b.tpot.add((s.last_token_at - s.first_token_at) / static_cast<int64_t>(s.got[0].size() - 1));
   }
-  if (how != fate::refused) compare(s, how == fate::finished);
+  if (how != client_outcome::refused) compare(s, how == client_outcome::finished);
   if (!s.traced) return;
   s.traced->how = how;
   s.traced->why = why;
@@ -240,7 +240,7 @@ void llm_clients::gateway_died(node_id gateway) {
     }
     auto s = std::move(it->second);
     it = open_.erase(it);
-    end(s, fate::lost_with_gateway);
+    end(s, client_outcome::lost_with_gateway);
   }
 }
 

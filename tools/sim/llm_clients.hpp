@@ -24,7 +24,7 @@ namespace troupe::sim {
 /// A request of the workload's trace that came to its end, in time since it was due.
 struct traced_generation_end {
   size_t row = 0;
-  fate how = fate::finished;
+  client_outcome how = client_outcome::finished;
   drop_reason why = drop_reason::none;
   std::vector<duration> tokens;  ///< when each came
   duration ended{};
@@ -33,13 +33,13 @@ struct traced_generation_end {
 /// Of the requests of one language model.
 struct llm_statistics {
   uint64_t offered = 0;
-  uint64_t fates[fate_count] = {};
+  uint64_t outcomes[client_outcome_count] = {};
   uint64_t tokens = 0;
   uint64_t moved = 0;     ///< requests of which engines of more than one node generated tokens
   duration last_token{};  ///< when it came, since the first client was there
   latency_histogram first_token, between_tokens, whole;
   latency_histogram tpot;  ///< (last - first token) / (tokens - 1), of finished requests for one choice
-  uint64_t of(fate f) const { return fates[static_cast<size_t>(f)]; }
+  uint64_t of(client_outcome f) const { return outcomes[static_cast<size_t>(f)]; }
 };
 
 class llm_clients {
@@ -95,7 +95,7 @@ class llm_clients {
   generation some_request(const llm_load& load);
   bool token(node_id gateway, const generated_token& t);
   void on_ended(node_id gateway, request_id id, const outcome& how);
-  void end(stream& s, fate how, drop_reason why = drop_reason::none);
+  void end(stream& s, client_outcome how, drop_reason why = drop_reason::none);
   static bool started(const stream& s);
   void compare(const stream& s, bool whole);
 

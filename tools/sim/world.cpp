@@ -136,7 +136,7 @@ void world::state::drain() {
   run_until(std::max(time.now(), faults_end));
   const auto unfinished = [this] { return asking.waiting() + reading.waiting(); };
   while ((unfinished() > 0 || !asking.done()) && time.now() < give_up) run_until(time.now() + 10ms);
-  checks.fates.at_end(unfinished());
+  checks.outcomes.at_end(unfinished());
   record();
   // Then what the ends of incarnations and of time-outs leave behind.
   run_until(time.now() + 2 * cluster.limits.node_timeout + 2 * cluster.limits.request_timeout + 3s);

@@ -85,7 +85,7 @@ class world {
   world& operator=(const world&) = delete;
 
   /// Starts the nodes, waits until the cluster is ready, runs the workload with its faults, waits until every
-  /// request has its fate, checks what must hold.
+  /// request has its outcome, checks what must hold.
   world_result run();
 
  private:
