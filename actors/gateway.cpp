@@ -48,7 +48,7 @@ void gateway::on(envelope& e, time_point now) {
 void gateway::accept(request& r, time_point now) {
   r.gateway = self_;
   ledger_.accept(r.model);
-  flight f;
+  in_flight_request f;
   f.asked = r;
   f.accepted_at = now;
   const auto refuse = [&](drop_reason why, duration retry_after = {}, const char* detail = "") {
@@ -60,14 +60,14 @@ void gateway::accept(request& r, time_point now) {
   if (draining_) return refuse(drop_reason::draining, options_.drain_timeout);
   if (r.model.value >= models_.size() || !models_[r.model.value].open) return refuse(drop_reason::undeployed);
   if (!scheduler_up_ && candidates_up_.empty()) return refuse(drop_reason::no_capacity);
-  if (flights_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
+  if (in_flight_.size() + late_inputs_.size() + late_pulls_.size() >= options_.max_in_flight)
     return refuse(drop_reason::queue_full);
   if (const auto asked = tenants_.admit(r.tenant, now); !asked.admitted)
     return refuse(drop_reason::quota, asked.retry_after, asked.over_concurrency ? "concurrency" : "rate");
   f.counted = true;
   if (scheduler_up_) models_[r.model.value].next.requests.push_back(r);
   expiries_.add(r.deadline + options_.timeout, r.id);
-  flights_.add(r.id, std::move(f));
+  in_flight_.add(r.id, std::move(f));
 }
 
 void gateway::on_time(time_point now) {
@@ -114,21 +114,21 @@ time_point gateway::next_wakeup() const { return std::min(expiries_.next(), look
 
 void gateway::on_drops(const drops& d, time_point now) {
   for (const auto& dropped : d.requests) {
-    const auto* known = flights_.find(dropped.id);
+    const auto* known = in_flight_.find(dropped.id);
     if (known == nullptr) {
       forget_input(dropped.id);
       continue;
     }
     if (known->output) continue;  // a worker was faster: its result is on the way
     if (!planted(bug::leak_slot)) give_back(known->asked.input);
-    auto f = planted(bug::double_outcome) ? *known : flights_.take(dropped.id);
+    auto f = planted(bug::double_outcome) ? *known : in_flight_.take(dropped.id);
     settle(f, {outcome_kind::dropped, dropped.reason, failure::none, {}, 0, {}}, now);
   }
 }
 
 void gateway::on_gone(request_id id, time_point now) {
-  if (!flights_.contains(id)) return;
-  auto f = flights_.take(id);
+  if (!in_flight_.contains(id)) return;
+  auto f = in_flight_.take(id);
   const auto model = f.asked.model.value;
   const outcome gone{outcome_kind::dropped, drop_reason::cancelled, failure::none, {}, 0, {}};
   const bool held =
@@ -144,14 +144,14 @@ void gateway::on_gone(request_id id, time_point now) {
 
 void gateway::expire(time_point now) {
   if (planted(bug::no_expiry)) expiries_.clear();
-  const auto waits = [this](request_id id) { return flights_.contains(id) || late_inputs_.contains(id); };
+  const auto waits = [this](request_id id) { return in_flight_.contains(id) || late_inputs_.contains(id); };
   while (const auto due = expiries_.pop(now, waits)) {
     const auto id = *due;
-    if (!flights_.contains(id)) {
+    if (!in_flight_.contains(id)) {
       forget_input(id);
       continue;
     }
-    settle_early(flights_.take(id), {outcome_kind::failed, drop_reason::none, failure::timeout, {}, 0, {}},
+    settle_early(in_flight_.take(id), {outcome_kind::failed, drop_reason::none, failure::timeout, {}, 0, {}},
                  now);
     expiries_.add(now + options_.timeout, id);
   }
@@ -168,11 +168,11 @@ void gateway::start_over(time_point now) {
 /// Nobody will answer for these any more. A worker may still read their inputs: it will notice the reuse.
 void gateway::fail_all(failure why, time_point now) {
   std::vector<request_id> ids;
-  for (const auto& [id, f] : flights_.entries())
+  for (const auto& [id, f] : in_flight_.entries())
     if (!f.output || why == failure::node_fenced) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
   for (auto id : ids) {
-    settle_early(flights_.take(id), {outcome_kind::failed, drop_reason::none, why, {}, 0, {}}, now);
+    settle_early(in_flight_.take(id), {outcome_kind::failed, drop_reason::none, why, {}, 0, {}}, now);
   }
   for (auto& [id, f] : std::exchange(late_inputs_, {})) {
     give_back(f.asked.input);
@@ -180,7 +180,7 @@ void gateway::fail_all(failure why, time_point now) {
   }
 }
 
-void gateway::settle_early(flight f, const outcome& how, time_point now) {
+void gateway::settle_early(in_flight_request f, const outcome& how, time_point now) {
   const bool counted = planted(bug::leave_early) ? false : std::exchange(f.counted, false);
   decide(f, how, now);
   f.counted = counted;
@@ -193,11 +193,11 @@ void gateway::settle_early(flight f, const outcome& how, time_point now) {
     late_inputs_.emplace(id, std::move(f));
 }
 
-void gateway::leave(flight& f) {
+void gateway::leave(in_flight_request& f) {
   if (std::exchange(f.counted, false)) tenants_.leave(f.asked.tenant);
 }
 
-void gateway::settle(flight& f, outcome how, time_point now) {
+void gateway::settle(in_flight_request& f, outcome how, time_point now) {
   const auto model = f.asked.model;
   how.arrival = f.asked.arrival;
   how.latency = now - f.asked.arrival;

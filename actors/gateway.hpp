@@ -63,14 +63,14 @@ class gateway final : public shell {
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;
-  size_t unfinished() const override { return flights_.size(); }
+  size_t unfinished() const override { return in_flight_.size(); }
   void busy_with(std::vector<node_id>& out) const override {
-    if (!flights_.empty()) out.push_back(scheduler_);
+    if (!in_flight_.empty()) out.push_back(scheduler_);
   }
 
   const ledger& books() const { return ledger_; }
-  size_t in_flight() const { return flights_.size(); }
-  bool balanced() const { return ledger_.balanced(flights_.size()); }
+  size_t in_flight() const { return in_flight_.size(); }
+  bool balanced() const { return ledger_.balanced(in_flight_.size()); }
 
  private:
   /// What is kept of a model, by its id.
@@ -96,7 +96,7 @@ class gateway final : public shell {
     std::string detail;
   };
   /// An accepted request without an outcome.
-  struct flight {
+  struct in_flight_request {
     request asked;
     region_ref output;              // to be pulled, or being pulled
     address worker;                 // who offers it
@@ -114,11 +114,11 @@ class gateway final : public shell {
   void on_completion(const address& worker, const completion& c, time_point now);
   void on_pulled(const pulled& p, time_point now);
   void pull_outputs(time_point now);
-  bool has_room(const flight& f, bool oldest) const;
-  void begin_pull(flight& f);
-  void end_pull(const flight& f);
+  bool has_room(const in_flight_request& f, bool oldest) const;
+  void begin_pull(in_flight_request& f);
+  void end_pull(const in_flight_request& f);
   void run_again(node_id node, incarnation_id incarnation);
-  void abandon_output(flight& f);
+  void abandon_output(in_flight_request& f);
   void on_node_up(const node_up& n);
   void on_node_down(const node_down& d, time_point now);
   void on_node_leaving(const node_leaving& n);
@@ -132,19 +132,19 @@ class gateway final : public shell {
   void on_change(const deployment& line);
   void tell_idle();
 
-  void settle(flight& f, outcome how, time_point now);
+  void settle(in_flight_request& f, outcome how, time_point now);
   /// It was nobody else's decision.
-  void decide(flight& f, const outcome& how, time_point now, bool at_door = false);
+  void decide(in_flight_request& f, const outcome& how, time_point now, bool at_door = false);
   gateway_decision explain(request_id id) const;
-  void trace(const flight& f, const outcome& how, time_point now);
+  void trace(const in_flight_request& f, const outcome& how, time_point now);
   gateway_state describe() const;
   ledger_report ledger_of_models() const;
   latency_report latencies() const;
   open_requests list(const list_requests& asked, time_point now) const;
   /// Others still work for it: its tenant is charged until they have done.
-  void settle_early(flight f, const outcome& how, time_point now);
+  void settle_early(in_flight_request f, const outcome& how, time_point now);
   void forget_input(request_id id);
-  void leave(flight& f);
+  void leave(in_flight_request& f);
   void give_up_output(const address& worker, const region_ref& region);
   void fail_all(failure why, time_point now);
   void give_back(const region_ref& region);
@@ -159,18 +159,18 @@ class gateway final : public shell {
   leadership leadership_;                                      // where standbys are
   std::unordered_map<node_id, incarnation_id> candidates_up_;  // for leadership: up, and not leaving
   ledger ledger_;
-  std::vector<model_state> models_;       // by id
-  std::vector<model_idle> retiring_;      // models that still have requests here
-  id_table<request_id, flight> flights_;  // the request table
+  std::vector<model_state> models_;                    // by id
+  std::vector<model_idle> retiring_;                   // models that still have requests here
+  id_table<request_id, in_flight_request> in_flight_;  // the request table
   // Their outcome is known, but they still count: a worker may read the input, until an answer or an expiry;
   // or a pull still writes the buffer.
-  std::unordered_map<request_id, flight> late_inputs_;
-  std::unordered_map<uint64_t, flight> late_pulls_;
+  std::unordered_map<request_id, in_flight_request> late_inputs_;
+  std::unordered_map<uint64_t, in_flight_request> late_pulls_;
   std::vector<request_id> outputs_to_pull_;            // in their order, some of which may have their outcome
   uint64_t pulled_bytes_ = 0;                          // by pulls that have not ended
   std::unordered_map<node_id, uint64_t> pulled_from_;  // of these
   time_point look_for_room_at_ = never;
-  expiries expiries_;                                  // of flights and late inputs
+  expiries expiries_;                                  // of requests in flight and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0, submitted_again_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording

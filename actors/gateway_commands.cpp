@@ -19,7 +19,7 @@ command_reply gateway::on_command(const command& c, time_point now) {
                   [&](const get_latencies&) { return latencies(); },
                   [&](const list_requests& l) { return list(l, now); },
                   [&](const cancel_request& r) {
-                    if (!flights_.contains(r.id))
+                    if (!in_flight_.contains(r.id))
                       throw command_refused("cancel_request.id: no such request is in flight here");
                     on_gone(r.id, now);
                     return acknowledged{};
@@ -57,7 +57,7 @@ std::string_view gateway::state() const {
 gateway_state gateway::describe() const {
   const auto all = ledger_.total();
   gateway_state s;
-  s.in_flight = flights_.size();
+  s.in_flight = in_flight_.size();
   s.accepted = all.accepted;
   s.finished = all.finished;
   for (const auto n : all.dropped) s.dropped += n;
@@ -107,7 +107,7 @@ latency_report gateway::latencies() const {
 
 open_requests gateway::list(const list_requests& asked, time_point now) const {
   std::vector<open_request> all;
-  for (const auto& [id, f] : flights_.entries()) {
+  for (const auto& [id, f] : in_flight_.entries()) {
     const auto& r = f.asked;
     all.push_back({id, r.model, r.rows, r.attempt, now - r.arrival, r.deadline - now,
                    f.output ? "pulling" : "waiting"});
@@ -115,7 +115,7 @@ open_requests gateway::list(const list_requests& asked, time_point now) const {
   return answer_to(asked, std::move(all));
 }
 
-void gateway::trace(const flight& f, const outcome& how, time_point now) {
+void gateway::trace(const in_flight_request& f, const outcome& how, time_point now) {
   uint64_t mixed = f.asked.id.value;  // ids count up: take a fair sample of them
   if (splitmix64(mixed) % trace_sample_ != 0) return;
   request_trace t;

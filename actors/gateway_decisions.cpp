@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-void gateway::decide(flight& f, const outcome& how, time_point now, bool at_door) {
+void gateway::decide(in_flight_request& f, const outcome& how, time_point now, bool at_door) {
   decided d;
   d.id = f.asked.id;
   d.model = f.asked.model;
@@ -16,7 +16,7 @@ void gateway::decide(flight& f, const outcome& how, time_point now, bool at_door
   d.reason = how.reason;
   d.error = how.error;
   d.at_door = at_door;
-  d.in_flight = flights_.size();
+  d.in_flight = in_flight_.size();
   d.retry_after = how.retry_after;
   d.detail = how.detail;
   decided_.push(std::move(d));
@@ -44,7 +44,7 @@ gateway_decision gateway::explain(request_id id) const {
     out.detail = d.detail;
     if (d.tenant > 0 && d.tenant <= options_.tenants.size()) out.tenant = options_.tenants[d.tenant - 1];
     out.in_flight = d.in_flight;
-    out.most_in_flight = options_.max_in_flight;
+    out.max_in_flight = options_.max_in_flight;
     out.retry_after = d.retry_after;
     break;
   }

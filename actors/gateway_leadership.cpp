@@ -64,14 +64,14 @@ void gateway::look_for_scheduler() {
 void gateway::submit_again() {
   for (auto& m : models_) m.next = {};
   std::vector<request_id> ids;
-  for (const auto& [id, f] : flights_.entries())
+  for (const auto& [id, f] : in_flight_.entries())
     if (!f.output) ids.push_back(id);
   std::sort(ids.begin(), ids.end(), [this](request_id a, request_id b) {  // as they came
-    const auto &x = flights_.find(a)->asked, &y = flights_.find(b)->asked;
+    const auto &x = in_flight_.find(a)->asked, &y = in_flight_.find(b)->asked;
     return std::pair(x.arrival, a) < std::pair(y.arrival, b);
   });
   for (const auto id : ids) {
-    auto& r = flights_.find(id)->asked;
+    auto& r = in_flight_.find(id)->asked;
     ++r.attempt;
     models_[r.model.value].next.requests.push_back(r);
   }

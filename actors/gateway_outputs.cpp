@@ -14,7 +14,7 @@ namespace troupe {
 void gateway::on_completion(const address& worker, const completion& c, time_point now) {
   bool counted = c.times.finished_at == never;  // it never ran
   for (const auto& r : c.results) {
-    auto* const known = flights_.find(r.id);
+    auto* const known = in_flight_.find(r.id);
     if (known != nullptr && known->output && known->output == r.output) continue;  // said twice
     if (known == nullptr || known->output) {
       ++late_answers_;
@@ -31,12 +31,12 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
     if (r.error != failure::none || r.output.size == 0 || r.output.size > options_.max_output_bytes)
       give_back(f.asked.input);  // else once its output is being pulled
     if (r.error != failure::none) {
-      auto failed = flights_.take(r.id);
+      auto failed = in_flight_.take(r.id);
       decide(failed, {outcome_kind::failed, drop_reason::none, r.error, {}, c.batch_rows, {}, r.detail}, now);
       continue;
     }
     if (r.output.size > options_.max_output_bytes) {
-      auto failed = flights_.take(r.id);
+      auto failed = in_flight_.take(r.id);
       give_up_output(worker, r.output);
       const auto detail =
           "the outputs take " + std::to_string(r.output.size) +
@@ -47,7 +47,7 @@ void gateway::on_completion(const address& worker, const completion& c, time_poi
       continue;
     }
     if (r.output.size == 0) {
-      auto whole = flights_.take(r.id);
+      auto whole = in_flight_.take(r.id);
       give_up_output(worker, r.output);
       settle(whole, {outcome_kind::finished, drop_reason::none, failure::none, {}, c.batch_rows, {}}, now);
       continue;
@@ -67,9 +67,9 @@ void gateway::on_pulled(const pulled& p, time_point now) {
     late_pulls_.erase(late);
     return;
   }
-  const auto* known = flights_.find(id);
+  const auto* known = in_flight_.find(id);
   if (known == nullptr || known->pulled.empty()) return;
-  auto f = flights_.take(id);
+  auto f = in_flight_.take(id);
   end_pull(f);
   const auto payload = p.status == pull_status::ok ? memory_.verify(f.output, f.pulled) : std::nullopt;
   give_up_output(f.worker, f.output);
@@ -88,7 +88,7 @@ void gateway::pull_outputs(time_point now) {
   const auto end = waiting.begin() + static_cast<ptrdiff_t>(std::min(waiting.size(), most_looked_at));
   bool oldest = true;
   const auto stay = std::remove_if(waiting.begin(), end, [&](request_id id) {
-    auto* const f = flights_.find(id);
+    auto* const f = in_flight_.find(id);
     if (f == nullptr || !f->output || !f->pulled.empty()) return true;  // it has its outcome, or runs again
     if (!has_room(*f, std::exchange(oldest, false))) return false;
     begin_pull(*f);
@@ -102,7 +102,7 @@ void gateway::pull_outputs(time_point now) {
 /// Outputs of one worker may take as much as they leave to others: so neither large ones nor a worker that
 /// stands still keep the rest out. What needs more than that is pulled when it is its turn and there is
 /// little else.
-bool gateway::has_room(const flight& f, bool oldest) const {
+bool gateway::has_room(const in_flight_request& f, bool oldest) const {
   const auto most = options_.max_pulled_bytes, size = f.output.size;
   const auto held = pulled_bytes_ + clients_.unwritten_bytes();
   if (oldest && held <= most / 8) return true;
@@ -111,7 +111,7 @@ bool gateway::has_room(const flight& f, bool oldest) const {
   return held + size <= most && its <= most - held - size;
 }
 
-void gateway::begin_pull(flight& f) {
+void gateway::begin_pull(in_flight_request& f) {
   give_back(f.asked.input);  // the worker has read it
   f.pulled = memory_.pull_buffer(f.output);
   pulled_bytes_ += f.pulled.size();
@@ -119,7 +119,7 @@ void gateway::begin_pull(flight& f) {
   memory_.pull(f.output, f.pulled, self_, f.asked.id.value);
 }
 
-void gateway::end_pull(const flight& f) {
+void gateway::end_pull(const in_flight_request& f) {
   pulled_bytes_ -= f.pulled.size();
   pulled_from_[f.worker.node] -= f.pulled.size();
 }
@@ -127,12 +127,12 @@ void gateway::end_pull(const flight& f) {
 /// Those that wait to be pulled from a worker that is gone.
 void gateway::run_again(node_id node, incarnation_id incarnation) {
   std::vector<request_id> lost;
-  for (const auto& [id, f] : flights_.entries())
+  for (const auto& [id, f] : in_flight_.entries())
     if (f.output && f.pulled.empty() && f.worker.node == node && f.worker.incarnation == incarnation)
       lost.push_back(id);
   std::sort(lost.begin(), lost.end());
   for (const auto id : lost) {
-    auto& f = *flights_.find(id);
+    auto& f = *in_flight_.find(id);
     f.output = {};
     ++f.asked.attempt;
     if (scheduler_up_) models_[f.asked.model.value].next.requests.push_back(f.asked);
@@ -140,7 +140,7 @@ void gateway::run_again(node_id node, incarnation_id incarnation) {
 }
 
 /// Of a request that has its outcome, and whose output nobody pulls.
-void gateway::abandon_output(flight& f) {
+void gateway::abandon_output(in_flight_request& f) {
   give_back(f.asked.input);
   give_up_output(f.worker, f.output);
   leave(f);

@@ -11,7 +11,7 @@ void gateway::report(std::vector<metric>& out) const {
   const auto add = [&](const char* name, labels l, double value, metric::kind k) {
     out.push_back({name, std::move(l), value, k});
   };
-  add("troupe_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
+  add("troupe_requests_in_flight", {}, static_cast<double>(in_flight_.size()), gauge);
   add("troupe_requests_outlived", {}, static_cast<double>(late_inputs_.size() + late_pulls_.size()), gauge);
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);

@@ -17,48 +17,49 @@ llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_
 
 void llm_engine::on(envelope& e, time_point now) {
   now_ = now;
-  dispatch(e.body, overloaded{
-                       [&](generate& g) {
-                         for (auto& r : g.requests) accept(r);
-                       },
-                       [&](cancel& c) {
-                         if (!planted(bug::deaf_engine)) give_up(c.id);
-                       },
-                       [&](end_choice& c) { end_sequence(c.id, c.choice); },
-                       [&](change_adapter& c) { change(e.from, c); },
-                       [&](device_ready&) {
-                         while (device_.poll(now, happened_)) on_event(happened_, now);
-                       },
-                       [&](node_up& n) {
-                         if (std::ranges::count(options_.gateways, n.node) == 0 &&
-                             std::ranges::count(options_.routers, n.node) == 0)
-                           return;
-                         nodes_up_[n.node] = n.incarnation;
-                         tell_all(all_adapters());
-                         told_.reset();  // it has not heard
-                         told_at_ = long_ago;
-                         status_changed_ = true;
-                       },
-                       [&](node_down& n) {
-                         if (const auto up = nodes_up_.find(n.node);
-                             up != nodes_up_.end() && up->second == n.incarnation)
-                           nodes_up_.erase(up);
-                         for (const auto id : ids_where(flights_, [&](const flight& f) {
-                                return f.gateway.node == n.node && f.gateway.incarnation == n.incarnation;
-                              }))
-                           give_up(id);
-                       },
-                       [&](new_incarnation&) {
-                         for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
-                           give_up(id);
-                         nodes_up_.clear();
-                         posts_.clear();
-                       },
-                       [&](drain&) {
-                         draining_ = status_changed_ = true;
-                         told_at_ = long_ago;  // routers move its sequences as soon as they hear of it
-                       },
-                   });
+  dispatch(e.body,
+           overloaded{
+               [&](generate& g) {
+                 for (auto& r : g.requests) accept(r);
+               },
+               [&](cancel& c) {
+                 if (!planted(bug::deaf_engine)) give_up(c.id);
+               },
+               [&](end_choice& c) { end_sequence(c.id, c.choice); },
+               [&](change_adapter& c) { change(e.from, c); },
+               [&](device_ready&) {
+                 while (device_.poll(now, happened_)) on_event(happened_, now);
+               },
+               [&](node_up& n) {
+                 if (std::ranges::count(options_.gateways, n.node) == 0 &&
+                     std::ranges::count(options_.routers, n.node) == 0)
+                   return;
+                 nodes_up_[n.node] = n.incarnation;
+                 tell_all(all_adapters());
+                 told_.reset();  // it has not heard
+                 told_at_ = long_ago;
+                 status_changed_ = true;
+               },
+               [&](node_down& n) {
+                 if (const auto up = nodes_up_.find(n.node);
+                     up != nodes_up_.end() && up->second == n.incarnation)
+                   nodes_up_.erase(up);
+                 for (const auto id : ids_where(in_flight_, [&](const in_flight_request& f) {
+                        return f.gateway.node == n.node && f.gateway.incarnation == n.incarnation;
+                      }))
+                   give_up(id);
+               },
+               [&](new_incarnation&) {
+                 for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
+                   give_up(id);
+                 nodes_up_.clear();
+                 posts_.clear();
+               },
+               [&](drain&) {
+                 draining_ = status_changed_ = true;
+                 told_at_ = long_ago;  // routers move its sequences as soon as they hear of it
+               },
+           });
 }
 
 void llm_engine::on_time(time_point now) {
@@ -100,7 +101,7 @@ void llm_engine::accept(generation& g) {
   sequence.priority = g.priority;
   sequence.turn = queue_turn(g.arrival, g.due, !g.progress.empty());
   sequence.tpot = g.tpot;
-  flight f{g.gateway, g.attempt, sequence.adapter, {}};
+  in_flight_request f{g.gateway, g.attempt, sequence.adapter, {}};
   const auto prompt = sequence.prompt.size();
   if (!begin(g, sequence, f)) {  // the first of them: they are all alike, and there is room
     for (const auto& [_, id] : f.open) {
@@ -111,12 +112,12 @@ void llm_engine::accept(generation& g) {
   }
   prompt_tokens_ += prompt;
   if (adapter != nullptr) ++adapter->open, ++adapter->requests;
-  flights_.emplace(g.id, std::move(f));
+  in_flight_.emplace(g.id, std::move(f));
   adapters_moved_ = status_changed_ = true;
 }
 
 /// All its choices from the beginning, or those that go on with what they have.
-bool llm_engine::begin(const generation& g, const llm::sequence_request& sequence, flight& f) {
+bool llm_engine::begin(const generation& g, const llm::sequence_request& sequence, in_flight_request& f) {
   const auto add = [&](uint32_t choice, const std::vector<llm::token>& so_far) {
     auto one = sequence;
     // the first token of a request is its first choice's
@@ -155,7 +156,7 @@ std::optional<std::string> llm_engine::problem_with(const generation& g) const {
       !std::ranges::all_of(g.sampling.biases, known, &llm::token_bias::which))
     return "a token is not of the model's vocabulary";
   if (!g.adapter.empty() && options_.adapter_slots == 0) return "the engine has no room for adapters";
-  if (flights_.contains(g.id)) return "the request is here already";
+  if (in_flight_.contains(g.id)) return "the request is here already";
   return {};
 }
 
@@ -170,8 +171,8 @@ void llm_engine::fail(const generation& g, std::string detail) {
 
 /// Ends the request without a word.
 void llm_engine::give_up(request_id id) {
-  const auto found = flights_.find(id);
-  if (found == flights_.end()) return;
+  const auto found = in_flight_.find(id);
+  if (found == in_flight_.end()) return;
   for (const auto& [_, sequence] : found->second.open) {
     sequences_->cancel(sequence);
     places_.erase(sequence);
@@ -181,8 +182,8 @@ void llm_engine::give_up(request_id id) {
 }
 
 void llm_engine::end_sequence(request_id id, uint32_t choice) {
-  const auto found = flights_.find(id);
-  if (found == flights_.end()) return;
+  const auto found = in_flight_.find(id);
+  if (found == in_flight_.end()) return;
   auto& open = found->second.open;
   const auto sequence = open.find(choice);
   if (sequence == open.end()) return;
@@ -192,9 +193,9 @@ void llm_engine::end_sequence(request_id id, uint32_t choice) {
   if (open.empty()) close(found);
 }
 
-void llm_engine::close(std::unordered_map<request_id, flight>::iterator f) {
+void llm_engine::close(std::unordered_map<request_id, in_flight_request>::iterator f) {
   const auto adapter = f->second.adapter;
-  flights_.erase(f);
+  in_flight_.erase(f);
   adapters_moved_ = status_changed_ = true;
   if (adapter == llm::base_model) return;
   if (--adapters_.find(adapter)->open == 0) leave(adapter);
@@ -202,7 +203,7 @@ void llm_engine::close(std::unordered_map<request_id, flight>::iterator f) {
 
 void llm_engine::fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail) {
   for (const auto id : ids) {
-    const auto& f = flights_.at(id);
+    const auto& f = in_flight_.at(id);
     post_to(f.gateway).failed.results.push_back({id, f.attempt, why, {}, detail});
     give_up(id);
   }
@@ -248,7 +249,7 @@ void llm_engine::tell_preempted() {
   sequences_preempted news{options_.model, options_.engine, {}};
   for (const auto sequence : sequences_->scheduler().take_preempted())
     if (const auto known = places_.find(sequence);
-        known != places_.end() && flights_.at(known->second.request).open.size() == 1)
+        known != places_.end() && in_flight_.at(known->second.request).open.size() == 1)
       news.requests.push_back(known->second.request);
   if (news.requests.empty()) return;
   for (const auto n : options_.routers)

@@ -52,12 +52,12 @@ class llm_engine final : public shell {
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override;
-  size_t unfinished() const override { return flights_.size(); }
+  size_t unfinished() const override { return in_flight_.size(); }
   void busy_with(std::vector<node_id>& out) const override;
 
  private:
   /// A request with sequences that have not ended.
-  struct flight {
+  struct in_flight_request {
     address gateway;
     uint32_t attempt = 1;
     llm::adapter_id adapter;
@@ -76,12 +76,12 @@ class llm_engine final : public shell {
 
   void accept(generation& g);
   std::optional<std::string> problem_with(const generation& g) const;
-  bool begin(const generation& g, const llm::sequence_request& sequence, flight& f);
+  bool begin(const generation& g, const llm::sequence_request& sequence, in_flight_request& f);
   void drop(const generation& g, drop_reason why);
   void fail(const generation& g, std::string detail);
   void give_up(request_id id);
   void end_sequence(request_id id, uint32_t choice);
-  void close(std::unordered_map<request_id, flight>::iterator f);
+  void close(std::unordered_map<request_id, in_flight_request>::iterator f);
   void fail_those(const std::vector<request_id>& ids, failure why, const std::string& detail);
   void on_failed_step(const std::string& detail);
 
@@ -125,7 +125,7 @@ class llm_engine final : public shell {
   std::optional<llm::sequence_batch> sequences_;  // once the model is loaded
   llm::adapter_slots slots_;
   adapter_book adapters_;
-  std::unordered_map<request_id, flight> flights_;
+  std::unordered_map<request_id, in_flight_request> in_flight_;
   std::unordered_map<llm::sequence_id, place> places_;
   struct asker {
     address gateway;

@@ -87,7 +87,7 @@ void llm_engine::on_adapter_failed(const llm::engine_event& e) {
   auto* known = adapters_.find(e.adapter);
   if (known == nullptr) return;
   known->problem = e.problem;
-  fail_those(ids_where(flights_, [&](const flight& f) { return f.adapter == e.adapter; }),
+  fail_those(ids_where(in_flight_, [&](const in_flight_request& f) { return f.adapter == e.adapter; }),
              failure::adapter_unusable, "adapter '" + known->what.name + "' cannot be loaded");
 }
 

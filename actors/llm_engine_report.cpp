@@ -20,7 +20,7 @@ std::string_view llm_engine::state() const {
 }
 
 void llm_engine::busy_with(std::vector<node_id>& out) const {
-  for (const auto& [_, f] : flights_)
+  for (const auto& [_, f] : in_flight_)
     if (std::ranges::count(out, f.gateway.node) == 0) out.push_back(f.gateway.node);
 }
 

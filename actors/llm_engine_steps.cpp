@@ -15,10 +15,10 @@ void llm_engine::on_failed_step(const std::string& detail) {
   const std::set<llm::sequence_id> held(sequences_->scheduler().step().sequences.begin(),
                                         sequences_->scheduler().step().sequences.end());
   sequences_->fail_steps();
-  const auto was_in_it = [&](const flight& f) {
+  const auto was_in_it = [&](const in_flight_request& f) {
     return std::ranges::any_of(f.open, [&](const auto& sequence) { return held.contains(sequence.second); });
   };
-  fail_those(ids_where(flights_, was_in_it), failure::device_error, detail);
+  fail_those(ids_where(in_flight_, was_in_it), failure::device_error, detail);
 }
 
 /// A sequence may have ended that nothing is told of: it was cancelled.
@@ -34,7 +34,7 @@ void llm_engine::on_step(llm::engine_event& e) {
     const auto known = places_.find(got.sequence);
     if (known == places_.end()) continue;  // another choice of its request has failed
     const auto at = known->second;
-    const auto f = flights_.find(at.request);
+    const auto f = in_flight_.find(at.request);
     auto& out = post_to(f->second.gateway);
     if (got.chosen == nullptr) {
       out.failed.results.push_back({at.request,
@@ -79,7 +79,7 @@ void llm_engine::drop_late() {
   const auto late = sequences_->scheduler().late();
   for (const auto sequence : late) {
     const auto request = places_.at(sequence).request;
-    const auto& f = flights_.at(request);
+    const auto& f = in_flight_.at(request);
     post_to(f.gateway).dropped.requests.push_back({request, f.attempt, drop_reason::late});
     give_up(request);
   }

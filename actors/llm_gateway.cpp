@@ -29,8 +29,8 @@ void llm_gateway::on(envelope& e, time_point now) {
                        [&](drops& d) { on_drops(e.from, d, now); },
                        [&](completion& c) {
                          for (const auto& r : c.results)
-                           if (const auto f = flights_.find(r.id);
-                               f != flights_.end() && f->second.attempt == r.attempt)
+                           if (const auto f = in_flight_.find(r.id);
+                               f != in_flight_.end() && f->second.attempt == r.attempt)
                              settle(f, outcome::failed(r.error, r.detail), now);
                        },
                        [&](engine_status& s) { catalog_.update(std::move(s)); },
@@ -59,18 +59,18 @@ void llm_gateway::accept(generation& g, time_point now) {
   if (draining_) return refuse(g, drop_reason::draining, now, options_.drain_timeout);
   if (g.model.value >= models_.size() || !any_engine_up(g.model) || !nodes_up_.contains(router_))
     return refuse(g, drop_reason::no_capacity, now);
-  if (flights_.size() >= options_.max_in_flight) return refuse(g, drop_reason::queue_full, now);
+  if (in_flight_.size() >= options_.max_in_flight) return refuse(g, drop_reason::queue_full, now);
   if (const auto asked = tenants_.admit(g.tenant, now); !asked.admitted)
     return refuse(g, drop_reason::quota, now, asked.retry_after,
                   asked.over_concurrency ? "concurrency" : "rate");
   expiries_.add(g.deadline, g.id);
   const auto id = g.id;
-  flight f;
+  in_flight_request f;
   f.open = g.choices;
   f.sequences.resize(g.choices);
   f.accepted_at = now;
   f.asked = std::move(g);
-  ask_router(id, flights_.emplace(id, std::move(f)).first->second);
+  ask_router(id, in_flight_.emplace(id, std::move(f)).first->second);
 }
 
 /// It never was in the table.
@@ -86,9 +86,9 @@ void llm_gateway::refuse(const generation& g, drop_reason why, time_point now, d
 }
 
 void llm_gateway::on_time(time_point now) {
-  const auto waits = [this](request_id id) { return flights_.contains(id); };
+  const auto waits = [this](request_id id) { return in_flight_.contains(id); };
   while (const auto due = expiries_.pop(now, waits)) {
-    const auto f = flights_.find(*due);
+    const auto f = in_flight_.find(*due);
     cancel_in_engine(*due, f->second);
     settle(f, outcome::failed(failure::timeout), now);
   }
@@ -99,8 +99,8 @@ time_point llm_gateway::next_wakeup() const { return std::min(expiries_.next(), 
 
 void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
-    const auto found = flights_.find(t.id);
-    if (found == flights_.end() || (t.attempt != found->second.attempt && !planted(bug::old_engine)) ||
+    const auto found = in_flight_.find(t.id);
+    if (found == in_flight_.end() || (t.attempt != found->second.attempt && !planted(bug::old_engine)) ||
         t.choice >= found->second.sequences.size() || !found->second.sequences[t.choice].open) {
       ++late_tokens_;
       continue;
@@ -131,7 +131,7 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
 }
 
 /// Or it has not been sent yet.
-void llm_gateway::cancel_in_engine(request_id id, flight& f) {
+void llm_gateway::cancel_in_engine(request_id id, in_flight_request& f) {
   if (f.at == no_engine) return;
   auto& next = next_[f.at.value].requests;
   if (std::erase_if(next, [&](const generation& g) { return g.id == id; }) == 0)
@@ -140,21 +140,21 @@ void llm_gateway::cancel_in_engine(request_id id, flight& f) {
 }
 
 void llm_gateway::on_gone(request_id id, time_point now) {
-  const auto f = flights_.find(id);
-  if (f == flights_.end()) return;
+  const auto f = in_flight_.find(id);
+  if (f == in_flight_.end()) return;
   cancel_in_engine(id, f->second);
   settle(f, outcome::dropped(drop_reason::cancelled), now);
 }
 
 void llm_gateway::settle_all(failure why, time_point now) {
-  for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
-    settle(flights_.find(id), outcome::failed(why), now);
+  for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
+    settle(in_flight_.find(id), outcome::failed(why), now);
 }
 
-void llm_gateway::settle(flights::iterator at, outcome how, time_point now) {
+void llm_gateway::settle(in_flight_table::iterator at, outcome how, time_point now) {
   const auto id = at->first;
   const auto f = std::move(at->second);
-  flights_.erase(at);
+  in_flight_.erase(at);
   auto& m = models_[f.asked.model.value];
   // what its router has not heard of it need not hear
   std::erase_if(m.next.requests, [&](const routed_request& r) { return r.id == id; });
@@ -177,7 +177,7 @@ void llm_gateway::settle(flights::iterator at, outcome how, time_point now) {
 }
 
 void llm_gateway::busy_with(std::vector<node_id>& out) const {
-  for (const auto& [_, f] : flights_) {
+  for (const auto& [_, f] : in_flight_) {
     if (f.at == no_engine) continue;
     if (const auto node = options_.engines[f.at.value].node; std::ranges::count(out, node) == 0)
       out.push_back(node);

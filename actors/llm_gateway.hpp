@@ -52,11 +52,11 @@ class llm_gateway final : public shell {
   void report(std::vector<metric>& out) const override;
   command_reply on_command(const command& c, time_point now) override;
   std::string_view state() const override { return draining_ ? "draining" : "serving"; }
-  size_t unfinished() const override { return flights_.size(); }
+  size_t unfinished() const override { return in_flight_.size(); }
   void busy_with(std::vector<node_id>& out) const override;
 
   const ledger& books() const { return ledger_; }
-  bool balanced() const { return ledger_.balanced(flights_.size()); }
+  bool balanced() const { return ledger_.balanced(in_flight_.size()); }
 
  private:
   /// A choice, as its client has seen it.
@@ -65,7 +65,7 @@ class llm_gateway final : public shell {
     std::vector<llm::token> tokens;
   };
   /// An accepted request without an outcome.
-  struct flight {
+  struct in_flight_request {
     generation asked;  // as the first engine would get it
     std::vector<sequence> sequences;
     uint32_t open = 0;  // of these
@@ -90,7 +90,7 @@ class llm_gateway final : public shell {
     std::set<engine_id> awaited, done;
     adapter_changed worst;
   };
-  using flights = std::unordered_map<request_id, flight>;
+  using in_flight_table = std::unordered_map<request_id, in_flight_request>;
   struct load {
     uint32_t running = 0, waiting = 0, engines_up = 0, adapter_slots = 0;
     uint64_t kv_tokens = 0;
@@ -101,8 +101,8 @@ class llm_gateway final : public shell {
   void accept(generation& g, time_point now);
   void on_tokens(const generated& g, time_point now);
   void on_gone(request_id id, time_point now);
-  void cancel_in_engine(request_id id, flight& f);
-  void settle(flights::iterator f, outcome how, time_point now);
+  void cancel_in_engine(request_id id, in_flight_request& f);
+  void settle(in_flight_table::iterator f, outcome how, time_point now);
   void settle_all(failure why, time_point now);
   void refuse(const generation& g, drop_reason why, time_point now, duration retry_after = {},
               std::string_view detail = {});
@@ -111,11 +111,11 @@ class llm_gateway final : public shell {
   gateway_state describe() const;
 
   // whereabouts of requests (llm_gateway_routing.cpp)
-  void ask_router(request_id id, flight& f);
-  void tell_progress(request_id id, flight& f, uint64_t tokens);
-  routed_request told(request_id id, const flight& f) const;
+  void ask_router(request_id id, in_flight_request& f);
+  void tell_progress(request_id id, in_flight_request& f, uint64_t tokens);
+  routed_request told(request_id id, const in_flight_request& f) const;
   void on_placements(const placements& p, time_point now);
-  void give(flight& f, engine_id to);
+  void give(in_flight_request& f, engine_id to);
   void send_to_engine(engine_id to, generate all);
   void on_drops(const address& from, const drops& d, time_point now);
   void on_node_up(const node_up& n);
@@ -146,7 +146,7 @@ class llm_gateway final : public shell {
   std::vector<generate> next_;  // by engine, sent at the end of the turn
   std::unordered_map<node_id, incarnation_id> nodes_up_;
   node_id router_{UINT32_MAX};  // that knows our requests, if it is up
-  flights flights_;
+  in_flight_table in_flight_;
   std::vector<request_id> unplaced_;  // their engine is gone, as we see it, but not for the router
   time_point ask_again_at_ = never;
   expiries expiries_;

@@ -26,7 +26,7 @@ std::vector<llm_gateway::load> llm_gateway::loads_of_models() const {
     l.waiting_adapters.insert(e.waiting_adapters.begin(), e.waiting_adapters.end());
   }
   for (auto& l : out) l.kv_used /= static_cast<float>(std::max<uint64_t>(1, l.kv_tokens));
-  for (const auto& [_, f] : flights_) out[f.asked.model.value].waiting += f.at == no_engine;
+  for (const auto& [_, f] : in_flight_) out[f.asked.model.value].waiting += f.at == no_engine;
   return out;
 }
 
@@ -39,7 +39,7 @@ void llm_gateway::report(std::vector<metric>& out) const {
   const auto spread = [&](const char* name, const std::string& model, const troupe::histogram& h) {
     out.push_back({name, {{"model_name", model}}, static_cast<double>(h.count()), histogram, h});
   };
-  add("troupe_llm_requests_in_flight", {}, static_cast<double>(flights_.size()), gauge);
+  add("troupe_llm_requests_in_flight", {}, static_cast<double>(in_flight_.size()), gauge);
   add("troupe_llm_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_llm_late_tokens_total", {}, static_cast<double>(late_tokens_), counter);
   const auto loads = loads_of_models();
@@ -85,7 +85,7 @@ void llm_gateway::report(std::vector<metric>& out) const {
 gateway_state llm_gateway::describe() const {
   const auto all = ledger_.total();
   gateway_state s;
-  s.in_flight = flights_.size();
+  s.in_flight = in_flight_.size();
   s.accepted = all.accepted;
   s.finished = all.finished;
   s.dropped = all.total_dropped();

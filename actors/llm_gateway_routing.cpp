@@ -17,17 +17,17 @@ constexpr duration between_questions = 50ms;      // about a request that the ro
 }  // namespace
 
 /// Where it is, and how long its sequences have become: routers make room for that when they move it.
-void llm_gateway::tell_progress(request_id id, flight& f, uint64_t tokens) {
+void llm_gateway::tell_progress(request_id id, in_flight_request& f, uint64_t tokens) {
   if (tokens % progress_tokens == 0 && f.at != no_engine) ask_router(id, f);
 }
 
 /// Of a request that is nowhere, or elsewhere than the router thinks.
-void llm_gateway::ask_router(request_id id, flight& f) {
+void llm_gateway::ask_router(request_id id, in_flight_request& f) {
   ++f.version;
   models_[f.asked.model.value].next.requests.push_back(told(id, f));
 }
 
-routed_request llm_gateway::told(request_id id, const flight& f) const {
+routed_request llm_gateway::told(request_id id, const in_flight_request& f) const {
   routed_request r;
   r.id = id;
   r.version = f.version;
@@ -46,8 +46,8 @@ routed_request llm_gateway::told(request_id id, const flight& f) const {
 
 void llm_gateway::on_placements(const placements& p, time_point now) {
   for (const auto& one : p.requests) {
-    const auto found = flights_.find(one.id);
-    if (found == flights_.end() || found->second.version != one.version) continue;
+    const auto found = in_flight_.find(one.id);
+    if (found == in_flight_.end() || found->second.version != one.version) continue;
     auto& f = found->second;
     if (one.to.value >= options_.engines.size() || !is_up(one.to)) {
       unplaced_.push_back(one.id);
@@ -61,7 +61,7 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
 }
 
 /// With what its client has seen: its engine goes on from there.
-void llm_gateway::give(flight& f, engine_id to) {
+void llm_gateway::give(in_flight_request& f, engine_id to) {
   f.at = to;
   auto g = f.asked;
   g.attempt = ++f.attempt;
@@ -76,8 +76,8 @@ void llm_gateway::give(flight& f, engine_id to) {
 /// A router drops what it has no place for; what an engine does not take another may.
 void llm_gateway::on_drops(const address& from, const drops& d, time_point now) {
   for (const auto& r : d.requests) {
-    const auto found = flights_.find(r.id);
-    if (found == flights_.end()) continue;
+    const auto found = in_flight_.find(r.id);
+    if (found == in_flight_.end()) continue;
     auto& f = found->second;
     if (from.kind == role::llm_router) {
       if (r.attempt != f.version) continue;
@@ -118,8 +118,8 @@ void llm_gateway::tell_router_all() {
     if (before != router_ && nodes_up_.contains(before))
       send(on_node(before, role::llm_router, i), route{llm_id{i}, true, {}});
   }
-  for (const auto id : ids_where(flights_, [](const flight&) { return true; }))
-    ask_router(id, flights_.at(id));
+  for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
+    ask_router(id, in_flight_.at(id));
   unplaced_.clear();
   ask_again_at_ = never;
 }
@@ -148,8 +148,8 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
   }
   const auto model = options_.engines[id.value].model;
   const bool others = any_engine_up(model);
-  for (const auto lost : ids_where(flights_, [&](const flight& f) { return f.at == id; })) {
-    const auto found = flights_.find(lost);
+  for (const auto lost : ids_where(in_flight_, [&](const in_flight_request& f) { return f.at == id; })) {
+    const auto found = in_flight_.find(lost);
     auto& f = found->second;
     f.at = no_engine;
     if (others && ++f.losses <= most_losses)
@@ -158,15 +158,16 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
       settle(found, outcome::failed(failure::worker_lost), now);
   }
   if (others) return;
-  for (const auto lost : ids_where(flights_, [&](const flight& f) { return f.asked.model == model; }))
-    settle(flights_.find(lost), outcome::failed(failure::worker_lost), now);
+  for (const auto lost :
+       ids_where(in_flight_, [&](const in_flight_request& f) { return f.asked.model == model; }))
+    settle(in_flight_.find(lost), outcome::failed(failure::worker_lost), now);
 }
 
 void llm_gateway::post(time_point now) {
   if (ask_again_at_ <= now) {
     ask_again_at_ = never;
     for (const auto id : std::exchange(unplaced_, {}))
-      if (const auto f = flights_.find(id); f != flights_.end()) ask_router(id, f->second);
+      if (const auto f = in_flight_.find(id); f != in_flight_.end()) ask_router(id, f->second);
   }
   for (uint32_t i = 0; i < models_.size(); ++i) {
     auto& m = models_[i];

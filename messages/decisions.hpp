@@ -159,13 +159,13 @@ struct gateway_decision {
   bool at_door = false;  ///< turned away: no queue ever heard of it
   std::string outcome;   ///< dropped or failed
   std::string reason;
-  std::string detail;           ///< quota: the limit, rate or concurrency; device_error: what the device said
-  std::string tenant;           ///< empty: none
-  uint64_t in_flight = 0;       ///< of the gateway's requests, then
-  uint64_t most_in_flight = 0;  ///< of these
-  duration retry_after{};       ///< as the client was told; 0: it was not
+  std::string detail;          ///< quota: the limit, rate or concurrency; device_error: what the device said
+  std::string tenant;          ///< empty: none
+  uint64_t in_flight = 0;      ///< of the gateway's requests, then
+  uint64_t max_in_flight = 0;  ///< of these
+  duration retry_after{};      ///< as the client was told; 0: it was not
   TROUPE_MESSAGE(gateway_decision, known, decision_log, id, model, model_name, rows, arrival, deadline, at,
-                 at_door, outcome, reason, detail, tenant, in_flight, most_in_flight, retry_after)
+                 at_door, outcome, reason, detail, tenant, in_flight, max_in_flight, retry_after)
 };
 
 /// All that a cluster remembers of its decisions about one request.

@@ -189,7 +189,7 @@ class telling {
     ordered_json numbers{{"reason", d.reason}};
     if (d.reason == "queue_full") {
       numbers["in_flight"] = d.in_flight;
-      numbers["most_in_flight"] = d.most_in_flight;
+      numbers["max_in_flight"] = d.max_in_flight;
     }
     if (!d.tenant.empty()) numbers["tenant"] = d.tenant;
     if (d.retry_after > duration{}) numbers["retry_after_ms"] = to_ms(d.retry_after);
@@ -208,7 +208,7 @@ class telling {
     if (d.reason == "queue_full")
       return fmt::format("{} in flight there, and {} may be (limits.requests_in_flight)",
                          d.in_flight == 1 ? "1 request is" : fmt::format("{} requests are", d.in_flight),
-                         d.most_in_flight);
+                         d.max_in_flight);
     if (d.reason == "quota")
       return fmt::format("tenant '{}' is at its {}; to come again in {}", d.tenant, d.detail,
                          ms(d.retry_after));

@@ -37,7 +37,7 @@ TEST_CASE("decisions of a gateway: a request that it turned away, with the numbe
   CHECK(d.deadline == at(13));
   CHECK(d.at == at(1));
   CHECK(d.in_flight == 2);
-  CHECK(d.most_in_flight == 2);
+  CHECK(d.max_in_flight == 2);
   CHECK(d.tenant.empty());
 }
 

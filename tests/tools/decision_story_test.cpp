@@ -158,7 +158,7 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   g.at = at(0.1);
   g.outcome = "dropped";
   g.reason = "queue_full";
-  g.in_flight = g.most_in_flight = 300;
+  g.in_flight = g.max_in_flight = 300;
   const auto document = story_document(s, two_models());
   CHECK(document["reason"] == "queue_full");
   CHECK_FALSE(document.contains("batching"));
