@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "messages/cluster.hpp"
 #include "transport/http_router.hpp"
 

@@ -9,19 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "actors/actor_group.hpp"
 #include "actors/events.hpp"
 #include "actors/model_loader.hpp"
-#include "actors/shell_group.hpp"
 #include "messages/caf_types.hpp"
 
 namespace troupe {
 
-class shell_group;
+class actor_group;
 
-/// To a host: messages for its shells.
+/// To a CAF host: messages for its actors.
 struct delivery {
   parcel messages;
-  std::shared_ptr<const void> place = nullptr;  ///< what they take of the host's backlog, if that is bounded
+  std::shared_ptr<const void> place =
+      nullptr;  ///< what they take of the CAF host's backlog, if that is bounded
 };
 
 struct group_report {
@@ -32,13 +33,13 @@ struct group_report {
   std::vector<node_id> busy_with;  ///< who must not leave before them
 };
 
-/// To a host: call `reply`, on the host's thread.
+/// To a CAF host: call `reply`, on the CAF host's thread.
 struct report_query {
   std::function<void(group_report)> reply;
 };
 
-/// To a host: let the actor `to` do this and call `reply` with its answer, on the host's thread. To a node
-/// actor or metrics: the same, `to` being themselves.
+/// To a CAF host: let the actor `to` do this and call `reply` with its answer, on the CAF host's thread. To a
+/// node actor or metrics: the same, `to` being themselves.
 struct command_query {
   address to;
   command what;
@@ -56,9 +57,9 @@ typename Inspector::result_type inspect(Inspector& f, control_frame& x) {
   return f(caf::meta::type_name("control_frame"), x.from, x.to, x.body);
 }
 
-/// To a host: change the group of shells, between two turns.
+/// To a CAF host: change the group of actors, between two turns.
 struct regrouping {
-  std::function<void(shell_group&, time_point now)> change;
+  std::function<void(actor_group&, time_point now)> change;
 };
 
 /// From the node actor to the deployer: an incarnation of a peer is up, or over.
@@ -142,7 +143,7 @@ using node_protocol = caf::typed_actor<caf::reacts_to<control_frame>,      // fr
                                        caf::reacts_to<deployment_report>,  // likewise, for who schedules
                                        caf::reacts_to<peer_synchronised>,  // from the data lane
                                        caf::reacts_to<peer_lost>,      // likewise, or from the control lane
-                                       caf::reacts_to<group_report>,   // from the hosts
+                                       caf::reacts_to<group_report>,   // from the CAF hosts
                                        caf::reacts_to<report_query>,   // from the metrics
                                        caf::reacts_to<command_query>,  // from the console
                                        caf::reacts_to<wake_atom>,      // time has passed
@@ -155,7 +156,7 @@ using deployer_protocol = caf::typed_actor<
     caf::reacts_to<peer_change>, caf::reacts_to<new_incarnation>,  // from the node actor
     caf::reacts_to<leadership>,                                    // likewise
     caf::reacts_to<load_outcome>,                                  // from the loader
-    caf::reacts_to<model_idle>,                                    // from a shell
+    caf::reacts_to<model_idle>,                                    // from an actor
     caf::reacts_to<report_query>,                                  // from the metrics
     caf::reacts_to<wake_atom>, caf::replies_to<deploy>::with<change_reply>,
     caf::replies_to<redeploy>::with<change_reply>, caf::replies_to<undeploy>::with<change_reply>,

@@ -81,7 +81,7 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
       language_models_(cluster),
       tenants_(quotas_of(cluster)) {
   post_.set_lane(lane_);
-  spawn_shells(w);
+  spawn_actors(w);
   auto& carrier = w.carrier;
   // other nodes than gateways hear nothing of engines
   const bool waits_for_engines =
@@ -110,11 +110,11 @@ cast::cast(const cluster_spec& cluster, node_id self, world w)
 
 cast::~cast() { stop(); }
 
-void cast::spawn_shells(const world& w) {
-  std::vector<std::unique_ptr<shell_group>> groups;
+void cast::spawn_actors(const world& w) {
+  std::vector<std::unique_ptr<actor_group>> groups;
   std::vector<std::vector<address>> names;
-  const auto fresh = [&]() -> shell_group& {
-    groups.push_back(std::make_unique<shell_group>(post_));
+  const auto fresh = [&]() -> actor_group& {
+    groups.push_back(std::make_unique<actor_group>(post_));
     return *groups.back();
   };
   const auto name = [&](role kind, uint32_t index) {
@@ -125,13 +125,13 @@ void cast::spawn_shells(const world& w) {
 
   // Scheduler threads share the model queues, as `post` knows; the first also hosts the gateway, so that
   // on a small cluster the way from request to order stays on one thread.
-  std::vector<shell_group*> threads;
+  std::vector<actor_group*> threads;
   const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
-  while (!w.host_per_shell && threads.size() < shared_threads) threads.push_back(&fresh());
-  const auto thread = [&](uint32_t i) -> shell_group& {
-    return w.host_per_shell ? fresh() : *threads[i % shared_threads];
+  while (!w.caf_host_per_actor && threads.size() < shared_threads) threads.push_back(&fresh());
+  const auto thread = [&](uint32_t i) -> actor_group& {
+    return w.caf_host_per_actor ? fresh() : *threads[i % shared_threads];
   };
-  std::vector<shell_group*> with_queues;
+  std::vector<actor_group*> with_queues;
   if (me.has(node_role::gateway)) {
     gateway::options o;
     for (const auto& m : cluster_.models) o.models.push_back(m.name);
@@ -166,12 +166,12 @@ void cast::spawn_shells(const world& w) {
       const auto& m = cluster_.models[i];
       group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, m, m.domain}, group));
       queues_[model_id{i}] = cluster_.models[i];
-      if (w.host_per_shell) with_queues.push_back(&group);
+      if (w.caf_host_per_actor) with_queues.push_back(&group);
     }
-    if (!w.host_per_shell) with_queues = threads;
+    if (!w.caf_host_per_actor) with_queues = threads;
   }
   if (me.has(node_role::worker)) {
-    shell_group* shared = w.host_per_shell ? nullptr : &fresh();
+    actor_group* shared = w.caf_host_per_actor ? nullptr : &fresh();
     for (uint32_t i = 0; i < cluster_.slots.size(); ++i) {
       if (cluster_.slots[i].node != self_) continue;
       auto& group = shared != nullptr ? *shared : fresh();
@@ -180,9 +180,9 @@ void cast::spawn_shells(const world& w) {
     }
   }
   if (me.schedules()) {
-    shell_group* routers = nullptr;
+    actor_group* routers = nullptr;
     for (uint32_t i = 0; i < cluster_.llms.size(); ++i) {
-      if (routers == nullptr || w.host_per_shell) routers = &fresh();
+      if (routers == nullptr || w.caf_host_per_actor) routers = &fresh();
       routers->add<llm_router>(name(role::llm_router, i), router_options(cluster_, llm_id{i}));
     }
   }
@@ -193,22 +193,23 @@ void cast::spawn_shells(const world& w) {
   if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
     fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
-  shell_group* guests = nullptr;
+  actor_group* guests = nullptr;
   for (uint32_t i = 0; i < cluster_.actors.size(); ++i) {
     if (cluster_.actors[i].node != self_) continue;
-    if (guests == nullptr || w.host_per_shell) guests = &fresh();
+    if (guests == nullptr || w.caf_host_per_actor) guests = &fresh();
     guests->adopt(make_extension(cluster_, name(role::extension, i), *guests));
   }
-  std::vector<caf::actor> queue_hosts(with_queues.size());
+  std::vector<caf::actor> queue_caf_hosts(with_queues.size());
   for (auto& g : groups) {
     const auto place = std::find(with_queues.begin(), with_queues.end(), g.get());
     if (g->size() == 0 && place == with_queues.end()) continue;
     const auto actors = g->names();
-    const auto host = w.spawn_host(std::move(g), w.broken);
-    post_.add_host(host, actors);
-    if (place != with_queues.end()) queue_hosts[static_cast<size_t>(place - with_queues.begin())] = host;
+    const auto caf_host = w.spawn_caf_host(std::move(g), w.broken);
+    post_.add_caf_host(caf_host, actors);
+    if (place != with_queues.end())
+      queue_caf_hosts[static_cast<size_t>(place - with_queues.begin())] = caf_host;
   }
-  post_.set_queue_hosts(queue_hosts);
+  post_.set_queue_caf_hosts(queue_caf_hosts);
 }
 
 llm_engine::options cast::engine_options(engine_id id, const world& w) const {
@@ -232,7 +233,7 @@ llm_engine::options cast::engine_options(engine_id id, const world& w) const {
   return o;
 }
 
-std::unique_ptr<shell> cast::make_queue(const deployment& line, outbox& out) const {
+std::unique_ptr<actor> cast::make_queue(const deployment& line, outbox& out) const {
   const auto& m = line.definition;
   model_queue::options o;
   o.model = line.model;
@@ -272,8 +273,8 @@ bool cast::keep_queue(const deployment& line) {
     queues_[line.model] = line.definition;
   else if (known != queues_.end())
     queues_.erase(known);
-  caf::anon_send(post_.queue_host(line.model),
-                 regrouping{[this, line, wanted](shell_group& g, time_point now) {
+  caf::anon_send(post_.queue_caf_host(line.model),
+                 regrouping{[this, line, wanted](actor_group& g, time_point now) {
                    g.remove(role::model_queue, line.model.value, now);
                    if (wanted) g.adopt(make_queue(line, g));
                  }});
@@ -288,7 +289,7 @@ void cast::stop() {
   if (std::exchange(stopped_, true)) return;
   post_.stop();
   lane_.stop();
-  for (const auto& host : post_.hosts()) caf::anon_send_exit(host, caf::exit_reason::kill);
+  for (const auto& caf_host : post_.caf_hosts()) caf::anon_send_exit(caf_host, caf::exit_reason::kill);
   caf::anon_send_exit(node_, caf::exit_reason::kill);
   caf::anon_send_exit(deployer_, caf::exit_reason::kill);
 }

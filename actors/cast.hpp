@@ -1,5 +1,5 @@
 // cast: the actors of one node, spawned and wired as the cluster file says. The same in every world; what
-// differs (clock, fabric, control lane, devices, how hosts are spawned) is handed in.
+// differs (clock, fabric, control lane, devices, how CAF hosts are spawned) is handed in.
 #pragma once
 #include <caf/actor_system.hpp>
 #include <functional>
@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "actors/caf_host.hpp"
 #include "actors/catalog.hpp"
 #include "actors/control_lane.hpp"
 #include "actors/deployer.hpp"
 #include "actors/gateway.hpp"
-#include "actors/host.hpp"
 #include "actors/llm_engine.hpp"
 #include "actors/llm_gateway.hpp"
 #include "actors/node.hpp"
@@ -36,8 +36,8 @@ class cast {
     /// The device of a slot of this node; it lives as long as the cast.
     std::function<device&(slot_id)> device_of;
     model_loader& devices;  ///< that loads models onto them; used on workers only
-    std::function<caf::actor(std::unique_ptr<shell_group>, on_broken)> spawn_host;
-    bool host_per_shell = false;  ///< simulation: more interleavings
+    std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> spawn_caf_host;
+    bool caf_host_per_actor = false;  ///< simulation: more interleavings
     wake_service wake;
     std::function<incarnation_id(incarnation_id last)> next_incarnation;
     std::function<uint64_t(incarnation_id incarnation)>
@@ -76,13 +76,13 @@ class cast {
   const deployer_protocol& deployer_actor() const { return deployer_; }
   data_lane& lane() { return lane_; }
 
-  /// Ends all actors; nothing is delivered afterwards. In simulation the hosts die at the next settling.
+  /// Ends all actors; nothing is delivered afterwards. In simulation the CAF hosts die at the next settling.
   void stop();
 
  private:
-  void spawn_shells(const world& w);
+  void spawn_actors(const world& w);
   llm_engine::options engine_options(engine_id id, const world& w) const;
-  std::unique_ptr<shell> make_queue(const deployment& line, outbox& out) const;
+  std::unique_ptr<actor> make_queue(const deployment& line, outbox& out) const;
   bool keep_queue(const deployment& line);
 
   const cluster_spec& cluster_;

@@ -246,7 +246,7 @@ nlohmann::json console::actors_of(const group_report& r) const {
                        {"state", a.state},
                        {"messages", a.messages},
                        {"pending", a.pending},
-                       {"host_pending", a.host_pending}};
+                       {"mailbox_pending", a.mailbox_pending}};
     if (a.name.kind == role::model_queue)
       for (const auto& m : models)
         if (m->model.value == a.name.index) row["model"] = m->name;

@@ -38,7 +38,7 @@ class console {
   static constexpr size_t longest_answer = 8 << 20;   ///< bytes
   static constexpr auto patience = std::chrono::seconds(2);
 
-  /// Sends a command to an actor of this node that is no shell.
+  /// Sends a command to a CAF actor of this node (the node, the deployer, the metrics).
   using messenger = std::function<void(command_query)>;
 
   struct facts {
@@ -51,7 +51,7 @@ class console {
     deployer_protocol deployments;
     troupe::post& post;
     control_lane& control;
-    std::map<role, messenger> others;  ///< the actors that are no shells, but for itself
+    std::map<role, messenger> others;  ///< the CAF actors of this node, but for itself
     uint32_t restarts = 0;             ///< of this node, by its parent
     std::string last_end{};            ///< how its process ended before the last of them
   };

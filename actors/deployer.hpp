@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/caf_host.hpp"
 #include "actors/caf_types.hpp"
 #include "actors/control_lane.hpp"
-#include "actors/host.hpp"
 #include "actors/model_loader.hpp"
 #include "actors/own_deployments.hpp"
 #include "actors/supervision.hpp"

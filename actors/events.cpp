@@ -4,14 +4,14 @@
 
 namespace troupe {
 
-shell_message::shell_message(const shell_message&) = default;
-shell_message::shell_message(shell_message&&) noexcept = default;
-shell_message& shell_message::operator=(const shell_message&) = default;
-shell_message& shell_message::operator=(shell_message&&) noexcept = default;
-shell_message::~shell_message() = default;
+actor_message::actor_message(const actor_message&) = default;
+actor_message::actor_message(actor_message&&) noexcept = default;
+actor_message& actor_message::operator=(const actor_message&) = default;
+actor_message& actor_message::operator=(actor_message&&) noexcept = default;
+actor_message::~actor_message() = default;
 
-shell_message to_shell_message(wire_message&& m) {
-  return std::visit([](auto&& x) -> shell_message { return std::move(x); }, std::move(m));
+actor_message to_actor_message(wire_message&& m) {
+  return std::visit([](auto&& x) -> actor_message { return std::move(x); }, std::move(m));
 }
 
 }  // namespace troupe

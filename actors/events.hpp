@@ -1,4 +1,4 @@
-// What shells are told besides messages from other actors: things that happen on their own node. Among them
+// What actors are told besides messages from other actors: things that happen on their own node. Among them
 // `leadership` (messages/membership.hpp): the leader has changed.
 #pragma once
 #include <cstdint>
@@ -112,29 +112,29 @@ struct extend<std::variant<Ts...>, More...> {
 };
 }  // namespace detail
 
-using any_shell_message =
+using any_actor_message =
     detail::extend<wire_message, node_up, node_down, node_leaving, new_incarnation, drain, pulled,
                    device_ready, client_request, client_gone, model_change, model_idle, slot_service,
                    queue_load, leadership, backends, generation_request>::type;
 
 /// A class of its own so that what copies, moves and destroys fifty kinds of messages is compiled once.
-struct shell_message : any_shell_message {
-  using any_shell_message::any_shell_message;
-  shell_message(const shell_message& m);
-  shell_message(shell_message&& m) noexcept;
-  shell_message& operator=(const shell_message& m);
-  shell_message& operator=(shell_message&& m) noexcept;
-  ~shell_message();
+struct actor_message : any_actor_message {
+  using any_actor_message::any_actor_message;
+  actor_message(const actor_message& m);
+  actor_message(actor_message&& m) noexcept;
+  actor_message& operator=(const actor_message& m);
+  actor_message& operator=(actor_message&& m) noexcept;
+  ~actor_message();
 };
 
 struct envelope {
   address from;
   address to;
-  shell_message body;
+  actor_message body;
 };
 using parcel = std::vector<envelope>;
 
-/// A wire message as a shell gets it.
-shell_message to_shell_message(wire_message&& m);
+/// A wire message as an actor gets it.
+actor_message to_actor_message(wire_message&& m);
 
 }  // namespace troupe

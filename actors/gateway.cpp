@@ -14,7 +14,7 @@ constexpr int most_together = 4096;  // requests in one `submit`: a frame takes 
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
                  tenant_desk& tenants)
-    : shell(self, out),
+    : actor(self, out),
       options_(o),
       memory_(memory),
       clients_(clients),

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/memory_port.hpp"
 #include "actors/outcome.hpp"
-#include "actors/shell.hpp"
 #include "actors/tenant_desk.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
@@ -38,7 +38,7 @@ class client_port {
   virtual uint64_t unwritten_bytes() const { return 0; }
 };
 
-class gateway final : public shell {
+class gateway final : public actor {
  public:
   struct options {
     std::vector<std::string> models;         ///< names by id, for metrics

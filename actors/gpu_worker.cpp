@@ -11,7 +11,7 @@
 namespace troupe {
 
 gpu_worker::gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory)
-    : shell(self, out), options_(o), device_(runs), memory_(memory) {}
+    : actor(self, out), options_(o), device_(runs), memory_(memory) {}
 
 /// A batch on the device uses our memory.
 gpu_worker::~gpu_worker() {

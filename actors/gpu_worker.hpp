@@ -18,8 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/memory_port.hpp"
-#include "actors/shell.hpp"
 #include "gpu/device.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
@@ -27,7 +27,7 @@
 
 namespace troupe {
 
-class gpu_worker final : public shell {
+class gpu_worker final : public actor {
  public:
   struct options {
     slot_id slot;
@@ -35,7 +35,7 @@ class gpu_worker final : public shell {
     size_t max_orders = 4;  ///< running and waiting; the arbiter keeps to two
   };
 
-  /// A `slot_ready` says which models `runs` has loaded. `runs` and `memory` outlive the shell.
+  /// A `slot_ready` says which models `runs` has loaded. `runs` and `memory` outlive the actor.
   gpu_worker(address self, outbox& out, const options& o, device& runs, memory_port& memory);
   ~gpu_worker() override;
 

@@ -11,7 +11,7 @@
 namespace troupe {
 
 llm_engine::llm_engine(address self, outbox& out, const options& o, llm::engine_device& device)
-    : shell(self, out), options_(o), device_(device), slots_(o.adapter_slots) {
+    : actor(self, out), options_(o), device_(device), slots_(o.adapter_slots) {
   for (const auto& a : options_.adapters) adapters_.add(a);
 }
 

@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/adapter_book.hpp"
-#include "actors/shell.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/commands.hpp"
 #include "policies/adapter_slots.hpp"
@@ -23,7 +23,7 @@
 
 namespace troupe {
 
-class llm_engine final : public shell {
+class llm_engine final : public actor {
  public:
   struct options {
     llm_id model;
@@ -105,7 +105,7 @@ class llm_engine final : public shell {
   void on_adapter_failed(const llm::engine_event& e);
   void leave(llm::adapter_id id);
   void answer(const address& to, uint64_t token, adapter_answer what, std::string message = {});
-  void tell_all(const shell_message& news);
+  void tell_all(const actor_message& news);
   void tell_preempted();
   adapters_known all_adapters() const;
   adapter_list list(const list_adapters& asked) const;

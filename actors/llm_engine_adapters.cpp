@@ -109,7 +109,7 @@ void llm_engine::answer(const address& to, uint64_t token, adapter_answer what, 
 }
 
 /// Gateways and routers.
-void llm_engine::tell_all(const shell_message& news) {
+void llm_engine::tell_all(const actor_message& news) {
   for (const auto n : options_.gateways)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_gateway), news);
   for (const auto n : options_.routers)

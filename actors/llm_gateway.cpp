@@ -10,7 +10,7 @@ namespace troupe {
 
 llm_gateway::llm_gateway(address self, outbox& out, const options& o, completion_port& clients,
                          tenant_desk& tenants, llm_catalog& models)
-    : shell(self, out),
+    : actor(self, out),
       options_(o),
       clients_(clients),
       tenants_(tenants),

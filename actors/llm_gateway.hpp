@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/llm_catalog.hpp"
 #include "actors/outcome.hpp"
-#include "actors/shell.hpp"
 #include "actors/tenant_desk.hpp"
 #include "messages/commands.hpp"
 #include "policies/expiries.hpp"
@@ -32,7 +32,7 @@ class completion_port {
   virtual void adapter_changed(const adapter_changed& a) = 0;
 };
 
-class llm_gateway final : public shell {
+class llm_gateway final : public actor {
  public:
   struct options {
     std::vector<std::string> models;   ///< by llm_id

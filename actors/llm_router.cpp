@@ -15,7 +15,7 @@ request_router::options policy_options(const llm_router::options& o) {
 }  // namespace
 
 llm_router::llm_router(address self, outbox& out, const options& o)
-    : shell(self, out), options_(o), requests_(policy_options(o), (*routing_policies().find(o.routing))()) {}
+    : actor(self, out), options_(o), requests_(policy_options(o), (*routing_policies().find(o.routing))()) {}
 
 void llm_router::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{

@@ -7,14 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "messages/cluster.hpp"
 #include "messages/commands.hpp"
 #include "policies/request_router.hpp"
 
 namespace troupe {
 
-class llm_router final : public shell {
+class llm_router final : public actor {
  public:
   struct options {
     llm_id model;

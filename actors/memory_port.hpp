@@ -1,4 +1,4 @@
-// What shells need of their node's registered memory and of their peers': an interface, so that shells see
+// What actors need of their node's registered memory and of their peers': an interface, so that actors see
 // neither the lane nor its threads.
 #pragma once
 #include <cstddef>

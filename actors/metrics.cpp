@@ -24,8 +24,8 @@ void metrics::on_query(const report_query& q) {
   const auto number = ++last_;
   const handle me{self_};
   const report_query ask{[me, number](group_report r) { caf::anon_send(me, std::move(r), number); }};
-  size_t asked = post_.hosts().size();
-  for (const auto& host : post_.hosts()) caf::anon_send(host, ask);
+  size_t asked = post_.caf_hosts().size();
+  for (const auto& caf_host : post_.caf_hosts()) caf::anon_send(caf_host, ask);
   if (const auto& node = post_.node_actor()) ++asked, caf::anon_send(node, ask);
   if (const auto& deployer = post_.deployer_actor()) ++asked, caf::anon_send(deployer, ask);
   open_.push_back({number, q.reply, asked, {}});

@@ -1,4 +1,4 @@
-// metrics: gathers what all hosts of its node report, for the console, for Prometheus and for tests.
+// metrics: gathers what all CAF hosts of its node report, for the console, for Prometheus and for tests.
 #pragma once
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -21,7 +21,7 @@ class metrics {
   using handle = metrics_protocol;
   static constexpr const char* name = "metrics";
 
-  /// `more` adds what no shell knows: the lanes, the pool. Hosts that do not answer in time are left out.
+  /// `more` adds what no actor knows: the lanes, the pool. CAF hosts that do not answer in time are left out.
   metrics(handle::pointer self, post& post, std::function<void(std::vector<metric>&)> more);
   handle::behavior_type make_behavior();
   /// After an exception: queries under way get no reply.

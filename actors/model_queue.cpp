@@ -16,7 +16,7 @@ constexpr batch_window nothing{};
 }  // namespace
 
 model_queue::model_queue(address self, outbox& out, const options& o, std::unique_ptr<batching_policy> policy)
-    : shell(self, out),
+    : actor(self, out),
       options_(o),
       policy_(std::move(policy)),
       log_(o.decision_log),
@@ -173,7 +173,7 @@ void model_queue::end(time_point now) {
   send_drops(now);
 }
 
-void model_queue::hear_the_last(shell_message& m, time_point now) {
+void model_queue::hear_the_last(actor_message& m, time_point now) {
   dispatch(m, overloaded{
                   [&](batch_done& d) {
                     if (running_.contains(d.batch)) on_done(d, now);

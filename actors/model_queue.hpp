@@ -26,8 +26,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/request_table.hpp"
-#include "actors/shell.hpp"
 #include "messages/commands.hpp"
 #include "policies/admission.hpp"
 #include "policies/batching.hpp"
@@ -35,7 +35,7 @@
 
 namespace troupe {
 
-class model_queue final : public shell {
+class model_queue final : public actor {
  public:
   struct options {
     model_id model;
@@ -107,7 +107,7 @@ class model_queue final : public shell {
   void tell_left();
   void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
-  void hear_the_last(shell_message& m, time_point now);
+  void hear_the_last(actor_message& m, time_point now);
   uint32_t keep(const request& r, time_point now);
   duration time_alone(const request& r) const;
   bool is_hopeless(const request& r) const;

@@ -293,7 +293,7 @@ void node::on_wake() {
   if (draining_ && now >= drain_until_)
     around_.on_drained();
   else if ((draining_ || owes) && reports_missing_ == 0)
-    ask_hosts();
+    ask_caf_hosts();
   around_.wake(caf::actor_cast<caf::actor>(self_), now + wake_interval());
 }
 

@@ -3,7 +3,7 @@
 // drains. Opens and closes models as the deployer says.
 //
 // Where standbys are, it also knows who is the leader (policies/leader_election.hpp): it says
-// so to its shells and in every hello, and on a candidate node it becomes the leader when its time has come.
+// so to its actors and in every hello, and on a candidate node it becomes the leader when its time has come.
 //
 // A node that drains leaves when its own actors have nothing left to do and every peer has said farewell:
 // that nothing of the peer's is with it or on its way to it.
@@ -19,10 +19,10 @@
 #include <optional>
 #include <vector>
 
+#include "actors/caf_host.hpp"
 #include "actors/caf_types.hpp"
 #include "actors/catalog.hpp"
 #include "actors/control_lane.hpp"
-#include "actors/host.hpp"
 #include "actors/post.hpp"
 #include "messages/cluster.hpp"
 #include "policies/failure_detector.hpp"
@@ -76,7 +76,7 @@ class node {
     time_point connected_at = never;
     bool leaving = false;           ///< it said goodbye: its end is no surprise
     bool owed_farewell = false;     ///< we have not answered its goodbye yet
-    bool asked_for = false;         ///< the hosts were asked since its goodbye
+    bool asked_for = false;         ///< the CAF hosts were asked since its goodbye
     bool said_farewell = false;     ///< it has answered ours
     bool broke = false;             ///< a connection to it did
     std::vector<slot_ready> early;  ///< its slots, said before it was up
@@ -98,7 +98,7 @@ class node {
   command_reply on_command(const command& c) const;
 
   void say_hello(node_id to);
-  void ask_hosts();
+  void ask_caf_hosts();
   void say_farewells();
   void leave_if_done();
   void end_incarnations();

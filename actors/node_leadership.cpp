@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Passes on what is news. Shells hear of it first: what their nodes' peers do about it comes later.
+/// Passes on what is news. Actors hear of it first: what their nodes' peers do about it comes later.
 void node::learn_leader(const leadership& latest) {
   if (!elected_ || latest.scheduler.value >= peers_.size() || !election_.learn(latest, around_.time.now()))
     return;

@@ -1,4 +1,4 @@
-// How a node leaves, and lets others leave: nobody goes while a shell has something under way with it.
+// How a node leaves, and lets others leave: nobody goes while an actor has something under way with it.
 #include <algorithm>
 #include <caf/all.hpp>
 
@@ -7,14 +7,14 @@
 
 namespace troupe {
 
-/// What the shells of this node still have to do.
-void node::ask_hosts() {
+/// What the actors of this node still have to do.
+void node::ask_caf_hosts() {
   gathered_ = {};
   for (auto& p : peers_) p.asked_for = p.owed_farewell;
-  reports_missing_ = around_.post.hosts().size();
+  reports_missing_ = around_.post.caf_hosts().size();
   const handle me{self_};
-  for (const auto& host : around_.post.hosts())
-    caf::anon_send(host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
+  for (const auto& caf_host : around_.post.caf_hosts())
+    caf::anon_send(caf_host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
 }
 
 void node::on_report(const group_report& r) {
@@ -26,7 +26,7 @@ void node::on_report(const group_report& r) {
   leave_if_done();
 }
 
-/// To nodes with which no shell has anything under way. The shells were asked after they had heard of the
+/// To nodes with which no actor has anything under way. The actors were asked after they had heard of the
 /// goodbyes, so that they begin nothing new.
 void node::say_farewells() {
   for (uint32_t i = 0; i < peers_.size(); ++i) {

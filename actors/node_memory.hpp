@@ -1,4 +1,4 @@
-// node_memory: the shells' view of their node's registered pool and of the data lane's pulls.
+// node_memory: the actors' view of their node's registered pool and of the data lane's pulls.
 #pragma once
 #include "actors/memory_port.hpp"
 #include "actors/post.hpp"

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-placer::placer(address self, outbox& out, const cluster_spec& cluster) : shell(self, out), cluster_(cluster) {
+placer::placer(address self, outbox& out, const cluster_spec& cluster) : actor(self, out), cluster_(cluster) {
   for (const auto& d : cluster.domains) {
     partition_part part;
     part.name = d.name;

@@ -9,14 +9,14 @@
 #include <optional>
 #include <string>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "messages/cluster.hpp"
 #include "messages/commands.hpp"
 #include "policies/partition.hpp"
 
 namespace troupe {
 
-class placer final : public shell {
+class placer final : public actor {
  public:
   /// `cluster` has domains, and outlives it.
   placer(address self, outbox& out, const cluster_spec& cluster);

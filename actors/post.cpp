@@ -30,37 +30,37 @@ size_t bytes_of(const envelope& e) {
 
 }  // namespace
 
-void post::add_host(caf::actor host, std::span<const address> actors) {
-  const auto position = static_cast<uint32_t>(hosts_.size());
-  hosts_.push_back(std::move(host));
-  turn_.resize(hosts_.size());
+void post::add_caf_host(caf::actor caf_host, std::span<const address> actors) {
+  const auto position = static_cast<uint32_t>(caf_hosts_.size());
+  caf_hosts_.push_back(std::move(caf_host));
+  turn_.resize(caf_hosts_.size());
   const bool guests = !actors.empty() && std::all_of(actors.begin(), actors.end(), [](const address& a) {
     return a.kind == role::extension;
   });
   backlogs_.push_back(guests ? std::make_shared<backlog>(most_waiting) : nullptr);
   for (const auto& a : actors) {
-    auto& row = host_by_name_[static_cast<size_t>(a.kind)];
+    auto& row = caf_host_by_name_[static_cast<size_t>(a.kind)];
     if (row.size() <= a.index) row.resize(a.index + 1, nobody);
     row[a.index] = position;
   }
 }
 
-void post::set_queue_hosts(std::vector<caf::actor> hosts) {
-  for (const auto& h : hosts)
-    queue_hosts_.push_back(
-        static_cast<uint32_t>(std::find(hosts_.begin(), hosts_.end(), h) - hosts_.begin()));
+void post::set_queue_caf_hosts(std::vector<caf::actor> caf_hosts) {
+  for (const auto& h : caf_hosts)
+    queue_caf_hosts_.push_back(
+        static_cast<uint32_t>(std::find(caf_hosts_.begin(), caf_hosts_.end(), h) - caf_hosts_.begin()));
 }
 
-uint32_t post::host_of(const address& to) const {
-  if (to.kind == role::model_queue && !queue_hosts_.empty())
-    return queue_hosts_[to.index % queue_hosts_.size()];
-  const auto& row = host_by_name_[static_cast<size_t>(to.kind)];
+uint32_t post::caf_host_of(const address& to) const {
+  if (to.kind == role::model_queue && !queue_caf_hosts_.empty())
+    return queue_caf_hosts_[to.index % queue_caf_hosts_.size()];
+  const auto& row = caf_host_by_name_[static_cast<size_t>(to.kind)];
   return to.index < row.size() ? row[to.index] : nobody;
 }
 
 /// Empties `messages`.
-void post::hand_over(size_t host, parcel& messages) {
-  const auto& waiting = backlogs_[host];
+void post::hand_over(size_t caf_host, parcel& messages) {
+  const auto& waiting = backlogs_[caf_host];
   size_t bytes = 0;
   if (waiting)
     std::erase_if(messages, [&](const envelope& e) {
@@ -80,52 +80,52 @@ void post::hand_over(size_t host, parcel& messages) {
   if (messages.empty()) return;
   auto d = take_out(messages);
   if (waiting) d.place = hold(waiting, bytes);
-  caf::anon_send(hosts_[host], std::move(d));
+  caf::anon_send(caf_hosts_[caf_host], std::move(d));
 }
 
-void post::tell(const address& to, shell_message message) {
-  const auto host = host_of(to);
-  if (host == nobody) return;
+void post::tell(const address& to, actor_message message) {
+  const auto caf_host = caf_host_of(to);
+  if (caf_host == nobody) return;
   delivery d;
   d.messages.push_back({{self_, {}, role::node, 0}, to, std::move(message)});
-  caf::anon_send(hosts_[host], std::move(d));
+  caf::anon_send(caf_hosts_[caf_host], std::move(d));
 }
 
 bool post::ask(const address& to, command what, std::function<void(command_reply)> reply) {
-  const auto host = host_of(to);
-  if (host == nobody) return false;
-  caf::anon_send(hosts_[host], command_query{to, std::move(what), std::move(reply)});
+  const auto caf_host = caf_host_of(to);
+  if (caf_host == nobody) return false;
+  caf::anon_send(caf_hosts_[caf_host], command_query{to, std::move(what), std::move(reply)});
   return true;
 }
 
-/// Hosts of queues first, then those of arbiters, then of gateways, then all others: so what one shell says
-/// to another because of an event finds it informed.
-void post::tell_all(const shell_message& message) {
-  std::vector<int> rank(hosts_.size(), 3);
-  for (const auto host : queue_hosts_) rank[host] = 0;  // also those without a queue yet
+/// CAF hosts of queues first, then those of arbiters, then of gateways, then all others: so what one actor
+/// says to another because of an event finds it informed.
+void post::tell_all(const actor_message& message) {
+  std::vector<int> rank(caf_hosts_.size(), 3);
+  for (const auto caf_host : queue_caf_hosts_) rank[caf_host] = 0;  // also those without a queue yet
   constexpr std::pair<role, int> later[] = {
       {role::model_queue, 0}, {role::rank_arbiter, 1}, {role::gateway, 2}};
   for (const auto& [kind, when] : later)
-    for (const auto host : host_by_name_[static_cast<size_t>(kind)])
-      if (host != nobody) rank[host] = when;
+    for (const auto caf_host : caf_host_by_name_[static_cast<size_t>(kind)])
+      if (caf_host != nobody) rank[caf_host] = when;
   for (int now = 0; now <= 3; ++now)
-    for (size_t i = 0; i < hosts_.size(); ++i) {
+    for (size_t i = 0; i < caf_hosts_.size(); ++i) {
       if (rank[i] != now) continue;
       delivery d;
       d.messages.push_back({{self_, {}, role::node, 0}, {self_, {}, role::node, 0}, message});
-      caf::anon_send(hosts_[i], std::move(d));
+      caf::anon_send(caf_hosts_[i], std::move(d));
     }
 }
 
-void post::tell_with_turn(const address& to, shell_message message) {
+void post::tell_with_turn(const address& to, actor_message message) {
   if (stopped_) return;
-  if (const auto host = host_of(to); host != nobody)
-    turn_[host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
+  if (const auto caf_host = caf_host_of(to); caf_host != nobody)
+    turn_[caf_host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
 }
 
 void post::carry(std::span<envelope> messages) {
   thread_local std::vector<parcel> parcels;
-  if (parcels.size() < hosts_.size()) parcels.resize(hosts_.size());
+  if (parcels.size() < caf_hosts_.size()) parcels.resize(caf_hosts_.size());
   for (auto& e : messages) {
     if (const auto* idle = std::get_if<model_idle>(&e.body)) {
       caf::anon_send(deployer_, *idle);
@@ -136,7 +136,8 @@ void post::carry(std::span<envelope> messages) {
       continue;
     }
     if (e.to.node == self_) {
-      if (const auto host = host_of(e.to); host != nobody) parcels[host].push_back(std::move(e));
+      if (const auto caf_host = caf_host_of(e.to); caf_host != nobody)
+        parcels[caf_host].push_back(std::move(e));
       continue;
     }
     std::visit(
@@ -146,15 +147,15 @@ void post::carry(std::span<envelope> messages) {
         },
         e.body);
   }
-  for (size_t i = 0; i < hosts_.size(); ++i) {
+  for (size_t i = 0; i < caf_hosts_.size(); ++i) {
     if (!parcels[i].empty()) hand_over(i, parcels[i]);
   }
 }
 
 void post::deliver(std::vector<inbound>& messages) {
   for (auto& m : messages)
-    if (const auto host = host_of(m.to); host != nobody)
-      turn_[host].push_back({m.from, m.to, to_shell_message(std::move(m.body))});
+    if (const auto caf_host = caf_host_of(m.to); caf_host != nobody)
+      turn_[caf_host].push_back({m.from, m.to, to_actor_message(std::move(m.body))});
 }
 
 void post::on_turn_end() {

@@ -10,7 +10,7 @@ namespace troupe {
 
 rank_arbiter::rank_arbiter(address self, outbox& out, std::unique_ptr<matchmaking_policy> policy,
                            const options& o)
-    : shell(self, out),
+    : actor(self, out),
       domain_(o.of),
       policy_(std::move(policy)),
       autoscale_(o.autoscale),

@@ -25,7 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "messages/cluster.hpp"
 #include "messages/commands.hpp"
 #include "policies/autoscale_advice.hpp"
@@ -35,7 +35,7 @@
 
 namespace troupe {
 
-class rank_arbiter final : public shell {
+class rank_arbiter final : public actor {
  public:
   /// The slots that it hands out: those of its scheduling domain, whose number is the index of its address.
   struct domain {

@@ -1,5 +1,5 @@
-// How often a host takes turns. A turn costs a wake-up, whatever it does: a host that is woken for every
-// single message when there are many spends its time on waking up. Pure.
+// How often a CAF host takes turns. A turn costs a wake-up, whatever it does: a CAF host that is woken for
+// every single message when there are many spends its time on waking up. Pure.
 #pragma once
 #include <algorithm>
 

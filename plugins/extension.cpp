@@ -17,7 +17,7 @@ const extension_kind* kind_of_extension(const cluster_spec& cluster, uint32_t in
   return extensions().find(cluster.plugins.at(actor.plugin).name + "/" + actor.kind);
 }
 
-std::unique_ptr<shell> make_extension(const cluster_spec& cluster, const address& self, outbox& out) {
+std::unique_ptr<actor> make_extension(const cluster_spec& cluster, const address& self, outbox& out) {
   const auto& actor = cluster.actors.at(self.index);
   const auto& from = cluster.plugins.at(actor.plugin);
   const auto first_type = first_plugin_type(actor.plugin);

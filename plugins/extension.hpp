@@ -1,10 +1,10 @@
-// Actors of plug-ins: shells like Troupe's own, one for each [[actor]] of the cluster file.
+// Actors of plug-ins: actors like Troupe's own, one for each [[actor]] of the cluster file.
 #pragma once
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "messages/cluster.hpp"
 #include "policies/registry.hpp"
 
@@ -12,13 +12,13 @@ namespace troupe {
 
 /// What an actor of a plug-in is made with. Cluster and outbox outlive it.
 struct extension_parts {
-  address self;  ///< role `extension`; hand it to `shell` with the outbox
+  address self;  ///< role `extension`; hand it to `actor` with the outbox
   outbox& out;
   const cluster_spec& cluster;
   const plugin_settings& settings;
   uint32_t first_type;  ///< of the plug-in's own messages (messages/plugin.hpp)
 };
-using extension_factory = std::function<std::unique_ptr<shell>(const extension_parts&)>;
+using extension_factory = std::function<std::unique_ptr<actor>(const extension_parts&)>;
 
 /// What a kind of actors can be asked; protocol.hpp makes it of a list of commands.
 struct extension_protocol {
@@ -41,6 +41,6 @@ const extension_kind* kind_of_extension(const cluster_spec& cluster, uint32_t in
 
 /// The actor at this position of the cluster file, behind its guard (extension_guard.hpp); `self` is its
 /// address.
-std::unique_ptr<shell> make_extension(const cluster_spec& cluster, const address& self, outbox& out);
+std::unique_ptr<actor> make_extension(const cluster_spec& cluster, const address& self, outbox& out);
 
 }  // namespace troupe

@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-extension_guard::extension_guard(std::unique_ptr<shell> guarded, outbox& out, uint32_t first_type,
+extension_guard::extension_guard(std::unique_ptr<actor> guarded, outbox& out, uint32_t first_type,
                                  const extension_protocol& takes)
-    : shell(guarded->self(), out), guarded_(std::move(guarded)), first_type_(first_type), takes_(takes) {}
+    : actor(guarded->self(), out), guarded_(std::move(guarded)), first_type_(first_type), takes_(takes) {}
 
 void extension_guard::on(envelope& e, time_point now) {
   if (const auto* m = std::get_if<plugin_message>(&e.body))

@@ -8,10 +8,10 @@ namespace troupe {
 
 /// Does as the actor does that it holds, except: plug-in messages whose type is not one of its plug-in's are
 /// counted and dropped, and commands that are not of its protocol are refused.
-class extension_guard final : public shell {
+class extension_guard final : public actor {
  public:
   /// `takes` outlives it.
-  extension_guard(std::unique_ptr<shell> guarded, outbox& out, uint32_t first_type,
+  extension_guard(std::unique_ptr<actor> guarded, outbox& out, uint32_t first_type,
                   const extension_protocol& takes);
 
   void on(envelope& e, time_point now) override;
@@ -29,7 +29,7 @@ class extension_guard final : public shell {
   }
 
  private:
-  const std::unique_ptr<shell> guarded_;
+  const std::unique_ptr<actor> guarded_;
   const uint32_t first_type_;
   const extension_protocol& takes_;
   uint64_t foreign_ = 0;

@@ -41,7 +41,7 @@ class busy_neighbours final : public outbox {
     return static_cast<double>(matches_ - before) / to_seconds(until - from);
   }
 
-  void send(const address&, const address&, shell_message message) override {
+  void send(const address&, const address&, actor_message message) override {
     if (const auto* g = std::get_if<grant>(&message)) granted_.push_back(*g);
   }
 

@@ -6,9 +6,9 @@
 #include <queue>
 #include <vector>
 
+#include "actors/actor_group.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
-#include "actors/shell_group.hpp"
 #include "policies/arrivals.hpp"
 #include "tools/single_node.hpp"
 
@@ -141,7 +141,7 @@ class bare_scheduler::world final : public carrier {
 
   const bare_scheduler_options options_;
   time_point now_{};
-  shell_group group_{*this};
+  actor_group group_{*this};
   parcel turn_;  ///< what the next turn brings
   std::vector<stream> streams_;
   std::priority_queue<batch_done, std::vector<batch_done>, later> running_;

@@ -17,7 +17,7 @@ struct bare_scheduler_options {
   uint32_t decision_log = 0;           ///< requests a model
 };
 
-/// The shells of a cluster's scheduler; their clients and GPUs are no more than what these need to go on.
+/// The actors of a cluster's scheduler; their clients and GPUs are no more than what these need to go on.
 class bare_scheduler {
  public:
   explicit bare_scheduler(const bare_scheduler_options& o);

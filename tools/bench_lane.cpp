@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/host.hpp"
+#include "actors/caf_host.hpp"
 #include "actors/post.hpp"
 #include "actors/system_config.hpp"
 #include "tools/far_process.hpp"
@@ -25,9 +25,9 @@ constexpr int idle_rounds = 500, busy_rounds = 5000;
 constexpr address actor_on(node_id node) { return {node, {}, role::gpu_worker, 0}; }
 
 /// Sends every message back.
-class echo final : public shell {
+class echo final : public actor {
  public:
-  using shell::shell;
+  using actor::actor;
   void on(envelope& e, time_point) override { send(e.from, std::move(e.body)); }
   void on_time(time_point) override {}
   time_point next_wakeup() const override { return never; }
@@ -35,10 +35,10 @@ class echo final : public shell {
 };
 
 /// Sends a message, and the next one a pause after the answer.
-class pinger final : public shell {
+class pinger final : public actor {
  public:
   using finished = std::promise<std::vector<duration>>;
-  pinger(address self, outbox& out, const clock& time) : shell(self, out), clock_(time) {}
+  pinger(address self, outbox& out, const clock& time) : actor(self, out), clock_(time) {}
 
   /// What to do when `node_up` says so.
   struct task {
@@ -72,7 +72,7 @@ class pinger final : public shell {
   std::vector<duration> took_;
 };
 
-/// One node of two: a lane, a post and one host with one shell.
+/// One node of two: a lane, a post and one CAF host with one actor.
 struct lane_node {
   explicit lane_node(node_id self)
       : post(self),
@@ -83,15 +83,15 @@ struct lane_node {
   ~lane_node() {
     lane.stop();
     caf::scoped_actor waiting{system};
-    for (const auto& host : post.hosts()) {
-      caf::anon_send_exit(host, caf::exit_reason::kill);
-      waiting->wait_for(host);
+    for (const auto& caf_host : post.caf_hosts()) {
+      caf::anon_send_exit(caf_host, caf::exit_reason::kill);
+      waiting->wait_for(caf_host);
     }
   }
 
-  void run(std::unique_ptr<shell_group> group) {
+  void run(std::unique_ptr<actor_group> group) {
     const auto names = group->names();
-    post.add_host(spawn_threaded_host(system, std::move(group), time, usual_timing, {}), names);
+    post.add_caf_host(spawn_threaded_caf_host(system, std::move(group), time, usual_timing, {}), names);
     lane.start();
   }
   void meet(node_id peer, const std::string& address) {
@@ -117,7 +117,7 @@ double half_median_us(std::vector<duration> took) {
 
 void be_far_lane(int fd) {
   lane_node here(far_node);
-  auto group = std::make_unique<shell_group>(here.post);
+  auto group = std::make_unique<actor_group>(here.post);
   group->add<echo>(address{far_node, life_of_both, role::gpu_worker, 0});
   here.run(std::move(group));
   tell(fd, here.carrier->address());
@@ -128,7 +128,7 @@ void be_far_lane(int fd) {
 
 lane_latency measure_lane(int fd) {
   lane_node here(near_node);
-  auto group = std::make_unique<shell_group>(here.post);
+  auto group = std::make_unique<actor_group>(here.post);
   auto& asking = group->add<pinger>(address{near_node, life_of_both, role::gpu_worker, 0}, here.time);
   here.run(std::move(group));
   const std::string address = hear(fd);

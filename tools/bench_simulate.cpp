@@ -113,9 +113,9 @@ int bench_simulate(const bench_simulate_options& options) {
   const auto workload = busy(cluster, 5s);
   const double bare = bare_messages_per_second();
   std::vector<simulated_rate> rates;
-  for (const bool host_per_shell : {false, true}) {
+  for (const bool caf_host_per_actor : {false, true}) {
     sim::world_options o;
-    o.host_per_shell = host_per_shell;
+    o.caf_host_per_actor = caf_host_per_actor;
     const auto start = std::clock();
     const auto result = sim::world(cluster, workload, o).run();
     const double took = seconds_since(start);
@@ -124,7 +124,7 @@ int bench_simulate(const bench_simulate_options& options) {
       fmt::print(stderr, "the simulation broke an invariant: {}: {}\n", v.check, v.what);
       return exit_failed;
     }
-    const char* how = host_per_shell ? "every actor by itself" : "hosted as in reality";
+    const char* how = caf_host_per_actor ? "every actor by itself" : "hosted as in reality";
     rates.push_back({"requests", how, static_cast<double>(result.total.offered) / took, "1/s", bare});
     rates.push_back({"messages", how, static_cast<double>(result.messages) / took, "1/s", bare});
     rates.push_back({"time", how, to_seconds(workload.length) / took, "s/s", 1});

@@ -1,4 +1,4 @@
-// What the commands of `troupe` return to the shell.
+// What the commands of `troupe` return to the actor.
 #pragma once
 
 namespace troupe {

@@ -52,7 +52,7 @@ nlohmann::json document(const cluster_spec& cluster, const sample& before, const
 std::string table(const nlohmann::json& doc) {
   auto out =
       fmt::format("{:<28} {:<14} {:<12} {:>9} {:>12} {:>12} {:>12} {:>9}  {}\n", "actor", "state", "model",
-                  "pending", "host pending", "messages", "messages/s", "restarts", "last error");
+                  "pending", "in mailbox", "messages", "messages/s", "restarts", "last error");
   for (const auto& n : doc["nodes"]) {
     if (n.contains("error")) {
       out += fmt::format("{:<28} {}\n", "*@" + n["node"].get<std::string>(), n["error"].get<std::string>());
@@ -61,7 +61,7 @@ std::string table(const nlohmann::json& doc) {
     for (const auto& a : n["actors"])
       out += fmt::format("{:<28} {:<14} {:<12} {:>9} {:>12} {:>12} {:>12.1f} {:>9}  {}\n",
                          a["name"].get<std::string>(), a["state"].get<std::string>(), a.value("model", ""),
-                         a["pending"].get<uint64_t>(), a["host_pending"].get<uint64_t>(),
+                         a["pending"].get<uint64_t>(), a["mailbox_pending"].get<uint64_t>(),
                          a["messages"].get<uint64_t>(), a["messages_per_s"].get<double>(),
                          n["restarts"].get<uint32_t>(), n["last_error"].get<std::string>());
   }

@@ -35,7 +35,7 @@ replay_report replay_simulated(const replay_options& o) {
   spdlog::set_level(spdlog::level::off);
   const auto result =
       sim::world(cluster, workload,
-                 {.seed = o.seed, .host_per_shell = false, .drain_at_most = cluster.llms[0].timeout})
+                 {.seed = o.seed, .caf_host_per_actor = false, .drain_at_most = cluster.llms[0].timeout})
           .run();
   for (const auto& v : result.violations)
     throw load_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));

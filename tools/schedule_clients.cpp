@@ -23,7 +23,7 @@ schedule_trial::cpu_time cpu_now() {
 }  // namespace
 
 schedule_clients::schedule_clients(address self, outbox& out, options o, std::promise<schedule_trial> done)
-    : shell(self, out), options_(std::move(o)), done_(std::move(done)) {}
+    : actor(self, out), options_(std::move(o)), done_(std::move(done)) {}
 
 void schedule_clients::on(envelope& e, time_point now) {
   dispatch(e.body, overloaded{

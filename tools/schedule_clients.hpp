@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "policies/arrivals.hpp"
 #include "tools/schedule_trial.hpp"
 
@@ -12,7 +12,7 @@ namespace troupe {
 
 /// Sends what has arrived since its last turn, counts what comes back. The id of a request says when it
 /// arrived and for which model, so that nothing is kept for it. Begins with the first `node_up`.
-class schedule_clients final : public shell {
+class schedule_clients final : public actor {
  public:
   struct options {
     std::vector<model_id> models;  ///< whose clients these are

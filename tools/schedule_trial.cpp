@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "actors/caf_host.hpp"
 #include "actors/gpu_worker.hpp"
-#include "actors/host.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/no_memory.hpp"
 #include "actors/post.hpp"
@@ -24,7 +24,7 @@ namespace {
 /// Left free for threads that wake late: from a decision to its order, to start, and to answer. It costs
 /// little: a batch that is 5 % smaller is 0.3 % less efficient.
 constexpr duration time_to_hop = 500us, time_to_start = 2ms, time_to_answer = 3ms;
-constexpr host_timing prompt_timing{0us, 0us, 100us};
+constexpr caf_host_timing prompt_timing{0us, 0us, 100us};
 
 /// What one thread runs, with clocks in it if `timed`.
 class company {
@@ -32,14 +32,14 @@ class company {
   company(carrier& beyond, bool timed)
       : clock_(timed ? std::make_unique<stage_clock>() : nullptr),
         counted_(timed ? std::make_unique<timed_carrier>(beyond, *clock_) : nullptr),
-        group_(std::make_unique<shell_group>(timed ? *counted_ : beyond)) {}
+        group_(std::make_unique<actor_group>(timed ? *counted_ : beyond)) {}
 
-  template <class Shell, class... Args>
+  template <class Actor, class... Args>
   void add(stage s, address name, Args&&... args) {
     if (clock_ == nullptr)
-      group_->add<Shell>(name, std::forward<Args>(args)...);
+      group_->add<Actor>(name, std::forward<Args>(args)...);
     else
-      group_->add<timed_shell<Shell>>(name, *clock_, s, std::forward<Args>(args)...);
+      group_->add<timed_actor<Actor>>(name, *clock_, s, std::forward<Args>(args)...);
   }
   template <class Timed, class Policy>
   std::unique_ptr<Policy> counted(std::unique_ptr<Policy> policy) {
@@ -48,13 +48,13 @@ class company {
   }
 
   /// Its host runs it from now on.
-  std::unique_ptr<shell_group> leave() { return std::move(group_); }
+  std::unique_ptr<actor_group> leave() { return std::move(group_); }
   stage_clock* clock() { return clock_.get(); }
 
  private:
   std::unique_ptr<stage_clock> clock_;
   std::unique_ptr<timed_carrier> counted_;
-  std::unique_ptr<shell_group> group_;
+  std::unique_ptr<actor_group> group_;
 };
 
 /// A cluster in one process. Each thread runs a domain, with clients for its models and with its GPUs; or,
@@ -71,7 +71,8 @@ class trial_cluster {
     for (auto& c : companies_) {
       auto group = c.leave();
       const auto actors = group->names();
-      post_.add_host(spawn_threaded_host(system, std::move(group), clock_, prompt_timing, {}), actors);
+      post_.add_caf_host(spawn_threaded_caf_host(system, std::move(group), clock_, prompt_timing, {}),
+                         actors);
     }
     open_slots();
     settle();
@@ -172,10 +173,10 @@ class trial_cluster {
 
   /// Until all know all slots: with many models on many GPUs that takes longer than the warm-up.
   void settle() {
-    std::vector<address> one_of_each_host{actor_here(role::gateway)};
+    std::vector<address> one_of_each_caf_host{actor_here(role::gateway)};
     for (uint32_t d = 0; d < options_.domains; ++d)
-      one_of_each_host.push_back(actor_here(role::rank_arbiter, d));
-    for (const auto& actor : one_of_each_host) {
+      one_of_each_caf_host.push_back(actor_here(role::rank_arbiter, d));
+    for (const auto& actor : one_of_each_caf_host) {
       std::promise<void> knows;
       post_.ask(actor, {0, "get_state", {}}, [&](const command_reply&) { knows.set_value(); });
       knows.get_future().wait();
@@ -184,10 +185,10 @@ class trial_cluster {
 
   void stop() {
     if (std::exchange(stopped_, true)) return;
-    caf::scoped_actor waiting{post_.hosts().front()->home_system()};
-    for (const auto& host : post_.hosts()) {
-      caf::anon_send_exit(host, caf::exit_reason::kill);
-      waiting->wait_for(host);
+    caf::scoped_actor waiting{post_.caf_hosts().front()->home_system()};
+    for (const auto& caf_host : post_.caf_hosts()) {
+      caf::anon_send_exit(caf_host, caf::exit_reason::kill);
+      waiting->wait_for(caf_host);
     }
   }
 

@@ -193,8 +193,8 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                     clients,
                     [&](slot_id slot) -> device& { return rack.at(slot); },
                     rack,
-                    [&](std::unique_ptr<shell_group> g, on_broken b) {
-                      return spawn_threaded_host(system, std::move(g), time, usual_timing, std::move(b));
+                    [&](std::unique_ptr<actor_group> g, on_broken b) {
+                      return spawn_threaded_caf_host(system, std::move(g), time, usual_timing, std::move(b));
                     },
                     false,
                     [&](const caf::actor& a, time_point at) {

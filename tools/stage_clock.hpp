@@ -1,5 +1,5 @@
 // Where the time of a run goes: what each stage of the scheduler takes, measured inside the run by wrapping
-// its shells and policies. Times are the machine's, so measure on a machine that is not busy with other work.
+// its actors and policies. Times are the machine's, so measure on a machine that is not busy with other work.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "actors/shell.hpp"
-#include "actors/shell_group.hpp"
+#include "actors/actor.hpp"
+#include "actors/actor_group.hpp"
 #include "policies/batching.hpp"
 #include "policies/matchmaking.hpp"
 
@@ -63,13 +63,13 @@ class stage_clock {
   std::array<duration, stage_count> sums_{};
 };
 
-/// A shell whose time is counted.
-template <class Shell>
-class timed_shell final : public shell {
+/// An actor whose time is counted.
+template <class Actor>
+class timed_actor final : public actor {
  public:
   template <class... Args>
-  timed_shell(address self, outbox& out, stage_clock& times, stage s, Args&&... args)
-      : shell(self, out), times_(times), stage_(s), inner_(self, out, std::forward<Args>(args)...) {}
+  timed_actor(address self, outbox& out, stage_clock& times, stage s, Args&&... args)
+      : actor(self, out), times_(times), stage_(s), inner_(self, out, std::forward<Args>(args)...) {}
 
   void on(envelope& e, time_point now) override {
     const stage_clock::scope counted(times_, stage_);
@@ -86,7 +86,7 @@ class timed_shell final : public shell {
  private:
   stage_clock& times_;
   const stage stage_;
-  Shell inner_;
+  Actor inner_;
 };
 
 /// What hands the messages of a turn over to the hosts of their receivers, and wakes those.

@@ -8,7 +8,7 @@ namespace patience {
 using namespace troupe;
 
 saver::saver(const extension_parts& parts)
-    : shell(parts.self, parts.out),
+    : actor(parts.self, parts.out),
       arbiter_(on_node(scheduler_of(parts.cluster), role::rank_arbiter)),
       spared_type_(parts.first_type + slots_spared),
       idle_slots_(static_cast<size_t>(parts.settings.integer("idle_slots"))),

@@ -12,7 +12,7 @@ namespace patience {
 /// (tally.hpp) how many are out. It sends the commands that `troupe ask` sends, knows neither threads nor a
 /// clock, and runs in simulations as it is. It belongs on the scheduler's node: what it took out, it knows as
 /// long as the arbiter, which is as long as the process.
-class saver final : public troupe::shell {
+class saver final : public troupe::actor {
  public:
   explicit saver(const troupe::extension_parts& parts);
 

@@ -25,10 +25,10 @@ using tally_commands = troupe::type_list<troupe::exchange<get_savings, savings>>
 
 /// An actor that keeps account of what the saver spares, on any node. The saver says again and again how it
 /// is, so a message that is lost costs nothing but a moment's precision.
-class tally final : public troupe::shell {
+class tally final : public troupe::actor {
  public:
   explicit tally(const troupe::extension_parts& parts)
-      : shell(parts.self, parts.out), spared_type_(parts.first_type + slots_spared) {}
+      : actor(parts.self, parts.out), spared_type_(parts.first_type + slots_spared) {}
 
   void on(troupe::envelope& e, troupe::time_point now) override;
   void on_time(troupe::time_point) override {}

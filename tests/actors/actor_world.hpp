@@ -1,4 +1,4 @@
-// A real actor system for tests, and a shell to watch hosts by.
+// A real actor system for tests, and an actor to watch CAF hosts by.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "actors/caf_host.hpp"
 #include "actors/caf_types.hpp"
-#include "actors/host.hpp"
 #include "actors/system_config.hpp"
 
 namespace troupe::test {
@@ -27,14 +27,14 @@ class actor_world {
 
 /// Counts, and wakes when told to: `cancel{ms}` asks for a wake-up in so many ms. A `release` makes it throw,
 /// and `no_report` a report.
-class probe final : public shell {
+class probe final : public actor {
  public:
   struct log {
     std::atomic<int> heard{0}, alive{0};
     std::atomic<int64_t> woke_late_by_ns{-1};
     std::atomic<bool> no_report{false};
   };
-  probe(address self, outbox& out, log& l) : shell(self, out), log_(l) { ++log_.alive; }
+  probe(address self, outbox& out, log& l) : actor(self, out), log_(l) { ++log_.alive; }
   ~probe() override { --log_.alive; }
   void on(envelope& e, time_point now) override {
     ++log_.heard;

@@ -15,9 +15,9 @@ using namespace troupe::test;
 namespace {
 
 /// A stage whose actor is told commands as a host does.
-template <class Shell>
-struct command_stage : stage<Shell> {
-  using stage<Shell>::stage;
+template <class Actor>
+struct command_stage : stage<Actor> {
+  using stage<Actor>::stage;
   command_reply order(const char* type, const std::string& fields = {}) {
     const auto r = this->actor.on_command({1, type, fields}, this->now);
     this->actor.on_time(this->now);

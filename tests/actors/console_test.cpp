@@ -36,10 +36,10 @@ cluster_spec two_nodes() {
 /// A console over one probe, for tests that ask several things at once.
 struct console_stage {
   console_stage() {
-    auto group = std::make_unique<shell_group>(post);
+    auto group = std::make_unique<actor_group>(post);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
     const auto names = group->names();
-    post.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+    post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
     figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
     desk = spawn<console>(world.system(), console::facts{cluster,
                                                          node_id{0},
@@ -57,7 +57,7 @@ struct console_stage {
   }
   ~console_stage() {
     for (const auto& a :
-         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), post.hosts()[0]}) {
+         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), post.caf_hosts()[0]}) {
       caf::anon_send_exit(a, caf::exit_reason::kill);
       self->wait_for(a);
     }
@@ -93,10 +93,10 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   kept_frames lane;
   post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(post);
+  auto group = std::make_unique<actor_group>(post);
   group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
   const auto names = group->names();
-  post.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+  post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
   const auto figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(world.system(), console::facts{cluster,
@@ -192,8 +192,8 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
 
   caf::anon_send_exit(desk, caf::exit_reason::kill);
   caf::anon_send_exit(figures, caf::exit_reason::kill);
-  caf::anon_send_exit(post.hosts()[0], caf::exit_reason::kill);
-  self->wait_for(post.hosts()[0]);
+  caf::anon_send_exit(post.caf_hosts()[0], caf::exit_reason::kill);
+  self->wait_for(post.caf_hosts()[0]);
   self->wait_for(figures);
   self->wait_for(desk);
 }
@@ -216,7 +216,8 @@ TEST_CASE("console: when it throws, everybody who asked is told that there is no
 TEST_CASE("console: commands that nobody waits for have a bound, too, until their actor has taken them") {
   console_stage s;
   std::promise<void> go;
-  caf::anon_send(s.post.hosts()[0], regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
+  caf::anon_send(s.post.caf_hosts()[0],
+                 regrouping{[&](actor_group&, time_point) { go.get_future().wait(); }});
   const auto tell = [&] {
     return s.ask({1, "tell", R"({"actor": "model_queue/0@left", "type": "pause_batching"})"});
   };

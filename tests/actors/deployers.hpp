@@ -115,7 +115,7 @@ class deployers : control_lane {
     l.told(std::move(o));
     scheduler_.run();
   }
-  /// The newest line that the node's shells were told.
+  /// The newest line that the node's actors were told.
   deployment told(node_id node) const {
     REQUIRE(!nodes_[node.value].lines.empty());
     return nodes_[node.value].lines.back();

@@ -1,9 +1,9 @@
-// The worked example of Symphony §3.3 (Figure 4) through the shells: ℓ(b) = b + 5, SLO 12, 3 GPUs, R_i
+// The worked example of Symphony §3.3 (Figure 4) through the actors: ℓ(b) = b + 5, SLO 12, 3 GPUs, R_i
 // arrives at 0.75 · (i - 1); a unit is 1 ms.
+#include "actors/actor_group.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/rank_arbiter.hpp"
-#include "actors/shell_group.hpp"
 #include "gpu/emulated_device.hpp"
 #include "tests/actors/stage.hpp"
 
@@ -15,9 +15,9 @@ namespace {
 constexpr address on_one_node(role kind, uint32_t index = 0) { return {node_id{0}, {10}, kind, index}; }
 
 /// Sends R1, R2, ... and keeps what comes back, with the time.
-class clients final : public shell {
+class clients final : public actor {
  public:
-  clients(address self, outbox& out, uint64_t count) : shell(self, out), count_(count) {}
+  clients(address self, outbox& out, uint64_t count) : actor(self, out), count_(count) {}
   void on(envelope& e, time_point now) override {
     dispatch(e.body, overloaded{[&](node_up&) { next_at_ = now; },
                                 [&](completion& c) { finished.emplace_back(now, std::move(c)); },
@@ -51,9 +51,9 @@ class no_way_out final : public carrier {
 
 }  // namespace
 
-TEST_CASE("Figure 4 through the shells: from R1-R4 at t = 2.25 on, a batch of four every 3") {
+TEST_CASE("Figure 4 through the actors: from R1-R4 at t = 2.25 on, a batch of four every 3") {
   no_way_out beyond;
-  shell_group group(beyond);
+  actor_group group(beyond);
   scripted_memory memory(node_id{0}, 0);  // requests without bytes need none
   auto& asking = group.add<clients>(on_one_node(role::gateway), 60);
   group.add<rank_arbiter>(on_one_node(role::rank_arbiter), make_matchmaking("lowest_id"));

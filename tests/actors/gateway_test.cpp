@@ -244,7 +244,7 @@ TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatev
     CAPTURE(seed);
     gateway_stage g;
     random_stream random(seed, "gateway");
-    std::vector<shell_message> on_the_way;  // delivered in any order, some of them twice
+    std::vector<actor_message> on_the_way;  // delivered in any order, some of them twice
     uint64_t next = 1;
     uint64_t incarnation = 10;
     for (int step = 0; step < 2000; ++step) {

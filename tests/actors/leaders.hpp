@@ -1,4 +1,4 @@
-// Who is the leader in the tests of what shells do when the leader changes.
+// Who is the leader in the tests of what actors do when the leader changes.
 #pragma once
 #include "messages/membership.hpp"
 #include "tests/actors/stage.hpp"

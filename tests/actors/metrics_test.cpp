@@ -24,10 +24,10 @@ TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the 
   post post(node_id{0});
   probe::log log;
   for (uint32_t i = 0; i < 2; ++i) {
-    auto group = std::make_unique<shell_group>(post);
+    auto group = std::make_unique<actor_group>(post);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, i}, log);
     const auto names = group->names();
-    post.add_host(spawn_threaded_host(world.system(), std::move(group), time, {}, {}), names);
+    post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
   }
   const auto gathering = spawn<metrics>(world.system(), post, [](std::vector<metric>& out) {
     out.push_back({"more", {}, 1, metric::kind::gauge});
@@ -44,14 +44,14 @@ TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the 
   CHECK(all.metrics.back().name == "more");
 
   caf::scoped_actor self{world.system()};
-  caf::anon_send_exit(post.hosts()[1], caf::exit_reason::kill);
-  self->wait_for(post.hosts()[1]);
+  caf::anon_send_exit(post.caf_hosts()[1], caf::exit_reason::kill);
+  self->wait_for(post.caf_hosts()[1]);
   const auto rest = ask();
   CHECK(rest.actors.size() == 1);
   CHECK(rest.metrics.size() == 2);
 
-  for (const auto& h : post.hosts()) caf::anon_send_exit(h, caf::exit_reason::kill);
+  for (const auto& h : post.caf_hosts()) caf::anon_send_exit(h, caf::exit_reason::kill);
   caf::anon_send_exit(gathering, caf::exit_reason::kill);
-  for (const auto& h : post.hosts()) self->wait_for(h);
+  for (const auto& h : post.caf_hosts()) self->wait_for(h);
   self->wait_for(gathering);
 }

@@ -32,7 +32,7 @@ cluster_spec head_and_door() {
 class lone_gateway final : control_lane {
  public:
   lone_gateway() {
-    post_.add_host(host_, {});
+    post_.add_caf_host(caf_host_, {});
     node_ = spawn<node>(
         system_,
         node::surroundings{
@@ -47,7 +47,7 @@ class lone_gateway final : control_lane {
   }
   ~lone_gateway() override {
     for (const auto& a :
-         {caf::actor_cast<caf::actor>(node_), caf::actor_cast<caf::actor>(deployments_), host_})
+         {caf::actor_cast<caf::actor>(node_), caf::actor_cast<caf::actor>(deployments_), caf_host_})
       caf::anon_send_exit(a, caf::exit_reason::kill);
     scheduler_.run();
   }
@@ -66,7 +66,7 @@ class lone_gateway final : control_lane {
   void synchronise() { tell(peer_synchronised{head_node, head_incarnation}); }
 
   catalog models{{}};
-  std::vector<std::string> events;  ///< that shells were told of
+  std::vector<std::string> events;  ///< that actors were told of
   int for_the_deployer = 0;
 
  private:
@@ -75,7 +75,7 @@ class lone_gateway final : control_lane {
     caf::anon_send(node_, std::forward<Message>(m));
     scheduler_.run();
   }
-  void note(const shell_message& m) {
+  void note(const actor_message& m) {
     if (std::holds_alternative<node_up>(m)) events.push_back("up");
     if (std::holds_alternative<node_leaving>(m)) events.push_back("leaving");
     if (std::holds_alternative<slot_ready>(m)) events.push_back("slot");
@@ -97,7 +97,7 @@ class lone_gateway final : control_lane {
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ =
       dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
-  caf::actor host_ = system_.spawn([this](caf::event_based_actor*) -> caf::behavior {
+  caf::actor caf_host_ = system_.spawn([this](caf::event_based_actor*) -> caf::behavior {
     return {[this](const delivery& d) {
       for (const auto& e : d.messages) note(e.body);
     }};

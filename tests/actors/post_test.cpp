@@ -17,10 +17,10 @@ TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread
   machine_clock time;
   post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(post);
+  auto group = std::make_unique<actor_group>(post);
   group->add<probe>(worker, log);
-  const auto host = spawn_threaded_host(world.system(), std::move(group), time, {}, {});
-  post.add_host(host, std::vector{worker});
+  const auto caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {});
+  post.add_caf_host(caf_host, std::vector{worker});
   post.tell_with_turn(worker, pulled{});
   post.on_turn_end();
   CHECK(eventually([&] { return log.heard == 1; }));
@@ -32,9 +32,9 @@ TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread
     });
   for (auto& t : any) t.join();
   post.on_turn_end();
-  caf::anon_send_exit(host, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(caf_host, caf::exit_reason::user_shutdown);
   caf::scoped_actor self{world.system()};
-  self->wait_for(host);
+  self->wait_for(caf_host);
   CHECK(log.heard == 1);
 }
 
@@ -47,10 +47,10 @@ TEST_CASE(
   machine_clock time;
   post post(node_id{0});
   probe::log log;
-  auto group = std::make_unique<shell_group>(post);
+  auto group = std::make_unique<actor_group>(post);
   group->add<probe>(guest, log);
-  const auto host = spawn_threaded_host(world.system(), std::move(group), time, {}, {});
-  post.add_host(host, std::vector{guest});
+  const auto caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {});
+  post.add_caf_host(caf_host, std::vector{guest});
   const auto send = [&](size_t messages) {
     for (size_t i = 0; i < messages; ++i) {
       std::vector<envelope> one{{guest, guest, plugin_message{256, std::vector<uint8_t>(large)}}};
@@ -58,7 +58,7 @@ TEST_CASE(
     }
   };
   std::promise<void> go;
-  caf::anon_send(host, regrouping{[&](shell_group&, time_point) { go.get_future().wait(); }});
+  caf::anon_send(caf_host, regrouping{[&](actor_group&, time_point) { go.get_future().wait(); }});
   send(100);
   post.tell_all(node_up{});
   const auto most = post::most_waiting / large;
@@ -71,9 +71,9 @@ TEST_CASE(
   send(10);
   CHECK(eventually([&] { return log.heard == accepted + 11; }));
   CHECK(post.dropped() == before);
-  caf::anon_send_exit(host, caf::exit_reason::kill);
+  caf::anon_send_exit(caf_host, caf::exit_reason::kill);
   caf::scoped_actor self{world.system()};
-  self->wait_for(host);
+  self->wait_for(caf_host);
 }
 
 TEST_CASE("post: who speaks to others about an event hears of it after them") {
@@ -82,15 +82,15 @@ TEST_CASE("post: who speaks to others about an event hears of it after them") {
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   post post(node_id{0});
   std::vector<std::string> heard;
-  std::vector<caf::actor> hosts;
+  std::vector<caf::actor> caf_hosts;
   const auto add = [&](const char* name, std::vector<role> kinds) {
-    hosts.push_back(system.spawn([&heard, name](caf::event_based_actor*) -> caf::behavior {
+    caf_hosts.push_back(system.spawn([&heard, name](caf::event_based_actor*) -> caf::behavior {
       return {[&heard, name](const delivery&) { heard.emplace_back(name); }};
     }));
     std::vector<address> actors;
     for (const auto kind : kinds)
-      actors.push_back({node_id{0}, {1}, kind, static_cast<uint32_t>(hosts.size())});
-    post.add_host(hosts.back(), actors);
+      actors.push_back({node_id{0}, {1}, kind, static_cast<uint32_t>(caf_hosts.size())});
+    post.add_caf_host(caf_hosts.back(), actors);
   };
   using enum role;
   add("first thread", {gateway, rank_arbiter, model_queue});
@@ -98,12 +98,12 @@ TEST_CASE("post: who speaks to others about an event hears of it after them") {
   add("third thread", {model_queue});
   add("thread without a queue yet", {});
   add("worker", {gpu_worker});
-  post.set_queue_hosts({hosts[0], hosts[1], hosts[2], hosts[3]});
+  post.set_queue_caf_hosts({caf_hosts[0], caf_hosts[1], caf_hosts[2], caf_hosts[3]});
   scheduler.run();
   post.tell_all(leadership{});
   scheduler.run();
   CHECK(heard == std::vector<std::string>{"third thread", "thread without a queue yet", "second thread",
                                           "first thread", "worker"});
-  for (const auto& h : hosts) caf::anon_send_exit(h, caf::exit_reason::kill);
+  for (const auto& h : caf_hosts) caf::anon_send_exit(h, caf::exit_reason::kill);
   scheduler.run();
 }

@@ -129,8 +129,8 @@ TEST_CASE("rank_arbiter: grants go to the urgent first, and to the lowest slot")
 }
 
 TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no more") {
-  for (const shell_message& end :
-       {shell_message{node_down{worker_node, {12}}}, shell_message{node_leaving{worker_node, {12}}}}) {
+  for (const actor_message& end :
+       {actor_message{node_down{worker_node, {12}}}, actor_message{node_leaving{worker_node, {12}}}}) {
     arbiter_stage a;
     a.tell(end);
     a.offer(0, 0, 10);

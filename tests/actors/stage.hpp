@@ -1,4 +1,4 @@
-// A stage for one shell: it is told messages at scripted times, what it sends is kept.
+// A stage for one actor: it is told messages at scripted times, what it sends is kept.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/memory_port.hpp"
-#include "actors/shell.hpp"
 #include "messages/latency.hpp"
 #include "transport/pull_check.hpp"
 
@@ -33,7 +33,7 @@ inline slot_ready ready(uint32_t slot, uint64_t incarnation = 12, int64_t input 
 
 class recorder final : public outbox {
  public:
-  void send(const address& from, const address& to, shell_message message) override {
+  void send(const address& from, const address& to, actor_message message) override {
     sent_.push_back({from, to, std::move(message)});
   }
   /// Removes and gives the messages of one type, with whom they are for.
@@ -67,21 +67,21 @@ class recorder final : public outbox {
   std::vector<envelope> sent_;
 };
 
-template <class Shell>
+template <class Actor>
 class stage {
  public:
   template <class... Args>
   explicit stage(address self, Args&&... args) : actor(self, out, std::forward<Args>(args)...) {}
 
   /// One turn with one message.
-  void tell(shell_message m, const address& from = {}) {
+  void tell(actor_message m, const address& from = {}) {
     note(std::move(m), from);
     actor.on_time(now);
   }
   /// A message of a turn that goes on.
-  void note(shell_message m, const address& from = {}) {
+  void note(actor_message m, const address& from = {}) {
     if (const auto* next = std::get_if<new_incarnation>(&m))
-      actor.begin_incarnation(next->incarnation);  // as a shell_group does
+      actor.begin_incarnation(next->incarnation);  // as an actor_group does
     envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
   }
@@ -104,7 +104,7 @@ class stage {
 
   recorder out;
   time_point now = at(0);
-  Shell actor;
+  Actor actor;
 };
 
 /// Memory of a whole cluster, in which pulls end when the test says so.

@@ -24,7 +24,7 @@ void require(bool ok) {
 }
 
 struct nowhere final : outbox {
-  void send(const address&, const address&, shell_message) override {}
+  void send(const address&, const address&, actor_message) override {}
 };
 
 constexpr time_point now{1h};
@@ -59,12 +59,12 @@ struct busy_device final : device {
   time_point poll_at() const override { return never; }
 };
 
-template <class Shell>
+template <class Actor>
 struct actor_under_test {
   template <class... Args>
   explicit actor_under_test(const address& self, Args&&... args)
       : actor(self, out, std::forward<Args>(args)...) {}
-  void tell(shell_message m, const address& from = {}) {
+  void tell(actor_message m, const address& from = {}) {
     envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
     actor.on_time(now);
@@ -78,7 +78,7 @@ struct actor_under_test {
     if (!problem_with(actor.self().kind, c).empty()) require(!r.ok);
   }
   nowhere out;
-  Shell actor;
+  Actor actor;
 };
 
 void try_queue(const command& c) {

@@ -24,9 +24,9 @@ struct heard {
 using listener_commands = type_list<exchange<add, heard>>;
 
 /// Says of itself how often it was told something.
-class listener final : public shell {
+class listener final : public actor {
  public:
-  explicit listener(const extension_parts& parts) : shell(parts.self, parts.out) {}
+  explicit listener(const extension_parts& parts) : actor(parts.self, parts.out) {}
   void on(envelope&, time_point) override { ++heard_; }
   command_reply on_command(const command& c, time_point) override {
     return obey(listener_commands{}, c, [&](const add& a) { return heard{heard_ += a.messages}; });

@@ -14,16 +14,16 @@ struct guarded_listener {
     const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
     cluster.plugins = {{"other", "1", "", {}}, {p.name, p.version, p.library, {}}};
     cluster.actors = {{1, "listener", node_id{0}}};
-    actor = make_extension(cluster, self, out);
+    guard = make_extension(cluster, self, out);
   }
-  void tell(shell_message m) {
+  void tell(actor_message m) {
     envelope e{self, self, std::move(m)};
-    actor->on(e, {});
+    guard->on(e, {});
   }
-  command_reply ask(const char* verb, const char* fields) { return actor->on_command({7, verb, fields}, {}); }
+  command_reply ask(const char* verb, const char* fields) { return guard->on_command({7, verb, fields}, {}); }
   std::vector<double> figures() const {
     std::vector<metric> all;
-    actor->report(all);
+    guard->report(all);
     std::vector<double> values;
     for (const auto& m : all) values.push_back(m.value);
     return values;
@@ -32,7 +32,7 @@ struct guarded_listener {
   cluster_spec cluster;
   no_outbox out;
   const address self{node_id{0}, incarnation_id{1}, role::extension, 0};
-  std::unique_ptr<shell> actor;
+  std::unique_ptr<actor> guard;
 };
 
 }  // namespace
@@ -62,6 +62,6 @@ TEST_CASE("extension_guard: commands are checked against what the plug-in said t
 
 TEST_CASE("extension_guard: goes by the name of its actor, in a new incarnation too") {
   guarded_listener l;
-  l.actor->begin_incarnation(incarnation_id{2});  // as its group does
-  CHECK(l.actor->self().incarnation == incarnation_id{2});
+  l.guard->begin_incarnation(incarnation_id{2});  // as its group does
+  CHECK(l.guard->self().incarnation == incarnation_id{2});
 }

@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("an actor of a plug-in is made by its position in the cluster file, and lives as a shell") {
+TEST_CASE("an actor of a plug-in is made by its position in the cluster file, and lives as an actor") {
   const auto& p = load_plugin(TROUPE_EXAMPLE_PLUGIN);
   cluster_spec cluster;
   cluster.plugins = {{p.name, p.version, p.library, {}}};

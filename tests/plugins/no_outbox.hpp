@@ -1,11 +1,11 @@
 // For actors whose messages no test reads.
 #pragma once
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 
 namespace troupe {
 
 struct no_outbox final : outbox {
-  void send(const address&, const address&, shell_message) override {}
+  void send(const address&, const address&, actor_message) override {}
 };
 
 }  // namespace troupe

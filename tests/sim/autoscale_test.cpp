@@ -35,7 +35,7 @@ struct fleet {
     workload.models[0].rate_rps = rate;
     workload.length = length;
     workload.warmup = warmup;
-    const auto r = sim::run(cluster, workload, {.seed = 5, .host_per_shell = false});
+    const auto r = sim::run(cluster, workload, {.seed = 5, .caf_host_per_actor = false});
     const auto why = told(r, 5);
     CHECK_MESSAGE(r.violations.empty(), why);
     return r;

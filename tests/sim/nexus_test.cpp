@@ -34,12 +34,12 @@ TEST_CASE("nexus: after an epoch the plan is for the load that there is") {
   auto w = small_workload(c, 3s);
   w.models[quick_model].rate_rps = 2500;  // more than two slots for it, planned is for as much of each model
   w.warmup = 1s;
-  const auto before = run(c, w, {.seed = 3, .host_per_shell = false});
+  const auto before = run(c, w, {.seed = 3, .caf_host_per_actor = false});
   check(before, 3);
   CHECK(in_time(before.models[quick_model]) < 0.7);
   w.length = 13s;
   w.warmup = 11s;
-  const auto after = run(c, w, {.seed = 3, .host_per_shell = false});
+  const auto after = run(c, w, {.seed = 3, .caf_host_per_actor = false});
   check(after, 3);
   for (const auto& m : after.models) CHECK(in_time(m) > 0.95);
 }

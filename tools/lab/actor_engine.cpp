@@ -90,7 +90,7 @@ trial_result run_actors(const trial& t, trial_watch* watch) {
   if (!t.changes.empty()) throw std::invalid_argument("the actors' engine does not change the load");
   sim::world world(cluster_of(t), workload_of(t),
                    {.seed = t.seed,
-                    .host_per_shell = false,  // as in reality
+                    .caf_host_per_actor = false,  // as in reality
                     .record = true,
                     .instant = true,
                     .in_order = true});

@@ -122,7 +122,7 @@ sample measure_llm(const scenario& s, std::string_view policy, uint64_t seed, bo
   const auto r =
       sim::world(cluster_of(t, *llm_policy_named(policy), adapters, generations.size()), std::move(w),
                  {.seed = seed,
-                  .host_per_shell = false,
+                  .caf_host_per_actor = false,
                   .drain_at_most = patience,
                   .in_order = true,
                   .steps_ahead = 0,  // as the engines of the papers

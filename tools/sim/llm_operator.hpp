@@ -22,7 +22,7 @@ class llm_operator {
     const workload_spec& workload;
     timeline& time;
     std::function<cast*(node_id)> cast_of;
-    /// What a shell answers to a command; not `ok` if there is none.
+    /// What an actor answers to a command; not `ok` if there is none.
     std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
   };
   struct counts {

@@ -48,13 +48,13 @@ process::process(node_id self, uint64_t number, const world& w)
           .clients = w.clients,
           .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
           .devices = *this,
-          .spawn_host =
-              [this, waker](std::unique_ptr<shell_group> group, on_broken broken) {
-                return spawn_scheduled_host(world_.system, std::move(group), world_.clock,
-                                            world_.turn_interval, waker, std::move(broken),
-                                            [this](const envelope& e) { world_.delivered(self_, e); });
+          .spawn_caf_host =
+              [this, waker](std::unique_ptr<actor_group> group, on_broken broken) {
+                return spawn_scheduled_caf_host(world_.system, std::move(group), world_.clock,
+                                                world_.turn_interval, waker, std::move(broken),
+                                                [this](const envelope& e) { world_.delivered(self_, e); });
               },
-          .host_per_shell = w.host_per_shell,
+          .caf_host_per_actor = w.caf_host_per_actor,
           .wake = waker,
           .next_incarnation = w.next_incarnation,
           .secret_of =

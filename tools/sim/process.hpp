@@ -32,8 +32,8 @@ class process final : private control_lane, private sim_port, private model_load
     std::function<void()> drained;
     std::function<deployer::model_reading(const std::string&)> read_model;
     uint64_t seed = 1;
-    bool host_per_shell = true;
-    duration turn_interval{};  ///< as in `host_timing`
+    bool caf_host_per_actor = true;
+    duration turn_interval{};  ///< as in `caf_host_timing`
     uint32_t steps_ahead = 1;  ///< as in `world_options`
   };
 

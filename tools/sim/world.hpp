@@ -22,9 +22,9 @@ namespace troupe::sim {
 struct world_options {
   uint64_t seed = 1;
   double hang_up = 0;  ///< this share of the clients goes away early
-  /// A host for each shell makes more interleavings than a real node has, which shares them as its threads
-  /// do.
-  bool host_per_shell = true;
+  /// A CAF host for each actor makes more interleavings than a real node has, which shares them as its
+  /// threads do.
+  bool caf_host_per_actor = true;
   duration drain_at_most = 60s;   ///< after the workload; then what is unfinished is a violation
   request_id why{};               ///< ask for the decisions about this one; nothing else changes
   bool record = false;            ///< keep what requests and batches go through; nothing else changes
@@ -65,7 +65,7 @@ struct world_result {
   duration measured{};                    ///< from the end of the warm-up to the end of the workload
   uint64_t trace_hash = 0;
   uint64_t events = 0;    ///< of the time line
-  uint64_t messages = 0;  ///< delivered to shells
+  uint64_t messages = 0;  ///< delivered to actors
   bool ledger_balanced = true;
   std::vector<violation> violations;
   fault_counts faults{};                ///< injected

@@ -23,7 +23,7 @@ void world::state::begin_process(node_id id) {
                      },
                      [this, id] { drained(id); },
                      [this](const std::string& name) { return model_named(name); }, options.seed,
-                     options.host_per_shell, options.instant ? duration{} : usual_timing.interval,
+                     options.caf_host_per_actor, options.instant ? duration{} : usual_timing.interval,
                      options.steps_ahead});
 }
 

@@ -72,7 +72,7 @@ struct world::state final : device_watch {
   void watch_scale();
   void watch_engines();
   void check_sequences(node_id id);
-  /// What a shell answers; not `ok` if there is none.
+  /// What an actor answers; not `ok` if there is none.
   command_reply ask(const address& to, const std::string& type, const std::string& fields);
 
   const world_options options;

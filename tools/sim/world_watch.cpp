@@ -72,8 +72,8 @@ void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, dura
 void world::state::check_ledger(node_id id) {
   if (!cluster.nodes[id.value].has(node_role::gateway) || !nodes[id.value].running) return;
   group_report all;
-  for (const auto& host : cast_of(id)->post().hosts())
-    caf::anon_send(host, report_query{[&all](group_report r) {
+  for (const auto& caf_host : cast_of(id)->post().caf_hosts())
+    caf::anon_send(caf_host, report_query{[&all](group_report r) {
                      all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
                    }});
   settle();

@@ -1,11 +1,11 @@
-// A shell_group runs shells that share a thread (or, in simulation, a turn): messages between them never
+// An actor_group runs actors that share a thread (or, in simulation, a turn): messages between them never
 // leave it.
 #pragma once
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "actors/shell.hpp"
+#include "actors/actor.hpp"
 #include "policies/tournament.hpp"
 
 namespace troupe {
@@ -14,9 +14,9 @@ namespace troupe {
 struct actor_figures {
   address name;
   std::string state;
-  uint64_t messages = 0;      ///< delivered to it so far
-  uint64_t pending = 0;       ///< waiting for it
-  uint64_t host_pending = 0;  ///< parcels waiting for the thread or actor that it runs on
+  uint64_t messages = 0;         ///< delivered to it so far
+  uint64_t pending = 0;          ///< waiting for it
+  uint64_t mailbox_pending = 0;  ///< parcels waiting for the thread or actor that it runs on
 };
 
 /// Takes the messages of a turn that leave the group.
@@ -27,29 +27,29 @@ class carrier {
   virtual void carry(std::span<envelope> messages) = 0;
 };
 
-/// Not thread-safe: its host calls it from one thread at a time.
-class shell_group final : public outbox {
+/// Not thread-safe: its CAF host calls it from one thread at a time.
+class actor_group final : public outbox {
  public:
-  explicit shell_group(carrier& beyond) : beyond_(beyond) {}
+  explicit actor_group(carrier& beyond) : beyond_(beyond) {}
 
-  /// Shells are built with the group as their outbox.
-  template <class Shell, class... Args>
-  Shell& add(address self, Args&&... args) {
-    auto owned = std::make_unique<Shell>(self, *this, std::forward<Args>(args)...);
-    auto& shell = *owned;
+  /// Actors are built with the group as their outbox.
+  template <class Actor, class... Args>
+  Actor& add(address self, Args&&... args) {
+    auto owned = std::make_unique<Actor>(self, *this, std::forward<Args>(args)...);
+    auto& actor = *owned;
     adopt(std::move(owned));
-    return shell;
+    return actor;
   }
 
   /// The same for one that was built already, with this group as its outbox.
-  void adopt(std::unique_ptr<shell> s);
-  /// Ends a shell, if there is one, between turns: what is sent to it from now on is lost, requests are
+  void adopt(std::unique_ptr<actor> s);
+  /// Ends an actor, if there is one, between turns: what is sent to it from now on is lost, requests are
   /// turned away. What it has to say about that is delivered at once. While it has something unfinished it
   /// still hears how batches end, and what all hear. Throws as `turn` does.
   void remove(role kind, uint32_t index, time_point now);
 
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
-  /// `now`; then everything that leaves. Throws `breakdown` if a shell throws; nothing leaves then, and the
+  /// `now`; then everything that leaves. Throws `breakdown` if an actor throws; nothing leaves then, and the
   /// group must not be used any more.
   void turn(parcel& messages, time_point now);
   /// When the next turn is due although nothing arrived.
@@ -62,7 +62,7 @@ class shell_group final : public outbox {
   void report(std::vector<metric>& out) const;
   /// One row an actor; `waiting`: what the next turn will bring.
   std::vector<actor_figures> figures(std::span<const envelope> waiting) const;
-  /// What the shells still have to finish before their node may leave.
+  /// What the actors still have to finish before their node may leave.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;
   size_t size() const { return names().size(); }
@@ -70,11 +70,11 @@ class shell_group final : public outbox {
   std::vector<address> names() const;
 
   // outbox
-  void send(const address& from, const address& to, shell_message message) override;
+  void send(const address& from, const address& to, actor_message message) override;
 
  private:
   struct hosted {
-    std::unique_ptr<shell> actor;  ///< null: its place is free
+    std::unique_ptr<actor> instance;  ///< null: its place is free
     bool touched = false;
     bool ended = false;  ///< it waits for what it has begun
     uint64_t messages = 0;
@@ -100,9 +100,9 @@ class shell_group final : public outbox {
 
   carrier& beyond_;
   node_id node_{~0u};
-  uint32_t busy_ = nobody;    ///< the shell that is called
+  uint32_t busy_ = nobody;    ///< the actor that is called
   size_t over_ = about_time;  ///< with this type of message, by its index in the variant
-  std::vector<hosted> shells_;
+  std::vector<hosted> actors_;
   uint32_t ended_ = 0;                                    ///< of these
   std::vector<incarnation_id> dead_;                      ///< by node: its latest incarnation that is over
   std::vector<std::vector<uint32_t>> index_{role_count};  ///< role → index → position

@@ -1,4 +1,4 @@
-#include "actors/host.hpp"
+#include "actors/caf_host.hpp"
 
 #include <caf/all.hpp>
 #include <ctime>
@@ -20,21 +20,21 @@ constexpr address the_probe{node_id{0}, {1}, role::model_queue, 0};
 
 struct hosted_probe {
   hosted_probe() {
-    auto group = std::make_unique<shell_group>(beyond);
+    auto group = std::make_unique<actor_group>(beyond);
     group->add<probe>(the_probe, log);
-    host = spawn_threaded_host(world.system(), std::move(group), time, {200us, 0us, 0us},
-                               [this](std::string why) { broken.set_value(std::move(why)); });
+    caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {200us, 0us, 0us},
+                                       [this](std::string why) { broken.set_value(std::move(why)); });
   }
   ~hosted_probe() { stop(); }
   void stop() {
     caf::scoped_actor self{world.system()};
-    caf::anon_send_exit(host, caf::exit_reason::kill);
-    self->wait_for(host);
+    caf::anon_send_exit(caf_host, caf::exit_reason::kill);
+    self->wait_for(caf_host);
   }
-  void tell(shell_message m) {
+  void tell(actor_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});
-    caf::anon_send(host, std::move(d));
+    caf::anon_send(caf_host, std::move(d));
   }
 
   nowhere beyond;
@@ -42,7 +42,7 @@ struct hosted_probe {
   probe::log log;
   actor_world world;
   std::promise<std::string> broken;
-  caf::actor host;
+  caf::actor caf_host;
 };
 
 double cpu_seconds() {
@@ -53,13 +53,13 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("threaded_host: delivers, reports, and takes its shells with it when it ends") {
+TEST_CASE("threaded_caf_host: delivers, reports, and takes its actors with it when it ends") {
   hosted_probe h;
   h.tell(cancel{{1000000}});
   h.tell(cancel{{1000000}});
   CHECK(eventually([&] { return h.log.heard == 2; }));
   std::promise<group_report> answered;
-  caf::anon_send(h.host, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
+  caf::anon_send(h.caf_host, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
   const auto report = answered.get_future().get();
   CHECK(report.actors == std::vector<address>{the_probe});
   CHECK(report.unfinished == 2);
@@ -70,37 +70,37 @@ TEST_CASE("threaded_host: delivers, reports, and takes its shells with it when i
   CHECK(h.log.alive == 0);
 }
 
-TEST_CASE("threaded_host: wakes a shell when it asked for it, not before and not much later") {
+TEST_CASE("threaded_caf_host: wakes an actor when it asked for it, not before and not much later") {
   hosted_probe h;
   h.tell(cancel{{250}});  // longer than its longest sleep
   CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
   CHECK(h.log.woke_late_by_ns < 1'000'000'000);  // on a busy machine
 }
 
-TEST_CASE("threaded_host: a shell that throws ends it, with the actor, the message and the reason") {
+TEST_CASE("threaded_caf_host: an actor that throws ends it, with the actor, the message and the reason") {
   hosted_probe h;
   h.tell(release{});
   CHECK(h.broken.get_future().get() == "model_queue 0 broke over release: no idea");
   CHECK(eventually([&] { return h.log.alive == 0; }));
 }
 
-TEST_CASE("threaded_host: what throws for the group as a whole ends it just so, with the reason") {
+TEST_CASE("threaded_caf_host: what throws for the group as a whole ends it just so, with the reason") {
   hosted_probe changed;
-  caf::anon_send(changed.host,
-                 regrouping{[](shell_group&, time_point) { throw std::runtime_error("no queue for it"); }});
+  caf::anon_send(changed.caf_host,
+                 regrouping{[](actor_group&, time_point) { throw std::runtime_error("no queue for it"); }});
   CHECK(changed.broken.get_future().get() ==
-        "a host broke over what concerns all its actors: no queue for it");
+        "a CAF host broke over what concerns all its actors: no queue for it");
   CHECK(eventually([&] { return changed.log.alive == 0; }));
   hosted_probe odd;
-  caf::anon_send(odd.host, regrouping{[](shell_group&, time_point) { throw 7; }});
+  caf::anon_send(odd.caf_host, regrouping{[](actor_group&, time_point) { throw 7; }});
   CHECK(odd.broken.get_future().get().ends_with("an exception of an unknown type"));
   hosted_probe asked;
   asked.log.no_report = true;
-  caf::anon_send(asked.host, report_query{[](const group_report&) {}});
+  caf::anon_send(asked.caf_host, report_query{[](const group_report&) {}});
   CHECK(asked.broken.get_future().get().ends_with("no report"));
 }
 
-TEST_CASE("threaded_host: sleeps while nothing is due") {
+TEST_CASE("threaded_caf_host: sleeps while nothing is due") {
   hosted_probe h;
   h.tell(cancel{{1000000}});
   CHECK(eventually([&] { return h.log.heard == 1; }));
@@ -109,62 +109,63 @@ TEST_CASE("threaded_host: sleeps while nothing is due") {
   CHECK(cpu_seconds() - before < 0.05);
 }
 
-TEST_CASE("scheduled_host: asks to be woken for its earliest shell, once") {
+TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
   nowhere beyond;
   machine_clock time;
   probe::log log;
   actor_world world;
   std::atomic<int> asked{0};
   std::atomic<int64_t> first{0};
-  auto group = std::make_unique<shell_group>(beyond);
+  auto group = std::make_unique<actor_group>(beyond);
   group->add<probe>(the_probe, log);
-  const auto host = spawn_scheduled_host(world.system(), std::move(group), time, 0us,
-                                         [&](const caf::actor&, time_point t) {
-                                           if (asked++ == 0) first = t.time_since_epoch().count();
-                                         },
-                                         {});
-  const auto tell = [&](shell_message m) {
+  const auto caf_host = spawn_scheduled_caf_host(world.system(), std::move(group), time, 0us,
+                                                 [&](const caf::actor&, time_point t) {
+                                                   if (asked++ == 0) first = t.time_since_epoch().count();
+                                                 },
+                                                 {});
+  const auto tell = [&](actor_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});
-    caf::anon_send(host, std::move(d));
+    caf::anon_send(caf_host, std::move(d));
   };
   tell(cancel{{1}});
   CHECK(eventually([&] { return asked == 1; }));
   tell(node_up{});
   CHECK(eventually([&] { return log.heard == 2; }));
   CHECK(eventually([&] { return time.now().time_since_epoch().count() > first; }));
-  caf::anon_send(host, wake_atom_v);
+  caf::anon_send(caf_host, wake_atom_v);
   CHECK(eventually([&] { return log.woke_late_by_ns >= 0; }));
   CHECK(asked <= 2);
   caf::scoped_actor self{world.system()};
-  caf::anon_send_exit(host, caf::exit_reason::kill);
-  self->wait_for(host);
+  caf::anon_send_exit(caf_host, caf::exit_reason::kill);
+  self->wait_for(caf_host);
   CHECK(log.alive == 0);
 }
 
-TEST_CASE("scheduled_host: what throws ends it, whether it was for a shell or for the group as a whole") {
+TEST_CASE(
+    "scheduled_caf_host: what throws ends it, whether it was for an actor or for the group as a whole") {
   nowhere beyond;
   machine_clock time;
   probe::log log;
   actor_world world;
   const auto why = [&](caf::message m) {
     std::promise<std::string> broken;
-    auto group = std::make_unique<shell_group>(beyond);
+    auto group = std::make_unique<actor_group>(beyond);
     group->add<probe>(the_probe, log);
-    const auto host = spawn_scheduled_host(
+    const auto caf_host = spawn_scheduled_caf_host(
         world.system(), std::move(group), time, 0us, [](const caf::actor&, time_point) {},
         [&](std::string reason) { broken.set_value(std::move(reason)); });
-    caf::anon_send(host, std::move(m));
+    caf::anon_send(caf_host, std::move(m));
     caf::scoped_actor self{world.system()};
-    self->wait_for(host);
+    self->wait_for(caf_host);
     return broken.get_future().get();
   };
   delivery d;
   d.messages.push_back({{}, the_probe, release{}});
   CHECK(why(caf::make_message(std::move(d))) == "model_queue 0 broke over release: no idea");
-  CHECK(why(caf::make_message(regrouping{[](shell_group&, time_point) {
+  CHECK(why(caf::make_message(regrouping{[](actor_group&, time_point) {
           throw std::runtime_error("no queue for it");
-        }})) == "a host broke over what concerns all its actors: no queue for it");
+        }})) == "a CAF host broke over what concerns all its actors: no queue for it");
   log.no_report = true;
   CHECK(why(caf::make_message(report_query{[](const group_report&) {}})).ends_with("no report"));
   CHECK(log.alive == 0);

@@ -1,5 +1,5 @@
-// A shell: the part of a hot actor that translates messages into policy calls and decisions into messages. It
-// knows neither threads nor CAF nor a clock; a host (shell_group.hpp) runs it, in every world the same.
+// An actor on the hot path translates messages into policy calls and decisions into messages. It
+// knows neither threads nor CAF nor a clock; a CAF host (caf_host.hpp) runs it, in every world the same.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,20 +22,20 @@ struct metric {
   std::optional<histogram> distribution = {};  ///< of a histogram, whose `value` is their number
 };
 
-/// Where a shell's messages go. Delivery is in order per pair of actors as long as both live, and may fail
+/// Where an actor's messages go. Delivery is in order per pair of actors as long as both live, and may fail
 /// silently when a node dies: `node_down` says so.
 class outbox {
  public:
   virtual ~outbox() = default;
-  virtual void send(const address& from, const address& to, shell_message message) = 0;
+  virtual void send(const address& from, const address& to, actor_message message) = 0;
 };
 
-class shell {
+class actor {
  public:
-  shell(address self, outbox& out) : self_(self), out_(out) {}
-  virtual ~shell() = default;
-  shell(const shell&) = delete;
-  shell& operator=(const shell&) = delete;
+  actor(address self, outbox& out) : self_(self), out_(out) {}
+  virtual ~actor() = default;
+  actor(const actor&) = delete;
+  actor& operator=(const actor&) = delete;
 
   /// Takes one message. May only note it down: `on_time` follows in the same turn.
   virtual void on(envelope& e, time_point now) = 0;
@@ -59,7 +59,7 @@ class shell {
   virtual void begin_incarnation(incarnation_id incarnation) { self_.incarnation = incarnation; }
 
  protected:
-  void send(const address& to, shell_message message) { out_.send(self_, to, std::move(message)); }
+  void send(const address& to, actor_message message) { out_.send(self_, to, std::move(message)); }
   /// The same actor name, wherever and whichever of its incarnations.
   static address on_node(node_id node, role kind, uint32_t index = 0) { return {node, {}, kind, index}; }
 
@@ -69,7 +69,7 @@ class shell {
   outbox& out_;
 };
 
-inline command_reply shell::on_command(const command& c, time_point) {
+inline command_reply actor::on_command(const command& c, time_point) {
   return {c.token, false, "takes no commands"};
 }
 
@@ -83,7 +83,7 @@ overloaded(Fs...) -> overloaded<Fs...>;  // clang needs it, up to 16
 /// `handle(message)` if there is such an overload; other messages are ignored (they are not of this actor's
 /// protocol).
 template <class Handler>
-void dispatch(shell_message& m, Handler&& handle) {
+void dispatch(actor_message& m, Handler&& handle) {
   std::visit(
       [&]<class M>(M& x) {
         if constexpr (requires { handle(x); }) handle(x);

@@ -1,4 +1,4 @@
-#include "actors/shell_group.hpp"
+#include "actors/actor_group.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-bool is_broadcast(const shell_message& m) {
+bool is_broadcast(const actor_message& m) {
   return std::holds_alternative<node_up>(m) || std::holds_alternative<node_down>(m) ||
          std::holds_alternative<new_incarnation>(m) || std::holds_alternative<node_leaving>(m) ||
          std::holds_alternative<drain>(m) || std::holds_alternative<slot_ready>(m) ||
@@ -26,26 +26,27 @@ constexpr std::array<const char*, sizeof...(Ms)> names_of(const std::variant<Ms.
   };
   return {name.template operator()<Ms>()...};
 }
-constexpr auto message_names = names_of(static_cast<const shell_message*>(nullptr));
+constexpr auto message_names = names_of(static_cast<const actor_message*>(nullptr));
 
 }  // namespace
 
-void shell_group::adopt(std::unique_ptr<shell> s) {
-  const auto vacant = std::find_if(shells_.begin(), shells_.end(), [](const hosted& h) { return !h.actor; });
-  const auto position = static_cast<uint32_t>(vacant - shells_.begin());
+void actor_group::adopt(std::unique_ptr<actor> s) {
+  const auto vacant =
+      std::find_if(actors_.begin(), actors_.end(), [](const hosted& h) { return !h.instance; });
+  const auto position = static_cast<uint32_t>(vacant - actors_.begin());
   node_ = s->self().node;
   auto& row = index_[static_cast<size_t>(s->self().kind)];
   if (row.size() <= s->self().index) row.resize(s->self().index + 1, nobody);
   row[s->self().index] = position;
-  if (vacant == shells_.end())
-    shells_.push_back({std::move(s)});
+  if (vacant == actors_.end())
+    actors_.push_back({std::move(s)});
   else
     *vacant = {std::move(s)};
 }
 
-/// `work` calls shells.
+/// `work` calls actors.
 template <class Work>
-auto shell_group::guarded(Work&& work) const {
+auto actor_group::guarded(Work&& work) const {
   try {
     return work();
   } catch (const std::exception& e) {
@@ -55,15 +56,15 @@ auto shell_group::guarded(Work&& work) const {
   }
 }
 
-void shell_group::remove(role kind, uint32_t index, time_point now) {
+void actor_group::remove(role kind, uint32_t index, time_point now) {
   const auto position = find(kind, index);
   if (position == nobody) return;
   guarded([&] {
     busy_ = position;
     over_ = about_time;
-    shells_[position].actor->end(now);
+    actors_[position].instance->end(now);
     index_[static_cast<size_t>(kind)][index] = nobody;
-    shells_[position].ended = true;
+    actors_[position].ended = true;
     ++ended_;
     wakeups_.set(position, never);
     bury(position);
@@ -73,18 +74,18 @@ void shell_group::remove(role kind, uint32_t index, time_point now) {
 }
 
 /// If it has ended, and nothing of it is unfinished any more.
-void shell_group::bury(uint32_t index) {
-  if (!shells_[index].ended || shells_[index].actor->unfinished() > 0) return;
-  shells_[index] = {};
+void actor_group::bury(uint32_t index) {
+  if (!actors_[index].ended || actors_[index].instance->unfinished() > 0) return;
+  actors_[index] = {};
   --ended_;
 }
 
-uint32_t shell_group::find(role kind, uint32_t index) const {
+uint32_t actor_group::find(role kind, uint32_t index) const {
   const auto& row = index_[static_cast<size_t>(kind)];
   return index < row.size() ? row[index] : nobody;
 }
 
-void shell_group::send(const address& from, const address& to, shell_message message) {
+void actor_group::send(const address& from, const address& to, actor_message message) {
   const bool mine = to.node == node_ && has(to.kind, to.index);
   if (mine)
     inside_.push_back({from, to, std::move(message)});
@@ -92,7 +93,7 @@ void shell_group::send(const address& from, const address& to, shell_message mes
     leaving_.push_back({from, to, std::move(message)});
 }
 
-void shell_group::turn(parcel& messages, time_point now) {
+void actor_group::turn(parcel& messages, time_point now) {
   guarded([&] {
     for (auto& e : messages) hand_over(e, now);
     while (wakeups_.best() <= now) {
@@ -105,27 +106,27 @@ void shell_group::turn(parcel& messages, time_point now) {
   });
 }
 
-void shell_group::flush() {
+void actor_group::flush() {
   if (leaving_.empty()) return;
   beyond_.carry(leaving_);
   leaving_.clear();
 }
 
-void shell_group::broken(const std::string& reason) const {
+void actor_group::broken(const std::string& reason) const {
   const std::string over = over_ == about_time ? "the time" : message_names[over_];
-  if (!shells_[busy_].actor) throw breakdown("a shell group", over, reason);
-  const auto& self = shells_[busy_].actor->self();
+  if (!actors_[busy_].instance) throw breakdown("an actor group", over, reason);
+  const auto& self = actors_[busy_].instance->self();
   throw breakdown(std::string(to_string(self.kind)) + " " + std::to_string(self.index), over, reason);
 }
 
-void shell_group::touch(uint32_t index) {
-  if (std::exchange(shells_[index].touched, true)) return;
+void actor_group::touch(uint32_t index) {
+  if (std::exchange(actors_[index].touched, true)) return;
   touched_.push_back(index);
 }
 
 /// An incarnation that this node thought over goes on in its eyes only if it has itself begun a new one
 /// since.
-void shell_group::note_incarnations(const envelope& e) {
+void actor_group::note_incarnations(const envelope& e) {
   if (std::holds_alternative<new_incarnation>(e.body)) return dead_.clear();
   const auto* d = std::get_if<node_down>(&e.body);
   if (d == nullptr) return;
@@ -133,7 +134,7 @@ void shell_group::note_incarnations(const envelope& e) {
   dead_[d->node.value] = std::max(dead_[d->node.value], d->incarnation);
 }
 
-void shell_group::hand_over(envelope& e, time_point now) {
+void actor_group::hand_over(envelope& e, time_point now) {
   // A message may have been on its way here while the node heard that its sender is gone: who has forgotten
   // the dead must hear nothing of them any more.
   if (is_of_the_dead(e.from)) return;
@@ -142,41 +143,42 @@ void shell_group::hand_over(envelope& e, time_point now) {
   over_ = e.body.index();
   const auto deliver = [&](uint32_t i) {
     busy_ = i;
-    ++shells_[i].messages;
-    if (next != nullptr) shells_[i].actor->begin_incarnation(next->incarnation);
-    shells_[i].actor->on(e, now);
+    ++actors_[i].messages;
+    if (next != nullptr) actors_[i].instance->begin_incarnation(next->incarnation);
+    actors_[i].instance->on(e, now);
     touch(i);
   };
   if (is_broadcast(e.body)) {
-    for (uint32_t i = 0; i < shells_.size(); ++i)
-      if (shells_[i].actor) deliver(i);
+    for (uint32_t i = 0; i < actors_.size(); ++i)
+      if (actors_[i].instance) deliver(i);
     return;
   }
   if (ended_ > 0 && std::holds_alternative<batch_done>(e.body)) {
-    for (uint32_t i = 0; i < shells_.size(); ++i) {
-      if (!shells_[i].ended || shells_[i].actor->self() != e.to) continue;
-      const auto before = shells_[i].actor->unfinished();
+    for (uint32_t i = 0; i < actors_.size(); ++i) {
+      if (!actors_[i].ended || actors_[i].instance->self() != e.to) continue;
+      const auto before = actors_[i].instance->unfinished();
       deliver(i);
-      if (shells_[i].actor->unfinished() != before) return;  // it was its own, not its successor's
+      if (actors_[i].instance->unfinished() != before) return;  // it was its own, not its successor's
     }
   }
   const auto position = find(e.to.kind, e.to.index);
   if (position == nobody) return turn_away(e);
   // A message to an earlier incarnation of this node is void.
-  if (e.to.incarnation.value != 0 && e.to.incarnation != shells_[position].actor->self().incarnation) return;
+  if (e.to.incarnation.value != 0 && e.to.incarnation != actors_[position].instance->self().incarnation)
+    return;
   if (const auto* c = std::get_if<command>(&e.body)) {
     // One actor asks another what `troupe ask` may: actors of plug-ins do.
     busy_ = position;
-    ++shells_[position].messages;
-    auto reply = shells_[position].actor->on_command(*c, now);
+    ++actors_[position].messages;
+    auto reply = actors_[position].instance->on_command(*c, now);
     touch(position);
-    return send(shells_[position].actor->self(), e.from, std::move(reply));
+    return send(actors_[position].instance->self(), e.from, std::move(reply));
   }
   deliver(position);
 }
 
 /// A gateway may ask for a model that the scheduler does not know yet, or no more: it must not wait in vain.
-void shell_group::turn_away(const envelope& e) {
+void actor_group::turn_away(const envelope& e) {
   const auto* asked = std::get_if<submit>(&e.body);
   if (asked == nullptr) return;
   drops no;
@@ -184,9 +186,9 @@ void shell_group::turn_away(const envelope& e) {
   send(e.to, e.from, std::move(no));
 }
 
-void shell_group::settle(time_point now) {
+void actor_group::settle(time_point now) {
   while (!touched_.empty() || !inside_.empty()) {
-    // Messages first: a shell decides once all that happened is known to it.
+    // Messages first: an actor decides once all that happened is known to it.
     while (next_inside_ < inside_.size()) {
       auto e = std::move(inside_[next_inside_++]);
       hand_over(e, now);
@@ -197,25 +199,25 @@ void shell_group::settle(time_point now) {
     round_.clear();
     round_.swap(touched_);
     for (auto i : round_) {
-      shells_[i].touched = false;
+      actors_[i].touched = false;
       busy_ = i;
       over_ = about_time;
-      shells_[i].actor->on_time(now);
-      if (shells_[i].ended)
+      actors_[i].instance->on_time(now);
+      if (actors_[i].ended)
         bury(i);
       else
-        wakeups_.set(i, shells_[i].actor->next_wakeup());
+        wakeups_.set(i, actors_[i].instance->next_wakeup());
     }
   }
 }
 
-command_reply shell_group::obey(const address& to, const command& c, time_point now) {
+command_reply actor_group::obey(const address& to, const command& c, time_point now) {
   const auto position = find(to.kind, to.index);
   if (position == nobody) return {c.token, false, {}};
   return guarded([&] {
     busy_ = position;
-    over_ = shell_message(c).index();
-    auto reply = shells_[position].actor->on_command(c, now);
+    over_ = actor_message(c).index();
+    auto reply = actors_[position].instance->on_command(c, now);
     touch(position);
     settle(now);
     flush();
@@ -223,8 +225,8 @@ command_reply shell_group::obey(const address& to, const command& c, time_point 
   });
 }
 
-std::vector<actor_figures> shell_group::figures(std::span<const envelope> waiting) const {
-  std::vector<uint64_t> pending(shells_.size());
+std::vector<actor_figures> actor_group::figures(std::span<const envelope> waiting) const {
+  std::vector<uint64_t> pending(actors_.size());
   for (const auto& e : waiting) {
     if (is_broadcast(e.body))
       for (auto& n : pending) ++n;
@@ -232,34 +234,34 @@ std::vector<actor_figures> shell_group::figures(std::span<const envelope> waitin
       ++pending[position];
   }
   std::vector<actor_figures> out;
-  for (size_t i = 0; i < shells_.size(); ++i)
-    if (const auto& h = shells_[i]; h.actor && !h.ended)
-      out.push_back({h.actor->self(), std::string(h.actor->state()), h.messages, pending[i], 0});
+  for (size_t i = 0; i < actors_.size(); ++i)
+    if (const auto& h = actors_[i]; h.instance && !h.ended)
+      out.push_back({h.instance->self(), std::string(h.instance->state()), h.messages, pending[i], 0});
   return out;
 }
 
-void shell_group::report(std::vector<metric>& out) const {
-  for (const auto& h : shells_)
-    if (h.actor && !h.ended) h.actor->report(out);
+void actor_group::report(std::vector<metric>& out) const {
+  for (const auto& h : actors_)
+    if (h.instance && !h.ended) h.instance->report(out);
 }
 
-size_t shell_group::unfinished() const {
+size_t actor_group::unfinished() const {
   size_t n = 0;
-  for (const auto& h : shells_) n += h.actor ? h.actor->unfinished() : 0;
+  for (const auto& h : actors_) n += h.instance ? h.instance->unfinished() : 0;
   return n;
 }
 
-std::vector<node_id> shell_group::busy_with() const {
+std::vector<node_id> actor_group::busy_with() const {
   std::vector<node_id> out;
-  for (const auto& h : shells_)
-    if (h.actor) h.actor->busy_with(out);
+  for (const auto& h : actors_)
+    if (h.instance) h.instance->busy_with(out);
   return out;
 }
 
-std::vector<address> shell_group::names() const {
+std::vector<address> actor_group::names() const {
   std::vector<address> out;
-  for (const auto& h : shells_)
-    if (h.actor && !h.ended) out.push_back(h.actor->self());
+  for (const auto& h : actors_)
+    if (h.instance && !h.ended) out.push_back(h.instance->self());
   return out;
 }
 

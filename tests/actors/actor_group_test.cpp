@@ -1,4 +1,4 @@
-#include "actors/shell_group.hpp"
+#include "actors/actor_group.hpp"
 
 #include <algorithm>
 
@@ -21,10 +21,10 @@ class post_bag final : public carrier {
 };
 
 /// Writes a diary; passes every `cancel` on to `next` with an id lower by one, until 0.
-class relay final : public shell {
+class relay final : public actor {
  public:
   relay(address self, outbox& out, address next, std::vector<std::string>& diary)
-      : shell(self, out), next_(next), diary_(diary) {}
+      : actor(self, out), next_(next), diary_(diary) {}
   void on(envelope& e, time_point) override {
     dispatch(
         e.body,
@@ -63,29 +63,29 @@ struct two_relays {
   }
   void turn(std::vector<envelope> messages, time_point now = at(0)) { group.turn(messages, now); }
   post_bag bag;
-  shell_group group{bag};
+  actor_group group{bag};
   std::vector<std::string> diary;
   relay *first, *second;
 };
 
-envelope to(address a, shell_message m) { return {{}, a, std::move(m)}; }
+envelope to(address a, actor_message m) { return {{}, a, std::move(m)}; }
 
 }  // namespace
 
-TEST_CASE("shell_group: messages between its shells never leave it, and a turn ends when all is quiet") {
+TEST_CASE("actor_group: messages between its actors never leave it, and a turn ends when all is quiet") {
   two_relays g;
   g.turn({to(relay_at(0), cancel{{3}})});
   CHECK(g.bag.times == 0);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 hears 0") == 1);
 }
 
-TEST_CASE("shell_group: shells decide after all messages of the turn, those inside included") {
+TEST_CASE("actor_group: actors decide after all messages of the turn, those inside included") {
   two_relays g;
   g.turn({to(relay_at(0), cancel{{1}}), to(relay_at(0), cancel{{0}})});
   CHECK(g.diary == std::vector<std::string>{"0 hears 1", "0 hears 0", "1 hears 0", "0 decides", "1 decides"});
 }
 
-TEST_CASE("shell_group: what is for others leaves once a turn, in order") {
+TEST_CASE("actor_group: what is for others leaves once a turn, in order") {
   two_relays g(relay_at(7, node_id{3}));
   g.turn({to(relay_at(1), cancel{{5}}), to(relay_at(1), cancel{{9}})});
   CHECK(g.bag.times == 1);
@@ -97,7 +97,7 @@ TEST_CASE("shell_group: what is for others leaves once a turn, in order") {
   CHECK(g.bag.times == 1);
 }
 
-TEST_CASE("shell_group: it wakes for the earliest of its shells, which decides once") {
+TEST_CASE("actor_group: it wakes for the earliest of its actors, which decides once") {
   two_relays g;
   g.first->wake_at_ = at(5);
   g.second->wake_at_ = at(3);
@@ -113,14 +113,14 @@ TEST_CASE("shell_group: it wakes for the earliest of its shells, which decides o
   CHECK(g.group.next_wakeup() == never);
 }
 
-TEST_CASE("shell_group: what concerns the node reaches every shell") {
+TEST_CASE("actor_group: what concerns the node reaches every actor") {
   two_relays g;
   g.turn({to({}, node_down{worker_node, {1}})});
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 mourns") == 1);
   CHECK(std::count(g.diary.begin(), g.diary.end(), "1 mourns") == 1);
 }
 
-TEST_CASE("shell_group: what an incarnation says that is over by then is not heard any more") {
+TEST_CASE("actor_group: what an incarnation says that is over by then is not heard any more") {
   two_relays g(relay_at(7, node_id{3}));
   const auto whichever = relay_at(0, scheduler_node, 0);
   const auto says = [&](uint64_t incarnation, uint64_t what) {
@@ -137,7 +137,7 @@ TEST_CASE("shell_group: what an incarnation says that is over by then is not hea
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 1") == 1);
 }
 
-TEST_CASE("shell_group: a message to an earlier incarnation is void, one to any incarnation is not") {
+TEST_CASE("actor_group: a message to an earlier incarnation is void, one to any incarnation is not") {
   two_relays g;
   g.turn({to({}, new_incarnation{{11}})});
   g.diary.clear();
@@ -147,13 +147,13 @@ TEST_CASE("shell_group: a message to an earlier incarnation is void, one to any 
   CHECK(std::count(g.diary.begin(), g.diary.end(), "0 hears 0") == 2);
 }
 
-TEST_CASE("shell_group: a message for nobody is ignored") {
+TEST_CASE("actor_group: a message for nobody is ignored") {
   two_relays g;
   g.turn({to(relay_at(9), cancel{{0}}), to({scheduler_node, {10}, role::gpu_worker, 0}, cancel{{0}})});
   CHECK(g.diary.empty());
 }
 
-TEST_CASE("shell_group: it says who is in it") {
+TEST_CASE("actor_group: it says who is in it") {
   two_relays g;
   CHECK(g.group.size() == 2);
   CHECK(g.group.has(role::model_queue, 1));
@@ -161,9 +161,9 @@ TEST_CASE("shell_group: it says who is in it") {
   CHECK(g.group.names() == std::vector<address>{relay_at(0), relay_at(1)});
 }
 
-TEST_CASE("shell_group: a shell that was removed hears nothing, its place is taken by the next") {
+TEST_CASE("actor_group: an actor that was removed hears nothing, its place is taken by the next") {
   post_bag bag;
-  shell_group group(bag);
+  actor_group group(bag);
   std::vector<std::string> diary;
   const auto named = [](uint32_t i) { return address{node_id{0}, {1}, role::model_queue, i}; };
   group.add<relay>(named(0), named(1), diary);
@@ -190,9 +190,9 @@ TEST_CASE("shell_group: a shell that was removed hears nothing, its place is tak
 namespace {
 
 /// Has a batch under way.
-class busy_queue final : public shell {
+class busy_queue final : public actor {
  public:
-  using shell::shell;
+  using actor::actor;
   void on(envelope& e, time_point) override {
     heard_ += std::holds_alternative<batch_done>(e.body);
     if (std::holds_alternative<batch_done>(e.body) || std::holds_alternative<node_down>(e.body)) batches_ = 0;
@@ -210,11 +210,11 @@ class busy_queue final : public shell {
 
 }  // namespace
 
-TEST_CASE("shell_group: a shell that was removed still hears how what it has begun ends") {
+TEST_CASE("actor_group: an actor that was removed still hears how what it has begun ends") {
   post_bag bag;
-  shell_group group(bag);
+  actor_group group(bag);
   const address queue = relay_at(3);
-  const auto turn = [&](shell_message m) {
+  const auto turn = [&](actor_message m) {
     parcel p;
     p.push_back({the_gateway, queue, std::move(m)});
     group.turn(p, at(0));
@@ -249,9 +249,9 @@ TEST_CASE("shell_group: a shell that was removed still hears how what it has beg
   CHECK(group.unfinished() == 0);
 }
 
-TEST_CASE("shell_group: requests for a queue that is not there are turned away") {
+TEST_CASE("actor_group: requests for a queue that is not there are turned away") {
   post_bag bag;
-  shell_group group(bag);
+  actor_group group(bag);
   const address queue{node_id{0}, {}, role::model_queue, 3};
   request r;
   r.id = request_id{9};
@@ -268,9 +268,9 @@ TEST_CASE("shell_group: requests for a queue that is not there are turned away")
   CHECK(no.requests[0].reason == drop_reason::no_capacity);
 }
 
-TEST_CASE("shell_group: an actor that is asked by another answers as it would a tool") {
+TEST_CASE("actor_group: an actor that is asked by another answers as it would a tool") {
   post_bag bag;
-  shell_group group(bag);
+  actor_group group(bag);
   std::vector<std::string> diary;
   group.add<relay>(relay_at(0), relay_at(1), diary);
   const address asker{worker_node, {4}, role::extension, 0};

@@ -1,4 +1,4 @@
-#include "actors/host.hpp"
+#include "actors/caf_host.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// `figures`: as they were when the report was asked for.
-group_report report_of(const shell_group& group, std::vector<actor_figures> figures) {
+group_report report_of(const actor_group& group, std::vector<actor_figures> figures) {
   group_report r;
   r.actors = group.names();
   r.figures = std::move(figures);
@@ -22,7 +22,7 @@ group_report report_of(const shell_group& group, std::vector<actor_figures> figu
   return r;
 }
 
-/// Does what a host does for its shells. False if that threw, and `broken` was told: shells throw a
+/// Does what a CAF host does for its actors. False if that threw, and `broken` was told: actors throw a
 /// `breakdown`, what concerns the whole group may throw anything.
 template <class Work>
 bool survives(const on_broken& broken, Work&& work) {
@@ -37,14 +37,14 @@ bool survives(const on_broken& broken, Work&& work) {
     why = e.what();
   } catch (...) {
   }
-  if (broken) broken(breakdown("a host", "what concerns all its actors", why).what());
+  if (broken) broken(breakdown("a CAF host", "what concerns all its actors", why).what());
   return false;
 }
 
-class threaded_host final : public caf::blocking_actor {
+class threaded_caf_host final : public caf::blocking_actor {
  public:
-  threaded_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const machine_clock& time,
-                const host_timing& timing, on_broken broken)
+  threaded_caf_host(caf::actor_config& config, std::unique_ptr<actor_group> group, const machine_clock& time,
+                    const caf_host_timing& timing, on_broken broken)
       : blocking_actor(config),
         group_(std::move(group)),
         clock_(time),
@@ -109,7 +109,7 @@ class threaded_host final : public caf::blocking_actor {
       m.get_as<regrouping>(0).change(*group_, clock_.now());
     } else if (m.match_elements<report_query>()) {
       auto figures = group_->figures(inbox);
-      for (auto& row : figures) row.host_pending = parcels_ + mailbox().size();
+      for (auto& row : figures) row.mailbox_pending = parcels_ + mailbox().size();
       catch_up(inbox);
       m.get_as<report_query>(0).reply(report_of(*group_, std::move(figures)));
     } else if (m.match_elements<command_query>()) {
@@ -131,19 +131,19 @@ class threaded_host final : public caf::blocking_actor {
   /// CAF waits by the system clock: if that is set back, we oversleep by this much at most.
   static constexpr duration longest_sleep = 100ms;
 
-  std::unique_ptr<shell_group> group_;
+  std::unique_ptr<actor_group> group_;
   const machine_clock& clock_;
-  const host_timing timing_;
+  const caf_host_timing timing_;
   turn_pace pace_;
   const on_broken broken_;
   size_t parcels_ = 0;  ///< taken from the mailbox for this turn
   bool done_ = false;
 };
 
-class scheduled_host final : public caf::event_based_actor {
+class scheduled_caf_host final : public caf::event_based_actor {
  public:
-  scheduled_host(caf::actor_config& config, std::unique_ptr<shell_group> group, const troupe::clock& time,
-                 duration interval, wake_service wake, on_broken broken, delivery_watch watch)
+  scheduled_caf_host(caf::actor_config& config, std::unique_ptr<actor_group> group, const troupe::clock& time,
+                     duration interval, wake_service wake, on_broken broken, delivery_watch watch)
       : event_based_actor(config),
         group_(std::move(group)),
         clock_(time),
@@ -174,7 +174,7 @@ class scheduled_host final : public caf::event_based_actor {
             [this](const report_query& q) {
               std::vector<actor_figures> figures;
               if (!well([&] { figures = group_->figures(inbox_); })) return;
-              for (auto& row : figures) row.host_pending = mailbox().size();
+              for (auto& row : figures) row.mailbox_pending = mailbox().size();
               // A report knows all that was delivered.
               if (!inbox_.empty() && !turn_now(clock_.now())) return;
               well([&] { q.reply(report_of(*group_, std::move(figures))); });
@@ -184,7 +184,7 @@ class scheduled_host final : public caf::event_based_actor {
             }};
   }
   void on_exit() override { group_.reset(); }
-  const char* name() const override { return "scheduled_host"; }
+  const char* name() const override { return "scheduled_caf_host"; }
 
  private:
   template <class Work>
@@ -219,7 +219,7 @@ class scheduled_host final : public caf::event_based_actor {
     wake_(caf::actor_cast<caf::actor>(this), due);
   }
 
-  std::unique_ptr<shell_group> group_;
+  std::unique_ptr<actor_group> group_;
   const troupe::clock& clock_;
   turn_pace pace_;
   wake_service wake_;
@@ -231,16 +231,17 @@ class scheduled_host final : public caf::event_based_actor {
 
 }  // namespace
 
-caf::actor spawn_threaded_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                               const machine_clock& time, const host_timing& timing, on_broken broken) {
-  return system.spawn<threaded_host, caf::detached>(std::move(group), time, timing, std::move(broken));
+caf::actor spawn_threaded_caf_host(caf::actor_system& system, std::unique_ptr<actor_group> group,
+                                   const machine_clock& time, const caf_host_timing& timing,
+                                   on_broken broken) {
+  return system.spawn<threaded_caf_host, caf::detached>(std::move(group), time, timing, std::move(broken));
 }
 
-caf::actor spawn_scheduled_host(caf::actor_system& system, std::unique_ptr<shell_group> group,
-                                const clock& time, duration interval, wake_service wake, on_broken broken,
-                                delivery_watch watch) {
-  return system.spawn<scheduled_host>(std::move(group), time, interval, std::move(wake), std::move(broken),
-                                      std::move(watch));
+caf::actor spawn_scheduled_caf_host(caf::actor_system& system, std::unique_ptr<actor_group> group,
+                                    const clock& time, duration interval, wake_service wake, on_broken broken,
+                                    delivery_watch watch) {
+  return system.spawn<scheduled_caf_host>(std::move(group), time, interval, std::move(wake),
+                                          std::move(broken), std::move(watch));
 }
 
 }  // namespace troupe
