@@ -1,5 +1,6 @@
 // An actor on the hot path translates messages into policy calls and decisions into messages. It
-// knows neither threads nor CAF nor a clock; a CAF host (caf_host.hpp) runs it, in every world the same.
+// knows neither threads nor CAF nor a clock; a CAF host (caf_host.hpp) runs it, the same in every
+// environment.
 #pragma once
 #include <optional>
 #include <string>

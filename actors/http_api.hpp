@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "actors/authorisation.hpp"
-#include "actors/cast.hpp"
 #include "actors/http_clients.hpp"
 #include "actors/metrics.hpp"
+#include "actors/node_runtime.hpp"
 #include "transport/http_router.hpp"
 
 namespace troupe {
@@ -16,7 +16,7 @@ class http_api {
   struct parts {
     const cluster_spec& cluster;
     const clock& time;
-    class cast& cast;
+    node_runtime& runtime;
     http_clients& clients;
     metrics_protocol metrics;
     std::function<bool()> ready;          ///< serving: all models, and not draining

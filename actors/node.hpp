@@ -38,7 +38,7 @@ class node {
   using handle = node_protocol;
   static constexpr const char* name = "node";
 
-  /// What the node needs of its world; all references outlive it.
+  /// What the node needs of its environment; all references outlive it.
   struct surroundings {
     const cluster_spec& cluster;
     node_id self;

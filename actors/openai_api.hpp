@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actors/authorisation.hpp"
-#include "actors/cast.hpp"
 #include "actors/completion_clients.hpp"
+#include "actors/node_runtime.hpp"
 #include "transport/http_router.hpp"
 #include "transport/openai/base_request.hpp"
 
@@ -20,7 +20,7 @@ class openai_api {
   struct parts {
     const cluster_spec& cluster;
     const clock& time;
-    class cast& cast;
+    node_runtime& runtime;
     completion_clients& clients;
     const authorisation& keys;
     std::vector<std::shared_ptr<const language>> languages;  ///< by llm_id

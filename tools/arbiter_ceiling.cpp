@@ -101,9 +101,9 @@ class busy_neighbours final : public outbox {
 }  // namespace
 
 double arbiter_ceiling(uint32_t models, uint32_t gpus) {
-  busy_neighbours w(models, gpus);
-  w.matches_per_second(time_to_warm);
-  return w.matches_per_second(time_to_measure);
+  busy_neighbours bench(models, gpus);
+  bench.matches_per_second(time_to_warm);
+  return bench.matches_per_second(time_to_measure);
 }
 
 }  // namespace troupe

@@ -27,9 +27,9 @@ double cpu_seconds() {
 
 }  // namespace
 
-class bare_scheduler::world final : public carrier {
+class bare_scheduler::impl final : public carrier {
  public:
-  explicit world(const bare_scheduler_options& o) : options_(o) {
+  explicit impl(const bare_scheduler_options& o) : options_(o) {
     rank_arbiter::options a;
     a.decision_log = o.decision_log;
     group_.add<rank_arbiter>(actor_here(role::rank_arbiter), make_matchmaking("lowest_id"), a);
@@ -148,13 +148,13 @@ class bare_scheduler::world final : public carrier {
   time_point next_arrivals_{};
 };
 
-bare_scheduler::bare_scheduler(const bare_scheduler_options& o) : world_(std::make_unique<world>(o)) {}
+bare_scheduler::bare_scheduler(const bare_scheduler_options& o) : impl_(std::make_unique<impl>(o)) {}
 bare_scheduler::~bare_scheduler() = default;
 
-void bare_scheduler::run(duration time) { world_->run(time); }
-uint64_t bare_scheduler::requests() const { return world_->requests; }
-uint64_t bare_scheduler::batches() const { return world_->batches; }
-uint64_t bare_scheduler::dropped() const { return world_->dropped; }
+void bare_scheduler::run(duration time) { impl_->run(time); }
+uint64_t bare_scheduler::requests() const { return impl_->requests; }
+uint64_t bare_scheduler::batches() const { return impl_->batches; }
+uint64_t bare_scheduler::dropped() const { return impl_->dropped; }
 
 scheduler_cost cost_of_scheduling(bare_scheduler_options o) {
   constexpr int runs = 20;

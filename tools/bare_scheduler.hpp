@@ -31,8 +31,8 @@ class bare_scheduler {
   uint64_t dropped() const;   ///< requests
 
  private:
-  class world;
-  std::unique_ptr<world> world_;
+  class impl;
+  std::unique_ptr<impl> impl_;
 };
 
 /// What the scheduler takes of a CPU, in nanoseconds a request: the least of some runs, as whatever else a

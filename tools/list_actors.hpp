@@ -1,4 +1,4 @@
-// `troupe actors`: the live cast of a cluster.
+// `troupe actors`: the live actors of a cluster.
 #pragma once
 #include <string>
 

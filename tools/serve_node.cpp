@@ -13,12 +13,12 @@
 #include <optional>
 
 #include "actors/actor_of.hpp"
-#include "actors/cast.hpp"
 #include "actors/console.hpp"
 #include "actors/control_door.hpp"
 #include "actors/control_middleman.hpp"
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
+#include "actors/node_runtime.hpp"
 #include "actors/openai_api.hpp"
 #include "actors/repository_api.hpp"
 #include "actors/system_config.hpp"
@@ -186,49 +186,50 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     return exit_failed;
   }
 
-  cast::world world{system,
-                    time,
-                    *carrier,
-                    *door,
-                    clients,
-                    [&](slot_id slot) -> device& { return rack.at(slot); },
-                    rack,
-                    [&](std::unique_ptr<actor_group> g, on_broken b) {
-                      return spawn_threaded_caf_host(system, std::move(g), time, usual_timing, std::move(b));
-                    },
-                    false,
-                    [&](const caf::actor& a, time_point at) {
-                      caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
-                    },
-                    [first = carrier_options.incarnation](incarnation_id last) {
-                      return last == incarnation_id{} ? first : incarnation_after(last);
-                    },
-                    [](incarnation_id) { return draw_secret(); },
-                    [&](bool yes) {
-                      ready = yes;
-                      if (yes) said.say(node_events::kind::ready);
-                    },
-                    [&] { said.say(node_events::kind::drained); },
-                    [&](std::string why) { said.say(node_events::kind::refused, std::move(why)); },
-                    broken,
-                    [&](const std::string& text) { return read_model(text, cluster); },
-                    [&] { said.say(node_events::kind::stop); },
-                    [&](std::string why) { said.say(node_events::kind::unusable, std::move(why)); },
-                    &completions,
-                    [&](engine_id id) -> llm::engine_device& { return engines.at(id); },
-                    [&](llm_id model) { return engines.adapters_of(model); }};
-  cast players(cluster, self, world);
-  post = &players.post();
+  node_runtime::environment environment{
+      system,
+      time,
+      *carrier,
+      *door,
+      clients,
+      [&](slot_id slot) -> device& { return rack.at(slot); },
+      rack,
+      [&](std::unique_ptr<actor_group> g, on_broken b) {
+        return spawn_threaded_caf_host(system, std::move(g), time, usual_timing, std::move(b));
+      },
+      false,
+      [&](const caf::actor& a, time_point at) {
+        caf::delayed_anon_send(a, std::max(at - time.now(), duration{0}), wake_atom_v);
+      },
+      [first = carrier_options.incarnation](incarnation_id last) {
+        return last == incarnation_id{} ? first : incarnation_after(last);
+      },
+      [](incarnation_id) { return draw_secret(); },
+      [&](bool yes) {
+        ready = yes;
+        if (yes) said.say(node_events::kind::ready);
+      },
+      [&] { said.say(node_events::kind::drained); },
+      [&](std::string why) { said.say(node_events::kind::refused, std::move(why)); },
+      broken,
+      [&](const std::string& text) { return read_model(text, cluster); },
+      [&] { said.say(node_events::kind::stop); },
+      [&](std::string why) { said.say(node_events::kind::unusable, std::move(why)); },
+      &completions,
+      [&](engine_id id) -> llm::engine_device& { return engines.at(id); },
+      [&](llm_id model) { return engines.adapters_of(model); }};
+  node_runtime runtime(cluster, self, environment);
+  post = &runtime.post();
   for (uint32_t i = 0; i < cluster.engines.size(); ++i)  // what a device had to tell before there was a post
-    if (cluster.engines[i].node == self) players.post().tell({self, {}, role::llm_engine, i}, device_ready{});
+    if (cluster.engines[i].node == self) runtime.post().tell({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
   std::unique_ptr<openai_api> completion_api;
-  const auto gauges = spawn<metrics>(system, players.post(), [&](std::vector<metric>& out) {
-    add_lane_metrics(players.lane(), *carrier, players.pool(), out);
+  const auto gauges = spawn<metrics>(system, runtime.post(), [&](std::vector<metric>& out) {
+    add_lane_metrics(runtime.lane(), *carrier, runtime.pool(), out);
     out.push_back({"troupe_extension_messages_dropped_total",
                    {},
-                   static_cast<double>(players.post().dropped()),
+                   static_cast<double>(runtime.post().dropped()),
                    metric::kind::counter});
     out.push_back(
         {"troupe_node_restarts_total", {}, static_cast<double>(options.restarts), metric::kind::counter});
@@ -247,18 +248,18 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   };
   const auto desk = spawn<console>(system, console::facts{cluster,
                                                           self,
-                                                          [&] { return players.lane().incarnation().value; },
+                                                          [&] { return runtime.lane().incarnation().value; },
                                                           [&] { return ready.load(); },
-                                                          players.models(),
+                                                          runtime.models(),
                                                           gauges,
-                                                          players.deployer_actor(),
-                                                          players.post(),
+                                                          runtime.deployer_actor(),
+                                                          runtime.post(),
                                                           *door,
-                                                          {{role::node, to_actor(players.node_actor())},
+                                                          {{role::node, to_actor(runtime.node_actor())},
                                                            {role::metrics, to_actor(gauges)}},
                                                           options.restarts,
                                                           options.last_end});
-  door->open(players.node_actor(), caf::actor_cast<caf::actor>(desk));
+  door->open(runtime.node_actor(), caf::actor_cast<caf::actor>(desk));
 
   int exit_code = exit_done;
   std::unique_ptr<repository_api> repository;
@@ -267,27 +268,27 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   try {
     if (me.has(node_role::gateway)) {
       api = std::make_unique<http_api>(http_api::parts{
-          cluster, time, players, clients, gauges,
-          [&] { return players.models().serving() && players.language_models().served_once() && !draining; },
+          cluster, time, runtime, clients, gauges,
+          [&] { return runtime.models().serving() && runtime.language_models().served_once() && !draining; },
           [] { return std::chrono::system_clock::now().time_since_epoch(); }});
       repository = std::make_unique<repository_api>(repository_api::parts{
-          system, players.deployer_actor(),
+          system, runtime.deployer_actor(),
           [&](const std::string& name, const std::string& json) { return read_config(name, json, cluster); },
           [&](const std::string& name) {
-            const auto model = players.models().find(name);
+            const auto model = runtime.models().find(name);
             return model && model->slots > 0;
           },
           3 * cluster.limits.node_timeout});
       repository->add_to(api->routes());
       if (!cluster.llms.empty()) {
         completion_api = std::make_unique<openai_api>(
-            openai_api::parts{cluster, time, players, completions, api->keys(), read_languages(cluster),
+            openai_api::parts{cluster, time, runtime, completions, api->keys(), read_languages(cluster),
                               [] { return std::chrono::system_clock::now().time_since_epoch(); }});
         completion_api->add_to(api->routes());
       }
       watching = std::make_unique<ui_feed>(ui_feed::parts{system, desk, gauges, cluster, time, self, [&] {
                                                             std::map<model_id, std::string> served;
-                                                            for (const auto& m : players.models().all())
+                                                            for (const auto& m : runtime.models().all())
                                                               served[m->model] = m->name;
                                                             return served;
                                                           }});
@@ -306,7 +307,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           break;
         case node_events::kind::stop:
           draining = true;
-          caf::anon_send(players.node_actor(), drain_atom_v);
+          caf::anon_send(runtime.node_actor(), drain_atom_v);
           break;
         case node_events::kind::new_keys:
           if (api) take_new_keys(cluster, *api);
@@ -337,7 +338,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   }
   rack.stop_loading();
   door->close();
-  players.stop();
+  runtime.stop();
   if (watching) watching->stop();
   caf::anon_send_exit(gauges, caf::exit_reason::kill);
   caf::anon_send_exit(desk, caf::exit_reason::kill);

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <future>
 
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -22,12 +22,12 @@ struct hosted_probe {
   hosted_probe() {
     auto group = std::make_unique<actor_group>(beyond);
     group->add<probe>(the_probe, log);
-    caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {200us, 0us, 0us},
+    caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, {200us, 0us, 0us},
                                        [this](std::string why) { broken.set_value(std::move(why)); });
   }
   ~hosted_probe() { stop(); }
   void stop() {
-    caf::scoped_actor self{world.system()};
+    caf::scoped_actor self{fixture.system()};
     caf::anon_send_exit(caf_host, caf::exit_reason::kill);
     self->wait_for(caf_host);
   }
@@ -40,7 +40,7 @@ struct hosted_probe {
   nowhere beyond;
   machine_clock time{24h};
   probe::log log;
-  actor_world world;
+  caf_fixture fixture;
   std::promise<std::string> broken;
   caf::actor caf_host;
 };
@@ -113,12 +113,12 @@ TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
   nowhere beyond;
   machine_clock time;
   probe::log log;
-  actor_world world;
+  caf_fixture fixture;
   std::atomic<int> asked{0};
   std::atomic<int64_t> first{0};
   auto group = std::make_unique<actor_group>(beyond);
   group->add<probe>(the_probe, log);
-  const auto caf_host = spawn_scheduled_caf_host(world.system(), std::move(group), time, 0us,
+  const auto caf_host = spawn_scheduled_caf_host(fixture.system(), std::move(group), time, 0us,
                                                  [&](const caf::actor&, time_point t) {
                                                    if (asked++ == 0) first = t.time_since_epoch().count();
                                                  },
@@ -136,7 +136,7 @@ TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
   caf::anon_send(caf_host, wake_atom_v);
   CHECK(eventually([&] { return log.woke_late_by_ns >= 0; }));
   CHECK(asked <= 2);
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   caf::anon_send_exit(caf_host, caf::exit_reason::kill);
   self->wait_for(caf_host);
   CHECK(log.alive == 0);
@@ -147,16 +147,16 @@ TEST_CASE(
   nowhere beyond;
   machine_clock time;
   probe::log log;
-  actor_world world;
+  caf_fixture fixture;
   const auto why = [&](caf::message m) {
     std::promise<std::string> broken;
     auto group = std::make_unique<actor_group>(beyond);
     group->add<probe>(the_probe, log);
     const auto caf_host = spawn_scheduled_caf_host(
-        world.system(), std::move(group), time, 0us, [](const caf::actor&, time_point) {},
+        fixture.system(), std::move(group), time, 0us, [](const caf::actor&, time_point) {},
         [&](std::string reason) { broken.set_value(std::move(reason)); });
     caf::anon_send(caf_host, std::move(m));
-    caf::scoped_actor self{world.system()};
+    caf::scoped_actor self{fixture.system()};
     self->wait_for(caf_host);
     return broken.get_future().get();
   };

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/actor_of.hpp"
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -39,21 +39,21 @@ struct console_stage {
     auto group = std::make_unique<actor_group>(post);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
     const auto names = group->names();
-    post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
-    figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
-    desk = spawn<console>(world.system(), console::facts{cluster,
-                                                         node_id{0},
-                                                         [] { return first_incarnation; },
-                                                         [this] {
-                                                           if (broken) throw std::runtime_error("no idea");
-                                                           return true;
-                                                         },
-                                                         models,
-                                                         figures,
-                                                         {},
-                                                         post,
-                                                         lane,
-                                                         {}});
+    post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
+    figures = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
+    desk = spawn<console>(fixture.system(), console::facts{cluster,
+                                                           node_id{0},
+                                                           [] { return first_incarnation; },
+                                                           [this] {
+                                                             if (broken) throw std::runtime_error("no idea");
+                                                             return true;
+                                                           },
+                                                           models,
+                                                           figures,
+                                                           {},
+                                                           post,
+                                                           lane,
+                                                           {}});
   }
   ~console_stage() {
     for (const auto& a :
@@ -71,7 +71,7 @@ struct console_stage {
     return reply;
   }
 
-  actor_world world;
+  caf_fixture fixture;
   machine_clock time;
   const cluster_spec cluster = two_nodes();
   kept_frames lane;
@@ -79,7 +79,7 @@ struct console_stage {
   probe::log log;
   catalog models{{{model_id{0}, "resnet", 10ms, 1, {}, 0}}};
   std::atomic<bool> broken{false};
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   metrics_protocol figures;
   console_protocol desk;
 };
@@ -87,7 +87,7 @@ struct console_stage {
 }  // namespace
 
 TEST_CASE("console: tells how its node is, and hands commands on to actors here and consoles elsewhere") {
-  actor_world world;
+  caf_fixture fixture;
   machine_clock time;
   const auto cluster = two_nodes();
   kept_frames lane;
@@ -96,20 +96,20 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   auto group = std::make_unique<actor_group>(post);
   group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
   const auto names = group->names();
-  post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
-  const auto figures = spawn<metrics>(world.system(), post, [](std::vector<metric>&) {});
+  post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
+  const auto figures = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
-  const auto desk = spawn<console>(world.system(), console::facts{cluster,
-                                                                  node_id{0},
-                                                                  [] { return first_incarnation; },
-                                                                  [] { return true; },
-                                                                  models,
-                                                                  figures,
-                                                                  {},
-                                                                  post,
-                                                                  lane,
-                                                                  {}});
-  caf::scoped_actor self{world.system()};
+  const auto desk = spawn<console>(fixture.system(), console::facts{cluster,
+                                                                    node_id{0},
+                                                                    [] { return first_incarnation; },
+                                                                    [] { return true; },
+                                                                    models,
+                                                                    figures,
+                                                                    {},
+                                                                    post,
+                                                                    lane,
+                                                                    {}});
+  caf::scoped_actor self{fixture.system()};
   const auto ask = [&](command c) {
     command_reply reply;
     self->request(desk, std::chrono::seconds(10), std::move(c))

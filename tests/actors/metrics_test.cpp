@@ -4,7 +4,7 @@
 #include <future>
 
 #include "actors/actor_of.hpp"
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -19,7 +19,7 @@ TEST_CASE("to_prometheus: figures of one name stand together under their type, w
 }
 
 TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the silent ones") {
-  actor_world world;
+  caf_fixture fixture;
   machine_clock time;
   post post(node_id{0});
   probe::log log;
@@ -27,9 +27,9 @@ TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the 
     auto group = std::make_unique<actor_group>(post);
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, i}, log);
     const auto names = group->names();
-    post.add_caf_host(spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {}), names);
+    post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
   }
-  const auto gathering = spawn<metrics>(world.system(), post, [](std::vector<metric>& out) {
+  const auto gathering = spawn<metrics>(fixture.system(), post, [](std::vector<metric>& out) {
     out.push_back({"more", {}, 1, metric::kind::gauge});
   });
   const auto ask = [&] {
@@ -43,7 +43,7 @@ TEST_CASE("metrics: sums what all hosts say, and waits a second at most for the 
   REQUIRE(all.metrics.size() == 3);
   CHECK(all.metrics.back().name == "more");
 
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   caf::anon_send_exit(post.caf_hosts()[1], caf::exit_reason::kill);
   self->wait_for(post.caf_hosts()[1]);
   const auto rest = ask();

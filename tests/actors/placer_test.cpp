@@ -28,34 +28,35 @@ cluster_spec all_on_the_left() {
 
 struct placer_stage {
   explicit placer_stage(cluster_spec c = all_on_the_left())
-      : cluster(std::move(c)), world(the_placer, cluster) {
+      : cluster(std::move(c)), driver(the_placer, cluster) {
     for (uint32_t i = 0; i < 4; ++i) change(i, 0);
-    world.run_until(at(0));
+    driver.run_until(at(0));
   }
   void change(uint32_t model, uint32_t domain, uint32_t joining = no_domain) {
     model_spec m;
     m.name = "m" + std::to_string(model);
     m.memory_bytes = 1000;
-    world.tell(model_change{{1, model_id{model}, deployment_state::deployed, m, domain, joining, no_domain}});
+    driver.tell(
+        model_change{{1, model_id{model}, deployment_state::deployed, m, domain, joining, no_domain}});
   }
   /// Lets an epoch pass in which each model is asked so often.
   void epoch(std::vector<uint64_t> requests) {
-    world.run_until(world.now + 10s);
-    for (const auto& [to, c] : world.out.take_addressed<command>()) {
+    driver.run_until(driver.now + 10s);
+    for (const auto& [to, c] : driver.out.take_addressed<command>()) {
       REQUIRE(to.kind == role::model_queue);
       received[to.index] += requests[to.index];
       queue_state s;
       s.received = received[to.index];
-      world.tell(command_reply{c.token, true, to_json(s).dump()});
+      driver.tell(command_reply{c.token, true, to_json(s).dump()});
     }
   }
   placer_state state() {
-    const auto r = world.actor.on_command({1, get_state::type_name, {}}, world.now);
+    const auto r = driver.actor.on_command({1, get_state::type_name, {}}, driver.now);
     REQUIRE(r.ok);
     return from_json<placer_state>(nlohmann::json::parse(r.body));
   }
   cluster_spec cluster;
-  stage<placer> world;
+  stage<placer> driver;
   std::array<uint64_t, 4> received{};
 };
 
@@ -64,9 +65,9 @@ struct placer_stage {
 TEST_CASE("placer: measures for an epoch, then moves one model after the other") {
   placer_stage p;
   p.epoch({0, 0, 0, 0});
-  CHECK(p.world.out.take<move_model>().empty());  // nothing was measured
+  CHECK(p.driver.out.take<move_model>().empty());  // nothing was measured
   p.epoch({10, 20, 30, 40});
-  const auto first = p.world.out.take_addressed<move_model>();
+  const auto first = p.driver.out.take_addressed<move_model>();
   REQUIRE(first.size() == 1);
   CHECK(first[0].first == address{scheduler_node, {}, role::deployer, 0});
   CHECK(first[0].second.domain == "right");
@@ -74,9 +75,9 @@ TEST_CASE("placer: measures for an epoch, then moves one model after the other")
   CHECK(p.state().planned == 1);
   const auto model = static_cast<uint32_t>(first[0].second.name.back() - '0');
   p.change(model, 0, 1);
-  CHECK(p.world.out.take<move_model>().empty());  // the first is still under way
+  CHECK(p.driver.out.take<move_model>().empty());  // the first is still under way
   p.change(model, 1);
-  CHECK(p.world.out.one<move_model>().name != first[0].second.name);
+  CHECK(p.driver.out.one<move_model>().name != first[0].second.name);
   CHECK(p.state().moves == 2);
 }
 
@@ -86,7 +87,7 @@ TEST_CASE("placer: moves at most so many models an epoch") {
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
-  CHECK(p.world.out.take<move_model>().size() == 1);
+  CHECK(p.driver.out.take<move_model>().size() == 1);
   CHECK(p.state().planned == 0);
 }
 
@@ -95,10 +96,10 @@ TEST_CASE("placer: leaves alone what is balanced, and what would gain too little
   for (uint32_t i : {0, 3}) p.change(i, 1);
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
-  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.driver.out.take<move_model>().empty());
   CHECK(p.state().epochs == 1);
   p.epoch({100, 200, 300, 406});  // the same but for a little
-  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.driver.out.take<move_model>().empty());
   CHECK(p.state().epochs == 2);
 }
 
@@ -106,16 +107,16 @@ TEST_CASE("placer: plans nothing while a model moves, and a refused move is plan
   placer_stage p;
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
-  const auto first = p.world.out.one<move_model>();
+  const auto first = p.driver.out.one<move_model>();
   const auto model = static_cast<uint32_t>(first.name.back() - '0');
   p.change(model, 0, 1);
   p.epoch({10, 20, 30, 40});
   CHECK(p.state().epochs == 1);
   p.change(model, 0);  // it could not be moved
-  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.driver.out.take<move_model>().empty());
   p.epoch({10, 20, 30, 40});
   CHECK(p.state().epochs == 2);
-  CHECK(p.world.out.take<move_model>().size() == 1);
+  CHECK(p.driver.out.take<move_model>().size() == 1);
 }
 
 TEST_CASE("placer: says why it finds nothing") {
@@ -124,7 +125,7 @@ TEST_CASE("placer: says why it finds nothing") {
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});
-  CHECK(p.world.out.take<move_model>().empty());
+  CHECK(p.driver.out.take<move_model>().empty());
   CHECK(p.state().problem == "model 'm0' alone needs 1000B, the largest device has 500B");
 }
 
@@ -140,8 +141,8 @@ TEST_CASE("placer: a GPU has some of its memory for itself") {
 TEST_CASE("placer: a queue that does not answer delays the plan, no more") {
   placer_stage p;
   p.epoch({0, 0, 0, 0});
-  p.world.run_until(p.world.now + 10s);
-  p.world.out.forget();  // nobody answers
+  p.driver.run_until(p.driver.now + 10s);
+  p.driver.out.forget();  // nobody answers
   CHECK(p.state().epochs == 0);
   p.epoch({10, 20, 30, 40});
   CHECK(p.state().epochs == 1);

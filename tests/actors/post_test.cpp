@@ -6,20 +6,20 @@
 #include <thread>
 
 #include "actors/system_config.hpp"
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread, and goes to nobody") {
   constexpr address worker{node_id{0}, {1}, role::gpu_worker, 0};
-  actor_world world;
+  caf_fixture fixture;
   machine_clock time;
   post post(node_id{0});
   probe::log log;
   auto group = std::make_unique<actor_group>(post);
   group->add<probe>(worker, log);
-  const auto caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {});
+  const auto caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {});
   post.add_caf_host(caf_host, std::vector{worker});
   post.tell_with_turn(worker, pulled{});
   post.on_turn_end();
@@ -33,7 +33,7 @@ TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread
   for (auto& t : any) t.join();
   post.on_turn_end();
   caf::anon_send_exit(caf_host, caf::exit_reason::user_shutdown);
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   self->wait_for(caf_host);
   CHECK(log.heard == 1);
 }
@@ -43,13 +43,13 @@ TEST_CASE(
     "count") {
   constexpr address guest{node_id{0}, {1}, role::extension, 0};
   constexpr size_t large = 1 << 20;
-  actor_world world;
+  caf_fixture fixture;
   machine_clock time;
   post post(node_id{0});
   probe::log log;
   auto group = std::make_unique<actor_group>(post);
   group->add<probe>(guest, log);
-  const auto caf_host = spawn_threaded_caf_host(world.system(), std::move(group), time, {}, {});
+  const auto caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {});
   post.add_caf_host(caf_host, std::vector{guest});
   const auto send = [&](size_t messages) {
     for (size_t i = 0; i < messages; ++i) {
@@ -72,7 +72,7 @@ TEST_CASE(
   CHECK(eventually([&] { return log.heard == accepted + 11; }));
   CHECK(post.dropped() == before);
   caf::anon_send_exit(caf_host, caf::exit_reason::kill);
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   self->wait_for(caf_host);
 }
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 #include "tests/actors/scripted_deployer.hpp"
 
 using namespace troupe;
@@ -33,7 +33,7 @@ struct kept_answer final : http_exchange {
 /// A repository whose files are as slow as the test wants.
 struct slow_repository {
   slow_repository()
-      : api({world.system(),
+      : api({fixture.system(),
              {},
              [this](const std::string&, const std::string& json) {
                ++reading;
@@ -62,7 +62,7 @@ struct slow_repository {
   std::condition_variable changed;
   bool readable = false;
   std::atomic<int> reading{0};
-  actor_world world;
+  caf_fixture fixture;
   repository_api api;
   http_router router;
 };

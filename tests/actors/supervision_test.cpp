@@ -4,7 +4,7 @@
 #include <future>
 
 #include "actors/actor_of.hpp"
-#include "tests/actors/actor_world.hpp"
+#include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -48,9 +48,9 @@ std::string ask(caf::scoped_actor& self, const desk_protocol& to, int n) {
 }  // namespace
 
 TEST_CASE("forgiving: an actor that throws forgets its queries, tells who asked, and goes on") {
-  actor_world world;
-  caf::scoped_actor self{world.system()};
-  const auto actor = spawn<desk>(world.system());
+  caf_fixture fixture;
+  caf::scoped_actor self{fixture.system()};
+  const auto actor = spawn<desk>(fixture.system());
   const auto before = survived_exceptions();
   self->send(actor, std::string("hello"));
   CHECK(ask(self, actor, 1) == "hello");
@@ -63,9 +63,9 @@ TEST_CASE("forgiving: an actor that throws forgets its queries, tells who asked,
 }
 
 TEST_CASE("report_exceptions: an actor that throws ends, with its name, the message and the reason") {
-  actor_world world;
+  caf_fixture fixture;
   std::promise<std::string> broken;
-  const auto actor = world.system().spawn([&](caf::event_based_actor* self) -> caf::behavior {
+  const auto actor = fixture.system().spawn([&](caf::event_based_actor* self) -> caf::behavior {
     report_exceptions(*self, [&](std::string why) { broken.set_value(std::move(why)); });
     return {[](const cancel&) { throw std::runtime_error("no idea"); }};
   });
@@ -74,6 +74,6 @@ TEST_CASE("report_exceptions: an actor that throws ends, with its name, the mess
   CHECK(why.find("broke over") != std::string::npos);
   CHECK(why.find("cancel") != std::string::npos);
   CHECK(why.find("no idea") != std::string::npos);
-  caf::scoped_actor self{world.system()};
+  caf::scoped_actor self{fixture.system()};
   self->wait_for(actor);
 }

@@ -48,8 +48,8 @@ class Actors(ClusterTest):
         with Cluster(("mlp",), slo_ms=5000) as c:
             c.start()
             self.assertEqual(json.loads(run("status", c.file, "--json", "--wait", "ready", "30"))["ready"], True)
-            cast = json.loads(run("actors", c.file, "--json"))
-            rows = {a["name"]: a for n in cast["nodes"] for a in n["actors"]}
+            listing = json.loads(run("actors", c.file, "--json"))
+            rows = {a["name"]: a for n in listing["nodes"] for a in n["actors"]}
             for name in ("node/0@head", "gateway/0@head", "model_queue/0@head", "rank_arbiter/0@head", "console/0@head",
                          "gpu_worker/0@worker", "node/0@worker"):
                 self.assertIn(name, rows)

@@ -60,8 +60,9 @@ class Faults(ClusterTest):
             self.assert_books_balance(c)
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.metric_of("worker", "troupe_node_restarts_total"), 1)
-            cast = subprocess.run([processes.PROGRAM, "actors", c.file, "--node", "worker", "--json"], capture_output=True)
-            worker = json.loads(cast.stdout)["nodes"][0]
+            listing = subprocess.run([processes.PROGRAM, "actors", c.file, "--node", "worker", "--json"],
+                                     capture_output=True)
+            worker = json.loads(listing.stdout)["nodes"][0]
             self.assertEqual((worker["restarts"], worker["last_error"]), (1, "was killed by SIGKILL"))
 
     def test_a_worker_that_dies_too_often_stays_down_and_the_others_go_on(self):

@@ -15,7 +15,7 @@ using namespace troupe;
 
 namespace {
 
-struct world {
+struct pool_fixture {
   std::vector<std::byte> pull(const region_ref& r) const {
     const auto slot = memory.subspan(r.offset, pulled_bytes(r));
     return {slot.begin(), slot.end()};
@@ -30,16 +30,16 @@ struct world {
 }  // namespace
 
 TEST_CASE("what is written into a slot is what a reader verifies") {
-  world w;
+  pool_fixture f;
   for (uint64_t size : {0u, 1u, 7u, 8u, 9u, 64u, 1000u, 100'000u}) {
-    auto s = w.pool.take(size);
+    auto s = f.pool.take(size);
     REQUIRE(s);
     CHECK(s->payload.size() == size);
     CHECK(s->region.node == node_id{3});
     CHECK(s->region.owner == incarnation_id{9});
     if (size != 0) CHECK(reinterpret_cast<uintptr_t>(s->payload.data()) % 64 == 0);
     std::ranges::fill(s->payload, std::byte{0xab});
-    const auto pulled = w.pull(s->region);
+    const auto pulled = f.pull(s->region);
     const auto payload = verify(s->region, pulled);
     REQUIRE(payload);
     CHECK(payload->size() == size);
@@ -48,120 +48,120 @@ TEST_CASE("what is written into a slot is what a reader verifies") {
 }
 
 TEST_CASE("a region is stale as soon as its slot is given back, and for ever") {
-  world w;
-  const auto first = w.pool.take(5000);
-  const auto copied = w.pull(first->region);
-  CHECK(w.pool.give_back(first->region));
-  CHECK(!verify(first->region, w.pull(first->region)));
-  const auto second = w.pool.take(5000);
+  pool_fixture f;
+  const auto first = f.pool.take(5000);
+  const auto copied = f.pull(first->region);
+  CHECK(f.pool.give_back(first->region));
+  CHECK(!verify(first->region, f.pull(first->region)));
+  const auto second = f.pool.take(5000);
   CHECK(second->region.offset == first->region.offset);
-  CHECK(!verify(first->region, w.pull(first->region)));
-  CHECK(verify(second->region, w.pull(second->region)));
+  CHECK(!verify(first->region, f.pull(first->region)));
+  CHECK(verify(second->region, f.pull(second->region)));
   CHECK(verify(first->region, copied));  // what was copied in time stays good
 }
 
 TEST_CASE("only the slot's own region gives it back, and only once") {
-  world w;
-  const auto s = w.pool.take(100);
+  pool_fixture f;
+  const auto s = f.pool.take(100);
   auto other = s->region;
   ++other.generation;
-  CHECK(!w.pool.give_back(other));
+  CHECK(!f.pool.give_back(other));
   other = s->region;
   other.owner = incarnation_id{8};
-  CHECK(!w.pool.give_back(other));
+  CHECK(!f.pool.give_back(other));
   other = s->region;
   other.node = node_id{4};
-  CHECK(!w.pool.give_back(other));
+  CHECK(!f.pool.give_back(other));
   other = s->region;
   other.offset += 64;
-  CHECK(!w.pool.give_back(other));
-  CHECK(!w.pool.give_back({}));
-  CHECK(w.pool.slots() == 1);
-  CHECK(w.pool.give_back(s->region));
-  CHECK(!w.pool.give_back(s->region));
-  CHECK(w.pool.slots() == 0);
-  CHECK(w.pool.in_use() == 0);
+  CHECK(!f.pool.give_back(other));
+  CHECK(!f.pool.give_back({}));
+  CHECK(f.pool.slots() == 1);
+  CHECK(f.pool.give_back(s->region));
+  CHECK(!f.pool.give_back(s->region));
+  CHECK(f.pool.slots() == 0);
+  CHECK(f.pool.in_use() == 0);
 }
 
 TEST_CASE(
     "a new incarnation takes new slots, and those of the one before stay good until they are given back") {
-  world w;
-  const auto old = w.pool.take(100);
-  w.pool.renew(incarnation_id{10});
-  const auto young = w.pool.take(100);
+  pool_fixture f;
+  const auto old = f.pool.take(100);
+  f.pool.renew(incarnation_id{10});
+  const auto young = f.pool.take(100);
   CHECK(young->region.owner == incarnation_id{10});
-  CHECK(verify(old->region, w.pull(old->region)));
-  CHECK(verify(young->region, w.pull(young->region)));
-  CHECK(w.pool.give_back(old->region));
-  CHECK(!verify(old->region, w.pull(old->region)));
+  CHECK(verify(old->region, f.pull(old->region)));
+  CHECK(verify(young->region, f.pull(young->region)));
+  CHECK(f.pool.give_back(old->region));
+  CHECK(!verify(old->region, f.pull(old->region)));
 }
 
 TEST_CASE("a mixture of two occupants is refused at either end") {
-  world w;
-  const auto s = w.pool.take(1000);
-  auto pulled = w.pull(s->region);
+  pool_fixture f;
+  const auto s = f.pool.take(1000);
+  auto pulled = f.pull(s->region);
   pulled[8] ^= std::byte{1};
   CHECK(!verify(s->region, pulled));
-  pulled = w.pull(s->region);
+  pulled = f.pull(s->region);
   pulled[pulled.size() - 1] ^= std::byte{1};
   CHECK(!verify(s->region, pulled));
-  pulled = w.pull(s->region);
+  pulled = f.pull(s->region);
   pulled.pop_back();
   CHECK(!verify(s->region, pulled));
 }
 
 TEST_CASE("a full pool says so, and is whole again when everything has been given back") {
-  world w;
-  CHECK(!w.pool.take(2u << 20));
-  CHECK(!w.pool.take(~uint64_t{0}));
+  pool_fixture f;
+  CHECK(!f.pool.take(2u << 20));
+  CHECK(!f.pool.take(~uint64_t{0}));
   std::vector<region_ref> taken;
-  while (auto s = w.pool.take(10'000)) taken.push_back(s->region);
+  while (auto s = f.pool.take(10'000)) taken.push_back(s->region);
   CHECK(taken.size() == (1u << 20) / 10'048);
   std::ranges::shuffle(taken, std::mt19937(1));
-  for (const auto& r : taken) CHECK(w.pool.give_back(r));
-  CHECK(w.pool.take((1u << 20) - 128));
+  for (const auto& r : taken) CHECK(f.pool.give_back(r));
+  CHECK(f.pool.take((1u << 20) - 128));
 }
 
 TEST_CASE("slots never overlap, whatever is taken and given back") {
-  world w;
+  pool_fixture f;
   std::mt19937 random(7);
   std::vector<slot> live;
   for (int step = 0; step < 20'000; ++step) {
     if (live.empty() || random() % 2 == 0) {
-      auto s = w.pool.take(random() % (random() % 8 == 0 ? 60'000 : 900));
+      auto s = f.pool.take(random() % (random() % 8 == 0 ? 60'000 : 900));
       if (!s) continue;
       std::ranges::fill(s->payload, static_cast<std::byte>(s->region.generation));
       live.push_back(*s);
     } else {
       const size_t i = random() % live.size();
-      const auto pulled = w.pull(live[i].region);
+      const auto pulled = f.pull(live[i].region);
       const auto payload = verify(live[i].region, pulled);
       REQUIRE(payload);
       const auto fill = static_cast<std::byte>(live[i].region.generation);
       REQUIRE(std::ranges::all_of(*payload, [&](std::byte b) { return b == fill; }));
-      REQUIRE(w.pool.give_back(live[i].region));
+      REQUIRE(f.pool.give_back(live[i].region));
       live[i] = live.back();
       live.pop_back();
     }
   }
-  for (const auto& s : live) REQUIRE(w.pool.give_back(s.region));
-  CHECK(w.pool.in_use() == 0);
+  for (const auto& s : live) REQUIRE(f.pool.give_back(s.region));
+  CHECK(f.pool.in_use() == 0);
 }
 
 TEST_CASE("threads take slots while others give them back") {
-  world w;
+  pool_fixture f;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       for (uint64_t i = 0; i < 3000; ++i) {
-        if (const auto s = w.pool.take((i * 37 + static_cast<uint64_t>(t)) % 5000)) {
+        if (const auto s = f.pool.take((i * 37 + static_cast<uint64_t>(t)) % 5000)) {
           std::ranges::fill(s->payload, static_cast<std::byte>(t));
-          w.pool.give_back(s->region);
+          f.pool.give_back(s->region);
         }
       }
     });
   }
   for (auto& t : threads) t.join();
-  CHECK(w.pool.slots() == 0);
-  CHECK(w.pool.take((1u << 20) - 128));
+  CHECK(f.pool.slots() == 0);
+  CHECK(f.pool.take((1u << 20) - 128));
 }

@@ -2,7 +2,7 @@
 
 #include <caf/all.hpp>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 
 namespace troupe::sim {
 
@@ -28,7 +28,7 @@ void administrator::work() {
   time.at(time.now() + 100ms, sim_event::fault, [this] { work(); });
   std::vector<node_id> alive;
   for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)
-    if (around_.cast_of(node_id{i}) != nullptr && !time.frozen(node_id{i})) alive.push_back(node_id{i});
+    if (around_.runtime_of(node_id{i}) != nullptr && !time.frozen(node_id{i})) alive.push_back(node_id{i});
   if (alive.empty()) return;
   const auto to = alive[around_.chance.below(alive.size())];
   switch (c.what) {
@@ -42,7 +42,7 @@ void administrator::work() {
 
 template <class Command>
 void administrator::tell(node_id to, Command command) {
-  const auto door = around_.cast_of(to)->deployer_actor();
+  const auto door = around_.runtime_of(to)->deployer_actor();
   const auto ask = [this, door, command, number = next_](caf::event_based_actor* self) {
     self->request(door, caf::infinite, command)
         .then(

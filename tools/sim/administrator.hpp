@@ -16,7 +16,7 @@ class actor_system;
 }
 
 namespace troupe {
-class cast;
+class node_runtime;
 }
 
 namespace troupe::sim {
@@ -31,7 +31,7 @@ class administrator {
     timeline& time;
     random_stream& chance;  ///< draws whom it asks
     /// The actors of a node; null while it has no process.
-    std::function<cast*(node_id)> cast_of;
+    std::function<node_runtime*(node_id)> runtime_of;
     deployment_check& deployments;
     trace& tracing;
   };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -92,7 +92,7 @@ void clients::offer(size_t model) {
   }
   ++total_.offered;
   if (r.measured) ++books_[model].offered;
-  if (around_.cast_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
+  if (around_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
   if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto ticket = next_ticket_++;
   at_the_door_.emplace(ticket, std::move(r));
@@ -108,7 +108,7 @@ void clients::knock(uint64_t ticket) {
 }
 
 void clients::enter(client_request_record r) {
-  auto& gateway = *around_.cast_of(r.gateway);
+  auto& gateway = *around_.runtime_of(r.gateway);
   const auto& model = around_.models[r.model.value];
   const auto served = gateway.models().find(model.name);
   if (!served) return end(r, client_outcome::refused);

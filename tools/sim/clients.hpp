@@ -15,7 +15,7 @@
 #include "tools/sim/timeline.hpp"
 
 namespace troupe {
-class cast;
+class node_runtime;
 }
 
 namespace troupe::sim {
@@ -28,7 +28,7 @@ class clients {
     const workload_spec& workload;
     timeline& time;
     /// The actors of a node; null while it has no process.
-    std::function<cast*(node_id)> cast_of;
+    std::function<node_runtime*(node_id)> runtime_of;
     std::function<time_point(node_id)> clock_of;
     invariants& checks;
     fault_log& faults;

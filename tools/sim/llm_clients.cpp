@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/llm_reference.hpp"
 
@@ -119,7 +119,7 @@ void llm_clients::offer_row(size_t row) {
 void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
   s.offered_at = around_.time.now();
   ++books_[s.load].offered;
-  auto* gateway = around_.cast_of(s.gateway);
+  auto* gateway = around_.runtime_of(s.gateway);
   if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
   const auto now = around_.clock_of(s.gateway);
   s.asked.id = gateway->next_request_id();

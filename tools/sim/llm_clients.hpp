@@ -16,7 +16,7 @@
 #include "tools/sim/violations.hpp"
 
 namespace troupe {
-class cast;
+class node_runtime;
 }
 
 namespace troupe::sim {
@@ -49,7 +49,7 @@ class llm_clients {
     const workload_spec& workload;
     timeline& time;
     /// The actors of a node; null while it has no process.
-    std::function<cast*(node_id)> cast_of;
+    std::function<node_runtime*(node_id)> runtime_of;
     std::function<time_point(node_id)> clock_of;
     violations& broken;
     bool trace = true;  ///< keep the times of the tokens of traced sequences

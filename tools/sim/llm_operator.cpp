@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 #include "messages/json.hpp"
 #include "messages/json_text.hpp"
 #include "tools/sim/llm_reference.hpp"
@@ -36,7 +36,7 @@ void llm_operator::disturb() {
 
 address llm_operator::router(llm_id model) const {
   for (const auto n : leader_candidates(around_.cluster))
-    if (around_.cast_of(n) != nullptr && !around_.time.frozen(n))
+    if (around_.runtime_of(n) != nullptr && !around_.time.frozen(n))
       return {n, {}, role::llm_router, model.value};
   return {scheduler_of(around_.cluster), {}, role::llm_router, model.value};
 }
@@ -70,7 +70,7 @@ void llm_operator::change_some_adapter(llm_id model) {
       fmt::format("adapter-{:04}", random_.below(around_.cluster.llms[model.value].emulated_adapters + 2));
   for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i) {
     if (!around_.cluster.nodes[i].has(node_role::gateway) || around_.time.frozen(node_id{i})) continue;
-    auto* gateway = around_.cast_of(node_id{i});
+    auto* gateway = around_.runtime_of(node_id{i});
     if (gateway == nullptr || random_.below(2) == 0) continue;
     ++counts_.adapter_changes;
     gateway->post().tell(

@@ -10,7 +10,7 @@
 #include "tools/sim/timeline.hpp"
 
 namespace troupe {
-class cast;
+class node_runtime;
 }
 
 namespace troupe::sim {
@@ -21,7 +21,7 @@ class llm_operator {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
-    std::function<cast*(node_id)> cast_of;
+    std::function<node_runtime*(node_id)> runtime_of;
     /// What an actor answers to a command; not `ok` if there is none.
     std::function<command_reply(const address&, const std::string& type, const std::string& fields)> ask;
   };

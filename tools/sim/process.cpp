@@ -19,74 +19,76 @@ model_signature signature_of(const model_spec& m) {
 
 }  // namespace
 
-process::process(node_id self, uint64_t number, const world& w)
+process::process(node_id self, uint64_t number, const environment& env)
     : self_(self),
       number_(number),
-      world_(w),
-      fabric_(make_sim_fabric(w.time, w.network, w.memory, self, number, w.clock)) {
-  for (uint32_t i = 0; i < w.cluster.slots.size(); ++i) {
-    const auto& s = w.cluster.slots[i];
+      environment_(env),
+      fabric_(make_sim_fabric(env.time, env.network, env.memory, self, number, env.clock)) {
+  for (uint32_t i = 0; i < env.cluster.slots.size(); ++i) {
+    const auto& s = env.cluster.slots[i];
     if (s.node == self)
-      devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, w.seed + i, {}}, w.devices);
+      devices_.try_emplace(slot_id{i}, slot_id{i}, emulated_options{s.jitter, env.seed + i, {}}, env.devices);
   }
-  for (uint32_t i = 0; i < w.cluster.engines.size(); ++i) {
-    const auto& e = w.cluster.engines[i];
+  for (uint32_t i = 0; i < env.cluster.engines.size(); ++i) {
+    const auto& e = env.cluster.engines[i];
     if (e.node != self) continue;
-    auto o = engine_options_of(w.cluster.llms[e.model.value], w.seed + i);
-    o.steps_ahead = w.steps_ahead;
-    engines_.try_emplace(engine_id{i}, w.clock, std::move(o));
+    auto o = engine_options_of(env.cluster.llms[e.model.value], env.seed + i);
+    o.steps_ahead = env.steps_ahead;
+    engines_.try_emplace(engine_id{i}, env.clock, std::move(o));
   }
-  w.network.attach(self, sim_lane::control, this);
+  env.network.attach(self, sim_lane::control, this);
   const wake_service waker = [this](const caf::actor& who, time_point due) { wake(who, due); };
-  cast_ = std::make_unique<cast>(
-      w.cluster, self,
-      cast::world{
-          .system = w.system,
-          .time = w.clock,
+  runtime_ = std::make_unique<node_runtime>(
+      env.cluster, self,
+      node_runtime::environment{
+          .system = env.system,
+          .time = env.clock,
           .carrier = *fabric_,
           .control = *this,
-          .clients = w.clients,
+          .clients = env.clients,
           .device_of = [this](slot_id s) -> device& { return devices_.at(s); },
           .devices = *this,
           .spawn_caf_host =
               [this, waker](std::unique_ptr<actor_group> group, on_broken broken) {
-                return spawn_scheduled_caf_host(world_.system, std::move(group), world_.clock,
-                                                world_.turn_interval, waker, std::move(broken),
-                                                [this](const envelope& e) { world_.delivered(self_, e); });
+                return spawn_scheduled_caf_host(
+                    environment_.system, std::move(group), environment_.clock, environment_.turn_interval,
+                    waker, std::move(broken),
+                    [this](const envelope& e) { environment_.delivered(self_, e); });
               },
-          .caf_host_per_actor = w.caf_host_per_actor,
+          .caf_host_per_actor = env.caf_host_per_actor,
           .wake = waker,
-          .next_incarnation = w.next_incarnation,
+          .next_incarnation = env.next_incarnation,
           .secret_of =
-              [self, seed = w.seed](incarnation_id incarnation) {
+              [self, seed = env.seed](incarnation_id incarnation) {
                 return random_stream(seed ^ incarnation.value, "lane", self.value)();
               },
           .on_ready = [this](bool ready) { ready_ = ready; },
-          .on_drained = w.drained,
+          .on_drained = env.drained,
           .on_refused = [](const std::string&) {},
-          .broken = w.broken,
-          .read_model = w.read_model,
-          .begin_drain = [this] { caf::anon_send(cast_->node_actor(), drain_atom_v); },
+          .broken = env.broken,
+          .read_model = env.read_model,
+          .begin_drain = [this] { caf::anon_send(runtime_->node_actor(), drain_atom_v); },
           .on_unusable = {},
-          .completions = w.cluster.llms.empty() ? nullptr : &w.completions,
+          .completions = env.cluster.llms.empty() ? nullptr : &env.completions,
           .engine_device_of = [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
-          .adapters_of = [this](llm_id m) { return sim::adapters_of(world_.cluster.llms[m.value]); }});
+          .adapters_of = [this](llm_id m) { return sim::adapters_of(environment_.cluster.llms[m.value]); }});
   for (const auto& [id, _] : engines_)
-    cast_->post().tell({self, {}, role::llm_engine, id.value}, device_ready{});
+    runtime_->post().tell({self, {}, role::llm_engine, id.value}, device_ready{});
 }
 
 process::~process() = default;
 
 /// Takes a while, as in reality.
 void process::load(const deployment& line, std::function<void(load_outcome)> told) {
-  world_.time.at(world_.time.now() + 5ms, sim_event::job, self_, [this, line, told = std::move(told)] {
-    const auto& m = line.definition;
-    for (auto& [slot, device] : devices_) {
-      load_outcome out{slot, line.model, line.revision, {}, {}};
-      out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
-      told(std::move(out));
-    }
-  });
+  environment_.time.at(
+      environment_.time.now() + 5ms, sim_event::job, self_, [this, line, told = std::move(told)] {
+        const auto& m = line.definition;
+        for (auto& [slot, device] : devices_) {
+          load_outcome out{slot, line.model, line.revision, {}, {}};
+          out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
+          told(std::move(out));
+        }
+      });
 }
 
 size_t process::running_batches() const {
@@ -97,19 +99,19 @@ size_t process::running_batches() const {
 
 void process::send(control_frame frame) {
   std::vector<char> bytes;
-  caf::binary_serializer sink(world_.system, bytes);
+  caf::binary_serializer sink(environment_.system, bytes);
   if (sink(frame)) throw std::logic_error("a control frame cannot be written");
   const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-  world_.network.send(self_, frame.to.node, sim_lane::control, 0, {begin, begin + bytes.size()});
+  environment_.network.send(self_, frame.to.node, sim_lane::control, 0, {begin, begin + bytes.size()});
 }
 
 void process::receive(node_id, std::span<sim_packet> packets) {
   for (const auto& p : packets) {
     control_frame frame;
-    caf::binary_deserializer source(world_.system, reinterpret_cast<const char*>(p.bytes.data()),
+    caf::binary_deserializer source(environment_.system, reinterpret_cast<const char*>(p.bytes.data()),
                                     p.bytes.size());
     if (source(frame)) throw std::logic_error("a control frame cannot be read");
-    caf::anon_send(cast_->node_actor(), std::move(frame));
+    caf::anon_send(runtime_->node_actor(), std::move(frame));
   }
 }
 
@@ -123,10 +125,10 @@ void process::wake(const caf::actor& who, time_point due) {
 void process::schedule(alarm& a, time_point t) {
   a.scheduled = t;
   // Two words: a third would be allocated.
-  world_.time.at_local(t, sim_event::wake, self_, [&a, t] {
+  environment_.time.at_local(t, sim_event::wake, self_, [&a, t] {
     if (a.scheduled != t) return;
     a.scheduled = never;
-    if (a.due <= a.owner->world_.clock.now()) {
+    if (a.due <= a.owner->environment_.clock.now()) {
       a.due = never;
       caf::anon_send(a.who, wake_atom_v);
     } else if (a.due != never) {

@@ -1,4 +1,5 @@
-// One process of a simulated node, from its start to its death: a cast on simulated lanes and devices.
+// One process of a simulated node, from its start to its death: a node_runtime on simulated lanes and
+// devices.
 #pragma once
 #include <functional>
 #include <map>
@@ -6,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/watched_device.hpp"
@@ -16,7 +17,7 @@ namespace troupe::sim {
 
 class process final : private control_lane, private sim_port, private model_loader {
  public:
-  struct world {
+  struct environment {
     caf::actor_system& system;
     const cluster_spec& cluster;
     timeline& time;
@@ -38,17 +39,17 @@ class process final : private control_lane, private sim_port, private model_load
   };
 
   /// Its node has begun a process on the time line. `number` is nobody else's.
-  process(node_id self, uint64_t number, const world& w);
+  process(node_id self, uint64_t number, const environment& env);
   ~process() override;
   process(const process&) = delete;
   process& operator=(const process&) = delete;
 
   bool ready() const { return ready_; }
   uint64_t number() const { return number_; }
-  cast& actors() { return *cast_; }
+  node_runtime& runtime() { return *runtime_; }
   size_t running_batches() const;
   /// Tells the actors to end; once they have, it may be destroyed.
-  void kill() { cast_->stop(); }
+  void kill() { runtime_->stop(); }
 
  private:
   struct alarm {
@@ -67,12 +68,12 @@ class process final : private control_lane, private sim_port, private model_load
 
   const node_id self_;
   const uint64_t number_;
-  const world world_;
+  const environment environment_;
   std::unique_ptr<fabric> fabric_;
   std::map<slot_id, watched_device> devices_;
   std::map<engine_id, llm::emulated_engine_device> engines_;
   std::unordered_map<caf::actor_id, alarm> alarms_;
-  std::unique_ptr<cast> cast_;
+  std::unique_ptr<node_runtime> runtime_;
   bool ready_ = false;
 };
 

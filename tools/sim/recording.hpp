@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 #include "messages/json.hpp"
 #include "messages/shift_times.hpp"
 #include "tools/trace_document.hpp"
@@ -18,14 +18,14 @@ class recording {
 
   /// Takes what the processes of a node recorded since the last call; the first call for a process makes it
   /// record. `ahead`: its clock's lead on the true time. `settle` runs all actors until they are quiet.
-  void collect(node_id node, uint64_t process, cast& actors, duration ahead,
+  void collect(node_id node, uint64_t process, node_runtime& runtime, duration ahead,
                const std::function<void()>& settle) {
     const bool begins = std::exchange(process_[node], process) != process;
     const auto from = [&](role kind, uint32_t index) {
       const address to{node, {}, kind, index};
       const auto ask = [&](const char* type, const nlohmann::json& fields) {
         command_reply out;
-        actors.post().ask(to, {0, type, fields.dump()}, [&](command_reply r) { out = std::move(r); });
+        runtime.post().ask(to, {0, type, fields.dump()}, [&](command_reply r) { out = std::move(r); });
         settle();
         return out;
       };

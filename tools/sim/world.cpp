@@ -51,17 +51,17 @@ world::state::state(cluster_spec c, workload_spec w, const world_options& o)
           faults_are_only(workload, {fault_kind::delay, fault_kind::reorder, fault_kind::slow_link})),
       hits(scheduler_of(cluster)),
       recorded(cluster),
-      asking({cluster, models, workload, time, [this](node_id n) { return cast_of(n); },
+      asking({cluster, models, workload, time, [this](node_id n) { return runtime_of(n); },
               [this](node_id n) { return nodes[n.value].clock.now(); }, checks, hits},
              {o.hang_up, o.seed}),
-      reading({cluster, workload, time, [this](node_id n) { return cast_of(n); },
+      reading({cluster, workload, time, [this](node_id n) { return runtime_of(n); },
                [this](node_id n) { return nodes[n.value].clock.now(); }, checks.broken, o.trace_generations},
               o.seed),
       disturbing(
-          {cluster, workload, time, [this](node_id n) { return cast_of(n); },
+          {cluster, workload, time, [this](node_id n) { return runtime_of(n); },
            [this](const auto& to, const auto& type, const auto& fields) { return ask(to, type, fields); }},
           o.seed),
-      changing({system, cluster, workload, time, chance, [this](node_id n) { return cast_of(n); },
+      changing({system, cluster, workload, time, chance, [this](node_id n) { return runtime_of(n); },
                 checks.deployments, tracing}) {
   random_stream r(o.seed, "clocks");
   for (uint32_t i = 0; i < cluster.nodes.size(); ++i) {
@@ -145,12 +145,12 @@ void world::state::drain() {
 void world::state::check_end() {
   check_ledgers();
   for (uint32_t i = 0; i < nodes.size(); ++i) {
-    auto* cast = cast_of(node_id{i});
-    if (cast == nullptr) continue;
+    auto* runtime = runtime_of(node_id{i});
+    if (runtime == nullptr) continue;
     std::set<std::string> served;
-    for (const auto& m : cast->models().all()) served.insert(m->name);
-    if (cast_of(scheduler_of(cluster)) != nullptr) checks.deployments.at_end(node_id{i}, served);
-    checks.memories.at_end(node_id{i}, cast->pool().slots(), cast->pool().in_use());
+    for (const auto& m : runtime->models().all()) served.insert(m->name);
+    if (runtime_of(scheduler_of(cluster)) != nullptr) checks.deployments.at_end(node_id{i}, served);
+    checks.memories.at_end(node_id{i}, runtime->pool().slots(), runtime->pool().in_use());
     check_sequences(node_id{i});
   }
 }

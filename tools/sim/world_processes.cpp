@@ -12,19 +12,19 @@ void world::state::begin_process(node_id id) {
   checks.ledgers.begin(id);
   n.running = std::make_unique<process>(
       id, ++processes,
-      process::world{system, cluster, time, network, memory, n.clock, asking.port(id), reading.port(id),
-                     *this, [this](node_id at, const envelope& e) { delivered(at, e); },
-                     [&n](incarnation_id last) {
-                       return n.incarnation = {std::max(n.incarnation.value, last.value) + 1};
-                     },
-                     [this, id](const std::string& why) {
-                       checks.broken.add("exception", why);
-                       die(id);
-                     },
-                     [this, id] { drained(id); },
-                     [this](const std::string& name) { return model_named(name); }, options.seed,
-                     options.caf_host_per_actor, options.instant ? duration{} : usual_timing.interval,
-                     options.steps_ahead});
+      process::environment{system, cluster, time, network, memory, n.clock, asking.port(id), reading.port(id),
+                           *this, [this](node_id at, const envelope& e) { delivered(at, e); },
+                           [&n](incarnation_id last) {
+                             return n.incarnation = {std::max(n.incarnation.value, last.value) + 1};
+                           },
+                           [this, id](const std::string& why) {
+                             checks.broken.add("exception", why);
+                             die(id);
+                           },
+                           [this, id] { drained(id); },
+                           [this](const std::string& name) { return model_named(name); }, options.seed,
+                           options.caf_host_per_actor, options.instant ? duration{} : usual_timing.interval,
+                           options.steps_ahead});
 }
 
 void world::state::end_process(node_id id, bool reset) {

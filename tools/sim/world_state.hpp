@@ -40,7 +40,9 @@ struct world::state final : device_watch {
   void settle();
 
   // processes of nodes (world_processes.cpp)
-  cast* cast_of(node_id n) { return nodes[n.value].running ? &nodes[n.value].running->actors() : nullptr; }
+  node_runtime* runtime_of(node_id n) {
+    return nodes[n.value].running ? &nodes[n.value].running->runtime() : nullptr;
+  }
   void begin_process(node_id id);
   void end_process(node_id id, bool reset);
   /// The process on the node dies, and is started again as `troupe up` does it.

@@ -72,7 +72,7 @@ void world::state::batch_ended(slot_id slot, model_id model, uint32_t rows, dura
 void world::state::check_ledger(node_id id) {
   if (!cluster.nodes[id.value].has(node_role::gateway) || !nodes[id.value].running) return;
   group_report all;
-  for (const auto& caf_host : cast_of(id)->post().caf_hosts())
+  for (const auto& caf_host : runtime_of(id)->post().caf_hosts())
     caf::anon_send(caf_host, report_query{[&all](group_report r) {
                      all.metrics.insert(all.metrics.end(), r.metrics.begin(), r.metrics.end());
                    }});
@@ -87,9 +87,9 @@ void world::state::check_ledgers() {
 command_reply world::state::ask(const address& to, const std::string& type, const std::string& fields) {
   command_reply out;
   if (to.node.value >= nodes.size()) return out;  // as an id of a request may say
-  auto* actors = cast_of(to.node);
-  if (actors == nullptr || time.frozen(to.node)) return out;
-  actors->post().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
+  auto* runtime = runtime_of(to.node);
+  if (runtime == nullptr || time.frozen(to.node)) return out;
+  runtime->post().ask(to, {0, type, fields}, [&](command_reply r) { out = std::move(r); });
   settle();
   return out;
 }
@@ -124,8 +124,8 @@ void world::state::ask_why() {
   if (options.why == request_id{}) return;
   std::vector<address> queues;
   for (const auto n : leader_candidates(cluster))
-    if (auto* actors = cast_of(n); actors != nullptr)
-      for (const auto& m : actors->models().all())
+    if (auto* runtime = runtime_of(n); runtime != nullptr)
+      for (const auto& m : runtime->models().all())
         queues.push_back({n, {}, role::model_queue, m->model.value});
   size_t remembering = 0;
   result.story = find_story(
@@ -166,7 +166,7 @@ void world::state::record() {
     auto& n = nodes[i];
     if (!n.running || time.frozen(node_id{i})) continue;
     const auto ahead = n.clock.now().time_since_epoch() - time.now();
-    recorded.collect(node_id{i}, n.running->number(), n.running->actors(), ahead, [this] { settle(); });
+    recorded.collect(node_id{i}, n.running->number(), n.running->runtime(), ahead, [this] { settle(); });
   }
 }
 

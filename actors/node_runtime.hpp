@@ -1,5 +1,5 @@
-// cast: the actors of one node, spawned and wired as the cluster file says. The same in every world; what
-// differs (clock, fabric, control lane, devices, how CAF hosts are spawned) is handed in.
+// node_runtime: the actors of one node, spawned and wired as the cluster file says. The same in every
+// environment; what differs (clock, fabric, control lane, devices, how CAF hosts are spawned) is handed in.
 #pragma once
 #include <caf/actor_system.hpp>
 #include <functional>
@@ -25,15 +25,15 @@
 
 namespace troupe {
 
-class cast {
+class node_runtime {
  public:
-  struct world {
+  struct environment {
     caf::actor_system& system;
     const clock& time;
     fabric& carrier;
     control_lane& control;
     client_port& clients;  ///< used on gateways only
-    /// The device of a slot of this node; it lives as long as the cast.
+    /// The device of a slot of this node; it lives as long as the runtime.
     std::function<device&(slot_id)> device_of;
     model_loader& devices;  ///< that loads models onto them; used on workers only
     std::function<caf::actor(std::unique_ptr<actor_group>, on_broken)> spawn_caf_host;
@@ -50,17 +50,17 @@ class cast {
     std::function<void()> begin_drain;             ///< asked for by a command; as SIGTERM does
     std::function<void(std::string)> on_unusable;  ///< a model of the cluster file cannot be loaded
     completion_port* completions = nullptr;        ///< used on gateways of a cluster with language models
-    /// The device of an engine of this node; it lives as long as the cast.
+    /// The device of an engine of this node; it lives as long as the runtime.
     std::function<llm::engine_device&(engine_id)> engine_device_of = {};
     /// The adapters that this node has for a language model from the beginning.
     std::function<std::vector<adapter_entry>(llm_id)> adapters_of = {};
   };
 
-  /// Spawns the cast and starts the data lane. `cluster` outlives the cast.
-  cast(const cluster_spec& cluster, node_id self, world w);
-  ~cast();
-  cast(const cast&) = delete;
-  cast& operator=(const cast&) = delete;
+  /// Spawns the actors and starts the data lane. `cluster` outlives the runtime.
+  node_runtime(const cluster_spec& cluster, node_id self, environment env);
+  ~node_runtime();
+  node_runtime(const node_runtime&) = delete;
+  node_runtime& operator=(const node_runtime&) = delete;
 
   // For frontends, from any thread.
   slot_pool& pool() { return pool_; }
@@ -80,8 +80,8 @@ class cast {
   void stop();
 
  private:
-  void spawn_actors(const world& w);
-  llm_engine::options engine_options(engine_id id, const world& w) const;
+  void spawn_actors(const environment& env);
+  llm_engine::options engine_options(engine_id id, const environment& env) const;
   std::unique_ptr<actor> make_queue(const deployment& line, outbox& out) const;
   bool keep_queue(const deployment& line);
 

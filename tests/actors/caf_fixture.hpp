@@ -15,9 +15,9 @@
 
 namespace troupe::test {
 
-class actor_world {
+class caf_fixture {
  public:
-  actor_world() : system_(config_) {}
+  caf_fixture() : system_(config_) {}
   caf::actor_system& system() { return system_; }
 
  private:

@@ -1,4 +1,4 @@
-#include "actors/cast.hpp"
+#include "actors/node_runtime.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -30,9 +30,10 @@ std::vector<tenant_quota> quotas_of(const cluster_spec& cluster) {
   return out;
 }
 
-data_lane::options lane_options(const cluster_spec& cluster, node_id self, const cast::world& w) {
-  const auto incarnation = w.next_incarnation({});
-  return {self, incarnation, w.secret_of(incarnation), cluster.nodes.size(), cluster.limits.heartbeat};
+data_lane::options lane_options(const cluster_spec& cluster, node_id self,
+                                const node_runtime::environment& env) {
+  const auto incarnation = env.next_incarnation({});
+  return {self, incarnation, env.secret_of(incarnation), cluster.nodes.size(), cluster.limits.heartbeat};
 }
 
 /// The arbiter plans where models run, and must know the load for it.
@@ -70,47 +71,48 @@ llm_router::options router_options(const cluster_spec& cluster, llm_id model) {
 
 }  // namespace
 
-cast::cast(const cluster_spec& cluster, node_id self, world w)
+node_runtime::node_runtime(const cluster_spec& cluster, node_id self, environment env)
     : cluster_(cluster),
       self_(self),
       post_(self),
-      lane_(w.carrier, w.time, post_, lane_options(cluster, self, w)),
-      pool_(self, lane_.incarnation(), w.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
+      lane_(env.carrier, env.time, post_, lane_options(cluster, self, env)),
+      pool_(self, lane_.incarnation(), env.carrier.allocate(memory_kind::host, cluster.limits.pool_bytes)),
       memory_(pool_, lane_, post_),
       catalog_(entries_of(cluster)),
       language_models_(cluster),
       tenants_(quotas_of(cluster)) {
   post_.set_lane(lane_);
-  spawn_actors(w);
-  auto& carrier = w.carrier;
+  spawn_actors(env);
+  auto& carrier = env.carrier;
   // other nodes than gateways hear nothing of engines
   const bool waits_for_engines =
-      w.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
+      env.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
   const auto serves_llms = [this, waits_for_engines] {
     return !waits_for_engines || language_models_.served_once();
   };
   deployer_ = spawn<deployer>(
-      w.system, deployer::surroundings{cluster, self, w.time, w.control, w.devices, w.read_model, w.wake,
-                                       w.begin_drain, w.on_unusable, w.broken});
+      env.system, deployer::surroundings{cluster, self, env.time, env.control, env.devices, env.read_model,
+                                         env.wake, env.begin_drain, env.on_unusable, env.broken});
   node_ = spawn<node>(
-      w.system, node::surroundings{cluster, self, w.time, lane_, post_, w.control, catalog_, serves_llms,
-                                   deployer_, [this](const deployment& line) { return keep_queue(line); },
-                                   [&carrier] {
-                                     const auto a = carrier.address();
-                                     return std::vector<uint8_t>(a.begin(), a.end());
-                                   },
-                                   w.next_incarnation, w.secret_of,
-                                   [this](incarnation_id incarnation) { pool_.renew(incarnation); }, w.wake,
-                                   w.on_ready, w.on_drained, w.on_refused, w.broken});
+      env.system,
+      node::surroundings{cluster, self, env.time, lane_, post_, env.control, catalog_, serves_llms, deployer_,
+                         [this](const deployment& line) { return keep_queue(line); },
+                         [&carrier] {
+                           const auto a = carrier.address();
+                           return std::vector<uint8_t>(a.begin(), a.end());
+                         },
+                         env.next_incarnation, env.secret_of,
+                         [this](incarnation_id incarnation) { pool_.renew(incarnation); }, env.wake,
+                         env.on_ready, env.on_drained, env.on_refused, env.broken});
   post_.set_node_actor(node_);
   post_.set_deployer(deployer_);
   caf::anon_send(deployer_, introduction{node_, lane_.incarnation()});
   lane_.start();
 }
 
-cast::~cast() { stop(); }
+node_runtime::~node_runtime() { stop(); }
 
-void cast::spawn_actors(const world& w) {
+void node_runtime::spawn_actors(const environment& env) {
   std::vector<std::unique_ptr<actor_group>> groups;
   std::vector<std::vector<address>> names;
   const auto fresh = [&]() -> actor_group& {
@@ -127,9 +129,9 @@ void cast::spawn_actors(const world& w) {
   // on a small cluster the way from request to order stays on one thread.
   std::vector<actor_group*> threads;
   const auto shared_threads = std::max<uint32_t>(1, cluster_.limits.scheduler_threads);
-  while (!w.caf_host_per_actor && threads.size() < shared_threads) threads.push_back(&fresh());
+  while (!env.caf_host_per_actor && threads.size() < shared_threads) threads.push_back(&fresh());
   const auto thread = [&](uint32_t i) -> actor_group& {
-    return w.caf_host_per_actor ? fresh() : *threads[i % shared_threads];
+    return env.caf_host_per_actor ? fresh() : *threads[i % shared_threads];
   };
   std::vector<actor_group*> with_queues;
   if (me.has(node_role::gateway)) {
@@ -144,16 +146,16 @@ void cast::spawn_actors(const world& w) {
     o.max_output_bytes = cluster_.limits.pool_bytes;
     o.max_pulled_bytes = cluster_.limits.bodies_bytes;
     o.decision_log = cluster_.policy.decision_log;
-    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, w.clients, tenants_);
+    thread(0).add<gateway>(name(role::gateway, 0), o, memory_, env.clients, tenants_);
   }
-  if (me.has(node_role::gateway) && w.completions != nullptr) {
+  if (me.has(node_role::gateway) && env.completions != nullptr) {
     llm_gateway::options o;
     for (const auto& m : cluster_.llms) o.models.push_back(m.name);
     o.engines = cluster_.engines;
     o.routers = leader_candidates(cluster_);
     o.max_in_flight = cluster_.limits.requests_in_flight;
     o.drain_timeout = cluster_.limits.drain_timeout;
-    fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *w.completions, tenants_, language_models_);
+    fresh().add<llm_gateway>(name(role::llm_gateway, 0), o, *env.completions, tenants_, language_models_);
   }
   if (me.schedules()) {
     for (uint32_t d = 0; d < domain_count(cluster_); ++d)
@@ -166,37 +168,37 @@ void cast::spawn_actors(const world& w) {
       const auto& m = cluster_.models[i];
       group.adopt(make_queue({0, model_id{i}, deployment_state::deployed, m, m.domain}, group));
       queues_[model_id{i}] = cluster_.models[i];
-      if (w.caf_host_per_actor) with_queues.push_back(&group);
+      if (env.caf_host_per_actor) with_queues.push_back(&group);
     }
-    if (!w.caf_host_per_actor) with_queues = threads;
+    if (!env.caf_host_per_actor) with_queues = threads;
   }
   if (me.has(node_role::worker)) {
-    actor_group* shared = w.caf_host_per_actor ? nullptr : &fresh();
+    actor_group* shared = env.caf_host_per_actor ? nullptr : &fresh();
     for (uint32_t i = 0; i < cluster_.slots.size(); ++i) {
       if (cluster_.slots[i].node != self_) continue;
       auto& group = shared != nullptr ? *shared : fresh();
       group.add<gpu_worker>(name(role::gpu_worker, i), gpu_worker::options{slot_id{i}, me.domain},
-                            w.device_of(slot_id{i}), memory_);
+                            env.device_of(slot_id{i}), memory_);
     }
   }
   if (me.schedules()) {
     actor_group* routers = nullptr;
     for (uint32_t i = 0; i < cluster_.llms.size(); ++i) {
-      if (routers == nullptr || w.caf_host_per_actor) routers = &fresh();
+      if (routers == nullptr || env.caf_host_per_actor) routers = &fresh();
       routers->add<llm_router>(name(role::llm_router, i), router_options(cluster_, llm_id{i}));
     }
   }
-  for (uint32_t i = 0; w.engine_device_of && i < cluster_.engines.size(); ++i)
+  for (uint32_t i = 0; env.engine_device_of && i < cluster_.engines.size(); ++i)
     if (cluster_.engines[i].node == self_)
-      fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(engine_id{i}, w),
-                              w.engine_device_of(engine_id{i}));
+      fresh().add<llm_engine>(name(role::llm_engine, i), engine_options(engine_id{i}, env),
+                              env.engine_device_of(engine_id{i}));
   if (me.has(node_role::scheduler) && cluster_.placer.epoch > duration{})
     fresh().add<placer>(name(role::placer, 0), cluster_);  // alone: its search takes a while
   // A slow actor of a plug-in must not keep the others waiting.
   actor_group* guests = nullptr;
   for (uint32_t i = 0; i < cluster_.actors.size(); ++i) {
     if (cluster_.actors[i].node != self_) continue;
-    if (guests == nullptr || w.caf_host_per_actor) guests = &fresh();
+    if (guests == nullptr || env.caf_host_per_actor) guests = &fresh();
     guests->adopt(make_extension(cluster_, name(role::extension, i), *guests));
   }
   std::vector<caf::actor> queue_caf_hosts(with_queues.size());
@@ -204,7 +206,7 @@ void cast::spawn_actors(const world& w) {
     const auto place = std::find(with_queues.begin(), with_queues.end(), g.get());
     if (g->size() == 0 && place == with_queues.end()) continue;
     const auto actors = g->names();
-    const auto caf_host = w.spawn_caf_host(std::move(g), w.broken);
+    const auto caf_host = env.spawn_caf_host(std::move(g), env.broken);
     post_.add_caf_host(caf_host, actors);
     if (place != with_queues.end())
       queue_caf_hosts[static_cast<size_t>(place - with_queues.begin())] = caf_host;
@@ -212,7 +214,7 @@ void cast::spawn_actors(const world& w) {
   post_.set_queue_caf_hosts(queue_caf_hosts);
 }
 
-llm_engine::options cast::engine_options(engine_id id, const world& w) const {
+llm_engine::options node_runtime::engine_options(engine_id id, const environment& env) const {
   const auto model = cluster_.engines[id.value].model;
   const auto& m = cluster_.llms[model.value];
   llm_engine::options o;
@@ -228,12 +230,12 @@ llm_engine::options cast::engine_options(engine_id id, const world& w) const {
   o.mix_adapters = m.mix_adapters;
   o.prefill = m.prefill;
   o.adapter_slots = m.adapter_slots;
-  if (w.adapters_of) o.adapters = w.adapters_of(model);
-  o.on_unusable = w.on_unusable;
+  if (env.adapters_of) o.adapters = env.adapters_of(model);
+  o.on_unusable = env.on_unusable;
   return o;
 }
 
-std::unique_ptr<actor> cast::make_queue(const deployment& line, outbox& out) const {
+std::unique_ptr<actor> node_runtime::make_queue(const deployment& line, outbox& out) const {
   const auto& m = line.definition;
   model_queue::options o;
   o.model = line.model;
@@ -263,7 +265,7 @@ std::unique_ptr<actor> cast::make_queue(const deployment& line, outbox& out) con
 }
 
 /// A queue serves until its model is undeployed: what retires still has requests in it.
-bool cast::keep_queue(const deployment& line) {
+bool node_runtime::keep_queue(const deployment& line) {
   if (!cluster_.nodes[self_.value].schedules()) return false;
   if (line.wanted == deployment_state::retiring) return false;
   const bool wanted = line.wanted == deployment_state::deployed;
@@ -281,11 +283,11 @@ bool cast::keep_queue(const deployment& line) {
   return wanted;
 }
 
-request_id cast::next_request_id() {
+request_id node_runtime::next_request_id() {
   return make_request_id(self_, lane_.incarnation(), next_request_.fetch_add(1, std::memory_order_relaxed));
 }
 
-void cast::stop() {
+void node_runtime::stop() {
   if (std::exchange(stopped_, true)) return;
   post_.stop();
   lane_.stop();
