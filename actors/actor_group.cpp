@@ -225,7 +225,7 @@ command_reply actor_group::obey(const address& to, const command& c, time_point 
   });
 }
 
-std::vector<actor_figures> actor_group::figures(std::span<const envelope> waiting) const {
+std::vector<actor_status> actor_group::statuses(std::span<const envelope> waiting) const {
   std::vector<uint64_t> pending(actors_.size());
   for (const auto& e : waiting) {
     if (is_broadcast(e.body))
@@ -233,7 +233,7 @@ std::vector<actor_figures> actor_group::figures(std::span<const envelope> waitin
     else if (const auto position = find(e.to.kind, e.to.index); position != nobody)
       ++pending[position];
   }
-  std::vector<actor_figures> out;
+  std::vector<actor_status> out;
   for (size_t i = 0; i < actors_.size(); ++i)
     if (const auto& h = actors_[i]; h.instance && !h.ended)
       out.push_back({h.instance->self(), std::string(h.instance->state()), h.messages, pending[i], 0});

@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// One actor, for `troupe actors`.
-struct actor_figures {
+struct actor_status {
   address name;
   std::string state;
   uint64_t messages = 0;         ///< delivered to it so far
@@ -61,7 +61,7 @@ class actor_group final : public outbox {
 
   void report(std::vector<metric>& out) const;
   /// One row an actor; `waiting`: what the next turn will bring.
-  std::vector<actor_figures> figures(std::span<const envelope> waiting) const;
+  std::vector<actor_status> statuses(std::span<const envelope> waiting) const;
   /// What the actors still have to finish before their node may leave.
   size_t unfinished() const;
   std::vector<node_id> busy_with() const;

@@ -11,11 +11,11 @@
 namespace troupe {
 namespace {
 
-/// `figures`: as they were when the report was asked for.
-group_report report_of(const actor_group& group, std::vector<actor_figures> figures) {
+/// `statuses`: as they were when the report was asked for.
+group_report report_of(const actor_group& group, std::vector<actor_status> statuses) {
   group_report r;
   r.actors = group.names();
-  r.figures = std::move(figures);
+  r.statuses = std::move(statuses);
   group.report(r.metrics);
   r.unfinished = group.unfinished();
   r.busy_with = group.busy_with();
@@ -108,10 +108,10 @@ class threaded_caf_host final : public caf::blocking_actor {
       catch_up(inbox);
       m.get_as<regrouping>(0).change(*group_, clock_.now());
     } else if (m.match_elements<report_query>()) {
-      auto figures = group_->figures(inbox);
-      for (auto& row : figures) row.mailbox_pending = parcels_ + mailbox().size();
+      auto statuses = group_->statuses(inbox);
+      for (auto& row : statuses) row.mailbox_pending = parcels_ + mailbox().size();
       catch_up(inbox);
-      m.get_as<report_query>(0).reply(report_of(*group_, std::move(figures)));
+      m.get_as<report_query>(0).reply(report_of(*group_, std::move(statuses)));
     } else if (m.match_elements<command_query>()) {
       catch_up(inbox);
       const auto& asked = m.get_as<command_query>(0);
@@ -172,12 +172,12 @@ class scheduled_caf_host final : public caf::event_based_actor {
               outside_a_turn([&] { r.change(*group_, clock_.now()); });
             },
             [this](const report_query& q) {
-              std::vector<actor_figures> figures;
-              if (!well([&] { figures = group_->figures(inbox_); })) return;
-              for (auto& row : figures) row.mailbox_pending = mailbox().size();
+              std::vector<actor_status> statuses;
+              if (!well([&] { statuses = group_->statuses(inbox_); })) return;
+              for (auto& row : statuses) row.mailbox_pending = mailbox().size();
               // A report knows all that was delivered.
               if (!inbox_.empty() && !turn_now(clock_.now())) return;
-              well([&] { q.reply(report_of(*group_, std::move(figures))); });
+              well([&] { q.reply(report_of(*group_, std::move(statuses))); });
             },
             [this](const command_query& q) {
               outside_a_turn([&] { q.reply(group_->obey(q.to, q.what, clock_.now())); });

@@ -27,7 +27,7 @@ struct delivery {
 
 struct group_report {
   std::vector<address> actors;
-  std::vector<actor_figures> figures;
+  std::vector<actor_status> statuses;
   std::vector<metric> metrics;
   size_t unfinished = 0;
   std::vector<node_id> busy_with;  ///< who must not leave before them

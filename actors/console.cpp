@@ -227,7 +227,7 @@ nlohmann::json console::status_of(const group_report& r) const {
 }
 
 nlohmann::json console::actors_of(const group_report& r) const {
-  auto rows = r.figures;
+  auto rows = r.statuses;
   const auto waiting = self_->mailbox().size();
   rows.push_back({me(), "serving", answered_, waiting, waiting});
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {

@@ -25,7 +25,7 @@ deployer::deployer(handle::pointer self, surroundings s)
     : self_(self),
       around_(std::move(s)),
       scheduler_(scheduler_of(around_.cluster)),
-      book_(around_.cluster.models, around_.cluster.limits.models),
+      table_(around_.cluster.models, around_.cluster.limits.models),
       progress_(workers_of(around_.cluster)),
       own_(around_.cluster, around_.self) {}
 
@@ -37,7 +37,7 @@ deployer::handle::behavior_type deployer::make_behavior() {
             next_token_ = incarnation_.value;
             progress_.up(around_.self, incarnation_);
             decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
-            for (const auto& [id, line] : book_.lines()) apply(line);
+            for (const auto& [id, line] : table_.lines()) apply(line);
             review();
           },
           [this](const control_frame& f) {
@@ -73,9 +73,9 @@ void deployer::on_frame(const control_frame& f) {
   body.apply({[&](const deployment_log& log) {
                 heard_.insert(from);
                 deployment_log news;
-                for (const auto id : book_.merge(log, from == scheduler_)) {
-                  apply(book_.at(id));
-                  news.models.push_back(book_.at(id));
+                for (const auto id : table_.merge(log, from == scheduler_)) {
+                  apply(table_.at(id));
+                  news.models.push_back(table_.at(id));
                 }
                 // Others may not know it either: who decides tells them all.
                 if (!news.models.empty() && from != scheduler_)
@@ -103,7 +103,7 @@ void deployer::on_peer(const peer_change& p) {
   if (p.up) {
     peers_[p.node] = p.incarnation;
     progress_.up(p.node, p.incarnation);
-    if (!planted(bug::keep_log)) send(p.node, book_.changes());
+    if (!planted(bug::keep_log)) send(p.node, table_.changes());
     if (p.node == scheduler_) tell_parts();
   } else {
     forget_peer(p.node, p.incarnation);
@@ -147,7 +147,7 @@ void deployer::on_leadership(const leadership& t) {
   const bool decided = decides(), knew_all = ready_to_decide();
   scheduler_ = t.scheduler;
   if (peers_.contains(scheduler_)) {
-    send(scheduler_, book_.changes());
+    send(scheduler_, table_.changes());
     tell_parts();
   }
   if (!decided && decides() && knew_all) {
@@ -157,7 +157,7 @@ void deployer::on_leadership(const leadership& t) {
     for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)
       if (const node_id n{i}; n != around_.self && !peers_.contains(n)) heard_.insert(n);
     decide_at_ = around_.time.now() + around_.cluster.limits.node_timeout;
-    for (const auto& [peer, incarnation] : peers_) send(peer, book_.changes());
+    for (const auto& [peer, incarnation] : peers_) send(peer, table_.changes());
   }
   if (decided && !decides()) {
     const auto moved = "node '" + node_name(scheduler_) + "' is the scheduler now; ask again";
@@ -190,7 +190,7 @@ void deployer::apply(const deployment& line) {
 }
 
 void deployer::on_loaded(const load_outcome& o) {
-  const auto& line = book_.at(o.model);
+  const auto& line = table_.at(o.model);
   if (line.revision == o.revision && !o.loaded) {
     spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
     if (line.revision == 0) around_.on_unusable(o.problem);
@@ -233,7 +233,7 @@ void deployer::review() {
       for (const auto& h : std::exchange(held_, {})) decide_now(h.what, h.wait, h.reply);
     std::vector<model_id> gone, moving;
     bool retiring = false;  // or moving
-    for (const auto& [id, line] : book_.lines()) {
+    for (const auto& [id, line] : table_.lines()) {
       if (line.wanted == deployment_state::deployed && line.moves() && decides()) {
         retiring = true;
         if (may_decide) moving.push_back(id);
@@ -242,8 +242,8 @@ void deployer::review() {
       retiring = true;
       if (may_decide && progress_.complete(line)) gone.push_back(id);
     }
-    for (const auto id : gone) publish(deployment{book_.retired(id)});
-    for (const auto id : moving) move_on(book_.at(id));
+    for (const auto id : gone) publish(deployment{table_.retired(id)});
+    for (const auto id : moving) move_on(table_.at(id));
     if (may_decide)
       answer_waiters();
     else if (decides() && (retiring || !held_.empty() || !waiters_.empty()))
@@ -254,12 +254,12 @@ void deployer::review() {
 
 /// The next step of a move, if every node has done its part of this one.
 void deployer::move_on(const deployment& line) {
-  if (progress_.complete(line)) return publish(deployment{book_.moved_on(line.model)});
+  if (progress_.complete(line)) return publish(deployment{table_.moved_on(line.model)});
   const auto problem = progress_.problem(line);
   if (line.joining == no_domain || !problem) return;
   spdlog::error("event=move_failed model={} domain={} node={} reason=\"{}\"", line.definition.name,
                 domain_name(around_.cluster, line.joining), node_name(problem->node), problem->what);
-  publish(deployment{book_.stay(line.model)});
+  publish(deployment{table_.stay(line.model)});
 }
 
 group_report deployer::report() const {
@@ -267,7 +267,7 @@ group_report deployer::report() const {
   const address me{around_.self, incarnation_, role::deployer, 0};
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
-  r.figures.push_back({me, own_.loading() ? "loading" : "idle", frames_, waiting, waiting});
+  r.statuses.push_back({me, own_.loading() ? "loading" : "idle", frames_, waiting, waiting});
   return r;
 }
 

@@ -22,8 +22,8 @@
 #include "actors/own_deployments.hpp"
 #include "actors/supervision.hpp"
 #include "messages/cluster.hpp"
-#include "policies/deployment_book.hpp"
 #include "policies/deployment_progress.hpp"
+#include "policies/deployment_table.hpp"
 
 namespace troupe {
 
@@ -57,7 +57,7 @@ class deployer {
 
  private:
   using answer = std::function<void(change_reply)>;
-  using change = std::function<deployment_book::decision()>;
+  using change = std::function<deployment_table::decision()>;
 
   /// A command that is not answered yet because its `wait` is not over.
   struct waiter {
@@ -136,7 +136,7 @@ class deployer {
   node_protocol node_;
   node_id scheduler_;
   incarnation_id incarnation_;
-  deployment_book book_;
+  deployment_table table_;
   deployment_progress progress_;
   std::map<node_id, incarnation_id> peers_;  ///< that are up
   std::set<node_id> heard_;       ///< whose log was heard since this process began, or became the leader

@@ -24,7 +24,7 @@ void deployer::carry_out(const deploy& c, answer reply) {
   }
   const auto bring = [this, m = std::move(read.definition)] {
     auto still = still_leaving(m.name);
-    return still.empty() ? book_.deploy(m) : deployment_book::decision{nullptr, false, still};
+    return still.empty() ? table_.deploy(m) : deployment_table::decision{nullptr, false, still};
   };
   decide(bring, c.wait, std::move(reply));
 }
@@ -33,14 +33,14 @@ void deployer::carry_out(const redeploy& c, answer reply) {
   if (!decides()) return pass_on(scheduler_, c, std::move(reply));
   const auto bring = [this, model = c.name] {
     auto still = still_leaving(model);
-    return still.empty() ? book_.redeploy(model) : deployment_book::decision{nullptr, false, still};
+    return still.empty() ? table_.redeploy(model) : deployment_table::decision{nullptr, false, still};
   };
   decide(bring, c.wait, std::move(reply));
 }
 
 void deployer::carry_out(const undeploy& c, answer reply) {
   if (!decides()) return pass_on(scheduler_, c, std::move(reply));
-  decide([this, model = c.name] { return book_.undeploy(model); }, c.wait, std::move(reply));
+  decide([this, model = c.name] { return table_.undeploy(model); }, c.wait, std::move(reply));
 }
 
 void deployer::carry_out(const move_model& c, answer reply) {
@@ -49,12 +49,12 @@ void deployer::carry_out(const move_model& c, answer reply) {
   while (to < around_.cluster.domains.size() && around_.cluster.domains[to].name != c.domain) ++to;
   if (to >= around_.cluster.domains.size())
     return reply(refused("the cluster has no domain '" + c.domain + "'"));
-  decide([this, model = c.name, to] { return book_.move(model, to); }, c.wait, std::move(reply));
+  decide([this, model = c.name, to] { return table_.move(model, to); }, c.wait, std::move(reply));
 }
 
 /// What is being let go must be gone before it comes back: its id may be the same.
 std::string deployer::still_leaving(const std::string& model) const {
-  const auto* known = book_.find(model);
+  const auto* known = table_.find(model);
   const bool still =
       known != nullptr && known->wanted == deployment_state::undeployed && !progress_.complete(*known);
   return still ? progress_of(*known).detail + "; try again" : "";
@@ -98,7 +98,7 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
   const auto wanted = d.line->wanted;
   const auto domain = d.line->joining;
   if (d.changed) publish(deployment{*d.line});
-  auto so_far = progress_of(book_.at(model));
+  auto so_far = progress_of(table_.at(model));
   if (wait <= duration{} || so_far.complete || !so_far.ok) return reply(std::move(so_far));
   if (waiters_.size() >= most_held) {
     so_far.detail += "; too many commands wait for the end of theirs already";
@@ -140,7 +140,7 @@ void deployer::answer_waiters() {
   std::vector<std::pair<answer, change_reply>> due;
   auto next = never;
   std::erase_if(waiters_, [&](waiter& w) {
-    const auto& line = book_.at(w.model);
+    const auto& line = table_.at(w.model);
     auto so_far = progress_of(line);
     const bool wants_it = w.wanted == deployment_state::deployed;
     if (wants_it != (line.wanted == deployment_state::deployed)) {

@@ -102,9 +102,9 @@ void gateway::on_change(const deployment& line) {
 
 /// Of models whose last request has its outcome.
 void gateway::tell_idle() {
-  const auto books = ledger_.by_model();
+  const auto counts = ledger_.by_model();
   std::erase_if(retiring_, [&](const model_idle& i) {
-    if (i.model.value < books.size() && !books[i.model.value].balanced(0)) return false;
+    if (i.model.value < counts.size() && !counts[i.model.value].balanced(0)) return false;
     send(on_node(self_.node, role::deployer), i);
     return true;
   });

@@ -68,7 +68,7 @@ class gateway final : public actor {
     if (!in_flight_.empty()) out.push_back(scheduler_);
   }
 
-  const ledger& books() const { return ledger_; }
+  const ledger& request_ledger() const { return ledger_; }
   size_t in_flight() const { return in_flight_.size(); }
   bool balanced() const { return ledger_.balanced(in_flight_.size()); }
 

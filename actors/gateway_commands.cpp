@@ -72,10 +72,10 @@ gateway_state gateway::describe() const {
 /// A model that was changed under its name has had several ids; outside it is one.
 ledger_report gateway::ledger_of_models() const {
   std::map<std::string, std::pair<outcome_counts, uint64_t>> models;
-  const auto books = ledger_.by_model();
+  const auto counts = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
     auto& [sum, in_time] = models[models_[i].name];
-    if (i < books.size()) sum += books[i];
+    if (i < counts.size()) sum += counts[i];
     in_time += models_[i].in_time;
   }
   ledger_report out;

@@ -16,7 +16,7 @@ void gateway::report(std::vector<metric>& out) const {
   add("troupe_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_late_answers_total", {}, static_cast<double>(late_answers_), counter);
   add("troupe_requests_submitted_again_total", {}, static_cast<double>(submitted_again_), counter);
-  const auto tenants = tenants_.books();
+  const auto tenants = tenants_.statistics();
   for (size_t i = 0; i < options_.tenants.size(); ++i) {
     const auto& name = options_.tenants[i];
     const auto& b = tenants[i];
@@ -31,10 +31,10 @@ void gateway::report(std::vector<metric>& out) const {
   // A model that was changed under its name has had several ids; outside it is one.
   std::map<std::string, std::pair<outcome_counts, latency_histogram>> models;
   std::map<std::string, uint64_t> in_time;
-  const auto books = ledger_.by_model();
-  for (size_t i = 0; i < books.size() && i < models_.size(); ++i) {
+  const auto counts = ledger_.by_model();
+  for (size_t i = 0; i < counts.size() && i < models_.size(); ++i) {
     auto& [sum, latency] = models[models_[i].name];
-    sum += books[i];
+    sum += counts[i];
     latency.merge(models_[i].latency);
     in_time[models_[i].name] += models_[i].in_time;
   }

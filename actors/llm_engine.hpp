@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "actors/actor.hpp"
-#include "actors/adapter_book.hpp"
+#include "actors/adapter_registry.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/commands.hpp"
 #include "policies/adapter_slots.hpp"
@@ -124,7 +124,7 @@ class llm_engine final : public actor {
   llm::engine_event happened_;                    // what the device told last
   std::optional<llm::sequence_batch> sequences_;  // once the model is loaded
   llm::adapter_slots slots_;
-  adapter_book adapters_;
+  adapter_registry adapters_;
   std::unordered_map<request_id, in_flight_request> in_flight_;
   std::unordered_map<llm::sequence_id, place> places_;
   struct asker {

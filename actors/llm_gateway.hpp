@@ -55,7 +55,7 @@ class llm_gateway final : public actor {
   size_t unfinished() const override { return in_flight_.size(); }
   void busy_with(std::vector<node_id>& out) const override;
 
-  const ledger& books() const { return ledger_; }
+  const ledger& request_ledger() const { return ledger_; }
   bool balanced() const { return ledger_.balanced(in_flight_.size()); }
 
  private:

@@ -43,7 +43,7 @@ void llm_gateway::report(std::vector<metric>& out) const {
   add("troupe_llm_ledger_balanced", {}, balanced() ? 1 : 0, gauge);
   add("troupe_llm_late_tokens_total", {}, static_cast<double>(late_tokens_), counter);
   const auto loads = loads_of_models();
-  const auto books = ledger_.by_model();
+  const auto counts = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
     const auto& name = options_.models[i];
     const labels of{{"model_name", name}};
@@ -66,19 +66,19 @@ void llm_gateway::report(std::vector<metric>& out) const {
     add("troupe_llm_moves_total", of, static_cast<double>(m.moves), counter);
     add("troupe_llm_engine_up", of, e.engines_up > 0 ? 1 : 0, gauge);
     add("troupe_llm_engines_up", of, e.engines_up, gauge);
-    if (i >= books.size()) continue;
-    add("troupe_llm_requests_accepted_total", of, static_cast<double>(books[i].accepted), counter);
-    add("troupe_llm_requests_finished_total", of, static_cast<double>(books[i].finished), counter);
+    if (i >= counts.size()) continue;
+    add("troupe_llm_requests_accepted_total", of, static_cast<double>(counts[i].accepted), counter);
+    add("troupe_llm_requests_finished_total", of, static_cast<double>(counts[i].finished), counter);
     for (size_t k = 1; k < drop_reason_count; ++k)
-      if (books[i].dropped[k] > 0)
+      if (counts[i].dropped[k] > 0)
         add("troupe_llm_requests_dropped_total",
             {{"model_name", name}, {"reason", std::string(to_string(static_cast<drop_reason>(k)))}},
-            static_cast<double>(books[i].dropped[k]), counter);
+            static_cast<double>(counts[i].dropped[k]), counter);
     for (size_t k = 1; k < failure_count; ++k)
-      if (books[i].failed[k] > 0)
+      if (counts[i].failed[k] > 0)
         add("troupe_llm_requests_failed_total",
             {{"model_name", name}, {"reason", std::string(to_string(static_cast<failure>(k)))}},
-            static_cast<double>(books[i].failed[k]), counter);
+            static_cast<double>(counts[i].failed[k]), counter);
   }
 }
 
@@ -98,9 +98,9 @@ gateway_state llm_gateway::describe() const {
 
 ledger_report llm_gateway::ledger_of_models() const {
   ledger_report out;
-  const auto books = ledger_.by_model();
+  const auto counts = ledger_.by_model();
   for (size_t i = 0; i < models_.size(); ++i) {
-    const outcome_counts b = i < books.size() ? books[i] : outcome_counts{};
+    const outcome_counts b = i < counts.size() ? counts[i] : outcome_counts{};
     ledger_line line;
     line.model = options_.models[i];
     line.accepted = b.accepted;

@@ -35,12 +35,12 @@ void metrics::on_query(const report_query& q) {
 
 void metrics::on_command(const command_query& q) {
   const auto answer = [q](const group_report& r) {
-    q.reply(obey(metrics_commands{}, q.what, [&](const get_figures&) {
-      figure_list out;
+    q.reply(obey(metrics_commands{}, q.what, [&](const get_metrics&) {
+      metric_list out;
       for (const auto& m : r.metrics) {
-        figure f{m.name, {}, m.value};
+        metric_value f{m.name, {}, m.value};
         for (const auto& [key, text] : m.labels) f.labels += (f.labels.empty() ? "" : ",") + key + "=" + text;
-        out.figures.push_back(std::move(f));
+        out.metrics.push_back(std::move(f));
       }
       return out;
     }));
@@ -52,7 +52,7 @@ void metrics::on_report(const group_report& r, uint64_t number) {
   const auto it = std::find_if(open_.begin(), open_.end(), [&](const auto& g) { return g.number == number; });
   if (it == open_.end()) return;
   it->sum.actors.insert(it->sum.actors.end(), r.actors.begin(), r.actors.end());
-  it->sum.figures.insert(it->sum.figures.end(), r.figures.begin(), r.figures.end());
+  it->sum.statuses.insert(it->sum.statuses.end(), r.statuses.begin(), r.statuses.end());
   it->sum.metrics.insert(it->sum.metrics.end(), r.metrics.begin(), r.metrics.end());
   it->sum.unfinished += r.unfinished;
   if (--it->missing == 0) finish(number);

@@ -41,7 +41,7 @@ group_report node::report() const {
   const char* state = draining_ ? "draining" : ready_ ? "ready" : "waiting";
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
-  r.figures.push_back({me, state, messages_, waiting, waiting});
+  r.statuses.push_back({me, state, messages_, waiting, waiting});
   if (!elected_) return r;
   using enum metric::kind;
   const auto& known = election_.known();

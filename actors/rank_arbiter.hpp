@@ -30,7 +30,7 @@
 #include "messages/commands.hpp"
 #include "policies/autoscale_advice.hpp"
 #include "policies/grant_log.hpp"
-#include "policies/load_book.hpp"
+#include "policies/load_tracker.hpp"
 #include "policies/matchmaking.hpp"
 
 namespace troupe {
@@ -157,7 +157,7 @@ class rank_arbiter final : public actor {
 
   const domain domain_;
   std::unique_ptr<matchmaking_policy> policy_;
-  load_book loads_;
+  load_tracker loads_;
   std::unordered_map<slot_id, slot> slots_;
   std::unordered_map<model_id, queue> queues_;
   std::vector<poison_retry> poison_retries_;  ///< at most one a model, first come first served

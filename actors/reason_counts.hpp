@@ -1,4 +1,4 @@
-// The books of a ledger, as commands tell them.
+// The counts of a ledger, as commands tell them.
 #pragma once
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-// What the tenants of a node may still ask: one book for all of its gateways, which may run on threads of
+// What the tenants of a node may still ask: one table for all of its gateways, which may run on threads of
 // their own.
 #pragma once
 #include <mutex>
@@ -22,9 +22,9 @@ class tenant_desk {
     std::lock_guard lock(mutex_);
     limits_.leave(tenant);
   }
-  std::vector<tenant_limits::counts> books() const {
+  std::vector<tenant_limits::counts> statistics() const {
     std::lock_guard lock(mutex_);
-    return limits_.books();
+    return limits_.statistics();
   }
 
  private:

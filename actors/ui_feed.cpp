@@ -84,7 +84,7 @@ class ui_feed::asker {
     go_on();
   }
 
-  /// Distributions, which figures leave out: those of this node.
+  /// Distributions, which `get_metrics` leaves out: those of this node.
   void on_report(const group_report& r) {
     times_.clear();
     for (const auto& m : r.metrics)
@@ -118,9 +118,9 @@ class ui_feed::asker {
     };
     for (uint32_t i = 0; i < cluster.nodes.size(); ++i)
       if (up({i}))
-        put({{i}, {}, role::metrics, 0}, "get_figures", {}, [this, i](const nlohmann::json& j) {
+        put({{i}, {}, role::metrics, 0}, "get_metrics", {}, [this, i](const nlohmann::json& j) {
           auto& n = now_.nodes[name({i})];
-          for (const auto& f : from_json<figure_list>(j).figures) n.add(f);
+          for (const auto& f : from_json<metric_list>(j).metrics) n.add(f);
         });
     for (uint32_t i = 0; i < cluster.slots.size(); ++i) ask_worker(i, up(cluster.slots[i].node));
     for (uint32_t i = 0; i < cluster.engines.size(); ++i) {

@@ -23,8 +23,8 @@ std::vector<std::string> roles_of(const node_spec& n) {
 }
 
 std::optional<double> told(const ui_sample::node& n, const std::string& name, const std::string& of) {
-  const auto it = n.figures.find({name, of});
-  return it == n.figures.end() ? std::nullopt : std::optional(it->second);
+  const auto it = n.metrics.find({name, of});
+  return it == n.metrics.end() ? std::nullopt : std::optional(it->second);
 }
 
 /// Over all nodes.
@@ -43,14 +43,14 @@ std::optional<double> rise(const ui_sample& before, const ui_sample& now, const 
     const auto value = told(n, name, of);
     const auto earlier = before.nodes.find(node);
     if (!value || earlier == before.nodes.end() || earlier->second.incarnation != n.incarnation ||
-        earlier->second.figures.empty())
+        earlier->second.metrics.empty())
       continue;
     all = all.value_or(0) + std::max(0.0, *value - told(earlier->second, name, of).value_or(0));
   }
   return all;
 }
 
-/// What its figures are under: models have theirs under their names.
+/// What its metrics are under: models have theirs under their names.
 std::string engine_name(const std::string& number) { return "engine " + number; }
 
 const char* word_for(device_kind k) {
@@ -71,10 +71,10 @@ void ui_sample::node::add(const std::string& name, labels of, double value) {
     if (key == "engine") whose = engine_name(text);
     if (whose.empty() && (key == "model" || key == "model_name" || key == "slot")) whose = text;
   }
-  figures[{name, whose}] += value;
+  metrics[{name, whose}] += value;
 }
 
-void ui_sample::node::add(const figure& f) {
+void ui_sample::node::add(const metric_value& f) {
   std::vector<std::pair<std::string, std::string>> of;
   for (size_t at = 0; at < f.labels.size();) {
     const auto end = std::min(f.labels.find(',', at), f.labels.size());

@@ -20,12 +20,12 @@ struct ui_sample {
     std::string state;  ///< as in `peer_state`
     incarnation_id incarnation;
     /// By name, and by the model, slot or engine that it is of; summed over all other labels.
-    std::map<std::pair<std::string, std::string>, double> figures;
+    std::map<std::pair<std::string, std::string>, double> metrics;
 
     using labels = std::span<const std::pair<std::string, std::string>>;
     void add(const std::string& name, labels of, double value);
     /// As a metrics actor tells it.
-    void add(const figure& f);
+    void add(const metric_value& f);
   };
   time_point at{};
   std::string gateway;                           ///< the node that asked

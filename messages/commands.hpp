@@ -352,20 +352,20 @@ using console_commands = type_list<exchange<get_state, console_state>>;
 
 // Of the metrics.
 
-struct get_figures {
-  static constexpr const char* about = "every figure of the node, by name";
-  TROUPE_MESSAGE(get_figures)
+struct get_metrics {
+  static constexpr const char* about = "every metric of the node, by name";
+  TROUPE_MESSAGE(get_metrics)
 };
-struct figure {
+struct metric_value {
   std::string name;
   std::string labels;  ///< key=value, by commas
   double value = 0;
-  TROUPE_MESSAGE(figure, name, labels, value)
+  TROUPE_MESSAGE(metric_value, name, labels, value)
 };
-struct figure_list {
-  std::vector<figure> figures;
-  TROUPE_MESSAGE(figure_list, figures)
+struct metric_list {
+  std::vector<metric_value> metrics;
+  TROUPE_MESSAGE(metric_list, metrics)
 };
-using metrics_commands = type_list<exchange<get_figures, figure_list>>;
+using metrics_commands = type_list<exchange<get_metrics, metric_list>>;
 
 }  // namespace troupe

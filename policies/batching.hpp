@@ -106,7 +106,7 @@ class batching_policy {
 
   /// How many slots the model's present rate keeps busy with batches as large as its SLO allows; 0: unknown.
   virtual double need() const { return 0; }
-  /// What all models together need, over the slots that there are (load_book.hpp).
+  /// What all models together need, over the slots that there are (load_tracker.hpp).
   virtual void set_load(double) {}
 
   /// By slot: where the model is to run, and how much of it. None: wherever a slot is granted.

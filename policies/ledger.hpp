@@ -1,4 +1,4 @@
-// What became of the requests that were accepted: the books of a gateway.
+// What became of the requests that were accepted: the ledger of a gateway.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -53,7 +53,7 @@ class tenant_limits {
   void leave(uint32_t tenant);
 
   /// By tenant number less one.
-  const std::vector<counts>& books() const { return counts_; }
+  const std::vector<counts>& statistics() const { return counts_; }
 
  private:
   struct account {

@@ -44,11 +44,11 @@ void introduce(request_router& router, const bench_route_options& o, time_point 
   }
 }
 
-struct figures {
+struct routing_times {
   double mean = 0, median = 0, p99 = 0, largest = 0;
 };
 
-figures measure(std::string_view routing, const bench_route_options& o) {
+routing_times measure(std::string_view routing, const bench_route_options& o) {
   request_router::options settings;
   for (uint32_t e = 0; e < o.engines; ++e) settings.engines.push_back({e});
   request_router router(settings, (*routing_policies().find(routing))());
@@ -84,7 +84,7 @@ figures measure(std::string_view routing, const bench_route_options& o) {
     if (decided != 1) break;  // cannot be: there is room
   }
   std::ranges::sort(took);
-  figures f;
+  routing_times f;
   for (const auto t : took) f.mean += t / static_cast<double>(took.size());
   const auto at = [&](double share) {
     return took[static_cast<size_t>(share * static_cast<double>(took.size() - 1))];

@@ -13,7 +13,7 @@
 #include "tools/exit_code.hpp"
 #include "tools/http_key.hpp"
 #include "tools/load_client.hpp"
-#include "tools/replay_books.hpp"
+#include "tools/replay_statistics.hpp"
 
 namespace troupe {
 namespace {
@@ -90,7 +90,7 @@ replay_report replay(const replay_options& o) {
   std::map<std::string, http_headers> of_tenants;
   for (const auto& [tenant, file] : o.tenant_keys) of_tenants[tenant] = with_api_key({}, file);
   const machine_clock time;
-  replay_books kept(o, time.now() + 100ms);
+  replay_statistics kept(o, time.now() + 100ms);
   {
     completion_sender sender({o.url, {}, o.max_connections, o.timeout}, [&](const completion_end& e) {
       kept.ended(e.model, e.times, e.error, time.now());

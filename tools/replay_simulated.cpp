@@ -5,7 +5,7 @@
 #include "config/cluster_file.hpp"
 #include "tools/load_client.hpp"
 #include "tools/replay.hpp"
-#include "tools/replay_books.hpp"
+#include "tools/replay_statistics.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe {
@@ -39,7 +39,7 @@ replay_report replay_simulated(const replay_options& o) {
           .run();
   for (const auto& v : result.violations)
     throw load_error(fmt::format("the simulation broke '{}': {}", v.check, v.what));
-  replay_books kept(o, time_point{});
+  replay_statistics kept(o, time_point{});
   for (const auto& row : workload.llm_trace) kept.sent(time_point{row.at}, time_point{row.at});
   for (const auto& end : result.traced_generations) {
     const auto& row = workload.llm_trace[end.row];

@@ -47,7 +47,7 @@ std::string in_words(int32_t advice) {
   return fmt::format("the load needs {} {}", std::abs(advice), advice > 0 ? "more" : "fewer");
 }
 
-/// The figures of one model.
+/// The metrics of one model.
 struct model_row {
   std::string name;
   uint64_t offered, finished, dropped, failed, refused, lost_with_gateway;

@@ -37,7 +37,7 @@ top_sample take_sample(console_client& consoles, const cluster_spec& cluster, co
     if (status.contains("error")) continue;
     if (cluster.nodes[i].has(node_role::gateway)) {
       const address gateway{id, {}, role::gateway, 0};
-      s.nodes.back().books = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger");
+      s.nodes.back().ledger = answer_of<ledger_report>(consoles, cluster, gateway, "get_ledger");
       s.nodes.back().latencies = answer_of<latency_report>(consoles, cluster, gateway, "get_latencies");
     }
     if (cluster.nodes[i].schedules()) {

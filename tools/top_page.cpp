@@ -49,7 +49,7 @@ void add_rises(std::map<std::string, double>& to, const std::vector<reason_count
     to[r.reason] += rise(find_by(before, &reason_count::reason, r.reason).count, r.count);
 }
 
-void add_books(happenings& all, const ledger_report& before, const ledger_report& now) {
+void add_ledger(happenings& all, const ledger_report& before, const ledger_report& now) {
   all.gateways = true;
   for (const auto& line : now.models) {
     const auto earlier = find_by(before.models, &ledger_line::model, line.model);
@@ -82,7 +82,7 @@ void add_node(happenings& all, const top_sample::node& before, const top_sample:
     const auto earlier = at_or_zero(before.of_slots, id);
     all.slots[id] = {rise(earlier.seconds, b.seconds), rise(earlier.batches, b.batches)};
   }
-  if (before.books && now.books) add_books(all, *before.books, *now.books);
+  if (before.ledger && now.ledger) add_ledger(all, *before.ledger, *now.ledger);
   if (before.latencies && now.latencies) add_latencies(all, *before.latencies, *now.latencies);
 }
 

@@ -27,7 +27,7 @@ struct top_sample {
     double in_flight = 0;
     std::map<std::string, batches> of_models;
     std::map<uint32_t, busy> of_slots;
-    std::optional<ledger_report> books;       ///< of a gateway that told them
+    std::optional<ledger_report> ledger;      ///< of a gateway that told them
     std::optional<latency_report> latencies;  ///< likewise
   };
   struct model {

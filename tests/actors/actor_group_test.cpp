@@ -223,7 +223,7 @@ TEST_CASE("actor_group: an actor that was removed still hears how what it has be
   group.remove(role::model_queue, 3, at(0));
   CHECK(group.unfinished() == 1);
   CHECK(group.size() == 0);
-  CHECK(group.figures({}).empty());
+  CHECK(group.statuses({}).empty());
   CHECK(group.next_wakeup() == never);
   std::vector<metric> told;
   group.report(told);

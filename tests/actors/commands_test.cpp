@@ -258,7 +258,7 @@ TEST_CASE("gpu_worker commands: it remembers the last batches that ran, and list
   CHECK(kept.back().number == 522);
 }
 
-TEST_CASE("gateway commands: it keeps books, gives requests up and records them while told to") {
+TEST_CASE("gateway commands: it keeps a ledger, gives requests up and records them while told to") {
   commanded_gateway g;
   CHECK(g.order("start_trace", R"({"capacity": 10, "sample": 0})").body ==
         "start_trace.sample: must be 1 or more");
@@ -279,9 +279,9 @@ TEST_CASE("gateway commands: it keeps books, gives requests up and records them 
   CHECK(state.finished == 1);
   CHECK(state.dropped == 1);
   CHECK(state.balanced);
-  const auto books = g.ask<ledger_report>("get_ledger");
-  CHECK(books.models.at(0).in_time == 1);
-  CHECK(books.models.at(0).dropped.at(0).reason == "cancelled");
+  const auto report = g.ask<ledger_report>("get_ledger");
+  CHECK(report.models.at(0).in_time == 1);
+  CHECK(report.models.at(0).dropped.at(0).reason == "cancelled");
   const auto latencies = g.ask<latency_report>("get_latencies");
   REQUIRE(latencies.models.at(0).counts.size() == 1);
   CHECK(to_ms(latencies.models[0].counts[0].latency) == doctest::Approx(9).epsilon(0.01));

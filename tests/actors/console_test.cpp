@@ -40,7 +40,7 @@ struct console_stage {
     group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
     const auto names = group->names();
     post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
-    figures = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
+    metrics_actor = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
     desk = spawn<console>(fixture.system(), console::facts{cluster,
                                                            node_id{0},
                                                            [] { return first_incarnation; },
@@ -49,15 +49,15 @@ struct console_stage {
                                                              return true;
                                                            },
                                                            models,
-                                                           figures,
+                                                           metrics_actor,
                                                            {},
                                                            post,
                                                            lane,
                                                            {}});
   }
   ~console_stage() {
-    for (const auto& a :
-         {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(figures), post.caf_hosts()[0]}) {
+    for (const auto& a : {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(metrics_actor),
+                          post.caf_hosts()[0]}) {
       caf::anon_send_exit(a, caf::exit_reason::kill);
       self->wait_for(a);
     }
@@ -80,7 +80,7 @@ struct console_stage {
   catalog models{{{model_id{0}, "resnet", 10ms, 1, {}, 0}}};
   std::atomic<bool> broken{false};
   caf::scoped_actor self{fixture.system()};
-  metrics_protocol figures;
+  metrics_protocol metrics_actor;
   console_protocol desk;
 };
 
@@ -97,14 +97,14 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   group->add<probe>(address{node_id{0}, {1}, role::model_queue, 0}, log);
   const auto names = group->names();
   post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
-  const auto figures = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
+  const auto metrics_actor = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
   const auto desk = spawn<console>(fixture.system(), console::facts{cluster,
                                                                     node_id{0},
                                                                     [] { return first_incarnation; },
                                                                     [] { return true; },
                                                                     models,
-                                                                    figures,
+                                                                    metrics_actor,
                                                                     {},
                                                                     post,
                                                                     lane,
@@ -155,7 +155,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   const auto own = order("console@left", "get_state");
   CHECK(own.ok);
   CHECK(nlohmann::json::parse(own.body)["open"] == 1);
-  CHECK(order("metrics@left", "get_figures").body ==
+  CHECK(order("metrics@left", "get_metrics").body ==
         "there is no actor 'metrics@left'; known: model_queue/0@left");
 
   // What is for others ends, too, if they do not answer: a change after the time that it may take.
@@ -191,10 +191,10 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   CHECK(lane.sent[2].body.get_as<command_reply>(0).ok);
 
   caf::anon_send_exit(desk, caf::exit_reason::kill);
-  caf::anon_send_exit(figures, caf::exit_reason::kill);
+  caf::anon_send_exit(metrics_actor, caf::exit_reason::kill);
   caf::anon_send_exit(post.caf_hosts()[0], caf::exit_reason::kill);
   self->wait_for(post.caf_hosts()[0]);
-  self->wait_for(figures);
+  self->wait_for(metrics_actor);
   self->wait_for(desk);
 }
 

@@ -35,18 +35,18 @@ TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
   const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
   stage<rank_arbiter> a(arbiter_of(1), make_matchmaking("lowest_id"), right);
   a.tell(ready(0));
-  CHECK(a.figure("troupe_slots") == 0);
+  CHECK(a.value_of("troupe_slots") == 0);
   a.tell(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
   CHECK(a.out.take<grant>().empty());
   a.tell(ready(1));
-  CHECK(a.figure("troupe_slots") == 1);
+  CHECK(a.value_of("troupe_slots") == 1);
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
 TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
   moving_queue q;
   q.tell(ready(1));
-  CHECK(q.figure("troupe_queue_slots") == 1);
+  CHECK(q.value_of("troupe_queue_slots") == 1);
   q.change(1, 0, 1, no_domain);
   CHECK(q.out.silent());
   q.arrive(1);

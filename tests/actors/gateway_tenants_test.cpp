@@ -71,8 +71,8 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
   g.tell(client_gone{request_id{1}});
   CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   refused(2, drop_reason::quota);
-  CHECK(g.figure("troupe_requests_in_flight") == 0);
-  CHECK(g.figure("troupe_requests_outlived") == 1);
+  CHECK(g.value_of("troupe_requests_in_flight") == 0);
+  CHECK(g.value_of("troupe_requests_outlived") == 1);
   g.drop(1, drop_reason::cancelled);
 
   ask(3);

@@ -59,7 +59,7 @@ TEST_CASE("gateway: a drop is answered with its reason, a failure with its cause
   CHECK(g.outcome_of(1).reason == drop_reason::shed);
   CHECK(g.outcome_of(2).kind == outcome_kind::failed);
   CHECK(g.outcome_of(2).error == failure::device_error);
-  CHECK(g.actor.books().total().dropped[static_cast<size_t>(drop_reason::shed)] == 1);
+  CHECK(g.actor.request_ledger().total().dropped[static_cast<size_t>(drop_reason::shed)] == 1);
   g.check_clean();
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("gateway: of two outcomes the first wins, and late outputs are release
   g.complete(1);
   CHECK(g.memory.pulls.empty());
   CHECK(g.outcome_of(1).kind == outcome_kind::dropped);
-  CHECK(g.figure("troupe_late_answers_total") == 1);
+  CHECK(g.value_of("troupe_late_answers_total") == 1);
 
   g.arrive(2);
   g.complete(2);

@@ -28,9 +28,9 @@ TEST_CASE("gpu_worker: an order that preempts stops what runs once its inputs ar
   w.run_until(at(9));
   CHECK(w.out.take<batch_done>().front().batch == batch_id{2});
   CHECK(w.out.one<completion>().batch == batch_id{2});
-  CHECK(w.figure("troupe_worker_busy_seconds_total") == doctest::Approx(0.009));
-  CHECK(w.figure("troupe_worker_preempted_seconds_total") == doctest::Approx(0.003));
-  CHECK(w.figure("troupe_worker_batches_total") == 1);
+  CHECK(w.value_of("troupe_worker_busy_seconds_total") == doctest::Approx(0.009));
+  CHECK(w.value_of("troupe_worker_preempted_seconds_total") == doctest::Approx(0.003));
+  CHECK(w.value_of("troupe_worker_batches_total") == 1);
 }
 
 TEST_CASE("gpu_worker: an order that preempts and does not come to run stops nobody") {

@@ -9,7 +9,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("to_prometheus: figures of one name stand together under their type, with labels escaped") {
+TEST_CASE("to_prometheus: metrics of one name stand together under their type, with labels escaped") {
   const auto text = to_prometheus({{"b_total", {{"model", "x"}}, 3, metric::kind::counter},
                                    {"a", {}, 0.5, metric::kind::gauge},
                                    {"b_total", {{"model", "say \"y\""}}, 4, metric::kind::counter}});

@@ -46,8 +46,8 @@ TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its l
     CHECK(q.out.one<occupied>().alone);
     q.end(again);
   }
-  CHECK(q.figure("troupe_queue_poison_retries") == 0);
-  CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+  CHECK(q.value_of("troupe_queue_poison_retries") == 0);
+  CHECK(q.value_of("troupe_queue_poisoned_total") == 0);
 }
 
 TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
@@ -66,7 +66,7 @@ TEST_CASE("model_queue: whoever kills a second worker while alone fails as poiso
   CHECK(q.actor.unfinished() == 2);
   q.grant_alone(2, 30);
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
-  CHECK(q.figure("troupe_queue_poisoned_total") == 1);
+  CHECK(q.value_of("troupe_queue_poisoned_total") == 1);
 }
 
 TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poison, and kills no third") {
@@ -79,7 +79,7 @@ TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poi
     const auto said = q.out.one<completion>();
     CHECK(said.results.front().id == request_id{1});
     CHECK(said.results.front().error == failure::worker_lost);
-    CHECK(q.figure("troupe_queue_poisoned_total") == 0);
+    CHECK(q.value_of("troupe_queue_poisoned_total") == 0);
   }
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
   q.arrive(2);
   q.arrive(3, other);
   q.tell(node_down{gateway_node, {11}});
-  CHECK(q.figure("troupe_lost_with_gateway_total") == 2);
+  CHECK(q.value_of("troupe_lost_with_gateway_total") == 2);
   q.end(running, refusal::busy);
   q.grant_slot();
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{3});
@@ -131,9 +131,9 @@ TEST_CASE("model_queue: what was preempted runs again, however often, and nobody
     CHECK(q.order.requests[0].attempt == 1 + times);
     q.out.forget();
   }
-  CHECK(q.figure("troupe_queue_preempted_total") == 10);
-  CHECK(q.figure("troupe_queue_resubmitted_total") == 0);
-  CHECK(q.figure("troupe_queue_poison_retries") == 0);
+  CHECK(q.value_of("troupe_queue_preempted_total") == 10);
+  CHECK(q.value_of("troupe_queue_resubmitted_total") == 0);
+  CHECK(q.value_of("troupe_queue_poison_retries") == 0);
   for (uint32_t refused = 1; refused <= 2; ++refused) {  // those count as ever
     q.end(q.order, refusal::busy);
     CHECK(q.out.take<drops>().empty());
@@ -189,5 +189,5 @@ TEST_CASE("model_queue: of a dead gateway nothing that was preempted runs again"
   q.tell(node_down{gateway_node, {11}});
   q.end(q.order, refusal::preempted);
   CHECK(q.actor.unfinished() == 0);
-  CHECK(q.figure("troupe_queue_preempted_total") == 0);
+  CHECK(q.value_of("troupe_queue_preempted_total") == 0);
 }

@@ -250,7 +250,7 @@ TEST_CASE("model_queue: handles are never mixed up, whatever happens") {
   }
   uint64_t in_batches = 0;
   for (const auto& o : running) in_batches += o.requests.size();
-  const auto queued = static_cast<uint64_t>(q.figure("troupe_queue_requests"));
+  const auto queued = static_cast<uint64_t>(q.value_of("troupe_queue_requests"));
   CHECK(ended > 500);
   CHECK(dropped > 50);
   CHECK(next - 1 == ended + dropped + in_batches + queued);

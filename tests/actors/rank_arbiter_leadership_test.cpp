@@ -114,5 +114,5 @@ TEST_CASE("leadership, rank_arbiter: who is deposed grants nothing") {
   a.tell(leadership{{300}, scheduler_node, {10}});
   a.offer();
   CHECK(a.out.take<grant>().empty());
-  CHECK(a.figure("troupe_slots") == 0);
+  CHECK(a.value_of("troupe_slots") == 0);
 }

@@ -50,9 +50,9 @@ TEST_CASE("rank_arbiter: a grant that preempts, and the slot's state until the w
   const auto next = a.out.one<grant>();
   CHECK(next.preempts);
   CHECK(next.model == model_id{2});
-  CHECK(a.figure("troupe_orders_preempted_total") == 1);
-  CHECK(a.figure("troupe_orders_refused_total") == 0);
-  CHECK(a.figure("troupe_slot_busy_seconds_total") == doctest::Approx(0.002));
+  CHECK(a.value_of("troupe_orders_preempted_total") == 1);
+  CHECK(a.value_of("troupe_orders_refused_total") == 0);
+  CHECK(a.value_of("troupe_slot_busy_seconds_total") == doctest::Approx(0.002));
 }
 
 TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt has nothing to run") {

@@ -61,13 +61,13 @@ struct scaling_stage : stage<rank_arbiter> {
 TEST_CASE("rank_arbiter: advice is told, and by itself changes nothing") {
   scaling_stage a(autoscale_mode::advise);
   a.live(13, 4);
-  CHECK(a.figure("troupe_autoscale_advice") == -5);  // 4.4 stay
-  CHECK(a.figure("troupe_autoscale_idle_fraction") == doctest::Approx(0.6));
-  CHECK(a.figure("troupe_slots_in_service") == 10);
+  CHECK(a.value_of("troupe_autoscale_advice") == -5);  // 4.4 stay
+  CHECK(a.value_of("troupe_autoscale_idle_fraction") == doctest::Approx(0.6));
+  CHECK(a.value_of("troupe_slots_in_service") == 10);
   CHECK(a.moved().empty());
   a.live(3, 10, 20);
-  CHECK(a.figure("troupe_autoscale_advice") == 3);  // 10 · 0.2 / 0.8
-  CHECK(a.figure("troupe_autoscale_bad_rate") == doctest::Approx(0.2));
+  CHECK(a.value_of("troupe_autoscale_advice") == 3);  // 10 · 0.2 / 0.8
+  CHECK(a.value_of("troupe_autoscale_bad_rate") == doctest::Approx(0.2));
 }
 
 TEST_CASE(
@@ -75,12 +75,12 @@ TEST_CASE(
   scaling_stage a;
   a.live(13, 4);
   CHECK(a.moved() == std::vector{-9, -8, -7, -6, -5});
-  CHECK(a.figure("troupe_slots_in_service") == 5);
+  CHECK(a.value_of("troupe_slots_in_service") == 5);
   a.live(3, 5, 30);  // 5 · 0.3 / 0.7
   CHECK(a.moved() == std::vector{5, 6, 7});
   a.live(13, 1);
   CHECK(a.moved() == std::vector{-7, -6, -5, -3, -2, -1});  // 4 is real
-  CHECK(a.figure("troupe_slots_in_service") == 2);
+  CHECK(a.value_of("troupe_slots_in_service") == 2);
 }
 
 TEST_CASE("rank_arbiter: no advice puts a slot back that an operator took out, and every model keeps one") {
@@ -93,7 +93,7 @@ TEST_CASE("rank_arbiter: no advice puts a slot back that an operator took out, a
   a.live(3, 0, 90);
   CHECK(a.moved() == std::vector{2, 3, 5, 6});
   a.live(13, 0, 90);
-  CHECK(a.figure("troupe_slots_in_service") == 8);
+  CHECK(a.value_of("troupe_slots_in_service") == 8);
 }
 
 TEST_CASE("rank_arbiter: without autoscale it never wakes for advice and says nothing of it") {

@@ -55,13 +55,13 @@ TEST_CASE("rank_arbiter: what a batch ran counts as busy time, what a worker ref
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
   a.done(1, 0, 0, 4);
-  CHECK(a.figure("troupe_slot_busy_seconds_total") == doctest::Approx(0.004));
+  CHECK(a.value_of("troupe_slot_busy_seconds_total") == doctest::Approx(0.004));
   a.offer(0, 0, 100);
   a.run_until(at(4));
   a.answer(a.out.one<grant>(), 2, 14);
   a.done(2, 0, 0, 4, refusal::late);
-  CHECK(a.figure("troupe_orders_refused_total") == 1);
-  CHECK(a.figure("troupe_slot_busy_seconds_total") == doctest::Approx(0.004));
+  CHECK(a.value_of("troupe_orders_refused_total") == 1);
+  CHECK(a.value_of("troupe_slot_busy_seconds_total") == doctest::Approx(0.004));
   a.offer(0, 0, 100);
   CHECK(a.out.take<grant>().size() == 1);
 }

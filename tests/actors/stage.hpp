@@ -93,7 +93,7 @@ class stage {
     }
     now = t;
   }
-  double figure(std::string_view name) {
+  double value_of(std::string_view name) {
     std::vector<metric> all;
     actor.report(all);
     for (const auto& m : all)

@@ -128,7 +128,7 @@ TEST_CASE("ui_snapshot: who is down, or was never heard of, is shown as such") {
   CHECK(doc["slots"][0]["batches"].empty());
 }
 
-TEST_CASE("ui_snapshot: figures of engines are their own, not their model's") {
+TEST_CASE("ui_snapshot: metrics of engines are their own, not their model's") {
   auto cluster = small_cluster();
   cluster.engines.push_back({llm_id{0}, node_id{0}});
   ui_snapshot s(cluster);

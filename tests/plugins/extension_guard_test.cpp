@@ -21,7 +21,7 @@ struct guarded_listener {
     guard->on(e, {});
   }
   command_reply ask(const char* verb, const char* fields) { return guard->on_command({7, verb, fields}, {}); }
-  std::vector<double> figures() const {
+  std::vector<double> values() const {
     std::vector<metric> all;
     guard->report(all);
     std::vector<double> values;
@@ -41,10 +41,10 @@ TEST_CASE("extension_guard: messages of another plug-in are counted, and its act
   guarded_listener l;
   l.tell(plugin_message{first_plugin_type(1), {}});
   l.tell(plugin_message{first_plugin_type(1) + plugin_types - 1, {}});
-  CHECK(l.figures() == std::vector<double>{2, 0});
+  CHECK(l.values() == std::vector<double>{2, 0});
   for (const auto type : {0u, first_plugin_type(0), first_plugin_type(1) - 1, first_plugin_type(2), ~0u})
     l.tell(plugin_message{type, {}});
-  CHECK(l.figures() == std::vector<double>{2, 5});
+  CHECK(l.values() == std::vector<double>{2, 5});
 }
 
 TEST_CASE("extension_guard: commands are checked against what the plug-in said that its actor takes") {
@@ -57,7 +57,7 @@ TEST_CASE("extension_guard: commands are checked against what the plug-in said t
   CHECK(l.ask("add", R"({"messages": -1})").body.starts_with("add.messages: must be an integer in "));
   CHECK(l.ask("sub", "").body == "takes no 'sub'; it takes: add");
   CHECK(extension_protocol{}.problem_with({0, "add", ""}) == "takes no commands");
-  CHECK(l.figures()[0] == 3);
+  CHECK(l.values()[0] == 3);
 }
 
 TEST_CASE("extension_guard: goes by the name of its actor, in a new incarnation too") {

@@ -65,10 +65,10 @@ TEST_CASE("tenants are limited each for itself, and nobody's requests not at all
   CHECK_FALSE(limits.admit(2, the_start).admitted);
   limits.leave(2);
   CHECK(limits.admit(2, the_start).admitted);
-  CHECK(limits.books()[0].admitted == 1);
-  CHECK(limits.books()[0].over_rate == 1);
-  CHECK(limits.books()[1].over_concurrency == 1);
-  CHECK(limits.books()[1].in_flight == 2);
+  CHECK(limits.statistics()[0].admitted == 1);
+  CHECK(limits.statistics()[0].over_rate == 1);
+  CHECK(limits.statistics()[1].over_concurrency == 1);
+  CHECK(limits.statistics()[1].in_flight == 2);
 }
 
 TEST_CASE("a request refused for its concurrency costs no token") {

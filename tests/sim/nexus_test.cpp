@@ -14,7 +14,7 @@ cluster_spec planned(cluster_spec c) {
   return c;
 }
 
-double in_time(const model_books& m) {
+double in_time(const request_statistics& m) {
   return static_cast<double>(m.in_slo) / static_cast<double>(m.offered);
 }
 

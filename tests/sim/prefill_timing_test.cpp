@@ -36,13 +36,13 @@ struct sequences {
   uint32_t prompt, tokens;
 };
 
-struct figures {
+struct run_result {
   uint64_t offered = 0, finished = 0;
   double busy_ms = 0;  // of the device, for each finished request
   double ttft_p50 = 0, ttft_p99 = 0, tpot_p50 = 0, tpot_p99 = 0, gap_p99 = 0, ms = 0;
 };
 
-figures serve(std::string_view prefill, const sequences& asked) {
+run_result serve(std::string_view prefill, const sequences& asked) {
   workload_spec w;
   w.length = 60s;
   llm_load t;
@@ -54,7 +54,7 @@ figures serve(std::string_view prefill, const sequences& asked) {
   const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's
   CHECK(r.violations.empty());
   const auto& b = r.llms[0];
-  figures f{b.offered, b.of(client_outcome::finished)};
+  run_result f{b.offered, b.of(client_outcome::finished)};
   f.busy_ms = to_ms(r.engines[0].device_busy) / static_cast<double>(f.finished);
   f.ttft_p50 = to_ms(b.first_token.quantile(0.5)), f.ttft_p99 = to_ms(b.first_token.quantile(0.99));
   f.tpot_p50 = to_ms(b.tpot.quantile(0.5)), f.tpot_p99 = to_ms(b.tpot.quantile(0.99));
@@ -68,7 +68,7 @@ figures serve(std::string_view prefill, const sequences& asked) {
 
 struct both {
   explicit both(const sequences& asked) : eager(serve("eager", asked)), deferred(serve("deferred", asked)) {}
-  figures eager, deferred;
+  run_result eager, deferred;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ std::string workload(const std::string& head) {
 
 }  // namespace
 
-TEST_CASE("simulate prints one JSON document with the figures of every model") {
+TEST_CASE("simulate prints one JSON document with the metrics of every model") {
   const auto r = simulate(workload("duration_s = 4\nwarmup_s = 1\n"), "--seed 5 --json");
   CHECK(r.exit_code == 0);
   const auto document = nlohmann::json::parse(r.output);

@@ -91,8 +91,8 @@ class Actors(ClusterTest):
             self.assertIn("nobody remembers request 77", run("why", c.file, 77, code=1))
             self.assertIn("the queue of 'mlp' does not remember request 77", run("why", c.file, 77, "--model", "mlp", code=1))
             self.assertIn("'nonsense' is no request id", run("why", c.file, "nonsense", code=2))
-            books = json.loads(run("ask", c.file, "gateway", "get_ledger"))
-            self.assertEqual(books["models"][0]["dropped"], [{"reason": "cancelled", "count": 1}])
+            ledger = json.loads(run("ask", c.file, "gateway", "get_ledger"))
+            self.assertEqual(ledger["models"][0]["dropped"], [{"reason": "cancelled", "count": 1}])
 
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder, "trace.json")

@@ -109,7 +109,7 @@ class Certificates(ClusterTest):
                 self.assertIn("operator.key", err)
                 hidden.rename(certs / "operator.key")
             self.assertEqual(c.infer("mlp", mlp.body(1))[0], 200)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertEqual((head.terminate(), worker.terminate()), (0, 0))
 
     def test_what_is_wrong_with_the_files_is_said_before_anything_starts(self):

@@ -1,4 +1,4 @@
-"""Clusters of real processes, and the books that they must keep. Standard library only, as in the files beside it."""
+"""Clusters of real processes, and the ledgers that they must keep. Standard library only, as in the files beside it."""
 import collections
 import contextlib
 import http.client
@@ -183,7 +183,7 @@ max_batch = 16
 
 
 class ClusterTest(unittest.TestCase):
-    def assert_books_balance(self, cluster):
+    def assert_ledger_balances(self, cluster):
         """The gateway's ledger balances, and agrees with what the clients were told."""
         end = time.monotonic() + PATIENCE
         while cluster.metric("troupe_requests_in_flight") > 0 and time.monotonic() < end:

@@ -58,7 +58,7 @@ class Deploy(ClusterTest):
                 load.wait_finished(20)
             self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
             self.assertTrue(all(right for *_, right in load.results))
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertTrue(c.status()["ready"])
 
     def test_a_model_of_the_file_may_go_and_come_back(self):
@@ -176,7 +176,7 @@ class Drain(ClusterTest):
                 load.wait_finished(50)
             self.assertEqual(set(s for _, _, s, *_ in load.results), {200}, load.summary())
             self.assertTrue(all(right for *_, right in load.results))
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
 
 
 class Repository(ClusterTest):

@@ -44,7 +44,7 @@ class Domains(ClusterTest):
 
     def assert_nothing_was_lost(self, c, load):
         self.assertEqual(load.count(200), len(load.results), load.summary())
-        self.assert_books_balance(c)
+        self.assert_ledger_balances(c)
 
     def test_a_model_moves_while_it_serves(self):
         with self.a_cluster() as c:

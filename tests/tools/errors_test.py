@@ -215,7 +215,7 @@ class Serving(ClusterTest):
             code, answer = c.infer("mlp", fixture.body())
             self.assertEqual(code, 200, answer)
             self.assertLessEqual(fixture.distance(answer), 1e-4)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
 
     def test_a_deadline_that_cannot_be_met_is_refused_at_once(self):
         fixture = Fixture("mlp")
@@ -223,7 +223,7 @@ class Serving(ClusterTest):
             c.start()
             code, answer = c.infer("mlp", fixture.body(1, slo_ms=0.001))
             self.assertEqual((code, answer["reason"]), (503, "late"))
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
 
 
 if __name__ == "__main__":

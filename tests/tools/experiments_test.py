@@ -36,7 +36,7 @@ class Goodput(unittest.TestCase):
                 self.assertEqual([x["seed"] for x in deferred["per_seed"]], list(range(1001, 1009)))
                 self.assertGreater(deferred["ci95"], 0)
 
-    def test_the_same_seeds_give_the_same_figures_on_any_number_of_cores(self):
+    def test_the_same_seeds_give_the_same_results_on_any_number_of_cores(self):
         few = ("--requests", 20000, "--seeds", 3)
         self.assertEqual(self.goodput("table2-resnet50", *few, "--jobs", 1),
                          self.goodput("table2-resnet50", *few, "--jobs", 3))

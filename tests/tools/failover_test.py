@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Schedulers that are killed, frozen and drained while a standby is there: service is back, nothing is lost.
 
-    tests/tools/failover_test.py build/release/troupe           what ctest runs: every request is answered, the books
+    tests/tools/failover_test.py build/release/troupe           what ctest runs: every request is answered, the ledger
     tests/tools/failover_test.py build/release/troupe --full    with bounds that only a machine with nothing else to do
         keeps: 20 kills, service back within 100 ms in the median, every request answered within 500 ms; a frozen
         scheduler is replaced; 10 minutes of full load without a takeover that nobody needed (--kills, --calm-minutes)
@@ -133,7 +133,7 @@ class Failover(ClusterTest):
             back = [back_after(clients, m) for m in moments]
             all_back = [all_answered_after(clients, m) for m in moments]
             self.assert_all_answered(clients)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertEqual(self.state(c, "head")["takeovers"], kills)
             print(f"{kills} kills under load: service back after {statistics.median(back) * 1e3:.0f} ms in the median, "
                   f"{max(back) * 1e3:.0f} ms at worst, all that waited answered after {max(all_back) * 1e3:.0f} ms at "
@@ -165,7 +165,7 @@ class Failover(ClusterTest):
                     self.wait_state(c, "first", scheduler="second", ready=True)
                     clients.wait_finished(200)
                 self.assert_all_answered(clients)
-                self.assert_books_balance(c)
+                self.assert_ledger_balances(c)
                 self.assertEqual(self.scheduler(c), "second")
                 terms = {self.state(c, n)["term"] for n in ("head", "first", "second", "left", "right")}
                 self.assertEqual(len(terms), 1, terms)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workers that are killed, frozen or hours ahead: requests end, outputs are right, the books balance."""
+"""Workers that are killed, frozen or hours ahead: requests end, outputs are right, the ledger balances."""
 import http.client
 import json
 import os
@@ -57,7 +57,7 @@ class Faults(ClusterTest):
                     c.wait_until_served(f)
                 load.wait_finished(50)
             self.assert_requests_ended(load)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertTrue(c.status()["ready"])
             self.assertEqual(c.metric_of("worker", "troupe_node_restarts_total"), 1)
             listing = subprocess.run([processes.PROGRAM, "actors", c.file, "--node", "worker", "--json"],
@@ -121,7 +121,7 @@ class Faults(ClusterTest):
                         c.wait_until_served(f)
                     load.wait_finished(20)
             self.assert_requests_ended(load)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             incarnations.append(self.incarnation_of(c, "worker"))
             self.assertGreater(incarnations[1], incarnations[0], "a frozen node must begin a new incarnation")
 
@@ -140,7 +140,7 @@ class Faults(ClusterTest):
                 self.wait_metric(c, "troupe_slots", 2)
                 load.wait_finished(50)
             self.assert_requests_ended(load)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertEqual(c.metric("troupe_slots"), 2)
             self.assertEqual(c.metric_of("left", "troupe_node_restarts_total"), 0)
 
@@ -199,7 +199,7 @@ class Faults(ClusterTest):
                 up.wait_error(f"node '{name}' was killed by SIGABRT")
             self.assertEqual(up.output().count("was killed by SIGABRT"), 2)
             self.assertEqual(c.metric("troupe_queue_poisoned_total"), 1)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
 
     def test_an_actor_that_throws_ends_its_process_with_exit_code_70(self):
         with Cluster(model_text=EMULATED, device='kind = "emulated"', workers=("left", "right"), limits=LIMITS,
@@ -212,7 +212,7 @@ class Faults(ClusterTest):
                 self.assertEqual(nodes[name].wait(), 70)
                 self.assertRegex(nodes[name].output(), rf"event=broken node={name} reason=.*gpu_worker.* broke over")
             self.assertIsNone(nodes["head"].child.poll())
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
 
     def ask(self, c, fixture, port):
         try:
@@ -263,7 +263,7 @@ class Faults(ClusterTest):
                 self.assert_requests_ended(load)
                 # a deadline misread by hours would drop everything, or nothing ever
                 self.assertGreater(load.count(200), 0.9 * len(load.results), load.summary())
-                self.assert_books_balance(c)
+                self.assert_ledger_balances(c)
 
     def incarnation_of(self, c, node):
         (incarnation,) = [n["incarnation"] for n in c.status()["nodes"] if n["node"] == node]

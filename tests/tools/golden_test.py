@@ -16,7 +16,7 @@ class Golden(ClusterTest):
                         code, answer = c.infer(fixture.name, fixture.body(rows))
                         self.assertEqual(code, 200, answer)
                         self.assertLessEqual(fixture.distance(answer), 1e-4)
-            self.assert_books_balance(c)
+            self.assert_ledger_balances(c)
             self.assertGreater(c.metric("troupe_fabric_bytes_pulled_total"), 0)  # not all in one process
 
     def test_over_the_default_transport(self):

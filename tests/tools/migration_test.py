@@ -110,7 +110,7 @@ class Migration(ClusterTest):
         return c.asked("llm_router/0", "get_state")
 
     def assert_clean(self, c):
-        """Nothing is left on any engine, and the books balance."""
+        """Nothing is left on any engine, and the ledger balances."""
         for engine in range(2):
             def empty():
                 s = c.asked(f"llm_engine/{engine}", "get_state")

@@ -223,7 +223,7 @@ class Soak:
                 t.join(SLO_S + TIMEOUT_S + 2 * MACHINE_S)
                 if t.is_alive():
                     self.problem("a client does not end")
-            self.check_books()
+            self.check_idle()
             self.check_memory()
             code = self.up.terminate()
             if code != 0:
@@ -248,7 +248,7 @@ class Soak:
         except (OSError, http.client.HTTPException) as e:
             return str(e)
 
-    def check_books(self):
+    def check_idle(self):
         wanted = {"troupe_ledger_balanced": 1, "troupe_requests_in_flight": 0, "troupe_pool_used_bytes": 0,
                   "troupe_queue_requests": 0, "troupe_queue_poison_retries": 0, "troupe_queue_running_batches": 0,
                   "troupe_worker_orders": 0}

@@ -110,7 +110,7 @@ class Keys(ClusterTest):
                     self.assertEqual(first.result()[0], 200)
                 self.assertEqual(c.ask("POST", infer, body, NARROW)[0], 200)
 
-            with self.subTest("tenants are counted, and the books balance"):
+            with self.subTest("tenants are counted, and the ledger balances"):
                 text = c.ask("GET", "/metrics", None, ADMIN)[2]
                 self.assertRegex(text, r'troupe_tenant_requests_admitted_total\{tenant="search"\} 1\b')
                 self.assertRegex(text, r'troupe_tenant_requests_refused_total\{limit="rate",tenant="ads"\}|'

@@ -11,7 +11,7 @@ namespace {
 void add_gateway(top_sample& s, const std::string& name, uint64_t incarnation, uint64_t accepted,
                  duration latency) {
   s.add_status({{"node", name}, {"incarnation", incarnation}, {"ready", true}});
-  s.nodes.back().books = ledger_report{{{"m", accepted, accepted, accepted, {{"late", accepted / 2}}, {}}}};
+  s.nodes.back().ledger = ledger_report{{{"m", accepted, accepted, accepted, {{"late", accepted / 2}}, {}}}};
   s.nodes.back().latencies = latency_report{{{"m", {{10ms, 5}, {latency, accepted}}}}};
 }
 
@@ -29,7 +29,7 @@ top_sample sample(double seconds, uint64_t finished, duration latency) {
                                      std::to_string(4 * finished) + R"(},
     {"name": "troupe_worker_busy_seconds_total", "labels": {"slot": "0"}, "value": )" +
                                      std::to_string(seconds / 2) + "}]}"));
-  s.nodes.back().books =
+  s.nodes.back().ledger =
       ledger_report{{{"m", finished + 10, finished, finished, {{"late", finished / 2}}, {}}}};
   s.nodes.back().latencies = latency_report{{{"m", {{10ms, 5}, {latency, finished}}}}};
   s.add(arbiter_state{{}, 1, 0, {{slot_id{0}, node_id{0}, "busy", 1, {}, {}}}, {}, {}}, {"head"});
@@ -70,7 +70,7 @@ TEST_CASE("top: a gateway that misses a sample or begins a new incarnation chang
   add_gateway(both, "other", 7, million, 30ms);
   auto one = sample(12, 300, 20ms);
   SUBCASE("it does not answer") { one.add_status({{"node", "other"}, {"error", "nobody answers"}}); }
-  SUBCASE("it answers, but its books do not come") {
+  SUBCASE("it answers, but its ledger does not come") {
     one.add_status({{"node", "other"}, {"incarnation", 7}, {"ready", true}});
   }
   SUBCASE("it has begun again") { add_gateway(one, "other", 8, 50, 30ms); }

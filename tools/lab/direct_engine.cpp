@@ -8,11 +8,11 @@
 #include "policies/admission.hpp"
 #include "policies/arrivals.hpp"
 #include "policies/batching.hpp"
-#include "policies/load_book.hpp"
+#include "policies/load_tracker.hpp"
 #include "policies/matchmaking.hpp"
 #include "policies/tournament.hpp"
 #include "tools/lab/trial.hpp"
-#include "tools/lab/trial_books.hpp"
+#include "tools/lab/trial_statistics.hpp"
 
 namespace troupe::lab {
 namespace {
@@ -21,7 +21,7 @@ constexpr batch_window never_told{~0u, never, never};
 
 class direct_engine {
  public:
-  direct_engine(const trial& t, trial_watch* watch) : trial_(t), watch_(watch), books_(t) {
+  direct_engine(const trial& t, trial_watch* watch) : trial_(t), watch_(watch), statistics_(t) {
     arbiter_ = make_matchmaking(t.how.matchmaking);
     if (arbiter_ == nullptr) throw std::invalid_argument("unknown matchmaking '" + t.how.matchmaking + "'");
     slots_.resize(t.slots);
@@ -38,7 +38,7 @@ class direct_engine {
     while (true) {
       const auto arrival = arrivals_.best(), wake = wakes_.best(), end = ends_.best();
       const auto next = std::min({arrival, wake, end, arbiter_->wake_at()});
-      if (next == never) return books_.close();
+      if (next == never) return statistics_.close();
       now_ = std::max(now_, next);
       if (arrival == next)
         arrive(arrivals_.first());
@@ -127,7 +127,7 @@ class direct_engine {
     const auto& slo = trial_.models[i].slo;
     const ticket t{now_ + slo, request_id{++s.arrived}};
     schedule_arrival(i);
-    books_.arrived(i, now_);
+    statistics_.arrived(i, now_);
     auto& q = queues_[i];
     const auto& p = q.parameters;
     const auto patience = slo - p.latency(q.last_batch_rows) - p.network(q.last_batch_rows);
@@ -235,7 +235,7 @@ class direct_engine {
       s.granted = now_;
       s.from = std::max(now_, std::min(promised, w.exec_at));  // the plan that was granted does not move
       const auto until = s.from + takes;
-      books_.started(i, g.slot.value, s.from, until, s.batch);
+      statistics_.started(i, g.slot.value, s.from, until, s.batch);
       if (watch_ != nullptr)
         watch_->on_batch({i, g.slot.value, w.rows, now_ - start, s.from - start, until - start});
       const auto before = std::exchange(s.ends, until);
@@ -256,7 +256,7 @@ class direct_engine {
   /// What it ran was in vain; those of its requests that can still be in time will be queued again.
   void stop(uint32_t which) {
     auto& s = slots_[which];
-    books_.stopped(s.model, which, s.from, s.ends, now_, s.batch);
+    statistics_.stopped(s.model, which, s.from, s.ends, now_, s.batch);
     if (watch_ != nullptr)
       watch_->on_stopped({s.model, which, static_cast<uint32_t>(s.batch.size()), s.granted - start,
                           s.from - start, now_ - start});
@@ -279,9 +279,9 @@ class direct_engine {
 
   const trial& trial_;
   trial_watch* const watch_;
-  trial_books books_;
+  trial_statistics statistics_;
   std::unique_ptr<matchmaking_policy> arbiter_;
-  load_book loads_;
+  load_tracker loads_;
   std::vector<source> sources_;  // by model
   std::vector<queue> queues_;    // likewise
   std::vector<slot> slots_;

@@ -29,7 +29,7 @@ size_t timeline::step_of(duration at) const {
   return std::min(static_cast<size_t>(std::max(at, duration{}) / step_), steps_.size() - 1);
 }
 
-double timeline::busy_of(const step_books& s) const {
+double timeline::busy_of(const step_statistics& s) const {
   return to_seconds(s.busy) / to_seconds(step_) / static_cast<double>(slots_);
 }
 

@@ -28,19 +28,19 @@ class timeline final : public trial_watch {
   double advice_follows_load() const;
 
  private:
-  struct step_books {
+  struct step_statistics {
     std::vector<uint64_t> served, lost;  // by model
     std::vector<bool> used;              // by slot
     duration busy{};
   };
   size_t step_of(duration at) const;
-  double busy_of(const step_books& s) const;
+  double busy_of(const step_statistics& s) const;
   /// What policies/autoscale_advice.hpp says after each step: so many GPUs more, or fewer.
   std::vector<double> advice() const;
 
   duration step_;
   uint32_t slots_;
-  std::vector<step_books> steps_;
+  std::vector<step_statistics> steps_;
 };
 
 }  // namespace troupe::lab

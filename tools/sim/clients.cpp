@@ -25,7 +25,7 @@ clients::clients(const surroundings& s, const options& o)
       tenant_draws_(o.seed, "tenants"),
       sources_(s.workload.models.size()),
       poison_due_(s.cluster.nodes.size()),
-      books_(s.workload.models.size()) {
+      statistics_(s.workload.models.size()) {
   for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
     ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
     if (s.cluster.nodes[i].has(node_role::gateway)) gateways_.push_back(node_id{i});
@@ -91,7 +91,7 @@ void clients::offer(size_t model) {
     r.poison = true;
   }
   ++total_.offered;
-  if (r.measured) ++books_[model].offered;
+  if (r.measured) ++statistics_[model].offered;
   if (around_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
   if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto ticket = next_ticket_++;
@@ -197,7 +197,7 @@ size_t clients::waiting_at(node_id gateway) const {
 void clients::end(client_request_record& r, client_outcome how, drop_reason why) {
   const auto now = around_.time.now();
   if (r.accepted) around_.faults.request_ended(r, now);
-  const auto count = [&](model_books& b) {
+  const auto count = [&](request_statistics& b) {
     ++b.outcomes[static_cast<size_t>(how)];
     b.no_capacity += why == drop_reason::no_capacity;
     if (how == client_outcome::dropped && b.first_dropped == request_id{}) b.first_dropped = r.id;
@@ -207,7 +207,7 @@ void clients::end(client_request_record& r, client_outcome how, drop_reason why)
     b.in_slo += took <= r.slo;
   };
   count(total_);
-  if (r.measured) count(books_[r.model.value]);
+  if (r.measured) count(statistics_[r.model.value]);
 }
 
 }  // namespace troupe::sim

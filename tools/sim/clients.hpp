@@ -57,9 +57,9 @@ class clients {
 
   client_request_record* find(request_id id) { return open_.find(id); }
   /// Of the requests offered after the warm-up, by model.
-  const std::vector<model_books>& books() const { return books_; }
+  const std::vector<request_statistics>& statistics() const { return statistics_; }
   /// Of all requests.
-  const model_books& total() const { return total_; }
+  const request_statistics& total() const { return total_; }
   duration started_at() const { return start_; }
 
  private:
@@ -101,8 +101,8 @@ class clients {
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, client_request_record> at_the_door_;
   id_table<request_id, client_request_record> open_;
-  std::vector<model_books> books_;
-  model_books total_;
+  std::vector<request_statistics> statistics_;
+  request_statistics total_;
 };
 
 }  // namespace troupe::sim

@@ -6,7 +6,7 @@
 
 #include "messages/cluster.hpp"
 #include "messages/workload.hpp"
-#include "tools/sim/books.hpp"
+#include "tools/sim/client_statistics.hpp"
 
 namespace troupe::sim {
 

@@ -97,7 +97,7 @@ void ledger_check::report(node_id gateway, const std::vector<std::string>& model
                                 gateway.value, in_flight, open));
 }
 
-void start_check::started(slot_id slot, const order_book::order& o, time_point now) {
+void start_check::started(slot_id slot, const order_log::order& o, time_point now) {
   if (now > o.start_by)
     violations_.add("late start",
                     fmt::format("batch {} of model {} started on slot {} {} ms after its latest",

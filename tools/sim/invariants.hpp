@@ -16,8 +16,8 @@
 #include "messages/cluster.hpp"
 #include "messages/workload.hpp"
 #include "policies/ledger.hpp"
-#include "tools/sim/books.hpp"
-#include "tools/sim/order_book.hpp"
+#include "tools/sim/client_statistics.hpp"
+#include "tools/sim/order_log.hpp"
 #include "tools/sim/violations.hpp"
 
 namespace troupe::sim {
@@ -40,7 +40,7 @@ class ledger_check {
 
   void accepted(node_id gateway, model_id model) { ++count_[{gateway, model}].accepted; }
   void answered(node_id gateway, model_id model, const outcome& how);
-  /// The process on the node has begun: its books are empty.
+  /// The process on the node has begun: its ledger is empty.
   void begin(node_id gateway);
   void report(node_id gateway, const std::vector<std::string>& models, const group_report& said);
 
@@ -55,7 +55,7 @@ class start_check {
  public:
   /// `tolerance`: by how much clocks may be wrong beyond what the cluster assumes.
   start_check(violations& v, duration tolerance) : violations_(v), tolerance_(tolerance) {}
-  void started(slot_id slot, const order_book::order& o, time_point now);
+  void started(slot_id slot, const order_log::order& o, time_point now);
   /// `latest`, in true time: when the batch must have started for this request.
   void started(slot_id slot, request_id id, duration now, duration latest);
   void started(slot_id slot, uint32_t rows, const model_spec& model);

@@ -24,7 +24,7 @@ llm_clients::llm_clients(const surroundings& s, uint64_t seed)
     : around_(s),
       calm_(faults_are_only(s.workload, {})),
       random_(seed, "texts"),
-      books_(s.workload.llms.size() + (s.workload.llm_trace.empty() ? 0 : 1)) {
+      statistics_(s.workload.llms.size() + (s.workload.llm_trace.empty() ? 0 : 1)) {
   for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
     ports_.push_back(std::make_unique<port_of_node>(*this, node_id{i}));
     if (s.cluster.nodes[i].has(node_role::gateway)) gateways_.push_back(node_id{i});
@@ -118,7 +118,7 @@ void llm_clients::offer_row(size_t row) {
 /// `ttft` zero: no target. `patience`: after which the client goes away.
 void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
   s.offered_at = around_.time.now();
-  ++books_[s.load].offered;
+  ++statistics_[s.load].offered;
   auto* gateway = around_.runtime_of(s.gateway);
   if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
   const auto now = around_.clock_of(s.gateway);
@@ -146,7 +146,7 @@ bool llm_clients::token(node_id gateway, const generated_token& t) {
     return false;
   }
   auto& s = found->second;
-  auto& b = books_[s.load];
+  auto& b = statistics_[s.load];
   const auto now = around_.time.now();
   const bool first = std::ranges::all_of(s.got, [](const auto& g) { return g.empty(); });
   (first ? b.first_token : b.between_tokens).add(now - (first ? s.offered_at : s.last_token_at));
@@ -196,7 +196,7 @@ void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
 }
 
 void llm_clients::end(stream& s, client_outcome how, drop_reason why) {
-  auto& b = books_[s.load];
+  auto& b = statistics_[s.load];
   ++b.outcomes[static_cast<size_t>(how)];
   b.moved += s.moved;
   if (how == client_outcome::finished) {

@@ -11,7 +11,7 @@
 #include "messages/workload.hpp"
 #include "policies/arrivals.hpp"
 #include "policies/random.hpp"
-#include "tools/sim/books.hpp"
+#include "tools/sim/client_statistics.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/violations.hpp"
 
@@ -70,7 +70,7 @@ class llm_clients {
   void given(node_id worker, const generation& g);
 
   /// By load of the workload; its trace is the last.
-  const std::vector<llm_statistics>& books() const { return books_; }
+  const std::vector<llm_statistics>& statistics() const { return statistics_; }
   std::vector<traced_generation_end> take_traced() { return std::move(traced_); }
 
  private:
@@ -108,7 +108,7 @@ class llm_clients {
   size_t running_ = 0;  // sources that have not ended
   duration start_{};
   std::unordered_map<request_id, stream> open_;
-  std::vector<llm_statistics> books_;
+  std::vector<llm_statistics> statistics_;
   std::vector<traced_generation_end> traced_;
 };
 

@@ -168,9 +168,9 @@ world_result world::run() {
   s.ask_why();
   s.check_end();
   auto& r = s.result;
-  r.models = s.asking.books();
+  r.models = s.asking.statistics();
   r.total = s.asking.total();
-  r.llms = s.reading.books();
+  r.llms = s.reading.statistics();
   r.traced_generations = s.reading.take_traced();
   r.llm_changes = s.disturbing.done();
   r.load_began = s.asking.started_at();

@@ -10,7 +10,7 @@
 #include "messages/decisions.hpp"
 #include "messages/llm_commands.hpp"
 #include "messages/workload.hpp"
-#include "tools/sim/books.hpp"
+#include "tools/sim/client_statistics.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/llm_clients.hpp"
 #include "tools/sim/llm_operator.hpp"
@@ -35,7 +35,7 @@ struct world_options {
 };
 
 /// What the devices did for one model, after the warm-up.
-struct device_books {
+struct device_statistics {
   uint64_t batches = 0, rows = 0;
   uint64_t preempted = 0;  ///< batches that were stopped, not counted above
   duration busy{};         ///< theirs, too
@@ -49,10 +49,10 @@ struct scale_point {
 };
 
 struct world_result {
-  std::vector<std::string> names;   ///< of the models: the cluster's, then the deployed ones
-  std::vector<model_books> models;  ///< requests offered after the warm-up
-  std::vector<device_books> devices;
-  model_books total;                 ///< all requests
+  std::vector<std::string> names;          ///< of the models: the cluster's, then the deployed ones
+  std::vector<request_statistics> models;  ///< requests offered after the warm-up
+  std::vector<device_statistics> devices;
+  request_statistics total;          ///< all requests
   std::vector<llm_statistics> llms;  ///< by load of the workload
   std::vector<traced_generation_end> traced_generations;
   llm_operator::counts llm_changes;

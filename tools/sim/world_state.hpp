@@ -10,7 +10,7 @@
 #include "tools/sim/administrator.hpp"
 #include "tools/sim/clients.hpp"
 #include "tools/sim/invariants.hpp"
-#include "tools/sim/order_book.hpp"
+#include "tools/sim/order_log.hpp"
 #include "tools/sim/process.hpp"
 #include "tools/sim/recording.hpp"
 #include "tools/sim/timeline.hpp"
@@ -91,7 +91,7 @@ struct world::state final : device_watch {
   trace tracing;
   invariants checks;
   const bool everybody_reachable;  ///< no fault makes nodes lose each other
-  order_book orders;
+  order_log orders;
   fault_log hits;
   recording recorded;
   clients asking;

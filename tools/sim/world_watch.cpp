@@ -117,7 +117,7 @@ void world::state::check_sequences(node_id id) {
   }
   if (cluster.llms.empty() || !cluster.nodes[id.value].has(node_role::gateway)) return;
   if (const auto s = state_of(std::type_identity<gateway_state>{}, role::llm_gateway, 0); s && !s->balanced)
-    checks.broken.add("ledger", fmt::format("the books of sequences on node {} do not balance", id.value));
+    checks.broken.add("ledger", fmt::format("the ledger of sequences on node {} does not balance", id.value));
 }
 
 void world::state::ask_why() {
@@ -149,7 +149,7 @@ void world::state::watch_scale() {
 void world::state::watch_engines() {
   if (cluster.engines.empty()) return;
   auto& came = result.llm_tokens.emplace_back(0);
-  for (const auto& b : reading.books()) came += b.tokens;
+  for (const auto& b : reading.statistics()) came += b.tokens;
   auto& now = result.engine_sequences.emplace_back(cluster.engines.size());
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
     for (const auto n : leader_candidates(cluster)) {

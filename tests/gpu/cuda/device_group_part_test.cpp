@@ -1,4 +1,4 @@
-// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps books
+// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps accounts
 // (recording_nccl/).
 #include <doctest/doctest.h>
 #include <nccl.h>
@@ -26,11 +26,11 @@ struct ncclComm {
 namespace {
 
 constexpr uint32_t ranks = 2;
-std::array<ncclComm, ranks>* books = nullptr;
+std::array<ncclComm, ranks>* known_comms = nullptr;
 
 /// Of one test.
-struct bookkeeping {
-  bookkeeping() { books = &comms; }
+struct nccl_fixture {
+  nccl_fixture() { known_comms = &comms; }
   std::array<ncclComm, ranks> comms;
 };
 
@@ -52,7 +52,7 @@ bool soon(Condition met) {
 
 const char* ncclGetErrorString(ncclResult_t) { return "it was aborted"; }
 ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, const int*) {
-  for (int i = 0; i < count; ++i) made[i] = &(*books)[static_cast<size_t>(i)];
+  for (int i = 0; i < count; ++i) made[i] = &(*known_comms)[static_cast<size_t>(i)];
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
@@ -80,13 +80,13 @@ ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t c, cu
 ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t) { return called(c); }
 
 TEST_CASE("device group: one that ends well is destroyed, and not aborted") {
-  bookkeeping b;
+  nccl_fixture b;
   { device_group({0, 1}).sum(0, nullptr, 0, element::f32, nullptr); }
   for (const auto& c : b.comms) CHECK((c.destroyed == 1 && c.aborted == 0));
 }
 
 TEST_CASE("device group: one that has parted is aborted once, is not destroyed, and is not called again") {
-  bookkeeping b;
+  nccl_fixture b;
   {
     device_group group({0, 1});
     group.part();
@@ -99,7 +99,7 @@ TEST_CASE("device group: one that has parted is aborted once, is not destroyed, 
 }
 
 TEST_CASE("device group: who waits to meet goes on when others part") {
-  bookkeeping b;
+  nccl_fixture b;
   device_group group({0, 1});
   std::jthread other([&] { CHECK_THROWS_AS(group.meet(), device_lost); });
   std::this_thread::sleep_for(5ms);
@@ -108,7 +108,7 @@ TEST_CASE("device group: who waits to meet goes on when others part") {
 }
 
 TEST_CASE("device group: who is in a call leaves it before what it uses is aborted") {
-  bookkeeping b;
+  nccl_fixture b;
   device_group group({0, 1});
   std::jthread other([&] { CHECK_NOTHROW(group.sum(1, nullptr, 0, element::f32, nullptr)); });
   CHECK(soon([&] { return b.comms[1].inside == 1; }));
@@ -118,7 +118,7 @@ TEST_CASE("device group: who is in a call leaves it before what it uses is abort
 }
 
 TEST_CASE("device group: who hangs in a call comes out of it, by the abort") {
-  bookkeeping b;
+  nccl_fixture b;
   b.comms[1].hangs = true;
   device_group group({0, 1});
   std::jthread other([&] { CHECK_THROWS_AS(group.sum(1, nullptr, 0, element::f32, nullptr), device_lost); });
@@ -128,7 +128,7 @@ TEST_CASE("device group: who hangs in a call comes out of it, by the abort") {
 }
 
 TEST_CASE("device group: all are aborted though graphs hold them, and who parted does not wait for those") {
-  bookkeeping b;
+  nccl_fixture b;
   for (auto& c : b.comms) c.captured = true;
   device_group group({0, 1});
   group.part();

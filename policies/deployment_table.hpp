@@ -12,9 +12,9 @@ namespace troupe {
 /// Only the scheduler's node calls what decides: `deploy` to `stay`; all nodes `merge`. A model
 /// that comes back with the definition that it had keeps its id, every other one gets the next; so ids, and
 /// what is kept by id, grow with the different definitions only, and `most` bounds them.
-class deployment_book {
+class deployment_table {
  public:
-  deployment_book(const std::vector<model_spec>& of_the_file, size_t most);
+  deployment_table(const std::vector<model_spec>& of_the_file, size_t most);
 
   /// What came of a command.
   struct decision {

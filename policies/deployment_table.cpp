@@ -1,4 +1,4 @@
-#include "policies/deployment_book.hpp"
+#include "policies/deployment_table.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-deployment_book::deployment_book(const std::vector<model_spec>& of_the_file, size_t most) : most_(most) {
+deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, size_t most) : most_(most) {
   for (uint32_t i = 0; i < of_the_file.size(); ++i)
     lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i], of_the_file[i].domain};
 }
 
-const deployment* deployment_book::find(std::string_view name) const {
+const deployment* deployment_table::find(std::string_view name) const {
   const deployment* newest = nullptr;
   for (const auto& [id, line] : lines_)
     if (line.definition.name == name && (newest == nullptr || line.revision >= newest->revision))
@@ -19,13 +19,13 @@ const deployment* deployment_book::find(std::string_view name) const {
   return newest;
 }
 
-deployment_book::decision deployment_book::write(deployment line) {
+deployment_table::decision deployment_table::write(deployment line) {
   line.revision = ++revision_;
   auto& kept = lines_[line.model] = std::move(line);
   return {&kept, true, {}};
 }
 
-deployment_book::decision deployment_book::deploy(const model_spec& definition) {
+deployment_table::decision deployment_table::deploy(const model_spec& definition) {
   const auto quoted = "model '" + definition.name + "'";
   if (const auto* known = find(definition.name)) {
     if (known->wanted == deployment_state::retiring)
@@ -46,14 +46,14 @@ deployment_book::decision deployment_book::deploy(const model_spec& definition) 
   return write({0, model_id{next}, deployment_state::deployed, definition, definition.domain});
 }
 
-deployment_book::decision deployment_book::redeploy(std::string_view name) {
+deployment_table::decision deployment_table::redeploy(std::string_view name) {
   const auto* known = find(name);
   if (known == nullptr)
     return {nullptr, false, "no model '" + std::string(name) + "' was ever deployed here"};
   return deploy(model_spec{known->definition});
 }
 
-deployment_book::decision deployment_book::undeploy(std::string_view name) {
+deployment_table::decision deployment_table::undeploy(std::string_view name) {
   const auto* known = find(name);
   if (known == nullptr) return {nullptr, false, "no model '" + std::string(name) + "' is deployed"};
   if (known->wanted != deployment_state::deployed) return {known, false, {}};
@@ -62,7 +62,7 @@ deployment_book::decision deployment_book::undeploy(std::string_view name) {
   return write(std::move(line));
 }
 
-deployment_book::decision deployment_book::move(std::string_view name, uint32_t domain) {
+deployment_table::decision deployment_table::move(std::string_view name, uint32_t domain) {
   const auto* known = find(name);
   const auto quoted = "model '" + std::string(name) + "'";
   if (known == nullptr || known->wanted != deployment_state::deployed)
@@ -75,7 +75,7 @@ deployment_book::decision deployment_book::move(std::string_view name, uint32_t 
   return write(std::move(line));
 }
 
-const deployment& deployment_book::moved_on(model_id model) {
+const deployment& deployment_table::moved_on(model_id model) {
   auto line = lines_.at(model);
   assert(line.moves());
   if (line.joining != no_domain)
@@ -85,14 +85,14 @@ const deployment& deployment_book::moved_on(model_id model) {
   return *write(std::move(line)).line;
 }
 
-const deployment& deployment_book::stay(model_id model) {
+const deployment& deployment_table::stay(model_id model) {
   auto line = lines_.at(model);
   assert(line.joining != no_domain);
   line.joining = no_domain;
   return *write(std::move(line)).line;
 }
 
-const deployment& deployment_book::retired(model_id model) {
+const deployment& deployment_table::retired(model_id model) {
   auto line = lines_.at(model);
   assert(line.wanted == deployment_state::retiring);
   line.wanted = deployment_state::undeployed;
@@ -100,7 +100,7 @@ const deployment& deployment_book::retired(model_id model) {
   return *write(std::move(line)).line;
 }
 
-std::vector<model_id> deployment_book::merge(const deployment_log& theirs, bool from_scheduler) {
+std::vector<model_id> deployment_table::merge(const deployment_log& theirs, bool from_scheduler) {
   std::vector<model_id> changed;
   for (const auto& line : theirs.models) {
     const auto mine = lines_.find(line.model);
@@ -116,7 +116,7 @@ std::vector<model_id> deployment_book::merge(const deployment_log& theirs, bool 
   return changed;
 }
 
-deployment_log deployment_book::changes() const {
+deployment_log deployment_table::changes() const {
   deployment_log out;
   for (const auto& [id, line] : lines_)
     if (line.revision > 0) out.models.push_back(line);

@@ -8,9 +8,9 @@
 
 namespace troupe::lab {
 
-class trial_books {
+class trial_statistics {
  public:
-  explicit trial_books(const trial& t);
+  explicit trial_statistics(const trial& t);
 
   void arrived(uint32_t model, time_point at);
   /// Throws std::logic_error if the batch has more rows than its model may have, begins before the slot's
@@ -23,14 +23,14 @@ class trial_books {
   trial_result close();
 
  private:
-  struct slot_books {
+  struct slot_statistics {
     time_point until = time_point::min();  ///< of its last batch
     std::vector<duration> waited;          ///< the good requests of that batch, which may yet be stopped
   };
 
   void check(uint32_t model, uint32_t slot, time_point from, time_point until,
              std::span<const ticket> batch) const;
-  void count_waits(slot_books& s);
+  void count_waits(slot_statistics& s);
   bool measured(time_point t) const { return t >= from_ && t < until_; }
   duration within(time_point from, time_point until) const;
   bool is_good(uint32_t model, const ticket& t, time_point until) const;
@@ -38,7 +38,7 @@ class trial_books {
   const trial& trial_;
   const time_point from_, until_;
   trial_result result_;
-  std::vector<slot_books> slots_;
+  std::vector<slot_statistics> slots_;
 };
 
 /// Arrivals are drawn at a constant rate; a model's load changes stretch and squeeze their time.

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-class adapter_book {
+class adapter_registry {
  public:
   struct entry {
     adapter_entry what;
@@ -43,7 +43,7 @@ class adapter_book {
     const auto found = entries_.find(id);
     return found == entries_.end() ? nullptr : &found->second;
   }
-  const entry* find(llm::adapter_id id) const { return const_cast<adapter_book*>(this)->find(id); }
+  const entry* find(llm::adapter_id id) const { return const_cast<adapter_registry*>(this)->find(id); }
   /// Its name is free again; the entry stays until `forget`.
   void unregister(entry& e) {
     names_.erase(e.what.name);

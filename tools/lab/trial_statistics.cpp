@@ -1,4 +1,4 @@
-#include "tools/lab/trial_books.hpp"
+#include "tools/lab/trial_statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace troupe::lab {
 
-trial_books::trial_books(const trial& t)
+trial_statistics::trial_statistics(const trial& t)
     : trial_(t), from_(time_point{} + t.warm_up), until_(time_point{} + t.length) {
   result_.models.resize(t.models.size());
   result_.busy.resize(t.slots);
@@ -16,17 +16,17 @@ trial_books::trial_books(const trial& t)
   result_.measured = t.length - t.warm_up;
 }
 
-void trial_books::arrived(uint32_t model, time_point at) {
+void trial_statistics::arrived(uint32_t model, time_point at) {
   ++result_.requests;
   if (measured(at)) ++result_.models[model].offered;
 }
 
-void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_point until,
-                          std::span<const ticket> batch) {
+void trial_statistics::started(uint32_t model, uint32_t slot, time_point from, time_point until,
+                               std::span<const ticket> batch) {
   check(model, slot, from, until, batch);
-  auto& books = slots_[slot];
-  count_waits(books);
-  books.until = until;
+  auto& statistics = slots_[slot];
+  count_waits(statistics);
+  statistics.until = until;
   result_.busy[slot] += within(from, until);
   if (measured(from)) {
     if (batch.size() >= result_.batches.size()) result_.batches.resize(batch.size() + 1);
@@ -38,12 +38,12 @@ void trial_books::started(uint32_t model, uint32_t slot, time_point from, time_p
     const auto arrival = t.deadline - slo;
     if (!is_good(model, t, until)) continue;
     ++m.good;
-    books.waited.push_back(from - arrival);
+    statistics.waited.push_back(from - arrival);
   }
 }
 
-void trial_books::check(uint32_t model, uint32_t slot, time_point from, time_point until,
-                        std::span<const ticket> batch) const {
+void trial_statistics::check(uint32_t model, uint32_t slot, time_point from, time_point until,
+                             std::span<const ticket> batch) const {
   const auto& m = trial_.models[model];
   const auto ms = [](time_point t) { return to_ms(t.time_since_epoch()); };
   uint32_t rows = 0;
@@ -63,18 +63,18 @@ void trial_books::check(uint32_t model, uint32_t slot, time_point from, time_poi
                                        ms(from), ms(slots_[slot].until)));
 }
 
-void trial_books::count_waits(slot_books& s) {
+void trial_statistics::count_waits(slot_statistics& s) {
   for (const auto d : s.waited) result_.queueing.add(d);
   s.waited.clear();
 }
 
-trial_result trial_books::close() {
+trial_result trial_statistics::close() {
   for (auto& s : slots_) count_waits(s);
   return std::move(result_);
 }
 
-void trial_books::stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
-                          std::span<const ticket> batch) {
+void trial_statistics::stopped(uint32_t model, uint32_t slot, time_point from, time_point until,
+                               time_point at, std::span<const ticket> batch) {
   ++result_.preempted;
   slots_[slot].until = at;
   slots_[slot].waited.clear();
@@ -84,11 +84,11 @@ void trial_books::stopped(uint32_t model, uint32_t slot, time_point from, time_p
     if (is_good(model, t, until)) --result_.models[model].good;
 }
 
-bool trial_books::is_good(uint32_t model, const ticket& t, time_point until) const {
+bool trial_statistics::is_good(uint32_t model, const ticket& t, time_point until) const {
   return measured(t.deadline - trial_.models[model].slo) && until + trial_.response <= t.deadline;
 }
 
-duration trial_books::within(time_point from, time_point until) const {
+duration trial_statistics::within(time_point from, time_point until) const {
   return std::max(duration{}, std::min(until, until_) - std::max(from, from_));
 }
 

@@ -1,4 +1,4 @@
-// The clients' own books: what they asked, and what became of it.
+// The clients' own statistics: what they asked, and what became of it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,7 +31,7 @@ struct client_request_record {
 };
 
 /// Of the requests of one model.
-struct model_books {
+struct request_statistics {
   uint64_t offered = 0;
   uint64_t outcomes[client_outcome_count] = {};
   uint64_t in_slo = 0;       ///< finished and in time

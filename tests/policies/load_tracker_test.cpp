@@ -1,4 +1,4 @@
-#include "policies/load_book.hpp"
+#include "policies/load_tracker.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@ using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("the load is what all models need over the slots") {
-  load_book b;
+  load_tracker b;
   CHECK(b.load(8, the_start) == 0);
   b.set(model_id{3}, 2.5, the_start);
   b.set(model_id{0}, 1.5, the_start);
@@ -21,20 +21,20 @@ TEST_CASE("the load is what all models need over the slots") {
 }
 
 TEST_CASE("without slots the load is that of one") {
-  load_book b;
+  load_tracker b;
   b.set(model_id{0}, 2, the_start);
   CHECK(b.load(0, the_start) == doctest::Approx(2));
 }
 
 TEST_CASE("a sum that changed a million times is still exact") {
-  load_book b;
+  load_tracker b;
   for (uint32_t i = 0; i < 1'000'000; ++i) b.set(model_id{i % 17}, 0.1 * (i % 23), the_start);
   for (uint32_t m = 0; m < 17; ++m) b.set(model_id{m}, 1, the_start);
   CHECK(b.load(17, the_start) == 1);
 }
 
 TEST_CASE("a model that has fallen silent needs nothing") {
-  load_book b;
+  load_tracker b;
   b.set(model_id{0}, 3, the_start);
   b.set(model_id{1}, 1, the_start);
   CHECK(b.load(4, the_start + 4s) == doctest::Approx(1));

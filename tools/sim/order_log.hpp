@@ -11,7 +11,7 @@
 
 namespace troupe::sim {
 
-class order_book {
+class order_log {
  public:
   struct order {
     batch_id batch;

@@ -12,7 +12,7 @@ namespace troupe {
 /// A model that has not said what it needs for as long as rates are measured over (rate_meter.hpp) is silent
 /// and needs nothing. O(1) an update; once a second O(models). The sum of what came and went in any order is
 /// exact to a millionth of a slot.
-class load_book {
+class load_tracker {
  public:
   static constexpr duration memory = 5s;
 

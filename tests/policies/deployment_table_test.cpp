@@ -1,4 +1,4 @@
-#include "policies/deployment_book.hpp"
+#include "policies/deployment_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,68 +13,69 @@ model_spec model(const char* name, uint32_t max_batch = 8) {
   return m;
 }
 
-deployment_book book_of_two(size_t most = 10) { return deployment_book({model("a"), model("b")}, most); }
+deployment_table table_of_two(size_t most = 10) { return deployment_table({model("a"), model("b")}, most); }
 
 }  // namespace
 
 TEST_CASE("a new model gets the next id, and every change the next revision") {
-  auto book = book_of_two();
-  CHECK(book.changes().models.empty());
-  const auto c = book.deploy(model("c"));
+  auto table = table_of_two();
+  CHECK(table.changes().models.empty());
+  const auto c = table.deploy(model("c"));
   REQUIRE(c.changed);
   CHECK(c.line->model == model_id{2});
   CHECK(c.line->revision == 1);
-  const auto gone = book.undeploy("a");
+  const auto gone = table.undeploy("a");
   REQUIRE(gone.changed);
   CHECK(gone.line->model == model_id{0});
   CHECK(gone.line->revision == 2);
   CHECK(gone.line->wanted == deployment_state::retiring);
-  CHECK(book.retired(model_id{0}).revision == 3);
-  CHECK(book.at(model_id{0}).wanted == deployment_state::undeployed);
-  CHECK(book.changes().models.size() == 2);
+  CHECK(table.retired(model_id{0}).revision == 3);
+  CHECK(table.at(model_id{0}).wanted == deployment_state::undeployed);
+  CHECK(table.changes().models.size() == 2);
 }
 
 TEST_CASE("what is so already is no change") {
-  auto book = book_of_two();
-  const auto again = book.deploy(model("b"));
-  CHECK(again.line == book.find("b"));
+  auto table = table_of_two();
+  const auto again = table.deploy(model("b"));
+  CHECK(again.line == table.find("b"));
   CHECK_FALSE(again.changed);
-  book.undeploy("b");
-  CHECK_FALSE(book.undeploy("b").changed);
-  book.retired(model_id{1});
-  const auto still = book.undeploy("b");
+  table.undeploy("b");
+  CHECK_FALSE(table.undeploy("b").changed);
+  table.retired(model_id{1});
+  const auto still = table.undeploy("b");
   CHECK(still.line->wanted == deployment_state::undeployed);
   CHECK_FALSE(still.changed);
 }
 
 TEST_CASE("a model that comes back as it was keeps its id, a changed one gets a new id") {
-  auto book = book_of_two();
-  book.undeploy("a");
-  book.retired(model_id{0});
-  CHECK(book.redeploy("a").line->model == model_id{0});
-  book.undeploy("a");
-  book.retired(model_id{0});
-  const auto changed = book.deploy(model("a", 16));
+  auto table = table_of_two();
+  table.undeploy("a");
+  table.retired(model_id{0});
+  CHECK(table.redeploy("a").line->model == model_id{0});
+  table.undeploy("a");
+  table.retired(model_id{0});
+  const auto changed = table.deploy(model("a", 16));
   CHECK(changed.line->model == model_id{2});
-  CHECK(book.find("a") == changed.line);
-  CHECK(book.redeploy("a").line->model == model_id{2});
+  CHECK(table.find("a") == changed.line);
+  CHECK(table.redeploy("a").line->model == model_id{2});
 }
 
 TEST_CASE("commands that cannot be done are refused in one sentence") {
-  auto book = book_of_two(2);
-  CHECK(book.deploy(model("a", 9)).why == "model 'a' is deployed with another definition; undeploy it first");
-  CHECK(book.undeploy("x").why == "no model 'x' is deployed");
-  CHECK(book.redeploy("x").why == "no model 'x' was ever deployed here");
-  CHECK(book.deploy(model("c")).why.find("raise models in the [limits]") != std::string::npos);
-  book.undeploy("a");
-  CHECK(book.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
+  auto table = table_of_two(2);
+  CHECK(table.deploy(model("a", 9)).why ==
+        "model 'a' is deployed with another definition; undeploy it first");
+  CHECK(table.undeploy("x").why == "no model 'x' is deployed");
+  CHECK(table.redeploy("x").why == "no model 'x' was ever deployed here");
+  CHECK(table.deploy(model("c")).why.find("raise models in the [limits]") != std::string::npos);
+  table.undeploy("a");
+  CHECK(table.deploy(model("a")).why == "model 'a' is still being undeployed; try again");
 }
 
 TEST_CASE("a scheduler that starts again learns the log back before it goes on numbering") {
-  auto before = book_of_two();
+  auto before = table_of_two();
   before.deploy(model("c"));
   before.undeploy("b");
-  auto fresh = book_of_two();
+  auto fresh = table_of_two();
   CHECK(fresh.merge(before.changes(), false) == std::vector{model_id{1}, model_id{2}});
   CHECK(fresh.merge(before.changes(), false).empty());
   CHECK(fresh.lines() == before.lines());
@@ -84,7 +85,7 @@ TEST_CASE("a scheduler that starts again learns the log back before it goes on n
 }
 
 TEST_CASE("the higher revision counts, and of equal ones the scheduler's") {
-  auto one = book_of_two(), other = book_of_two();
+  auto one = table_of_two(), other = table_of_two();
   one.deploy(model("c"));
   other.deploy(model("d"));  // the same id and revision, by a scheduler that had not heard of it
   CHECK(one.merge(other.changes(), false).empty());
@@ -96,38 +97,38 @@ TEST_CASE("the higher revision counts, and of equal ones the scheduler's") {
 }
 
 TEST_CASE("a model moves to another domain in three lines") {
-  auto book = book_of_two();
-  const auto begun = book.move("a", 1);
+  auto table = table_of_two();
+  const auto begun = table.move("a", 1);
   REQUIRE(begun.changed);
   CHECK(begun.line->domain == 0);
   CHECK(begun.line->held_in(0));
   CHECK(begun.line->held_in(1));
   CHECK_FALSE(begun.line->held_in(2));
-  CHECK_FALSE(book.move("a", 1).changed);
-  CHECK(book.move("a", 2).why == "model 'a' is still being moved; try again");
-  const auto over = book.moved_on(model_id{0});
+  CHECK_FALSE(table.move("a", 1).changed);
+  CHECK(table.move("a", 2).why == "model 'a' is still being moved; try again");
+  const auto over = table.moved_on(model_id{0});
   CHECK(over.domain == 1);
   CHECK(over.leaving == 0);
   CHECK(over.held_in(0));
-  const auto done = book.moved_on(model_id{0});
+  const auto done = table.moved_on(model_id{0});
   CHECK_FALSE(done.moves());
   CHECK_FALSE(done.held_in(0));
   CHECK(done.revision == 3);
-  CHECK_FALSE(book.move("a", 1).changed);
+  CHECK_FALSE(table.move("a", 1).changed);
 }
 
 TEST_CASE("a move that cannot be done leaves the model where it was, one that was moved comes back there") {
-  auto book = book_of_two();
-  book.move("a", 1);
-  const auto stays = book.stay(model_id{0});
+  auto table = table_of_two();
+  table.move("a", 1);
+  const auto stays = table.stay(model_id{0});
   CHECK(stays.domain == 0);
   CHECK_FALSE(stays.held_in(1));
-  book.move("a", 1);
-  book.moved_on(model_id{0});
-  book.undeploy("a");
-  const auto gone = book.retired(model_id{0});
+  table.move("a", 1);
+  table.moved_on(model_id{0});
+  table.undeploy("a");
+  const auto gone = table.retired(model_id{0});
   CHECK_FALSE(gone.moves());
   CHECK_FALSE(gone.held_in(0));
-  CHECK(book.move("a", 0).why == "no model 'a' is deployed");
-  CHECK(book.redeploy("a").line->domain == 1);
+  CHECK(table.move("a", 0).why == "no model 'a' is deployed");
+  CHECK(table.redeploy("a").line->domain == 1);
 }

@@ -1,4 +1,4 @@
-// The books of a replay, while it goes on: in real time or in virtual.
+// The statistics of a replay, while it goes on: in real time or in virtual.
 #pragma once
 #include <algorithm>
 #include <mutex>
@@ -8,9 +8,9 @@
 namespace troupe {
 
 /// Thread-safe.
-class replay_books {
+class replay_statistics {
  public:
-  replay_books(const replay_options& o, time_point from) : options_(o), start_(from) {
+  replay_statistics(const replay_options& o, time_point from) : options_(o), start_(from) {
     report_.all.slo = o.slo;
     report_.interval = o.interval;
   }

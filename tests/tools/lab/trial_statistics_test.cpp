@@ -1,4 +1,4 @@
-#include "tools/lab/trial_books.hpp"
+#include "tools/lab/trial_statistics.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,12 +30,12 @@ std::vector<ticket> arrived_at(std::initializer_list<duration> when) {
 
 }  // namespace
 
-TEST_CASE("books count what was good, how long it waited and how busy its slot was") {
+TEST_CASE("trial_statistics counts what was good, how long it waited and how busy its slot was") {
   const auto t = two_slots();
-  trial_books books{t};
-  for (const auto at : {0ms, 1ms}) books.arrived(0, books_start + at);
-  books.started(0, 1, books_start + 2ms, books_start + 9ms, arrived_at({0ms, 1ms}));
-  const auto r = books.close();
+  trial_statistics statistics{t};
+  for (const auto at : {0ms, 1ms}) statistics.arrived(0, books_start + at);
+  statistics.started(0, 1, books_start + 2ms, books_start + 9ms, arrived_at({0ms, 1ms}));
+  const auto r = statistics.close();
   CHECK(r.models[0].offered == 2);
   CHECK(r.models[0].good == 2);
   CHECK(r.batches == std::vector<uint64_t>{0, 0, 1});
@@ -46,12 +46,12 @@ TEST_CASE("books count what was good, how long it waited and how busy its slot w
 
 TEST_CASE("a batch that was stopped never started, for those who wait in it") {
   const auto t = two_slots();
-  trial_books books{t};
+  trial_statistics statistics{t};
   const auto small = arrived_at({0ms}), large = arrived_at({0ms, 4ms});
-  books.started(0, 0, books_start + 1ms, books_start + 7ms, small);
-  books.stopped(0, 0, books_start + 1ms, books_start + 7ms, books_start + 5ms, small);
-  books.started(0, 0, books_start + 5ms, books_start + 12ms, large);
-  const auto r = books.close();
+  statistics.started(0, 0, books_start + 1ms, books_start + 7ms, small);
+  statistics.stopped(0, 0, books_start + 1ms, books_start + 7ms, books_start + 5ms, small);
+  statistics.started(0, 0, books_start + 5ms, books_start + 12ms, large);
+  const auto r = statistics.close();
   CHECK(r.preempted == 1);
   CHECK(r.models[0].good == 2);
   CHECK(r.batches == std::vector<uint64_t>{0, 0, 1});
@@ -63,9 +63,9 @@ TEST_CASE("a batch that was stopped never started, for those who wait in it") {
 
 TEST_CASE("what must never happen is an error, whatever the policy") {
   const auto t = two_slots();
-  trial_books books{t};
+  trial_statistics statistics{t};
   const auto begin = [&](uint32_t slot, duration from, duration until, const std::vector<ticket>& batch) {
-    books.started(0, slot, books_start + from, books_start + until, batch);
+    statistics.started(0, slot, books_start + from, books_start + until, batch);
   };
   begin(0, 1ms, 7ms, arrived_at({0ms}));
   CHECK_THROWS_WITH_AS(begin(0, 6ms, 12ms, arrived_at({5ms})),
@@ -79,5 +79,5 @@ TEST_CASE("what must never happen is an error, whatever the policy") {
       "it is 20 ms",
       std::logic_error);
   begin(1, 13ms, 19ms, arrived_at({0ms}));  // to the microsecond
-  CHECK(books.close().models[0].good == 3);
+  CHECK(statistics.close().models[0].good == 3);
 }
