@@ -8,18 +8,18 @@ namespace troupe {
 
 class backlog {
  public:
-  explicit backlog(size_t most) : most_(most) {}
+  explicit backlog(size_t max) : max_(max) {}
 
   /// False, and nothing counts as waiting, if it would be too much. From any thread.
   bool add(size_t amount) {
-    if (waiting_.fetch_add(amount, std::memory_order_relaxed) + amount <= most_) return true;
+    if (waiting_.fetch_add(amount, std::memory_order_relaxed) + amount <= max_) return true;
     remove(amount);
     return false;
   }
   void remove(size_t amount) { waiting_.fetch_sub(amount, std::memory_order_relaxed); }
 
  private:
-  const size_t most_;
+  const size_t max_;
   std::atomic<size_t> waiting_{0};
 };
 

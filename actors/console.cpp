@@ -76,7 +76,7 @@ void console::begin(const command& c, requester who) {
     ++refused_;
     answer(number, false, std::move(why));
   };
-  if (open_.size() > most_open) return refuse("too many commands are under way at this node; try again");
+  if (open_.size() > max_open) return refuse("too many commands are under way at this node; try again");
   if (c.argument.size() > longest_command) return refuse("the command is too long");
   if (c.verb == "status" || c.verb == "actors")
     query(number);
@@ -140,7 +140,7 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
   };
   if (to.kind == role::console) {
     const auto r = obey(console_commands{}, what, [&](const get_state&) {
-      return console_state{static_cast<uint32_t>(open_.size()), most_open, answered_, refused_};
+      return console_state{static_cast<uint32_t>(open_.size()), max_open, answered_, refused_};
     });
     return answer(number, r.ok, r.body);
   }

@@ -33,7 +33,7 @@ class console {
   using handle = console_protocol;
   static constexpr const char* name = "console";
 
-  static constexpr size_t most_open = 64;             ///< commands under way; more are refused
+  static constexpr size_t max_open = 64;              ///< commands under way; more are refused
   static constexpr size_t longest_command = 1 << 20;  ///< bytes
   static constexpr size_t longest_answer = 8 << 20;   ///< bytes
   static constexpr auto patience = std::chrono::seconds(2);

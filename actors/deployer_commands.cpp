@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t most_held = 256;
+constexpr size_t max_held_commands = 256;
 
 }  // namespace
 
@@ -73,7 +73,8 @@ void deployer::carry_out(const drain_node& c, answer reply) {
 template <class Command>
 void deployer::pass_on(node_id to, Command c, answer reply) {
   if (!peers_.contains(to)) return reply(refused("node '" + node_name(to) + "' is not up; try again"));
-  if (passed_on_.size() >= most_held) return reply(refused("too many commands wait already; try again"));
+  if (passed_on_.size() >= max_held_commands)
+    return reply(refused("too many commands wait already; try again"));
   const auto token = next_token_++;
   passed_on_[token] = {to, c.token, std::move(reply)};
   c.token = token;
@@ -86,7 +87,7 @@ bool deployer::ready_to_decide() const {
 
 void deployer::decide(change what, duration wait, answer reply) {
   if (ready_to_decide()) return decide_now(what, wait, reply);
-  if (held_.size() >= most_held) return reply(refused("too many commands wait already; try again"));
+  if (held_.size() >= max_held_commands) return reply(refused("too many commands wait already; try again"));
   held_.push_back({std::move(what), wait, std::move(reply)});
   review();
 }
@@ -100,7 +101,7 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
   if (d.changed) publish(deployment{*d.line});
   auto so_far = progress_of(table_.at(model));
   if (wait <= duration{} || so_far.complete || !so_far.ok) return reply(std::move(so_far));
-  if (waiters_.size() >= most_held) {
+  if (waiters_.size() >= max_held_commands) {
     so_far.detail += "; too many commands wait for the end of theirs already";
     return reply(std::move(so_far));
   }

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr int most_together = 4096;  // requests in one `submit`: a frame takes them
+constexpr int max_requests_per_message = 4096;  // requests in one `submit`: a frame takes them
 
 }  // namespace
 
@@ -80,8 +80,8 @@ void gateway::on_time(time_point now) {
     // What waited for a scheduler can be more than a frame takes.
     auto& waiting = next.requests;
     auto first = waiting.begin();
-    for (; waiting.end() - first > most_together; first += most_together)
-      send(queue, submit{{first, first + most_together}});
+    for (; waiting.end() - first > max_requests_per_message; first += max_requests_per_message)
+      send(queue, submit{{first, first + max_requests_per_message}});
     waiting.erase(waiting.begin(), first);
     send(queue, std::move(next));
     next = {};

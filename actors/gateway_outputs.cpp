@@ -83,9 +83,9 @@ void gateway::on_pulled(const pulled& p, time_point now) {
 
 /// The oldest first; what there is no room for lets others go before it.
 void gateway::pull_outputs(time_point now) {
-  constexpr size_t most_looked_at = 256;
+  constexpr size_t max_scanned = 256;
   auto& waiting = outputs_to_pull_;
-  const auto end = waiting.begin() + static_cast<ptrdiff_t>(std::min(waiting.size(), most_looked_at));
+  const auto end = waiting.begin() + static_cast<ptrdiff_t>(std::min(waiting.size(), max_scanned));
   bool oldest = true;
   const auto stay = std::remove_if(waiting.begin(), end, [&](request_id id) {
     auto* const f = in_flight_.find(id);
@@ -103,12 +103,12 @@ void gateway::pull_outputs(time_point now) {
 /// stands still keep the rest out. What needs more than that is pulled when it is its turn and there is
 /// little else.
 bool gateway::has_room(const in_flight_request& f, bool oldest) const {
-  const auto most = options_.max_pulled_bytes, size = f.output.size;
+  const auto max_bytes = options_.max_pulled_bytes, size = f.output.size;
   const auto held = pulled_bytes_ + clients_.unwritten_bytes();
-  if (oldest && held <= most / 8) return true;
+  if (oldest && held <= max_bytes / 8) return true;
   const auto from = pulled_from_.find(f.worker.node);
   const auto its = size + (from == pulled_from_.end() ? 0 : from->second);
-  return held + size <= most && its <= most - held - size;
+  return held + size <= max_bytes && its <= max_bytes - held - size;
 }
 
 void gateway::begin_pull(in_flight_request& f) {

@@ -125,7 +125,7 @@ class gpu_worker final : public actor {
   uint64_t batches_ = 0, rows_ = 0;
   duration busy_{}, in_vain_{};
   std::array<uint64_t, refusal_count> refusals_{};  // preempted batches, too
-  static constexpr size_t most_remembered = 512;
+  static constexpr size_t max_remembered = 512;
   std::deque<memory_of_batch> remembered_;  // oldest first
   uint64_t last_number_ = 0;
   std::optional<ring<batch_trace>> traced_;  // while recording

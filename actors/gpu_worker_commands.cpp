@@ -63,7 +63,7 @@ void gpu_worker::remember(const job& j, const batch_outcome& outcome) {
     if (j.parts[i].error == failure::none) rows += j.order.requests[i].rows;
   remembered_.push_back({++last_number_, j.order.model, static_cast<uint32_t>(j.parts.size()), rows,
                          outcome.started_at, outcome.finished_at, outcome.stopped});
-  if (remembered_.size() > most_remembered) remembered_.pop_front();
+  if (remembered_.size() > max_remembered) remembered_.pop_front();
 }
 
 past_batches gpu_worker::list(const list_batches& asked, time_point now) const {

@@ -98,9 +98,10 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   if (!body) return refuse(body.error());
   auto asked = parse_infer(*body, model->signature, model->max_batch);
   if (!asked) return refuse(asked.error());
-  if (const auto most = parts_.cluster.limits.pool_bytes; asked->input_bytes > most / 2)
-    return refuse({413, "the inputs take " + std::to_string(asked->input_bytes) +
-                            " bytes, more than half of limits.pool_mb = " + std::to_string(most >> 20)});
+  if (const auto pool_bytes = parts_.cluster.limits.pool_bytes; asked->input_bytes > pool_bytes / 2)
+    return refuse(
+        {413, "the inputs take " + std::to_string(asked->input_bytes) +
+                  " bytes, more than half of limits.pool_mb = " + std::to_string(pool_bytes >> 20)});
   auto room = parts_.runtime.pool().take(asked->input_bytes);
   if (!room) return drop(drop_reason::queue_full);
   if (auto bad = write_inputs(*asked, model->signature, room->payload)) {

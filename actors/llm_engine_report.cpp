@@ -52,7 +52,7 @@ engine_status llm_engine::status() const {
   s.uncomputed_tokens = scheduler.uncomputed_tokens();
   s.steps = pace_.forecast();
   if (scheduler.running() > 0)
-    s.max_sequences = std::min(s.max_sequences, scheduler.most_running(context(now_)));
+    s.max_sequences = std::min(s.max_sequences, scheduler.max_running(context(now_)));
   s.running_adapters = names(scheduler.running_adapters());
   s.waiting_adapters = names(scheduler.waiting_adapters());
   return s;

@@ -9,10 +9,10 @@
 namespace troupe {
 namespace {
 
-constexpr size_t most_tokens_at_once = 1u << 20;  // in one message to an engine: frames are bounded
-constexpr uint32_t most_losses = 3;               // of engines with one request: it may be what kills them
-constexpr uint64_t progress_tokens = 32;          // of a sequence; then its router is told
-constexpr duration between_questions = 50ms;      // about a request that the router sends to a dead engine
+constexpr size_t max_tokens_per_message = 1u << 20;  // in one message to an engine: frames are bounded
+constexpr uint32_t max_engine_losses = 3;            // of engines with one request: it may be what kills them
+constexpr uint64_t progress_tokens = 32;             // of a sequence; then its router is told
+constexpr duration between_questions = 50ms;         // about a request that the router sends to a dead engine
 
 }  // namespace
 
@@ -152,7 +152,7 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
     const auto found = in_flight_.find(lost);
     auto& f = found->second;
     f.at = no_engine;
-    if (others && ++f.losses <= most_losses)
+    if (others && ++f.losses <= max_engine_losses)
       ask_router(lost, f);
     else
       settle(found, outcome::failed(failure::worker_lost), now);
@@ -186,7 +186,7 @@ void llm_gateway::send_to_engine(engine_id to, generate all) {
   for (auto& g : all.requests) {
     auto more = g.prompt.size();
     for (const auto& t : g.progress) more += t.tokens.size();
-    if (!part.requests.empty() && tokens + more > most_tokens_at_once) {
+    if (!part.requests.empty() && tokens + more > max_tokens_per_message) {
       send(address_of(to), std::exchange(part, {}));
       tokens = 0;
     }

@@ -8,7 +8,7 @@ namespace {
 request_router::options policy_options(const llm_router::options& o) {
   request_router::options out;
   for (const auto& [id, _] : o.engines) out.engines.push_back(id);
-  out.most_waiting = o.most_waiting;
+  out.max_waiting = o.max_waiting;
   return out;
 }
 

@@ -21,7 +21,7 @@ class llm_router final : public actor {
     std::string name;
     std::string routing = "punica";                      ///< policies/routing_policy.hpp
     std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
-    uint32_t most_waiting = 1024;
+    uint32_t max_waiting = 1024;
     duration consolidate_every{};  ///< zero: never
   };
 

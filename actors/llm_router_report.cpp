@@ -43,8 +43,8 @@ generation_list llm_router::list(const list_generations& asked, time_point now) 
   generation_list out;
   const auto& all = requests_.requests();
   out.total = all.size();
-  const auto most = std::min(asked.limit, longest_list);
-  for (auto r = all.upper_bound(request_id{asked.after}); r != all.end() && out.generations.size() < most;
+  const auto limit = std::min(asked.limit, longest_list);
+  for (auto r = all.upper_bound(request_id{asked.after}); r != all.end() && out.generations.size() < limit;
        ++r) {
     const auto& of = r->second.asked;
     generation_state s;

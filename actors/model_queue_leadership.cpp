@@ -29,8 +29,8 @@ void model_queue::hold(const request& r) {
 
 /// A handover comes by way of the arbiter, the end of its batch does not.
 void model_queue::keep_early(const batch_done& d) {
-  constexpr size_t most = 1024;  // more than there are slots that could run so short
-  if (options_.elected && is_leader() && early_.size() < most) early_[d.batch] = d;
+  constexpr size_t max_early = 1024;  // more than there are slots that could run so short
+  if (options_.elected && is_leader() && early_.size() < max_early) early_[d.batch] = d;
 }
 
 /// What the last scheduler ordered and still runs is like a batch of this one from now on.

@@ -31,8 +31,8 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
   using openai::error;
   const auto& name = to.spec->name;
   if (!to.target.up) return not_ready(to);
-  if (asked.n > to.spec->most_choices)
-    return error{400, fmt::format("n: at most {} here", to.spec->most_choices), "n", {}};
+  if (asked.n > to.spec->max_choices)
+    return error{400, fmt::format("n: at most {} here", to.spec->max_choices), "n", {}};
   for (const auto& b : asked.sampling.biases)
     if (!to.target.knows(b.which))
       return error{400, fmt::format("logit_bias: the vocabulary has no token {}", b.which), "logit_bias", {}};

@@ -16,21 +16,21 @@ placer::placer(address self, outbox& out, const cluster_spec& cluster) : actor(s
   for (const auto& d : cluster.domains) {
     partition_part part;
     part.name = d.name;
-    if (d.most_rate_rps > 0) part.most_rate = d.most_rate_rps;
+    if (d.max_rate_rps > 0) part.max_rate = d.max_rate_rps;
     problem_.parts.push_back(part);
   }
   std::vector<double> slots(problem_.parts.size());
   for (const auto& s : cluster.slots) {
     const auto d = cluster.nodes[s.node.value].domain;
     ++slots[d];
-    auto& most = problem_.parts[d].most_bytes;
+    auto& max_bytes = problem_.parts[d].max_bytes;
     if (s.memory_bytes > 0)
-      most =
-          std::min(most, static_cast<double>(s.memory_bytes - std::min(s.memory_bytes, own_bytes(s.kind))));
+      max_bytes = std::min(max_bytes,
+                           static_cast<double>(s.memory_bytes - std::min(s.memory_bytes, own_bytes(s.kind))));
   }
   for (size_t d = 0; d < slots.size(); ++d) problem_.parts[d].size = std::max(1.0, slots[d]);
   problem_.memory_weight = cluster.placer.memory_weight;
-  problem_.most_cost = 2.0 * cluster.placer.most_moves;  // a move is an unloading and a loading, 1 each
+  problem_.max_cost = 2.0 * cluster.placer.max_moves;  // a move is an unloading and a loading, 1 each
 }
 
 void placer::on(envelope& e, time_point now) {
@@ -117,7 +117,7 @@ void placer::plan() {
   problem_text_ = found.problem;
   if (!found.problem.empty()) return;
   const bool mends = !quality_.feasible();
-  if (!mends && quality_.objective - found.quality.objective < cluster_.placer.least_gain) return;
+  if (!mends && quality_.objective - found.quality.objective < cluster_.placer.min_gain) return;
   for (size_t i = 0; i < models.size(); ++i)
     if (found.assignment[i] != problem_.current[i]) planned_.push_back({models[i], found.assignment[i]});
 }

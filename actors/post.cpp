@@ -37,7 +37,7 @@ void post::add_caf_host(caf::actor caf_host, std::span<const address> actors) {
   const bool guests = !actors.empty() && std::all_of(actors.begin(), actors.end(), [](const address& a) {
     return a.kind == role::extension;
   });
-  backlogs_.push_back(guests ? std::make_shared<backlog>(most_waiting) : nullptr);
+  backlogs_.push_back(guests ? std::make_shared<backlog>(max_waiting) : nullptr);
   for (const auto& a : actors) {
     auto& row = caf_host_by_name_[static_cast<size_t>(a.kind)];
     if (row.size() <= a.index) row.resize(a.index + 1, nobody);
@@ -74,7 +74,7 @@ void post::hand_over(size_t caf_host, parcel& messages) {
         spdlog::warn(
             "event=extension_behind node={} actor={} reason=\"{} MiB wait for it; what comes beyond "
             "that is dropped and counted\"",
-            self_.value, e.to.index, most_waiting >> 20);
+            self_.value, e.to.index, max_waiting >> 20);
       return true;
     });
   if (messages.empty()) return;

@@ -20,7 +20,7 @@ class post final : public carrier, public data_lane_events {
 
   /// Bytes that may wait for a CAF host of actors of plug-ins, which nothing else bounds. What other actors
   /// send beyond that is dropped.
-  static constexpr size_t most_waiting = 64 << 20;
+  static constexpr size_t max_waiting = 64 << 20;
 
   // Wiring, before anything runs.
   void set_lane(data_lane& lane) { lane_ = &lane; }

@@ -19,9 +19,9 @@ void rank_arbiter::begin_advice() {
   load_ = {};
   next_sample_ = never;
   if (!autoscale_ || !open_) return;
-  const auto most = autoscale_->most_gpus == 0 ? ~0u : autoscale_->most_gpus;
+  const auto max_gpus = autoscale_->max_gpus == 0 ? ~0u : autoscale_->max_gpus;
   advisor_.emplace(
-      autoscale_parameters{autoscale_->bad_rate, autoscale_->reserve, autoscale_->least_gpus, most});
+      autoscale_parameters{autoscale_->bad_rate, autoscale_->reserve, autoscale_->min_gpus, max_gpus});
   next_sample_ = time_point{};
 }
 

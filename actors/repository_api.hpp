@@ -39,8 +39,8 @@ class repository_api {
   void unload(const std::string& model, http_reply reply);
 
   parts parts_;
-  static constexpr size_t most_readers = 16;  // of definitions: a thread each
-  const std::shared_ptr<backlog> readers_ = std::make_shared<backlog>(most_readers);
+  static constexpr size_t max_readers = 16;  // of definitions: a thread each
+  const std::shared_ptr<backlog> readers_ = std::make_shared<backlog>(max_readers);
 };
 
 }  // namespace troupe

@@ -22,7 +22,7 @@ class ui_feed::audience {
     const auto seat = std::make_shared<std::atomic<bool>>(true);
     std::lock_guard lock(mutex_);
     leave();
-    if (over_ || seats_.size() >= most_watchers) {
+    if (over_ || seats_.size() >= max_watchers) {
       reply.send(http_error_response(503, over_ ? "this node is ending" : "too many watch already", 10s));
       return false;
     }
@@ -132,7 +132,7 @@ class ui_feed::asker {
       put(engine, "get_state", {},
           [this, i](const nlohmann::json& j) { now_.engines[i] = from_json<llm_engine_state>(j); });
       if (round_ % adapters_every == 1)
-        put(engine, "list_adapters", {{"limit", most_adapters}, {"after", ""}},
+        put(engine, "list_adapters", {{"limit", max_adapters}, {"after", ""}},
             [this, i](const nlohmann::json& j) { adapters_[i] = from_json<adapter_list>(j); });
     }
   }
@@ -152,7 +152,7 @@ class ui_feed::asker {
   }
 
   void go_on() {
-    while (!questions_.empty() && open_ < most_questions) {
+    while (!questions_.empty() && open_ < max_questions) {
       auto q = std::move(questions_.front());
       questions_.pop_front();
       const nlohmann::json order{

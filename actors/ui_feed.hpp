@@ -17,11 +17,11 @@ namespace troupe {
 
 class ui_feed {
  public:
-  static constexpr size_t most_watchers = 32;   ///< more are told 503
-  static constexpr size_t most_questions = 16;  ///< under way; a console takes 64 from all
+  static constexpr size_t max_watchers = 32;   ///< more are told 503
+  static constexpr size_t max_questions = 16;  ///< under way; a console takes 64 from all
   static constexpr auto interval = std::chrono::milliseconds(250);  ///< from round to round, if all answer
   static constexpr uint32_t adapters_every = 4;                     ///< rounds: which adapters are where
-  static constexpr uint32_t most_adapters = 1000;
+  static constexpr uint32_t max_adapters = 1000;
 
   struct parts {
     caf::actor_system& system;

@@ -12,7 +12,7 @@ domain_reading read_domains(section& root) {
   for (auto* s : out.sections) {
     domain_spec d;
     d.name = s->name("name");
-    d.most_rate_rps = s->number("max_rate_rps", "requests a second", 0, 1e9, 0);
+    d.max_rate_rps = s->number("max_rate_rps", "requests a second", 0, 1e9, 0);
     if (!d.name.empty()) {
       const auto [first, fresh] = lines.emplace(d.name, s->at("name").line);
       if (!fresh)
@@ -38,8 +38,8 @@ placer_spec read_placer(section& root, const std::vector<domain_spec>& domains) 
   auto& s = root.table_or_empty("placer");
   placer_spec p;
   p.epoch = s.seconds("epoch_s", 0, 86'400, 0);
-  p.most_moves = static_cast<uint32_t>(s.integer("max_moves", 1, 65536, p.most_moves));
-  p.least_gain = s.number("min_gain", "a fraction", 0, 100, p.least_gain);
+  p.max_moves = static_cast<uint32_t>(s.integer("max_moves", 1, 65536, p.max_moves));
+  p.min_gain = s.number("min_gain", "a fraction", 0, 100, p.min_gain);
   p.memory_weight = s.number("memory_weight", "a number", 0, 1000, p.memory_weight);
   p.steps = static_cast<uint64_t>(s.integer("steps", 1, 1'000'000'000, static_cast<int64_t>(p.steps)));
   if (p.epoch > duration{} && domains.size() < 2)

@@ -21,9 +21,9 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-uint64_t mebibytes(section& s, std::string_view key, double least, double fallback) {
-  constexpr double most = 1e8, mib = 1 << 20;
-  return static_cast<uint64_t>(s.number(key, "MiB", least, most, fallback) * mib);
+uint64_t mebibytes(section& s, std::string_view key, double min, double fallback) {
+  constexpr double max = 1e8, mib = 1 << 20;
+  return static_cast<uint64_t>(s.number(key, "MiB", min, max, fallback) * mib);
 }
 
 class llm_reader {
@@ -59,13 +59,13 @@ class llm_reader {
     const auto& timings = llm::prefill_timings().names();
     m.prefill = timings[s.choice("prefill", timings, 0)];
     m.mix_adapters = s.flag("mix_adapters", m.mix_adapters);
-    m.most_choices =
-        static_cast<uint32_t>(s.integer("most_choices", 1, 65536, std::min(m.most_choices, m.max_waiting)));
-    if (m.most_choices > m.max_waiting)
-      s.refuse("most_choices",
+    m.max_choices =
+        static_cast<uint32_t>(s.integer("max_choices", 1, 65536, std::min(m.max_choices, m.max_waiting)));
+    if (m.max_choices > m.max_waiting)
+      s.refuse("max_choices",
                fmt::format("the {} sequences of a request would be more than may wait, and never "
                            "run; give at most max_waiting = {}",
-                           m.most_choices, m.max_waiting));
+                           m.max_choices, m.max_waiting));
     m.timeout = s.seconds("timeout_s", 0.001, 7 * 86'400, 600);
     read_adapters(s, m);
   }

@@ -141,10 +141,10 @@ class model_reader {
   }
 
   void read_shapes(section& s, model_spec& m) {
-    constexpr int64_t most = 1 << 30;
+    constexpr int64_t max_bytes = 1 << 30;
     if (m.path.empty()) {
-      m.input_bytes = static_cast<uint32_t>(s.integer("input_bytes", 1, most, 1024));
-      m.output_bytes = static_cast<uint32_t>(s.integer("output_bytes", 1, most, 1024));
+      m.input_bytes = static_cast<uint32_t>(s.integer("input_bytes", 1, max_bytes, 1024));
+      m.output_bytes = static_cast<uint32_t>(s.integer("output_bytes", 1, max_bytes, 1024));
       return;
     }
     for (const auto* key : {"input_bytes", "output_bytes"}) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> role_names{"gateway", "scheduler", "worker", "standby"};
 constexpr std::array<std::string_view, 3> kind_names{"cpu", "emulated", "cuda"};
-constexpr int64_t most_gpu = 4095;
+constexpr int64_t max_gpu_index = 4095;
 
 /// Nothing if its kind is not known: what it would ask of models and other keys is not known either.
 /// `next_gpu`: the one after those of the node's devices before this one.
@@ -48,7 +48,7 @@ std::optional<device_spec> read_device(section& s, uint32_t& next_gpu) {
   }
   if (d.kind == device_kind::cuda) {
     refuse_missing_cuda(s, "kind", d.kind);
-    d.gpu = static_cast<uint32_t>(s.integer("gpu", 0, most_gpu, next_gpu));
+    d.gpu = static_cast<uint32_t>(s.integer("gpu", 0, max_gpu_index, next_gpu));
     next_gpu = d.gpu + d.count;
     d.exact = s.flag("exact", false);
   } else {

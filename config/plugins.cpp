@@ -15,9 +15,9 @@ plugin_settings::value read_parameter(section& s, const plugin_parameter& p) {
   return std::visit(
       [&]<class Kind>(const Kind& k) -> plugin_settings::value {
         if constexpr (std::is_same_v<Kind, plugin_parameter::integer>)
-          return s.integer(p.key, k.least, k.most, k.fallback);
+          return s.integer(p.key, k.min, k.max, k.fallback);
         else if constexpr (std::is_same_v<Kind, plugin_parameter::number>)
-          return s.number(p.key, k.unit, k.least, k.most, k.fallback);
+          return s.number(p.key, k.unit, k.min, k.max, k.fallback);
         else
           return s.text(p.key, k.fallback);
       },

@@ -77,7 +77,7 @@ void try_to_make(section& s, std::string_view key, const plugin_spec& from, Make
   }
 }
 
-constexpr double most_us = 1e6;
+constexpr double max_policy_us = 1e6;
 
 }  // namespace
 
@@ -109,10 +109,10 @@ policy_spec read_policy(section& root, const plugin_reading& plugins) {
   }
   // Decision to inputs on the device: one hop of a few tens of microseconds and a pull over TCP. The margins
   // suit CPUs that share their cores with other work; on a quiet RDMA cluster all four can be far smaller.
-  p.network.control = s.microseconds("network_control_us", 0, most_us, 200);
-  p.network.data = s.microseconds("network_data_us", 0, most_us, 20);
+  p.network.control = s.microseconds("network_control_us", 0, max_policy_us, 200);
+  p.network.data = s.microseconds("network_data_us", 0, max_policy_us, 20);
   p.response = s.milliseconds("response_ms", 0, 1e4, 1);
-  p.margin = s.microseconds("margin_us", 0, most_us, 500);
+  p.margin = s.microseconds("margin_us", 0, max_policy_us, 500);
   p.decision_log = static_cast<uint32_t>(s.integer("decision_log", 0, largest_decision_log, p.decision_log));
   return p;
 }

@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 constexpr std::array<std::string_view, 4> columns{"model", "alpha_ms", "beta_ms", "slo_ms"};
-constexpr double most_ms = 3'600'000;
+constexpr double max_profile_ms = 3'600'000;
 
 struct cell {
   std::string_view text;
@@ -75,12 +75,12 @@ class csv_reader {
     }
   }
 
-  double milliseconds(const cell& c, size_t column, double least) {
-    double ms = least;
-    if (!parse(c.text, ms) || ms < least || ms > most_ms) {
+  double milliseconds(const cell& c, size_t column, double min) {
+    double ms = min;
+    if (!parse(c.text, ms) || ms < min || ms > max_profile_ms) {
       right_ = false;
-      refuse(c.column, fmt::format("{}: must be milliseconds in {}..{}, not {}", columns[column], least,
-                                   most_ms, in_quotes(c.text)));
+      refuse(c.column, fmt::format("{}: must be milliseconds in {}..{}, not {}", columns[column], min,
+                                   max_profile_ms, in_quotes(c.text)));
     }
     return ms;
   }

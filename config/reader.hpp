@@ -26,13 +26,13 @@ class section {
   section(section&&) = delete;
   ~section();
 
-  int64_t integer(std::string_view key, int64_t least, int64_t most, std::optional<int64_t> fallback = {});
+  int64_t integer(std::string_view key, int64_t min, int64_t max, std::optional<int64_t> fallback = {});
   /// Finite, in [least, most]. `unit` is for the messages: "milliseconds".
-  double number(std::string_view key, std::string_view unit, double least, double most,
+  double number(std::string_view key, std::string_view unit, double min, double max,
                 std::optional<double> fallback = {});
-  duration milliseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
-  duration microseconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
-  duration seconds(std::string_view key, double least, double most, std::optional<double> fallback = {});
+  duration milliseconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
+  duration microseconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
+  duration seconds(std::string_view key, double min, double max, std::optional<double> fallback = {});
   /// Not empty, unless the fallback is. `expected` is for the messages.
   std::string text(std::string_view key, std::optional<std::string> fallback = {},
                    std::string_view expected = "a text");
@@ -40,7 +40,7 @@ class section {
   /// An array of texts, none of them empty; empty if it is absent.
   std::vector<std::string> texts(std::string_view key);
   /// An array of finite numbers in [least, most]; empty if it is absent.
-  std::vector<double> numbers(std::string_view key, std::string_view unit, double least, double most);
+  std::vector<double> numbers(std::string_view key, std::string_view unit, double min, double max);
   /// Letters, digits, '_', '-', '.': fit for a URL, a metric label, a command line.
   std::string name(std::string_view key, std::optional<std::string> fallback = {});
   /// The index of one of `choices`. `expected` is for the messages, the choices if empty.
@@ -92,8 +92,8 @@ class section {
                                     std::string_view expected);
   template <class T>
   T keep(std::string_view key, T value);
-  duration span_of_time(std::string_view key, std::string_view unit, double unit_ms, double least,
-                        double most, std::optional<double> fallback);
+  duration span_of_time(std::string_view key, std::string_view unit, double unit_ms, double min, double max,
+                        std::optional<double> fallback);
 
   reader& owner_;
   std::unique_ptr<source> from_;

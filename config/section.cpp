@@ -100,45 +100,43 @@ T section::keep(std::string_view key, T value) {
   return value;
 }
 
-int64_t section::integer(std::string_view key, int64_t least, int64_t most, std::optional<int64_t> fallback) {
+int64_t section::integer(std::string_view key, int64_t min, int64_t max, std::optional<int64_t> fallback) {
   note(key);
   if (!has(key) && fallback) return keep(key, *fallback);
   const auto* given = has(key) ? from_->table->get(key)->as_integer() : nullptr;
-  if (given && given->get() >= least && given->get() <= most) return keep(key, given->get());
-  must_be(key, fmt::format("an integer in {}..{}", least, most));
-  return keep(key, fallback.value_or(least));
+  if (given && given->get() >= min && given->get() <= max) return keep(key, given->get());
+  must_be(key, fmt::format("an integer in {}..{}", min, max));
+  return keep(key, fallback.value_or(min));
 }
 
-double section::number(std::string_view key, std::string_view unit, double least, double most,
+double section::number(std::string_view key, std::string_view unit, double min, double max,
                        std::optional<double> fallback) {
   note(key);
   if (!has(key) && fallback) return keep(key, *fallback);
   const auto* node = has(key) ? from_->table->get(key) : nullptr;
   if (node && (node->is_integer() || node->is_floating_point())) {
     const double x = *node->value<double>();
-    if (std::isfinite(x) && x >= least && x <= most) return keep(key, x + 0.0);  // no negative zero
+    if (std::isfinite(x) && x >= min && x <= max) return keep(key, x + 0.0);  // no negative zero
   }
-  must_be(key, fmt::format("{} in {}..{}", unit, least, most));
-  return keep(key, fallback.value_or(least));
+  must_be(key, fmt::format("{} in {}..{}", unit, min, max));
+  return keep(key, fallback.value_or(min));
 }
 
-duration section::span_of_time(std::string_view key, std::string_view unit, double unit_ms, double least,
-                               double most, std::optional<double> fallback) {
-  return from_ms(number(key, unit, least, most, fallback) * unit_ms);
+duration section::span_of_time(std::string_view key, std::string_view unit, double unit_ms, double min,
+                               double max, std::optional<double> fallback) {
+  return from_ms(number(key, unit, min, max, fallback) * unit_ms);
 }
 
-duration section::microseconds(std::string_view key, double least, double most,
-                               std::optional<double> fallback) {
-  return span_of_time(key, "microseconds", 1e-3, least, most, fallback);
+duration section::microseconds(std::string_view key, double min, double max, std::optional<double> fallback) {
+  return span_of_time(key, "microseconds", 1e-3, min, max, fallback);
 }
 
-duration section::milliseconds(std::string_view key, double least, double most,
-                               std::optional<double> fallback) {
-  return span_of_time(key, "milliseconds", 1, least, most, fallback);
+duration section::milliseconds(std::string_view key, double min, double max, std::optional<double> fallback) {
+  return span_of_time(key, "milliseconds", 1, min, max, fallback);
 }
 
-duration section::seconds(std::string_view key, double least, double most, std::optional<double> fallback) {
-  return span_of_time(key, "seconds", 1e3, least, most, fallback);
+duration section::seconds(std::string_view key, double min, double max, std::optional<double> fallback) {
+  return span_of_time(key, "seconds", 1e3, min, max, fallback);
 }
 
 std::string section::text(std::string_view key, std::optional<std::string> fallback,
@@ -181,11 +179,11 @@ std::vector<std::string> section::texts(std::string_view key) {
   return keep(key, out);
 }
 
-std::vector<double> section::numbers(std::string_view key, std::string_view unit, double least, double most) {
+std::vector<double> section::numbers(std::string_view key, std::string_view unit, double min, double max) {
   note(key);
   std::vector<double> out;
   if (!has(key)) return out;
-  const auto expected = fmt::format("an array of {} in {}..{}", unit, least, most);
+  const auto expected = fmt::format("an array of {} in {}..{}", unit, min, max);
   const auto* given = from_->table->get(key)->as_array();
   if (given == nullptr) {
     must_be(key, expected);
@@ -193,7 +191,7 @@ std::vector<double> section::numbers(std::string_view key, std::string_view unit
   }
   for (const auto& element : *given) {
     const auto x = element.value<double>();
-    if (x && std::isfinite(*x) && *x >= least && *x <= most) {
+    if (x && std::isfinite(*x) && *x >= min && *x <= max) {
       out.push_back(*x);
     } else {
       owner_.refuse(place(owner_.file_, element.source().begin),

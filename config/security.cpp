@@ -54,13 +54,13 @@ api_key_spec read_key(section& s, const std::filesystem::path& directory) {
 }
 
 tenant_spec read_tenant(section& s, const std::filesystem::path& directory) {
-  constexpr double most_rps = 1e6, day_ms = 86'400'000;
+  constexpr double max_rps = 1e6, day_ms = 86'400'000;
   tenant_spec t;
   t.name = s.name("name");
   t.key = read_key(s, directory);
-  t.rate_rps = s.number("rate_rps", "requests a second", 0, most_rps, 0);  // 0: any
+  t.rate_rps = s.number("rate_rps", "requests a second", 0, max_rps, 0);  // 0: any
   if (t.rate_rps > 0) {
-    t.burst = s.number("burst", "requests", 1, most_rps, std::max(1.0, t.rate_rps));
+    t.burst = s.number("burst", "requests", 1, max_rps, std::max(1.0, t.rate_rps));
   } else {
     s.unused("burst", "is the burst of a rate; give rate_rps with it");
   }

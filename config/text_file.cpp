@@ -34,10 +34,10 @@ std::string read_pieces(const std::filesystem::path& file, pipes may_be, Sink si
 }  // namespace
 
 text_file read_text_file(const std::filesystem::path& file, pipes may_be) {
-  constexpr size_t most = 64 << 20;
+  constexpr size_t max_bytes = 64 << 20;
   text_file out;
   out.error = read_pieces(file, may_be, [&](std::string_view piece) -> std::string {
-    if (out.content.size() + piece.size() > most) return "cannot be read: it is larger than 64 MiB";
+    if (out.content.size() + piece.size() > max_bytes) return "cannot be read: it is larger than 64 MiB";
     out.content += piece;
     return {};
   });

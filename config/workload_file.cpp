@@ -18,7 +18,7 @@ namespace {
 constexpr double day_s = 86'400;
 constexpr double one_hour_ms = 3.6e6;
 constexpr double max_load_rps = 1e9;
-constexpr double most_scale = 1e6;
+constexpr double max_load_scale = 1e6;
 
 /// Arrivals and rows: at the top of the file for all models, or for one. `load` starts as `fallback`.
 void read_shape(section& s, model_load& load, const model_load& fallback) {
@@ -182,17 +182,17 @@ std::vector<rate_segment> read_segments(section& root, const workload_spec& work
       s->unused("rate_rps");
       s->unused("scale");
     } else if (s->has("scale")) {
-      seg.scale = s->number("scale", "a number", 0, most_scale);
+      seg.scale = s->number("scale", "a number", 0, max_load_scale);
       s->unused("rate_rps");
     } else {
       const double rps = s->number("rate_rps", "requests a second", 0, max_load_rps);
       seg.scale = base_rps > 0 ? rps / base_rps : 0;
       s->unused("scale");
-      if (seg.scale > most_scale)
+      if (seg.scale > max_load_scale)
         s->refuse("rate_rps",
                   fmt::format("{} requests a second are more than {} times the first rates, {} in "
                               "total; raise those, or lower this",
-                              rps, most_scale, base_rps));
+                              rps, max_load_scale, base_rps));
     }
     out.push_back(seg);
   }

@@ -38,7 +38,7 @@ struct device_spec {
 /// A sub-cluster with an arbiter of its own: its devices have all of its models, and no others.
 struct domain_spec {
   std::string name;
-  double most_rate_rps = 0;  ///< that its models may be asked together, for the placer; 0: any
+  double max_rate_rps = 0;  ///< that its models may be asked together, for the placer; 0: any
 };
 
 struct node_spec {
@@ -92,8 +92,8 @@ struct autoscale_spec {
   duration window = 10s;   ///< GPUs are given up for the largest load of it
   double bad_rate = 0.01;  ///< of requests; above it GPUs are asked for
   double reserve = 0.1;    ///< kept beyond the busy ones, of these
-  uint32_t least_gpus = 1;
-  uint32_t most_gpus = 0;  ///< 0: any
+  uint32_t min_gpus = 1;
+  uint32_t max_gpus = 0;  ///< 0: any
 };
 
 struct limit_spec {
@@ -145,8 +145,8 @@ struct security_spec {
 /// What moves models between scheduling domains.
 struct placer_spec {
   duration epoch{};            ///< zero: nothing does
-  uint32_t most_moves = 8;     ///< an epoch
-  double least_gain = 0.05;    ///< of the objective, for any move at all
+  uint32_t max_moves = 8;      ///< an epoch
+  double min_gain = 0.05;      ///< of the objective, for any move at all
   double memory_weight = 1;    ///< of imbalance in memory against imbalance in rate
   uint64_t steps = 2'000'000;  ///< of the search
 };
@@ -174,7 +174,7 @@ struct llm_spec {
   uint32_t prefill_chunk = 512;   ///< tokens of prompts in one step
   std::string prefill = "eager";  ///< when prompts are prefilled (policies/prefill_timing.hpp)
   bool mix_adapters = true;       ///< in one step; false: sequences of one adapter at a time
-  uint32_t most_choices = 16;     ///< `n` of a request
+  uint32_t max_choices = 16;      ///< `n` of a request
   duration timeout = 600s;        ///< of a request, from its arrival
   std::string adapter_directory;  ///< absolute; each folder in it that holds an adapter is one; empty: none
   uint32_t adapter_slots = 8;     ///< adapters on the device at once

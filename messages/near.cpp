@@ -37,10 +37,10 @@ std::string_view nearest(std::string_view written, std::span<const std::string_v
   constexpr size_t longest = 200;  // nobody mistypes a name of this length; bounds the work
   if (written.size() > longest) return {};
   std::string_view best;
-  size_t least = longest;
+  size_t min_distance = longest;
   for (const auto name : known) {
     const size_t d = distance(written, name);
-    if (d < least && d * 3 <= std::max(written.size(), name.size())) best = name, least = d;
+    if (d < min_distance && d * 3 <= std::max(written.size(), name.size())) best = name, min_distance = d;
   }
   return best;
 }

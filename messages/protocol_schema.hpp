@@ -44,8 +44,8 @@ void describe(ordered& out) {
     out["type"] = "true or false";
   } else if constexpr (std::is_integral_v<F>) {
     out["type"] = "integer";
-    out["least"] = std::numeric_limits<F>::min();
-    out["most"] = std::numeric_limits<F>::max();
+    out["min"] = std::numeric_limits<F>::min();
+    out["max"] = std::numeric_limits<F>::max();
   } else if constexpr (std::is_floating_point_v<F>) {
     out["type"] = "number";
   } else {

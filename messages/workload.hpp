@@ -38,15 +38,15 @@ struct llm_load {
   double rate_rps = 0;
   arrival_kind arrivals = arrival_kind::poisson;
   double gamma_cv = 1;
-  uint32_t least_prompt = 1, most_prompt = 1;  ///< tokens
-  uint32_t least_tokens = 1, most_tokens = 1;  ///< to generate
-  uint32_t adapters = 0;                       ///< three of four requests name one of the first so many
-  double several_choices = 0;                  ///< share of the requests that want two or three
-  double hang_up = 0;                          ///< share of the clients that go away within a second
-  double content = 0;                          ///< share whose clients have enough early, as by a stop string
-  duration ttft{};                             ///< target for the first token; zero: none
-  duration tpot{};                             ///< and for the others
-  uint32_t most_priority = 0;                  ///< priorities are drawn from 0 to this
+  uint32_t min_prompt = 1, max_prompt = 1;  ///< tokens
+  uint32_t min_tokens = 1, max_tokens = 1;  ///< to generate
+  uint32_t adapters = 0;                    ///< three of four requests name one of the first so many
+  double several_choices = 0;               ///< share of the requests that want two or three
+  double hang_up = 0;                       ///< share of the clients that go away within a second
+  double content = 0;                       ///< share whose clients have enough early, as by a stop string
+  duration ttft{};                          ///< target for the first token; zero: none
+  duration tpot{};                          ///< and for the others
+  uint32_t max_priority = 0;                ///< priorities are drawn from 0 to this
 };
 
 /// From `at` on, until the next segment, every rate is `scale` times what it was at the start.

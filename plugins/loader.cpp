@@ -36,12 +36,11 @@ class candidate_plugin final : public plugin_host {
  public:
   explicit candidate_plugin(loaded_plugin info) : info_(std::move(info)) {}
 
-  void integer(std::string_view key, int64_t least, int64_t most, int64_t fallback) override {
-    add_parameter(key, plugin_parameter::integer{least, most, fallback});
+  void integer(std::string_view key, int64_t min, int64_t max, int64_t fallback) override {
+    add_parameter(key, plugin_parameter::integer{min, max, fallback});
   }
-  void number(std::string_view key, std::string_view unit, double least, double most,
-              double fallback) override {
-    add_parameter(key, plugin_parameter::number{std::string(unit), least, most, fallback});
+  void number(std::string_view key, std::string_view unit, double min, double max, double fallback) override {
+    add_parameter(key, plugin_parameter::number{std::string(unit), min, max, fallback});
   }
   void text(std::string_view key, std::string_view fallback) override {
     add_parameter(key, plugin_parameter::text{std::string(fallback)});

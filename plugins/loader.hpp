@@ -19,11 +19,11 @@ struct plugin_error : std::runtime_error {
 /// A key of [plugins.NAME] that a plug-in declared.
 struct plugin_parameter {
   struct integer {
-    int64_t least, most, fallback;
+    int64_t min, max, fallback;
   };
   struct number {
     std::string unit;
-    double least, most, fallback;
+    double min, max, fallback;
   };
   struct text {
     std::string fallback;

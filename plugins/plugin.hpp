@@ -27,8 +27,8 @@ class plugin_host {
  public:
   // Parameters: keys of the table [plugins.NAME] of the cluster file. What is left out there has the
   // fallback, what is out of bounds is refused with its place. `unit` is for the messages: "milliseconds".
-  virtual void integer(std::string_view key, int64_t least, int64_t most, int64_t fallback) = 0;
-  virtual void number(std::string_view key, std::string_view unit, double least, double most,
+  virtual void integer(std::string_view key, int64_t min, int64_t max, int64_t fallback) = 0;
+  virtual void number(std::string_view key, std::string_view unit, double min, double max,
                       double fallback) = 0;
   virtual void text(std::string_view key, std::string_view fallback) = 0;
 

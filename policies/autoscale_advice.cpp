@@ -51,9 +51,9 @@ double autoscale_advice::bad_rate_of(size_t last) const {
 }
 
 double autoscale_advice::peak() const {
-  double most = 0;
-  for (const auto& s : window_) most = std::max(most, s.busy);
-  return most;
+  double max = 0;
+  for (const auto& s : window_) max = std::max(max, s.busy);
+  return max;
 }
 
 void autoscale_advice::begin_anew(uint32_t gpus) {
@@ -65,21 +65,22 @@ void autoscale_advice::begin_anew(uint32_t gpus) {
 }
 
 int32_t autoscale_advice::more() const {
-  if (gpus_ < parameters_.least) return static_cast<int32_t>(parameters_.least - gpus_);
+  if (gpus_ < parameters_.min_gpus) return static_cast<int32_t>(parameters_.min_gpus - gpus_);
   const auto too_bad = [&](const sample& s) { return rate(s.good, s.bad) > parameters_.bad_rate; };
   const auto n = window_.size();
   if (n < 2 || !too_bad(window_[n - 1]) || !too_bad(window_[n - 2])) return 0;
   const double r = std::min(advice_.bad_rate, max_bad_rate);
   const auto wanted = static_cast<uint32_t>(std::ceil(std::max(1u, gpus_) * r / (1 - r) - 1e-9));
-  const auto room = parameters_.most > gpus_ ? parameters_.most - gpus_ : 0;
+  const auto room = parameters_.max_gpus > gpus_ ? parameters_.max_gpus - gpus_ : 0;
   return static_cast<int32_t>(std::min(wanted, room));
 }
 
 int32_t autoscale_advice::fewer() const {
-  if (gpus_ > parameters_.most) return static_cast<int32_t>(gpus_ - parameters_.most);
+  if (gpus_ > parameters_.max_gpus) return static_cast<int32_t>(gpus_ - parameters_.max_gpus);
   if (window_.size() < samples || bad_rate_of(samples) > parameters_.bad_rate) return 0;
   const double busy = peak();
-  auto keep = std::max(parameters_.least, static_cast<uint32_t>(std::ceil(busy * (1 + parameters_.reserve))));
+  auto keep =
+      std::max(parameters_.min_gpus, static_cast<uint32_t>(std::ceil(busy * (1 + parameters_.reserve))));
   if (too_few_ && busy > lower * too_few_at_) keep = std::max(keep, *too_few_ + 1);
   return keep < gpus_ ? static_cast<int32_t>(gpus_ - keep) : 0;
 }

@@ -13,7 +13,7 @@ namespace troupe {
 struct autoscale_parameters {
   double bad_rate = 0.01;  ///< tolerated
   double reserve = 0.1;    ///< idle GPUs that are no reason to give any up, of the busy ones
-  uint32_t least = 1, most = ~0u;
+  uint32_t min_gpus = 1, max_gpus = ~0u;
 };
 
 /// What happened since the previous sample.

@@ -47,8 +47,8 @@ void deadline_batching::look_at_rate(const ticket& t, time_point now) {
   if (now >= target_until_) set_target(now);
   if (usual_gap_ == duration::max()) return;
   // Requests come in turns of whoever sends them: a short silence says nothing.
-  const auto least = parameters_.margin + parameters_.latency(t.rows) / 2;
-  arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, least);
+  const auto min_wait = parameters_.margin + parameters_.latency(t.rows) / 2;
+  arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, min_wait);
 }
 
 void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,

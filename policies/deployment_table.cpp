@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, size_t most) : most_(most) {
+deployment_table::deployment_table(const std::vector<model_spec>& of_the_file, size_t max_lines)
+    : max_lines_(max_lines) {
   for (uint32_t i = 0; i < of_the_file.size(); ++i)
     lines_[model_id{i}] = {0, model_id{i}, deployment_state::deployed, of_the_file[i], of_the_file[i].domain};
 }
@@ -38,7 +39,7 @@ deployment_table::decision deployment_table::deploy(const model_spec& definition
   for (const auto& [id, line] : lines_)
     if (line.definition == definition)
       return write({0, id, deployment_state::deployed, definition, line.domain});
-  if (lines_.size() >= most_)
+  if (lines_.size() >= max_lines_)
     return {nullptr, false,
             "the log holds " + std::to_string(lines_.size()) + " models, those undeployed included; raise " +
                 "models in the [limits] of the cluster file"};

@@ -14,7 +14,7 @@ namespace troupe {
 /// what is kept by id, grow with the different definitions only, and `most` bounds them.
 class deployment_table {
  public:
-  deployment_table(const std::vector<model_spec>& of_the_file, size_t most);
+  deployment_table(const std::vector<model_spec>& of_the_file, size_t max_lines);
 
   /// What came of a command.
   struct decision {
@@ -50,7 +50,7 @@ class deployment_table {
 
   std::map<model_id, deployment> lines_;
   uint64_t revision_ = 0;
-  size_t most_;
+  size_t max_lines_;
 };
 
 }  // namespace troupe

@@ -8,7 +8,7 @@ namespace {
 
 uint32_t draw(random_stream& random, const token_lengths& l) {
   const auto drawn = l.median * std::exp(l.sigma * standard_normal(random));
-  return static_cast<uint32_t>(std::clamp(std::round(drawn), 1.0, static_cast<double>(std::max(1u, l.most))));
+  return static_cast<uint32_t>(std::clamp(std::round(drawn), 1.0, static_cast<double>(std::max(1u, l.max))));
 }
 
 std::vector<double> shares_of(const llm_traffic_options& o) {

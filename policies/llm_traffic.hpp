@@ -27,14 +27,14 @@ inline constexpr std::string_view adapter_popularity_names[]{"distinct", "unifor
 struct token_lengths {
   double median = 1;
   double sigma = 0;  ///< standard deviation of the logarithm; 0: always the median
-  uint32_t most = 1;
+  uint32_t max = 1;
 };
 
 struct llm_traffic_options {
   arrival_spec arrivals;
   // Their means are 160 and 340 tokens, as the vLLM paper has them of ShareGPT (Fig. 11).
-  token_lengths prompt{.median = 60, .sigma = 1.4, .most = 2048};
-  token_lengths output{.median = 185, .sigma = 1.1, .most = 1024};
+  token_lengths prompt{.median = 60, .sigma = 1.4, .max = 2048};
+  token_lengths output{.median = 185, .sigma = 1.1, .max = 1024};
   uint32_t adapters = 0;  ///< 0: the base model
   adapter_popularity popularity = adapter_popularity::zipf;
   double alpha = 1.5;                       ///< of `skewed` and `zipf`

@@ -156,7 +156,7 @@ void nexus::set_backends(std::span<const backend> of, time_point now) {
       backends_.push_back(make(plan));
       continue;
     }
-    kept->queue->set_most(plan.batch);
+    kept->queue->set_max_batch(plan.batch);
     backends_.push_back({plan, std::move(kept->queue), kept->credit});
   }
   chosen_ = nobody;

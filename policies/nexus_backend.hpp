@@ -9,19 +9,19 @@ namespace troupe {
 /// late in a batch of that size ("early drop").
 class nexus_backend final : public deadline_batching {
  public:
-  nexus_backend(const batching_parameters& p, shedding rule, uint32_t most)
-      : deadline_batching(p, rule), most_(most) {}
+  nexus_backend(const batching_parameters& p, shedding rule, uint32_t max_batch)
+      : deadline_batching(p, rule), max_batch_(max_batch) {}
 
-  void set_most(uint32_t rows) { most_ = rows; }
+  void set_max_batch(uint32_t rows) { max_batch_ = rows; }
   static uint32_t planned_batch(const batching_parameters& p);
 
  private:
   time_point exec_at(const gathered& batch) const override { return batch.earliest; }
   double rows_to_protect() const override { return planned(); }
   uint32_t batch_of(uint32_t rows) const override { return std::min(rows, planned()); }
-  uint32_t planned() const { return std::min(most_, planned_batch(parameters())); }
+  uint32_t planned() const { return std::min(max_batch_, planned_batch(parameters())); }
 
-  uint32_t most_;
+  uint32_t max_batch_;
 };
 
 }  // namespace troupe

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr double least_weight = 1e-3;  // whoever is asked for nonetheless must be somewhere
+constexpr double min_weight = 1e-3;  // whoever is asked for nonetheless must be somewhere
 
 /// As many models on each slot as on any other, in the largest batches that they may have.
 squishy_plan deal_out(const std::vector<packing_session>& sessions, size_t slots) {
@@ -84,7 +84,7 @@ void nexus_planner::end_epoch() {
 }
 
 double nexus_planner::rate_of(const known_model& m) const {
-  if (!measured_) return m.profile.weight > 0 ? m.profile.weight : least_weight;
+  if (!measured_) return m.profile.weight > 0 ? m.profile.weight : min_weight;
   if (m.rate > 0) return m.rate;
   double sum = 0, count = 0;
   for (const auto& [id, other] : models_) {

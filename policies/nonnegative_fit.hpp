@@ -37,14 +37,14 @@ class nonnegative_fit {
   /// features that the samples do not tell apart any may have it all.
   vector solve() const {
     vector best{};
-    double most = 0;  // by which a set makes the sum smaller
+    double max_gain = 0;  // by which a set makes the sum smaller
     for (uint32_t set = 1; set < 1u << N; ++set) {
       vector x{};
       if (!solve_for(set, x)) continue;
       double gain = 0;
       for (size_t i = 0; i < N; ++i) gain += moments_[i] * x[i];
       // of sets as good as each other the first, which has fewer of the last features
-      if (gain > most * (1 + 1e-12)) most = gain, best = x;
+      if (gain > max_gain * (1 + 1e-12)) max_gain = gain, best = x;
     }
     return best;
   }
@@ -63,7 +63,7 @@ class nonnegative_fit {
   /// The best with these features alone, by Cholesky's factors of their products, each feature scaled to the
   /// length 1. False: it has a negative coefficient, or the samples do not tell the features apart.
   bool solve_for(uint32_t set, vector& x) const {
-    constexpr double least_pivot = 1e-10;
+    constexpr double min_pivot = 1e-10;
     std::array<size_t, N> at{};
     size_t n = 0;
     for (size_t i = 0; i < N; ++i)
@@ -78,7 +78,7 @@ class nonnegative_fit {
       for (size_t j = 0; j <= i; ++j) {
         double sum = products_[at[i]][at[j]] / (length[i] * length[j]);
         for (size_t k = 0; k < j; ++k) sum -= l[i][k] * l[j][k];
-        if (i == j && !(sum > least_pivot)) return false;
+        if (i == j && !(sum > min_pivot)) return false;
         l[i][j] = i == j ? std::sqrt(sum) : sum / l[j][j];
       }
       y[i] = moments_[at[i]] / length[i];

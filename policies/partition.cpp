@@ -43,11 +43,10 @@ void check_form(const partition_problem& p) {
     require(is_amount(m.rate) && is_amount(m.static_bytes) && is_amount(m.dynamic_bytes),
             "rates and memory must be 0 or more");
   for (const auto& part : p.parts)
-    require(part.size > 0 && std::isfinite(part.size) && part.most_rate >= 0 && part.most_bytes >= 0,
+    require(part.size > 0 && std::isfinite(part.size) && part.max_rate >= 0 && part.max_bytes >= 0,
             "sizes must be above 0 and limits 0 or more");
   for (const auto cost : p.move_costs) require(is_amount(cost), "costs must be 0 or more");
-  require(is_amount(p.memory_weight) && p.most_cost >= 0,
-          "the weight and the largest cost must be 0 or more");
+  require(is_amount(p.memory_weight) && p.max_cost >= 0, "the weight and the largest cost must be 0 or more");
 }
 
 }  // namespace
@@ -76,8 +75,8 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
     dynamic[part] = std::max(dynamic[part], p.models[i].dynamic_bytes);
     q.cost += p.cost_of_change(i, part);
   }
-  const auto limit = [&](double value, double most, const auto& say) {
-    const auto excess = excess_of(value, most);
+  const auto limit = [&](double value, double max, const auto& say) {
+    const auto excess = excess_of(value, max);
     q.excess += excess;
     if (excess > 0 && q.broken.empty()) q.broken = say();
   };
@@ -89,17 +88,17 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
   for (uint32_t j = 0; j < p.parts.size(); ++j) {
     if (fair.rates[j] > 0) spread(low_rate, high_rate, rates[j] / fair.rates[j]);
     if (fair.bytes > 0) spread(low_bytes, high_bytes, bytes[j] / fair.bytes);
-    limit(rates[j], p.parts[j].most_rate, [&] {
+    limit(rates[j], p.parts[j].max_rate, [&] {
       return "the models of " + part_name(p, j) + " are asked " + number(rates[j]) +
-             " times a second, it can take " + number(p.parts[j].most_rate);
+             " times a second, it can take " + number(p.parts[j].max_rate);
     });
-    limit(bytes[j] + dynamic[j], p.parts[j].most_bytes, [&] {
+    limit(bytes[j] + dynamic[j], p.parts[j].max_bytes, [&] {
       return "the models of " + part_name(p, j) + " need " + number(bytes[j] + dynamic[j]) +
-             "B on each device, which has " + number(p.parts[j].most_bytes) + "B";
+             "B on each device, which has " + number(p.parts[j].max_bytes) + "B";
     });
   }
-  limit(q.cost, p.most_cost,
-        [&] { return "the changes cost " + number(q.cost) + ", they may cost " + number(p.most_cost); });
+  limit(q.cost, p.max_cost,
+        [&] { return "the changes cost " + number(q.cost) + ", they may cost " + number(p.max_cost); });
   q.rate_deviation = std::max(high_rate - 1, 1 - low_rate);
   q.memory_deviation = std::max(high_bytes - 1, 1 - low_bytes);
   q.objective = q.rate_deviation + p.memory_weight * q.memory_deviation;
@@ -110,12 +109,12 @@ partition_quality judge(const partition_problem& p, const std::vector<uint32_t>&
 
 std::string impossible(const partition_problem& p) {
   check_form(p);
-  double rate = 0, bytes = 0, most_rate = 0, most_bytes = 0, largest = 0, fastest = 0;
+  double rate = 0, bytes = 0, max_rate = 0, max_bytes = 0, largest = 0, fastest = 0;
   for (const auto& part : p.parts) {
-    most_rate += part.most_rate;
-    most_bytes += part.most_bytes;
-    largest = std::max(largest, part.most_bytes);
-    fastest = std::max(fastest, part.most_rate);
+    max_rate += part.max_rate;
+    max_bytes += part.max_bytes;
+    largest = std::max(largest, part.max_bytes);
+    fastest = std::max(fastest, part.max_rate);
   }
   for (const auto& m : p.models) {
     rate += m.rate;
@@ -130,12 +129,12 @@ std::string impossible(const partition_problem& p) {
   const auto count =
       p.parts.size() == 1 ? "the sub-cluster" : "the " + std::to_string(p.parts.size()) + " sub-clusters";
   const auto hold = p.parts.size() == 1 ? " holds " : " hold ";
-  if (excess_of(bytes, most_bytes) > 0)
-    return "the models have " + number(bytes) + "B of parameters, " + count + hold + number(most_bytes) +
+  if (excess_of(bytes, max_bytes) > 0)
+    return "the models have " + number(bytes) + "B of parameters, " + count + hold + number(max_bytes) +
            "B; add sub-clusters or undeploy models";
-  if (excess_of(rate, most_rate) > 0)
+  if (excess_of(rate, max_rate) > 0)
     return "the models are asked " + number(rate) + " times a second, " + count + " can take " +
-           number(most_rate) + "; add sub-clusters";
+           number(max_rate) + "; add sub-clusters";
   return {};
 }
 

@@ -19,8 +19,8 @@ struct partition_model {
 struct partition_part {
   std::string name;  ///< for messages
   double size = 1;   ///< devices, say: its fair share of the rates is in proportion
-  double most_rate = std::numeric_limits<double>::infinity();   ///< that its dispatcher can take: R_max
-  double most_bytes = std::numeric_limits<double>::infinity();  ///< of each of its devices: S_max
+  double max_rate = std::numeric_limits<double>::infinity();   ///< that its dispatcher can take: R_max
+  double max_bytes = std::numeric_limits<double>::infinity();  ///< of each of its devices: S_max
 };
 
 /// A model's part while it has none.
@@ -36,7 +36,7 @@ struct partition_problem {
   double memory_weight = 1;        ///< w
   std::vector<uint32_t> current;   ///< part of each model, or `no_part`; empty: no model has one
   std::vector<double> move_costs;  ///< cᵢⱼ, a row of parts for each model; empty: all 1
-  double most_cost = std::numeric_limits<double>::infinity();  ///< C_max
+  double max_cost = std::numeric_limits<double>::infinity();  ///< C_max
 
   double cost(size_t model, uint32_t part) const {
     return move_costs.empty() ? 1 : move_costs[model * parts.size() + part];
@@ -86,8 +86,8 @@ struct fair_shares {
 };
 
 /// By which fraction of the limit `value` is beyond it.
-inline double excess_of(double value, double most) {
-  return value <= most * (1 + 1e-9) ? 0 : most > 0 ? value / most - 1 : value;
+inline double excess_of(double value, double max) {
+  return value <= max * (1 + 1e-9) ? 0 : max > 0 ? value / max - 1 : value;
 }
 
 }  // namespace troupe

@@ -84,7 +84,7 @@ partition_arrangement::terms partition_arrangement::terms_of(uint32_t j, const l
   terms t;
   if (fair_.rates[j] > 0) t.rate = std::abs(l.rate / fair_.rates[j] - 1);
   if (fair_.bytes > 0) t.bytes = std::abs(l.bytes / fair_.bytes - 1);
-  t.excess = excess_of(l.rate, limits.most_rate) + excess_of(l.bytes + l.dynamic, limits.most_bytes);
+  t.excess = excess_of(l.rate, limits.max_rate) + excess_of(l.bytes + l.dynamic, limits.max_bytes);
   return t;
 }
 

@@ -80,7 +80,7 @@ class partition_arrangement {
   double cost_of(uint32_t model, uint32_t to) const {
     return p_->cost_of_change(model, to) - p_->cost_of_change(model, part_of_[model]);
   }
-  bool may_cost(double more) const { return more <= 0 || cost_ + more <= p_->most_cost * (1 + 1e-12); }
+  bool may_cost(double more) const { return more <= 0 || cost_ + more <= p_->max_cost * (1 + 1e-12); }
   void join(uint32_t model, uint32_t to);
   void leave(uint32_t model);
   void refresh(uint32_t j);

@@ -80,8 +80,8 @@ class programme {
   bool alike() const {
     const auto& first = p_.parts.front();
     return p_.current.empty() && std::all_of(p_.parts.begin(), p_.parts.end(), [&](const auto& part) {
-             return part.size == first.size && part.most_rate == first.most_rate &&
-                    part.most_bytes == first.most_bytes;
+             return part.size == first.size && part.max_rate == first.max_rate &&
+                    part.max_bytes == first.max_bytes;
            });
   }
   /// In the order of their first models.
@@ -95,9 +95,9 @@ class programme {
   }
 
   void add_columns(double unlimited) {
-    const auto add = [&](double most, double weight) {
+    const auto add = [&](double max, double weight) {
       lower_.push_back(0);
-      upper_.push_back(most);
+      upper_.push_back(max);
       objective_.push_back(weight);
     };
     for (int i = 0; i < models_; ++i)
@@ -107,10 +107,10 @@ class programme {
     for (int j = 0; j < parts_; ++j) add(unlimited, 0);
   }
 
-  void add_row(const CoinPackedVector& row, double least, double most) {
+  void add_row(const CoinPackedVector& row, double min, double max) {
     matrix_.appendRow(row);
-    row_lower_.push_back(least);
-    row_upper_.push_back(most);
+    row_lower_.push_back(min);
+    row_upper_.push_back(max);
   }
 
   /// |Σ / fair - 1| ≤ Δ.
@@ -131,13 +131,13 @@ class programme {
   void add_limits(int j, double unlimited) {
     const auto& part = p_.parts[static_cast<size_t>(j)];
     const int dynamic = rate_column() + 2 + j;
-    if (std::isfinite(part.most_rate)) {
+    if (std::isfinite(part.max_rate)) {
       const auto scale = fair_.rates[static_cast<size_t>(j)] > 0 ? fair_.rates[static_cast<size_t>(j)] : 1;
       CoinPackedVector row;
       for (int i = 0; i < models_; ++i) row.insert(x(i, j), p_.models[static_cast<size_t>(i)].rate / scale);
-      add_row(row, -unlimited, part.most_rate / scale);
+      add_row(row, -unlimited, part.max_rate / scale);
     }
-    if (!std::isfinite(part.most_bytes)) return;
+    if (!std::isfinite(part.max_bytes)) return;
     CoinPackedVector row;
     for (int i = 0; i < models_; ++i) {
       const auto& m = p_.models[static_cast<size_t>(i)];
@@ -149,16 +149,16 @@ class programme {
       add_row(largest, -unlimited, 0);
     }
     row.insert(dynamic, 1);
-    add_row(row, -unlimited, part.most_bytes / unit_);
+    add_row(row, -unlimited, part.max_bytes / unit_);
   }
 
   void add_cost(double unlimited) {
-    if (p_.current.empty() || !std::isfinite(p_.most_cost)) return;
+    if (p_.current.empty() || !std::isfinite(p_.max_cost)) return;
     CoinPackedVector row;
     for (int i = 0; i < models_; ++i)
       for (int j = 0; j < parts_; ++j)
         row.insert(x(i, j), p_.cost_of_change(static_cast<size_t>(i), static_cast<uint32_t>(j)));
-    add_row(row, -unlimited, p_.most_cost);
+    add_row(row, -unlimited, p_.max_cost);
   }
 
   const partition_problem& p_;

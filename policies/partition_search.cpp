@@ -42,7 +42,7 @@ class searcher {
     for (const auto by_memory : {false, true}) {
       if (placed) starts.push_back(filled(by_memory, true));
       auto fresh = filled(by_memory, false);
-      if (!placed || judge(p_, fresh.assignment()).cost <= p_.most_cost) starts.push_back(std::move(fresh));
+      if (!placed || judge(p_, fresh.assignment()).cost <= p_.max_cost) starts.push_back(std::move(fresh));
     }
     std::optional<partition_arrangement> best;
     for (auto& a : starts) {
@@ -98,11 +98,11 @@ class searcher {
     for (const auto i : order) {
       if (was(i) != no_part) continue;
       uint32_t to = 0;
-      partition_score least{};
+      partition_score best{};
       for (uint32_t j = 0; j < p_.parts.size(); ++j) {
         const auto s = a.after_insert(i, j);
-        if (j > 0 && !s.better_than(least)) continue;
-        least = s;
+        if (j > 0 && !s.better_than(best)) continue;
+        best = s;
         to = j;
       }
       a.insert(i, to);

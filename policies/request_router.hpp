@@ -37,7 +37,7 @@ class request_router {
     std::vector<engine_id> engines;  ///< ascending
     /// An engine that has said nothing yet may still come: nobody is refused for want of it so long.
     duration patience = 2s;
-    uint32_t most_waiting = 1024;  ///< requests; the last of the queue is refused beyond
+    uint32_t max_waiting = 1024;  ///< requests; the last of the queue is refused beyond
     /// What an engine says of itself is at most so old, and a request that it was given since not in it.
     duration status_age = 250ms;
   };

@@ -16,7 +16,7 @@ uint64_t in_blocks(uint64_t tokens, const engine_status& s) {
 }
 
 /// Zero is none.
-duration least_target(duration a, duration b) {
+duration min_target(duration a, duration b) {
   return a == duration{} ? b : b == duration{} ? a : std::min(a, b);
 }
 
@@ -137,7 +137,7 @@ void request_router::place_waiting(time_point now) {
   for (const auto id : std::exchange(newcomers_, {}))
     if (const auto r = requests_.find(id); r != requests_.end() && hopeless(r->second.asked, now))
       refuse(id, drop_reason::late);
-  for (auto w = waiting_.end(); waiting_.size() > options_.most_waiting && w != waiting_.begin();) {
+  for (auto w = waiting_.end(); waiting_.size() > options_.max_waiting && w != waiting_.begin();) {
     const auto last = std::get<request_id>(*--w);
     if (requests_.at(last).asked.started) continue;
     const auto next = std::next(w);
@@ -209,20 +209,20 @@ std::vector<std::pair<request_id, engine_id>> request_router::plan_emptying(engi
     const auto& asked = requests_.at(leaving).asked;
     const auto adapter = number_of(asked.adapter);
     auto best = no_engine;
-    uint32_t most = 0;
+    uint32_t max = 0;
     for (const auto& [other, e] : engines_) {
       if (other == id || e.sequences < engines_.at(id).sequences || !may_have(e, asked, adapter)) continue;
       const auto& so_far = given[other];
-      const auto tpot = least_target(so_far.tpot, asked.tpot);
+      const auto tpot = min_target(so_far.tpot, asked.tpot);
       if (!has_room(e, {so_far.sequences + asked.sequences, so_far.tokens + asked.tokens, tpot})) continue;
-      if (best != no_engine && e.sequences + so_far.sequences < most) continue;
+      if (best != no_engine && e.sequences + so_far.sequences < max) continue;
       best = other;
-      most = e.sequences + so_far.sequences;
+      max = e.sequences + so_far.sequences;
     }
     if (best == no_engine) return {};
     given[best].sequences += asked.sequences;
     given[best].tokens += asked.tokens;
-    given[best].tpot = least_target(given[best].tpot, asked.tpot);
+    given[best].tpot = min_target(given[best].tpot, asked.tpot);
     plan.emplace_back(leaving, best);
   }
   return plan;

@@ -8,14 +8,15 @@
 namespace troupe {
 
 /// After the first death `first`, and twice as long after each further one within `within`, at most
-/// `longest`. After `most` restarts within `within` it gives up: what dies so often will not be healed by
-/// being started once more (Erlang's restart intensity, with the back-off of systemd and Kubernetes).
+/// `longest`. After `max_restarts` restarts within `within` it gives up: what dies so often will not be
+/// healed by being started once more (Erlang's restart intensity, with the back-off of systemd and
+/// Kubernetes).
 class restart_policy {
  public:
   struct options {
     duration first = 200ms;
     duration longest = 10s;
-    uint32_t most = 5;
+    uint32_t max_restarts = 5;
     duration within = 60s;
   };
 

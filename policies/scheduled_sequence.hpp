@@ -15,7 +15,7 @@ struct scheduled_sequence {
   sequence_id id;
   uint64_t arrival;
   std::vector<token> tokens;  // the prompt, then what was generated
-  size_t most;                // its length at the end
+  size_t max_length;          // its length at the end
   adapter_id adapter;
   int32_t priority;
   time_point turn, due;
@@ -32,7 +32,7 @@ struct scheduled_sequence {
   bool late = false;     // it waits, and cannot have its first token in time
 
   size_t length() const { return tokens.size() + awaited; }
-  bool complete() const { return length() == most; }
+  bool complete() const { return length() == max_length; }
   bool decodes() const { return computed + 1 == length() && computed > 0; }
   uint64_t uncomputed_tokens() const { return length() - computed; }
   /// Of sequences that run: the lower, the longer it keeps its blocks.

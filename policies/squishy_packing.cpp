@@ -52,11 +52,11 @@ class packer {
                  beta = to_seconds(s.latency.beta);
     double rate = s.rate * scale_;
     if (rate <= 0 || latency(i, 1) > slo) return;
-    const double most =
+    const double max_batch =
         std::min<double>(s.max_rows, std::max(1.0, std::floor((slo / 2 - beta) / alpha + 1e-9)));
-    const double fastest = most / latency(i, most);
+    const double fastest = max_batch / latency(i, max_batch);
     for (; rate >= fastest; rate -= fastest)
-      full.push_back({latency(i, most), {{i, static_cast<uint32_t>(most), fastest}}});
+      full.push_back({latency(i, max_batch), {{i, static_cast<uint32_t>(max_batch), fastest}}});
     if (rate <= 1e-9 * fastest) return;
     // What arrives in a cycle runs in the next: b / rate + ℓ(b) ≤ SLO.
     const double batch = std::min<double>(s.max_rows, std::floor((slo - beta) / (alpha + 1 / rate) + 1e-9));

@@ -21,11 +21,11 @@ size_t step_scheduler::blocks_for(size_t positions) const {
 step_scheduler::refusal step_scheduler::add(new_sequence s) {
   if (s.prompt.empty() || s.max_tokens == 0) return refusal::empty;
   // what is chosen last is never computed
-  const size_t most = s.prompt.size() + s.max_tokens;
-  if (blocks_for(most - 1) > blocks_.count()) return refusal::too_long;
+  const size_t max_length = s.prompt.size() + s.max_tokens;
+  if (blocks_for(max_length - 1) > blocks_.count()) return refusal::too_long;
   if (waiting_.size() >= limits_.max_waiting) return refusal::queue_full;
   auto made = std::make_unique<scheduled_sequence>(scheduled_sequence{
-      s.id, arrivals_++, std::move(s.prompt), most, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
+      s.id, arrivals_++, std::move(s.prompt), max_length, s.adapter, s.priority, s.turn, s.due, s.tpot, {}});
   queue(*made);
   [[maybe_unused]] const bool fresh = known_.emplace(s.id, std::move(made)).second;
   assert(fresh);
@@ -141,11 +141,11 @@ uint64_t step_scheduler::uncomputed_tokens() const {
   return sum;
 }
 
-uint32_t step_scheduler::most_running(const step_context& context) const {
-  auto most = limits_.max_sequences;
+uint32_t step_scheduler::max_running(const step_context& context) const {
+  auto max = limits_.max_sequences;
   for (const auto* s : running_)
-    most = std::min(most, sequences_within(s->tpot, context.prompt_tokens, context.steps));
-  return most;
+    max = std::min(max, sequences_within(s->tpot, context.prompt_tokens, context.steps));
+  return max;
 }
 
 /// The first that waits, if its adapter is there and there is room for its sequence so far, and for those
@@ -158,7 +158,7 @@ bool step_scheduler::admit(const step_context& context) {
   if (!running_.empty()) {
     if (!limits_.mix_adapters && running_.front()->adapter != s->adapter) return false;
     if (running_.size() >=
-        std::min(most_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
+        std::min(max_running(context), sequences_within(s->tpot, context.prompt_tokens, context.steps)))
       return false;
   }
   if (blocks_.free() < blocks_for(s->tokens.size()) + running_.size()) return false;
@@ -173,11 +173,11 @@ bool step_scheduler::admit(const step_context& context) {
 /// Whether those that wait do so a while longer, though the first of them could begin.
 bool step_scheduler::holds_back(const step_context& context) {
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
-  const auto most = most_running(context);
-  if (running_.size() >= most) return false;
+  const auto max = max_running(context);
+  if (running_.size() >= max) return false;
   prefill_queue q{.now = context.now,
                   .waiting = 0,
-                  .places = most - static_cast<uint32_t>(running_.size()),
+                  .places = max - static_cast<uint32_t>(running_.size()),
                   .tokens = 0,
                   .chunk = limits_.prefill_chunk,
                   .decodes = static_cast<uint32_t>(running_.size()),
@@ -286,7 +286,7 @@ void step_scheduler::done(std::span<const sampled_token> chosen) {
     if (its == chosen.end() || its->sequence != s->id)
       its = std::find_if(chosen.begin(), chosen.end(), [&](const auto& c) { return c.sequence == s->id; });
     --s->awaited;
-    const bool ends = its == chosen.end() || its->last || s->tokens.size() + 1 == s->most;
+    const bool ends = its == chosen.end() || its->last || s->tokens.size() + 1 == s->max_length;
     if (its != chosen.end()) {
       s->tokens.push_back(its->chosen);
       s->due = never, s->turn = long_ago;  // it has begun: before those that have not

@@ -126,7 +126,7 @@ class step_scheduler {
   /// Tokens of prompts that are to be prefilled yet.
   uint64_t uncomputed_tokens() const;
   /// Sequences that may run at once, so that those that run keep their targets.
-  uint32_t most_running(const step_context& context) const;
+  uint32_t max_running(const step_context& context) const;
   /// Sequences that gave their blocks up to older ones, since it was asked last: they wait, or have ended
   /// since.
   std::vector<sequence_id> take_preempted() { return std::exchange(preempted_, {}); }

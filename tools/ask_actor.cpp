@@ -48,7 +48,7 @@ void print_fields(const ordered_json& fields, const std::string& indent) {
 
 struct time_to_wait {
   std::optional<wait_condition> until;
-  duration most{};
+  duration max_wait{};
 };
 
 /// Throws std::invalid_argument.
@@ -61,7 +61,7 @@ time_to_wait read_wait(const std::vector<std::string>& words) {
   if (*end != '\0' || !(seconds >= 0 && seconds <= 86'400))  // which NaN is not
     throw std::invalid_argument("after its condition, --wait takes the seconds at most, not '" + words[1] +
                                 "'");
-  out.most = from_ms(1000 * seconds);
+  out.max_wait = from_ms(1000 * seconds);
   return out;
 }
 
@@ -126,9 +126,9 @@ int ask_actor(const cluster_spec& cluster, const ask_options& o) {
     if (via.value == cluster.nodes.size()) return bad_usage("the cluster file has no node '" + o.via + "'");
   }
   try {
-    const auto [until, most] = read_wait(o.until);
+    const auto [until, max_wait] = read_wait(o.until);
     const machine_clock time;
-    const auto give_up = time.now() + most;
+    const auto give_up = time.now() + max_wait;
     for (;;) {
       const auto reply = consoles.order(via, o.wait ? "ask" : "tell", o.actor, type, fields);
       const bool true_now = reply.ok && (!until || until->holds(nlohmann::json::parse(reply.body)));

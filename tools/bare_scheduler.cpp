@@ -170,10 +170,10 @@ scheduler_cost cost_of_scheduling(bare_scheduler_options o) {
   };
   cost(plain, warmup);
   cost(logged, warmup);
-  scheduler_cost least{cost(plain, length), cost(logged, length)};
+  scheduler_cost best{cost(plain, length), cost(logged, length)};
   for (int i = 1; i < runs; ++i)
-    least = {std::min(least.ns, cost(plain, length)), std::min(least.logged_ns, cost(logged, length))};
-  return least;
+    best = {std::min(best.ns, cost(plain, length)), std::min(best.logged_ns, cost(logged, length))};
+  return best;
 }
 
 }  // namespace troupe

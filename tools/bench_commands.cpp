@@ -117,7 +117,7 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
       ->check(whole_in(0, largest_decision_log))
       ->capture_default_str();
   schedule->add_option("--rate", s->rate, "Only this many requests a second, instead of searching the most")
-      ->check(finite_in(least_rate, most_scheduled_rate));
+      ->check(finite_in(min_rate, max_scheduled_rate));
   schedule->add_option("--seed", s->seed, "Of the arrivals")
       ->check(whole_in(0, INT64_MAX))
       ->capture_default_str();
@@ -133,7 +133,7 @@ void add_bench_commands(CLI::App& app, cli_job& chosen) {
                      "troupe bench serve --rate 500 --batching eager");
   serve->add_option("--model-file", e->model_file, "ONNX file")->capture_default_str();
   serve->add_option("--rate", e->rate, "Requests a second")
-      ->check(finite_in(least_rate, 1e6))
+      ->check(finite_in(min_rate, 1e6))
       ->capture_default_str();
   serve->add_option("--duration", e->duration_s, "Seconds")
       ->check(finite_in(0.001, 86'400))

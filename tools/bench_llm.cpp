@@ -64,10 +64,10 @@ class bench {
       : o_(o),
         clock_(c),
         type_(element_called(o.type).value_or(element::bf16)),
-        most_rows_(std::max(o.adapters, std::ranges::max(o.batches))),
+        max_rows_(std::max(o.adapters, std::ranges::max(o.batches))),
         decoder_(
             random_config(o.shape, o.context),
-            {type_, type_, most_rows_ * ((o.context + tokens_a_block - 1) / tokens_a_block), tokens_a_block}),
+            {type_, type_, max_rows_ * ((o.context + tokens_a_block - 1) / tokens_a_block), tokens_a_block}),
         timer_(decoder_, clock_) {
     for (uint32_t l = 0; l < o.shape.layers + 2; ++l)
       decoder_.load(l, random_layer(decoder_.config(), l, type_, 1));
@@ -205,7 +205,7 @@ class bench {
   const bench_llm_options& o_;
   const clock& clock_;
   const element type_;
-  const uint32_t most_rows_;
+  const uint32_t max_rows_;
   const kernels::read_bandwidth memory_;
   decoder decoder_;
   step_timer timer_;

@@ -17,7 +17,7 @@ double median_seconds(const std::vector<lab::partition_comparison>& study, lab::
 }
 
 nlohmann::ordered_json json_of(const lab::imbalance_summary& s) {
-  return {{"least", s.least}, {"median", s.median}, {"largest", s.largest}};
+  return {{"min", s.min}, {"median", s.median}, {"max", s.max}};
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ int bench_partition(const bench_partition_options& options) {
                       {"memory_imbalance", json_of(memory)},
                       {"median_seconds", seconds}};
     if (!options.json)
-      fmt::print("{:<8} {:>9.5f} {:>9.5f} {:>9.5f}  {:>9.5f} {:>9.5f} {:>9.5f} {:>9.2f}\n", name, rate.least,
-                 rate.median, rate.largest, memory.least, memory.median, memory.largest, seconds);
+      fmt::print("{:<8} {:>9.5f} {:>9.5f} {:>9.5f}  {:>9.5f} {:>9.5f} {:>9.5f} {:>9.2f}\n", name, rate.min,
+                 rate.median, rate.max, memory.min, memory.median, memory.max, seconds);
   }
   if (options.json) fmt::print("{}\n", document.dump(2));
   return exit_done;

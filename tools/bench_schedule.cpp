@@ -45,8 +45,8 @@ constexpr double a_thread_carries = 1e6;
 void choose_threads(bench_schedule_options& o, double rate) {
   const uint32_t cores = lab::available_cores();
   const double wanted = std::max(1.0, std::ceil(rate / a_thread_carries));
-  const auto most = std::min({o.threads > 0 ? o.threads : cores, o.models, o.gpus});
-  if (o.domains == 0) o.domains = static_cast<uint32_t>(std::min<double>(wanted, most));
+  const auto max_domains = std::min({o.threads > 0 ? o.threads : cores, o.models, o.gpus});
+  if (o.domains == 0) o.domains = static_cast<uint32_t>(std::min<double>(wanted, max_domains));
   if (o.threads == 0) o.threads = o.domains == 1 && wanted > 1 && cores > 1 ? 2 : o.domains;
 }
 
@@ -88,7 +88,7 @@ std::vector<share> profile(caf::actor_system& system, const bench_schedule_optio
 found search(caf::actor_system& system, const bench_schedule_options& o, double bound) {
   if (o.rate > 0) return {run_schedule_trial(system, o, o.rate), o.rate};
   found f;
-  double low = 0, high = std::min(1.02 * bound, most_scheduled_rate);
+  double low = 0, high = std::min(1.02 * bound, max_scheduled_rate);
   double rate = std::min(0.9 * bound, high);
   for (int i = 0; i < rates_to_try && high - low > 0.004 * bound; ++i) {
     const auto t = run_schedule_trial(system, o, rate);
@@ -224,7 +224,7 @@ int bench_schedule(const bench_schedule_options& asked) {
   if (o.sweep && (o.domains > 0 || o.threads > 0))
     return complain(
         "--sweep takes as many domains and threads as each run needs: leave out --domains and --threads");
-  choose_threads(o, o.rate > 0 ? o.rate : std::min(bound.rate, most_scheduled_rate));
+  choose_threads(o, o.rate > 0 ? o.rate : std::min(bound.rate, max_scheduled_rate));
   if (o.threads != o.domains && o.threads != o.domains + 1)
     return complain(fmt::format(
         "--threads is {}, one for each of the --domains, or {}, one more for all clients and GPUs", o.domains,

@@ -7,7 +7,7 @@
 namespace troupe {
 
 /// Requests a second; more are not tried, as waiting for them would take all memory.
-inline constexpr double most_scheduled_rate = 1e7;
+inline constexpr double max_scheduled_rate = 1e7;
 
 struct bench_schedule_options {
   uint32_t models = 10;

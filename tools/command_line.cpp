@@ -23,21 +23,21 @@ bool parse(const std::string& text, T& out) {
 
 }  // namespace
 
-CLI::Validator finite_in(double least, double most) {
-  const auto range = fmt::format("{}..{}", least, most);
+CLI::Validator finite_in(double min, double max) {
+  const auto range = fmt::format("{}..{}", min, max);
   const auto check = [=](const std::string& text) {
     double x = 0;
-    if (parse(text, x) && std::isfinite(x) && x >= least && x <= most) return std::string{};
+    if (parse(text, x) && std::isfinite(x) && x >= min && x <= max) return std::string{};
     return fmt::format("must be a number in {}, not {}", range, text);
   };
   return {check, "in " + range};
 }
 
-CLI::Validator whole_in(uint64_t least, uint64_t most) {
-  const auto range = fmt::format("{}..{}", least, most);
+CLI::Validator whole_in(uint64_t min, uint64_t max) {
+  const auto range = fmt::format("{}..{}", min, max);
   const auto check = [=](const std::string& text) {
     uint64_t x = 0;
-    if (parse(text, x) && x >= least && x <= most) return std::string{};
+    if (parse(text, x) && x >= min && x <= max) return std::string{};
     return fmt::format("must be a whole number in {}, not {}", range, text);
   };
   return {check, "in " + range};

@@ -17,12 +17,12 @@ using cli_job = std::function<int()>;
 CLI::App* add_subcommand(CLI::App& to, const char* name, const char* what, const char* example);
 
 /// For an option that takes a number: finite, and in [least, most]. (CLI11's own ranges let NaN pass.)
-CLI::Validator finite_in(double least, double most);
+CLI::Validator finite_in(double min, double max);
 /// For one that takes a whole number. (CLI11 reads -1 as 2^64 - 1.)
-CLI::Validator whole_in(uint64_t least, uint64_t most);
+CLI::Validator whole_in(uint64_t min, uint64_t max);
 
 /// What options of several commands may be: requests a second, as in scenario files, and milliseconds.
-inline constexpr double least_rate = 1e-3, most_rate = 1e9, hour_ms = 3.6e6;
+inline constexpr double min_rate = 1e-3, max_rate = 1e9, hour_ms = 3.6e6;
 
 /// --device, --gpu and --exact. `file`: the option that they need, if any.
 void add_device(CLI::App& to, device_choice& where, CLI::Option* file = nullptr);

@@ -115,9 +115,9 @@ size_t completion_sender::in_flight() const {
   return in_flight_;
 }
 
-void completion_sender::wait_below(size_t most) {
+void completion_sender::wait_below(size_t limit) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return in_flight_ < most; });
+  changed_.wait(lock, [&] { return in_flight_ < limit; });
 }
 
 }  // namespace troupe

@@ -46,7 +46,7 @@ class completion_sender {
   void send(call c, time_point at);
   size_t in_flight() const;
   /// Until fewer than `most` are on their way.
-  void wait_below(size_t most);
+  void wait_below(size_t limit);
   time_point now() const { return clock_.now(); }
 
  private:

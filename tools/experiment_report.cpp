@@ -36,7 +36,7 @@ std::string aligned(const std::vector<table_row>& rows) {
 }
 
 std::string points_table(const lab::results& r) {
-  constexpr size_t most = 60;  // points; a sample of thousands is for the files
+  constexpr size_t max_shown = 60;  // points; a sample of thousands is for the files
   const auto metrics = [&] {
     auto names = lab::metrics_of(r.what.what);
     if (r.what.relative_to) names.insert(names.begin() + 1, "relative");
@@ -55,7 +55,7 @@ std::string points_table(const lab::results& r) {
   for (const auto m : metrics) head.emplace_back(m);
   std::vector<table_row> rows{head};
   for (const auto& p : r.points) {
-    if (rows.size() > most) break;
+    if (rows.size() > max_shown) break;
     table_row line;
     if (cases) line.push_back(p.case_name);
     for (const auto& x : p.at) line.push_back(x ? fmt::format("{}", *x) : "-");
@@ -69,7 +69,7 @@ std::string points_table(const lab::results& r) {
     rows.push_back(std::move(line));
   }
   auto out = aligned(rows);
-  if (r.points.size() > most) out += fmt::format("  ... {} points in all\n", r.points.size());
+  if (r.points.size() > max_shown) out += fmt::format("  ... {} points in all\n", r.points.size());
   return out;
 }
 
@@ -85,16 +85,16 @@ std::string claim_text(const lab::claim_result& c) {
   if (c.what.at_least) bound += fmt::format(">= {}", *c.what.at_least);
   if (c.what.at_most) bound += fmt::format("{}<= {}", bound.empty() ? "" : ", ", *c.what.at_most);
   auto out = fmt::format("  {} {}\n      ours {} .. {} (median {}, {} points), wanted {}", verdict(c),
-                         c.what.text, number(c.least), number(c.most), number(c.median), c.points, bound);
+                         c.what.text, number(c.min), number(c.max), number(c.median), c.points, bound);
   if (c.what.points < 1)
     out += fmt::format(" at {:.0f} % of them (kept at {:.1f} %)", 100 * c.what.points, 100 * c.kept);
   if (!c.what.paper.empty()) out += fmt::format("; the paper: {}", c.what.paper);
   out += '\n';
   if (!c.what.because.empty()) out += fmt::format("      because {}\n", c.what.because);
-  constexpr size_t most = 12;
-  for (size_t i = 0; i < c.exceptions.size() && i < most; ++i)
+  constexpr size_t max_shown = 12;
+  for (size_t i = 0; i < c.exceptions.size() && i < max_shown; ++i)
     out += fmt::format("      not at {}\n", c.exceptions[i]);
-  if (c.exceptions.size() > most) out += fmt::format("      ... at {} in all\n", c.exceptions.size());
+  if (c.exceptions.size() > max_shown) out += fmt::format("      ... at {} in all\n", c.exceptions.size());
   return out;
 }
 

@@ -26,7 +26,7 @@ void apply(const goodput_options& options, lab::scenario& s) {
   search.seeds = options.seeds.value_or(search.seeds);
   search.first_seed = options.first_seed.value_or(search.first_seed);
   search.precision = options.precision.value_or(search.precision);
-  search.most_bad = options.most_bad.value_or(search.most_bad);
+  search.max_bad = options.max_bad.value_or(search.max_bad);
   search.requests = options.requests.value_or(search.requests);
 }
 
@@ -43,20 +43,20 @@ lab::goodput_estimate at_rate(const lab::scenario& s, const scheduling& how, lab
   return out;
 }
 
-constexpr double most_requests = 1e9;  // of a run
+constexpr double max_run_requests = 1e9;  // of a run
 
 /// Why the options cannot be followed in this scenario. Empty: they can.
 std::string contradiction(const goodput_options& options, const lab::scenario& s, double rate) {
   if (s.load && (options.requests || options.duration_s))
     return fmt::format("{} has no effect: changing_load.length_s of {} says how long a run is; leave it out",
                        options.requests ? "--requests" : "--duration", options.file);
-  if (options.duration_s && *options.duration_s * rate > most_requests)
+  if (options.duration_s && *options.duration_s * rate > max_run_requests)
     return fmt::format("--duration {}: a run would have about {:.2g} requests; give at most {:.3g} seconds",
-                       *options.duration_s, *options.duration_s * rate, most_requests / rate);
-  if (options.rate && rate * to_seconds(s.search.warm_up) > most_requests)
+                       *options.duration_s, *options.duration_s * rate, max_run_requests / rate);
+  if (options.rate && rate * to_seconds(s.search.warm_up) > max_run_requests)
     return fmt::format("--rate {}: the warm-up of {} s would have {:.2g} requests; give at most {:.3g}", rate,
                        to_seconds(s.search.warm_up), rate * to_seconds(s.search.warm_up),
-                       most_requests / to_seconds(s.search.warm_up));
+                       max_run_requests / to_seconds(s.search.warm_up));
   return {};
 }
 
@@ -136,7 +136,7 @@ int goodput(const goodput_options& options) {
   if (found.rate() > 0) return exit_done;
   std::cerr << "troupe goodput: "
             << (options.rate ? fmt::format("of {} requests a second none ends well", *options.rate)
-                             : fmt::format("no rate has at most {:g} % bad", 100 * s.search.most_bad))
+                             : fmt::format("no rate has at most {:g} % bad", 100 * s.search.max_bad))
             << '\n';
   return exit_failed;
 }

@@ -14,7 +14,7 @@ struct goodput_options {
   std::optional<std::string> criterion;  ///< instead of the scenario's, like all below
   std::optional<uint32_t> seeds;
   std::optional<uint64_t> first_seed;
-  std::optional<double> duration_s, precision, most_bad;
+  std::optional<double> duration_s, precision, max_bad;
   std::optional<uint64_t> requests;
   std::optional<double> rate;  ///< only this rate, no search
   uint32_t jobs = 0;           ///< 0: as many as there are cores

@@ -36,7 +36,7 @@ namespace {
 
 constexpr size_t read_size = 16 << 10;
 constexpr uint64_t response_limit = 1 << 30;
-constexpr size_t least_chunked = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
 
 /// A request on its way.
 struct errand {
@@ -174,7 +174,7 @@ struct http_client::state {
       else if (ec)
         co_return failure(c, "no answer", ec);
       while (c.buffer.size() > 0 && !parser.is_done()) {
-        if (parser.is_header_done() && parser.chunked() && c.buffer.size() < least_chunked) break;
+        if (parser.is_header_done() && parser.chunked() && c.buffer.size() < min_chunk_bytes) break;
         const size_t used = parser.put(c.buffer.data(), ec);
         c.buffer.consume(used);
         if (ec == http::error::need_more) ec = {};

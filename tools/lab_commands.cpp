@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t most_jobs = 4096;
+constexpr uint64_t max_jobs = 4096;
 
 void add_goodput(CLI::App& app, cli_job& chosen) {
   auto o = std::make_shared<goodput_options>();
@@ -28,7 +28,7 @@ void add_goodput(CLI::App& app, cli_job& chosen) {
       ->capture_default_str();
   sub->add_option("--criterion", o->criterion, "Whose bad rate counts: worst (model) or average")
       ->check(CLI::IsMember({"worst", "average"}));
-  sub->add_option("--bad", o->most_bad, "The fraction of requests that may end badly")
+  sub->add_option("--bad", o->max_bad, "The fraction of requests that may end badly")
       ->check(finite_in(0, 0.5));
   sub->add_option("--seeds", o->seeds, "How many")->check(CLI::Range(1, 10'000));
   sub->add_option("--first-seed", o->first_seed, "Seeds count up from this one")
@@ -40,9 +40,9 @@ void add_goodput(CLI::App& app, cli_job& chosen) {
       ->excludes(duration);
   sub->add_option("--precision", o->precision, "Of the rate, as a fraction")->check(finite_in(1e-5, 0.5));
   sub->add_option("--rate", o->rate, "Only this many requests a second, instead of searching")
-      ->check(finite_in(least_rate, most_rate));
+      ->check(finite_in(min_rate, max_rate));
   sub->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
-      ->check(whole_in(0, most_jobs));
+      ->check(whole_in(0, max_jobs));
   sub->add_flag("--json", o->json, "Print one JSON document");
   sub->callback([o, &chosen] { chosen = [o] { return goodput(*o); }; });
 }
@@ -83,7 +83,7 @@ void add_experiment(CLI::App& app, cli_job& chosen) {
       ->check(CLI::Range(100, 1'000'000'000));
   run->add_option("--seeds", o->seeds, "Of each point")->check(CLI::Range(1, 10'000));
   run->add_option("--jobs", o->jobs, "Runs at a time; by default as many as there are cores")
-      ->check(whole_in(0, most_jobs));
+      ->check(whole_in(0, max_jobs));
   run->add_flag("--no-plot", o->no_plot, "Draw nothing");
   run->callback([o, &chosen] { chosen = [o] { return run_experiments(*o); }; });
 

@@ -18,7 +18,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t longest_line = 1 << 20;
-constexpr uint32_t most_tokens = 1 << 24;
+constexpr uint32_t max_trace_tokens = 1 << 24;
 constexpr double longest_s = 10 * 365 * 86'400.0;  // of a trace
 
 /// A line, and where it is.
@@ -51,7 +51,7 @@ std::optional<Number> number(std::string_view text) {
 
 uint32_t tokens(std::string_view text, std::string_view column, const place& at) {
   const auto n = number<double>(text);  // some have 12.0
-  if (!n || !(*n >= 0) || *n > most_tokens || *n != std::floor(*n))
+  if (!n || !(*n >= 0) || *n > max_trace_tokens || *n != std::floor(*n))
     at.refuse(fmt::format("{} must be a number of tokens, not '{}'", column, text));
   return static_cast<uint32_t>(*n);
 }
@@ -117,11 +117,11 @@ traced_generation of_csv(std::string_view line, const columns& c, const place& a
   return row;
 }
 
-double json_number(const nlohmann::json& j, const char* key, double least, double most, const place& at) {
+double json_number(const nlohmann::json& j, const char* key, double min, double max, const place& at) {
   const auto found = j.find(key);
   if (found == j.end()) at.refuse(fmt::format("'{}' is missing", key));
-  if (!found->is_number() || !(found->get<double>() >= least) || found->get<double>() > most)
-    at.refuse(fmt::format("'{}' must be a number from {} to {}", key, least, most));
+  if (!found->is_number() || !(found->get<double>() >= min) || found->get<double>() > max)
+    at.refuse(fmt::format("'{}' must be a number from {} to {}", key, min, max));
   return found->get<double>();
 }
 
@@ -138,8 +138,8 @@ traced_generation of_json(std::string_view line, const place& at) {
   if (!j.is_object()) at.refuse("is no JSON object");
   traced_generation row;
   row.at = from_ms(json_number(j, "timestamp", 0, longest_s * 1e3, at));
-  row.prompt_tokens = static_cast<uint32_t>(json_number(j, "input_length", 0, most_tokens, at));
-  row.output_tokens = static_cast<uint32_t>(json_number(j, "output_length", 0, most_tokens, at));
+  row.prompt_tokens = static_cast<uint32_t>(json_number(j, "input_length", 0, max_trace_tokens, at));
+  row.output_tokens = static_cast<uint32_t>(json_number(j, "output_length", 0, max_trace_tokens, at));
   if (const auto ids = j.find("hash_ids"); ids != j.end() && !ids->is_null()) {
     if (!ids->is_array() || !std::ranges::all_of(*ids, [](const auto& i) { return i.is_number_unsigned(); }))
       at.refuse("'hash_ids' must be a list of whole numbers from 0 on");
@@ -168,7 +168,7 @@ bool next_line(std::istream& in, std::string& line, place& at) {
 
 }  // namespace
 
-llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t most_rows) {
+llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t max_rows) {
   llm_trace out;
   place at{name};
   std::string line;
@@ -182,7 +182,7 @@ llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t mos
   out.format = csv ? csv->format : "mooncake";
   for (bool more = csv ? next_line(in, line, at) : true; more; more = next_line(in, line, at)) {
     if (line.empty()) continue;
-    if (out.rows.size() == most_rows) at.refuse(fmt::format("more than {} requests", most_rows));
+    if (out.rows.size() == max_rows) at.refuse(fmt::format("more than {} requests", max_rows));
     auto row = csv ? of_csv(line, *csv, at) : of_json(line, at);
     if (row.output_tokens == 0)
       ++out.without_answer;

@@ -31,9 +31,9 @@ struct llm_trace {
 /// Tokens of a block of Mooncake's.
 inline constexpr uint32_t trace_block_tokens = 512;
 
-/// What it is, its first line says. `most_rows` bounds the rows, a line has a mebibyte at most. Throws
+/// What it is, its first line says. `max_rows` bounds the rows, a line has a mebibyte at most. Throws
 /// llm_trace_error.
-llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t most_rows = 50'000'000);
+llm_trace read_llm_trace(std::istream& in, const std::string& name, uint64_t max_rows = 50'000'000);
 llm_trace read_llm_trace_file(const std::string& path);
 
 /// As a line of Mooncake's, with the extension where it says something.

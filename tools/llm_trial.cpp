@@ -100,12 +100,12 @@ step_time step_timer::run(const llm_step& step) {
 }
 
 host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, double seconds) {
-  constexpr uint32_t fewest = 100, most = 2000, block_tokens = 16, chunk = 512;
+  constexpr uint32_t min_steps = 100, max_steps = 2000, block_tokens = 16, chunk = 512;
   const machine_clock c;
   const auto config = random_config(
       {.layers = layers, .hidden = 32, .heads = 2, .kv_heads = 1, .intermediate = 32, .vocabulary = 64},
-      context + most);
-  const uint32_t blocks = rows * ((context + most) / block_tokens + 1);
+      context + max_steps);
+  const uint32_t blocks = rows * ((context + max_steps) / block_tokens + 1);
   decoder d(config, {.weights = element::bf16, .kv = element::bf16, .blocks = blocks});
   for (uint32_t l = 0; l < layers + 2; ++l) d.load(l, random_layer(config, l, element::bf16, 1));
   step_scheduler scheduler(
@@ -116,7 +116,7 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
     scheduler.adapter_loaded(own);
     std::vector<token> prompt(context);
     for (uint32_t j = 0; j < context; ++j) prompt[j] = some_token(d, i + j);
-    scheduler.add({sequence_id{i + 1}, std::move(prompt), most, own});
+    scheduler.add({sequence_id{i + 1}, std::move(prompt), max_steps, own});
   }
 
   constexpr int readings = 10'000;
@@ -156,8 +156,8 @@ host_work measure_host_work(uint32_t rows, uint32_t layers, uint32_t context, do
   const kernels::read_bandwidth other_work(size_t{128} << 20);
   std::vector<parts> times;
   const auto begin = c.now();
-  while (times.size() + prefills + 2 < most &&
-         (times.size() < fewest || to_seconds(c.now() - begin) < seconds)) {
+  while (times.size() + prefills + 2 < max_steps &&
+         (times.size() < min_steps || to_seconds(c.now() - begin) < seconds)) {
     other_work.measure(c, size_t{128} << 20);
     times.push_back(step());
   }

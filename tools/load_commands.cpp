@@ -91,7 +91,7 @@ void add_load(CLI::App& app, cli_job& chosen) {
       "  troupe load http://127.0.0.1:8080 --completions --model llama --concurrency 4 --prompt Hello");
   load->add_option("url", a->load.url, "http://HOST:PORT")->required();
   load->add_option("--rate", a->load.arrivals.rate, "Requests a second, over all models")
-      ->check(finite_in(least_rate, 1e6))
+      ->check(finite_in(min_rate, 1e6))
       ->capture_default_str();
   load->add_option("--duration", a->duration_s, "Seconds")
       ->check(finite_in(0.001, 1e6))

@@ -25,8 +25,9 @@ class local_partner final : public chat_partner {
       : o_(o),
         files_(o.where),
         words_(read_language(o.where)),
-        most_(std::min(files_.config().max_positions, longest_conversation)),
-        decoder_(files_.config(), {element::f32, element::f32, most_ / tokens_a_block + 1, tokens_a_block}),
+        max_length_(std::min(files_.config().max_positions, longest_conversation)),
+        decoder_(files_.config(),
+                 {element::f32, element::f32, max_length_ / tokens_a_block + 1, tokens_a_block}),
         sequences_(decoder_, {.max_sequences = 1}) {
     if (!words_->chat)
       throw model_error(fmt::format("{}: has no chat template; troupe generate continues texts", o.where));
@@ -65,11 +66,11 @@ class local_partner final : public chat_partner {
   llm::sequence_request request_for(const std::string& prompt) const {
     llm::sequence_request r;
     r.prompt = words_->words->encode(prompt, false, true);
-    if (r.prompt.size() >= most_)
+    if (r.prompt.size() >= max_length_)
       throw request_refused(
-          fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), most_));
+          fmt::format("the conversation has {} tokens, and {} are the most", r.prompt.size(), max_length_));
     r.max_tokens = std::min(o_.max_tokens.value_or(longest_conversation),
-                            most_ - static_cast<uint32_t>(r.prompt.size()));
+                            max_length_ - static_cast<uint32_t>(r.prompt.size()));
     r.sampling.temperature = static_cast<float>(o_.temperature.value_or(1));
     r.sampling.seed =
         o_.seed.value_or(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()));
@@ -81,7 +82,7 @@ class local_partner final : public chat_partner {
   const chat_options& o_;
   const llm::checkpoint files_;
   const std::shared_ptr<const language> words_;
-  const uint32_t most_;
+  const uint32_t max_length_;
   llm::decoder decoder_;
   llm::sequence_generator sequences_;
 };

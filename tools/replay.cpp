@@ -32,8 +32,8 @@ std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const
     auto& row = rows[i];
     if (row.at < o.from || row.at - o.from >= o.length) continue;
     const auto gap = (i + 1 < rows.size() ? rows[i + 1].at : last) - row.at;
-    row.prompt_tokens = std::min(row.prompt_tokens, o.most_prompt);
-    row.output_tokens = std::min(row.output_tokens, o.most_output);
+    row.prompt_tokens = std::min(row.prompt_tokens, o.max_prompt);
+    row.output_tokens = std::min(row.output_tokens, o.max_output);
     // copies come between this one and the next
     auto copies = static_cast<uint64_t>(o.rate_scale);
     copies += random.uniform() < o.rate_scale - static_cast<double>(copies);
@@ -48,9 +48,9 @@ std::vector<traced_generation> scaled(std::vector<traced_generation> rows, const
 }
 
 std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_options& o) {
-  constexpr double longest_s = 10 * 365 * 86'400.0, most_intervals = 1e6;
+  constexpr double longest_s = 10 * 365 * 86'400.0, max_intervals = 1e6;
   const double seconds = trace.rows.empty() ? 0 : to_seconds(trace.rows.back().at) * o.time_scale;
-  if (seconds > longest_s || seconds / to_seconds(o.interval) > most_intervals)
+  if (seconds > longest_s || seconds / to_seconds(o.interval) > max_intervals)
     throw load_input_error(
         fmt::format("the replay would be {:.0f} s long, in intervals of {:g} s: it may have ten "
                     "years and a million intervals; give other --time-scale or --interval",

@@ -22,8 +22,8 @@ struct replay_options {
   duration from{};                    ///< of the trace; before it nothing is sent
   duration length = duration::max();  ///< of the trace
   uint64_t requests = UINT64_MAX;     ///< so many at most
-  uint32_t most_prompt = UINT32_MAX;  ///< longer prompts are cut
-  uint32_t most_output = UINT32_MAX;
+  uint32_t max_prompt = UINT32_MAX;   ///< longer prompts are cut
+  uint32_t max_output = UINT32_MAX;
   uint32_t token_bound = 256;  ///< prompts are token ids below this
   completion_slo slo;          ///< what goodput is held to; a row's own goes before its `ttft`
   uint64_t seed = 1;

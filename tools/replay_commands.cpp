@@ -61,9 +61,9 @@ void add_replay(CLI::App& app, cli_job& chosen) {
   replay->add_option("--from", a->from_s, "Seconds of the trace to leave out")->check(finite_in(0, 1e9));
   replay->add_option("--duration", a->length_s, "Seconds of the trace")->check(finite_in(1e-3, 1e9));
   replay->add_option("--requests", r.requests, "So many at most")->check(whole_in(1, INT64_MAX));
-  replay->add_option("--most-prompt", r.most_prompt, "Cut longer prompts to so many tokens")
+  replay->add_option("--most-prompt", r.max_prompt, "Cut longer prompts to so many tokens")
       ->check(whole_in(1, UINT32_MAX));
-  replay->add_option("--most-output", r.most_output, "Ask for so many tokens at most")
+  replay->add_option("--most-output", r.max_output, "Ask for so many tokens at most")
       ->check(whole_in(1, UINT32_MAX));
   replay->add_option("--token-bound", r.token_bound, "Prompts are token ids below this")
       ->check(whole_in(1, INT32_MAX))
@@ -130,7 +130,7 @@ void add_traffic(CLI::App& app, cli_job& chosen) {
     traffic->add_option(option + "-sigma", l.sigma, "Deviation of their logarithm; 0: all alike")
         ->check(finite_in(0, 10))
         ->capture_default_str();
-    traffic->add_option(option + "-most", l.most, "And none is longer")
+    traffic->add_option(option + "-most", l.max, "And none is longer")
         ->check(whole_in(1, 1 << 24))
         ->capture_default_str();
   };

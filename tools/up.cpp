@@ -25,7 +25,8 @@
 namespace troupe {
 namespace {
 
-constexpr restart_policy::options restart_limits{.first = 200ms, .longest = 10s, .most = 5, .within = 60s};
+constexpr restart_policy::options restart_limits{
+    .first = 200ms, .longest = 10s, .max_restarts = 5, .within = 60s};
 /// What a node may take to end when it has drained, or its drain_timeout is over.
 constexpr duration time_to_end = 5s;
 
@@ -283,12 +284,12 @@ class family {
     c.last_end = how;
     if (c.start_at != never)
       return say(c, fmt::format("{}; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)", how,
-                                to_seconds(c.start_at - now), c.policy.recent(), restart_limits.most,
+                                to_seconds(c.start_at - now), c.policy.recent(), restart_limits.max_restarts,
                                 to_seconds(restart_limits.within)));
     exit_code_ = exit_failed;
     say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the others go on. When its reason is "
                        "found, {}",
-                       how, restart_limits.most + 1, to_seconds(restart_limits.within), by_hand(c)));
+                       how, restart_limits.max_restarts + 1, to_seconds(restart_limits.within), by_hand(c)));
   }
 
   const std::string& name_of(const child& c) const { return cluster_.nodes[c.node.value].name; }

@@ -29,11 +29,11 @@ std::optional<uint64_t> available_memory() {
 std::optional<uint64_t> available_memory(std::string_view meminfo) {
   const auto kib = number_of(meminfo, "MemAvailable:");
   const auto pages = number_of(meminfo, "HugePages_Free:"), page_kib = number_of(meminfo, "Hugepagesize:");
-  constexpr uint64_t most = UINT64_MAX >> 11;
-  if (!kib || *kib > most) return {};
+  constexpr uint64_t max_kib = UINT64_MAX >> 11;
+  if (!kib || *kib > max_kib) return {};
   uint64_t huge = 0;
   if (pages && page_kib && __builtin_mul_overflow(*pages, *page_kib, &huge)) return {};
-  return huge > most ? std::nullopt : std::optional((*kib + huge) << 10);
+  return huge > max_kib ? std::nullopt : std::optional((*kib + huge) << 10);
 }
 
 }  // namespace troupe

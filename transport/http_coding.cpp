@@ -14,7 +14,7 @@ constexpr int fast = 1;        // zlib's level
 constexpr int window = 15;     // zlib's largest, which every client may use
 constexpr int with_gzip = 16;  // added to the window: gzip's header instead of zlib's
 constexpr uint64_t first_room = 16 << 10;
-constexpr uint64_t least_step = 4 << 10;
+constexpr uint64_t min_inflate_step = 4 << 10;
 
 int window_of(http_coding coding) { return coding == http_coding::gzip ? window + with_gzip : window; }
 
@@ -107,7 +107,7 @@ http_result<std::string> inflated(std::string_view bytes, http_coding coding, ui
       return http_error{413, fmt::format("the body inflates to more than the limit of {} bytes", max_bytes)};
     while (!may_take(std::min(room, max_bytes))) {
       const auto step = (room - before) / 2;
-      if (step < least_step) return http_error{503, "too many bodies are being read; try again later"};
+      if (step < min_inflate_step) return http_error{503, "too many bodies are being read; try again later"};
       room = before + step;
     }
     out.resize(room);

@@ -14,8 +14,8 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr uint64_t least_room = 4 << 10;
-constexpr size_t least_chunked = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
+constexpr uint64_t min_read_room = 4 << 10;
+constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
 
 http_error too_large(uint64_t limit) {
   return {413, fmt::format("the body is larger than the limit of {} bytes", limit)};
@@ -115,7 +115,7 @@ struct budgeted_body {
     bool append(const char* data, size_t size) {
       const uint64_t needed = bytes.size() + size;
       if (needed > bytes.capacity()) {
-        auto room = std::max({needed, 2 * uint64_t{bytes.capacity()}, least_room});
+        auto room = std::max({needed, 2 * uint64_t{bytes.capacity()}, min_read_room});
         room = std::min(room, std::max(at_most, needed));
         if (!share->grow(room) && !share->grow(room = needed)) return false;
         bytes.reserve(room);
@@ -173,7 +173,7 @@ size_t http_request_reader::put(std::string_view bytes) {
     parser_->get().body().at_most = limits_.body_bytes;
     parser_->get().body().share.emplace(budget_);
   }
-  if (stage_ == stage::body && parser_->chunked() && bytes.size() < least_chunked) return 0;
+  if (stage_ == stage::body && parser_->chunked() && bytes.size() < min_chunk_bytes) return 0;
   error_code ec;
   const size_t used = parser_->put(boost::asio::buffer(bytes.data(), bytes.size()), ec);
   if (used == 0 && bytes.size() > limits_.header_bytes && ec == http::error::need_more)

@@ -121,8 +121,8 @@ net::awaitable<void> http_server::state::accept() {
       continue;
     }
     // Who is told why it is refused holds a descriptor until it has read that: so many at once and no more.
-    constexpr size_t most_refusals = 64;
-    if (shared.connections >= shared.options.max_connections + most_refusals) continue;
+    constexpr size_t max_refusals = 64;
+    if (shared.connections >= shared.options.max_connections + max_refusals) continue;
     ++shared.connections;
     net::post(loop.context, [this, &loop, s = std::move(socket)]() mutable { welcome(loop, std::move(s)); });
   }

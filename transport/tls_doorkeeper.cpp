@@ -46,7 +46,7 @@ void tls_doorkeeper::greet(int socket, welcome done) {
   bool room;
   {
     std::lock_guard lock(mutex_);
-    room = arrivals_.size() < 4 * options_.most;
+    room = arrivals_.size() < 4 * options_.max_handshakes;
     if (room) arrivals_.emplace_back(socket, std::move(done));
   }
   if (!room)
@@ -93,7 +93,7 @@ void tls_doorkeeper::take_arrivals() {
     guest g{socket, std::make_unique<tls_session>(context_, socket), std::move(done),
             time_.now() + options_.patience, POLLIN};
     if (!advance(g)) continue;
-    if (guests_.size() >= options_.most) make_room();
+    if (guests_.size() >= options_.max_handshakes) make_room();
     guests_.push_back(std::move(g));
   }
 }

@@ -17,8 +17,8 @@ namespace troupe {
 class tls_doorkeeper {
  public:
   struct options {
-    size_t most = 64;        ///< handshakes at once; beyond, the oldest that is silent gives way
-    duration patience = 5s;  ///< for one handshake
+    size_t max_handshakes = 64;  ///< handshakes at once; beyond, the oldest that is silent gives way
+    duration patience = 5s;      ///< for one handshake
   };
   /// A handshake is done: the socket, now the receiver's, and its session. On the doorkeeper's thread.
   using welcome = std::function<void(int socket, std::unique_ptr<tls_session>)>;

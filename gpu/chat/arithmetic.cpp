@@ -127,7 +127,7 @@ value repeat(const value& v, int64_t times, budget& cost) {
   const auto* s = sequence_of(v);
   const auto size = t != nullptr ? t->size() : s->items.size();
   const auto n = size == 0 || times < 0 ? uint64_t{0} : static_cast<uint64_t>(times);
-  if (n > most_text_bytes) cost.spend_bytes(n);  // refuses
+  if (n > max_text_bytes) cost.spend_bytes(n);  // refuses
   if (t != nullptr) {
     cost.spend_bytes(size * n);
     std::string out;
@@ -192,12 +192,12 @@ value plus(const value& v) {
   throw refusal(fmt::format("bad operand type for unary +: '{}'", type_name(v)));
 }
 
-std::string replace_bounded(std::string_view s, std::string_view part, std::string_view by, int64_t most,
+std::string replace_bounded(std::string_view s, std::string_view part, std::string_view by, int64_t max_count,
                             budget& cost) {
   cost.spend_bytes(s.size());
-  const auto times = part.empty() ? s.size() + 1 : text::count(s, part, most);
+  const auto times = part.empty() ? s.size() + 1 : text::count(s, part, max_count);
   cost.spend_bytes(s.size() + times * by.size());
-  return text::replace(s, part, by, most);
+  return text::replace(s, part, by, max_count);
 }
 
 }  // namespace troupe::llm::jinja

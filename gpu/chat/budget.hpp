@@ -6,8 +6,8 @@
 
 namespace troupe::llm::jinja {
 
-constexpr size_t most_text_bytes = size_t{4} << 20;  // of the output, and of any one text on the way
-constexpr uint64_t most_steps = 4'000'000;
+constexpr size_t max_text_bytes = size_t{4} << 20;  // of the output, and of any one text on the way
+constexpr uint64_t max_template_steps = 4'000'000;
 constexpr uint64_t bytes_a_step = 64;         // of text that is read or written
 constexpr uint32_t deepest_value = 100;       // of lists in lists; what walks them does so by recursion
 constexpr uint32_t deepest_evaluation = 400;  // of expressions, statements and macro calls inside each other
@@ -33,7 +33,7 @@ class budget {
 
   /// Before a text of so many bytes is made or searched.
   void spend_bytes(uint64_t bytes) {
-    if (bytes > most_text_bytes) throw refusal("makes a text longer than 4 MiB: shorten the conversation");
+    if (bytes > max_text_bytes) throw refusal("makes a text longer than 4 MiB: shorten the conversation");
     spend(1 + bytes / bytes_a_step);
   }
 
@@ -47,7 +47,7 @@ class budget {
   void spend_items(uint64_t items) { spend(1 + items); }
 
  private:
-  uint64_t left_ = most_steps;
+  uint64_t left_ = max_template_steps;
 };
 
 }  // namespace troupe::llm::jinja

@@ -58,8 +58,8 @@ std::string title_words(std::string_view s) {
 
 value replace(const filter_call& c) {
   const auto part = to_text(*c[0], c.cost), by = to_text(*c[1], c.cost);
-  const auto* most = c[2];
-  const auto times = most == nullptr || is_none(*most) ? -1 : integer_argument(c.s, c.a, 2, -1);
+  const auto* max_count = c[2];
+  const auto times = max_count == nullptr || is_none(*max_count) ? -1 : integer_argument(c.s, c.a, 2, -1);
   return make_text(replace_bounded(input_text(c), part, by, times, c.cost));
 }
 
@@ -97,7 +97,7 @@ value join(const filter_call& c) {
     c.cost.spend();
     const bool by_attribute = c[1] != nullptr && !is_none(*c[1]);
     const auto t = to_text(by_attribute ? get_path(item, *c[1], c.cost) : item, c.cost);
-    if (out.size() + separator.size() + t.size() > most_text_bytes) c.cost.spend_bytes(most_text_bytes + 1);
+    if (out.size() + separator.size() + t.size() > max_text_bytes) c.cost.spend_bytes(max_text_bytes + 1);
     c.cost.spend((separator.size() + t.size()) / bytes_a_step);
     if (!first) out += separator;
     first = false;

@@ -23,7 +23,7 @@ interpreter::flow interpreter::execute(const body& b) {
 }
 
 void interpreter::emit(std::string_view text) {
-  if (out_.size() + text.size() > most_text_bytes) session_.cost.spend_bytes(most_text_bytes + 1);  // refuses
+  if (out_.size() + text.size() > max_text_bytes) session_.cost.spend_bytes(max_text_bytes + 1);  // refuses
   session_.cost.spend(text.size() / bytes_a_step);
   out_ += text;
 }

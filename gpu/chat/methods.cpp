@@ -58,8 +58,8 @@ value split(const call_of& c) {
   const auto* given = text_argument(c.s, c.a, 0);
   if (given != nullptr && given->empty()) throw refusal("empty separator");
   const auto separator = given != nullptr ? std::string_view(*given) : std::string_view();
-  const auto most = integer_argument(c.s, c.a, 1, -1);
-  return list_of_texts(text::split(c.text(), given != nullptr ? &separator : nullptr, most, from_right),
+  const auto max_splits = integer_argument(c.s, c.a, 1, -1);
+  return list_of_texts(text::split(c.text(), given != nullptr ? &separator : nullptr, max_splits, from_right),
                        c.cost);
 }
 
@@ -89,8 +89,8 @@ const std::string& needed_text(const call_of& c, size_t at) {
 
 value replace(const call_of& c) {
   const auto &part = needed_text(c, 0), &by = needed_text(c, 1);
-  const auto most = integer_argument(c.s, c.a, 2, -1);
-  return make_text(replace_bounded(c.text(), part, by, most, c.cost));
+  const auto max_count = integer_argument(c.s, c.a, 2, -1);
+  return make_text(replace_bounded(c.text(), part, by, max_count, c.cost));
 }
 
 template <bool last>
@@ -117,7 +117,7 @@ value join(const call_of& c) {
     if (t == nullptr) throw refusal(fmt::format("join: expected str, found '{}'", type_name(item)));
     c.cost.spend();
     if (&item != items->items.data()) out += c.text();
-    if (out.size() + t->size() + c.text().size() > most_text_bytes) c.cost.spend_bytes(most_text_bytes + 1);
+    if (out.size() + t->size() + c.text().size() > max_text_bytes) c.cost.spend_bytes(max_text_bytes + 1);
     out += *t;
   }
   c.cost.spend_bytes(out.size());

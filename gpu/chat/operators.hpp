@@ -29,7 +29,7 @@ value get_item(const value& v, const value& key, budget& cost);
 value get_slice(const value& v, const value& from, const value& to, const value& step, budget& cost);
 
 /// text::replace, paid for.
-std::string replace_bounded(std::string_view s, std::string_view part, std::string_view by, int64_t most,
+std::string replace_bounded(std::string_view s, std::string_view part, std::string_view by, int64_t max_count,
                             budget& cost);
 
 }  // namespace troupe::llm::jinja

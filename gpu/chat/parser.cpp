@@ -11,7 +11,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr size_t most_elifs = 1000;
+constexpr size_t max_elifs = 1000;
 
 class parser : expression_parser {
  public:
@@ -105,7 +105,7 @@ class parser : expression_parser {
   branches parse_if() {
     branches b;
     while (true) {
-      if (b.ifs.size() == most_elifs) fail(current().at, fmt::format("more than {} elif", most_elifs));
+      if (b.ifs.size() == max_elifs) fail(current().at, fmt::format("more than {} elif", max_elifs));
       auto condition = parse_tuple(false);
       end_tag();
       b.ifs.push_back({std::move(condition), parse_body({"elif", "else", "endif"})});

@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t most_bytes = size_t{64} << 20;  // tokenizer_config.json lists added tokens; those are large
+constexpr size_t max_template_file_bytes =
+    size_t{64} << 20;  // tokenizer_config.json lists added tokens; those are large
 
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what) {
   throw model_error(fmt::format("{}: {}", file.string(), what));
@@ -24,7 +25,8 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file, error)) return std::nullopt;
   const auto size = std::filesystem::file_size(file, error);
   if (error) fail(file, fmt::format("cannot be read: {}", error.message()));
-  if (size > most_bytes) fail(file, fmt::format("has {} bytes; at most {} are read", size, most_bytes));
+  if (size > max_template_file_bytes)
+    fail(file, fmt::format("has {} bytes; at most {} are read", size, max_template_file_bytes));
   std::ifstream in(file, std::ios::binary);
   std::string text(size, '\0');
   if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail(file, "cannot be read");

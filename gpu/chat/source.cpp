@@ -10,14 +10,14 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr size_t most_bytes = 256 << 10;  // the longest that people use have 20 KB
+constexpr size_t max_template_bytes = 256 << 10;  // the longest that people use have 20 KB
 
 }  // namespace
 
 source read_source(std::string_view text, const std::string& name) {
-  if (text.size() > most_bytes) {
-    throw model_error(
-        fmt::format("{}: a chat template of {} bytes; at most {} are read", name, text.size(), most_bytes));
+  if (text.size() > max_template_bytes) {
+    throw model_error(fmt::format("{}: a chat template of {} bytes; at most {} are read", name, text.size(),
+                                  max_template_bytes));
   }
   source out{name, {}};
   for (size_t i = 0; i < text.size(); ++i) {

@@ -201,18 +201,18 @@ std::string capitalize(std::string_view s) {
   });
 }
 
-size_t count(std::string_view s, std::string_view part, int64_t most) {
+size_t count(std::string_view s, std::string_view part, int64_t max_count) {
   size_t n = 0;
-  for (auto at = find(s, part); at != s.npos && (most < 0 || n < static_cast<uint64_t>(most));
+  for (auto at = find(s, part); at != s.npos && (max_count < 0 || n < static_cast<uint64_t>(max_count));
        at = find(s, part, at + part.size()))
     ++n;
   return n;
 }
 
-std::string replace(std::string_view s, std::string_view part, std::string_view by, int64_t most) {
+std::string replace(std::string_view s, std::string_view part, std::string_view by, int64_t max_count) {
   std::string out;
   size_t from = 0;
-  const auto may = [&] { return most < 0 || most-- > 0; };
+  const auto may = [&] { return max_count < 0 || max_count-- > 0; };
   if (part.empty()) {
     while (may()) {
       out += by;

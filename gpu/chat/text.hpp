@@ -41,7 +41,7 @@ std::string capitalize(std::string_view s);
 
 /// At white space if `separator` is null, which is not empty else. `most` splits, from the right if asked;
 /// negative: all.
-std::vector<std::string_view> split(std::string_view s, const std::string_view* separator, int64_t most,
+std::vector<std::string_view> split(std::string_view s, const std::string_view* separator, int64_t max_splits,
                                     bool from_right);
 std::vector<std::string_view> split_lines(std::string_view s);
 
@@ -51,10 +51,10 @@ size_t find(std::string_view s, std::string_view part, size_t from = 0);
 size_t find_last(std::string_view s, std::string_view part);
 
 /// How often `part` (not empty) occurs, without overlaps, counted up to `most`; negative: all.
-size_t count(std::string_view s, std::string_view part, int64_t most = -1);
+size_t count(std::string_view s, std::string_view part, int64_t max_count = -1);
 
 /// The first `most` of them; negative: all. An empty `part` is found around each code point.
-std::string replace(std::string_view s, std::string_view part, std::string_view by, int64_t most);
+std::string replace(std::string_view s, std::string_view part, std::string_view by, int64_t max_count);
 
 /// As Python's repr writes it, with quotes.
 std::string repr(std::string_view s);

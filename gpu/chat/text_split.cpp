@@ -13,10 +13,10 @@ using pieces = std::vector<std::string_view>;
 
 std::string reversed(std::string_view s) { return {s.rbegin(), s.rend()}; }
 
-pieces split_at_space(std::string_view s, int64_t most) {
+pieces split_at_space(std::string_view s, int64_t max_splits) {
   pieces out;
   for (s = strip_left(s); !s.empty(); s = strip_left(s)) {
-    if (most-- == 0) {
+    if (max_splits-- == 0) {
       out.push_back(s);
       break;
     }
@@ -31,10 +31,10 @@ pieces split_at_space(std::string_view s, int64_t most) {
   return out;
 }
 
-pieces split_at_space_from_right(std::string_view s, int64_t most) {
+pieces split_at_space_from_right(std::string_view s, int64_t max_splits) {
   pieces out;
   for (s = strip_right(s); !s.empty(); s = strip_right(s)) {
-    if (most-- == 0) {
+    if (max_splits-- == 0) {
       out.push_back(s);
       break;
     }
@@ -56,10 +56,10 @@ pieces split_at_space_from_right(std::string_view s, int64_t most) {
 }
 
 /// From the left, of the text read backwards.
-pieces split_from_right(std::string_view s, std::string_view separator, int64_t most) {
+pieces split_from_right(std::string_view s, std::string_view separator, int64_t max_splits) {
   const auto backwards = reversed(s), separator_backwards = reversed(separator);
   const std::string_view wanted = separator_backwards;
-  auto out = split(backwards, &wanted, most, false);
+  auto out = split(backwards, &wanted, max_splits, false);
   for (auto& piece : out) {
     const auto from = static_cast<size_t>(piece.data() - backwards.data());
     piece = s.substr(s.size() - from - piece.size(), piece.size());
@@ -82,12 +82,14 @@ size_t find_last(std::string_view s, std::string_view part) {
   return at == s.npos ? at : s.size() - at - part.size();
 }
 
-pieces split(std::string_view s, const std::string_view* separator, int64_t most, bool from_right) {
-  if (separator == nullptr) return from_right ? split_at_space_from_right(s, most) : split_at_space(s, most);
-  if (from_right) return split_from_right(s, *separator, most);
+pieces split(std::string_view s, const std::string_view* separator, int64_t max_splits, bool from_right) {
+  if (separator == nullptr)
+    return from_right ? split_at_space_from_right(s, max_splits) : split_at_space(s, max_splits);
+  if (from_right) return split_from_right(s, *separator, max_splits);
   pieces out;
   size_t from = 0;
-  for (auto at = find(s, *separator); at != s.npos && most != 0; at = find(s, *separator, from), --most) {
+  for (auto at = find(s, *separator); at != s.npos && max_splits != 0;
+       at = find(s, *separator, from), --max_splits) {
     out.push_back(s.substr(from, at - from));
     from = at + separator->size();
   }

@@ -13,7 +13,7 @@ namespace troupe::llm::jinja {
 
 namespace {
 
-constexpr size_t most_unindexed = 8;
+constexpr size_t max_unindexed = 8;
 
 uint32_t depth_of(const value& v) {
   if (const auto* s = sequence_of(v)) return s->depth;
@@ -79,7 +79,7 @@ bool dict_builder::put(const value& key, value v) {
 }
 
 value dict_builder::take() {
-  if (dict_->items.size() <= most_unindexed) dict_->index = {};
+  if (dict_->items.size() <= max_unindexed) dict_->index = {};
   return dict_ptr(std::exchange(dict_, std::make_shared<dict>()));
 }
 

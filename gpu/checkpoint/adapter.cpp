@@ -131,8 +131,8 @@ adapter parse_adapter(std::string_view config, std::span<const std::byte> weight
 }
 
 adapter read_adapter(const std::filesystem::path& folder, const model_config& model) {
-  constexpr size_t most_bytes = 4 << 20;
-  const auto config = read_text(folder / config_file, most_bytes);
+  constexpr size_t max_bytes = 4 << 20;
+  const auto config = read_text(folder / config_file, max_bytes);
   const mapped_file weights(folder / weights_file);
   return parse_adapter(config, weights.bytes(), model, folder.string());
 }

@@ -9,22 +9,22 @@ namespace troupe::llm {
 
 namespace {
 
-constexpr size_t most_bytes = 4 << 20;
-constexpr size_t most_keys = 8192;  // ordered objects look keys up one after the other
+constexpr size_t max_json_bytes = 4 << 20;
+constexpr size_t max_json_keys = 8192;  // ordered objects look keys up one after the other
 constexpr int deepest = 32;
 
 }  // namespace
 
 ordered_json parse_object(std::string_view text, const std::string& file) {
-  if (text.size() > most_bytes) {
-    throw model_error(
-        fmt::format("{}: has {} bytes, more than the {} of a configuration", file, text.size(), most_bytes));
+  if (text.size() > max_json_bytes) {
+    throw model_error(fmt::format("{}: has {} bytes, more than the {} of a configuration", file, text.size(),
+                                  max_json_bytes));
   }
   size_t keys = 0;
   bool small = true;
   const auto limit = [&](int depth, ordered_json::parse_event_t event, const ordered_json&) {
     keys += event == ordered_json::parse_event_t::key;
-    return small = small && depth <= deepest && keys <= most_keys;
+    return small = small && depth <= deepest && keys <= max_json_keys;
   };
   ordered_json document;
   try {
@@ -37,7 +37,7 @@ ordered_json parse_object(std::string_view text, const std::string& file) {
   if (!small) {
     throw model_error(
         fmt::format("{}: is no configuration: it has more than {} keys or is nested deeper than {}", file,
-                    most_keys, deepest));
+                    max_json_keys, deepest));
   }
   if (!document.is_object()) throw model_error(fmt::format("{}: is no JSON object", file));
   return document;

@@ -15,8 +15,8 @@ namespace troupe::llm {
 namespace {
 
 // Far beyond every model there is; what is above them is damage, and would be allocated.
-constexpr uint64_t most_layers = 1024, most_heads = 1024, most_head_dim = 1024, most_eos = 1024;
-constexpr uint64_t widest = 1 << 20, most_words = 1 << 24, most_positions = 1 << 30;
+constexpr uint64_t max_layers = 1024, max_heads = 1024, max_head_dim = 1024, max_eos_ids = 1024;
+constexpr uint64_t widest = 1 << 20, max_vocabulary = 1 << 24, max_context_length = 1 << 30;
 
 /// What a key that is absent means, as in Transformers.
 struct family_defaults {
@@ -37,20 +37,20 @@ const family_defaults& read_family(const json_object& config) {
   config.fail("model_type", fmt::format("is {}: llama, mistral and qwen2 are supported", shown_name(name)));
 }
 
-uint32_t read_size(const json_object& config, const char* key, uint64_t most) {
-  return static_cast<uint32_t>(config.integer(key, 1, most));
+uint32_t read_size(const json_object& config, const char* key, uint64_t max) {
+  return static_cast<uint32_t>(config.integer(key, 1, max));
 }
 
 void read_shape(const json_object& config, const family_defaults& family, model_config& m) {
-  m.layers = read_size(config, "num_hidden_layers", most_layers);
+  m.layers = read_size(config, "num_hidden_layers", max_layers);
   m.hidden = read_size(config, "hidden_size", widest);
   m.intermediate = read_size(config, "intermediate_size", widest);
-  m.vocabulary = read_size(config, "vocab_size", most_words);
-  m.max_positions = read_size(config, "max_position_embeddings", most_positions);
-  m.heads = read_size(config, "num_attention_heads", most_heads);
+  m.vocabulary = read_size(config, "vocab_size", max_vocabulary);
+  m.max_positions = read_size(config, "max_position_embeddings", max_context_length);
+  m.heads = read_size(config, "num_attention_heads", max_heads);
   const auto kv_otherwise =
       config.mentions("num_key_value_heads") || family.kv_heads == 0 ? m.heads : family.kv_heads;
-  m.kv_heads = static_cast<uint32_t>(config.integer("num_key_value_heads", 1, most_heads, kv_otherwise));
+  m.kv_heads = static_cast<uint32_t>(config.integer("num_key_value_heads", 1, max_heads, kv_otherwise));
   if (m.heads % m.kv_heads != 0) {
     config.fail(
         "num_attention_heads",
@@ -60,10 +60,9 @@ void read_shape(const json_object& config, const family_defaults& family, model_
     config.fail("hidden_size", fmt::format("is {}: without 'head_dim' it must be a multiple of the {} heads",
                                            m.hidden, m.heads));
   }
-  m.head_dim = static_cast<uint32_t>(config.integer("head_dim", 2, most_head_dim, m.hidden / m.heads));
-  if (m.head_dim % 2 != 0 || m.head_dim == 0 || m.head_dim > most_head_dim) {
-    config.fail("head_dim",
-                fmt::format("is {}: it must be even and from 2 to {}", m.head_dim, most_head_dim));
+  m.head_dim = static_cast<uint32_t>(config.integer("head_dim", 2, max_head_dim, m.hidden / m.heads));
+  if (m.head_dim % 2 != 0 || m.head_dim == 0 || m.head_dim > max_head_dim) {
+    config.fail("head_dim", fmt::format("is {}: it must be even and from 2 to {}", m.head_dim, max_head_dim));
   }
 }
 
@@ -138,8 +137,8 @@ void read_tokens(const json_object& config, bool null_counts, model_config& m) {
     if (!value.is_array()) {
       m.eos.push_back(read_token(config, "eos_token_id", value, m.vocabulary));
     } else {
-      if (value.size() > most_eos)
-        config.fail("eos_token_id", fmt::format("has more than {} tokens", most_eos));
+      if (value.size() > max_eos_ids)
+        config.fail("eos_token_id", fmt::format("has more than {} tokens", max_eos_ids));
       for (const auto& v : value) m.eos.push_back(read_token(config, "eos_token_id", v, m.vocabulary));
     }
   } else if (null_counts && config.mentions("eos_token_id")) {
@@ -208,10 +207,10 @@ model_config parse_model_config(std::string_view config_text, std::string_view g
 }
 
 model_config read_model_config(const std::filesystem::path& folder) {
-  constexpr size_t most_bytes = 4 << 20;
+  constexpr size_t max_bytes = 4 << 20;
   const auto generation = folder / "generation_config.json";
-  return parse_model_config(read_text(folder / "config.json", most_bytes),
-                            std::filesystem::exists(generation) ? read_text(generation, most_bytes) : "",
+  return parse_model_config(read_text(folder / "config.json", max_bytes),
+                            std::filesystem::exists(generation) ? read_text(generation, max_bytes) : "",
                             folder.string());
 }
 

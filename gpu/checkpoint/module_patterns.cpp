@@ -9,7 +9,7 @@ namespace troupe::llm {
 namespace {
 
 // The time that matches take grows with them. Names, which may be many, do not count.
-constexpr size_t longest_expression = 256, most_characters = 1024;
+constexpr size_t longest_expression = 256, max_pattern_characters = 1024;
 
 struct plain_name {
   std::string text;
@@ -51,11 +51,11 @@ module_patterns::module_patterns(const json_object& patterns, double low, double
       continue;
     }
     characters += key.size();
-    if (key.size() > longest_expression || characters > most_characters)
+    if (key.size() > longest_expression || characters > max_pattern_characters)
       patterns.fail(key,
                     fmt::format("is too much of a pattern: use module names, or expressions of {} bytes, "
                                 "and {} together, at most",
-                                longest_expression, most_characters));
+                                longest_expression, max_pattern_characters));
     try {
       p.expression.emplace(fmt::format(R"((.*\.)?({}))", key));
     } catch (const model_error& e) {

@@ -15,8 +15,8 @@ namespace {
 
 // A module's name is some fifty bytes long; expressions that are meant to name modules need a few hundred
 // steps.
-constexpr uint32_t most_steps = 10'000;
-constexpr uint32_t most_heap_kib = 1024;
+constexpr uint32_t max_match_steps = 10'000;
+constexpr uint32_t max_match_heap_kib = 1024;
 
 bool begins_with_one_of(std::string_view text, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view b) { return text.starts_with(b); });
@@ -74,8 +74,8 @@ python_pattern::python_pattern(const std::string& expression) {
 bool python_pattern::matches_all_of(std::string_view text) const {
   const auto data = own(pcre2_match_data_create(1, nullptr));
   const auto context = own(pcre2_match_context_create(nullptr));
-  pcre2_set_match_limit(context.get(), most_steps);
-  pcre2_set_heap_limit(context.get(), most_heap_kib);
+  pcre2_set_match_limit(context.get(), max_match_steps);
+  pcre2_set_heap_limit(context.get(), max_match_heap_kib);
   const auto found = pcre2_match(compiled_->code.get(), bytes(text), text.size(), 0, PCRE2_NO_UTF_CHECK,
                                  data.get(), context.get());
   if (found < 0 && found != PCRE2_ERROR_NOMATCH) throw model_error(message(found));

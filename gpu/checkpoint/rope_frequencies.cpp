@@ -77,10 +77,10 @@ std::vector<float> read_rope_frequencies(const json_object& config, uint32_t hea
   }
   if (kind == "llama3") {
     constexpr const char* original = "original_max_position_embeddings";
-    constexpr uint64_t most = uint64_t{1} << 31;
+    constexpr uint64_t max = uint64_t{1} << 31;
     // beside `rope_scaling` it prevails, as in Transformers
-    const auto inside = rope->integer(original, 1, most, max_positions);
-    scale_llama3(frequencies, *rope, static_cast<double>(config.integer(original, 1, most, inside)));
+    const auto inside = rope->integer(original, 1, max, max_positions);
+    scale_llama3(frequencies, *rope, static_cast<double>(config.integer(original, 1, max, inside)));
   }
   return frequencies;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr size_t most_dimensions = 8;
+constexpr size_t max_tensor_dimensions = 8;
 
 /// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}
 class header_reader : public nlohmann::json_sax<json> {
@@ -84,8 +84,8 @@ class header_reader : public nlohmann::json_sax<json> {
   bool number_unsigned(uint64_t number) override {
     if (place_ != place::list) return misplaced("a number");
     if (key_ == "shape") {
-      if (entry_->shape.size() == most_dimensions) {
-        return fail(fmt::format("{} has more than {} dimensions", where(), most_dimensions));
+      if (entry_->shape.size() == max_tensor_dimensions) {
+        return fail(fmt::format("{} has more than {} dimensions", where(), max_tensor_dimensions));
       }
       entry_->shape.push_back(number);
       return true;

@@ -23,12 +23,12 @@ struct prefill_item {
 };
 
 inline constexpr uint32_t prefill_item_rows = 128;  ///< at most
-inline constexpr uint32_t most_chunks = 64;         ///< of a row
+inline constexpr uint32_t max_chunks = 64;          ///< of a row
 
 /// Depends on the row's own position alone, and so do its bits.
 constexpr uint32_t decode_chunk(uint32_t position) {
   uint32_t tokens = 128;
-  while (position / tokens >= most_chunks) tokens *= 2;
+  while (position / tokens >= max_chunks) tokens *= 2;
   return tokens;
 }
 

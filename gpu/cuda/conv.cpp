@@ -130,15 +130,15 @@ double conv::choose(conv_plan& p, const conv_args& a, cudaStream_t stream) const
     if (found.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return;  // to halves, which nobody asked for
     add(found.algo, a.tf32 ? found.mathType : CUDNN_FMA_MATH);
   };
-  constexpr int most = 64;  // more than there are
-  cudnnConvolutionFwdAlgoPerf_t forward[most];
-  cudnnConvolutionBwdDataAlgoPerf_t back[most];
+  constexpr int max_algorithms = 64;  // more than there are
+  cudnnConvolutionFwdAlgoPerf_t forward[max_algorithms];
+  cudnnConvolutionBwdDataAlgoPerf_t back[max_algorithms];
   int count = 0;
   const cudnnStatus_t status =
       a.transposed ? cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, p.w.get(), p.x.get(), p.what.get(),
-                                                                 p.y.get(), most, &count, back)
+                                                                 p.y.get(), max_algorithms, &count, back)
                    : cudnnGetConvolutionForwardAlgorithm_v7(handle_, p.x.get(), p.w.get(), p.what.get(),
-                                                            p.y.get(), most, &count, forward);
+                                                            p.y.get(), max_algorithms, &count, forward);
   for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
     a.transposed ? consider(back[i]) : consider(forward[i]);
   const size_t ideas = candidates.size();  // behind them those that take almost anything

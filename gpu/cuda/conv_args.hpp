@@ -20,16 +20,16 @@ class conv_error : public std::runtime_error {
 
 /// Everything contiguous and aligned to 16 bytes. Unused dimensions are not looked at.
 struct conv_args {
-  static constexpr uint32_t most_dims = 3;
+  static constexpr uint32_t max_dims = 3;
   const float *x = nullptr, *w = nullptr;
   const float* bias = nullptr;                                 ///< [features], or null
   const float* residual = nullptr;                             ///< as y, or null; may be y itself
   float* y = nullptr;                                          ///< nothing else that is read here
   uint32_t batch = 0, channels = 0, features = 0, groups = 1;  ///< channels: of x, features: of y
   uint32_t dims = 2;                                           ///< spatial: 1 to 3
-  uint32_t in[most_dims] = {}, out[most_dims] = {}, kernel[most_dims] = {};
-  uint32_t stride[most_dims] = {}, dilation[most_dims] = {};  ///< 1: none
-  uint32_t pad[most_dims] = {};                               ///< with zeros, on both sides
+  uint32_t in[max_dims] = {}, out[max_dims] = {}, kernel[max_dims] = {};
+  uint32_t stride[max_dims] = {}, dilation[max_dims] = {};  ///< 1: none
+  uint32_t pad[max_dims] = {};                              ///< with zeros, on both sides
   bool transposed = false;  ///< the gradient of a convolution: x is what strides apart in y
   bool channels_last = false;
   bool relu = false;
@@ -44,7 +44,7 @@ struct conv_args {
 };
 
 /// What tells one convolution from another, but for where its numbers are.
-using conv_key = std::array<uint32_t, 6 + 6 * size_t{conv_args::most_dims}>;
+using conv_key = std::array<uint32_t, 6 + 6 * size_t{conv_args::max_dims}>;
 
 inline conv_key key_of(const conv_args& a) {
   conv_key key{a.batch, a.channels, a.features, a.groups, a.dims};
@@ -54,7 +54,7 @@ inline conv_key key_of(const conv_args& a) {
     flags = flags * 2 + flag;
   key[5] = flags;
   size_t next = 6;
-  for (uint32_t d = 0; d < a.dims && d < conv_args::most_dims; ++d)
+  for (uint32_t d = 0; d < a.dims && d < conv_args::max_dims; ++d)
     for (const uint32_t n : {a.in[d], a.out[d], a.kernel[d], a.stride[d], a.dilation[d], a.pad[d]})
       key[next++] = n;
   return key;
@@ -64,7 +64,7 @@ inline conv_key key_of(const conv_args& a) {
 inline std::string to_string(const conv_args& a) {
   const auto list = [&](const uint32_t* numbers) {
     std::string text;
-    for (uint32_t d = 0; d < a.dims && d < conv_args::most_dims; ++d)
+    for (uint32_t d = 0; d < a.dims && d < conv_args::max_dims; ++d)
       text += (d == 0 ? "" : ", ") + std::to_string(numbers[d]);
     return text;
   };
@@ -81,10 +81,10 @@ inline std::string to_string(const conv_args& a) {
 /// Throws conv_error if the numbers above do not fit together.
 inline void check(const conv_args& a) {
   const auto refuse = [&](const char* why) { throw conv_error(to_string(a) + ": " + why); };
-  if (a.dims < 1 || a.dims > conv_args::most_dims) refuse("there are 1 to 3 spatial dimensions");
+  if (a.dims < 1 || a.dims > conv_args::max_dims) refuse("there are 1 to 3 spatial dimensions");
   if (a.groups == 0 || a.channels % a.groups != 0 || a.features % a.groups != 0)
     refuse("the groups do not divide the channels and features");
-  constexpr double most = std::numeric_limits<int32_t>::max();  // what libraries count with
+  constexpr double max_count = std::numeric_limits<int32_t>::max();  // what libraries count with
   double x = 1.0 * a.batch * a.channels, y = 1.0 * a.batch * a.features;
   double w = 1.0 * a.channels * a.features / a.groups;
   for (uint32_t d = 0; d < a.dims; ++d) {
@@ -99,7 +99,8 @@ inline void check(const conv_args& a) {
     x *= a.in[d], y *= a.out[d], w *= a.kernel[d];
   }
   if (x < 1 || y < 1 || w < 1) refuse("there is nothing in it");
-  if (x > most || y > most || w > most) refuse("it has a tensor of more than 2^31 - 1 numbers");
+  if (x > max_count || y > max_count || w > max_count)
+    refuse("it has a tensor of more than 2^31 - 1 numbers");
   for (const float* p : {a.x, a.w, a.bias, a.residual, static_cast<const float*>(a.y)})
     if (reinterpret_cast<uintptr_t>(p) % 16 != 0) refuse("its tensors must be aligned to 16 bytes");
 }

@@ -83,7 +83,7 @@ conv_plan describe_conv(const conv_args& a) {
   check(cudnnSetConvolutionMathType(p.what.get(), a.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH), a);
   if (!a.has_epilogue()) return p;
 
-  const uint32_t one[conv_args::most_dims] = {1, 1, 1};
+  const uint32_t one[conv_args::max_dims] = {1, 1, 1};
   p.bias = make_tensor(a, 1, a.features, one, false);
   p.behind = made<activation, cudnnCreateActivationDescriptor>(a);
   check(

@@ -45,7 +45,7 @@ class cuda_machine {
       return static_cast<uint32_t>(count);
     };
     multiprocessors_ = fact(cudaDevAttrMultiProcessorCount);
-    most_shared_bytes_ = fact(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    max_shared_bytes_ = fact(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     cudaMemPool_t pool = nullptr;  // keeps what memory_beside gives back: others will want as much
     uint64_t kept = std::numeric_limits<uint64_t>::max();
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
@@ -59,7 +59,7 @@ class cuda_machine {
   void bind() const { check(cudaSetDevice(device_), "the device"); }
   uint32_t multiprocessors() const { return multiprocessors_; }
   /// Of a block.
-  size_t most_shared_bytes() const { return most_shared_bytes_; }
+  size_t max_shared_bytes() const { return max_shared_bytes_; }
   cudaStream_t stream() const { return stream_; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
@@ -219,7 +219,7 @@ class cuda_machine {
   const memory_stream copies_;
   const stream_event marks_[2] = {stream_event(cudaEventDisableTiming), stream_event(cudaEventDisableTiming)};
   int device_ = 0;
-  uint32_t multiprocessors_ = 0, most_shared_bytes_ = 0;
+  uint32_t multiprocessors_ = 0, max_shared_bytes_ = 0;
   gemm products_;
   conv convolutions_;
   std::set<uint32_t> not_captured_;

@@ -32,7 +32,7 @@ template <element E, uint32_t Cluster = 8, lora_stage Stage = lora_stage::both>
 struct lora_kernel {
   static constexpr uint32_t threads = 128, cluster = Cluster;
   static constexpr uint32_t resident = 4;  // so that 64 clusters of 8 are there at once
-  static constexpr uint32_t most_projections = 3;
+  static constexpr uint32_t max_projections = 3;
 
   struct projection {
     uint32_t out = 0;     ///< a multiple of 8
@@ -48,7 +48,7 @@ struct lora_kernel {
   size_t x_stride = 0;      ///< a multiple of 8
   uint32_t in = 0;          ///< a multiple of 8
   uint32_t v_stride = 0;    ///< at least the most ranks
-  projection projections[most_projections];
+  projection projections[max_projections];
   uint32_t max_ranks = 0;            ///< of any adapter
   uint32_t tile_rows = narrow_tile;  ///< no tile has more; narrow_tile or wide_tile
   /// To what y has. Else what there is to add is written there, for a product to be added to that: 0 where

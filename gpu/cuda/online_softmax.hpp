@@ -26,18 +26,19 @@ struct online_softmax {
   TROUPE_DEVICE void add(Thread t, float (&scores)[Blocks][2 * Halves], float scale,
                          float (&shrink)[Halves]) {
     TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
-      float most = maximum[half];
-      TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) most =
-          larger(most, larger(scores[b][2 * half], scores[b][2 * half + 1]));
-      TROUPE_UNROLL for (uint32_t bit = First; bit <= Last; bit *= 2) most =
-          larger(most, t.shuffle_xor(most, bit));
+      float new_maximum = maximum[half];
+      TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) new_maximum =
+          larger(new_maximum, larger(scores[b][2 * half], scores[b][2 * half + 1]));
+      TROUPE_UNROLL for (uint32_t bit = First; bit <= Last; bit *= 2) new_maximum =
+          larger(new_maximum, t.shuffle_xor(new_maximum, bit));
       // a maximum that has grown little stays as it is: powers of at most 2^slack do no harm, and results
       // that need not shrink need not be touched
-      if ((most - maximum[half]) * scale <= slack) most = maximum[half];
-      shrink[half] = t.exp2((maximum[half] - most) * scale);
-      maximum[half] = most;
+      if ((new_maximum - maximum[half]) * scale <= slack) new_maximum = maximum[half];
+      shrink[half] = t.exp2((maximum[half] - new_maximum) * scale);
+      maximum[half] = new_maximum;
       sum[half] *= shrink[half];
-      const float base = most <= none ? 0 : most * scale;  // a row that has seen nothing yet: powers of 0
+      const float base =
+          new_maximum <= none ? 0 : new_maximum * scale;  // a row that has seen nothing yet: powers of 0
       TROUPE_UNROLL for (uint32_t b = 0; b < Blocks; ++b) {
         TROUPE_UNROLL for (uint32_t i = 2 * half; i < 2 * half + 2; ++i) {
           scores[b][i] = t.exp2(scores[b][i] * scale - base);  // one operation before the power

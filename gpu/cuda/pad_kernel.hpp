@@ -7,10 +7,10 @@ namespace troupe::cuda {
 struct padding {
   tensor_walk walk;    ///< of the output, in the order of its memory
   uint32_t count = 0;  ///< its elements
-  int64_t before[most_tensor_dims] = {};
-  uint32_t extent[most_tensor_dims] = {};  ///< of the input
-  tensor_steps steps;                      ///< likewise
-  uint64_t filler = 0;                     ///< an element's bytes are its lowest
+  int64_t before[max_tensor_dims] = {};
+  uint32_t extent[max_tensor_dims] = {};  ///< of the input
+  tensor_steps steps;                     ///< likewise
+  uint64_t filler = 0;                    ///< an element's bytes are its lowest
   const void* from = nullptr;
   void* to = nullptr;
 };

@@ -22,7 +22,7 @@ namespace troupe::cuda {
 template <element E, uint32_t Dim, uint32_t Halves = 2>
 struct paged_decode_kernel {
   static constexpr uint32_t threads = 64, cluster = 1;
-  static constexpr uint32_t most_group = 8 * Halves;
+  static constexpr uint32_t max_group = 8 * Halves;
   static constexpr uint32_t resident = Dim < 128 ? 6 : Halves == 1 ? 6 : 4;  // blocks of a multiprocessor
 
   const uint32_t* item_count = nullptr;  ///< [1]
@@ -30,7 +30,7 @@ struct paged_decode_kernel {
   const void* q = nullptr;               ///< [rows, heads, Dim], rows q_stride apart
   size_t q_stride = 0;                   ///< a multiple of 8
   void* out = nullptr;                   ///< [rows, heads, Dim], contiguous; rows of items are written
-  uint32_t heads = 0;                    ///< at most `most_group` for each kv head
+  uint32_t heads = 0;                    ///< at most `max_group` for each kv head
   kv_pages kv;
   page_table table;
   uint32_t layer = 0, window = 0;
@@ -260,11 +260,11 @@ struct paged_decode_kernel {
     for (uint32_t i = t.lane() * 4; i < group * Dim; i += 32 * 4) {
       const uint32_t head = kv_head * group + i / Dim;
       const auto at = [&](uint32_t chunk) { return size_t{smaller(chunk, last)} * heads + head; };
-      float most = softmax_of_heads::none;
+      float maximum = softmax_of_heads::none;
       for (uint32_t c = first; c <= last; c += together) {
         float maxima[together];
         TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) maxima[k] = partial_sums[at(c + k) * 2];
-        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) most = larger(most, maxima[k]);
+        TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) maximum = larger(maximum, maxima[k]);
       }
       float sum = 0, result[4] = {};
       for (uint32_t c = first; c <= last; c += together) {
@@ -275,7 +275,7 @@ struct paged_decode_kernel {
           outs[k] = t.load(partial_out + at(c + k) * Dim + i % Dim);
         }
         TROUPE_UNROLL for (uint32_t k = 0; k < together; ++k) {
-          const float factor = c + k > last ? 0 : t.exp2((maxima[k] - most) * scale);
+          const float factor = c + k > last ? 0 : t.exp2((maxima[k] - maximum) * scale);
           sum += factor * sums[k];
           float four[4];
           memcpy(four, &outs[k], sizeof four);

@@ -60,13 +60,13 @@ struct pointwise_operand {
 
 /// The same for every T.
 struct pointwise_chain {
-  static constexpr uint32_t most_operands = 8, most_instructions = 16;
+  static constexpr uint32_t max_operands = 8, max_instructions = 16;
 
   tensor_walk walk;    ///< in the order of the output's memory
   uint32_t count = 0;  ///< elements of the output
   uint32_t operands = 0, instructions = 0;
-  pointwise_operand in[most_operands];  ///< the first one is what the chain begins with
-  pointwise_instruction instruction[most_instructions];
+  pointwise_operand in[max_operands];  ///< the first one is what the chain begins with
+  pointwise_instruction instruction[max_instructions];
   data_type type = data_type::fp32;  ///< of the output
   void* out = nullptr;               ///< aligned to 16 bytes
   kernel_fault* fault = nullptr;     ///< where an instruction may find one

@@ -6,16 +6,16 @@
 namespace troupe::cuda {
 
 struct pool_kernel {
-  static constexpr uint32_t threads = 256, cluster = 1, most_dims = 3;
+  static constexpr uint32_t threads = 256, cluster = 1, max_dims = 3;
   static constexpr bool never_waits = true;
 
   const float* x = nullptr;
   float* y = nullptr;
   uint32_t batch = 0, channels = 0, dims = 2;
-  uint32_t in[most_dims] = {1, 1, 1}, out[most_dims] = {1, 1, 1}, kernel[most_dims] = {1, 1, 1};
-  uint32_t stride[most_dims] = {1, 1, 1}, dilation[most_dims] = {1, 1, 1};
-  int32_t before[most_dims] = {};    ///< padding
-  uint32_t counted[most_dims] = {};  ///< an average is over positions below these; 0: over those of the input
+  uint32_t in[max_dims] = {1, 1, 1}, out[max_dims] = {1, 1, 1}, kernel[max_dims] = {1, 1, 1};
+  uint32_t stride[max_dims] = {1, 1, 1}, dilation[max_dims] = {1, 1, 1};
+  int32_t before[max_dims] = {};    ///< padding
+  uint32_t counted[max_dims] = {};  ///< an average is over positions below these; 0: over those of the input
   bool average = false;
   bool channels_last = false;  ///< x and y are [batch, spatial, channels]; else [batch, channels, spatial]
 
@@ -33,13 +33,13 @@ struct pool_kernel {
     const uint32_t channel = channels_last ? i % channels : i / places % channels;
     const uint32_t sample = i / (places * channels);
     i = channels_last ? i / channels % places : i % places;
-    const uint32_t where[most_dims] = {i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]};
+    const uint32_t where[max_dims] = {i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]};
 
     const size_t step = channels_last ? channels : 1, size = size_t{in[0]} * in[1] * in[2];
     const float* from = x + size_t{sample} * channels * size + (channels_last ? channel : channel * size);
-    int32_t first[most_dims];
+    int32_t first[max_dims];
     uint32_t divisor = 1;
-    for (uint32_t d = 0; d < most_dims; ++d) {
+    for (uint32_t d = 0; d < max_dims; ++d) {
       first[d] = static_cast<int32_t>(where[d] * stride[d]) - before[d];
       divisor *= positions(d, first[d]);
     }

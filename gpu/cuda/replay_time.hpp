@@ -53,12 +53,12 @@ double replay_time(cudaStream_t stream, double best, Enqueue enqueue) {
   }
   const std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> owned(
       replay, &cudaGraphExecDestroy);
-  double least = never;
+  double min_us = never;
   for (int i = 0; i < 4; ++i) {
     const double us = timed([&] { return cudaGraphLaunch(replay, stream) == cudaSuccess; }) / copies;
-    if (i > 0) least = std::min(least, us);
+    if (i > 0) min_us = std::min(min_us, us);
   }
-  return least;
+  return min_us;
 }
 
 }  // namespace troupe::cuda

@@ -14,7 +14,7 @@ struct rms_norm_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
   static constexpr uint32_t resident = 2;  // blocks of a multiprocessor
   static constexpr uint32_t pieces = 8;    // of eight numbers, that a thread holds
-  static constexpr uint32_t most_width = threads * pieces * 8;
+  static constexpr uint32_t max_width = threads * pieces * 8;
 
   const uint32_t* rows = nullptr;   ///< [1]; blocks beyond them do nothing
   const uint32_t* which = nullptr;  ///< [rows] row i of out is of row which[i] of x; null: of row i
@@ -22,7 +22,7 @@ struct rms_norm_kernel {
   const void* delta = nullptr;      ///< like x, or null
   const void* weight = nullptr;     ///< [width]
   void* out = nullptr;              ///< [rows, width], contiguous
-  uint32_t width = 0;               ///< a multiple of 8, at most `most_width`
+  uint32_t width = 0;               ///< a multiple of 8, at most `max_width`
   float epsilon = 0;
 
   grid_size grid(uint32_t max_rows) const { return {max_rows, 1, 1}; }

@@ -69,13 +69,13 @@ struct softmax_kernel : row_kernel<Lanes> {
     const auto mine = this->begin(t);
     const float* from = this->x + mine.at;
     const size_t step = this->inner;
-    float most = -INFINITY, sum = 0;
-    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) most = fmaxf(most, from[k * step]);
-    most = this->combined(t, most, [](float a, float b) { return fmaxf(a, b); });
-    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) sum += expf(from[k * step] - most);
+    float maximum = -INFINITY, sum = 0;
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) maximum = fmaxf(maximum, from[k * step]);
+    maximum = this->combined(t, maximum, [](float a, float b) { return fmaxf(a, b); });
+    for (uint32_t k = mine.lane; k < mine.end; k += Lanes) sum += expf(from[k * step] - maximum);
     sum = this->total(t, sum);
     for (uint32_t k = mine.lane; k < mine.end; k += Lanes)
-      this->y[mine.at + k * step] = expf(from[k * step] - most) / sum;
+      this->y[mine.at + k * step] = expf(from[k * step] - maximum) / sum;
   }
 };
 

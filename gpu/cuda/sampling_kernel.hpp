@@ -20,7 +20,7 @@ struct row_sampling {
   float top_p = 1, min_p = 0;
   float repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
   uint32_t first_adjustment = 0, adjustments = 0;  ///< of `sampling_kernel::adjustments`
-  uint32_t top = 0;                                ///< at most sampled_row::most_top and the vocabulary
+  uint32_t top = 0;                                ///< at most sampled_row::max_top and the vocabulary
   /// Of `sampling_kernel::tokens`, one that is not in the adjustments and counts as one more of the output;
   /// the last of them is room for it.
   uint32_t uncounted = no_row;
@@ -36,19 +36,19 @@ struct token_adjustment {
 };
 
 struct sampled_row {
-  static constexpr uint32_t most_top = 20;
-  kernels::token_logprob chosen;         ///< no_token: there was nothing to choose from, `top` means nothing
-  kernels::token_logprob top[most_top];  ///< the most likely ones; as many as were asked for
+  static constexpr uint32_t max_top = 20;
+  kernels::token_logprob chosen;        ///< no_token: there was nothing to choose from, `top` means nothing
+  kernels::token_logprob top[max_top];  ///< the most likely ones; as many as were asked for
 };
 
 template <uint32_t Cluster>
 struct sampling_kernel {
   static constexpr uint32_t threads = 512, cluster = Cluster, warps = threads / 32;
-  static constexpr uint32_t most_vocabulary = 1 << 20;
+  static constexpr uint32_t max_vocabulary = 1 << 20;
 
   const uint32_t* rows = nullptr;           ///< [1]; clusters beyond them do nothing
   float* logits = nullptr;                  ///< [rows, stride]; biases and penalties are applied in place
-  uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `most_vocabulary`
+  uint32_t vocabulary = 0, stride = 0;      ///< at least one token, at most `max_vocabulary`
   const row_sampling* samplings = nullptr;  ///< [rows]
   const int32_t* tokens = nullptr;          ///< of the step's rows, if a row has one that is uncounted
   token_adjustment* adjustments = nullptr;  ///< of all rows
@@ -78,13 +78,13 @@ struct sampling_kernel {
     uint32_t bits;
     memcpy(&bits, &logit, 4);
     bits ^= bits >> 31 != 0 ? ~0U : 1U << 31;
-    return uint64_t{bits} * most_vocabulary + (most_vocabulary - 1 - id);
+    return uint64_t{bits} * max_vocabulary + (max_vocabulary - 1 - id);
   }
   TROUPE_DEVICE static uint32_t id_of(uint64_t key) {
-    return most_vocabulary - 1 - static_cast<uint32_t>(key % most_vocabulary);
+    return max_vocabulary - 1 - static_cast<uint32_t>(key % max_vocabulary);
   }
   TROUPE_DEVICE static float logit_of(uint64_t key) {
-    auto bits = static_cast<uint32_t>(key / most_vocabulary);
+    auto bits = static_cast<uint32_t>(key / max_vocabulary);
     bits ^= bits >> 31 != 0 ? 1U << 31 : ~0U;
     float logit;
     memcpy(&logit, &bits, 4);
@@ -124,7 +124,7 @@ struct sampling_kernel {
       return over.greatest(best);
     }
     TROUPE_DEVICE uint64_t share_of(float logit) const {
-      const float distance = (logit - most) * scale;
+      const float distance = (logit - max_logit) * scale;
       return distance > -40.0F ? static_cast<uint64_t>(t.exp2(distance) * 0x1p40F) : 0;
     }
     TROUPE_DEVICE uint64_t share_of(uint32_t id, const cut& left) const {
@@ -185,7 +185,7 @@ struct sampling_kernel {
     cluster_reduction<Thread, Cluster, warps> over;
     float* logits;
     uint32_t block_first, block_end, first, end;  // ids of the block, of the warp
-    float most = 0, scale = 0;
+    float max_logit = 0, scale = 0;
   };
 
   template <class Thread>
@@ -195,12 +195,12 @@ struct sampling_kernel {
     if (writes) to.chosen = {kernels::no_token, 0};
     uint64_t best = row.most_likely();
     if (best == broken || !(logit_of(best) > -kernel_infinity())) return;
-    const float most = logit_of(best);
-    row.most = most, row.scale = log2_e;
+    const float max_logit = logit_of(best);
+    row.max_logit = max_logit, row.scale = log2_e;
     const float log_of_all = t.log2(static_cast<float>(row.not_before(0).share) * 0x1p-40F) / log2_e;
     uint64_t next = best;
     for (uint32_t i = 0; i < sampling.top; ++i) {
-      if (writes) to.top[i] = {id_of(next), logit_of(next) - most - log_of_all};
+      if (writes) to.top[i] = {id_of(next), logit_of(next) - max_logit - log_of_all};
       if (i + 1 < sampling.top) next = row.most_likely(next - 1);
     }
 
@@ -226,7 +226,7 @@ struct sampling_kernel {
     }
     uint32_t token = id_of(best);
     if (sampling.scale > 0 && sampling.top_k != 1) {
-      row.most = logit_of(best), row.scale = sampling.scale;
+      row.max_logit = logit_of(best), row.scale = sampling.scale;
       token = row.draw(what_is_left(row, sampling, best), sampling.uniform);
     }
 
@@ -235,7 +235,7 @@ struct sampling_kernel {
       if (adjusted[i].token == token) place = i + 1;
     place = row.over.greatest(place);
     const float raw = place > 0 ? adjusted[place - 1].raw : row.logits[token];
-    if (writes) to.chosen = {token, raw - most - log_of_all};
+    if (writes) to.chosen = {token, raw - max_logit - log_of_all};
   }
 
   TROUPE_DEVICE static void adjust(const row_sampling& sampling, token_adjustment& a, float& logit) {

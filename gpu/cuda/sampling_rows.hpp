@@ -16,7 +16,7 @@ class sampling_rows {
   /// The next row, as a CPU is told of it; its logits do not matter, nor where it wants its top. `last`: the
   /// row of the step whose token is the sequence's last, if that is not counted; else row_sampling::no_row.
   void add(const kernels::sampling_args& a, uint32_t last = row_sampling::no_row) {
-    assert(a.top_entries <= sampled_row::most_top);
+    assert(a.top_entries <= sampled_row::max_top);
     const auto& p = a.parameters;
     row_sampling row;
     row.uniform = kernels::uniform(p.seed, a.position);

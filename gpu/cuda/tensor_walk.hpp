@@ -4,7 +4,7 @@
 
 namespace troupe::cuda {
 
-constexpr uint32_t most_tensor_dims = 8;
+constexpr uint32_t max_tensor_dims = 8;
 
 /// What one thread moves at once: 1, 2, 4, 8 or 16 bytes.
 template <uint32_t Bytes>
@@ -15,12 +15,12 @@ struct alignas(Bytes) memory_word {
 /// Dimensions that several tensors are walked in, the last one fastest.
 struct tensor_walk {
   uint32_t dims = 1;
-  uint32_t extent[most_tensor_dims] = {1};
+  uint32_t extent[max_tensor_dims] = {1};
 };
 
 /// How far one step in each dimension of a walk goes in one tensor.
 struct tensor_steps {
-  int64_t step[most_tensor_dims] = {};
+  int64_t step[max_tensor_dims] = {};
 };
 
 /// Where the element that is `index`-th in the walk lies in each of `N` tensors, added to `at`.

@@ -14,7 +14,7 @@ namespace troupe::cuda {
 class workspace {
  public:
   static constexpr size_t products_bytes = size_t{32} << 20;  // cuBLAS's own advice for Hopper
-  static constexpr size_t most_convolutions_bytes = size_t{256} << 20;
+  static constexpr size_t max_convolutions_bytes = size_t{256} << 20;
 
   workspace() = default;
   /// Of at most the other's size: what is chosen here can be done there.
@@ -25,12 +25,12 @@ class workspace {
     if (products_.size() == 0) products_ = device_memory(products_bytes);
     return products_;
   }
-  /// Of `most_convolutions_bytes`, or what can be had; empty, if that is next to nothing.
+  /// Of `max_convolutions_bytes`, or what can be had; empty, if that is next to nothing.
   const device_memory& convolutions() {
     const std::scoped_lock lock(mutex_);
     if (convolutions_) return *convolutions_;
-    const size_t most = other_ ? other_->convolutions().size() : most_convolutions_bytes;
-    for (size_t bytes = most; bytes >= size_t{1} << 20; bytes /= 2) {
+    const size_t max_bytes = other_ ? other_->convolutions().size() : max_convolutions_bytes;
+    for (size_t bytes = max_bytes; bytes >= size_t{1} << 20; bytes /= 2) {
       try {
         return convolutions_.emplace(bytes);
       } catch (const cuda_error& e) {

@@ -139,10 +139,10 @@ void select_share(const scratch& s, double share, float min_p, std::vector<candi
 /// no_token if there is nothing to choose from.
 uint32_t choose(const sampling_args& a, const float* logits, scratch& s) {
   const sampling_parameters& p = a.parameters;
-  const float most = TROUPE_PICK(largest_of)(logits, a.vocabulary);
-  if (!std::isfinite(most)) return no_token;
+  const float max_logit = TROUPE_PICK(largest_of)(logits, a.vocabulary);
+  if (!std::isfinite(max_logit)) return no_token;
   if (p.temperature == 0 || p.top_k == 1) {
-    return static_cast<uint32_t>(std::find(logits, logits + a.vocabulary, most) - logits);
+    return static_cast<uint32_t>(std::find(logits, logits + a.vocabulary, max_logit) - logits);
   }
   const auto weigh = TROUPE_PICK(weigh);
   const float inverse = 1 / p.temperature;
@@ -151,7 +151,7 @@ uint32_t choose(const sampling_args& a, const float* logits, scratch& s) {
     select_first(logits, a.vocabulary, p.top_k, s.kept);
     s.weights.resize(s.kept.size());
     for (size_t i = 0; i < s.kept.size(); ++i) s.weights[i] = s.kept[i].value;
-    weigh(s.weights.data(), s.kept.size(), most, inverse, s.weights.data());
+    weigh(s.weights.data(), s.kept.size(), max_logit, inverse, s.weights.data());
     double total = 0;
     for (size_t i = 0; i < s.kept.size(); ++i) total += s.kept[i].value = s.weights[i];
     filter(p, total, s.kept);
@@ -162,7 +162,7 @@ uint32_t choose(const sampling_args& a, const float* logits, scratch& s) {
   double total = 0;
   for (size_t i = 0; i < a.vocabulary; i += block) {
     const size_t n = std::min<size_t>(block, a.vocabulary - i);
-    s.sums.push_back(weigh(logits + i, n, most, inverse, &s.weights[i]));
+    s.sums.push_back(weigh(logits + i, n, max_logit, inverse, &s.weights[i]));
     total += s.sums.back();
   }
   if (p.top_p >= 1 && p.min_p <= 0) return draw_of_all(s, total, u);
@@ -176,16 +176,16 @@ uint32_t choose(const sampling_args& a, const float* logits, scratch& s) {
 token_logprob sampling(const sampling_args& a) {
   if (a.vocabulary == 0) return {no_token, 0};
   static thread_local scratch s;
-  const float most = TROUPE_PICK(largest_of)(a.logits, a.vocabulary);
+  const float max_logit = TROUPE_PICK(largest_of)(a.logits, a.vocabulary);
   const auto weigh = TROUPE_PICK(weigh);
   double sum = 0;
   for (size_t i = 0; i < a.vocabulary; i += block)
-    sum += weigh(a.logits + i, std::min<size_t>(block, a.vocabulary - i), most, 1, nullptr);
-  if (!std::isfinite(most) || !std::isfinite(sum)) return {no_token, 0};
+    sum += weigh(a.logits + i, std::min<size_t>(block, a.vocabulary - i), max_logit, 1, nullptr);
+  if (!std::isfinite(max_logit) || !std::isfinite(sum)) return {no_token, 0};
   const float* logits = adjusted(a, s);
   const uint32_t chosen = logits ? choose(a, logits, s) : no_token;
   if (chosen == no_token) return {no_token, 0};
-  const double all = most + std::log(sum);
+  const double all = max_logit + std::log(sum);
   if (a.top_entries > 0) {
     select_first(a.logits, a.vocabulary, a.top_entries, s.kept);
     for (uint32_t i = 0; i < a.top_entries; ++i)

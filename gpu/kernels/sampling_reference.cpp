@@ -14,10 +14,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The logarithm of the sum of exponentials; NaN where there is no distribution.
 double log_sum(const std::vector<float>& logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
+  const double max_logit = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float x : logits) sum += std::exp(x - most);
-  return most + std::log(sum);
+  for (const float x : logits) sum += std::exp(x - max_logit);
+  return max_logit + std::log(sum);
 }
 
 }  // namespace
@@ -51,11 +51,11 @@ token_logprob sampling_reference(const sampling_args& a) {
     a.top[i] = {order[i], static_cast<float>(a.logits[order[i]] - all)};
 
   sorted_by(logits);
-  const double most = logits[order[0]];
+  const double max_logit = logits[order[0]];
   size_t kept = p.temperature == 0 ? 1
                 : p.top_k == 0     ? order.size()
                                    : std::min<size_t>(p.top_k, order.size());
-  const auto weight = [&](uint32_t token) { return std::exp((logits[token] - most) / p.temperature); };
+  const auto weight = [&](uint32_t token) { return std::exp((logits[token] - max_logit) / p.temperature); };
   uint32_t chosen = order[0];
   if (kept > 1) {
     double total = 0, share = 0;

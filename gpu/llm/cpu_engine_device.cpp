@@ -18,11 +18,11 @@ namespace {
 
 /// Of a step, before the device looks whether it is to end: decodes run all layers at once.
 constexpr uint32_t rows_times_layers = 512;
-constexpr uint32_t most_block_tokens = 4096;
+constexpr uint32_t max_block_tokens = 4096;
 
 uint32_t blocks_of(const cpu_engine_options& o, const model_config& model) {
-  if (o.block_tokens == 0 || o.block_tokens > most_block_tokens)
-    throw model_error(fmt::format("a block of the KV cache holds 1 to {} tokens, not {}", most_block_tokens,
+  if (o.block_tokens == 0 || o.block_tokens > max_block_tokens)
+    throw model_error(fmt::format("a block of the KV cache holds 1 to {} tokens, not {}", max_block_tokens,
                                   o.block_tokens));
   const kernels::paged_kv kv{nullptr, o.kv, model.layers, model.kv_heads, o.block_tokens, model.head_dim};
   const uint64_t blocks = o.kv_bytes / kv.page_bytes();

@@ -10,11 +10,11 @@ namespace troupe::llm {
 struct vocabulary_part {
   /// Requires: rank < ranks.
   vocabulary_part(uint32_t vocabulary, uint32_t rank, uint32_t ranks)
-      : most(((vocabulary + ranks - 1) / ranks + 3) / 4 * 4),
-        first(std::min(rank * most, vocabulary)),
-        count(std::min(most, vocabulary - first)) {}
+      : max_count(((vocabulary + ranks - 1) / ranks + 3) / 4 * 4),
+        first(std::min(rank * max_count, vocabulary)),
+        count(std::min(max_count, vocabulary - first)) {}
 
-  uint32_t most;  ///< of any rank; a multiple of 4: as floats, 16 bytes are moved at once
+  uint32_t max_count;  ///< of any rank; a multiple of 4: as floats, 16 bytes are moved at once
   uint32_t first, count;
 };
 

@@ -33,9 +33,9 @@ bool is_in_word(std::string_view text, size_t begin, size_t end) {
 }
 
 /// Where the white space before `end` begins, `least` at the earliest.
-size_t space_before(std::string_view text, size_t least, size_t end) {
-  while (end > least) {
-    const auto c = last_character(text.substr(least, end - least));
+size_t space_before(std::string_view text, size_t min, size_t end) {
+  while (end > min) {
+    const auto c = last_character(text.substr(min, end - min));
     if (!space_begins().find(c)) break;
     end -= c.size();
   }

@@ -8,14 +8,14 @@
 
 namespace troupe::llm {
 
-std::string read_file(const std::filesystem::path& file, uint64_t most) {
+std::string read_file(const std::filesystem::path& file, uint64_t max_bytes) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
   if (error) throw model_error(fmt::format("{}: cannot be read: {}", file.string(), error.message()));
-  if (size > most)
+  if (size > max_bytes)
     throw model_error(
         fmt::format("{}: has {} bytes, more than {} that such a file may have: is it the right one?",
-                    file.string(), size, most));
+                    file.string(), size, max_bytes));
   std::string bytes(size, '\0');
   std::ifstream in(file, std::ios::binary);
   if (!in.read(bytes.data(), static_cast<std::streamsize>(size)))
@@ -73,8 +73,8 @@ bool json_place::boolean(const char* key, bool otherwise) const {
 }
 
 token json_place::id() const {
-  if (!value_->is_number_unsigned() || value_->get<uint64_t>() >= most_tokens)
-    refuse(fmt::format("is no token's id: a whole number below {}", most_tokens));
+  if (!value_->is_number_unsigned() || value_->get<uint64_t>() >= max_vocabulary_size)
+    refuse(fmt::format("is no token's id: a whole number below {}", max_vocabulary_size));
   return static_cast<token>(value_->get<uint64_t>());
 }
 

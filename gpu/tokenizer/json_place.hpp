@@ -12,10 +12,10 @@
 namespace troupe::llm {
 
 /// The bytes of a file. Throws model_error if it cannot be read or has more than `most`.
-std::string read_file(const std::filesystem::path& file, uint64_t most);
+std::string read_file(const std::filesystem::path& file, uint64_t max_bytes);
 
 /// Ids from here on are refused: no model has as many tokens, and every id below the greatest takes memory.
-constexpr uint64_t most_tokens = 1 << 21;
+constexpr uint64_t max_vocabulary_size = 1 << 21;
 
 /// Refers to a document that lives longer. Every method throws model_error if the value is not as asked for.
 class json_place {

@@ -93,9 +93,9 @@ class translator {
     const auto digits = [](std::string_view s) {
       return s.size() <= 4 && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
     };
-    const auto least = counts.substr(0, comma);
-    const auto most = comma == std::string_view::npos ? "" : counts.substr(comma + 1);
-    if (end == std::string_view::npos || least.empty() || !digits(least) || !digits(most))
+    const auto min = counts.substr(0, comma);
+    const auto max = comma == std::string_view::npos ? "" : counts.substr(comma + 1);
+    if (end == std::string_view::npos || min.empty() || !digits(min) || !digits(max))
       refuse("is a '{' that begins no repetition like {1,3}: write \\{");
     copy(end + 1);
     if (rest_.starts_with('+')) refuse("is a '+' behind a repetition, which means something else elsewhere");
@@ -144,14 +144,14 @@ class translator {
     rest_.remove_prefix(end + 1);
   }
 
-  void character(size_t most_digits) {
+  void character(size_t max_digits) {
     rest_.remove_prefix(2);
-    const bool braces = most_digits == 2 && skip("{");
+    const bool braces = max_digits == 2 && skip("{");
     size_t digits = 0;
-    while (digits < rest_.size() && digits < (braces ? 6 : most_digits) && is_hex(rest_[digits])) ++digits;
-    if (digits == 0 || (!braces && digits < most_digits)) refuse("is a character number without its digits");
+    while (digits < rest_.size() && digits < (braces ? 6 : max_digits) && is_hex(rest_[digits])) ++digits;
+    if (digits == 0 || (!braces && digits < max_digits)) refuse("is a character number without its digits");
     const auto number = std::stoul(std::string(rest_.substr(0, digits)), nullptr, 16);
-    if (most_digits == 2 && !braces && number > 0x7f) refuse("is a byte, not a character: write \\x{..}");
+    if (max_digits == 2 && !braces && number > 0x7f) refuse("is a byte, not a character: write \\x{..}");
     out_ += fmt::format("\\x{{{:x}}}", number);
     rest_.remove_prefix(digits);
     if (braces && !skip("}")) refuse("is a character number without its '}'");

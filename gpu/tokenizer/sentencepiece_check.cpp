@@ -98,7 +98,8 @@ class reader {
         !is_utf8(text))
       refuse(fmt::format("piece {} is no text of 1 to {} bytes", pieces_, longest_piece));
     if (!sound) refuse(fmt::format("the score of piece {} is not finite", pieces_));
-    if (++pieces_ >= most_tokens) refuse(fmt::format("it has {} pieces or more", most_tokens));
+    if (++pieces_ >= max_vocabulary_size)
+      refuse(fmt::format("it has {} pieces or more", max_vocabulary_size));
   }
 
   void read_trainer(std::string_view message) const {

@@ -34,10 +34,10 @@ class settings_reader {
     if (!added) return;
     for (const auto& [key, value] : added->object().items()) {
       const auto place = added->member(key, value);
-      uint64_t id = most_tokens;
+      uint64_t id = max_vocabulary_size;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-      if (error != std::errc{} || end != key.data() + key.size() || id >= most_tokens)
-        place.refuse(fmt::format("is under no token's id: a whole number below {}", most_tokens));
+      if (error != std::errc{} || end != key.data() + key.size() || id >= max_vocabulary_size)
+        place.refuse(fmt::format("is under no token's id: a whole number below {}", max_vocabulary_size));
       const bool special = place.boolean("special", false);
       add(place,
           {static_cast<token>(id), place.at("content").string(), special, place.boolean("single_word", false),

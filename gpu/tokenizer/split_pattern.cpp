@@ -16,8 +16,8 @@ namespace {
 // Tokenizers' patterns are a few hundred bytes.
 constexpr size_t longest_pattern = 1 << 14;
 // Steps of one search from one place; a run of that many spaces is the worst that sound patterns meet.
-constexpr uint32_t most_steps = 4'000'000;
-constexpr uint32_t most_heap_kib = 64 * 1024;
+constexpr uint32_t max_split_steps = 4'000'000;
+constexpr uint32_t max_split_heap_kib = 64 * 1024;
 constexpr size_t jit_stack_bytes = 1 << 20;
 
 /// What the searches of one call share.
@@ -27,8 +27,8 @@ class matcher {
       : code_(code),
         data_(own(pcre2_match_data_create(1, nullptr))),
         context_(own(pcre2_match_context_create(nullptr))) {
-    pcre2_set_match_limit(context_.get(), most_steps);
-    pcre2_set_heap_limit(context_.get(), most_heap_kib);
+    pcre2_set_match_limit(context_.get(), max_split_steps);
+    pcre2_set_heap_limit(context_.get(), max_split_heap_kib);
   }
 
   std::optional<text_span> next(std::string_view text, size_t from, uint32_t options = 0) {

@@ -19,7 +19,7 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr size_t most_patterns = 16;
+constexpr size_t max_split_patterns = 16;
 
 /// The elements of a Sequence, or the thing itself.
 std::vector<json_place> flatten(const json_place& place, const char* elements) {
@@ -192,7 +192,7 @@ class tokenizer_reader {
   }
 
   void add_pattern(const json_place& place, const std::string& pattern) {
-    if (result_.patterns.size() == most_patterns) place.refuse("is one pattern too many");
+    if (result_.patterns.size() == max_split_patterns) place.refuse("is one pattern too many");
     try {
       result_.patterns.emplace_back(to_pcre2(pattern));
     } catch (const model_error& e) {
@@ -230,7 +230,7 @@ class tokenizer_reader {
     prefix.insert(prefix.end(), result_.prefix.begin(), result_.prefix.end());
     result_.suffix.insert(result_.suffix.end(), suffix.begin(), suffix.end());
     result_.prefix = std::move(prefix);
-    if (result_.prefix.size() + result_.suffix.size() > most_around)
+    if (result_.prefix.size() + result_.suffix.size() > max_special_tokens)
       step.refuse("puts too many tokens around a text");
   }
 
@@ -249,7 +249,7 @@ class tokenizer_reader {
     return ids;
   }
 
-  static constexpr size_t most_around = 1024;
+  static constexpr size_t max_special_tokens = 1024;
 
   json_place root_;
   tokenizer_json result_;

@@ -27,14 +27,14 @@ reading read_character(std::string_view bytes) {
   const auto length = length_of(lead);
   if (length == 0) return {outcome::wrong, 1};
   // the second byte decides about overlong forms, surrogates and what is beyond U+10FFFF
-  uint8_t least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  uint8_t most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  uint8_t min = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  uint8_t max = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   for (size_t i = 1; i < length; ++i) {
     if (i == bytes.size()) return {outcome::cut, i};
     const auto byte = static_cast<uint8_t>(bytes[i]);
-    if (byte < least || byte > most) return {outcome::wrong, i};
-    least = 0x80;
-    most = 0xbf;
+    if (byte < min || byte > max) return {outcome::wrong, i};
+    min = 0x80;
+    max = 0xbf;
   }
   return {outcome::whole, length};
 }

@@ -32,20 +32,20 @@ TEST_CASE("backlog: a place is free again when its last holder is gone") {
 
 TEST_CASE("backlog: threads never get more places than there are") {
   backlog b(3);
-  std::atomic<int> inside{0}, most{0};
+  std::atomic<int> inside{0}, peak{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       for (int k = 0; k < 2000; ++k) {
         if (!b.add(1)) continue;
         const int now = ++inside;
-        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        for (int seen = peak; seen < now && !peak.compare_exchange_weak(seen, now);) {
         }
         --inside;
         b.remove(1);
       }
     });
   for (auto& t : threads) t.join();
-  CHECK(most > 0);
-  CHECK(most <= 3);
+  CHECK(peak > 0);
+  CHECK(peak <= 3);
 }

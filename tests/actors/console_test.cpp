@@ -222,7 +222,7 @@ TEST_CASE("console: commands that nobody waits for have a bound, too, until thei
     return s.ask({1, "tell", R"({"actor": "model_queue/0@left", "type": "pause_batching"})"});
   };
   std::vector<decltype(tell())> told;
-  for (size_t i = 0; i < console::most_open; ++i) told.push_back(tell());
+  for (size_t i = 0; i < console::max_open; ++i) told.push_back(tell());
   auto beyond = tell();
   CHECK(console_stage::reply_to(beyond).body == "too many commands are under way at this node; try again");
   go.set_value();

@@ -95,13 +95,13 @@ TEST_CASE("leadership, gateway: with the last candidate requests fail, and newco
 
 TEST_CASE(
     "leadership, gateway: what waited for a scheduler goes to it in parts that fit into frames, in order") {
-  constexpr size_t all = 10'000, most = 5'000;
+  constexpr size_t all = 10'000, max = 5'000;
   gateway_of_line g(all);
   for (uint64_t id = 1; id <= all; ++id) g.arrive(id);
   g.both_up();
   id_list heard;
   for (const auto& s : g.out.take<submit>()) {
-    CHECK(s.requests.size() <= most);
+    CHECK(s.requests.size() <= max);
     for (const auto& r : s.requests) heard.push_back(r.id.value);
   }
   CHECK(heard.size() == all);

@@ -83,7 +83,7 @@ TEST_CASE("placer: measures for an epoch, then moves one model after the other")
 
 TEST_CASE("placer: moves at most so many models an epoch") {
   auto c = all_on_the_left();
-  c.placer.most_moves = 1;
+  c.placer.max_moves = 1;
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});

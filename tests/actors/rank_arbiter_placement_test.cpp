@@ -140,10 +140,10 @@ TEST_CASE("rank_arbiter: measured latencies count where the definition has none,
   for (auto& m : o.models) m.latency = {};
   placement_stage slow(o);
   const auto batch = [](placement_stage& a) {
-    uint32_t most = 0;
+    uint32_t max = 0;
     for (const auto& b : a.out.take<backends>())
-      for (const auto& x : b.of) most = std::max(most, x.batch);
-    return most;
+      for (const auto& x : b.of) max = std::max(max, x.batch);
+    return max;
   };
   CHECK(batch(slow) <= 19);  // 2 ℓ(19) = 48
   auto s = placement_stage::has_both(0);

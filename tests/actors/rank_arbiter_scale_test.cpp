@@ -9,18 +9,18 @@ namespace {
 
 /// Ten slots with one model; a sample is 100 ms. Slot 4 is a real device.
 struct scaling_stage : stage<rank_arbiter> {
-  explicit scaling_stage(autoscale_mode mode = autoscale_mode::apply, uint32_t least = 1)
-      : stage(the_arbiter, make_matchmaking("lowest_id"), options(mode, least)) {
+  explicit scaling_stage(autoscale_mode mode = autoscale_mode::apply, uint32_t min = 1)
+      : stage(the_arbiter, make_matchmaking("lowest_id"), options(mode, min)) {
     for (uint32_t i = 0; i < 10; ++i) tell(ready(i));
     tell(candidate{model_id{0}, 1, 1, never, never, {}}, the_queue);
     out.forget();
   }
-  static rank_arbiter::options options(autoscale_mode mode, uint32_t least) {
+  static rank_arbiter::options options(autoscale_mode mode, uint32_t min) {
     rank_arbiter::options o;
     o.autoscale.emplace();
     o.autoscale->mode = mode;
     o.autoscale->window = 1s;
-    o.autoscale->least_gpus = least;
+    o.autoscale->min_gpus = min;
     for (uint32_t i = 0; i < 10; ++i)
       if (i != 4) o.scalable.insert(slot_id{i});
     return o;

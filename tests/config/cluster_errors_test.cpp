@@ -130,7 +130,7 @@ TEST_CASE("a link joins nodes that exist") {
 TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, and within bounds that make sense") {
   check_clusters(good_cluster, {
       {"", "[autoscale]\nmode = \"aply\"\n", R"(23:8: autoscale.mode: must be one of "off", "advise", "apply", not "aply"; did you mean 'apply'?)"},
-      {"", "[autoscale]\nleast_gpus = 4\nmost_gpus = 3\n", "24:13: autoscale.most_gpus: must be least_gpus or more, or 0 for any number"},
+      {"", "[autoscale]\nmin_gpus = 4\nmax_gpus = 3\n", "24:13: autoscale.max_gpus: must be min_gpus or more, or 0 for any number"},
       {"", "[autoscale]\nwindow_s = 0\n", "23:12: autoscale.window_s: must be seconds in 0.1..86400, not 0"},
   });
   const auto cpu = read(changed(changed(good_cluster, "emulated", "cpu"), "", "[autoscale]\nmode = \"apply\"\n"));

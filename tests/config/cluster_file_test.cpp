@@ -79,8 +79,8 @@ TEST_CASE("what is left out has a default") {
   CHECK(c.autoscale.window == 10s);
   CHECK(c.autoscale.bad_rate == 0.01);
   CHECK(c.autoscale.reserve == 0.1);
-  CHECK(c.autoscale.least_gpus == 1);
-  CHECK(c.autoscale.most_gpus == 0);
+  CHECK(c.autoscale.min_gpus == 1);
+  CHECK(c.autoscale.max_gpus == 0);
   CHECK(c.limits.queue_rows == 100);
   CHECK(c.limits.requests_in_flight == 65536);
   CHECK(c.limits.pool_bytes == 256 << 20);
@@ -131,8 +131,8 @@ mode = "apply"
 window_s = 30
 bad_rate = 0.02
 reserve = 0.2
-least_gpus = 2
-most_gpus = 64
+min_gpus = 2
+max_gpus = 64
 )"));
   REQUIRE(listed(cluster.problems) == "");
   const auto& a = cluster.spec.autoscale;
@@ -140,8 +140,8 @@ most_gpus = 64
   CHECK(a.window == 30s);
   CHECK(a.bad_rate == 0.02);
   CHECK(a.reserve == 0.2);
-  CHECK(a.least_gpus == 2);
-  CHECK(a.most_gpus == 64);
+  CHECK(a.min_gpus == 2);
+  CHECK(a.max_gpus == 64);
 }
 
 TEST_CASE("candidates for leadership are the scheduler, then the standbys in the order of the file") {

@@ -53,7 +53,7 @@ TEST_CASE("workers and models belong to a domain") {
   REQUIRE_MESSAGE(c.ok(), listed(c.problems));
   REQUIRE(c.spec.domains.size() == 2);
   CHECK(c.spec.domains[1].name == "right");
-  CHECK(c.spec.domains[1].most_rate_rps == 500);
+  CHECK(c.spec.domains[1].max_rate_rps == 500);
   CHECK(slot_domains(c.spec) == std::vector<uint32_t>{0, 0, 1});
   CHECK(c.spec.models[0].domain == 1);
   CHECK(c.spec.models[0].memory_bytes == 100 << 20);

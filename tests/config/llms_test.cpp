@@ -60,7 +60,7 @@ TEST_CASE("a language model needs a name and a checkpoint, the rest has defaults
   CHECK(m.max_sequences == 32);
   CHECK(m.max_waiting == 1024);
   CHECK(m.prefill_chunk == 512);
-  CHECK(m.most_choices == 16);
+  CHECK(m.max_choices == 16);
   CHECK(m.timeout == 600s);
   CHECK(m.adapter_directory.empty());
   CHECK(m.adapter_slots == 8);
@@ -79,7 +79,7 @@ max_waiting = 100
 prefill_chunk = 256
 mix_adapters = false
 prefill = "deferred"
-most_choices = 4
+max_choices = 4
 timeout_s = 1.5
 adapters = "../llama-tasks/adapters"
 adapter_slots = 2
@@ -99,7 +99,7 @@ adapter_api = true
   CHECK(m.prefill_chunk == 256);
   CHECK_FALSE(m.mix_adapters);
   CHECK(m.prefill == "deferred");
-  CHECK(m.most_choices == 4);
+  CHECK(m.max_choices == 4);
   CHECK(m.timeout == 1500ms);
   CHECK(m.adapter_directory == TROUPE_FIXTURES "/llama-tasks/adapters");
   CHECK(m.adapter_slots == 2);
@@ -121,8 +121,8 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
   CHECK(problem("block_tokens = 512") == "25:16: llm.block_tokens: must be an integer in 1..256, not 512\n");
   CHECK(problem("kv_mb = 0") == "25:9: llm.kv_mb: must be MiB in 1..100000000, not 0\n");
   CHECK(problem("timeout_s = 0") == "25:13: llm.timeout_s: must be seconds in 0.001..604800, not 0\n");
-  CHECK(problem("max_waiting = 4\nmost_choices = 5") ==
-        "26:16: llm.most_choices: the 5 sequences of a request would be more than may wait, and never run; "
+  CHECK(problem("max_waiting = 4\nmax_choices = 5") ==
+        "26:16: llm.max_choices: the 5 sequences of a request would be more than may wait, and never run; "
         "give at "
         "most max_waiting = 4\n");
   CHECK(problem("max_waiting = 0") == "25:15: llm.max_waiting: must be an integer in 1..16777216, not 0\n");

@@ -17,7 +17,7 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t most_text = size_t{4} << 20;
+constexpr size_t max_text_bytes = size_t{4} << 20;
 
 const json& variables() {
   static const auto v = json::parse(R"({
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const auto text = render(*t);
-  if (text && text->size() > most_text) std::abort();
+  if (text && text->size() > max_text_bytes) std::abort();
   if (size < 1000 && render(*t) != text) std::abort();
   return 0;
 }

@@ -14,8 +14,8 @@ using namespace troupe;
 
 namespace {
 
-constexpr uint64_t most_bytes = 1 << 22;
-constexpr double most_operations = 1e8;
+constexpr uint64_t max_bytes = 1 << 22;
+constexpr double max_operations = 1e8;
 
 /// Numbers of every sign and size, and bytes that are no boolean; the same ones each time.
 std::vector<std::byte> some_bytes(uint64_t size) {
@@ -30,9 +30,9 @@ void run(const std::shared_ptr<const onnx::model>& m, const std::shared_ptr<onnx
          uint32_t rows) {
   const auto& s = m->signature();
   const auto taken = input_row_bytes(s), given = output_row_bytes(s);
-  if (rows * (taken + given) > most_bytes) return;
+  if (rows * (taken + given) > max_bytes) return;
   const auto plan = onnx::make_plan(*m, *w, rows);
-  if (plan->memory_bytes() > most_bytes || plan->flops + plan->pooled > most_operations) return;
+  if (plan->memory_bytes() > max_bytes || plan->flops + plan->pooled > max_operations) return;
   const auto in = some_bytes(rows * taken);
   std::vector<std::byte> out(rows * given);
   std::vector<batch_part> parts;

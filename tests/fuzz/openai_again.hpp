@@ -44,7 +44,7 @@ inline nlohmann::json shared_fields(const base_request& r) {
 
 /// What the header promises.
 inline void check_bounds(const base_request& r) {
-  const auto within = [](float value, float least, float most) { require(value >= least && value <= most); };
+  const auto within = [](float value, float min, float max) { require(value >= min && value <= max); };
   within(r.sampling.temperature, 0, 2);
   require(r.sampling.temperature == 0 || r.sampling.temperature >= 0.99e-5f);
   require(r.sampling.top_p > 0 && r.sampling.top_p <= 1);

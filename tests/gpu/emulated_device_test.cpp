@@ -85,20 +85,20 @@ TEST_CASE("jitter makes batches longer by at most its fraction, the same for the
   emulated_device a({0.1, 7}), b({0.1, 7}), other({0.1, 8});
   for (auto* d : {&a, &b, &other}) d->load(emulated_id, emulated_source);
   bool differs = false;
-  duration least = 1h, most{};
+  duration min = 1h, max{};
   for (int i = 0; i < 200; ++i) {
     const time_point t{i * 1s};
     const auto took = run_batch(a, 5, t).finished_at - t;
     CHECK(run_batch(b, 5, t).finished_at - t == took);
     differs = differs || run_batch(other, 5, t).finished_at - t != took;
-    least = std::min(least, took);
-    most = std::max(most, took);
+    min = std::min(min, took);
+    max = std::max(max, took);
   }
   CHECK(differs);
-  CHECK(least >= 15ms);
-  CHECK(least < 15150us);
-  CHECK(most > 16300us);
-  CHECK(most <= 16500us);
+  CHECK(min >= 15ms);
+  CHECK(min < 15150us);
+  CHECK(max > 16300us);
+  CHECK(max <= 16500us);
 }
 
 TEST_CASE("an emulated model needs a signature and a latency") {

@@ -221,7 +221,7 @@ TEST_CASE("without slots no adapter is ever loaded") {
 // load + longest sequence + 2 ticks: a tick until the sequence begins, and one until its adapter is fenced.
 TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody comes to a slot in time") {
   constexpr uint32_t adapters = 200, slots = 8, hot = 1;
-  constexpr int64_t load = 3, longest = 20, most_wait = (adapters / slots + 1) * (load + longest + 2);
+  constexpr int64_t load = 3, longest = 20, max_wait = (adapters / slots + 1) * (load + longest + 2);
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "adapter slots");
@@ -237,7 +237,7 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
     int64_t longest_wait = 0, loads = 0;
     constexpr int64_t arrivals_end = 2000;
     for (int64_t tick = 0; tick < arrivals_end || !waiting.empty(); ++tick) {
-      REQUIRE(tick < arrivals_end + most_wait);
+      REQUIRE(tick < arrivals_end + max_wait);
       if (tick < arrivals_end) {
         waiting.push_back({adapter_id{hot}, tick, 0});
         while (random.below(2) == 0)
@@ -272,8 +272,8 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
         return true;
       });
     }
-    CHECK(longest_wait <= most_wait);
-    CHECK(longest_wait > most_wait / 3);  // slots were short
+    CHECK(longest_wait <= max_wait);
+    CHECK(longest_wait > max_wait / 3);  // slots were short
     CHECK(served.size() == adapters);
     CHECK(loads > adapters);
   }
@@ -281,8 +281,8 @@ TEST_CASE("with 200 adapters on 8 slots, one of them always in use, everybody co
 
 // The same with the batching that decides which sequence begins: few may run, and one prefill at a time.
 TEST_CASE("the sequence that has waited longest begins when its adapter has come and a sequence has ended") {
-  constexpr uint32_t adapters = 40, slots = 8, most_tokens = 12;
-  constexpr int64_t load = 2, prefill = 3, longest = prefill + most_tokens;
+  constexpr uint32_t adapters = 40, slots = 8, max_tokens = 12;
+  constexpr int64_t load = 2, prefill = 3, longest = prefill + max_tokens;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "adapter slots and batching");
@@ -303,7 +303,7 @@ TEST_CASE("the sequence that has waited longest begins when its adapter has come
       if (tick < 1000 && random.below(3) == 0) {
         const sequence t{sequence_id{next_id++}, adapter_id{static_cast<uint32_t>(random.below(adapters))}};
         new_sequence s{t.id, std::vector<token>(1 + random.below(prefill * 4), 1),
-                       static_cast<uint32_t>(1 + random.below(most_tokens)), t.adapter};
+                       static_cast<uint32_t>(1 + random.below(max_tokens)), t.adapter};
         if (sequences.add(std::move(s)) == step_scheduler::refusal::none) waiting.push_back(t);
       }
       if (!waiting.empty() && random.below(20) == 0) {

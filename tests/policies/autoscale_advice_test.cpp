@@ -62,14 +62,14 @@ TEST_CASE("advice: the tolerated bad rate is no reason for more") {
 }
 
 TEST_CASE("advice: it stays within its bounds, also where all is lost or nothing happens") {
-  CHECK(observed({.most = 10}).see(8, 8, 0.5, 3) == 2);
-  CHECK(observed({.most = 8}).see(8, 8, 0.5, 3) == 0);
-  CHECK(observed({.most = 6}).see(8, 8, 0, 3) == -2);
-  CHECK(observed({.least = 4}).see(8, 0, 0, 12) == -4);
-  CHECK(observed({.least = 4}).see(2, 0, 0, 3) == 2);
+  CHECK(observed({.max_gpus = 10}).see(8, 8, 0.5, 3) == 2);
+  CHECK(observed({.max_gpus = 8}).see(8, 8, 0.5, 3) == 0);
+  CHECK(observed({.max_gpus = 6}).see(8, 8, 0, 3) == -2);
+  CHECK(observed({.min_gpus = 4}).see(8, 0, 0, 12) == -4);
+  CHECK(observed({.min_gpus = 4}).see(2, 0, 0, 3) == 2);
   CHECK(observed().see(8, 0, 0, 12) == -7);
   CHECK(observed().see(8, 8, 1, 3) == 32);
-  CHECK(observed({.least = 0}).see(0, 0, 1, 3) == 4);  // nobody serves
+  CHECK(observed({.min_gpus = 0}).see(0, 0, 1, 3) == 4);  // nobody serves
   observed silent;
   silent.advice.add(silent.now, {4, {}, 0, 0});
   CHECK(silent.advice.add(silent.now + 1s, {4, {}, 0, 0}).bad_rate == 0);

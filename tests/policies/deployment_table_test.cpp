@@ -13,7 +13,7 @@ model_spec model(const char* name, uint32_t max_batch = 8) {
   return m;
 }
 
-deployment_table table_of_two(size_t most = 10) { return deployment_table({model("a"), model("b")}, most); }
+deployment_table table_of_two(size_t max = 10) { return deployment_table({model("a"), model("b")}, max); }
 
 }  // namespace
 

@@ -35,9 +35,9 @@ TEST_CASE("llm traffic: lengths as ShareGPT's, within their bounds") {
     prompt += t.prompt_tokens;
     output += t.output_tokens;
     REQUIRE(t.prompt_tokens >= 1);
-    REQUIRE(t.prompt_tokens <= o.prompt.most);
+    REQUIRE(t.prompt_tokens <= o.prompt.max);
     REQUIRE(t.output_tokens >= 1);
-    REQUIRE(t.output_tokens <= o.output.most);
+    REQUIRE(t.output_tokens <= o.output.max);
     REQUIRE(t.adapter.empty());
   }
   // the bounds cut the means that the distributions have

@@ -40,7 +40,7 @@ TEST_CASE("a backend makes no larger batches than were planned for it, but lets 
   for (uint64_t id = 1; id <= 5; ++id) policy.add({time_point{25ms}, request_id{id}}, {});
   policy.update({}, long_ago);
   CHECK(policy.window().rows == 3);
-  policy.set_most(2);
+  policy.set_max_batch(2);
   policy.update({}, long_ago);
   CHECK(policy.window().rows == 2);
   policy.add({time_point{24ms}, request_id{6}, 6}, {});

@@ -20,7 +20,7 @@ void check_same(const partition_score& foreseen, const partition_arrangement& a,
   CHECK(foreseen.objective == doctest::Approx(q.objective).epsilon(1e-9));
   CHECK(foreseen.value == doctest::Approx(a.now().value).epsilon(1e-9));
   // the cost's limit is kept by `may_move` and `may_swap` and is no part of the score
-  const auto cost = q.cost > p.most_cost ? q.cost / p.most_cost - 1 : 0;
+  const auto cost = q.cost > p.max_cost ? q.cost / p.max_cost - 1 : 0;
   CHECK(foreseen.excess == doctest::Approx(q.excess - cost).epsilon(1e-9));
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("what a move or a swap is foreseen to come to is what it comes to") {
 TEST_CASE("a change that would cost too much is not allowed, one that lowers the cost is") {
   auto p = random_problem(1, 4, 2);
   p.current = {0, 0, 1, 1};
-  p.most_cost = 3;  // one model may move
+  p.max_cost = 3;  // one model may move
   partition_arrangement a(p);
   for (uint32_t i = 0; i < 4; ++i) a.insert(i, p.current[i]);
   REQUIRE(a.may_move(0, 1));

@@ -54,7 +54,7 @@ TEST_CASE("the search is within a fiftieth of the optimum, too, where little may
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     auto p = random_problem(seed, 7 + seed % 3, 3);
     place(p, seed);
-    if (seed % 2 == 0) p.most_cost = 4;
+    if (seed % 2 == 0) p.max_cost = 4;
     compare(p, seed, feasible);
   }
   CHECK(feasible == 16);
@@ -72,7 +72,7 @@ TEST_CASE("a start is never made worse, and a bound tells how far it may be from
 
 TEST_CASE("a problem that cannot be solved is not sent to CBC") {
   auto p = random_problem(1, 10, 2);
-  for (auto& part : p.parts) part.most_bytes = 1;
+  for (auto& part : p.parts) part.max_bytes = 1;
   const auto r = solve_partition(p);
   CHECK(r.proven);
   CHECK(r.best.problem == impossible(p));

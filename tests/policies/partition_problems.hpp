@@ -29,8 +29,8 @@ inline void limit(partition_problem& p, double slack) {
     dynamic = std::max(dynamic, m.dynamic_bytes);
   }
   for (size_t j = 0; j < p.parts.size(); ++j) {
-    p.parts[j].most_rate = std::max(fair.rates[j] * (1 + slack), rate);
-    p.parts[j].most_bytes = std::max(fair.bytes * (1 + slack), bytes) + dynamic;
+    p.parts[j].max_rate = std::max(fair.rates[j] * (1 + slack), rate);
+    p.parts[j].max_bytes = std::max(fair.bytes * (1 + slack), bytes) + dynamic;
   }
 }
 
@@ -39,7 +39,7 @@ inline void place(partition_problem& p, uint64_t seed) {
   random_stream random(seed, "place");
   for (size_t i = 0; i < p.models.size(); ++i)
     p.current.push_back(static_cast<uint32_t>(random.below(p.parts.size())));
-  p.most_cost = static_cast<double>(p.models.size() / 2 * 2);
+  p.max_cost = static_cast<double>(p.models.size() / 2 * 2);
 }
 
 }  // namespace troupe

@@ -45,13 +45,13 @@ TEST_CASE("what changes costs at most C_max, and more may cost more to be better
   place(p, 5);
   const auto chaos = judge(p, p.current).objective;
   double before = chaos;
-  for (const double most : {0.0, 4.0, 20.0, 100.0}) {
-    p.most_cost = most;
+  for (const double max_cost : {0.0, 4.0, 20.0, 100.0}) {
+    p.max_cost = max_cost;
     const auto found = search_partition(p, 1, {500'000, {}});
     REQUIRE(found.problem.empty());
-    CHECK(found.quality.cost <= most);
+    CHECK(found.quality.cost <= max_cost);
     CHECK(found.quality.objective <= before * (1 + 1e-9));
-    if (most == 0) CHECK(found.assignment == p.current);
+    if (max_cost == 0) CHECK(found.assignment == p.current);
     before = found.quality.objective;
   }
   CHECK(before < 0.1 * chaos);
@@ -61,7 +61,7 @@ TEST_CASE("a model that has no part yet gets one, however little may change") {
   auto p = random_problem(6, 40, 4);
   place(p, 6);
   p.current[3] = p.current[17] = no_part;
-  p.most_cost = 0;
+  p.max_cost = 0;
   const auto found = search_partition(p, 1, {100'000, {}});
   REQUIRE(found.problem.empty());
   for (size_t i = 0; i < p.current.size(); ++i)
@@ -73,11 +73,11 @@ TEST_CASE("an assignment that breaks its limits is mended with few changes") {
   auto p = random_problem(8, 40, 4);
   limit(p, 0.2);
   p.current.assign(40, 0);
-  p.most_cost = 2 * 32;
+  p.max_cost = 2 * 32;
   const auto found = search_partition(p, 1, {300'000, {}});
   CHECK(found.problem.empty());
   CHECK(found.quality.feasible());
-  p.most_cost = 2 * 2;
+  p.max_cost = 2 * 2;
   const auto stuck = search_partition(p, 1, {100'000, {}});
   CHECK(stuck.problem.find("no partition that keeps to the limits was found; of the best one the models of "
                            "sub-cluster 0 ") == 0);

@@ -49,15 +49,15 @@ TEST_CASE("a larger sub-cluster's fair share of the rates is larger, that of par
 
 TEST_CASE("memory is the parameters of all models and the largest batch memory of one") {
   auto p = four_models();
-  for (auto& part : p.parts) part.most_bytes = 420;
+  for (auto& part : p.parts) part.max_bytes = 420;
   CHECK(judge(p, {0, 0, 1, 1}).feasible());  // 400 + 10, 400 + 20
-  p.parts[1].most_bytes = 419;
+  p.parts[1].max_bytes = 419;
   const auto q = judge(p, {0, 0, 1, 1});
   CHECK_FALSE(q.feasible());
   CHECK(q.excess == doctest::Approx(1.0 / 419));
   CHECK(q.broken == "the models of sub-cluster 1 need 420B on each device, which has 419B");
   p.parts[1].name = "right";
-  p.parts[1].most_rate = 39;
+  p.parts[1].max_rate = 39;
   CHECK(judge(p, {0, 0, 1, 1}).broken ==
         "the models of sub-cluster 'right' are asked 40 times a second, it can take 39");
 }
@@ -69,26 +69,26 @@ TEST_CASE("changes cost what unloading and loading costs, and what was nowhere n
   CHECK(judge(p, {1, 0, 1, 1}).cost == 2);
   p.move_costs = {1, 2, 3, 4, 5, 6, 7, 8};
   CHECK(judge(p, {1, 0, 0, 0}).cost == doctest::Approx(1 + 2 + 5 + 6));
-  p.most_cost = 13.9;
+  p.max_cost = 13.9;
   CHECK(judge(p, {1, 0, 0, 0}).broken == "the changes cost 14, they may cost 13.9");
 }
 
 TEST_CASE("what cannot be is said in one sentence, with numbers") {
   auto p = four_models();
   CHECK(impossible(p).empty());
-  for (auto& part : p.parts) part.most_bytes = 399;
+  for (auto& part : p.parts) part.max_bytes = 399;
   CHECK(impossible(p) ==
         "the models have 800B of parameters, the 2 sub-clusters hold 798B; add sub-clusters or undeploy "
         "models");
-  for (auto& part : p.parts) part.most_bytes = 304;
+  for (auto& part : p.parts) part.max_bytes = 304;
   CHECK(impossible(p) == "model 'b' alone needs 305B, the largest device has 304B");
   p.parts = {{}, {}};
-  for (auto& part : p.parts) part.most_rate = 39;
+  for (auto& part : p.parts) part.max_rate = 39;
   CHECK(impossible(p) ==
         "the models are asked 80 times a second, the 2 sub-clusters can take 78; add sub-clusters");
   p.parts.resize(1);
-  p.parts[0].most_rate = 12'345'600;
-  p.parts[0].most_bytes = 25e9;
+  p.parts[0].max_rate = 12'345'600;
+  p.parts[0].max_bytes = 25e9;
   p.models[0].static_bytes = 26e9;
   CHECK(impossible(p) == "model 'a' alone needs 26 GB, the largest device has 25 GB");
 }

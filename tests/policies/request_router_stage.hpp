@@ -13,14 +13,14 @@ inline constexpr address door{node_id{7}, {}, role::llm_gateway, 0};
 
 /// Engines with room for four sequences and 160 positions in blocks of 10.
 struct router_stage {
-  explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t most_waiting = 100)
-      : router(options(engines, most_waiting), (*routing_policies().find(routing))()) {
+  explicit router_stage(uint32_t engines, std::string_view routing = "punica", uint32_t max_waiting = 100)
+      : router(options(engines, max_waiting), (*routing_policies().find(routing))()) {
     for (uint32_t i = 0; i < engines; ++i) say(i);
   }
-  static request_router::options options(uint32_t engines, uint32_t most_waiting) {
+  static request_router::options options(uint32_t engines, uint32_t max_waiting) {
     request_router::options o;
     for (uint32_t i = 0; i < engines; ++i) o.engines.push_back({i});
-    o.most_waiting = most_waiting;
+    o.max_waiting = max_waiting;
     return o;
   }
   void say(uint32_t engine, float used = 0, bool ready = true) {

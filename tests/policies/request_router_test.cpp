@@ -243,8 +243,8 @@ TEST_CASE(
     return std::pair(engines_with["hot"].size(), loads);
   };
   const auto [spread, loads] = run("affinity");
-  const auto [spread_least, loads_least] = run("least_loaded");
+  const auto [spread_of_least_loaded, loads_of_least_loaded] = run("least_loaded");
   CHECK(spread >= 2);  // one engine holds four sequences, six are hot
-  CHECK(loads * 3 < loads_least);
-  CHECK(spread_least == 4);
+  CHECK(loads * 3 < loads_of_least_loaded);
+  CHECK(spread_of_least_loaded == 4);
 }

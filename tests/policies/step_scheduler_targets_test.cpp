@@ -86,14 +86,14 @@ TEST_CASE("no more sequences run than keep their targets for tokens, but one alw
   add(2, 0ms);
   engine.done(device.run(engine.plan(context)));
   CHECK(engine.running() == 1);
-  CHECK(engine.most_running(context) == 1);
+  CHECK(engine.max_running(context) == 1);
   engine.cancel(sequence_id{1});
   add(3, 12ms);
   add(4, 0ms);
   for (int i = 0; i < 3; ++i) engine.done(device.run(engine.plan(context)));
   CHECK(engine.running() == 2);
   CHECK(engine.waiting() == 1);
-  CHECK(engine.most_running(context) == 2);
+  CHECK(engine.max_running(context) == 2);
 }
 
 TEST_CASE("deferred prompts wait while they can, and begin together") {

@@ -179,8 +179,8 @@ TEST_CASE("whatever happens beside it, every sequence is the one that it would b
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     random_stream random(seed, "continuous batching");
-    const auto draw = [&](uint64_t least, uint64_t most) {
-      return static_cast<uint32_t>(least + random() % (most - least + 1));
+    const auto draw = [&](uint64_t min, uint64_t max) {
+      return static_cast<uint32_t>(min + random() % (max - min + 1));
     };
     const scheduler_limits limits{.max_sequences = draw(1, 8),
                                   .prefill_chunk = draw(1, 20),

@@ -26,11 +26,11 @@ std::pair<std::string, bool> plain(const std::string& text, const std::vector<st
 
 /// How much of the end of `text` a stop string begins with.
 size_t may_begin(const std::string& text, const std::vector<std::string>& stops) {
-  size_t most = 0;
+  size_t max = 0;
   for (const auto& stop : stops)
     for (size_t n = 1; n < stop.size() && n <= text.size(); ++n)
-      if (text.ends_with(stop.substr(0, n))) most = std::max(most, n);
-  return most;
+      if (text.ends_with(stop.substr(0, n))) max = std::max(max, n);
+  return max;
 }
 
 std::string draw_text(random_stream& random, size_t longest, unsigned letters) {

@@ -40,10 +40,10 @@ workload_spec steady() {
   w.length = 80s;
   llm_load t;
   t.rate_rps = 55;
-  t.least_prompt = 16;
-  t.most_prompt = 48;
-  t.least_tokens = 100;
-  t.most_tokens = 300;
+  t.min_prompt = 16;
+  t.max_prompt = 48;
+  t.min_tokens = 100;
+  t.max_tokens = 300;
   t.adapters = 100;
   w.llms = {t};
   return w;

@@ -132,7 +132,7 @@ TEST_CASE("placer: whatever goes wrong while it moves models, all invariants hol
     s.cluster.models[slow_model].domain = 0;
     s.cluster.placer.epoch = 200ms;
     s.cluster.placer.steps = 2'000;
-    s.cluster.placer.least_gain = 0.01;
+    s.cluster.placer.min_gain = 0.01;
     s.workload.random_faults.count = 3;
     for (size_t k = 0; k < fault_kind_count; ++k)
       s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));

@@ -12,9 +12,9 @@ double share(const world_result& r, client_outcome f) {
   return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);
 }
 
-duration drawn(uint64_t seed, duration least, duration most) {
+duration drawn(uint64_t seed, duration min, duration max) {
   random_stream r(seed, "failover test");
-  return least + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((most - least).count()))};
+  return min + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((max - min).count()))};
 }
 
 }  // namespace

@@ -44,10 +44,10 @@ inline workload_spec llm_workload(double changes_per_s) {
   t.rate_rps = 60;
   t.arrivals = arrival_kind::gamma;
   t.gamma_cv = 3;
-  t.least_prompt = 2;
-  t.most_prompt = 50;
-  t.least_tokens = 1;
-  t.most_tokens = 60;
+  t.min_prompt = 2;
+  t.max_prompt = 50;
+  t.min_tokens = 1;
+  t.max_tokens = 60;
   t.adapters = 5;
   t.several_choices = 0.1;
   t.hang_up = 0.05;

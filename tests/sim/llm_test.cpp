@@ -54,7 +54,7 @@ TEST_CASE("llm: whatever goes wrong every stream is right as far as it goes, ove
       c.llms[0].prefill = "deferred";
       w.llms[0].ttft = 300ms;
       w.llms[0].tpot = 10ms;
-      w.llms[0].most_priority = 2;
+      w.llms[0].max_priority = 2;
     }
     const auto r = run(c, w, {.seed = seed});
     check_sequences(r, seed);

@@ -47,8 +47,8 @@ run_result serve(std::string_view prefill, const sequences& asked) {
   w.length = 60s;
   llm_load t;
   t.rate_rps = asked.rate_rps;
-  t.least_prompt = asked.prompt / 2, t.most_prompt = asked.prompt * 3 / 2;
-  t.least_tokens = asked.tokens / 2, t.most_tokens = asked.tokens * 3 / 2;
+  t.min_prompt = asked.prompt / 2, t.max_prompt = asked.prompt * 3 / 2;
+  t.min_tokens = asked.tokens / 2, t.max_tokens = asked.tokens * 3 / 2;
   t.ttft = 500ms;
   w.llms = {t};
   const auto r = run(one_engine(prefill), w, {.seed = 1, .steps_ahead = 0});  // as Punica's

@@ -82,8 +82,8 @@ class Faults(ClusterTest):
             doomed = up.pid_of("worker")
             files = Path(f"/proc/{up.child.pid}/fd")
             before = resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE)
-            most = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one end
-            resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, (most, before[1]))
+            limit = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one end
+            resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
             os.kill(doomed, signal.SIGKILL)
             up.wait_error("node 'worker' was not started: cannot make a pipe: Too many open files; starting it again in")
             self.assertEqual(c.get("/v2/health/live")[0], 200)

@@ -46,12 +46,12 @@ def load(c, connections, rate, seconds):
         body, script = Path(folder, "body.json"), Path(folder, "load.lua")
         body.write_text(Fixture("mlp").body(1))
         script.write_text(SCRIPT.format(body=body, longest_pause_ms=round(2000 * connections / rate)))
-        most, over = 0, threading.Event()
+        peak, over = 0, threading.Event()
 
         def watch():
-            nonlocal most
+            nonlocal peak
             while not over.wait(0.5):
-                most = max(most, c.metric("troupe_http_connections"))
+                peak = max(peak, c.metric("troupe_http_connections"))
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
@@ -63,7 +63,7 @@ def load(c, connections, rate, seconds):
             watcher.join()
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
-        return json.loads(done.stdout.splitlines()[-1]), int(most)
+        return json.loads(done.stdout.splitlines()[-1]), int(peak)
 
 
 def raise_file_limit():

@@ -8,13 +8,13 @@ using namespace troupe;
 
 namespace {
 
-llm_trace read_trace(const std::string& text, uint64_t most = 100) {
+llm_trace read_trace(const std::string& text, uint64_t max = 100) {
   std::istringstream in(text);
-  return read_llm_trace(in, "t", most);
+  return read_llm_trace(in, "t", max);
 }
-std::string refused(const std::string& text, uint64_t most = 100) {
+std::string refused(const std::string& text, uint64_t max = 100) {
   try {
-    read_trace(text, most);
+    read_trace(text, max);
   } catch (const llm_trace_error& e) {
     return e.what();
   }

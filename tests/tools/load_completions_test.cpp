@@ -71,11 +71,11 @@ TEST_CASE("load --completions: every request asks for a stream with its usage, a
 TEST_CASE("load --completions: no more than --concurrency are on their way") {
   std::mutex mutex;
   std::vector<http_reply> kept;
-  size_t most = 0, seen = 0;
+  size_t max = 0, seen = 0;
   streaming_server server("/v1/completions", [&](const nlohmann::json&, http_reply reply) {
     std::lock_guard lock(mutex);
     kept.push_back(std::move(reply));
-    most = std::max(most, kept.size());
+    max = std::max(max, kept.size());
     if (++seen % 3 != 0 && seen != 20) return;  // answered three at a time
     for (auto& k : kept) complete(std::move(k));
     kept.clear();
@@ -83,7 +83,7 @@ TEST_CASE("load --completions: no more than --concurrency are on their way") {
   auto o = options(server);
   o.concurrency = 3;
   CHECK(measure_completions(o).completed == 20);
-  CHECK(most == 3);
+  CHECK(max == 3);
 }
 
 TEST_CASE("load --completions: what does not come to its end counts as failed, by what became of it") {

@@ -26,7 +26,7 @@ TEST_CASE("replay: a part of a trace, slower or faster, and cut") {
   o.from = 2s;
   o.length = 3s;
   o.time_scale = 0.5;
-  o.most_prompt = 7;
+  o.max_prompt = 7;
   const auto rows = scaled(ten_rows(), o);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].at == duration{});

@@ -94,9 +94,9 @@ std::vector<task> tasks(model& m) {
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
-  return most;
+  double max = 0;
+  for (size_t i = 0; i < a.size(); ++i) max = std::max(max, std::abs(static_cast<double>(a[i]) - b[i]));
+  return max;
 }
 double relative_l2(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
@@ -204,7 +204,7 @@ TEST_CASE(
 TEST_CASE("in 16 bits the logits of a random model stay close") {
   const auto folder = fixtures / "random-llms" / "llama3-gqa-tied";
   const auto golden = read_json(folder / "golden.json");
-  for (const auto& [type, most] : {std::pair{element::bf16, 3e-2}, std::pair{element::f16, 3e-3}}) {
+  for (const auto& [type, max] : {std::pair{element::bf16, 3e-2}, std::pair{element::f16, 3e-3}}) {
     model m(folder, roomy, type);
     sequence_request r;
     r.prompt = golden["ids"].get<std::vector<token>>();
@@ -212,7 +212,7 @@ TEST_CASE("in 16 bits the logits of a random model stay close") {
     const auto id = m.sequences().add(r, {static_cast<uint32_t>(r.prompt.size() - 1)});
     m.sequences().step();
     CHECK(relative_l2(m.sequences().sequence(id).logits.at(0),
-                      golden["last_logits"].get<std::vector<float>>()) < most);
+                      golden["last_logits"].get<std::vector<float>>()) < max);
   }
 }
 

@@ -41,27 +41,27 @@ TEST_CASE("a bomb is not inflated beyond the bound, and not beyond what may be t
   CHECK(too_large.error() == http_error{413, "the body inflates to more than the limit of 1000000 bytes"});
   CHECK(inflate_all(bomb, http_coding::gzip, 64 << 20));
   CHECK_FALSE(inflate_all(bomb, http_coding::gzip, (64 << 20) - 1));
-  uint64_t most = 0;
+  uint64_t peak = 0;
   const auto refused = inflated(bomb, http_coding::gzip, 64 << 20, [&](uint64_t n) {
-    most = n;
+    peak = n;
     return n <= 100'000;
   });
   REQUIRE_FALSE(refused);
   CHECK(refused.error().status == 503);
-  CHECK(most <= 200'000);
+  CHECK(peak <= 200'000);
 }
 
 TEST_CASE("where there is no room to double there may be room for less") {
   const std::string text(100'000, 'x');
   const auto small = deflated(text, http_coding::gzip);
-  uint64_t most = 0;
+  uint64_t peak = 0;
   const auto back = inflated(small, http_coding::gzip, 1 << 20, [&](uint64_t n) {
-    if (n <= 110'000) most = n;
+    if (n <= 110'000) peak = n;
     return n <= 110'000;
   });
   REQUIRE(back);
   CHECK(*back == text);
-  CHECK(most > 100'000);
+  CHECK(peak > 100'000);
   const auto exact =
       inflated(small, http_coding::gzip, text.size(), [&](uint64_t n) { return n <= text.size(); });
   REQUIRE(exact);  // the byte that would show that there is more is not asked for

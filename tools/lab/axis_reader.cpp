@@ -80,7 +80,7 @@ const parameter* read_parameter(section& s) {
 }  // namespace
 
 std::vector<double> read_values(section& s, std::string_view key, const parameter& p) {
-  auto out = s.numbers(key, p.unit, p.least, p.most);
+  auto out = s.numbers(key, p.unit, p.min, p.max);
   for (size_t i = 1; i < out.size(); ++i) {
     if (std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) ==
         out.begin() + static_cast<ptrdiff_t>(i))

@@ -31,11 +31,11 @@ std::vector<std::string_view> metrics_of(measure m) {
     case measure::timeline:
       return {"bad_rate",       "goodput_rps",    "mean_batch",         "gpu_busy",
               "quiet_bad_rate", "used_over_busy", "advice_follows_load"};
-    case measure::trace: return {"dropped", "served", "mean_batch", "least_batch_at_end"};
+    case measure::trace: return {"dropped", "served", "mean_batch", "min_batch_at_end"};
     case measure::scheduler: return {"scheduled_rps", "per_cpu_second", "bad_rate", "mean_batch"};
     case measure::partition:
-      return {"rate_imbalance",   "least_rate_imbalance",   "largest_rate_imbalance",
-              "memory_imbalance", "least_memory_imbalance", "largest_memory_imbalance",
+      return {"rate_imbalance",   "min_rate_imbalance",   "max_rate_imbalance",
+              "memory_imbalance", "min_memory_imbalance", "max_memory_imbalance",
               "seconds"};
     case measure::latency: return {"latency_us"};
     case measure::llm:

@@ -16,10 +16,10 @@ goodput_sample find_goodput(const scenario& s, const scheduling& how, engine run
   goodput_sample out{.seed = seed, .rate = 0, .at = {}};
   const double bound = rate_bound(s);
   const rate_search search{
-      .guess = 0.75 * bound, .precision = s.search.precision, .least = bound / 500, .most = 2 * bound};
+      .guess = 0.75 * bound, .precision = s.search.precision, .min = bound / 500, .max = 2 * bound};
   highest_rate(search, [&](double rate) {
     auto result = run(trial_of(s, how, rate, seed), nullptr);
-    if (bad_rate(result, s.search.whose) > s.search.most_bad) return false;
+    if (bad_rate(result, s.search.whose) > s.search.max_bad) return false;
     if (rate > out.rate) out = {seed, rate, std::move(result)};
     return true;
   });

@@ -8,8 +8,8 @@ namespace troupe::lab {
 struct rate_search {
   double guess = 1;         ///< where to begin; > 0
   double precision = 0.01;  ///< the answer is at most this fraction below a rate that is not served well
-  double least = 0;         ///< below it nothing is tried: the answer is then 0
-  double most = 1e12;       ///< above it nothing is tried
+  double min = 0;           ///< below it nothing is tried: the answer is then 0
+  double max = 1e12;        ///< above it nothing is tried
 };
 
 /// The highest rate found for which `served(rate)`, where a lower rate is taken to be served if a higher one
@@ -19,6 +19,6 @@ double highest_rate(const rate_search& how, const std::function<bool(double rate
 
 /// The least n in [1, most] for which `enough(n)`, where more are taken to be enough if fewer are; 0 if not
 /// even `most` are. Begins at the guess.
-uint32_t least_count(uint32_t guess, uint32_t most, const std::function<bool(uint32_t n)>& enough);
+uint32_t min_count(uint32_t guess, uint32_t max, const std::function<bool(uint32_t n)>& enough);
 
 }  // namespace troupe::lab

@@ -10,8 +10,8 @@ void read_latency(section& root, std::optional<latency_setup>& out) {
   auto* s = root.table("latency");
   if (s == nullptr) return;
   auto l = out.value_or(latency_setup{});
-  const auto whole = [&](std::string_view key, int64_t most, uint32_t& value) {
-    value = static_cast<uint32_t>(s->integer(key, 1, most, value));
+  const auto whole = [&](std::string_view key, int64_t max, uint32_t& value) {
+    value = static_cast<uint32_t>(s->integer(key, 1, max, value));
   };
   l.popularity = static_cast<adapter_popularity>(
       s->choice("popularity", adapter_popularity_names, static_cast<size_t>(l.popularity)));

@@ -34,7 +34,7 @@ cluster_spec cluster_of(const llm_scenario& t, const llm_policy& how, uint32_t a
   m.name = "llm";
   m.device = device_kind::emulated;
   m.profile = t.profile;
-  m.max_positions = t.prompt.most + t.output.most;
+  m.max_positions = t.prompt.max + t.output.max;
   m.emulated_adapters = adapters;
   m.kv_bytes = static_cast<uint64_t>(t.kv_gb * 1e9);
   m.max_sequences = t.max_sequences;

@@ -22,7 +22,7 @@ plot_panel over_time(const point& p, const table& t, size_t column, const char* 
 }
 
 /// `most`: the batch whose colour is the darkest.
-plot_panel batch_of_each_engine(const point& p, const table& t, double most) {
+plot_panel batch_of_each_engine(const point& p, const table& t, double max) {
   std::string data;
   double engines = 0;
   for (const auto& row : t.rows) {
@@ -35,7 +35,7 @@ plot_panel batch_of_each_engine(const point& p, const table& t, double most) {
           fmt::format("set key off\nset yrange [-0.5:{}]\nset xrange [0:{:.6g}]\nset cbrange [0:{:.0f}]\n"
                       "set cblabel 'batch size'\n"
                       "set palette defined (0 'white', 0.001 '#dbe9f6', 1 '#08306b')\n",
-                      engines - 0.5, t.rows.back()[0], most),
+                      engines - 0.5, t.rows.back()[0], max),
           "set key\nset yrange [*:*]\nset xrange [*:*]\nset cbrange [*:*]\nunset cblabel\n",
           {{"", data, "using 1:2:3 with image"}}};
 }
@@ -44,16 +44,16 @@ plot_panel batch_of_each_engine(const point& p, const table& t, double most) {
 
 std::vector<plot_panel> engine_panels(const results& r) {
   const auto told = [](const point& p) { return p.tables.size() >= 2 && !p.tables[0].rows.empty(); };
-  double most = 1;
+  double max = 1;
   for (const auto& p : r.points)
     if (told(p))
-      for (const auto& row : p.tables[1].rows) most = std::max(most, row[2]);
+      for (const auto& row : p.tables[1].rows) max = std::max(max, row[2]);
   std::vector<plot_panel> out;
   for (const auto& p : r.points) {
     if (!told(p)) continue;
     out.push_back(over_time(p, p.tables[0], 1, "requests/s"));
     out.push_back(over_time(p, p.tables[0], 2, "tokens/s"));
-    out.push_back(batch_of_each_engine(p, p.tables[1], most));
+    out.push_back(batch_of_each_engine(p, p.tables[1], max));
   }
   return out;
 }

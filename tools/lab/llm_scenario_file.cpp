@@ -14,7 +14,7 @@ void read_lengths(section& s, std::string_view key, token_lengths& out) {
   if (l == nullptr) return;
   out.median = l->number("median", "tokens", 1, 1e6, out.median);
   out.sigma = l->number("sigma", "a number", 0, 10, out.sigma);
-  out.most = static_cast<uint32_t>(l->integer("most", 1, 1 << 20, out.most));
+  out.max = static_cast<uint32_t>(l->integer("max", 1, 1 << 20, out.max));
 }
 
 void read_profile(section& s, const std::filesystem::path& directory, llm_scenario& out, bool given) {
@@ -59,9 +59,9 @@ void read_llm(section& root, const std::filesystem::path& directory, std::option
   t.quick_length = s->seconds("quick_length_s", 1, 86'400, to_seconds(t.quick_length));
   const double positions =
       t.profile.kv_token_bytes > 0 ? t.kv_gb * 1e9 / static_cast<double>(t.profile.kv_token_bytes) : 1e9;
-  if (positions < t.prompt.most + t.output.most)
+  if (positions < t.prompt.max + t.output.max)
     s->refuse("kv_gb", fmt::format("holds {:.0f} positions; the longest prompt and answer need {}", positions,
-                                   t.prompt.most + t.output.most));
+                                   t.prompt.max + t.output.max));
   out = t;
 }
 

@@ -23,23 +23,23 @@ sample at_rate(const scenario& s, const scheduling& how, engine run, uint64_t se
 }
 
 /// More GPUs than a run has requests serve none better; fewer than this are never too many to try.
-uint32_t most_that_help(const scenario& s) {
+uint32_t max_useful_gpus(const scenario& s) {
   const double requests = static_cast<double>(s.search.requests) + *s.rate_rps * to_seconds(s.search.warm_up);
-  return static_cast<uint32_t>(std::clamp(requests, 64.0, double{most_gpus}));
+  return static_cast<uint32_t>(std::clamp(requests, 64.0, double{max_scenario_gpus}));
 }
 
 sample fewest_gpus(const scenario& s, const scheduling& how, engine run, uint64_t seed) {
   auto one = s;
   one.gpus = 1;
   one.gpus_per_model = 0;
-  const double least = *s.rate_rps / rate_bound(one);  // if batches are as large as they can be
+  const double min_gpus = *s.rate_rps / rate_bound(one);  // if batches are as large as they can be
   sample out;
-  const auto most = most_that_help(s);
-  const auto guess = static_cast<uint32_t>(std::min(std::ceil(least * 1.3), static_cast<double>(most)));
-  const auto n = least_count(guess, most, [&](uint32_t gpus) {
+  const auto max = max_useful_gpus(s);
+  const auto guess = static_cast<uint32_t>(std::min(std::ceil(min_gpus * 1.3), static_cast<double>(max)));
+  const auto n = min_count(guess, max, [&](uint32_t gpus) {
     one.gpus = gpus;
     auto result = run(trial_of(one, how, *s.rate_rps, seed), nullptr);
-    if (bad_rate(result, s.search.whose) > s.search.most_bad) return false;
+    if (bad_rate(result, s.search.whose) > s.search.max_bad) return false;
     out.at = std::move(result);
     return true;
   });
@@ -83,11 +83,11 @@ sample run_trace(const scenario& s, const scheduling& how, engine run, uint64_t 
   out.value = static_cast<double>(watch.losses.rows.size());
   out.metrics["served"] = static_cast<double>(watch.served);
   // in the second half, less the very end, where batches are small for want of requests
-  double least = 0;
+  double min_batch = 0;
   const double half = to_ms(t.length) / 2, end = to_ms(t.length) - 2 * to_ms(t.models[0].slo);
   for (const auto& b : watch.batches.rows)
-    if (b[1] > half && b[1] < end) least = least == 0 ? b[3] : std::min(least, b[3]);
-  out.metrics["least_batch_at_end"] = least;
+    if (b[1] > half && b[1] < end) min_batch = min_batch == 0 ? b[3] : std::min(min_batch, b[3]);
+  out.metrics["min_batch_at_end"] = min_batch;
   out.tables = {std::move(watch.batches), std::move(watch.losses)};
   return out;
 }

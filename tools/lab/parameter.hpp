@@ -10,7 +10,7 @@ namespace troupe::lab {
 struct parameter {
   std::string_view name;
   std::string_view unit;  ///< for messages and the axes of plots
-  double least, most;
+  double min, max;
   void (*set)(scenario& s, double value);
 };
 

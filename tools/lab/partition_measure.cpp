@@ -30,8 +30,8 @@ void summarise_partitions(const std::vector<sample>& samples, point& out) {
   for (const std::string metric : {"rate_imbalance", "memory_imbalance"}) {
     const auto values = all(metric);
     out.metrics[metric] = quantile(values, 0.5);
-    out.metrics["least_" + metric] = values.front();
-    out.metrics["largest_" + metric] = values.back();
+    out.metrics["min_" + metric] = values.front();
+    out.metrics["max_" + metric] = values.back();
     table curve{metric, {metric, "configurations_up_to"}, {}};
     for (size_t i = 0; i < values.size(); ++i)
       curve.rows.push_back({values[i], static_cast<double>(i + 1) / static_cast<double>(values.size())});

@@ -65,7 +65,7 @@ partition_problem study_problem(const std::vector<zoo_model>& zoo, const partiti
                         o.dynamic_bytes});
   }
   p.parts.resize(o.parts);
-  for (auto& part : p.parts) part.most_bytes = o.device_bytes;
+  for (auto& part : p.parts) part.max_bytes = o.device_bytes;
   return p;
 }
 

@@ -59,7 +59,7 @@ std::vector<partition_comparison> study_partitions(const std::vector<zoo_model>&
 
 /// Of all configurations: what Figure 16 draws, two imbalances of two methods.
 struct imbalance_summary {
-  double least = 0, median = 0, largest = 0;
+  double min = 0, median = 0, max = 0;
 };
 enum class imbalance { rate, memory };
 std::vector<double> imbalances(const std::vector<partition_comparison>& study, method m, imbalance of);

@@ -97,9 +97,9 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
     }
     r.points = values.size();
     if (!values.empty()) {
-      r.least = quantile(values, 0);
+      r.min = quantile(values, 0);
       r.median = quantile(values, 0.5);
-      r.most = quantile(values, 1);
+      r.max = quantile(values, 1);
       r.kept = static_cast<double>(kept) / static_cast<double>(values.size());
       r.holds = r.kept >= c.points;
     }

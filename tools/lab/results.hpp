@@ -27,10 +27,10 @@ struct point {
 
 struct claim_result {
   claim what;
-  size_t points = 0;                       ///< that it is about
-  double least = 0, median = 0, most = 0;  ///< of the metric or ratio
-  double kept = 0;                         ///< by this share of them
-  bool checked = true;                     ///< false: not in a quick run
+  size_t points = 0;                    ///< that it is about
+  double min = 0, median = 0, max = 0;  ///< of the metric or ratio
+  double kept = 0;                      ///< by this share of them
+  bool checked = true;                  ///< false: not in a quick run
   bool holds = false;
   std::vector<std::string> exceptions;  ///< the points that do not keep it, each with its value
 

@@ -56,9 +56,9 @@ json json_of(const claim_result& c) {
   out["reproduced"] = c.what.reproduced;
   out["because"] = c.what.because;
   out["points"] = c.points;
-  out["least"] = number(c.least);
+  out["min"] = number(c.min);
   out["median"] = number(c.median);
-  out["most"] = number(c.most);
+  out["max"] = number(c.max);
   out["kept"] = c.kept;
   out["checked"] = c.checked;
   out["holds"] = c.holds;

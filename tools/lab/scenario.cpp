@@ -42,19 +42,19 @@ std::vector<served_model> served_models(const scenario& s) {
 }
 
 std::string impossible(const scenario& s) {
-  if (s.model_count() > most_models)
-    return fmt::format("{} models are more than can be simulated, {}", s.model_count(), most_models);
-  if (s.gpu_count() > most_gpus)
-    return fmt::format("{} GPUs are more than can be simulated, {}", s.gpu_count(), most_gpus);
+  if (s.model_count() > max_scenario_models)
+    return fmt::format("{} models are more than can be simulated, {}", s.model_count(), max_scenario_models);
+  if (s.gpu_count() > max_scenario_gpus)
+    return fmt::format("{} GPUs are more than can be simulated, {}", s.gpu_count(), max_scenario_gpus);
   for (const auto& m : s.models) {
     if (m.latency(1) <= duration::zero())
       return fmt::format("model '{}' takes no time; give it an alpha_ms or a beta_ms", m.name);
-    const auto least = m.latency(1) + s.network(1) + s.response;
-    if (least <= slo_of(m)) continue;
+    const auto min_latency = m.latency(1) + s.network(1) + s.response;
+    if (min_latency <= slo_of(m)) continue;
     return fmt::format(
         "model '{}' takes {} ms for a single request, its SLO is {} ms: no request can ever meet it; raise "
         "the SLO",
-        m.name, to_ms(least), to_ms(slo_of(m)));
+        m.name, to_ms(min_latency), to_ms(slo_of(m)));
   }
   return {};
 }

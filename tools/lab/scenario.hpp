@@ -38,7 +38,7 @@ struct search_effort {
   uint32_t seeds = 4;
   uint64_t first_seed = 1;
   criterion whose = criterion::worst;
-  double most_bad = 0.01;
+  double max_bad = 0.01;
   double precision = 0.002;  ///< of the rate
 };
 
@@ -82,7 +82,7 @@ struct scenario {
 /// Every copy of every model.
 std::vector<served_model> served_models(const scenario& s);
 
-inline constexpr uint32_t most_models = 4096, most_gpus = 1 << 20;  ///< of a scenario
+inline constexpr uint32_t max_scenario_models = 4096, max_scenario_gpus = 1 << 20;  ///< of a scenario
 
 /// Why the scenario cannot be served at any rate, or not be simulated: a batch of one row misses its SLO or
 /// takes no time, or there is too much of something. Empty: it can.

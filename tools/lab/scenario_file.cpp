@@ -83,7 +83,7 @@ class group_reader {
   }
 
   void read_rest(model_group& m) {
-    m.copies = static_cast<uint32_t>(s_.integer("copies", 1, most_models, 1));
+    m.copies = static_cast<uint32_t>(s_.integer("copies", 1, max_scenario_models, 1));
     m.share = s_.number("share", "a number", 1e-9, 1e9, 1.0);
     m.max_batch = static_cast<uint32_t>(s_.integer("max_batch", 1, 65536, 1024));
   }
@@ -161,7 +161,7 @@ void read_search(section& root, search_effort& out) {
   out.first_seed =
       static_cast<uint64_t>(s.integer("first_seed", 0, INT64_MAX / 2, static_cast<int64_t>(out.first_seed)));
   out.whose = static_cast<criterion>(s.choice("criterion", criterion_names, static_cast<size_t>(out.whose)));
-  out.most_bad = s.number("most_bad", "a fraction", 0, 0.5, out.most_bad);
+  out.max_bad = s.number("max_bad", "a fraction", 0, 0.5, out.max_bad);
   out.precision = s.number("precision", "a fraction", 1e-5, 0.5, out.precision);
 }
 
@@ -200,7 +200,7 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
   } else {
     s.unused("gpus_per_model");
     if (s.has("gpus")) out.gpus_per_model = 0;
-    out.gpus = static_cast<uint32_t>(s.integer("gpus", 1, most_gpus, out.gpus));
+    out.gpus = static_cast<uint32_t>(s.integer("gpus", 1, max_scenario_gpus, out.gpus));
   }
   read_arrivals(s, out);
   read_popularity(s, out);
@@ -237,9 +237,9 @@ scenario read_scenario_keys(section& s, const std::filesystem::path& directory, 
       }
       out.models.insert(out.models.end(), groups.begin(), groups.end());
     }
-    if (out.model_count() > most_models)
-      s.refuse("model",
-               fmt::format("{} models in all; at most {} can be simulated", out.model_count(), most_models));
+    if (out.model_count() > max_scenario_models)
+      s.refuse("model", fmt::format("{} models in all; at most {} can be simulated", out.model_count(),
+                                    max_scenario_models));
     if (s.owner().problem_count() == before && out.models.empty())
       s.refuse("model", "no model is left to serve; the zoo has none of this batching_effect");
   } else if (!out.models.empty()) {

@@ -10,10 +10,10 @@ namespace {
 /// At which arrivals are drawn: the initial rate, unless that is so low, or a segment is so much higher, that
 /// 64 bits of nanoseconds would not hold the times that are drawn.
 double drawn_rate(const model_load& load, const std::vector<rate_segment>& segments) {
-  constexpr double least = 1e-3, most_pace = 1e3;
+  constexpr double min = 1e-3, max_pace = 1e3;
   double highest = 1;
   for (const auto& s : segments) highest = std::max(highest, s.scale);
-  return std::max({load.rate_rps, load.rate_rps * highest / most_pace, least});
+  return std::max({load.rate_rps, load.rate_rps * highest / max_pace, min});
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace troupe::sim {
 namespace {
 
-duration between(random_stream& r, duration least, duration most) {
-  return least + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((most - least).count()))};
+duration between(random_stream& r, duration min, duration max) {
+  return min + duration{static_cast<int64_t>(r.uniform() * static_cast<double>((max - min).count()))};
 }
 
 /// Long enough that some are noticed as a death and some are not.

@@ -67,14 +67,14 @@ void llm_clients::schedule_next(size_t load) {
 }
 
 generation llm_clients::some_request(const llm_load& load) {
-  const auto between = [&](uint32_t least, uint32_t most) {
-    return least + static_cast<uint32_t>(random_.below(most - least + 1));
+  const auto between = [&](uint32_t min, uint32_t max) {
+    return min + static_cast<uint32_t>(random_.below(max - min + 1));
   };
   generation g;
   g.model = load.model;
-  g.prompt.resize(between(load.least_prompt, load.most_prompt));
+  g.prompt.resize(between(load.min_prompt, load.max_prompt));
   for (auto& t : g.prompt) t = static_cast<llm::token>(3 + random_.below(900));
-  g.max_tokens = between(load.least_tokens, load.most_tokens);
+  g.max_tokens = between(load.min_tokens, load.max_tokens);
   g.choices = random_.uniform() < load.several_choices ? between(2, 3) : 1;
   if (load.adapters > 0 && random_.below(4) > 0)
     g.adapter = fmt::format("adapter-{:04}", random_.below(load.adapters));
@@ -82,7 +82,7 @@ generation llm_clients::some_request(const llm_load& load) {
   g.sampling.seed = random_();
   g.sampling.frequency_penalty = g.sampling.seed % 4 == 0 ? 0.5F : 0;
   g.tpot = load.tpot;
-  if (load.most_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.most_priority + 1));
+  if (load.max_priority > 0) g.priority = static_cast<int32_t>(random_.below(load.max_priority + 1));
   return g;
 }
 

@@ -10,9 +10,9 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t most_stops = 16, longest_stop = 1 << 10, most_stop_tokens = 128, most_biases = 1 << 10;
+constexpr size_t max_stops = 16, longest_stop = 1 << 10, max_stop_tokens = 128, max_biases = 1 << 10;
 constexpr size_t longest_model_or_user = 1 << 10;
-constexpr int64_t most_choices = 128;
+constexpr int64_t max_choices = 128;
 constexpr double day_ms = 86'400'000;
 
 struct unsupported_field {
@@ -51,7 +51,7 @@ void take_stop(base_request& request, body_reader& in) {
   };
   if (in.peek() == '"') return one("stop");
   if (in.peek() != '[') in.wrong("stop", "must be text, or a list of texts");
-  in.list("stop", most_stops, one);
+  in.list("stop", max_stops, one);
 }
 
 void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
@@ -63,8 +63,8 @@ void take_biases(std::vector<llm::token_bias>& biases, body_reader& in) {
       refuse("logit_bias",
              fmt::format("logit_bias: its keys must be tokens, whole numbers; {} is none", shortened(key)));
     const auto bias = in.number(fmt::format("logit_bias.{}", which), -100, 100);
-    if (biases.size() == most_biases)
-      refuse("logit_bias", fmt::format("logit_bias: has more than the {} tokens it may have", most_biases));
+    if (biases.size() == max_biases)
+      refuse("logit_bias", fmt::format("logit_bias: has more than the {} tokens it may have", max_biases));
     biases.push_back({which, static_cast<float>(bias)});
   });
   std::ranges::sort(biases, {}, &llm::token_bias::which);
@@ -94,9 +94,7 @@ float share_above_zero(body_reader& in, const std::string& param) {
 
 bool take_sampling(base_request& request, body_reader& in, const std::string& key) {
   auto& sampling = request.sampling;
-  const auto number = [&](double least, double most) {
-    return static_cast<float>(in.number(key, least, most));
-  };
+  const auto number = [&](double min, double max) { return static_cast<float>(in.number(key, min, max)); };
   if (key == "temperature")
     sampling.temperature = temperature_of(in.number(key, 0, 2));
   else if (key == "top_p")
@@ -148,7 +146,7 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
   else if (key == "include_stop_str_in_output")
     request.include_stop = in.boolean(key);
   else if (key == "stop_token_ids")
-    in.list(key, most_stop_tokens,
+    in.list(key, max_stop_tokens,
             [&](place at) { request.stop_tokens.push_back(in.whole<llm::token>(at, 0)); });
   else if (key == "ignore_eos")
     request.ignore_eos = in.boolean(key);
@@ -157,7 +155,7 @@ bool take_shared(base_request& request, body_reader& in, const std::string& key)
   else if (key == "add_special_tokens")
     request.add_special_tokens = in.boolean(key);
   else if (key == "n")
-    request.n = in.whole<uint32_t>(key, 1, most_choices);
+    request.n = in.whole<uint32_t>(key, 1, max_choices);
   else if (key == "stream")
     request.stream = in.boolean(key);
   else if (key == "stream_options")

@@ -56,12 +56,12 @@ bool body_reader::boolean(place at) {
   return in_.read_literal() == "true";
 }
 
-int64_t body_reader::whole(place at, int64_t least, int64_t most) {
-  const auto must = [&] { return fmt::format("must be a whole number from {} to {}", least, most); };
+int64_t body_reader::whole(place at, int64_t min, int64_t max) {
+  const auto must = [&] { return fmt::format("must be a whole number from {} to {}", min, max); };
   if (!is_number()) wrong(at, must());
   const auto text = in_.read_number();
   const auto n = whole_of(text);
-  if (!n || *n < least || *n > most)
+  if (!n || *n < min || *n > max)
     refuse(at.text(), fmt::format("{}: {}, it is {}", at.text(), must(), text.substr(0, 40)));
   return *n;
 }
@@ -76,12 +76,12 @@ uint64_t body_reader::bits(place at) {
   return static_cast<uint64_t>(*n);
 }
 
-double body_reader::number(place at, double least, double most) {
-  const auto must = [&] { return fmt::format("must be a number from {} to {}", least, most); };
+double body_reader::number(place at, double min, double max) {
+  const auto must = [&] { return fmt::format("must be a number from {} to {}", min, max); };
   if (!is_number()) wrong(at, must());
   const auto text = in_.read_number();
   const auto n = value_of<double>(text);
-  if (!n || !(*n >= least && *n <= most))
+  if (!n || !(*n >= min && *n <= max))
     refuse(at.text(), fmt::format("{}: {}, it is {}", at.text(), must(), text.substr(0, 40)));
   return *n + 0.0;  // no -0
 }

@@ -69,25 +69,25 @@ class body_reader {
   /// The next value.
   bool boolean(place at);
   /// From `least` to `most`, both included; 3.0 is a whole number too.
-  int64_t whole(place at, int64_t least, int64_t most);
+  int64_t whole(place at, int64_t min, int64_t max);
   template <std::integral I>
-  I whole(place at, int64_t least, int64_t most = std::numeric_limits<I>::max()) {
-    return static_cast<I>(whole(at, least, most));
+  I whole(place at, int64_t min, int64_t max = std::numeric_limits<I>::max()) {
+    return static_cast<I>(whole(at, min, max));
   }
   /// Of 64 bits, with or without a sign, as two's complement.
   uint64_t bits(place at);
-  double number(place at, double least, double most);
+  double number(place at, double min, double max);
   std::string text(place at, size_t longest = std::numeric_limits<size_t>::max());
   /// As its text, checked.
   std::string_view raw() { return in_.read_raw(); }
   /// Calls `element(place)` for each of `most` at most; it takes the value.
   template <class Element>
-  void list(const std::string& name, size_t most, Element element) {
+  void list(const std::string& name, size_t max, Element element) {
     if (peek() != '[') wrong(name, "must be a list");
     size_t count = 0;
     in_.read_array([&] {
-      if (count == most)
-        refuse(name, name + ": has more than the " + std::to_string(most) + " elements it may have");
+      if (count == max)
+        refuse(name, name + ": has more than the " + std::to_string(max) + " elements it may have");
       element(place(name, count++));
     });
   }

@@ -10,7 +10,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // A document takes many times the memory of its text.
-constexpr size_t most_bytes = size_t{4} << 20;
+constexpr size_t max_messages_bytes = size_t{4} << 20;
 constexpr size_t any_length = std::numeric_limits<size_t>::max();
 constexpr size_t longest_key = 1 << 10;
 
@@ -124,8 +124,8 @@ json take_messages(body_reader& in) {
   const std::string name = "messages";
   if (in.peek() != '[') in.wrong(name, "must be a list of messages");
   const auto raw = in.raw();
-  if (raw.size() > most_bytes)
-    refuse(name, fmt::format("messages: have {} bytes, they may have {}", raw.size(), most_bytes));
+  if (raw.size() > max_messages_bytes)
+    refuse(name, fmt::format("messages: have {} bytes, they may have {}", raw.size(), max_messages_bytes));
   body_reader inner(raw);
   auto messages = json::array();
   inner.list(name, any_length, [&](place at) { messages.push_back(message_of(inner, at.text())); });

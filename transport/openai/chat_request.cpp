@@ -29,8 +29,8 @@ result<chat_request> parse_chat(std::string_view body) {
       } else if (key == "max_completion_tokens") {  // its newer name goes before
         request.max_tokens = tokens(key);
       } else if (key == "max_tokens") {
-        const auto most = tokens(key);
-        if (!in.has("max_completion_tokens")) request.max_tokens = most;
+        const auto max_tokens = tokens(key);
+        if (!in.has("max_completion_tokens")) request.max_tokens = max_tokens;
       } else if (key == "logprobs") {
         request.logprobs = in.boolean(key);
       } else if (key == "top_logprobs") {

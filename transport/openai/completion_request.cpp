@@ -5,7 +5,7 @@
 namespace troupe::openai {
 namespace {
 
-constexpr size_t most_prompts = 128;
+constexpr size_t max_prompts = 128;
 constexpr size_t any_number = std::numeric_limits<size_t>::max();  // the body's size bounds it
 
 std::vector<llm::token> take_tokens(body_reader& in, const std::string& name) {
@@ -27,9 +27,8 @@ void take_prompts(std::vector<prompt>& prompts, body_reader& in) {
     const char next = in.peek();
     if (next == '"' || next == '[') {
       if (!tokens.empty()) in.wrong(at, "must be a token, as those before it are");
-      if (prompts.size() == most_prompts)
-        refuse("prompt",
-               "prompt: has more than the " + std::to_string(most_prompts) + " prompts it may have");
+      if (prompts.size() == max_prompts)
+        refuse("prompt", "prompt: has more than the " + std::to_string(max_prompts) + " prompts it may have");
       if (next == '"')
         prompts.emplace_back(in.text(at));
       else
@@ -54,8 +53,8 @@ result<completion_request> parse_completion(std::string_view body) {
       if (key == "prompt") {
         take_prompts(request.prompts, in);
       } else if (key == "max_tokens" || key == "max_completion_tokens") {
-        const auto most = in.whole<uint32_t>(key, 1, std::numeric_limits<int32_t>::max());
-        if (key != "max_tokens" || !in.has("max_completion_tokens")) request.max_tokens = most;
+        const auto max_tokens = in.whole<uint32_t>(key, 1, std::numeric_limits<int32_t>::max());
+        if (key != "max_tokens" || !in.has("max_completion_tokens")) request.max_tokens = max_tokens;
       } else if (key == "echo") {
         request.echo = in.boolean(key);
       } else if (key == "logprobs") {

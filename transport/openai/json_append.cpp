@@ -76,9 +76,9 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 void append_logprob(std::string& out, float value) {
-  constexpr float least = -9999;
+  constexpr float min_logprob = -9999;
   char digits[32];
-  const float shown = value > least ? value : least;  // NaN too
+  const float shown = value > min_logprob ? value : min_logprob;  // NaN too
   if (std::isinf(shown)) {
     out += "0";  // more than certain: no model's, but JSON all the same
     return;

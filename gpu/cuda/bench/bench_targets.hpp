@@ -10,10 +10,10 @@ namespace troupe::cuda {
 
 struct bench_row {
   std::string op, shape;
-  double us = 0;                     ///< of one launch
-  double bytes = 0;                  ///< that must come from memory or go there
-  double flops = 0;                  ///< 0: limited by memory
-  double most_flops_per_second = 0;  ///< of such numbers; 0: as device_limits has it
+  double us = 0;                    ///< of one launch
+  double bytes = 0;                 ///< that must come from memory or go there
+  double flops = 0;                 ///< 0: limited by memory
+  double max_flops_per_second = 0;  ///< of such numbers; 0: as device_limits has it
 };
 
 /// What this device can do, measured.
@@ -24,15 +24,15 @@ struct device_limits {
 
 /// Of the limit that holds for the row: of cuBLAS's products if it has any, else of reading memory.
 inline double share_of_limit(const bench_row& row, const device_limits& limits) {
-  const double most = row.most_flops_per_second > 0 ? row.most_flops_per_second : limits.flops_per_second;
-  return row.flops > 0 ? row.flops / row.us * 1e6 / most
+  const double peak_flops = row.max_flops_per_second > 0 ? row.max_flops_per_second : limits.flops_per_second;
+  return row.flops > 0 ? row.flops / row.us * 1e6 / peak_flops
                        : row.bytes / row.us * 1e6 / limits.read_bytes_per_second;
 }
 
 /// At most so many µs; or at least a share of the limit; or at most so many times another shape of the op.
 struct bench_target {
   std::string_view op, shape;
-  double most_us = 0, least_share = 0, most_times = 0;
+  double max_us = 0, min_share = 0, max_ratio = 0;
   std::string_view other = {};
 };
 
@@ -58,11 +58,11 @@ inline std::optional<double> target_us(const bench_row& row, const std::vector<b
                                        const device_limits& limits) {
   for (const bench_target& t : bench_targets) {
     if (t.op != row.op || t.shape != row.shape) continue;
-    if (t.most_us > 0) return t.most_us;
-    if (t.least_share > 0) return row.us * share_of_limit(row, limits) / t.least_share;
+    if (t.max_us > 0) return t.max_us;
+    if (t.min_share > 0) return row.us * share_of_limit(row, limits) / t.min_share;
     const auto other = std::find_if(all.begin(), all.end(),
                                     [&](const bench_row& r) { return r.op == t.op && r.shape == t.other; });
-    if (other != all.end()) return other->us * t.most_times;
+    if (other != all.end()) return other->us * t.max_ratio;
   }
   return {};
 }

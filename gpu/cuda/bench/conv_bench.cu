@@ -43,19 +43,19 @@ double bench_gemms(bench& b, gemm& products, bool tf32) {
   const std::string type = tf32 ? "tf32" : "f32";
   gemm_args a;
   a.tf32 = tf32, a.rows = a.in = a.out = 8192;
-  const double us = gemm_us(b, products, a, 1), most = flops_of(a) / us * 1e6;
-  b.add({"limit: cuBLAS " + type, "8192 x 8192 x 8192", us, 0, flops_of(a), most});
+  const double us = gemm_us(b, products, a, 1), peak_flops = flops_of(a) / us * 1e6;
+  b.add({"limit: cuBLAS " + type, "8192 x 8192 x 8192", us, 0, flops_of(a), peak_flops});
   for (const uint32_t rows : {1, 8, 64, 512, 4096}) {
     a.rows = rows, a.in = 768, a.out = 3072, a.relu = true;
     b.add({"gemm " + type, std::to_string(rows) + " x 768 -> 3072, bias, relu",
            gemm_us(b, products, a, bench::launches), 4.0 * (1.0 * rows * (a.in + a.out) + 1.0 * a.in * a.out),
-           flops_of(a), most});
+           flops_of(a), peak_flops});
   }
-  return most;
+  return peak_flops;
 }
 
 void bench_layer(bench& b, conv& convolutions, const layer& l, uint32_t batch, bool tf32, bool last,
-                 double most) {
+                 double peak_flops) {
   conv_args a;
   a.batch = batch, a.channels = l.channels, a.features = l.features, a.relu = true;
   a.tf32 = tf32, a.channels_last = last;
@@ -87,7 +87,7 @@ void bench_layer(bench& b, conv& convolutions, const layer& l, uint32_t batch, b
     });
     b.add({std::string("conv ") + (tf32 ? "tf32" : "f32") + (takes ? "" : ", bare"), text, us,
            moved + 4.0 * static_cast<double>(w_count),
-           2.0 * static_cast<double>(y_count * w_count) / l.features, most});
+           2.0 * static_cast<double>(y_count * w_count) / l.features, peak_flops});
   } catch (const conv_error& e) {
     std::fprintf(stderr, "left out: %s\n", e.what());
   }
@@ -99,16 +99,17 @@ void bench_conv(bench& b) {
   for (const bool tf32 : {false, true}) {
     const std::string type = tf32 ? "tf32" : "f32";
     if (!b.wanted("conv " + type) && !b.wanted("gemm " + type)) continue;
-    double most = 0;
+    double peak_flops = 0;
     {
       gemm products;
-      most = bench_gemms(b, products, tf32);
+      peak_flops = bench_gemms(b, products, tf32);
     }
     if (!conv::available || !b.wanted("conv " + type)) continue;
     conv convolutions;
     for (const bool last : {false, true})
       for (const layer& l : layers)
-        for (const uint32_t batch : {1, 8, 64}) bench_layer(b, convolutions, l, batch, tf32, last, most);
+        for (const uint32_t batch : {1, 8, 64})
+          bench_layer(b, convolutions, l, batch, tf32, last, peak_flops);
   }
 }
 

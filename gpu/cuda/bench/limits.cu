@@ -147,23 +147,24 @@ void bench::fill(void* numbers, size_t count, element type, float scale) {
 
 device_limits measure_limits(bench& b) {
   device_limits limits;
-  const size_t most = size_t{2} << 30;
-  device_memory pool(most);
-  b.fill(pool.data(), most / 2, element::bf16, 1);
+  const size_t pool_bytes = size_t{2} << 30;
+  device_memory pool(pool_bytes);
+  b.fill(pool.data(), pool_bytes / 2, element::bf16, 1);
   const uint32_t blocks = static_cast<uint32_t>(multiprocessors()) * read_kernel::resident;
   const auto read = [&](size_t bytes) {
-    const auto sets =
-        static_cast<uint32_t>(std::min<size_t>(most / bytes, bench::cold_sets(static_cast<double>(bytes))));
+    const auto sets = static_cast<uint32_t>(
+        std::min<size_t>(pool_bytes / bytes, bench::cold_sets(static_cast<double>(bytes))));
     return b.time(bench::launches * std::max(1U, sets / bench::launches), [&](cudaStream_t stream,
                                                                               uint32_t i) {
       const auto used = static_cast<uint32_t>(ceil_div(bytes / sizeof(vec16), size_t{read_kernel::threads}));
-      launch(read_kernel{pool.data() + i * bytes % (most - bytes + 16) / 16 * 16, bytes, pool.as<uint32_t>()},
+      launch(read_kernel{pool.data() + i * bytes % (pool_bytes - bytes + 16) / 16 * 16, bytes,
+                         pool.as<uint32_t>()},
              {std::min(blocks, used), 1, 1}, stream);
     });
   };
-  const double whole = read(most);
-  limits.read_bytes_per_second = static_cast<double>(most) / whole * 1e6;
-  b.add({"limit: read", "2 GiB", whole, static_cast<double>(most), 0});
+  const double whole = read(pool_bytes);
+  limits.read_bytes_per_second = static_cast<double>(pool_bytes) / whole * 1e6;
+  b.add({"limit: read", "2 GiB", whole, static_cast<double>(pool_bytes), 0});
   for (const size_t kib : {128, 256, 1024, 4096, 8192, 16384, 32768, 65536})
     b.add({"limit: cold read", std::to_string(kib) + " KiB", read(kib << 10), static_cast<double>(kib << 10),
            0});

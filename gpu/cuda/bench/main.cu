@@ -18,8 +18,8 @@ void print_table(const bench& b, const device_limits& limits) {
     char rate[32] = "", work[32] = "", goal[48] = "";
     if (row.bytes > 0) std::snprintf(rate, sizeof rate, "%.0f", row.bytes / row.us * 1e-3);
     if (row.flops > 0) std::snprintf(work, sizeof work, "%.0f", row.flops / row.us * 1e-6);
-    if (const auto most = target_us(row, b.rows, limits))
-      std::snprintf(goal, sizeof goal, "%11.2f %s", *most, row.us <= *most ? "met" : "missed");
+    if (const auto target = target_us(row, b.rows, limits))
+      std::snprintf(goal, sizeof goal, "%11.2f %s", *target, row.us <= *target ? "met" : "missed");
     std::printf("%-28s %-44s %10.2f %10s %10s %7.0f%% %s\n", row.op.c_str(), row.shape.c_str(), row.us, rate,
                 work, 100 * share_of_limit(row, limits), goal);
   }
@@ -31,7 +31,7 @@ void print_json(const bench& b, const device_limits& limits) {
     const bench_row& row = b.rows[i];  // names have nothing to escape
     std::printf(R"(  {"op": "%s", "shape": "%s", "us": %.3f, "bytes": %.0f, "flops": %.0f, "share": %.4f)",
                 row.op.c_str(), row.shape.c_str(), row.us, row.bytes, row.flops, share_of_limit(row, limits));
-    if (const auto most = target_us(row, b.rows, limits)) std::printf(R"(, "target_us": %.3f)", *most);
+    if (const auto target = target_us(row, b.rows, limits)) std::printf(R"(, "target_us": %.3f)", *target);
     std::printf("}");
     std::printf(i + 1 < b.rows.size() ? ",\n" : "\n");
   }

@@ -110,7 +110,7 @@ class cuda_decoder {
     if (image.max_ranks() <= adapters_.max_ranks) return;
     adapters_.max_ranks = image.max_ranks();  // kernels need more shared memory
     adapters_.wide_tiles = lora_kernel<E, Machine::cluster>::shared_bytes(adapters_.max_ranks, wide_tile) <=
-                           m_.most_shared_bytes();
+                           m_.max_shared_bytes();
     m_.forget();
   }
   /// Requires: no step uses it any more.
@@ -134,7 +134,7 @@ class cuda_decoder {
     const step_extent exact = prepare(step, samplings, host, steps_[1 - index]);
     const bool whole = first == 0 && end == last;
     if (first > 0) m_.upload(activations_.residual, x->data(), x->size() * sizeof(float));
-    if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= most_graph_rows) {
+    if (options_.graphs && whole && exact.prefill_items == 0 && exact.rows <= max_graph_rows) {
       step_extent padded = exact;
       padded.rows = padded.sampled = graph_rows(exact.rows);
       padded.tiles = exact.tiles > 0 ? padded.rows : 0;
@@ -183,7 +183,7 @@ class cuda_decoder {
   }
 
  private:
-  static constexpr uint32_t most_graph_rows = 256;
+  static constexpr uint32_t max_graph_rows = 256;
   static constexpr size_t gap_worth_a_copy = 32 << 10;  // bytes that go over the bus while a copy begins
   /// What the host has of a step under way.
   struct host_side {
@@ -265,7 +265,7 @@ class cuda_decoder {
     copy(to.tokens, step.tokens), copy(to.positions, step.positions),
         copy(to.row_sequence, step.row_sequence);
     copy(to.sampled, step.sampled), copy(to.block_start, step.block_start), copy(to.blocks, step.blocks);
-    tiles_.resize(std::max<size_t>(tiles_.size(), most_graph_rows));  // those of a graph's grid have no rows
+    tiles_.resize(std::max<size_t>(tiles_.size(), max_graph_rows));  // those of a graph's grid have no rows
     copy(to.tiles, tiles_), copy(to.decode_items, plan_.decode), copy(to.prefill_items, plan_.prefill);
     copy(to.samplings, host.to_choose.rows()), copy(to.adjustments, host.to_choose.adjustments());
     send();
@@ -273,7 +273,7 @@ class cuda_decoder {
   }
 
   bool device_has_room(const step_extent& e) const {
-    return layout_ && room_.holds(e) && (e.rows > most_graph_rows || room_.rows >= graph_rows(e.rows));
+    return layout_ && room_.holds(e) && (e.rows > max_graph_rows || room_.rows >= graph_rows(e.rows));
   }
   bool has_room(const step_extent& e, const host_side& host) const {
     return device_has_room(e) && host.tables.size() == layout_->bytes &&
@@ -292,11 +292,11 @@ class cuda_decoder {
   /// not fit there is room for nothing, and the next step asks for what it needs. What the step before has
   /// chosen comes along.
   void make_device_room(const step_extent& e, const host_side& before) {
-    const auto more = [](uint32_t& have, uint32_t wanted, uint32_t least) {
-      if (have < wanted || have < least) have = std::max(least, 2 * wanted);
+    const auto more = [](uint32_t& have, uint32_t wanted, uint32_t min) {
+      if (have < wanted || have < min) have = std::max(min, 2 * wanted);
     };
     step_extent room = room_;
-    more(room.rows, e.rows, most_graph_rows), more(room.sampled, e.sampled, most_graph_rows);
+    more(room.rows, e.rows, max_graph_rows), more(room.sampled, e.sampled, max_graph_rows);
     more(room.sequences, e.sequences, 256), more(room.block_entries, e.block_entries, 4096);
     room.tiles = room.rows;  // at most; how many there are is a matter of each rank's GPU
     more(room.decode_items, e.decode_items, 1024), more(room.prefill_items, e.prefill_items, 64);

@@ -17,12 +17,12 @@ decoder_shape shape_of(const llm::model_config& c, uint32_t block_tokens, uint32
     refuse(fmt::format("its heads have {} numbers, not 16, 32, 64 or 128", c.head_dim));
   if (c.heads / c.kv_heads > 16)
     refuse(fmt::format("{} heads share one kv head, at most 16 can", c.heads / c.kv_heads));
-  if (c.hidden % 8 != 0 || c.intermediate % 8 != 0 || c.hidden > rms_norm_kernel<element::bf16>::most_width)
+  if (c.hidden % 8 != 0 || c.intermediate % 8 != 0 || c.hidden > rms_norm_kernel<element::bf16>::max_width)
     refuse(fmt::format("its widths are {} and {}: multiples of 8 are needed, the first at most {}", c.hidden,
-                       c.intermediate, rms_norm_kernel<element::bf16>::most_width));
-  constexpr uint32_t most_tokens = sampling_kernel<1>::most_vocabulary;
-  if (c.vocabulary > most_tokens)
-    refuse(fmt::format("its vocabulary has {} tokens, at most {} can be", c.vocabulary, most_tokens));
+                       c.intermediate, rms_norm_kernel<element::bf16>::max_width));
+  constexpr uint32_t max_tokens = sampling_kernel<1>::max_vocabulary;
+  if (c.vocabulary > max_tokens)
+    refuse(fmt::format("its vocabulary has {} tokens, at most {} can be", c.vocabulary, max_tokens));
   return {c.layers,     c.hidden,       c.intermediate, c.heads, c.kv_heads, c.head_dim,
           c.vocabulary, c.norm_epsilon, block_tokens,   rank,    ranks};
 }
@@ -35,8 +35,8 @@ uint32_t kv_blocks(const llm::model_config& config, uint64_t kv_bytes, uint32_t 
         fmt::format("a KV cache of {} bytes has no room for one block of {} tokens, {} bytes: give it more",
                     kv_bytes, block_tokens, page));
   // kernels count vectors in 32 bits
-  const uint64_t most = std::numeric_limits<uint32_t>::max() / (page / (uint64_t{s.head_dim} * 2));
-  return static_cast<uint32_t>(std::min(kv_bytes / page, most));
+  const uint64_t max_blocks = std::numeric_limits<uint32_t>::max() / (page / (uint64_t{s.head_dim} * 2));
+  return static_cast<uint32_t>(std::min(kv_bytes / page, max_blocks));
 }
 
 }  // namespace troupe::cuda

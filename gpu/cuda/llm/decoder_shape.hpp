@@ -24,7 +24,7 @@ struct decoder_shape {
   llm::vocabulary_part part() const { return {vocabulary, rank, ranks}; }
   /// Floats from row to row of the logits, a multiple of 4: 16 bytes are read at once. The first rank has
   /// room for all parts, one after the other, the others have their own.
-  uint32_t logits_stride() const { return part().most * (rank == 0 ? ranks : 1); }
+  uint32_t logits_stride() const { return part().max_count * (rank == 0 ? ranks : 1); }
 };
 
 /// One layer's weights, numbers of 16 bits; biases may be null.

@@ -125,12 +125,12 @@ class decoder_step {
   bool early_after_ranks() const { return m_.ranks() == 1; }
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
-  void norm(const void* weight, bool adds, const uint32_t* which, uint32_t most, const uint32_t* rows,
+  void norm(const void* weight, bool adds, const uint32_t* which, uint32_t max_rows, const uint32_t* rows,
             bool early = true) {
     rms_norm_kernel<E> k;
     k.rows = rows, k.which = which, k.x = a_.residual, k.delta = adds ? a_.delta : nullptr, k.weight = weight;
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
-    m_.run(k, k.grid(most), early && early_after_ranks());
+    m_.run(k, k.grid(max_rows), early && early_after_ranks());
   }
   /// Beside what adapters have written to y.
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
@@ -140,7 +140,7 @@ class decoder_step {
     m_.multiply(g);
   }
   void adapt(uint32_t layer, uint32_t first, const void* x, uint32_t in,
-             const typename lora::projection (&to)[lora::most_projections], uint32_t count) {
+             const typename lora::projection (&to)[lora::max_projections], uint32_t count) {
     if (extent_.tiles == 0) return;
     lora k;
     k.tiles = t_.tiles;
@@ -153,7 +153,7 @@ class decoder_step {
   }
   /// The parts come as they are, one after the other, and then go into the rows, behind the first rank's own.
   void gather_logits() {
-    const uint32_t part = shape_.part().most, others = shape_.ranks - 1, rows = extent_.sampled;
+    const uint32_t part = shape_.part().max_count, others = shape_.ranks - 1, rows = extent_.sampled;
     m_.gather(shape_.rank == 0 ? a_.parts : a_.logits, size_t{rows} * part * sizeof(float));
     if (shape_.rank > 0) return;
     const uint32_t words = part / 4;  // of four floats

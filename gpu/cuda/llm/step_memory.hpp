@@ -34,16 +34,17 @@ struct step_counts {
 
 /// Offsets of the tables in one piece of memory, the same on the host and on the device.
 struct table_layout {
-  explicit table_layout(const step_extent& most) {
+  explicit table_layout(const step_extent& max_extent) {
     counts = room(sizeof(step_counts));
-    tokens = room(most.rows * 4), positions = room(most.rows * 4), row_sequence = room(most.rows * 4);
-    sampled = room(most.sampled * 4);
-    block_start = room((most.sequences + 1) * 4), blocks = room(size_t{most.block_entries} * 4);
-    tiles = room(most.tiles * sizeof(lora_tile));
-    decode_items = room(most.decode_items * sizeof(decode_item));
-    prefill_items = room(most.prefill_items * sizeof(prefill_item));
-    samplings = room(most.sampled * sizeof(row_sampling));
-    adjustments = room(most.adjustments * sizeof(token_adjustment));
+    tokens = room(max_extent.rows * 4), positions = room(max_extent.rows * 4),
+    row_sequence = room(max_extent.rows * 4);
+    sampled = room(max_extent.sampled * 4);
+    block_start = room((max_extent.sequences + 1) * 4), blocks = room(size_t{max_extent.block_entries} * 4);
+    tiles = room(max_extent.tiles * sizeof(lora_tile));
+    decode_items = room(max_extent.decode_items * sizeof(decode_item));
+    prefill_items = room(max_extent.prefill_items * sizeof(prefill_item));
+    samplings = room(max_extent.sampled * sizeof(row_sampling));
+    adjustments = room(max_extent.adjustments * sizeof(token_adjustment));
   }
   size_t counts, tokens, positions, row_sequence, sampled, block_start, blocks, tiles, decode_items,
       prefill_items, samplings, adjustments;
@@ -100,13 +101,13 @@ struct step_activations {
   uint32_t* arrived = nullptr;                            ///< likewise
 
   /// Gives out pieces of `base`; with null, only counts. Returns the bytes of all.
-  size_t place(std::byte* base, const decoder_shape& s, const step_extent& most) {
+  size_t place(std::byte* base, const decoder_shape& s, const step_extent& max_extent) {
     size_t used = 0;
     const auto room = [&]<class T>(T*& where, size_t bytes) {
       if (base != nullptr) where = reinterpret_cast<T*>(base + used);
       used = (used + bytes + 255) / 256 * 256;
     };
-    const size_t rows = most.rows;
+    const size_t rows = max_extent.rows;
     room(residual, rows * s.hidden * 4);
     room(cosine, rows * (s.head_dim / 2) * 4), room(sine, rows * (s.head_dim / 2) * 4);
     const auto short_numbers = [&](void*& where, size_t width) {
@@ -117,11 +118,11 @@ struct step_activations {
     short_numbers(normed, s.hidden), short_numbers(delta, s.hidden);
     short_numbers(qkv, s.qkv_width()), short_numbers(attended, s.q_width());
     short_numbers(gate_up, size_t{2} * s.intermediate), short_numbers(gated, s.intermediate);
-    room(logits, size_t{most.sampled} * s.logits_stride() * 4);
-    room(parts, s.rank > 0 ? 0 : size_t{s.ranks - 1} * most.sampled * s.part().most * 4);
-    room(chosen, size_t{most.sampled} * sizeof(sampled_row));
-    room(partial_out, size_t{most.decode_items} * s.q_width() * 4);
-    room(partial_sums, size_t{most.decode_items} * s.heads * 2 * 4);
+    room(logits, size_t{max_extent.sampled} * s.logits_stride() * 4);
+    room(parts, s.rank > 0 ? 0 : size_t{s.ranks - 1} * max_extent.sampled * s.part().max_count * 4);
+    room(chosen, size_t{max_extent.sampled} * sizeof(sampled_row));
+    room(partial_out, size_t{max_extent.decode_items} * s.q_width() * 4);
+    room(partial_sums, size_t{max_extent.decode_items} * s.heads * 2 * 4);
     room(arrived, rows * s.kv_heads * 4);
     return used;
   }

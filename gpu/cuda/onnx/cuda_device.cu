@@ -17,7 +17,7 @@ namespace troupe {
 namespace {
 
 static_assert(own_bytes(device_kind::cuda) ==
-              2 * (cuda::workspace::products_bytes + cuda::workspace::most_convolutions_bytes));
+              2 * (cuda::workspace::products_bytes + cuda::workspace::max_convolutions_bytes));
 
 template <uint32_t Cluster>
 std::unique_ptr<batch_model> make_on(const model_source& source, const cuda_device_options& o,

@@ -18,8 +18,8 @@ class pointwise_draft {
   const onnx::shape& dims() const { return dims_; }
   calculated_in numbers() const { return numbers_; }
   bool has_room(size_t operands, size_t instructions = 1) const {
-    return operands_.size() + operands <= pointwise_chain::most_operands &&
-           instructions_.size() + instructions <= pointwise_chain::most_instructions;
+    return operands_.size() + operands <= pointwise_chain::max_operands &&
+           instructions_.size() + instructions <= pointwise_chain::max_instructions;
   }
   /// Which operand this is from now on.
   uint8_t operand(const device_value& v);

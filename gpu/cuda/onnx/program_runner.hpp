@@ -95,7 +95,7 @@ class program_runner {
   }
 
   /// With a kernel for words of so many bytes.
-  template <template <uint32_t> class Kernel, uint32_t Most = 16, class Args>
+  template <template <uint32_t> class Kernel, uint32_t MaxBytes = 16, class Args>
   void start_words(const Args& args, uint32_t word) {
     switch (word) {
       case 1: return start(Kernel<1>{args});
@@ -103,7 +103,7 @@ class program_runner {
       case 4: return start(Kernel<4>{args});
       case 8: return start(Kernel<8>{args});
       default:
-        if constexpr (Most == 16) start(Kernel<16>{args});
+        if constexpr (MaxBytes == 16) start(Kernel<16>{args});
     }
   }
   void run(const copy_step& s, bool) {

@@ -19,7 +19,7 @@ struct pooled {
     for (size_t d = 0; d < args.dims; ++d) args.in[place(d)] = static_cast<uint32_t>(x.dims[2 + d]);
   }
   /// Where spatial dimension d is in the kernel's arrays, the first of which stay 1 if there are fewer.
-  size_t place(size_t d) const { return pool_kernel::most_dims - args.dims + d; }
+  size_t place(size_t d) const { return pool_kernel::max_dims - args.dims + d; }
   device_value emit(program_builder& b, const onnx::shape& dims) const {
     const auto y =
         b.make(x.type, dims, args.channels_last ? channels_last_strides(dims) : onnx::strides_of(dims));
@@ -51,7 +51,7 @@ device_value pool_whole(program_builder& b, bool average) {
     return emit_row(b, step, p.x, dims);
   }
   p.args.average = average;
-  std::copy_n(p.args.in, pool_kernel::most_dims, p.args.kernel);
+  std::copy_n(p.args.in, pool_kernel::max_dims, p.args.kernel);
   return p.emit(b, dims);
 }
 

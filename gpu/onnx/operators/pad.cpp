@@ -89,8 +89,8 @@ void build_pad(plan_builder& b) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t after = pads[rank + i];
     const int64_t left = x.dims[i] + std::min<int64_t>(0, before[i]) + std::min<int64_t>(0, after);
-    const int64_t most = mode == "reflect" ? left - 1 : largest;  // what is cut off reflects nothing
-    if (std::max(before[i], after) > std::max<int64_t>(most, 0) || std::min(before[i], after) < -x.dims[i]) {
+    const int64_t max = mode == "reflect" ? left - 1 : largest;  // what is cut off reflects nothing
+    if (std::max(before[i], after) > std::max<int64_t>(max, 0) || std::min(before[i], after) < -x.dims[i]) {
       b.fail(fmt::format("cannot pad {} by {} in mode {}", to_string(x.dims), to_string(pads), mode));
     }
     dims.push_back(x.dims[i] + before[i] + after);

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t largest = 1 << 20;  // for a stride, dilation or padding that makes sense
 
-shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherwise, int64_t least) {
+shape read_sizes(plan_builder& b, const char* name, size_t count, int64_t otherwise, int64_t min) {
   const auto sizes = b.integers(name).value_or(shape(count, otherwise));
   if (sizes.size() != count ||
-      std::ranges::any_of(sizes, [&](int64_t s) { return s < least || s > largest; })) {
+      std::ranges::any_of(sizes, [&](int64_t s) { return s < min || s > largest; })) {
     b.fail(fmt::format("{} = {} does not make sense here", name, to_string(sizes)));
   }
   return sizes;

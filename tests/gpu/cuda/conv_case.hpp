@@ -46,8 +46,8 @@ struct conv_case {
 };
 
 inline conv_case random_convolution(std::mt19937& random) {
-  const auto draw = [&](uint32_t least, uint32_t most) {
-    return least + static_cast<uint32_t>(random() % (most - least + 1));
+  const auto draw = [&](uint32_t min, uint32_t max) {
+    return min + static_cast<uint32_t>(random() % (max - min + 1));
   };
   conv_args a;
   a.dims = draw(1, 3), a.batch = draw(1, 3), a.groups = draw(0, 1) == 0 ? 1 : draw(1, 3);
@@ -70,12 +70,12 @@ inline conv_case random_convolution(std::mt19937& random) {
 
 /// The largest difference; infinite where either is not a number.
 inline double distance(const shared_array<float>& a, const std::vector<float>& b) {
-  double most = 0;
+  double max = 0;
   for (size_t i = 0; i < b.size(); ++i) {
     const double apart = std::abs(double{a[i]} - b[i]);
-    most = std::isfinite(apart) ? std::max(most, apart) : INFINITY;
+    max = std::isfinite(apart) ? std::max(max, apart) : INFINITY;
   }
-  return most;
+  return max;
 }
 
 }  // namespace troupe::cuda

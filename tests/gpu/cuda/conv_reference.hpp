@@ -12,7 +12,7 @@ namespace conv_loops {
 
 /// Three spatial dimensions, the first ones of 1 if there are fewer.
 struct extents {
-  explicit extents(const uint32_t (&given)[conv_args::most_dims], uint32_t dims, uint32_t filler) {
+  explicit extents(const uint32_t (&given)[conv_args::max_dims], uint32_t dims, uint32_t filler) {
     for (uint32_t d = 0; d < 3; ++d) n[d] = d < 3 - dims ? filler : given[d - (3 - dims)];
   }
   size_t all() const { return n[0] * n[1] * n[2]; }

@@ -26,9 +26,9 @@ TEST_CASE("device memory: what streams were given back is there for all") {
   check(cudaDeviceGetDefaultMemPool(&pool, device), "the device's memory");
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   const memory_stream stream;
-  const size_t most = free_bytes() / 5 * 3;
-  { const stream_memory given_back(most, stream); }
-  CHECK_NOTHROW(device_memory(most));
+  const size_t max = free_bytes() / 5 * 3;
+  { const stream_memory given_back(max, stream); }
+  CHECK_NOTHROW(device_memory(max));
 }
 
 TEST_CASE("device memory: a thread that finds no room ends no other one's capture") {

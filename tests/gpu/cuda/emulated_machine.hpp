@@ -74,14 +74,14 @@ class emulated_machine {
   template <class Kind>
   class memory_of {
    public:
-    static inline size_t most = std::numeric_limits<size_t>::max();
+    static inline size_t max_bytes = std::numeric_limits<size_t>::max();
     static inline std::atomic<size_t> taken = 0;
     memory_of() = default;
     explicit memory_of(size_t bytes)
         : bytes_(bytes),
           data_(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)), {bytes}) {
       taken += bytes;
-      if (bytes > most) throw std::bad_alloc();
+      if (bytes > max_bytes) throw std::bad_alloc();
       if (bytes > 0) std::memset(data_.get(), 0xff, bytes);
     }
     std::byte* data() const { return data_.get(); }
@@ -128,8 +128,8 @@ class emulated_machine {
   }
   void bind() const {}
   uint32_t multiprocessors() const { return 2; }
-  static inline size_t most_shared = size_t{227} << 10;  // of a block on Hopper
-  size_t most_shared_bytes() const { return most_shared; }
+  static inline size_t max_shared = size_t{227} << 10;  // of a block on Hopper
+  size_t max_shared_bytes() const { return max_shared; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
   void sum_over_ranks(void* numbers, size_t count, element type) {
@@ -147,7 +147,7 @@ class emulated_machine {
 
   template <class Kernel>
   void run(const Kernel& kernel, grid_size grid, bool = true) {
-    if (kernel.shared_bytes() > most_shared) throw std::runtime_error("a block has less shared memory");
+    if (kernel.shared_bytes() > max_shared) throw std::runtime_error("a block has less shared memory");
     add([=, this] { emulate(kernel, grid, seed_++); });
   }
   void multiply(const gemm_args& args) {

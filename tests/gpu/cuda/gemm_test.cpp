@@ -81,8 +81,8 @@ struct gemm_case {
 };
 
 gemm_case random_case(std::mt19937& random) {
-  const auto draw = [&](uint32_t least, uint32_t most) {
-    return least + static_cast<uint32_t>(random() % (most - least + 1));
+  const auto draw = [&](uint32_t min, uint32_t max) {
+    return min + static_cast<uint32_t>(random() % (max - min + 1));
   };
   const auto coin = [&] { return draw(0, 1) == 0; };
   gemm_args a;

@@ -73,9 +73,9 @@ struct lora_run {
     return adapters[projection * of.ranks.size() + slot];
   }
   uint32_t max_ranks() const {
-    uint32_t most = 0;
-    for (uint32_t rank : of.ranks) most = std::max(most, lora_ranks(rank));
-    return most;
+    uint32_t max = 0;
+    for (uint32_t rank : of.ranks) max = std::max(max, lora_ranks(rank));
+    return max;
   }
 
   template <class Kernel>

@@ -137,8 +137,8 @@ TEST_CASE("pointwise kernel: a chain keeps what it has between its instructions"
 }
 
 TEST_CASE("pointwise kernel: integers wrap around, and a division by zero is a fault") {
-  const int64_t most = std::numeric_limits<int64_t>::max();
-  chain<int64_t, 1, int64_t> sum(1, 2, {most, 5}, {1, -7}, {0});
+  const int64_t max = std::numeric_limits<int64_t>::max();
+  chain<int64_t, 1, int64_t> sum(1, 2, {max, 5}, {1, -7}, {0});
   sum.then({op::add, 1});
   sum.run();
   CHECK(sum.out.values() == std::vector<int64_t>{std::numeric_limits<int64_t>::min(), -2});

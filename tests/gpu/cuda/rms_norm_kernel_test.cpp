@@ -77,7 +77,7 @@ TEST_CASE("rms norm kernel: rows of any width") {
     check_norm<element::bf16>(3, width, true);
     check_norm<element::f16>(2, width, false);
   }
-  check_norm<element::bf16>(1, rms_norm_kernel<element::bf16>::most_width, true);
+  check_norm<element::bf16>(1, rms_norm_kernel<element::bf16>::max_width, true);
 }
 
 TEST_CASE("rms norm kernel: chosen rows") {

@@ -55,11 +55,11 @@ void check_rows(Kernel k, uint32_t outer, uint32_t n, uint32_t inner, bool one, 
 template <uint32_t Lanes>
 void check_all(uint32_t outer, uint32_t n, uint32_t inner) {
   check_rows(softmax_kernel<Lanes>{}, outer, n, inner, false, [](const row& r) {
-    double most = -INFINITY, sum = 0;
-    for (const double v : r.x) most = std::max(most, v);
-    for (const double v : r.x) sum += std::exp(v - most);
+    double max = -INFINITY, sum = 0;
+    for (const double v : r.x) max = std::max(max, v);
+    for (const double v : r.x) sum += std::exp(v - max);
     std::vector<double> out;
-    for (const double v : r.x) out.push_back(std::exp(v - most) / sum);
+    for (const double v : r.x) out.push_back(std::exp(v - max) / sum);
     return out;
   });
   check_rows(mean_kernel<Lanes>{}, outer, n, inner, true,

@@ -74,11 +74,11 @@ TEST_CASE("dense is its definition for every shape, element type and instruction
           reference.y = expected.data();
           dense_reference(reference);
           dense(c.args(seed % 2 == 0));
-          double most = 0;
+          double max = 0;
           for (size_t r = 0; r < rows; ++r)
-            most = std::max(most,
-                            distance(c.y.floats() + r * c.y_stride, expected.data() + r * c.y_stride, out));
-          CHECK_MESSAGE(most <= bound(in), "rows ", rows, " in ", in, " out ", out);
+            max =
+                std::max(max, distance(c.y.floats() + r * c.y_stride, expected.data() + r * c.y_stride, out));
+          CHECK_MESSAGE(max <= bound(in), "rows ", rows, " in ", in, " out ", out);
           CHECK(c.y.intact());
         }
       }

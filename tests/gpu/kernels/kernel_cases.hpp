@@ -69,13 +69,13 @@ inline bool same_bits(const float* a, const float* b, size_t n) {
 
 /// The largest |a - b|; NaN against a number is infinitely far.
 inline double distance(const float* a, const float* b, size_t n) {
-  double most = 0;
+  double max = 0;
   for (size_t i = 0; i < n; ++i) {
     const double d = std::abs(double{a[i]} - b[i]);
     if (std::isnan(a[i]) != std::isnan(b[i])) return std::numeric_limits<double>::infinity();
-    if (d > most) most = d;
+    if (d > max) max = d;
   }
-  return most;
+  return max;
 }
 
 /// Runs f with every instruction set that the processor has.

@@ -22,16 +22,15 @@ TEST_CASE("an adapter lies on the device with its second matrix transposed") {
       CHECK(ours.scale == p.scale);
       const size_t in = model.in_of(p.target), out = model.out_of(p.target);
       size_t wrong = 0;
-      const double error = type == element::f32 ? 0 : 1.0 / 128, least = type == element::f16 ? 0x1p-25 : 0;
+      const double error = type == element::f32 ? 0 : 1.0 / 128, min = type == element::f16 ? 0x1p-25 : 0;
       for (size_t r = 0; r < p.rank; ++r) {
         for (size_t i = 0; i < in; ++i) {
           const double theirs = element_at(p.a.bytes.data(), p.a.type, r * in + i);
-          wrong += std::abs(element_at(ours.a, type, r * in + i) - theirs) > error * std::abs(theirs) + least;
+          wrong += std::abs(element_at(ours.a, type, r * in + i) - theirs) > error * std::abs(theirs) + min;
         }
         for (size_t o = 0; o < out; ++o) {
           const double theirs = element_at(p.b.bytes.data(), p.b.type, o * p.rank + r);
-          wrong +=
-              std::abs(element_at(ours.b, type, r * out + o) - theirs) > error * std::abs(theirs) + least;
+          wrong += std::abs(element_at(ours.b, type, r * out + o) - theirs) > error * std::abs(theirs) + min;
         }
       }
       CHECK(wrong == 0);

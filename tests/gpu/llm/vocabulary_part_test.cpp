@@ -14,10 +14,10 @@ TEST_CASE("parts of a vocabulary follow one another, are all of it, and equal bu
       uint32_t end = 0;
       for (uint32_t rank = 0; rank < ranks; ++rank) {
         const vocabulary_part part(vocabulary, rank, ranks);
-        CHECK(part.most % 4 == 0);
-        CHECK(part.most < vocabulary / ranks + 5);
+        CHECK(part.max_count % 4 == 0);
+        CHECK(part.max_count < vocabulary / ranks + 5);
         CHECK(part.first == end);
-        CHECK(part.count == std::min(part.most, vocabulary - end));
+        CHECK(part.count == std::min(part.max_count, vocabulary - end));
         end += part.count;
       }
       CHECK(end == vocabulary);

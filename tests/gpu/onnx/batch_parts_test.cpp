@@ -60,7 +60,7 @@ TEST_CASE("batch parts: rows and bytes must be as the signature says") {
 
 TEST_CASE("batch parts: the rows of parts are counted further than 32 bits") {
   const model_signature nothing{{{"a", data_type::uint8, {0}}}, {}};
-  const batch_part most{UINT32_MAX, {}, {}}, parts[] = {most, {2, {}, {}}};
+  const batch_part max{UINT32_MAX, {}, {}}, parts[] = {max, {2, {}, {}}};
   CHECK_THROWS_WITH_AS(check_parts(nothing, "m.onnx", 1, parts), "a batch of 1 rows has parts of 4294967297",
                        model_error);
 }

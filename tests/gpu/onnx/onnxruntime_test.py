@@ -22,7 +22,7 @@ import random_models
 DTYPES = {"BOOL": np.bool_, "UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np.uint32, "UINT64": np.uint64,
           "INT8": np.int8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FP16": np.float16,
           "FP32": np.float32, "FP64": np.float64}
-MOST_ERROR = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm, after a dozen layers
+MAX_ERROR = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 1e-13}  # relative, in the L2 norm, after a dozen layers
 
 
 class Runner:
@@ -69,15 +69,15 @@ def difference(got, expected):
     """What is wrong with an output, or nothing."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
-    if got.dtype not in MOST_ERROR:
+    if got.dtype not in MAX_ERROR:
         return None if np.array_equal(got, expected) else "other values"
-    most = MOST_ERROR[got.dtype]
+    max_error = MAX_ERROR[got.dtype]
     got, expected = got.astype(np.float64), expected.astype(np.float64)
     if not np.isfinite(expected).all():
         return None if np.array_equal(np.isfinite(got), np.isfinite(expected)) else "not finite elsewhere"
     # numbers are drawn around 1: what is left of them where they cancel each other out is not exact
     error = np.linalg.norm(got - expected) / max(np.linalg.norm(expected), 0.1 * np.sqrt(expected.size))
-    return None if error <= most else f"a relative error of {error:.2g}"
+    return None if error <= max_error else f"a relative error of {error:.2g}"
 
 
 def check(runner, m):
@@ -155,8 +155,8 @@ def main():
         case += 1
         missing = sorted(set(kinds) - set(compared)) if options.case is None else []
         # one round in any case, and two more for what was not sound
-        least = len(kinds) * (3 if missing else 1)
-        if options.case is not None or failures == 5 or (time.monotonic() > end and case - first >= least):
+        min_cases = len(kinds) * (3 if missing else 1)
+        if options.case is not None or failures == 5 or (time.monotonic() > end and case - first >= min_cases):
             break
     print(f"seed {options.seed}: {case - first} models, {sum(unsound.values())} not sound, {failures} failures")
     if missing:

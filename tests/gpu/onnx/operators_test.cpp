@@ -126,9 +126,9 @@ TEST_CASE("Clip has both limits, either or none") {
   std::mt19937 random(34);
   const auto x = random_floats(random, {3, 9}, -5, 5);
   const auto low = floats({}, {-1}), high = floats({1}, {2});
-  const auto clipped = [&](float least, float most) {
+  const auto clipped = [&](float min, float max) {
     auto v = values(x);
-    for (auto& f : v) f = std::clamp(f, least, most);
+    for (auto& f : v) f = std::clamp(f, min, max);
     return v;
   };
   CHECK(values(run("Clip", {x, low, high})) == clipped(-1, 2));

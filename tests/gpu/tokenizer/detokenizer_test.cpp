@@ -48,7 +48,7 @@ std::string add_all(detokenizer& d, const token_ids& tokens) {
 }
 
 /// Of characters, special tokens, spaces, lone bytes and ids out of range; often few different ones.
-token_ids random_tokens(random_stream& random, const tokenizer& t, size_t most) {
+token_ids random_tokens(random_stream& random, const tokenizer& t, size_t max) {
   const auto some = [&] {
     const auto kind = random.below(8);
     if (kind == 0) return static_cast<token>(random.below(t.vocabulary() + 3)) - 1;
@@ -60,7 +60,7 @@ token_ids random_tokens(random_stream& random, const tokenizer& t, size_t most) 
     return tokens.empty() ? token{0} : tokens[random.below(tokens.size())];
   };
   token_ids tokens;
-  for (auto n = random.below(most); n > 0; --n) {
+  for (auto n = random.below(max); n > 0; --n) {
     if (random.below(3) == 0) {
       const auto whole = t.encode("é😀漢", false, false);
       tokens.insert(tokens.end(), whole.begin(), whole.end());

@@ -30,7 +30,7 @@ TEST_CASE("near the guess a search takes few runs") {
 
 TEST_CASE("where nothing is served, the answer is 0, and nothing is tried below the least rate") {
   double lowest = 1e9;
-  const double found = highest_rate({.guess = 100, .least = 7}, [&](double rate) {
+  const double found = highest_rate({.guess = 100, .min = 7}, [&](double rate) {
     lowest = std::min(lowest, rate);
     return false;
   });
@@ -39,7 +39,7 @@ TEST_CASE("where nothing is served, the answer is 0, and nothing is tried below 
 }
 
 TEST_CASE("where everything is served, the answer is the most that may be tried") {
-  CHECK(highest_rate({.guess = 100, .most = 777}, [](double) { return true; }) == 777);
+  CHECK(highest_rate({.guess = 100, .max = 777}, [](double) { return true; }) == 777);
 }
 
 TEST_CASE("a rate that was not served is never the answer") {
@@ -61,7 +61,7 @@ TEST_CASE("the least count is found wherever the search begins") {
       CAPTURE(truth);
       CAPTURE(guess);
       int runs = 0;
-      CHECK(least_count(guess, 40, [&](uint32_t n) {
+      CHECK(min_count(guess, 40, [&](uint32_t n) {
               CHECK(n >= 1);
               CHECK(n <= 40);
               return ++runs, n >= truth;
@@ -69,5 +69,5 @@ TEST_CASE("the least count is found wherever the search begins") {
       CHECK(runs <= 12);
     }
   }
-  CHECK(least_count(3, 40, [](uint32_t) { return false; }) == 0);
+  CHECK(min_count(3, 40, [](uint32_t) { return false; }) == 0);
 }

@@ -13,7 +13,7 @@ scenario a_scenario() {
   scenario s;
   s.llm.emplace();
   s.llm->profile = read_step_profile(TROUPE_EXAMPLES "/profiles/punica-7b-a100.toml").profile;
-  s.llm->output = {.median = 20, .sigma = 0.5, .most = 100};
+  s.llm->output = {.median = 20, .sigma = 0.5, .max = 100};
   s.search.requests = 100;
   return s;
 }

@@ -13,7 +13,7 @@ const std::string texts_head =
     "[experiment]\ntitle = 'x'\nmeasure = 'llm'\npolicies = ['mixed', 'one_adapter']\n";
 const std::string texts_setup = "[llm]\nprofile = '" TROUPE_EXAMPLES
                                 "/profiles/punica-7b-a100.toml'\n"
-                                "engines = 3\noutput_tokens = { median = 50, most = 500 }\n";
+                                "engines = 3\noutput_tokens = { median = 50, max = 500 }\n";
 
 }  // namespace
 
@@ -30,7 +30,7 @@ llm = { popularity = "distinct", peak_rps = 9, length_s = 60 }
   CHECK(a.engines == 3);
   CHECK(a.output.median == 50);
   CHECK(a.output.sigma == 1.1);
-  CHECK(a.output.most == 500);
+  CHECK(a.output.max == 500);
   CHECK(a.popularity == adapter_popularity::skewed);
   CHECK_FALSE(a.peak_rps);
   CHECK(b.engines == 3);

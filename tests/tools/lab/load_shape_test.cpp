@@ -11,21 +11,21 @@ TEST_CASE("a changing load has a change for every step, the same for the same se
   load.length = 200s;
   const auto a = changes_of(load, 24), b = changes_of(load, 24);
   REQUIRE(a.size() == 200);
-  double sum = 0, least = 1e9, most = 0;
+  double sum = 0, min = 1e9, max = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     CHECK(a[i].at == std::chrono::seconds{i});
     REQUIRE(a[i].scale.size() == 24);
     CHECK(a[i].scale == b[i].scale);
     for (const double x : a[i].scale) {
       sum += x;
-      least = std::min(least, x);
-      most = std::max(most, x);
+      min = std::min(min, x);
+      max = std::max(max, x);
     }
   }
   CHECK(sum / 200 / 24 == doctest::Approx(1).epsilon(0.1));
-  CHECK(least >= 0.05);
-  CHECK(least < 0.6);
-  CHECK(most > 1.4);
+  CHECK(min >= 0.05);
+  CHECK(min < 0.6);
+  CHECK(max > 1.4);
   load.seed = 2;
   CHECK(changes_of(load, 24)[0].scale != a[0].scale);
 }

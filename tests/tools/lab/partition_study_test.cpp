@@ -36,8 +36,8 @@ TEST_CASE("Figure 16: the search is far more balanced than random search, in rat
   for (const auto of : {imbalance::rate, imbalance::memory}) {
     const auto ours = summary(imbalances(study, method::search, of));
     const auto random = summary(imbalances(study, method::random, of));
-    CHECK(ours.largest < 0.01);
-    CHECK(random.least > 30 * ours.largest);
+    CHECK(ours.max < 0.01);
+    CHECK(random.min > 30 * ours.max);
   }
 }
 
@@ -77,9 +77,9 @@ TEST_CASE("a study that cannot be is refused in one sentence") {
 
 TEST_CASE("a summary is the least, the median and the largest") {
   const auto odd = summary({3, 1, 2});
-  CHECK(odd.least == 1);
+  CHECK(odd.min == 1);
   CHECK(odd.median == 2);
-  CHECK(odd.largest == 3);
+  CHECK(odd.max == 3);
   CHECK(summary({4, 1, 2, 3}).median == 2.5);
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("a scenario names models, GPUs, arrivals and network, the rest has def
 arrivals = { gamma_shape = 0.25 }
 popularity = { zipf = 0.9 }
 network = { control_us = 30, data_us = 2, response_us = 100 }
-search = { requests = 5000, seeds = 3, criterion = "average", most_bad = 0.02 }
+search = { requests = 5000, seeds = 3, criterion = "average", max_bad = 0.02 }
 )") + one_model + "copies = 3\n");
   CHECK(s.gpu_count() == 8);
   CHECK(s.arrivals == arrival_kind::gamma);
@@ -47,7 +47,7 @@ search = { requests = 5000, seeds = 3, criterion = "average", most_bad = 0.02 }
   CHECK(s.search.requests == 5000);
   CHECK(s.search.seeds == 3);
   CHECK(s.search.whose == criterion::average);
-  CHECK(s.search.most_bad == 0.02);
+  CHECK(s.search.max_bad == 0.02);
   const auto models = served_models(s);
   REQUIRE(models.size() == 3);
   CHECK(models[0].name == "m-1");

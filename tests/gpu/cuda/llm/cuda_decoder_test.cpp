@@ -141,10 +141,10 @@ std::vector<llm::token_frequency> count(const std::vector<llm::token>& sequence,
 
 /// Sequences of several adapters, greedy ones and one with penalties, a step ahead of what is known of them
 /// or not. One step in the midst has a further sequence of `largest` rows, whose list of blocks has
-/// `most_blocks` entries at least.
+/// `max_blocks` entries at least.
 template <element E>
 std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& folder, bool ahead, bool graphs,
-                                                 uint32_t largest = 0, uint32_t most_blocks = 0) {
+                                                 uint32_t largest = 0, uint32_t max_blocks = 0) {
   small_model<E> m(folder, graphs, ahead);
   constexpr uint32_t sequences = on_gpu ? 4 : 3, steps = 8;  // with as many rows as their graph, or fewer
   std::vector<std::vector<llm::token>> out(sequences);
@@ -177,7 +177,7 @@ std::vector<std::vector<llm::token>> write_texts(const std::filesystem::path& fo
       const std::vector<llm::token> other(largest, 3);
       constexpr uint32_t behind = 24 * sequences;  // the blocks of the others
       append(s, other, 0, largest, behind, llm::base_model);
-      s.blocks.resize(std::max<size_t>(s.blocks.size(), most_blocks), behind);
+      s.blocks.resize(std::max<size_t>(s.blocks.size(), max_blocks), behind);
       s.block_start.back() = static_cast<uint32_t>(s.blocks.size());
     }
     std::vector<llm::token_sampling> samplings(s.sampled.size(), best);
@@ -298,7 +298,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
   append(large, sequence, 0, 400, 0, llm::base_model);  // more rows than there is room for from the start
   append(small, sequence, 0, 5, 0, llm::base_model);
   const std::vector<float> wanted = m.run(small);
-  emulated_machine::memory::most = 3 << 20;
+  emulated_machine::memory::max_bytes = 3 << 20;
   CHECK_THROWS_AS(m.run(large), std::bad_alloc);
   CHECK(m.run(small) == wanted);
   SUBCASE("the one before it ends well") {
@@ -311,7 +311,7 @@ TEST_CASE("cuda decoder: a step for which there is no room fails, and a smaller 
     CHECK(m.chosen[0].which == first[0]);
     CHECK(m.run(small) == wanted);
   }
-  emulated_machine::memory::most = std::numeric_limits<size_t>::max();
+  emulated_machine::memory::max_bytes = std::numeric_limits<size_t>::max();
   CHECK_NOTHROW(m.run(large));
 }
 
@@ -325,11 +325,9 @@ TEST_CASE(
     append(s, sequence, 0, 80, 24 * i, i == 2 ? llm::base_model : adapter_id{7});
   }
   const std::vector<float> wanted = small_model<element::bf16>(folder).run(s);
-  const auto restore = [most = emulated_machine::most_shared](void*) {
-    emulated_machine::most_shared = most;
-  };
+  const auto restore = [max = emulated_machine::max_shared](void*) { emulated_machine::max_shared = max; };
   const std::unique_ptr<void, decltype(restore)> guard(&s, restore);
-  emulated_machine::most_shared = lora_kernel<element::bf16, 2>::shared_bytes(16, wide_tile) - 1;
+  emulated_machine::max_shared = lora_kernel<element::bf16, 2>::shared_bytes(16, wide_tile) - 1;
   CHECK(small_model<element::bf16>(folder).run(s) == wanted);
 }
 #endif

@@ -53,7 +53,7 @@ struct waited {
   std::unique_ptr<device> made;
 };
 
-void check_golden(bool exact, double most) {
+void check_golden(bool exact, double max) {
   if (!there_is_one()) return;
   for (const auto& name : onnx::fixture_names) {
     CAPTURE(name);
@@ -64,7 +64,7 @@ void check_golden(bool exact, double most) {
     CHECK(loaded.latency.beta > duration{});  // as measured
     for (const uint32_t rows : {1U, 3U, 8U})
       for (int again = 0; again < 2; ++again)  // first as it is, then as a graph
-        CHECK(onnx::relative_l2(d.run(f, rows), f.output_rows(rows)) < most);
+        CHECK(onnx::relative_l2(d.run(f, rows), f.output_rows(rows)) < max);
   }
 }
 

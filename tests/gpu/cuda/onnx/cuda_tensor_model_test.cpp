@@ -321,8 +321,8 @@ TEST_CASE("cuda tensor model: batches go on while the device loads another model
 
 TEST_CASE("cuda tensor model: a batch for which there is no room is refused, and smaller ones go on") {
   struct limit {
-    explicit limit(size_t bytes) { emulated_machine::memory::most = bytes; }
-    ~limit() { emulated_machine::memory::most = std::numeric_limits<size_t>::max(); }
+    explicit limit(size_t bytes) { emulated_machine::memory::max_bytes = bytes; }
+    ~limit() { emulated_machine::memory::max_bytes = std::numeric_limits<size_t>::max(); }
   };
   const onnx::fixture f("resnet_a");
   tensor_model_options options;

@@ -54,13 +54,13 @@ TEST_CASE("pointwise draft: it has room for what a chain holds, and no more") {
   pointwise_draft d({4}, calculated_in::f32, h.make({4}));
   CHECK(d.has_room(7));
   CHECK_FALSE(d.has_room(8));
-  for (uint32_t i = 1; i < pointwise_chain::most_operands; ++i) d.then(pointwise_op::add, h.make({4}));
+  for (uint32_t i = 1; i < pointwise_chain::max_operands; ++i) d.then(pointwise_op::add, h.make({4}));
   CHECK(d.has_room(0));
   CHECK_FALSE(d.has_room(1));
   CHECK(d.has_room(0, 9));
   CHECK_FALSE(d.has_room(0, 10));
   while (d.has_room(0)) d.then({pointwise_op::relu});
-  CHECK(d.into(h.builder, h.make({4})).chain.instructions == pointwise_chain::most_instructions);
+  CHECK(d.into(h.builder, h.make({4})).chain.instructions == pointwise_chain::max_instructions);
 }
 
 TEST_CASE("pointwise draft: its result lies as the first operand that is as large") {

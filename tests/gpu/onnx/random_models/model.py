@@ -37,8 +37,8 @@ class Model:
         if dtype == BOOL:
             return self.rng.random(dims) < 0.5
         if np.issubdtype(dtype, np.integer):
-            least = max(int(low), np.iinfo(dtype).min)
-            return self.rng.integers(least, int(high) + 1, dims).astype(dtype)
+            lowest = max(int(low), np.iinfo(dtype).min)
+            return self.rng.integers(lowest, int(high) + 1, dims).astype(dtype)
         return self.rng.uniform(low, high, dims).astype(dtype)
 
     # parts

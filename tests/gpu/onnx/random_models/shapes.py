@@ -129,13 +129,13 @@ def pad(m):
     dims = m.dims(1, 4)
     mode = m.one_of("constant", "constant", "edge", "reflect", None)
     dtype = m.one_of(FLOAT, FLOAT, INT64, INT32, np.uint8)
-    most = [d - 1 if mode == "reflect" else 3 for d in dims]
-    least = [-((d - 1) // 2) for d in dims]
-    side = lambda: [0, *(m.pick(low, high) for low, high in zip(least, most))]
+    highest = [d - 1 if mode == "reflect" else 3 for d in dims]
+    lowest = [-((d - 1) // 2) for d in dims]
+    side = lambda: [0, *(m.pick(low, high) for low, high in zip(lowest, highest))]
     before, after = side(), side()
     if mode == "reflect":  # no more than is left
-        most = [1, *dims] + np.minimum(before, 0) + np.minimum(after, 0) - 1
-        before, after = np.minimum(before, most), np.minimum(after, most)
+        highest = [1, *dims] + np.minimum(before, 0) + np.minimum(after, 0) - 1
+        before, after = np.minimum(before, highest), np.minimum(after, highest)
     inputs = [m.input(dims, dtype), m.ints([*before, *after])]
     if mode in ("constant", None) and m.maybe():
         inputs.append(m.constant(m.numbers([], dtype)))
