@@ -71,16 +71,16 @@ struct peer_change {
 /// To the deployer, first of all: begin.
 struct introduction;
 
-/// To the own control door: send this.
+/// To the own control endpoint: send this.
 struct outgoing_frame {
   control_frame frame;
 };
-/// To the own control door: who takes frames and commands.
-struct open_door;
-/// To the own control door: whether a node that it wants to dial accepts connections.
-struct knock_result {
+/// To the own control endpoint: who takes frames and commands.
+struct open_endpoint;
+/// To the own control endpoint: whether a node that it wants to dial accepts connections.
+struct probe_result {
   node_id node;
-  bool somebody = false;
+  bool accepts = false;
 };
 
 /// From the data lane to the node actor.
@@ -105,8 +105,8 @@ CAF_ADD_TYPE_ID(troupe_actors, (troupe::group_report))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_synchronised))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_lost))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::outgoing_frame))
-CAF_ADD_TYPE_ID(troupe_actors, (troupe::open_door))
-CAF_ADD_TYPE_ID(troupe_actors, (troupe::knock_result))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::open_endpoint))
+CAF_ADD_TYPE_ID(troupe_actors, (troupe::probe_result))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::regrouping))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::peer_change))
 CAF_ADD_TYPE_ID(troupe_actors, (troupe::introduction))
@@ -125,8 +125,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::group_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_synchronised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outgoing_frame)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::open_door)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::knock_result)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::open_endpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::probe_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::regrouping)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::introduction)
@@ -167,7 +167,7 @@ struct introduction {
   incarnation_id incarnation;
 };
 
-struct open_door {
+struct open_endpoint {
   node_protocol node;
   caf::actor console;
 };

@@ -1,5 +1,5 @@
 // The control lane: membership, slot reports and commands between nodes, over caf::io in reality
-// (control_door.hpp) and over the simulated network in simulation.
+// (control_endpoint.hpp) and over the simulated network in simulation.
 #pragma once
 #include "actors/caf_types.hpp"
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "actors/control_connection.hpp"
-#include "transport/tls_doorkeeper.hpp"
+#include "transport/tls_handshaker.hpp"
 
 namespace troupe {
 namespace {
@@ -27,45 +27,46 @@ using session_ptr = std::unique_ptr<tls_session>;
 constexpr duration handshake_limit = 2s;
 
 /// Listens at the control port. With TLS, CAF hears of a peer only after the handshake.
-class door final : public network::doorman_impl {
+class acceptor final : public network::doorman_impl {
  public:
-  door(network::default_multiplexer& loop, network::native_socket socket,
-       std::shared_ptr<const tls_context> tls, const clock& time, std::shared_ptr<control_connections> all)
+  acceptor(network::default_multiplexer& loop, network::native_socket socket,
+           std::shared_ptr<const tls_context> tls, const clock& time,
+           std::shared_ptr<control_connections> all)
       : doorman_impl(loop, socket),
         tls_(std::move(tls)),
         time_(time),
         connections_(std::move(all)),
-        way_in_(std::make_shared<way_in>()) {
-    way_in_->to = this;
+        own_ref_(std::make_shared<acceptor_ref>()) {
+    own_ref_->to = this;
     if (tls_)
-      keeper_ = std::make_unique<tls_doorkeeper>(
+      handshaker_ = std::make_unique<tls_handshaker>(
           *tls_, time, [this](const std::string& from, const std::string& why) { refused(from, why); });
   }
 
-  ~door() override {
-    std::lock_guard lock(way_in_->mutex);
-    way_in_->to = nullptr;
+  ~acceptor() override {
+    std::lock_guard lock(own_ref_->mutex);
+    own_ref_->to = nullptr;
   }
 
   bool new_connection() override {
     if (detached()) return false;
     const auto socket = acceptor_.accepted_socket();
     network::nonblocking(socket, true);
-    if (!keeper_) return admit(socket, nullptr);
-    keeper_->greet(socket, [way = way_in_, &loop = acceptor_.backend()](int guest, session_ptr tls) {
-      // From the doorkeeper's thread to the loop's, where the door may be gone by then.
-      loop.post([way, guest, tls = std::make_shared<session_ptr>(std::move(tls))] {
-        std::lock_guard lock(way->mutex);
-        if (way->to == nullptr || !way->to->admit(guest, std::move(*tls))) network::close_socket(guest);
+    if (!handshaker_) return admit(socket, nullptr);
+    handshaker_->start(socket, [ref = own_ref_, &loop = acceptor_.backend()](int accepted, session_ptr tls) {
+      // From the handshaker's thread to the loop's, where the acceptor may be gone by then.
+      loop.post([ref, accepted, tls = std::make_shared<session_ptr>(std::move(tls))] {
+        std::lock_guard lock(ref->mutex);
+        if (ref->to == nullptr || !ref->to->admit(accepted, std::move(*tls))) network::close_socket(accepted);
       });
     });
     return true;
   }
 
  private:
-  struct way_in {
+  struct acceptor_ref {
     std::mutex mutex;
-    door* to = nullptr;
+    acceptor* to = nullptr;
   };
 
   bool admit(network::native_socket socket, session_ptr tls) {
@@ -78,7 +79,7 @@ class door final : public network::doorman_impl {
     return true;
   }
 
-  /// On the doorkeeper's thread. Once a second at most: whoever is refused must not fill the log.
+  /// On the handshaker's thread. Once a second at most: whoever is refused must not fill the log.
   void refused(const std::string& from, const std::string& why) {
     ++refused_;
     const auto now = time_.now();
@@ -91,10 +92,10 @@ class door final : public network::doorman_impl {
   const std::shared_ptr<const tls_context> tls_;
   const clock& time_;
   const std::shared_ptr<control_connections> connections_;
-  const std::shared_ptr<way_in> way_in_;
+  const std::shared_ptr<acceptor_ref> own_ref_;
   uint64_t refused_ = 0;
   time_point logged_ = long_ago;
-  std::unique_ptr<tls_doorkeeper> keeper_;  // last: its thread ends before the rest goes
+  std::unique_ptr<tls_handshaker> handshaker_;  // last: its thread ends before the rest goes
 };
 
 network::default_multiplexer& loop_of(caf::actor_system& system) {
@@ -118,7 +119,7 @@ class listening final : public caf::io::middleman_actor_impl {
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
     auto socket = network::new_tcp_acceptor_impl(port, address, reuse);
     if (!socket) return std::move(socket.error());
-    return caf::make_counted<door>(loop_of(system()), *socket, end_.tls, end_.time, end_.connections);
+    return caf::make_counted<acceptor>(loop_of(system()), *socket, end_.tls, end_.time, end_.connections);
   }
 
  private:

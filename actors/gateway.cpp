@@ -13,7 +13,7 @@ constexpr int max_requests_per_message = 4096;  // requests in one `submit`: a f
 }  // namespace
 
 gateway::gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
-                 tenant_desk& tenants)
+                 tenant_limiter& tenants)
     : actor(self, out),
       options_(o),
       memory_(memory),

@@ -14,7 +14,7 @@
 #include "actors/actor.hpp"
 #include "actors/memory_port.hpp"
 #include "actors/outcome.hpp"
-#include "actors/tenant_desk.hpp"
+#include "actors/tenant_limiter.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
 #include "policies/expiries.hpp"
@@ -55,7 +55,7 @@ class gateway final : public actor {
 
   /// What is handed in outlives it.
   gateway(address self, outbox& out, const options& o, memory_port& memory, client_port& clients,
-          tenant_desk& tenants);
+          tenant_limiter& tenants);
 
   void on(envelope& e, time_point now) override;
   void on_time(time_point now) override;
@@ -90,7 +90,7 @@ class gateway final : public actor {
     outcome_kind kind{};
     drop_reason reason{};
     failure error{};
-    bool at_door = false;
+    bool at_admission = false;
     uint64_t in_flight = 0;
     duration retry_after{};
     std::string detail;
@@ -134,7 +134,7 @@ class gateway final : public actor {
 
   void settle(in_flight_request& f, outcome how, time_point now);
   /// It was nobody else's decision.
-  void decide(in_flight_request& f, const outcome& how, time_point now, bool at_door = false);
+  void decide(in_flight_request& f, const outcome& how, time_point now, bool at_admission = false);
   gateway_decision explain(request_id id) const;
   void trace(const in_flight_request& f, const outcome& how, time_point now);
   gateway_state describe() const;
@@ -152,7 +152,7 @@ class gateway final : public actor {
   options options_;
   memory_port& memory_;
   client_port& clients_;
-  tenant_desk& tenants_;
+  tenant_limiter& tenants_;
   bool draining_ = false;
   node_id scheduler_;
   bool scheduler_up_ = false;

@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-void gateway::decide(in_flight_request& f, const outcome& how, time_point now, bool at_door) {
+void gateway::decide(in_flight_request& f, const outcome& how, time_point now, bool at_admission) {
   decided d;
   d.id = f.asked.id;
   d.model = f.asked.model;
@@ -15,7 +15,7 @@ void gateway::decide(in_flight_request& f, const outcome& how, time_point now, b
   d.kind = how.kind;
   d.reason = how.reason;
   d.error = how.error;
-  d.at_door = at_door;
+  d.at_admission = at_admission;
   d.in_flight = in_flight_.size();
   d.retry_after = how.retry_after;
   d.detail = how.detail;
@@ -37,7 +37,7 @@ gateway_decision gateway::explain(request_id id) const {
     out.arrival = d.arrival;
     out.deadline = d.deadline;
     out.at = d.at;
-    out.at_door = d.at_door;
+    out.at_admission = d.at_admission;
     const bool failed = d.kind == outcome_kind::failed;
     out.outcome = failed ? "failed" : "dropped";
     out.reason = failed ? to_string(d.error) : to_string(d.reason);

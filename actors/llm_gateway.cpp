@@ -9,7 +9,7 @@
 namespace troupe {
 
 llm_gateway::llm_gateway(address self, outbox& out, const options& o, completion_port& clients,
-                         tenant_desk& tenants, llm_catalog& models)
+                         tenant_limiter& tenants, llm_catalog& models)
     : actor(self, out),
       options_(o),
       clients_(clients),

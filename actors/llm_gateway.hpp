@@ -12,7 +12,7 @@
 #include "actors/actor.hpp"
 #include "actors/llm_catalog.hpp"
 #include "actors/outcome.hpp"
-#include "actors/tenant_desk.hpp"
+#include "actors/tenant_limiter.hpp"
 #include "messages/commands.hpp"
 #include "policies/expiries.hpp"
 #include "policies/histogram.hpp"
@@ -43,7 +43,7 @@ class llm_gateway final : public actor {
   };
 
   /// What is handed in outlives it.
-  llm_gateway(address self, outbox& out, const options& o, completion_port& clients, tenant_desk& tenants,
+  llm_gateway(address self, outbox& out, const options& o, completion_port& clients, tenant_limiter& tenants,
               llm_catalog& models);
 
   void on(envelope& e, time_point now) override;
@@ -138,7 +138,7 @@ class llm_gateway final : public actor {
 
   const options options_;
   completion_port& clients_;
-  tenant_desk& tenants_;
+  tenant_limiter& tenants_;
   llm_catalog& catalog_;
   bool draining_ = false;
   ledger ledger_;  // its models are llm_ids

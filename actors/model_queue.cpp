@@ -79,7 +79,7 @@ void model_queue::queue_up(uint32_t handle, time_point now) {
     return give_up(handle, drop_reason::late, why, now);
   }
   if (const auto bound = rows_that_may_wait(r, now); policy_->queued_rows() + r.rows > bound) {
-    door_.lost(now, r.rows);
+    admission_.lost(now, r.rows);
     return give_up(handle, drop_reason::queue_full, {drop_rule::queue_bound, bound}, now);
   }
   policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);
@@ -98,8 +98,8 @@ uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
   const auto batch = std::max(last_batch_rows_, r.rows);
   const auto patience =
       r.deadline - now - policy_->latency()(batch) - options_.network(batch) - 2 * options_.margin;
-  return std::max(r.rows,
-                  std::min(options_.max_queued_rows, door_.bound(now, patience, batch, placements_here_)));
+  return std::max(
+      r.rows, std::min(options_.max_queued_rows, admission_.bound(now, patience, batch, placements_here_)));
 }
 
 void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now) {
@@ -245,7 +245,7 @@ void model_queue::on_grant(const grant& g, time_point now) {
   }
   batched_rows_ += window.rows;
   last_batch_rows_ = window.rows;
-  door_.served(now, window.rows);
+  admission_.served(now, window.rows);
   const auto end = window.exec_at + policy_->latency()(window.rows);
   if (log_.on()) log_batch(g, o, window.rows, end, now);
   order(g, std::move(o), std::move(running), end, now);
@@ -283,7 +283,7 @@ void model_queue::send_drops(time_point now) {
   dropped_.clear();
   policy_->take_dropped(dropped_);
   for (const auto& d : dropped_) {
-    door_.lost(now, d.request.rows);
+    admission_.lost(now, d.request.rows);
     if (placements_here_ == 0)
       give_up(d.request.handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
     else
@@ -322,7 +322,7 @@ void model_queue::go_over_to(uint32_t domain, time_point now) {
   poison_retry_offered_ = false;
   out_of_service_.clear();  // the new arbiter says which of its slots are
   policy_->set_backends({}, now);
-  door_ = {};
+  admission_ = {};
   apply_placements();
 }
 

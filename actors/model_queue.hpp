@@ -189,7 +189,7 @@ class model_queue final : public actor {
   decision_log log_;
   batch_window told_;
   std::vector<slot_id> told_slots_;  ///< that it was for
-  admission door_;
+  admission admission_;
   uint32_t last_batch_rows_ = 1;
   uint64_t sequence_ = 0;
   uint64_t next_batch_;

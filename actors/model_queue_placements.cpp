@@ -18,7 +18,7 @@ void model_queue::on_slot(const slot_ready& s) {
   if (known != placements_.end()) placements_.erase(known);
   for (const auto& m : s.models) {
     if (m.model != options_.model) continue;
-    if (!same) door_ = {};  // its rate was that of others
+    if (!same) admission_ = {};  // its rate was that of others
     placements_[s.slot] = {s.worker.node, s.worker.incarnation, {m.alpha, m.beta}};
   }
   placements_changed_ = true;
@@ -28,7 +28,7 @@ void model_queue::forget_placements(node_id node, incarnation_id incarnation) {
   const auto gone = std::erase_if(placements_, [&](const auto& p) {
     return p.second.node == node && p.second.incarnation == incarnation;
   });
-  if (gone > 0) door_ = {};
+  if (gone > 0) admission_ = {};
   apply_placements();
 }
 

@@ -31,7 +31,7 @@ void model_queue::on_done(const batch_done& d, time_point now) {
       requests_.release(handle);
       continue;
     }
-    door_.lost(now, r.rows);
+    admission_.lost(now, r.rows);
     give_up(handle, drop_reason::late, {drop_rule::not_started}, now);
   }
 }
@@ -94,7 +94,7 @@ void model_queue::run_again(const running_batch& batch, time_point now) {
     } else if (requests_.all_of(handle).last_loss != worker_loss::none) {
       queue_poison_retry(handle, now);
     } else if (end > planned_deadline(r)) {
-      door_.lost(now, r.rows);
+      admission_.lost(now, r.rows);
       give_up(handle, drop_reason::late, {drop_rule::preempted, r.rows, start, end}, now);
     } else {
       policy_->add({planned_deadline(r), r.id, r.rows, handle}, now);

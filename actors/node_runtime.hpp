@@ -93,7 +93,7 @@ class node_runtime {
   node_memory memory_;
   catalog catalog_;
   llm_catalog language_models_;
-  tenant_desk tenants_;
+  tenant_limiter tenants_;
   node_protocol node_;
   deployer_protocol deployer_;
   std::map<model_id, model_spec> queues_;  ///< that live here; the node actor's once it runs

@@ -22,7 +22,7 @@ struct outcome {
   std::string_view detail{};  ///< of an error its own; of a quota its limit; valid during the call only
   time_point arrival = never;
   batch_times times{};              ///< of the batch that it ran in, if it came to that
-  duration retry_after{};           ///< of a drop at the door: not earlier than that, if it is known
+  duration retry_after{};           ///< of a drop at admission: not earlier than that, if it is known
   time_point accepted_at = never;   ///< the gateway heard of it
   time_point completed_at = never;  ///< the gateway heard that its batch was done
 

@@ -1,6 +1,7 @@
 // What becomes of an actor that throws. By its state:
 //
-// - Actors, the node actor and the control door hold what others rely on, and an exception leaves it suspect:
+// - Actors, the node actor and the control endpoint hold what others rely on, and an exception leaves it
+// suspect:
 //   the whole process ends with exit code `exit_broken`, and its connections with it, so that its peers end
 //   its incarnation at once. Its parent (`troupe up`) starts it again.
 // - The console and the metrics actor hold nothing that outlives a query: they forget it and go on, in place

@@ -159,7 +159,7 @@ class ui_feed::asker {
           {"actor", actor_name(parts_.cluster, q.to)}, {"type", q.type}, {"fields", std::move(q.fields)}};
       ++open_;
       // The console answers within its patience; longer is a console that broke.
-      self_->request(parts_.desk, 2 * console::patience, command{0, "ask", json_text(order)})
+      self_->request(parts_.console_actor, 2 * console::patience, command{0, "ask", json_text(order)})
           .then(
               [this, take = std::move(q.take)](const command_reply& r) {
                 try {

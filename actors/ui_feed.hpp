@@ -25,7 +25,7 @@ class ui_feed {
 
   struct parts {
     caf::actor_system& system;
-    console::handle desk;
+    console::handle console_actor;
     metrics_protocol metrics;
     const cluster_spec& cluster;
     const clock& time;

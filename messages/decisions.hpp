@@ -156,8 +156,8 @@ struct gateway_decision {
   time_point arrival = never;
   time_point deadline = never;
   time_point at = never;
-  bool at_door = false;  ///< turned away: no queue ever heard of it
-  std::string outcome;   ///< dropped or failed
+  bool at_admission = false;  ///< turned away: no queue ever heard of it
+  std::string outcome;        ///< dropped or failed
   std::string reason;
   std::string detail;          ///< quota: the limit, rate or concurrency; device_error: what the device said
   std::string tenant;          ///< empty: none
@@ -165,7 +165,7 @@ struct gateway_decision {
   uint64_t max_in_flight = 0;  ///< of these
   duration retry_after{};      ///< as the client was told; 0: it was not
   TROUPE_MESSAGE(gateway_decision, known, decision_log, id, model, model_name, rows, arrival, deadline, at,
-                 at_door, outcome, reason, detail, tenant, in_flight, max_in_flight, retry_after)
+                 at_admission, outcome, reason, detail, tenant, in_flight, max_in_flight, retry_after)
 };
 
 /// All that a cluster remembers of its decisions about one request.

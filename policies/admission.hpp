@@ -1,4 +1,4 @@
-// Which requests a queue refuses at the door, so that nobody waits in vain.
+// Which requests a queue refuses at admission, so that nobody waits in vain.
 #pragma once
 #include <cstdint>
 

@@ -35,7 +35,7 @@ struct control_client::state {
   caf::actor_system system{config};
   std::shared_ptr<const tls_context> tls;
   control_middleman middleman;
-  std::map<std::pair<std::string, uint16_t>, caf::actor> doors;  ///< that answered last time
+  std::map<std::pair<std::string, uint16_t>, caf::actor> endpoints;  ///< that answered last time
 };
 
 control_client::control_client(const cluster_spec& cluster) : state_(std::make_unique<state>(cluster)) {}
@@ -45,18 +45,19 @@ control_client::~control_client() = default;
 command_reply control_client::ask(const node_spec& node, command asked, std::chrono::milliseconds patience) {
   const auto failed = [&](std::string why) { return command_reply{asked.token, false, std::move(why)}; };
   caf::scoped_actor self(state_->system);
-  auto& door = state_->doors[{node.host, node.control_port}];
-  if (!door)
+  auto& endpoint = state_->endpoints[{node.host, node.control_port}];
+  if (!endpoint)
     self->request(state_->middleman.dialler(), patience, caf::connect_atom_v, node.host, node.control_port)
         .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
-                     const std::set<std::string>&) { door = caf::actor_cast<caf::actor>(there); },
+                     const std::set<std::string>&) { endpoint = caf::actor_cast<caf::actor>(there); },
                  [](const caf::error&) {});
-  if (!door)
+  if (!endpoint)
     return failed(fmt::format("nobody answers at {}:{}{}", node.host, node.control_port,
                               state_->tls ? ", or not to this certificate" : ""));
   auto reply = failed(fmt::format("no answer within {} s", to_seconds(patience)));
-  self->request(door, patience, std::move(asked))
-      .receive([&](command_reply& r) { reply = std::move(r); }, [&](const caf::error&) { door = nullptr; });
+  self->request(endpoint, patience, std::move(asked))
+      .receive([&](command_reply& r) { reply = std::move(r); },
+               [&](const caf::error&) { endpoint = nullptr; });
   return reply;
 }
 

@@ -194,8 +194,8 @@ class telling {
     if (!d.tenant.empty()) numbers["tenant"] = d.tenant;
     if (d.retry_after > duration{}) numbers["retry_after_ms"] = to_ms(d.retry_after);
     const auto grounds = why(d);
-    add(d.at, d.at_door ? "turned_away" : "given_up",
-        fmt::format("its gateway {} as {}{}{}", d.at_door ? "turns it away" : "gives it up", d.reason,
+    add(d.at, d.at_admission ? "turned_away" : "given_up",
+        fmt::format("its gateway {} as {}{}{}", d.at_admission ? "turns it away" : "gives it up", d.reason,
                     grounds.empty() ? "" : ": ", grounds),
         numbers);
   }

@@ -14,7 +14,7 @@
 
 #include "actors/actor_of.hpp"
 #include "actors/console.hpp"
-#include "actors/control_door.hpp"
+#include "actors/control_endpoint.hpp"
 #include "actors/control_middleman.hpp"
 #include "actors/http_api.hpp"
 #include "actors/metrics.hpp"
@@ -27,10 +27,10 @@
 #include "config/security.hpp"
 #include "messages/host_port.hpp"
 #include "tools/control_certificates.hpp"
-#include "tools/device_rack.hpp"
+#include "tools/device_pool.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/http_options.hpp"
-#include "tools/llm_rack.hpp"
+#include "tools/llm_device_pool.hpp"
 #include "tools/node_events.hpp"
 #include "transport/http_server.hpp"
 #include "transport/ucx_fabric.hpp"
@@ -140,7 +140,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const auto& me = cluster.nodes[self.value];
   for (const auto& w : security_warnings(cluster, self)) fmt::print(stderr, "troupe: warning: {}\n", w);
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that may be closed
-  llm_rack::prepare_process(cluster, self);
+  llm_device_pool::prepare_process(cluster, self);
   const machine_clock time(options.clock_offset);
   node_events said;
   const signal_watch signals(said);
@@ -162,7 +162,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   std::atomic<bool> ready{false}, draining{false};
   http_clients clients(time);
   std::atomic<post*> post{nullptr};  // set before any device is told to start a batch
-  std::optional<device_rack> devices;
+  std::optional<device_pool> devices;
   try {
     devices.emplace(cluster, self, time, [&](slot_id slot) {
       post.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
@@ -171,16 +171,16 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return exit_failed;
   }
-  auto& rack = *devices;
-  llm_rack engines(cluster, self, time, [&](engine_id id) {
+  auto& pool = *devices;
+  llm_device_pool engines(cluster, self, time, [&](engine_id id) {
     if (auto* to = post.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
   });
   completion_clients completions;
   const on_broken broken = [&](std::string why) { said.say(node_events::kind::threw, std::move(why)); };
-  std::unique_ptr<control_door> door;
+  std::unique_ptr<control_endpoint> endpoint;
   try {
-    door = std::make_unique<control_door>(system, control_certificates(cluster, me.name, me.host), time,
-                                          cluster, self, broken);
+    endpoint = std::make_unique<control_endpoint>(system, control_certificates(cluster, me.name, me.host),
+                                                  time, cluster, self, broken);
   } catch (const std::runtime_error& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return exit_failed;
@@ -190,10 +190,10 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       system,
       time,
       *carrier,
-      *door,
+      *endpoint,
       clients,
-      [&](slot_id slot) -> device& { return rack.at(slot); },
-      rack,
+      [&](slot_id slot) -> device& { return pool.at(slot); },
+      pool,
       [&](std::unique_ptr<actor_group> g, on_broken b) {
         return spawn_threaded_caf_host(system, std::move(g), time, usual_timing, std::move(b));
       },
@@ -246,20 +246,21 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   const auto to_actor = [](const auto& actor) {
     return [actor](command_query q) { caf::anon_send(actor, std::move(q)); };
   };
-  const auto desk = spawn<console>(system, console::facts{cluster,
-                                                          self,
-                                                          [&] { return runtime.lane().incarnation().value; },
-                                                          [&] { return ready.load(); },
-                                                          runtime.models(),
-                                                          gauges,
-                                                          runtime.deployer_actor(),
-                                                          runtime.post(),
-                                                          *door,
-                                                          {{role::node, to_actor(runtime.node_actor())},
-                                                           {role::metrics, to_actor(gauges)}},
-                                                          options.restarts,
-                                                          options.last_end});
-  door->open(runtime.node_actor(), caf::actor_cast<caf::actor>(desk));
+  const auto console_actor = spawn<console>(
+      system,
+      console::facts{cluster,
+                     self,
+                     [&] { return runtime.lane().incarnation().value; },
+                     [&] { return ready.load(); },
+                     runtime.models(),
+                     gauges,
+                     runtime.deployer_actor(),
+                     runtime.post(),
+                     *endpoint,
+                     {{role::node, to_actor(runtime.node_actor())}, {role::metrics, to_actor(gauges)}},
+                     options.restarts,
+                     options.last_end});
+  endpoint->open(runtime.node_actor(), caf::actor_cast<caf::actor>(console_actor));
 
   int exit_code = exit_done;
   std::unique_ptr<repository_api> repository;
@@ -286,12 +287,13 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
                               [] { return std::chrono::system_clock::now().time_since_epoch(); }});
         completion_api->add_to(api->routes());
       }
-      watching = std::make_unique<ui_feed>(ui_feed::parts{system, desk, gauges, cluster, time, self, [&] {
-                                                            std::map<model_id, std::string> served;
-                                                            for (const auto& m : runtime.models().all())
-                                                              served[m->model] = m->name;
-                                                            return served;
-                                                          }});
+      watching =
+          std::make_unique<ui_feed>(ui_feed::parts{system, console_actor, gauges, cluster, time, self, [&] {
+                                                     std::map<model_id, std::string> served;
+                                                     for (const auto& m : runtime.models().all())
+                                                       served[m->model] = m->name;
+                                                     return served;
+                                                   }});
       watching->add_to(api->routes());
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();
@@ -331,20 +333,20 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     exit_code = exit_failed;
   }
-  if (rack.is_loading()) {  // that may take minutes, and nobody waits for it any more
+  if (pool.is_loading()) {  // that may take minutes, and nobody waits for it any more
     spdlog::shutdown();
     std::fflush(nullptr);
     std::_Exit(exit_code);
   }
-  rack.stop_loading();
-  door->close();
+  pool.stop_loading();
+  endpoint->close();
   runtime.stop();
   if (watching) watching->stop();
   caf::anon_send_exit(gauges, caf::exit_reason::kill);
-  caf::anon_send_exit(desk, caf::exit_reason::kill);
+  caf::anon_send_exit(console_actor, caf::exit_reason::kill);
   system.await_all_actors_done();
   engines.clear();
-  rack.clear();  // what a device may still call is there until here
+  pool.clear();  // what a device may still call is there until here
   server.reset();
   return exit_code;
 }

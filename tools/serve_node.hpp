@@ -1,4 +1,5 @@
-// One node of a cluster, for real: a process with its own clock, fabric, doors and devices. What `troupe up
+// One node of a cluster, for real: a process with its own clock, fabric, endpoints and devices. What `troupe
+// up
 // --node` runs.
 #pragma once
 #include <string>

@@ -173,10 +173,10 @@ ordered_json trace_document(const cluster_spec& cluster, const trace_records& re
     ran[{b.what.model, b.what.batch}] = &b;
   }
 
-  std::map<node_id, lanes> doors;
+  std::map<node_id, lanes> gateway_lanes;
   for (const auto& [gateway, r] : requests) {
     const auto end = std::max(r.arrival, r.answered_at);
-    const auto lane = doors[gateway].take(r.arrival, end);
+    const auto lane = gateway_lanes[gateway].take(r.arrival, end);
     const int track = request_tracks + lane;
     out.name_track(gateway, track, "gateway requests");
     ordered_json args{{"request", r.id.value}, {"outcome", r.outcome}, {"rows", r.rows}};

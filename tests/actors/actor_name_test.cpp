@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 
-cluster_spec two_doors() {
+cluster_spec two_frontends() {
   cluster_spec c;
   const auto node = [&](const char* name, std::vector<node_role> roles) {
     node_spec n;
@@ -15,21 +15,21 @@ cluster_spec two_doors() {
     c.nodes.push_back(std::move(n));
   };
   node("head", {node_role::gateway, node_role::scheduler});
-  node("door", {node_role::gateway});
+  node("frontend", {node_role::gateway});
   node("left", {node_role::worker});
   c.slots = {{node_id{2}}, {node_id{2}}};
   return c;
 }
 
 std::string problem(std::string_view text) {
-  static const auto cluster = two_doors();
+  static const auto cluster = two_frontends();
   const auto r = parse_actor_name(text, cluster, [](std::string_view) { return std::nullopt; });
   REQUIRE(std::holds_alternative<std::string>(r));
   return std::get<std::string>(r);
 }
 
 address named(std::string_view text) {
-  static const auto cluster = two_doors();
+  static const auto cluster = two_frontends();
   const auto r = parse_actor_name(text, cluster, [](std::string_view model) {
     return model == "mlp" ? std::optional(model_id{4}) : std::nullopt;
   });
@@ -40,19 +40,19 @@ address named(std::string_view text) {
 }  // namespace
 
 TEST_CASE("actor_name: names lead to addresses and back") {
-  const auto cluster = two_doors();
+  const auto cluster = two_frontends();
   const address worker{node_id{2}, {}, role::gpu_worker, 1};
   CHECK(actor_name(cluster, worker) == "gpu_worker/1@left");
   CHECK(named("gpu_worker/1@left") == worker);
   CHECK(named("model_queue/mlp@head") == address{node_id{0}, {}, role::model_queue, 4});
-  CHECK(named("gateway@door") == address{node_id{1}, {}, role::gateway, 0});
+  CHECK(named("gateway@frontend") == address{node_id{1}, {}, role::gateway, 0});
 }
 
 TEST_CASE("actor_name: the node may be left out where it can be only one") {
   CHECK(named("rank_arbiter") == address{node_id{0}, {}, role::rank_arbiter, 0});
   CHECK(named("gpu_worker/1").node == node_id{2});
   CHECK(named("model_queue/mlp").node == node_id{0});
-  CHECK(problem("gateway") == "say which one: gateway/0@head or gateway/0@door");
+  CHECK(problem("gateway") == "say which one: gateway/0@head or gateway/0@frontend");
 }
 
 TEST_CASE("actor_name: what is wrong with a name is said, with what was perhaps meant") {

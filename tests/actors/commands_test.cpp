@@ -77,11 +77,11 @@ struct gateway_surroundings : client_port {
   }
   std::map<uint64_t, drop_reason> outcomes;
   scripted_memory memory{gateway_node};
-  tenant_desk desk{{}};
+  tenant_limiter limiter{{}};
 };
 struct commanded_gateway : gateway_surroundings, command_stage<gateway> {
   commanded_gateway()
-      : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), desk) {
+      : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), limiter) {
     tell(node_up{scheduler_node, {10}});
   }
   static gateway::options options() {

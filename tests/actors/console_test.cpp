@@ -41,28 +41,29 @@ struct console_stage {
     const auto names = group->names();
     post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
     metrics_actor = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
-    desk = spawn<console>(fixture.system(), console::facts{cluster,
-                                                           node_id{0},
-                                                           [] { return first_incarnation; },
-                                                           [this] {
-                                                             if (broken) throw std::runtime_error("no idea");
-                                                             return true;
-                                                           },
-                                                           models,
-                                                           metrics_actor,
-                                                           {},
-                                                           post,
-                                                           lane,
-                                                           {}});
+    console_actor = spawn<console>(fixture.system(), console::facts{cluster,
+                                                                    node_id{0},
+                                                                    [] { return first_incarnation; },
+                                                                    [this] {
+                                                                      if (broken)
+                                                                        throw std::runtime_error("no idea");
+                                                                      return true;
+                                                                    },
+                                                                    models,
+                                                                    metrics_actor,
+                                                                    {},
+                                                                    post,
+                                                                    lane,
+                                                                    {}});
   }
   ~console_stage() {
-    for (const auto& a : {caf::actor_cast<caf::actor>(desk), caf::actor_cast<caf::actor>(metrics_actor),
-                          post.caf_hosts()[0]}) {
+    for (const auto& a : {caf::actor_cast<caf::actor>(console_actor),
+                          caf::actor_cast<caf::actor>(metrics_actor), post.caf_hosts()[0]}) {
       caf::anon_send_exit(a, caf::exit_reason::kill);
       self->wait_for(a);
     }
   }
-  auto ask(command c) { return self->request(desk, std::chrono::seconds(10), std::move(c)); }
+  auto ask(command c) { return self->request(console_actor, std::chrono::seconds(10), std::move(c)); }
   template <class Pending>
   static command_reply reply_to(Pending& asked) {
     command_reply reply;
@@ -81,7 +82,7 @@ struct console_stage {
   std::atomic<bool> broken{false};
   caf::scoped_actor self{fixture.system()};
   metrics_protocol metrics_actor;
-  console_protocol desk;
+  console_protocol console_actor;
 };
 
 }  // namespace
@@ -99,20 +100,20 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   post.add_caf_host(spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {}), names);
   const auto metrics_actor = spawn<metrics>(fixture.system(), post, [](std::vector<metric>&) {});
   catalog models({{model_id{0}, "resnet", 10ms, 1, {}, 0}});
-  const auto desk = spawn<console>(fixture.system(), console::facts{cluster,
-                                                                    node_id{0},
-                                                                    [] { return first_incarnation; },
-                                                                    [] { return true; },
-                                                                    models,
-                                                                    metrics_actor,
-                                                                    {},
-                                                                    post,
-                                                                    lane,
-                                                                    {}});
+  const auto console_actor = spawn<console>(fixture.system(), console::facts{cluster,
+                                                                             node_id{0},
+                                                                             [] { return first_incarnation; },
+                                                                             [] { return true; },
+                                                                             models,
+                                                                             metrics_actor,
+                                                                             {},
+                                                                             post,
+                                                                             lane,
+                                                                             {}});
   caf::scoped_actor self{fixture.system()};
   const auto ask = [&](command c) {
     command_reply reply;
-    self->request(desk, std::chrono::seconds(10), std::move(c))
+    self->request(console_actor, std::chrono::seconds(10), std::move(c))
         .receive([&](command_reply& r) { reply = std::move(r); },
                  [](const caf::error&) { FAIL("no reply"); });
     return reply;
@@ -159,7 +160,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
         "there is no actor 'metrics@left'; known: model_queue/0@left");
 
   // What is for others ends, too, if they do not answer: a change after the time that it may take.
-  auto change = self->request(desk, std::chrono::seconds(10),
+  auto change = self->request(console_actor, std::chrono::seconds(10),
                               command{9, "ask",
                                       R"({"actor": "deployer@right", "type": "undeploy",)"
                                       R"( "fields": {"name": "resnet", "wait": 200000000}})"});
@@ -181,21 +182,22 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   }
 
   // What the other console does with it.
-  caf::anon_send(desk, control_frame{{node_id{1}, {}, role::console, 0},
-                                     {node_id{0}, {}, role::console, 0},
-                                     caf::make_message(command{
-                                         3, "ask", R"({"actor": "console@left", "type": "get_state"})"})});
+  caf::anon_send(console_actor,
+                 control_frame{{node_id{1}, {}, role::console, 0},
+                               {node_id{0}, {}, role::console, 0},
+                               caf::make_message(
+                                   command{3, "ask", R"({"actor": "console@left", "type": "get_state"})"})});
   CHECK(order("console@left", "get_state").ok);
   REQUIRE(lane.sent.size() == 3);
   CHECK(lane.sent[2].body.get_as<command_reply>(0).token == 3);
   CHECK(lane.sent[2].body.get_as<command_reply>(0).ok);
 
-  caf::anon_send_exit(desk, caf::exit_reason::kill);
+  caf::anon_send_exit(console_actor, caf::exit_reason::kill);
   caf::anon_send_exit(metrics_actor, caf::exit_reason::kill);
   caf::anon_send_exit(post.caf_hosts()[0], caf::exit_reason::kill);
   self->wait_for(post.caf_hosts()[0]);
   self->wait_for(metrics_actor);
-  self->wait_for(desk);
+  self->wait_for(console_actor);
 }
 
 TEST_CASE("console: when it throws, everybody who asked is told that there is no answer, and it goes on") {

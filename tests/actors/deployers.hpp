@@ -49,7 +49,7 @@ class deployers : control_lane {
   explicit deployers(bool everybody = true, const std::string& batching = "eager", bool apart = false)
       : cluster_(a_cluster(batching, apart)) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      nodes_[i].door = system_.spawn(node_actor, &nodes_[i]);
+      nodes_[i].actor = system_.spawn(node_actor, &nodes_[i]);
       begin(node_id{i}, {1});
     }
     meet(head, left);
@@ -59,7 +59,7 @@ class deployers : control_lane {
   ~deployers() override {
     for (const auto& n : nodes_) {
       caf::anon_send_exit(n.deployments, caf::exit_reason::kill);
-      caf::anon_send_exit(n.door, caf::exit_reason::kill);
+      caf::anon_send_exit(n.actor, caf::exit_reason::kill);
     }
     scheduler_.run();
   }
@@ -98,8 +98,8 @@ class deployers : control_lane {
   template <class Command>
   std::shared_ptr<std::optional<change_reply>> ask(node_id to, Command c) {
     auto reply = std::make_shared<std::optional<change_reply>>();
-    system_.spawn([=, door = nodes_[to.value].deployments](caf::event_based_actor* self) {
-      self->request(door, caf::infinite, c).then([=](const change_reply& r) { *reply = r; });
+    system_.spawn([=, actor = nodes_[to.value].deployments](caf::event_based_actor* self) {
+      self->request(actor, caf::infinite, c).then([=](const change_reply& r) { *reply = r; });
     });
     scheduler_.run();
     return reply;
@@ -155,7 +155,7 @@ class deployers : control_lane {
                                           if (!broken) FAIL(w);
                                           broken = w;
                                         }});
-    caf::anon_send(n.deployments, introduction{n.door, incarnation});
+    caf::anon_send(n.deployments, introduction{n.actor, incarnation});
   }
 
   struct member final : model_loader {
@@ -163,7 +163,7 @@ class deployers : control_lane {
       loads.push_back({line, std::move(told)});
     }
     incarnation_id incarnation;
-    node_protocol door;
+    node_protocol actor;
     deployer_protocol deployments;
     std::vector<loading> loads;
     std::vector<deployment> lines;

@@ -29,7 +29,7 @@ TEST_CASE("decisions of a gateway: a request that it turned away, with the numbe
   CHECK_FALSE(g.about(1).known);  // it is open
   const auto d = g.about(3);
   REQUIRE(d.known);
-  CHECK(d.at_door);
+  CHECK(d.at_admission);
   CHECK(d.outcome == "dropped");
   CHECK(d.reason == "queue_full");
   CHECK(d.model_name == "m");
@@ -60,7 +60,7 @@ TEST_CASE("decisions of a gateway: a request that it gave up") {
   g.arrive(1);
   g.run_until(at(62));
   auto d = g.about(1);
-  CHECK_FALSE(d.at_door);
+  CHECK_FALSE(d.at_admission);
   CHECK(d.outcome == "failed");
   CHECK(d.reason == "timeout");
   CHECK(d.at == at(62));

@@ -15,7 +15,7 @@ struct kept_outcome : outcome {
 };
 
 struct gateway_parts : client_port {
-  explicit gateway_parts(const std::vector<tenant_quota>& quotas) : desk(quotas) {}
+  explicit gateway_parts(const std::vector<tenant_quota>& quotas) : limiter(quotas) {}
   void answer(request_id id, const outcome& how, std::vector<std::byte> pulled) override {
     CHECK(answers.emplace(id, how).second);  // once
     const auto* begin = pulled.data();
@@ -27,13 +27,13 @@ struct gateway_parts : client_port {
   uint64_t unwritten = 0;
   scripted_memory memory{gateway_node};
   scripted_memory far{worker_node};  // where the outputs are
-  tenant_desk desk;
+  tenant_limiter limiter;
 };
 
 struct gateway_stage : gateway_parts, stage<gateway> {
   explicit gateway_stage(size_t max_in_flight = 100) : gateway_stage(options(max_in_flight)) {}
   explicit gateway_stage(const gateway::options& o, const std::vector<tenant_quota>& quotas = {})
-      : gateway_parts{quotas}, stage(the_gateway, o, memory, static_cast<client_port&>(*this), desk) {
+      : gateway_parts{quotas}, stage(the_gateway, o, memory, static_cast<client_port&>(*this), limiter) {
     tell(node_up{scheduler_node, {10}});
   }
   static gateway::options options(size_t max_in_flight) {

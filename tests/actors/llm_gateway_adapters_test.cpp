@@ -7,7 +7,7 @@ using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("llm gateway: an engine that comes gets the adapters that the others have") {
-  door_stage g;
+  llm_gateway_stage g;
   g.say_ready(first_engine);
   g.tell(adapters_known{{}, first_engine, true, {{"a", "/a"}, {"b", "/b"}}, {}}, the_engine);
   CHECK(g.out.take<change_adapter>().empty());
@@ -27,7 +27,7 @@ TEST_CASE("llm gateway: an engine that comes gets the adapters that the others h
 }
 
 TEST_CASE("llm gateway: all engines of a model have an adapter, or none") {
-  door_stage g;
+  llm_gateway_stage g;
   g.tell(node_up{other_node, {13}});
   const address other{other_node, {13}, role::llm_engine, 1};
   g.say_ready(first_engine);

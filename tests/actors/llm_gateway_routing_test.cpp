@@ -9,7 +9,7 @@ using namespace troupe::test;
 TEST_CASE(
     "llm gateway: the last engine that dies fails the requests, and its adapters are known until the next "
     "one tells") {
-  door_stage g;
+  llm_gateway_stage g;
   engine_status s;
   s.ready = true;
   g.tell(s, the_engine);
@@ -36,7 +36,7 @@ TEST_CASE(
 }
 
 TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an engine in several messages") {
-  door_stage g;
+  llm_gateway_stage g;
   std::vector<generation> three(3);
   for (uint64_t i = 0; i < 3; ++i) {
     three[i].id = request_id{i + 1};
@@ -58,7 +58,7 @@ TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an en
 }
 
 TEST_CASE("llm gateway: a request that moves goes on from what its client has seen, and only there") {
-  door_stage g;
+  llm_gateway_stage g;
   g.tell(node_up{other_node, {13}});
   g.send_to_engine(1);
   CHECK(g.out.one<generate>().requests[0].progress.empty());
@@ -84,7 +84,7 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
 }
 
 TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a number of deaths") {
-  door_stage g;
+  llm_gateway_stage g;
   g.tell(node_up{other_node, {13}});
   g.send_to_engine(1);
   g.get(1, 5);
@@ -109,7 +109,7 @@ TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a n
 }
 
 TEST_CASE("llm gateway: a client may have had enough by a token of an engine that has just died") {
-  door_stage g;
+  llm_gateway_stage g;
   g.tell(node_up{other_node, {13}});
   g.enough = 9;
   g.send_to_engine(1);
@@ -122,7 +122,7 @@ TEST_CASE("llm gateway: a client may have had enough by a token of an engine tha
 }
 
 TEST_CASE("llm gateway: a request that its router sends to a dead engine is asked for again, not at once") {
-  door_stage g;
+  llm_gateway_stage g;
   g.ask(1);
   g.place(1, second_engine);  // not up, as the gateway sees it
   CHECK(g.out.take<generate>().empty());
@@ -142,7 +142,7 @@ TEST_CASE("llm gateway: a request that its router sends to a dead engine is aske
 }
 
 TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one said is void") {
-  door_stage g;
+  llm_gateway_stage g;
   g.send_to_engine(1);
   g.ask(2);
   g.out.forget();

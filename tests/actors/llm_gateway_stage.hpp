@@ -21,8 +21,8 @@ inline constexpr engine_id first_engine{0}, second_engine{1};
 
 inline std::vector<engine_spec> two_engines() { return {{{}, worker_node}, {{}, other_node}}; }
 
-struct door_parts : completion_port {
-  explicit door_parts(const std::vector<tenant_quota>& quotas) : desk(quotas) {
+struct llm_gateway_parts : completion_port {
+  explicit llm_gateway_parts(const std::vector<tenant_quota>& quotas) : limiter(quotas) {
     cluster.llms.resize(1);
     cluster.llms[0].name = "m";
     cluster.engines = two_engines();
@@ -41,17 +41,17 @@ struct door_parts : completion_port {
 
   cluster_spec cluster;
   std::optional<llm_catalog> catalog;
-  tenant_desk desk;
+  tenant_limiter limiter;
   std::vector<generated_token> tokens;
   std::vector<troupe::adapter_changed> changes;
   std::map<uint64_t, kept_llm_outcome> outcomes;
   llm::token enough = -1;
 };
 
-struct door_stage : door_parts, stage<llm_gateway> {
-  explicit door_stage(const std::vector<tenant_quota>& quotas = {})
-      : door_parts(quotas),
-        stage(the_llm_gateway, options(), static_cast<completion_port&>(*this), desk, *catalog) {
+struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
+  explicit llm_gateway_stage(const std::vector<tenant_quota>& quotas = {})
+      : llm_gateway_parts(quotas),
+        stage(the_llm_gateway, options(), static_cast<completion_port&>(*this), limiter, *catalog) {
     tell(node_up{scheduler_node, {10}});
     tell(node_up{worker_node, {12}});
     out.forget();

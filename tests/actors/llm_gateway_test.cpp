@@ -6,7 +6,7 @@ using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("llm gateway: sends a request where its router says and hands its tokens on until the last") {
-  door_stage g;
+  llm_gateway_stage g;
   g.ask(1);
   const auto asked = g.out.one<route>();
   REQUIRE(asked.requests.size() == 1);
@@ -30,7 +30,7 @@ TEST_CASE("llm gateway: sends a request where its router says and hands its toke
 
 TEST_CASE(
     "llm gateway: a choice that its client has enough of is ended, and the request with the last of them") {
-  door_stage g;
+  llm_gateway_stage g;
   g.enough = 9;
   g.send_to_engine(1, 0, 2);
   g.get(1, 9, finish_reason::none, 1);
@@ -47,7 +47,7 @@ TEST_CASE(
 TEST_CASE(
     "llm gateway: refuses at once what it cannot hold, what its tenant may not ask, and all while it "
     "drains") {
-  door_stage g({{0, 1, 1}});
+  llm_gateway_stage g({{0, 1, 1}});
   g.send_to_engine(1, 1);
   g.ask(2, 1);
   CHECK(g.outcomes.at(2).reason == drop_reason::quota);
@@ -67,7 +67,7 @@ TEST_CASE(
 }
 
 TEST_CASE("llm gateway: what is too late for its engine is dropped, and not asked for again") {
-  door_stage g;
+  llm_gateway_stage g;
   g.send_to_engine(1);
   g.tell(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
   CHECK(g.outcomes.at(1).reason == drop_reason::late);
@@ -75,7 +75,7 @@ TEST_CASE("llm gateway: what is too late for its engine is dropped, and not aske
 }
 
 TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel the request in the engine") {
-  door_stage g;
+  llm_gateway_stage g;
   g.send_to_engine(1);
   g.send_to_engine(2);
   g.tell(client_gone{{1}});
@@ -88,7 +88,7 @@ TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel th
 }
 
 TEST_CASE("llm gateway: what a router has no place for or an engine fails at ends so") {
-  door_stage g;
+  llm_gateway_stage g;
   g.ask(1);
   g.tell(drops{{{{1}, g.out.one<route>().requests[0].version, drop_reason::queue_full}}}, the_router);
   g.send_to_engine(2);
@@ -101,7 +101,7 @@ TEST_CASE("llm gateway: what a router has no place for or an engine fails at end
 }
 
 TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old one held") {
-  door_stage g;
+  llm_gateway_stage g;
   g.say_ready(first_engine);
   g.send_to_engine(1);
   g.tell(change_adapter{5, {}, true, {"b", "/b"}});
@@ -112,7 +112,7 @@ TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old
 }
 
 TEST_CASE("llm gateway: a request whose time is over when it comes is never sent, nor cancelled") {
-  door_stage g;
+  llm_gateway_stage g;
   generation late;
   late.id = request_id{1};
   late.prompt = {1};
@@ -128,7 +128,7 @@ TEST_CASE("llm gateway: a request whose time is over when it comes is never sent
 }
 
 TEST_CASE("llm gateway: of several prompts each is a request, and what is refused is refused alone") {
-  door_stage g;
+  llm_gateway_stage g;
   std::vector<generation> four(4);
   for (uint64_t i = 0; i < 4; ++i) {
     four[i].id = request_id{i + 1};

@@ -153,7 +153,7 @@ TEST_CASE("model_queue: who asks for less time than a request takes alone is tol
   CHECK(q.out.take<drops>().empty());
 }
 
-TEST_CASE("model_queue: a large request that came too late does not close the door to the next one") {
+TEST_CASE("model_queue: a large request that came too late does not keep out the next one") {
   queue_stage q;
   const auto arrive_with_rows = [&](uint64_t id) {
     auto r = q.a_request(id);

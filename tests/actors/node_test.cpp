@@ -21,7 +21,7 @@ constexpr incarnation_id head_incarnation{10}, frontend_incarnation{20};
 cluster_spec head_and_door() {
   cluster_spec c;
   c.hash = "abc";
-  for (const char* name : {"head", "door"}) c.nodes.emplace_back().name = name;
+  for (const char* name : {"head", "frontend"}) c.nodes.emplace_back().name = name;
   c.nodes[head_node.value].roles = {node_role::scheduler};
   c.nodes[door_node.value].roles = {node_role::gateway};
   return c;

@@ -11,17 +11,18 @@ using namespace troupe::test;
 
 namespace {
 
-using desk_protocol = caf::typed_actor<caf::replies_to<int>::with<std::string>, caf::reacts_to<std::string>>;
+using notepad_protocol =
+    caf::typed_actor<caf::replies_to<int>::with<std::string>, caf::reacts_to<std::string>>;
 
 /// Gives back what it was told; throws at 13, and when it is told nothing.
-class desk {
+class notepad {
  public:
-  using handle = desk_protocol;
-  static constexpr const char* name = "desk";
+  using handle = notepad_protocol;
+  static constexpr const char* name = "notepad";
 
-  explicit desk(handle::pointer) {}
+  explicit notepad(handle::pointer) {}
   handle::behavior_type make_behavior() {
-    return {forgiving(this, &desk::on_query), forgiving(this, &desk::on_note)};
+    return {forgiving(this, &notepad::on_query), forgiving(this, &notepad::on_note)};
   }
   void forget() { note_ = "forgotten"; }
 
@@ -37,8 +38,8 @@ class desk {
   std::string note_;
 };
 
-/// What the desk answers; an error's text begins with "error".
-std::string ask(caf::scoped_actor& self, const desk_protocol& to, int n) {
+/// What the notepad answers; an error's text begins with "error".
+std::string ask(caf::scoped_actor& self, const notepad_protocol& to, int n) {
   std::string out;
   self->request(to, std::chrono::seconds(10), n)
       .receive([&](const std::string& s) { out = s; }, [&](const caf::error&) { out = "error"; });
@@ -50,7 +51,7 @@ std::string ask(caf::scoped_actor& self, const desk_protocol& to, int n) {
 TEST_CASE("forgiving: an actor that throws forgets its queries, tells who asked, and goes on") {
   caf_fixture fixture;
   caf::scoped_actor self{fixture.system()};
-  const auto actor = spawn<desk>(fixture.system());
+  const auto actor = spawn<notepad>(fixture.system());
   const auto before = survived_exceptions();
   self->send(actor, std::string("hello"));
   CHECK(ask(self, actor, 1) == "hello");

@@ -88,7 +88,7 @@ TEST_CASE("a bad change is refused with its place and the fix") {
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nrate_rps = 1", "3:1: deploy.profile: an emulated device (node 'worker') has nothing to measure; give { alpha_ms, beta_ms } or { file, name }"},
       {"[[deploy]]\nat_s = 1\nname = 'x'\nslo_ms = 40\nprofile = { alpha_ms = 1, beta_ms = 5 }\nrate_rps = 1\nmax_batch = 4\nrows = 5", "10:8: deploy.rows: must be an integer in 1..4, not 5"},
       {"[[undeploy]]\nat_s = 1\nname = 'x'", R"(5:8: undeploy.name: must be one of "m", "n", not "x")"},
-      {"[[drain]]\nat_s = 1\nnode = 'door'", R"(5:8: drain.node: must be one of "head", "worker", not "door")"},
+      {"[[drain]]\nat_s = 1\nnode = 'frontend'", R"(5:8: drain.node: must be one of "head", "worker", not "frontend")"},
       {"[[drain]]\nat_s = 1\nnode = 'head'\nback_after_s = -1", "6:16: drain.back_after_s: must be seconds in 0..604800, not -1"},
   });
 }

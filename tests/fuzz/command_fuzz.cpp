@@ -108,15 +108,15 @@ void try_gateway(const command& c) {
   no_client clients;
   gateway::options o;
   o.models = {"m"};
-  tenant_desk desk({});
-  actor_under_test<gateway> door(a_gateway, o, memory, clients, desk);
-  door.tell(node_up{node_id{0}, {1}});
-  for (uint64_t id : {1, 2, 3}) door.tell(client_request{some_request(id)});
-  door.order(c);
-  door.tell(completion{{1}, 2, {{request_id{1}, 1, failure::none, {}, {}}}},
-            {node_id{1}, {1}, role::gpu_worker, 3});
-  door.tell(drops{{{request_id{2}, 1, drop_reason::late}}}, a_queue);
-  door.order(c);
+  tenant_limiter limiter({});
+  actor_under_test<gateway> under_test(a_gateway, o, memory, clients, limiter);
+  under_test.tell(node_up{node_id{0}, {1}});
+  for (uint64_t id : {1, 2, 3}) under_test.tell(client_request{some_request(id)});
+  under_test.order(c);
+  under_test.tell(completion{{1}, 2, {{request_id{1}, 1, failure::none, {}, {}}}},
+                  {node_id{1}, {1}, role::gpu_worker, 3});
+  under_test.tell(drops{{{request_id{2}, 1, drop_reason::late}}}, a_queue);
+  under_test.order(c);
 }
 
 void try_worker(const command& c) {

@@ -223,12 +223,12 @@ class Bundle(Folder):
 
     def infer(self, port, fixture):
         """Until it is answered in time: the quickstart's deadline is short for a busy machine."""
-        door = Cluster.__new__(Cluster)
-        door.http_port = port
-        door.told, door.lock = collections.Counter(), threading.Lock()
+        client = Cluster.__new__(Cluster)
+        client.http_port = port
+        client.told, client.lock = collections.Counter(), threading.Lock()
         end = time.monotonic() + PATIENCE
         while True:
-            code, answer = door.infer(fixture.name, fixture.body(1))
+            code, answer = client.infer(fixture.name, fixture.body(1))
             if code == 200 or time.monotonic() > end:
                 return code, answer
 

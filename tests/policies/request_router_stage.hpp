@@ -9,7 +9,7 @@
 
 namespace troupe::test {
 
-inline constexpr address door{node_id{7}, {}, role::llm_gateway, 0};
+inline constexpr address gateway_address{node_id{7}, {}, role::llm_gateway, 0};
 
 /// Engines with room for four sequences and 160 positions in blocks of 10.
 struct router_stage {
@@ -45,7 +45,7 @@ struct router_stage {
     r.arrival = now;
     return r;
   }
-  void add(const routed_request& r) { router.on_route(door, {{}, false, {r}}); }
+  void add(const routed_request& r) { router.on_route(gateway_address, {{}, false, {r}}); }
   void add(uint64_t id) { add(request(id)); }
   /// "1>0 2>1 3!late": in the order of the decisions.
   std::string decide() {

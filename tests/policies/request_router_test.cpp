@@ -161,13 +161,13 @@ TEST_CASE(
   router_stage s(2);
   auto there = s.request(1);
   there.at = engine_id{0};
-  s.router.on_route(door, {{}, true, {there}});
+  s.router.on_route(gateway_address, {{}, true, {there}});
   CHECK(s.decide().empty());
   CHECK(s.sequences(0) == 1);
-  s.router.on_route(door, {{}, true, {s.request(2)}});
+  s.router.on_route(gateway_address, {{}, true, {s.request(2)}});
   CHECK(s.sequences(0) == 0);
   CHECK(s.decide() == "2>1");
-  s.router.lose_gateway(door.node);
+  s.router.lose_gateway(gateway_address.node);
   CHECK(s.sequences(1) == 0);
   CHECK(s.router.requests().empty());
 }

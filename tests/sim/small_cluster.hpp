@@ -10,7 +10,7 @@
 
 namespace troupe::sim {
 
-inline constexpr node_id head{0}, door{1}, left{2}, right{3};
+inline constexpr node_id head{0}, frontend{1}, left{2}, right{3};
 inline constexpr size_t quick_model = 0, slow_model = 1, rare_model = 2;
 using change = change_event::kind;
 
@@ -25,7 +25,7 @@ inline cluster_spec small_cluster() {
     c.nodes.push_back(n);
   };
   node("head", {node_role::gateway, node_role::scheduler});
-  node("door", {node_role::gateway});
+  node("frontend", {node_role::gateway});
   node("left", {node_role::worker});
   node("right", {node_role::worker});
   const auto model = [&](const char* name, duration slo, latency_model latency) {
@@ -54,7 +54,7 @@ inline cluster_spec small_cluster() {
   return c;
 }
 
-/// The same with the scheduler on a node of its own and `spares` standbys; `door` is the only gateway.
+/// The same with the scheduler on a node of its own and `spares` standbys; `frontend` is the only gateway.
 inline cluster_spec spared_cluster(size_t spares = 1) {
   auto c = small_cluster();
   c.nodes[0].roles = {node_role::scheduler};

@@ -20,19 +20,19 @@ from processes import PATIENCE, Process, free_ports
 class Cluster:
     """Two nodes, `head` (gateway and scheduler) and `worker`, in processes of their own. A context manager.
 
-    `workers` names other or more workers, `doors` more gateways, `line` a scheduler and standbys on nodes of their own,
+    `workers` names other or more workers, `frontends` more gateways, `line` a scheduler and standbys on nodes of their own,
     `domains` one for each worker, `device` says what workers run on, and `model_text` replaces the models; it may have
     other sections, too."""
 
     def __init__(self, models=("mlp",), slo_ms=10000, policy='batching = "eager"',
-                 limits="node_timeout_ms = 20000", env=None, workers=("worker",), doors=(), device='kind = "cpu"',
+                 limits="node_timeout_ms = 20000", env=None, workers=("worker",), frontends=(), device='kind = "cpu"',
                  model_text=None, line=(), domains=()):
         self.env = env
         self.folder = tempfile.TemporaryDirectory(prefix="troupe-test-")
         self.file = Path(self.folder.name, "cluster.toml")
-        self.http_port, control, *more = free_ports(2 + len(workers) + 2 * len(doors) + len(line))
+        self.http_port, control, *more = free_ports(2 + len(workers) + 2 * len(frontends) + len(line))
         more = iter(more)
-        self.door_ports = {}
+        self.frontend_ports = {}
         other_nodes = ""
         for i, w in enumerate(workers):
             other_nodes += f"""[[node]]
@@ -43,13 +43,13 @@ control_port = {next(more)}
 [[node.device]]
 {device}
 """
-        for d in doors:
-            self.door_ports[d] = next(more)
+        for d in frontends:
+            self.frontend_ports[d] = next(more)
             other_nodes += f"""[[node]]
 name = "{d}"
 roles = ["gateway"]
 control_port = {next(more)}
-http_port = {self.door_ports[d]}
+http_port = {self.frontend_ports[d]}
 """
         for d in domains:
             other_nodes += f'[[domain]]\nname = "{d}"\n'
@@ -197,7 +197,7 @@ class ClusterTest(unittest.TestCase):
             return sum(n for (_, error), n in cluster.told.items() if error.startswith(beginning))
         self.assertEqual(finished, sum(n for (code, _), n in cluster.told.items() if code == 200), cluster.told)
         self.assertEqual(failed, told("request failed"), cluster.told)
-        self.assertLessEqual(dropped, told("request dropped"), cluster.told)  # some at the door, unaccepted
+        self.assertLessEqual(dropped, told("request dropped"), cluster.told)  # some at admission, unaccepted
 
 
 def main():

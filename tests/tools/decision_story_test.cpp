@@ -154,7 +154,7 @@ TEST_CASE("a story tells what its gateway did by itself, whether a queue knows t
   s.request.arrival = at(0);
   s.request.deadline = at(12);
   auto& g = s.gateway;
-  g.known = g.at_door = true;
+  g.known = g.at_admission = true;
   g.at = at(0.1);
   g.outcome = "dropped";
   g.reason = "queue_full";

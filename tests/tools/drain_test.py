@@ -39,7 +39,7 @@ class Drain(ClusterTest):
                     time.sleep(0.02)
                 stopped_at = time.monotonic()
                 self.assertEqual(up.terminate(), 0, up.output())
-                time.sleep(0.5)  # some more, to a closed door
+                time.sleep(0.5)  # some more, to a gateway that drains
             self.assertTrue(all(right for *_, right in load.results))
             in_flight = late = 0
             for began, took, status, reason, _ in load.results:

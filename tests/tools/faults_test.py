@@ -146,19 +146,19 @@ class Faults(ClusterTest):
 
     def test_a_killed_gateway_is_forgotten_and_another_goes_on(self):
         fixtures = [Fixture(m) for m in MODELS]
-        # Deferred batching to the letter lets requests wait: the scheduler has many of the door's when that dies.
+        # Deferred batching to the letter lets requests wait: the scheduler has many of the frontend's when that dies.
         policy = 'batching = "deferred"\nshedding = "timeout"\nmargin_us = 300000'
-        with Cluster(MODELS, SLO_S * 1000, policy, LIMITS, doors=("door",)) as c:
+        with Cluster(MODELS, SLO_S * 1000, policy, LIMITS, frontends=("frontend",)) as c:
             up = c.start()
-            doomed = Load(c, fixtures, clients=16, port=c.door_ports["door"])
+            doomed = Load(c, fixtures, clients=16, port=c.frontend_ports["frontend"])
             with Load(c, fixtures, clients=4) as load, doomed:
                 doomed.wait_finished(50)
                 end = time.monotonic() + PATIENCE
                 while c.metric("troupe_queue_requests") < 8:
                     self.assertLess(time.monotonic(), end, "the clients never wait all at once")
                     time.sleep(0.01)
-                os.kill(up.pid_of("door"), signal.SIGKILL)
-                up.wait_error("event=node_down node=door")
+                os.kill(up.pid_of("frontend"), signal.SIGKILL)
+                up.wait_error("event=node_down node=frontend")
                 load.wait_finished(20)
                 doomed.stop()
             self.assertTrue(all(right for *_, right in load.results + doomed.results), "a wrong output")
@@ -168,9 +168,9 @@ class Faults(ClusterTest):
                 self.wait_metric(c, name, 0)
             self.assertEqual(c.metric("troupe_ledger_balanced"), 1)
             self.wait_metric(c, "troupe_requests_in_flight", 0)
-            up.wait_node("door")  # `up` has started it again
+            up.wait_node("frontend")  # `up` has started it again
             end = time.monotonic() + PATIENCE
-            while (code := self.ask(c, fixtures[0], c.door_ports["door"])) != 200:
+            while (code := self.ask(c, fixtures[0], c.frontend_ports["frontend"])) != 200:
                 self.assertLess(time.monotonic(), end, code)
                 time.sleep(0.1)
 
@@ -227,10 +227,10 @@ class Faults(ClusterTest):
             time.sleep(0.05)
 
     def test_connections_that_are_cut_heal_soon_and_for_good(self):
-        names = ("head", "door", "left", "right")
-        with Cluster(limits=LIMITS, env={"UCX_TLS": "tcp"}, workers=names[2:], doors=names[1:2]) as c:
+        names = ("head", "frontend", "left", "right")
+        with Cluster(limits=LIMITS, env={"UCX_TLS": "tcp"}, workers=names[2:], frontends=names[1:2]) as c:
             up = c.start()
-            for name in ("head", "door", "left", "right", "head"):
+            for name in ("head", "frontend", "left", "right", "head"):
                 downs = up.output().count("event=node_down")
                 before = up.output().count("event=new_incarnation")
                 pids = {up.pid_of(n) for n in names}

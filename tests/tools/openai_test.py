@@ -60,13 +60,13 @@ adapter_api = true
         """Every request has its outcome, and the engine holds nothing."""
         end = time.monotonic() + PATIENCE
         while True:
-            door = self.cluster.asked("llm_gateway", "get_state")
+            gateway = self.cluster.asked("llm_gateway", "get_state")
             engine = self.cluster.asked("llm_engine/0", "get_state")
-            if door["in_flight"] == 0 and engine["running"] == engine["waiting"] == 0:
+            if gateway["in_flight"] == 0 and engine["running"] == engine["waiting"] == 0:
                 break
-            self.assertLess(time.monotonic(), end, (door, engine))
+            self.assertLess(time.monotonic(), end, (gateway, engine))
             time.sleep(0.02)
-        self.assertTrue(door["balanced"], door)
+        self.assertTrue(gateway["balanced"], gateway)
         self.assertEqual(engine["kv_blocks_free"], engine["kv_blocks"])
 
     def test_every_task_alone_and_all_at_once(self):

@@ -111,7 +111,7 @@ class Overload(ClusterTest):
             after = load(c, 0.5 * CAPACITY, 3)
             self.assertGreater(after["finished"], 0, "the overload is over, but not for the cluster")
             if FULL:
-                # They are told at the door, not when their time has run out.
+                # They are told at admission, not when their time has run out.
                 self.assertGreater(seen["drop_reasons"]["queue_full"], 0.98 * dropped)
                 self.assertLess(quantile(refused, 0.99), 10)
                 self.assertGreater(seen["goodput_rps"], 0.95 * peak)

@@ -33,9 +33,9 @@ from processes import PATIENCE, cut_connections, resident_mb
 
 SLO_S, TIMEOUT_S, NODE_TIMEOUT_S = 4, 1, 1.5
 MACHINE_S = 30  # what a busy machine may add before we call it a hang
-GATEWAYS, WORKERS = ("head", "door"), ("left", "right")
+GATEWAYS, WORKERS = ("head", "frontend"), ("left", "right")
 NODES = GATEWAYS + WORKERS
-SPARED = (("door", "right"), ("head", "left"))  # by kills, in the first half and in the second
+SPARED = (("frontend", "right"), ("head", "left"))  # by kills, in the first half and in the second
 CALM_S = 20  # at the end, without faults
 
 
@@ -160,10 +160,10 @@ class Soak:
             self.down[node].append([self.now() - MACHINE_S, 1e9])  # also those that were waiting
         os.kill(pid, signal.SIGKILL)
         if node in GATEWAYS:
-            self.wait_door(node)
+            self.wait_frontend(node)
             self.down[node][-1][1] = self.now()
 
-    def wait_door(self, node):
+    def wait_frontend(self, node):
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -200,11 +200,11 @@ class Soak:
             self.over.wait(1)
 
     def run(self):
-        with Cluster([f.name for f in self.fixtures], SLO_S * 1000, workers=WORKERS, doors=("door",),
+        with Cluster([f.name for f in self.fixtures], SLO_S * 1000, workers=WORKERS, frontends=("frontend",),
                      limits=f"request_timeout_ms = {TIMEOUT_S * 1000}\nnode_timeout_ms = {int(NODE_TIMEOUT_S * 1000)}\n"
                             "pool_mb = 16\nbody_mb = 8") as c:
             self.cluster = c
-            self.ports = {"head": c.http_port, **c.door_ports}
+            self.ports = {"head": c.http_port, **c.frontend_ports}
             self.up = c.start()
             threads = [threading.Thread(target=self.client, args=(i,), daemon=True) for i in range(self.options.clients)]
             threads.append(threading.Thread(target=self.watch_memory, daemon=True))

@@ -95,7 +95,7 @@ class Ui(ClusterTest):
             self.assertEqual(c.get("/ui/events")[0], 401)
             self.until(events(c.http_port, key), lambda d: d["cluster"] == "test")
             with Browser(c.url + "/ui") as page:
-                page.wait_for("document.getElementById('door').className === 'asked'")
+                page.wait_for("document.getElementById('login').className === 'asked'")
                 page.value(f"document.getElementById('key').value = '{key}'; document.querySelector('button').click()")
                 page.wait_for("document.getElementById('nodes').innerText.includes('worker')")
 

@@ -20,7 +20,7 @@
 
 #include "tests/temporary_folder.hpp"
 #include "transport/certificates.hpp"
-#include "transport/tls_doorkeeper.hpp"
+#include "transport/tls_handshaker.hpp"
 
 using namespace troupe;
 
@@ -47,10 +47,10 @@ struct sockets {
   int give(size_t i) { return std::exchange(ends[i], -1); }
 };
 
-/// A doorkeeper that keeps what it says.
-struct door {
-  explicit door(const tls_context& context, tls_doorkeeper::options o = {64, 5s})
-      : keeper(
+/// A handshaker that records its callbacks.
+struct handshaker_probe {
+  explicit handshaker_probe(const tls_context& context, tls_handshaker::options o = {64, 5s})
+      : handshaker(
             context, the_clock,
             [this](const std::string&, const std::string& why) {
               std::lock_guard lock(mutex);
@@ -58,10 +58,10 @@ struct door {
               changed.notify_all();
             },
             o) {}
-  void greet(int socket) {
-    keeper.greet(socket, [this](int s, std::unique_ptr<tls_session> t) {
+  void start(int socket) {
+    handshaker.start(socket, [this](int s, std::unique_ptr<tls_session> t) {
       std::lock_guard lock(mutex);
-      guest = s;
+      accepted = s;
       session = std::move(t);
       changed.notify_all();
     });
@@ -73,9 +73,9 @@ struct door {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> refusals;
-  int guest = -1;
+  int accepted = -1;
   std::unique_ptr<tls_session> session;
-  tls_doorkeeper keeper;
+  tls_handshaker handshaker;
 };
 
 std::string read_all(tls_session& s, size_t size) {
@@ -96,8 +96,8 @@ TEST_CASE("two holders of the CA's certificates talk, both ways") {
   const folder certs;
   const tls_context server(certs.of("node")), client(certs.of(operator_name));
   sockets pair;
-  door d(server);
-  d.greet(pair.give(1));
+  handshaker_probe d(server);
+  d.start(pair.give(1));
   tls_session ours(client, pair.ends[0], "localhost");
   REQUIRE(ours.shake_hands(pair.ends[0], the_clock, 10s));
   REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
@@ -106,7 +106,7 @@ TEST_CASE("two holders of the CA's certificates talk, both ways") {
   CHECK(read_all(*d.session, 4) == "ping");
   REQUIRE(d.session->write("pong", 4, n) == tls_session::progress::done);
   CHECK(read_all(ours, 4) == "pong");
-  close(d.guest);
+  close(d.accepted);
   CHECK(d.refusals.empty());
 }
 
@@ -115,14 +115,14 @@ TEST_CASE(
     "reason") {
   const folder certs, others;
   const tls_context server(certs.of("node"));
-  door d(server);
+  handshaker_probe d(server);
 
   // another CA, which the stranger trusts as well as ours: it would talk to us
   auto mixed = others.of(operator_name);
   mixed.ca = certs.of("node").ca;
   const tls_context stranger(mixed);
   sockets a;
-  d.greet(a.give(1));
+  d.start(a.give(1));
   tls_session theirs(stranger, a.ends[0], "localhost");
   theirs.shake_hands(a.ends[0], the_clock, 10s);  // TLS 1.3 lets the client believe until it reads
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 1; }));
@@ -130,16 +130,16 @@ TEST_CASE(
   CHECK(read_all(theirs, 1).starts_with("failed"));
 
   sockets b;
-  d.greet(b.give(1));
+  d.start(b.give(1));
   const std::string plain = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
   REQUIRE(write(b.ends[0], plain.data(), plain.size()) == static_cast<ssize_t>(plain.size()));
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 2; }));
   CHECK(d.session == nullptr);
 
   sockets probe, again;  // goes away without a word: not worth a line in the log
-  d.greet(probe.give(1));
+  d.start(probe.give(1));
   close(probe.give(0));
-  d.greet(again.give(1));
+  d.start(again.give(1));
   REQUIRE(write(again.ends[0], plain.data(), plain.size()) == static_cast<ssize_t>(plain.size()));
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 3; }));
 }
@@ -149,8 +149,8 @@ TEST_CASE("a server of another CA, or at another host than it claims, is not tal
   const tls_context client(certs.of(operator_name)), right(certs.of("node")), wrong(others.of("node"));
   const auto dial = [&](const tls_context& server, const std::string& host) {
     sockets pair;
-    door d(server);
-    d.greet(pair.give(1));
+    handshaker_probe d(server);
+    d.start(pair.give(1));
     tls_session ours(client, pair.ends[0], host);
     return ours.shake_hands(pair.ends[0], the_clock, 10s) ? "" : ours.error();
   };
@@ -164,17 +164,17 @@ TEST_CASE("who does not finish the handshake is turned away, by time or by numbe
   const folder certs;
   const tls_context server(certs.of("node"));
   {
-    door hurried(server, {64, 50ms});
+    handshaker_probe hurried(server, {64, 50ms});
     sockets slow;
-    hurried.greet(slow.give(1));
+    hurried.start(slow.give(1));
     REQUIRE(hurried.wait_for([&] { return hurried.refusals.size() == 1; }));
     CHECK(hurried.refusals[0] == "no TLS handshake in time");
     char c;
     CHECK(read(slow.ends[0], &c, 1) == 0);  // closed
   }
-  door narrow(server, {2, 1h});
+  handshaker_probe narrow(server, {2, 1h});
   sockets first, second, third;
-  for (auto* s : {&first, &second, &third}) narrow.greet(s->give(1));
+  for (auto* s : {&first, &second, &third}) narrow.start(s->give(1));
   REQUIRE(narrow.wait_for([&] { return narrow.refusals.size() == 1; }));
   char c;
   CHECK(read(first.ends[0], &c, 1) == 0);
@@ -184,28 +184,29 @@ TEST_CASE("who does not finish the handshake is turned away, by time or by numbe
 TEST_CASE("who has begun to talk does not give way to a crowd that says nothing") {
   const folder certs;
   const tls_context server(certs.of("node")), client(certs.of(operator_name));
-  door narrow(server, {2, 1h});
+  handshaker_probe narrow(server, {2, 1h});
   sockets node, a, b;
   tls_session ours(client, node.ends[0], "localhost");
   REQUIRE(ours.handshake() == tls_session::progress::want_read);
-  narrow.greet(node.give(1));
-  narrow.greet(a.give(1));
-  narrow.greet(b.give(1));
+  narrow.start(node.give(1));
+  narrow.start(a.give(1));
+  narrow.start(b.give(1));
   REQUIRE(narrow.wait_for([&] { return narrow.refusals.size() == 1; }));
   CHECK(ours.shake_hands(node.ends[0], the_clock, 10s));
   CHECK(narrow.wait_for([&] { return narrow.session != nullptr; }));
   char c;
   CHECK(read(a.ends[0], &c, 1) == 0);
-  close(narrow.guest);
+  close(narrow.accepted);
 }
 
-TEST_CASE("a doorkeeper that is busy has only so many connections before its door") {
+TEST_CASE("a busy handshaker bounds the connections that wait for it") {
   const folder certs;
   const tls_context server(certs.of("node"));
   std::mutex busy;
   busy.lock();
-  tls_doorkeeper keeper(server, the_clock,
-                        [&](const std::string&, const std::string&) { std::lock_guard wait(busy); }, {2, 1h});
+  tls_handshaker handshaker(server, the_clock,
+                            [&](const std::string&, const std::string&) { std::lock_guard wait(busy); },
+                            {2, 1h});
   const std::string plain = "GET / HTTP/1.1\r\n\r\n";
   std::vector<sockets> crowd(40);
   const auto closed = [&] {
@@ -215,11 +216,11 @@ TEST_CASE("a doorkeeper that is busy has only so many connections before its doo
   };
   for (auto& s : crowd) {
     CHECK(write(s.ends[0], plain.data(), plain.size()) > 0);
-    keeper.greet(s.give(1), [](int, std::unique_ptr<tls_session>) {});
+    handshaker.start(s.give(1), [](int, std::unique_ptr<tls_session>) {});
   }
-  const auto turned_away = closed();
-  CHECK(turned_away >= 20);  // eight wait, and as many may be with it beside the one that it speaks of
-  CHECK(turned_away < 40);
+  const auto rejected = closed();
+  CHECK(rejected >= 20);  // eight wait, and as many may be with it beside the one that it speaks of
+  CHECK(rejected < 40);
   busy.unlock();
 }
 

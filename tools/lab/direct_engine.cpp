@@ -62,7 +62,7 @@ class direct_engine {
   struct queue {
     std::unique_ptr<batching_policy> policy;
     batching_parameters parameters;
-    admission door;
+    admission limiter;
     uint32_t last_batch_rows = 1;
     batch_window told{};
     std::vector<slot_id> told_slots{};  ///< that it was for
@@ -131,9 +131,9 @@ class direct_engine {
     auto& q = queues_[i];
     const auto& p = q.parameters;
     const auto patience = slo - p.latency(q.last_batch_rows) - p.network(q.last_batch_rows);
-    const auto bound = std::min(max_queued_rows, q.door.bound(now_, patience, q.last_batch_rows, p.slots));
+    const auto bound = std::min(max_queued_rows, q.limiter.bound(now_, patience, q.last_batch_rows, p.slots));
     if (q.policy->queued_rows() + 1 > bound) {
-      q.door.lost(now_, 1);
+      q.limiter.lost(now_, 1);
       lose(i, t);
     } else {
       q.policy->add(t, now_);
@@ -159,7 +159,7 @@ class direct_engine {
     dropped_.clear();
     q.policy->take_dropped(dropped_);
     for (const auto& d : dropped_) {
-      q.door.lost(now_, d.request.rows);
+      q.limiter.lost(now_, d.request.rows);
       lose(i, d.request);
     }
   }
@@ -227,7 +227,7 @@ class direct_engine {
       if (g.preempts) stop(g.slot.value);
       std::swap(s.batch, taken_);
       q.last_batch_rows = w.rows;
-      q.door.served(now_, w.rows);
+      q.limiter.served(now_, w.rows);
       const auto takes = q.parameters.latency(w.rows);
       free_at = w.exec_at + takes;
       s.model = i;

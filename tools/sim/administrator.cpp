@@ -42,9 +42,9 @@ void administrator::work() {
 
 template <class Command>
 void administrator::tell(node_id to, Command command) {
-  const auto door = around_.runtime_of(to)->deployer_actor();
-  const auto ask = [this, door, command, number = next_](caf::event_based_actor* self) {
-    self->request(door, caf::infinite, command)
+  const auto deployer = around_.runtime_of(to)->deployer_actor();
+  const auto ask = [this, deployer, command, number = next_](caf::event_based_actor* self) {
+    self->request(deployer, caf::infinite, command)
         .then(
             [this, number](const change_reply& r) {
               if (r.ok && number == next_) accepted();

@@ -95,15 +95,15 @@ void clients::offer(size_t model) {
   if (around_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
   if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
   const auto ticket = next_ticket_++;
-  at_the_door_.emplace(ticket, std::move(r));
+  arriving_.emplace(ticket, std::move(r));
   // A gateway that stands still takes it later.
-  around_.time.at(around_.time.now(), sim_event::client, at_the_door_.at(ticket).gateway,
+  around_.time.at(around_.time.now(), sim_event::client, arriving_.at(ticket).gateway,
                   [this, ticket] { knock(ticket); });
 }
 
 void clients::knock(uint64_t ticket) {
-  auto r = std::move(at_the_door_.at(ticket));
-  at_the_door_.erase(ticket);
+  auto r = std::move(arriving_.at(ticket));
+  arriving_.erase(ticket);
   enter(std::move(r));
 }
 
@@ -171,13 +171,13 @@ void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
 }
 
 void clients::gateway_died(node_id gateway) {
-  for (auto it = at_the_door_.begin(); it != at_the_door_.end();) {
+  for (auto it = arriving_.begin(); it != arriving_.end();) {
     if (it->second.gateway != gateway) {
       ++it;
       continue;
     }
     end(it->second, client_outcome::refused);
-    it = at_the_door_.erase(it);
+    it = arriving_.erase(it);
   }
   std::vector<request_id> lost;
   for (const auto& [id, r] : open_.entries())

@@ -99,7 +99,7 @@ class clients {
   size_t running_ = 0;                ///< sources that have not ended
   duration start_{};
   uint64_t next_ticket_ = 1;
-  std::map<uint64_t, client_request_record> at_the_door_;
+  std::map<uint64_t, client_request_record> arriving_;
   id_table<request_id, client_request_record> open_;
   std::vector<request_statistics> statistics_;
   request_statistics total_;

@@ -1,4 +1,4 @@
-// What each slot was ordered to run, as an onlooker sees it at the worker's door.
+// What each slot was ordered to run, as an onlooker sees it at the worker.
 #pragma once
 #include <algorithm>
 #include <deque>

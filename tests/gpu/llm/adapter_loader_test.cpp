@@ -16,7 +16,7 @@ namespace {
 /// Outcomes, as they come.
 class inbox {
  public:
-  std::function<void(adapter_loader::outcome)> door() {
+  std::function<void(adapter_loader::outcome)> callback() {
     return [this](adapter_loader::outcome o) {
       const std::scoped_lock lock(mutex_);
       all_.push_back(std::move(o));
@@ -50,7 +50,7 @@ std::string folder_of(const std::string& name) { return (fixtures / "llama-tasks
 
 TEST_CASE("orders wait for the model, and are carried out first come, first served") {
   inbox in;
-  adapter_loader loader(1 << 30, in.door());
+  adapter_loader loader(1 << 30, in.callback());
   loader.add({adapter_id{3}, 1, folder_of("sort")});
   loader.add({adapter_id{4}, 2, folder_of("nowhere")});
   loader.add({adapter_id{5}, 3, folder_of("sort")});
@@ -77,7 +77,7 @@ TEST_CASE("orders wait for the model, and are carried out first come, first serv
 
 TEST_CASE("what is only to be read and what is to be packed take turns") {
   inbox in;
-  adapter_loader loader(1 << 30, in.door());
+  adapter_loader loader(1 << 30, in.callback());
   for (uint64_t n = 1; n <= 3; ++n) loader.add({adapter_id{1}, n, folder_of("sort"), true});
   for (uint64_t n = 4; n <= 5; ++n) loader.add({adapter_id{1}, n, folder_of("sort")});
   loader.open(model, as(element::f32));
@@ -93,7 +93,7 @@ TEST_CASE("what is only to be read and what is to be packed take turns") {
 
 TEST_CASE("an adapter that is discarded is freed") {
   inbox in;
-  adapter_loader loader(0, in.door());
+  adapter_loader loader(0, in.callback());
   loader.open(model, as(element::f32));
   auto weights = std::make_shared<const adapter_weights>(read_adapter(folder_of("sort"), model), model.layers,
                                                          element::f32);
@@ -107,11 +107,11 @@ TEST_CASE("an adapter that is discarded is freed") {
 TEST_CASE("a loader with orders that wait can be stopped and destroyed") {
   inbox in;
   {
-    adapter_loader never_opened(0, in.door());
+    adapter_loader never_opened(0, in.callback());
     never_opened.add({adapter_id{1}, 1, folder_of("sort")});
   }
   for (int i = 0; i < 20; ++i) {
-    adapter_loader loader(0, in.door());
+    adapter_loader loader(0, in.callback());
     loader.open(model, as(element::f32));
     for (uint64_t n = 1; n < 50; ++n) loader.add({adapter_id{1}, n, folder_of("sort")});
     if (i % 2 == 0) loader.stop();

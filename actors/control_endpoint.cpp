@@ -1,4 +1,4 @@
-#include "actors/control_door.hpp"
+#include "actors/control_endpoint.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -15,10 +15,10 @@
 namespace troupe {
 namespace {
 
-class door_actor final : public caf::event_based_actor {
+class endpoint_actor final : public caf::event_based_actor {
  public:
-  door_actor(caf::actor_config& config, caf::actor dialler, const cluster_spec& cluster, node_id self,
-             on_broken broken)
+  endpoint_actor(caf::actor_config& config, caf::actor dialler, const cluster_spec& cluster, node_id self,
+                 on_broken broken)
       : event_based_actor(config),
         dialler_(std::move(dialler)),
         cluster_(cluster),
@@ -30,12 +30,12 @@ class door_actor final : public caf::event_based_actor {
   caf::behavior make_behavior() override {
     set_down_handler([this](caf::down_msg& d) { on_down(d.source); });
     set_default_handler(caf::drop);
-    return {[this](const open_door& o) {
+    return {[this](const open_endpoint& o) {
               node_ = o.node;
               console_ = o.console;
             },
             [this](outgoing_frame& o) { dispatch(std::move(o.frame)); },
-            [this](const knock_result& k) { on_knock(k); }, [this](const control_frame& f) { on_frame(f); },
+            [this](const probe_result& k) { on_probe(k); }, [this](const control_frame& f) { on_frame(f); },
             [this](const command& c) -> caf::result<command_reply> {
               auto promise = make_response_promise<command_reply>();
               if (!console_) {
@@ -48,9 +48,9 @@ class door_actor final : public caf::event_based_actor {
               return promise;
             }};
   }
-  const char* name() const override { return "control_door"; }
-  /// What CAF's broker did not get to any more keeps the door until the broker is destroyed. The system has
-  /// waited for the threads of detached actors before that, so the door must keep none of them.
+  const char* name() const override { return "control_endpoint"; }
+  /// What CAF's broker did not get to any more keeps the endpoint until the broker is destroyed. The system
+  /// has waited for the threads of detached actors before that, so the endpoint must keep none of them.
   void on_exit() override {
     dialler_ = nullptr;
     node_ = nullptr;
@@ -59,19 +59,19 @@ class door_actor final : public caf::event_based_actor {
 
  private:
   struct peer {
-    caf::actor door;
+    caf::actor endpoint;
     incarnation_id incarnation;  ///< of its newest frame
     bool dialling = false;
     control_frame first;  ///< to be sent once it is dialled
   };
-  static constexpr duration knock_limit = 1s;
+  static constexpr duration probe_timeout = 1s;
 
   void dispatch(control_frame frame) {
     const auto to = frame.to.node;
     if (to.value >= peers_.size() || to == self_) return;
     auto& p = peers_[to.value];
-    if (p.door)
-      send(p.door, std::move(frame));
+    if (p.endpoint)
+      send(p.endpoint, std::move(frame));
     else if (to < self_)
       dial(to, std::move(frame));
   }
@@ -85,39 +85,39 @@ class door_actor final : public caf::event_based_actor {
     p.first = std::move(frame);
     const auto& there = cluster_.nodes[to.value];
     system().spawn<caf::detached>(
-        [door = caf::actor_cast<caf::actor>(this), to, host = there.host, port = there.control_port] {
-          caf::anon_send(door, knock_result{to, accepts_connections(host, port, knock_limit)});
+        [endpoint = caf::actor_cast<caf::actor>(this), to, host = there.host, port = there.control_port] {
+          caf::anon_send(endpoint, probe_result{to, accepts_connections(host, port, probe_timeout)});
         });
   }
 
-  void on_knock(const knock_result& k) {
+  void on_probe(const probe_result& k) {
     const auto to = k.node;
     auto& p = peers_[to.value];
     auto frame = std::move(p.first);
     p.first = {};
-    if (!k.somebody) {
+    if (!k.accepts) {
       p.dialling = false;
       return;
     }
     const auto& there = cluster_.nodes[to.value];
     request(dialler_, std::chrono::seconds(5), caf::connect_atom_v, there.host, there.control_port)
         .then(
-            [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& door,
+            [this, to, frame](const caf::node_id&, const caf::strong_actor_ptr& endpoint,
                               const std::set<std::string>&) {
               auto& q = peers_[to.value];
               q.dialling = false;
-              if (!door) return;
-              adopt(q, caf::actor_cast<caf::actor>(door));
-              send(q.door, frame);
+              if (!endpoint) return;
+              adopt(q, caf::actor_cast<caf::actor>(endpoint));
+              send(q.endpoint, frame);
             },
             [this, to](const caf::error&) { peers_[to.value].dialling = false; });
   }
 
-  void adopt(peer& p, caf::actor door) {
-    if (p.door == door) return;
-    if (p.door) demonitor(p.door);
-    p.door = std::move(door);
-    monitor(p.door);
+  void adopt(peer& p, caf::actor endpoint) {
+    if (p.endpoint == endpoint) return;
+    if (p.endpoint) demonitor(p.endpoint);
+    p.endpoint = std::move(endpoint);
+    monitor(p.endpoint);
   }
 
   void on_frame(const control_frame& f) {
@@ -138,15 +138,15 @@ class door_actor final : public caf::event_based_actor {
     }
     auto& p = peers_[f.from.node.value];
     p.incarnation = f.from.incarnation;
-    if (auto door = current_sender()) adopt(p, caf::actor_cast<caf::actor>(door));
+    if (auto endpoint = current_sender()) adopt(p, caf::actor_cast<caf::actor>(endpoint));
     if (node_) caf::anon_send(node_, f);
   }
 
   void on_down(const caf::actor_addr& gone) {
     for (uint32_t i = 0; i < peers_.size(); ++i) {
       auto& p = peers_[i];
-      if (!p.door || p.door.address() != gone) continue;
-      p.door = nullptr;
+      if (!p.endpoint || p.endpoint.address() != gone) continue;
+      p.endpoint = nullptr;
       if (node_) caf::anon_send(node_, peer_lost{node_id{i}, p.incarnation, "the control connection broke"});
     }
   }
@@ -161,39 +161,40 @@ class door_actor final : public caf::event_based_actor {
 
 }  // namespace
 
-control_door::control_door(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
-                           const clock& time, const cluster_spec& cluster, node_id self, on_broken broken)
+control_endpoint::control_endpoint(caf::actor_system& system, std::shared_ptr<const tls_context> tls,
+                                   const clock& time, const cluster_spec& cluster, node_id self,
+                                   on_broken broken)
     : system_(system), middleman_(system, std::move(tls), time) {
   const auto& me = cluster.nodes[self.value];
-  door_ = system.spawn<door_actor>(middleman_.dialler(), cluster, self, std::move(broken));
+  actor_ = system.spawn<endpoint_actor>(middleman_.dialler(), cluster, self, std::move(broken));
   caf::scoped_actor asking(system);
   asking
       ->request(middleman_.listener(), caf::infinite, caf::publish_atom_v, me.control_port,
-                caf::actor_cast<caf::strong_actor_ptr>(door_), std::set<std::string>{}, me.listen, true)
+                caf::actor_cast<caf::strong_actor_ptr>(actor_), std::set<std::string>{}, me.listen, true)
       .receive([this](uint16_t port) { port_ = port; }, [](const caf::error&) {});
   if (port_ == 0) {
-    caf::anon_send_exit(door_, caf::exit_reason::kill);
+    caf::anon_send_exit(actor_, caf::exit_reason::kill);
     throw std::runtime_error("node '" + me.name + "' cannot listen on " + me.listen + ":" +
                              std::to_string(me.control_port) +
                              ": the port is in use or not allowed; stop what uses it or change control_port");
   }
 }
 
-control_door::~control_door() { close(); }
+control_endpoint::~control_endpoint() { close(); }
 
-void control_door::close() {
+void control_endpoint::close() {
   const auto port = std::exchange(port_, uint16_t{0});
   if (port == 0) return;
   caf::scoped_actor asking(system_);
-  asking->request(middleman_.listener(), caf::infinite, caf::unpublish_atom_v, door_.address(), port)
+  asking->request(middleman_.listener(), caf::infinite, caf::unpublish_atom_v, actor_.address(), port)
       .receive([] {}, [](const caf::error&) {});
-  caf::anon_send_exit(door_, caf::exit_reason::kill);
+  caf::anon_send_exit(actor_, caf::exit_reason::kill);
 }
 
-void control_door::open(node_protocol node, caf::actor console) {
-  caf::anon_send(door_, open_door{std::move(node), std::move(console)});
+void control_endpoint::open(node_protocol node, caf::actor console) {
+  caf::anon_send(actor_, open_endpoint{std::move(node), std::move(console)});
 }
 
-void control_door::send(control_frame frame) { caf::anon_send(door_, outgoing_frame{std::move(frame)}); }
+void control_endpoint::send(control_frame frame) { caf::anon_send(actor_, outgoing_frame{std::move(frame)}); }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "tools/llm_rack.hpp"
+#include "tools/llm_device_pool.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -90,7 +90,8 @@ std::unique_ptr<llm::engine_device> make_device(const llm_spec& m, const clock& 
 
 }  // namespace
 
-void llm_rack::prepare_process([[maybe_unused]] const cluster_spec& cluster, [[maybe_unused]] node_id self) {
+void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& cluster,
+                                      [[maybe_unused]] node_id self) {
 #ifdef TROUPE_CUDA
   const auto is_shared = [&](const engine_spec& e) {
     const auto& m = cluster.llms[e.model.value];
@@ -100,8 +101,8 @@ void llm_rack::prepare_process([[maybe_unused]] const cluster_spec& cluster, [[m
 #endif
 }
 
-llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
-                   std::function<void(engine_id)> ready)
+llm_device_pool::llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
+                                 std::function<void(engine_id)> ready)
     : cluster_(cluster) {
   uint32_t gpu = 0;
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
@@ -112,7 +113,7 @@ llm_rack::llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
   }
 }
 
-std::vector<adapter_entry> llm_rack::adapters_of(llm_id model) const {
+std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
   const auto& folder = cluster_.llms[model.value].adapter_directory;
   std::vector<adapter_entry> out;
   for (uint32_t i = 0; i < cluster_.llms[model.value].emulated_adapters; ++i) {

@@ -12,15 +12,15 @@
 
 namespace troupe {
 
-class llm_rack {
+class llm_device_pool {
  public:
   /// Before the process has other threads.
   static void prepare_process(const cluster_spec& cluster, node_id self);
 
   /// The devices begin to load at once; `ready(engine)` is called from their threads when there is something
-  /// to poll. `cluster` and `time` outlive the rack.
-  llm_rack(const cluster_spec& cluster, node_id self, const clock& time,
-           std::function<void(engine_id)> ready);
+  /// to poll. `cluster` and `time` outlive the pool.
+  llm_device_pool(const cluster_spec& cluster, node_id self, const clock& time,
+                  std::function<void(engine_id)> ready);
 
   llm::engine_device& at(engine_id id) { return *devices_.at(id); }
   /// Of the model's adapter folder: each folder in it that holds an adapter_config.json, by its name.

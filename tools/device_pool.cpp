@@ -1,4 +1,4 @@
-#include "tools/device_rack.hpp"
+#include "tools/device_pool.hpp"
 
 #include <cstdlib>
 #include <utility>
@@ -58,7 +58,7 @@ std::unique_ptr<device> make_device(const slot_spec& s, uint64_t seed, const clo
 
 }  // namespace
 
-device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock& time,
+device_pool::device_pool(const cluster_spec& cluster, node_id self, const clock& time,
                          std::function<void(slot_id)> ready)
     : cluster_(cluster) {
   auto library = std::make_shared<model_library>();
@@ -71,15 +71,15 @@ device_rack::device_rack(const cluster_spec& cluster, node_id self, const clock&
   thread_ = std::thread([this] { loop(); });
 }
 
-device_rack::~device_rack() { stop_loading(); }
+device_pool::~device_pool() { stop_loading(); }
 
-void device_rack::load(const deployment& line, std::function<void(load_outcome)> told) {
+void device_pool::load(const deployment& line, std::function<void(load_outcome)> told) {
   std::lock_guard lock(mutex_);
   jobs_.push_back({line, std::move(told)});
   wake_.notify_one();
 }
 
-void device_rack::stop_loading() {
+void device_pool::stop_loading() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -88,12 +88,12 @@ void device_rack::stop_loading() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool device_rack::is_loading() {
+bool device_pool::is_loading() {
   std::lock_guard lock(mutex_);
   return loading_;
 }
 
-void device_rack::loop() {
+void device_pool::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
@@ -108,7 +108,7 @@ void device_rack::loop() {
   }
 }
 
-void device_rack::run(const job& j) {
+void device_pool::run(const job& j) {
   for (auto& [slot, device] : devices_) {
     {
       std::lock_guard lock(mutex_);

@@ -8,9 +8,9 @@
 namespace troupe {
 
 /// Thread-safe; as tenant_limits otherwise.
-class tenant_desk {
+class tenant_limiter {
  public:
-  explicit tenant_desk(const std::vector<tenant_quota>& quotas) : limits_(quotas) {}
+  explicit tenant_limiter(const std::vector<tenant_quota>& quotas) : limits_(quotas) {}
 
   tenant_limits::verdict admit(uint32_t tenant, time_point now) {
     if (tenant == 0) return {};

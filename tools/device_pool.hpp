@@ -13,13 +13,13 @@
 
 namespace troupe {
 
-class device_rack final : public model_loader {
+class device_pool final : public model_loader {
  public:
   /// `ready(slot)` is called from a device's thread when there is something to poll. `cluster` and `time`
-  /// outlive the rack. Throws model_error for a GPU that is not there.
-  device_rack(const cluster_spec& cluster, node_id self, const clock& time,
+  /// outlive the pool. Throws model_error for a GPU that is not there.
+  device_pool(const cluster_spec& cluster, node_id self, const clock& time,
               std::function<void(slot_id)> ready);
-  ~device_rack() override;
+  ~device_pool() override;
 
   device& at(slot_id slot) { return *devices_.at(slot); }
   void load(const deployment& line, std::function<void(load_outcome)> told) override;

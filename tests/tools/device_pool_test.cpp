@@ -1,4 +1,4 @@
-#include "tools/device_rack.hpp"
+#include "tools/device_pool.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,32 +9,32 @@
 
 using namespace troupe;
 
-TEST_CASE("device_rack: who ends it waits for the device that is being loaded, not for all of them") {
+TEST_CASE("device_pool: who ends it waits for the device that is being loaded, not for all of them") {
   constexpr int devices = 64;
   cluster_spec cluster;
   for (int i = 0; i < devices; ++i)
     cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::emulated});
   const machine_clock time;
-  device_rack rack(cluster, node_id{0}, time, [](slot_id) {});
+  device_pool pool(cluster, node_id{0}, time, [](slot_id) {});
   deployment line{1, model_id{0}, deployment_state::deployed, {}};
   line.definition.name = "m";
   line.definition.latency = {1ms, 1ms};
   line.definition.input_bytes = line.definition.output_bytes = 8;
   std::atomic<int> loaded{0};
   std::promise<void> begun;
-  rack.load(line, [&](const load_outcome& o) {
+  pool.load(line, [&](const load_outcome& o) {
     CHECK(o.problem.empty());
     if (++loaded == 1) begun.set_value();
     std::this_thread::sleep_for(20ms);
   });
   begun.get_future().wait();
-  rack.stop_loading();
+  pool.stop_loading();
   CHECK(loaded < devices);
 }
 
-TEST_CASE("device_rack: a GPU that is not there is refused at once") {
+TEST_CASE("device_pool: a GPU that is not there is refused at once") {
   cluster_spec cluster;
   cluster.slots.push_back({.node = node_id{0}, .kind = device_kind::cuda, .gpu = 4095});
   const machine_clock time;
-  CHECK_THROWS_AS(device_rack(cluster, node_id{0}, time, [](slot_id) {}), model_error);
+  CHECK_THROWS_AS(device_pool(cluster, node_id{0}, time, [](slot_id) {}), model_error);
 }

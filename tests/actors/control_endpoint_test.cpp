@@ -1,4 +1,4 @@
-#include "actors/control_door.hpp"
+#include "actors/control_endpoint.hpp"
 
 #include <doctest/doctest.h>
 
@@ -47,9 +47,9 @@ class lane_end {
  public:
   lane_end(const cluster_spec& cluster, node_id self)
       : self_(self),
-        door_(system_, nullptr, time_, cluster, self, [](const std::string& why) { FAIL(why); }) {}
+        endpoint_(system_, nullptr, time_, cluster, self, [](const std::string& why) { FAIL(why); }) {}
   ~lane_end() {
-    door_.close();
+    endpoint_.close();
     system_.await_all_actors_done();
   }
   /// Counts what comes to the console.
@@ -60,10 +60,10 @@ class lane_end {
         heard.notify_all();
       }};
     });
-    door_.open({}, console_);
+    endpoint_.open({}, console_);
   }
   void send(node_id to) {
-    door_.send(
+    endpoint_.send(
         {{self_, {}, role::node, 0}, {to, {}, role::console, 0}, caf::make_message(goodbye{self_, {}})});
   }
   void leave() { caf::anon_send_exit(console_, caf::exit_reason::kill); }
@@ -76,13 +76,13 @@ class lane_end {
   const node_id self_;
   lane_config config_;
   caf::actor_system system_{config_};
-  control_door door_;
+  control_endpoint endpoint_;
   caf::actor console_;
 };
 
 }  // namespace
 
-TEST_CASE("control door: a peer that takes a connection and never answers keeps nobody's process alive") {
+TEST_CASE("control endpoint: a peer that takes a connection and never answers keeps nobody's process alive") {
   mute_listener peer;
   const auto cluster = here_and_there(peer.port());
   for (int i = 0; i < 5; ++i) {
@@ -94,7 +94,7 @@ TEST_CASE("control door: a peer that takes a connection and never answers keeps 
   }
 }
 
-TEST_CASE("control door: frames that are still on their way keep nobody's process alive") {
+TEST_CASE("control endpoint: frames that are still on their way keep nobody's process alive") {
   const auto cluster = here_and_there(mute_listener().port());
   lane_end listener(cluster, there);
   std::atomic<int> heard{0};
