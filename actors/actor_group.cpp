@@ -67,14 +67,14 @@ void actor_group::remove(role kind, uint32_t index, time_point now) {
     actors_[position].ended = true;
     ++ended_;
     wakeups_.set(position, never);
-    bury(position);
+    release_ended(position);
     settle(now);
     flush();
   });
 }
 
 /// If it has ended, and nothing of it is unfinished any more.
-void actor_group::bury(uint32_t index) {
+void actor_group::release_ended(uint32_t index) {
   if (!actors_[index].ended || actors_[index].instance->unfinished() > 0) return;
   actors_[index] = {};
   --ended_;
@@ -204,7 +204,7 @@ void actor_group::settle(time_point now) {
       over_ = about_time;
       actors_[i].instance->on_time(now);
       if (actors_[i].ended)
-        bury(i);
+        release_ended(i);
       else
         wakeups_.set(i, actors_[i].instance->next_wakeup());
     }

@@ -84,7 +84,7 @@ class actor_group final : public outbox {
   static constexpr size_t about_time = ~size_t{0};
   uint32_t find(role kind, uint32_t index) const;
   void touch(uint32_t index);
-  void bury(uint32_t index);
+  void release_ended(uint32_t index);
   void hand_over(envelope& e, time_point now);
   void note_incarnations(const envelope& e);
   bool is_of_the_dead(const address& a) const {

@@ -36,9 +36,9 @@ console::console(handle::pointer self, facts f)
     : self_(self), facts_(std::move(f)), last_(facts_.incarnation()) {}
 
 console::handle::behavior_type console::make_behavior() {
-  return {forgiving(this, &console::on_command), forgiving(this, &console::on_frame),
-          forgiving(this, &console::on_answer), forgiving(this, &console::on_report),
-          forgiving(this, &console::on_time)};
+  return {survive_exceptions(this, &console::on_command), survive_exceptions(this, &console::on_frame),
+          survive_exceptions(this, &console::on_answer), survive_exceptions(this, &console::on_report),
+          survive_exceptions(this, &console::on_time)};
 }
 
 void console::on_answer(const command_reply& r, uint64_t number) {

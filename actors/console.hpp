@@ -52,7 +52,7 @@ class console {
     troupe::post& post;
     control_lane& control;
     std::map<role, messenger> others;  ///< the CAF actors of this node, but for itself
-    uint32_t restarts = 0;             ///< of this node, by its parent
+    uint32_t restarts = 0;             ///< of this node, by its supervisor
     std::string last_end{};            ///< how its process ended before the last of them
   };
 

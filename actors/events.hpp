@@ -22,7 +22,7 @@ struct node_up {
 struct node_down {
   node_id node;
   incarnation_id incarnation;
-  bool crashed = false;  ///< as a process that crashes ends: its connection broke, without a goodbye
+  bool crashed = false;  ///< as a process that crashes ends: its connection broke, without a leave notice
 };
 
 /// An incarnation of a peer drains: it finishes what it has and takes nothing new.

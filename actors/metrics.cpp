@@ -16,8 +16,8 @@ metrics::metrics(handle::pointer self, post& post, std::function<void(std::vecto
     : self_(self), post_(post), more_(std::move(more)) {}
 
 metrics::handle::behavior_type metrics::make_behavior() {
-  return {forgiving(this, &metrics::on_query), forgiving(this, &metrics::on_command),
-          forgiving(this, &metrics::on_report), forgiving(this, &metrics::on_time)};
+  return {survive_exceptions(this, &metrics::on_query), survive_exceptions(this, &metrics::on_command),
+          survive_exceptions(this, &metrics::on_report), survive_exceptions(this, &metrics::on_time)};
 }
 
 void metrics::on_query(const report_query& q) {

@@ -47,7 +47,7 @@ node::handle::behavior_type node::make_behavior() {
             drain_until_ = around_.time.now() + around_.cluster.limits.drain_timeout;
             election_.drain();
             around_.post.tell_all(drain{});
-            tell_peers(caf::make_message(goodbye{around_.self, incarnation_}));
+            tell_peers(caf::make_message(leave_notice{around_.self, incarnation_}));
             spdlog::info("event=drain node={}", around_.cluster.nodes[around_.self.value].name);
           }};
 }
@@ -64,13 +64,13 @@ void node::on_frame(const control_frame& f) {
   if (f.to.incarnation != incarnation_id{} && f.to.incarnation != incarnation_) return;
   if (f.to.kind == role::deployer) return caf::anon_send(around_.deployments, f);
   if (f.body.match_elements<slot_ready>()) return on_peer_slot(f.body.get_as<slot_ready>(0));
-  if (f.body.match_elements<farewell>()) {
-    p.said_farewell = true;
+  if (f.body.match_elements<leave_ack>()) {
+    p.leave_acked = true;
     return;
   }
-  if (f.body.match_elements<goodbye>()) {
+  if (f.body.match_elements<leave_notice>()) {
     if (std::exchange(p.leaving, true)) return;
-    p.owed_farewell = true;
+    p.leave_ack_due = true;
     election_.leaving(f.from.node, p.incarnation);
     look_for_scheduler();
     around_.models.remove_node(f.from.node);
@@ -143,11 +143,11 @@ void node::on_synchronised(node_id id, incarnation_id incarnation) {
   around_.post.tell_all(node_up{id, incarnation});
   caf::anon_send(around_.deployments, peer_change{id, incarnation, true});
   if (draining_)
-    send(id, goodbye{around_.self, incarnation_});
+    send(id, leave_notice{around_.self, incarnation_});
   else
     for (const auto& s : local_slots_) send(id, s);
   const auto early = std::exchange(p.early, {});
-  if (p.leaving)  // it said goodbye before we knew its clock
+  if (p.leaving)  // its leave_notice came before we knew its clock
     around_.post.tell_all(node_leaving{id, incarnation});
   else
     for (const auto& s : early) accept_slot(s);
@@ -289,7 +289,7 @@ void node::on_wake() {
     for (uint32_t i = 0; i < peers_.size(); ++i)
       if (node_id{i} != around_.self) say_hello(node_id{i});
   }
-  const bool owes = std::any_of(peers_.begin(), peers_.end(), [](const peer& p) { return p.owed_farewell; });
+  const bool owes = std::any_of(peers_.begin(), peers_.end(), [](const peer& p) { return p.leave_ack_due; });
   if (draining_ && now >= drain_until_)
     around_.on_drained();
   else if ((draining_ || owes) && reports_missing_ == 0)

@@ -5,8 +5,8 @@
 // Where standbys are, it also knows who is the leader (policies/leader_election.hpp): it says
 // so to its actors and in every hello, and on a candidate node it becomes the leader when its time has come.
 //
-// A node that drains leaves when its own actors have nothing left to do and every peer has said farewell:
-// that nothing of the peer's is with it or on its way to it.
+// A node that drains leaves when its own actors have nothing left to do and every peer has sent its
+// leave_ack: that nothing of the peer's is with it or on its way to it.
 //
 // Two nodes that lost each other must not go on as if nothing had happened: what one sent, the other may have
 // discarded. So one of them begins a new incarnation: the junior one, which is the one that does not
@@ -74,10 +74,10 @@ class node {
     stage state = stage::unknown;
     incarnation_id incarnation;
     time_point connected_at = never;
-    bool leaving = false;           ///< it said goodbye: its end is no surprise
-    bool owed_farewell = false;     ///< we have not answered its goodbye yet
-    bool asked_for = false;         ///< the CAF hosts were asked since its goodbye
-    bool said_farewell = false;     ///< it has answered ours
+    bool leaving = false;           ///< it sent a leave_notice: its end is no surprise
+    bool leave_ack_due = false;     ///< its leave_notice is not answered yet
+    bool asked_for = false;         ///< the CAF hosts were asked since its leave_notice
+    bool leave_acked = false;       ///< it has answered ours
     bool broke = false;             ///< a connection to it did
     std::vector<slot_ready> early;  ///< its slots, said before it was up
   };
@@ -99,7 +99,7 @@ class node {
 
   void say_hello(node_id to);
   void ask_caf_hosts();
-  void say_farewells();
+  void send_leave_acks();
   void leave_if_done();
   void end_incarnations();
   void begin_new_incarnation(const char* why);

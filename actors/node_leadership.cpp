@@ -47,8 +47,8 @@ void node::look_for_scheduler() { around_.models.set_scheduler_up(scheduler_up()
 
 bool node::junior_to(node_id other) const {
   if (other == scheduler_ || around_.self == scheduler_) return other == scheduler_;
-  const auto spare = [&](node_id n) { return around_.cluster.nodes[n.value].schedules(); };
-  return spare(around_.self) != spare(other) ? spare(around_.self) : around_.self > other;
+  const auto schedules = [&](node_id n) { return around_.cluster.nodes[n.value].schedules(); };
+  return schedules(around_.self) != schedules(other) ? schedules(around_.self) : around_.self > other;
 }
 
 duration node::wake_interval() const {

@@ -10,7 +10,7 @@ namespace troupe {
 /// What the actors of this node still have to do.
 void node::ask_caf_hosts() {
   gathered_ = {};
-  for (auto& p : peers_) p.asked_for = p.owed_farewell;
+  for (auto& p : peers_) p.asked_for = p.leave_ack_due;
   reports_missing_ = around_.post.caf_hosts().size();
   const handle me{self_};
   for (const auto& caf_host : around_.post.caf_hosts())
@@ -22,28 +22,28 @@ void node::on_report(const group_report& r) {
   gathered_.unfinished += r.unfinished;
   gathered_.busy_with.insert(gathered_.busy_with.end(), r.busy_with.begin(), r.busy_with.end());
   if (--reports_missing_ > 0) return;
-  say_farewells();
+  send_leave_acks();
   leave_if_done();
 }
 
 /// To nodes with which no actor has anything under way. The actors were asked after they had heard of the
-/// goodbyes, so that they begin nothing new.
-void node::say_farewells() {
+/// leave notices, so that they begin nothing new.
+void node::send_leave_acks() {
   for (uint32_t i = 0; i < peers_.size(); ++i) {
     auto& p = peers_[i];
-    if (p.state != stage::up || !p.owed_farewell || !p.asked_for) continue;
+    if (p.state != stage::up || !p.leave_ack_due || !p.asked_for) continue;
     if (std::find(gathered_.busy_with.begin(), gathered_.busy_with.end(), node_id{i}) !=
         gathered_.busy_with.end())
       continue;
-    p.owed_farewell = false;
-    send(node_id{i}, farewell{around_.self, incarnation_});
+    p.leave_ack_due = false;
+    send(node_id{i}, leave_ack{around_.self, incarnation_});
   }
 }
 
 void node::leave_if_done() {
   if (!draining_ || gathered_.unfinished > 0) return;
   const bool waited_for = std::any_of(peers_.begin(), peers_.end(),
-                                      [](const peer& p) { return p.state == stage::up && !p.said_farewell; });
+                                      [](const peer& p) { return p.state == stage::up && !p.leave_acked; });
   if (!waited_for || planted(bug::hasty_leave)) around_.on_drained();
 }
 

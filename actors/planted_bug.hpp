@@ -18,7 +18,7 @@ enum class bug : uint8_t {
   throw_up,          ///< a queue throws when a request is cancelled
   trust_everybody,   ///< a queue has no poison retries when a worker dies
   early_unload,      ///< a worker unloads a model that runs
-  hasty_leave,       ///< a node leaves without waiting for its peers' farewells
+  hasty_leave,       ///< a node leaves without waiting for its peers' leave_acks
   keep_log,          ///< a deployer tells a node that comes nothing of the log
   leave_early,       ///< a tenant's place is free though a worker still runs its request
   hasty_leader,      ///< a new scheduler grants before it knows what runs

@@ -3,9 +3,9 @@
 // - Actors, the node actor and the control endpoint hold what others rely on, and an exception leaves it
 // suspect:
 //   the whole process ends with exit code `exit_broken`, and its connections with it, so that its peers end
-//   its incarnation at once. Its parent (`troupe up`) starts it again.
+//   its incarnation at once. Its supervisor (`troupe up`) restarts it.
 // - The console and the metrics actor hold nothing that outlives a query: they forget it and go on, in place
-//   (`forgiving`).
+//   (`survive_exceptions`).
 //
 // Either way it is logged with the actor, the message and the reason; `survived_exceptions` counts the
 // latter.
@@ -47,7 +47,7 @@ void survive(const char* actor, const char* reason);
 
 /// A handler that calls `f`; if that throws, the state forgets what it was about (`forget()`) and goes on.
 template <class State, class R, class... Ts>
-auto forgiving(State* state, R (State::*f)(Ts...)) {
+auto survive_exceptions(State* state, R (State::*f)(Ts...)) {
   return [state, f](Ts... xs) -> R {
     try {
       return (state->*f)(std::forward<Ts>(xs)...);

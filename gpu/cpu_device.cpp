@@ -11,14 +11,14 @@ namespace troupe {
 
 namespace {
 
-constexpr size_t spare_plans = 16;  // beside those that `load` makes
+constexpr size_t extra_plans = 16;  // beside those that `load` makes
 
 class cpu_model final : public batch_model {
  public:
   cpu_model(model_library::on_cpu opened, int threads, uint32_t max_batch)
       : opened_(std::move(opened)),
         threads_(threads),
-        executor_(opened_.model, opened_.weights, profiled_batch_sizes(max_batch).size() + spare_plans) {}
+        executor_(opened_.model, opened_.weights, profiled_batch_sizes(max_batch).size() + extra_plans) {}
 
   const model_signature& signature() const override { return opened_.model->signature(); }
   uint64_t memory_bytes() const override {

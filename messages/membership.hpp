@@ -94,19 +94,20 @@ struct slot_ready {
 };
 
 /// A node → all nodes, control lane: it drains and will leave; send it nothing new.
-struct goodbye {
+struct leave_notice {
   node_id node;
   incarnation_id incarnation;
-  TROUPE_MESSAGE(goodbye, node, incarnation)
-  bool operator==(const goodbye&) const = default;
+  TROUPE_MESSAGE(leave_notice, node, incarnation)
+  bool operator==(const leave_notice&) const = default;
 };
 
-/// The answer to a goodbye, control lane: nothing of the sender is with you any more, nor on its way to you.
-struct farewell {
+/// The answer to a leave_notice, control lane: nothing of the sender is with you any more, nor on its way to
+/// you.
+struct leave_ack {
   node_id node;
   incarnation_id incarnation;  ///< of the sender
-  TROUPE_MESSAGE(farewell, node, incarnation)
-  bool operator==(const farewell&) const = default;
+  TROUPE_MESSAGE(leave_ack, node, incarnation)
+  bool operator==(const leave_ack&) const = default;
 };
 
 /// A tool → a node's console, or a console → another node's. `verb`: "status", ...; `argument`: JSON or

@@ -92,7 +92,7 @@ struct ModelReady {
   signature @4 :ModelSignature;
 }
 struct SlotReady { slot @0 :UInt32; worker @1 :Address; models @2 :List(ModelReady); }
-struct Goodbye { node @0 :UInt32; incarnation @1 :UInt64; }
+struct LeaveNotice { node @0 :UInt32; incarnation @1 :UInt64; }
 struct Command { token @0 :UInt64; verb @1 :Text; argument @2 :Text; }
 struct CommandReply { token @0 :UInt64; ok @1 :Bool; body @2 :Text; }
 
@@ -117,7 +117,7 @@ struct DrainNode { token @0 :UInt64; node @1 :Text; }
 struct ChangeReply {
   token @0 :UInt64; ok @1 :Bool; complete @2 :Bool; revision @3 :UInt64; detail @4 :Text;
 }
-struct Farewell { node @0 :UInt32; incarnation @1 :UInt64; }
+struct LeaveAck { node @0 :UInt32; incarnation @1 :UInt64; }
 struct PluginMessage { type @0 :UInt32; body @1 :Data; }
 
 struct TokenBias { which @0 :Int32; bias @1 :Float32; }

@@ -31,7 +31,7 @@ namespace troupe {
   X(hello, Hello)                        \
   X(rejection, Rejection)                \
   X(slot_ready, SlotReady)               \
-  X(goodbye, Goodbye)                    \
+  X(leave_notice, LeaveNotice)           \
   X(command, Command)                    \
   X(command_reply, CommandReply)         \
   X(deployment_log, DeploymentLog)       \
@@ -42,7 +42,7 @@ namespace troupe {
   X(move_model, MoveModel)               \
   X(drain_node, DrainNode)               \
   X(change_reply, ChangeReply)           \
-  X(farewell, Farewell)                  \
+  X(leave_ack, LeaveAck)                 \
   X(plugin_message, PluginMessage)       \
   X(handover, Handover)                  \
   X(generate, Generate)                  \

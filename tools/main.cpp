@@ -46,7 +46,7 @@ void add_cluster_commands(CLI::App& app, cli_job& chosen) {
   up_command->add_option("--clock-offset-ms", a->clock_offset_ms, "Shift this process's clock (for tests)")
       ->check(finite_in(-1e9, 1e9));
   up_command->add_flag("--no-restart", a->no_restart, "Leave a node that dies as it is");
-  // From the parent:
+  // From the supervisor:
   up_command->add_option("--restarts", a->restarts)->check(whole_in(0, UINT32_MAX))->group("");
   up_command->add_option("--last-end", a->last_end)->group("");
   up_command->callback([a, &chosen] {

@@ -12,7 +12,7 @@ struct serve_options {
   std::string node;         ///< its name in the file
   bool json = false;        ///< the ready line as a JSON document
   duration clock_offset{};  ///< for tests: start nodes hours apart
-  uint32_t restarts = 0;    ///< how often its parent has started this node again
+  uint32_t restarts = 0;    ///< how often the supervisor has restarted this node
   std::string last_end{};   ///< how it ended before the last of them
 };
 

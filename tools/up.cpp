@@ -37,15 +37,15 @@ struct child {
   std::string text;   ///< of a line not yet complete
   std::string ready;  ///< its ready line
   restart_policy policy{restart_limits};
-  time_point start_at = never;  ///< again, after a death
+  time_point restart_at = never;  ///< again, after a death
   uint32_t restarts = 0;
   std::string last_end;  ///< how it ended before the last of them
-  bool told_to_stop = false;
+  bool stop_sent = false;
   time_point kill_at = never;  ///< if it has not ended by then
   bool alive() const { return pid > 0; }
   /// Others wait for its end: unless it was killed, which it may yet take its time to notice.
-  bool holds_up() const { return alive() && (!told_to_stop || kill_at != never); }
-  bool over() const { return !alive() && out < 0 && start_at == never; }
+  bool blocks_next_rank() const { return alive() && (!stop_sent || kill_at != never); }
+  bool finished() const { return !alive() && out < 0 && restart_at == never; }
 };
 
 /// The addresses of this host, as text.
@@ -69,7 +69,7 @@ std::set<std::string> own_addresses() {
 
 /// The order in which nodes leave: who accepts requests first, who runs them last. Standbys before the
 /// scheduler: there is nothing left to take over.
-int leaving_rank(const node_spec& n) {
+int stop_rank(const node_spec& n) {
   return n.has(node_role::gateway) ? 0 : n.has(node_role::standby) ? 1 : n.has(node_role::scheduler) ? 2 : 3;
 }
 
@@ -100,8 +100,8 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
     throw std::runtime_error("cannot start a process: " + why);
   }
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody stays behind if the parent is killed
-    setpgid(0, 0);                     // a Ctrl-C in the terminal is the parent's to pass on, in order
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process stays behind if the supervisor is killed
+    setpgid(0, 0);                     // a Ctrl-C in the terminal is the supervisor's to pass on, in order
     sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGHUP);  // until the node listens for it: "read the keys again" must not kill it
@@ -115,8 +115,8 @@ void start(child& c, const cluster_spec& cluster, const up_options& options) {
   c.pid = pid;
   c.out = pipe_ends[0];
   c.text.clear();
-  c.start_at = never;
-  c.told_to_stop = false;
+  c.restart_at = never;
+  c.stop_sent = false;
 }
 
 std::string how_it_ended(int status) {
@@ -127,21 +127,22 @@ std::string how_it_ended(int status) {
 }
 
 /// Whether it drained, or somebody told it to stop.
-bool was_asked_to(int status) {
+bool stopped_on_request(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status) == 0;
   return WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT;
 }
 
-class family {
+class process_supervisor {
  public:
-  family(const cluster_spec& cluster, const up_options& options) : cluster_(cluster), options_(options) {
+  process_supervisor(const cluster_spec& cluster, const up_options& options)
+      : cluster_(cluster), options_(options) {
     sigset_t set;
     sigemptyset(&set);
     for (int s : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     signals_ = signalfd(-1, &set, SFD_CLOEXEC);
   }
-  ~family() {
+  ~process_supervisor() {
     for (auto& c : children_)
       if (c.alive()) kill(c.pid, SIGKILL);
     close(signals_);
@@ -167,7 +168,8 @@ class family {
       return exit_bad_input;
     }
     for (auto& c : children_) start(c, cluster_, options_);
-    while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.over(); })) wait();
+    while (!std::all_of(children_.begin(), children_.end(), [](const child& c) { return c.finished(); }))
+      wait();
     return exit_code_;
   }
 
@@ -177,12 +179,12 @@ class family {
     for (const auto& c : children_)
       if (c.out >= 0) fds.push_back({c.out, POLLIN, 0});
     auto next = never;
-    for (const auto& c : children_) next = std::min({next, c.start_at, c.kill_at});
+    for (const auto& c : children_) next = std::min({next, c.restart_at, c.kill_at});
     const auto left = next == never ? -1ms : std::max(next - clock_.now(), duration{0}) + 1ms;
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
     if (poll(fds.data(), fds.size(), static_cast<int>(limit)) < 0) return;
     for (auto& c : children_)
-      if (c.start_at <= clock_.now()) start_again(c);
+      if (c.restart_at <= clock_.now()) restart(c);
     for (auto& c : children_) {
       const auto it =
           std::find_if(fds.begin() + 1, fds.end(), [&](const pollfd& f) { return f.fd == c.out; });
@@ -190,11 +192,11 @@ class family {
     }
     if ((fds[0].revents & POLLIN) != 0) on_signal();
     for (auto& c : children_)
-      if (c.kill_at <= clock_.now()) give_up(c);
+      if (c.kill_at <= clock_.now()) kill_unresponsive(c);
   }
 
   /// The machine may have no process or file to spare just now: as bad as another death.
-  void start_again(child& c) {
+  void restart(child& c) {
     try {
       start(c, cluster_, options_);
     } catch (const std::exception& e) {
@@ -217,11 +219,11 @@ class family {
     c.ready = c.text.substr(0, end);
     const bool all =
         std::all_of(children_.begin(), children_.end(), [](const child& x) { return !x.ready.empty(); });
-    if (!all || std::exchange(told_, true)) return;
-    const auto speaker = std::find_if(children_.begin(), children_.end(), [&](const child& x) {
+    if (!all || std::exchange(announced_, true)) return;
+    const auto gateway = std::find_if(children_.begin(), children_.end(), [&](const child& x) {
       return cluster_.nodes[x.node.value].has(node_role::gateway);
     });
-    fmt::print("{}\n", (speaker != children_.end() ? *speaker : children_.front()).ready);
+    fmt::print("{}\n", (gateway != children_.end() ? *gateway : children_.front()).ready);
     std::fflush(stdout);
   }
 
@@ -234,9 +236,9 @@ class family {
         if (c.alive()) kill(c.pid, SIGHUP);
       return;
     }
-    leaving_ = true;
-    for (auto& c : children_) c.start_at = never;
-    if (!std::exchange(asked_, true)) return send_off();
+    stopping_ = true;
+    for (auto& c : children_) c.restart_at = never;
+    if (!std::exchange(stop_requested_, true)) return stop_next_rank();
     for (auto& c : children_)  // asked twice: whoever it is will not wait
       if (c.alive()) kill(c.pid, SIGKILL);
   }
@@ -249,79 +251,80 @@ class family {
       if (c == children_.end()) continue;
       c->pid = -1;
       c->kill_at = never;
-      mourn(*c, status);
+      on_exit(*c, status);
     }
-    if (leaving_) send_off();
+    if (stopping_) stop_next_rank();
   }
 
-  void mourn(child& c, int status) {
+  void on_exit(child& c, int status) {
     const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     const auto how = how_it_ended(status);
-    if (leaving_) {
+    if (stopping_) {
       if (clean) return;
       exit_code_ = exit_failed;
-      if (told_) say(c, how);  // else it followed the first that did not come up
+      if (announced_) say(c, how);  // else it followed the first that did not come up
       return;
     }
-    if (!told_) {  // it never came up: nothing to keep alive
+    if (!announced_) {  // it never came up: nothing to keep alive
       exit_code_ = exit_failed;
-      leaving_ = true;
+      stopping_ = true;
       return say(c, how + " before the cluster was ready; stopping the others");
     }
-    if (was_asked_to(status)) return say(c, how + "; " + by_hand(c));
+    if (stopped_on_request(status)) return say(c, how + "; " + restart_hint(c));
     if (options_.restart) {
       ++c.restarts;
       return back_off(c, how);
     }
     exit_code_ = exit_failed;
-    say(c, how + "; " + by_hand(c));
+    say(c, how + "; " + restart_hint(c));
   }
 
   /// Starts it in a while, unless that was in vain too often.
   void back_off(child& c, const std::string& how) {
     const auto now = clock_.now();
-    c.start_at = c.policy.died(now);
+    c.restart_at = c.policy.died(now);
     c.last_end = how;
-    if (c.start_at != never)
+    if (c.restart_at != never)
       return say(c, fmt::format("{}; starting it again in {:.1f} s ({} of at most {} within {:.0f} s)", how,
-                                to_seconds(c.start_at - now), c.policy.recent(), restart_limits.max_restarts,
-                                to_seconds(restart_limits.within)));
+                                to_seconds(c.restart_at - now), c.policy.recent(),
+                                restart_limits.max_restarts, to_seconds(restart_limits.within)));
     exit_code_ = exit_failed;
     say(c, fmt::format("{}, {} times within {:.0f} s, and stays down; the others go on. When its reason is "
                        "found, {}",
-                       how, restart_limits.max_restarts + 1, to_seconds(restart_limits.within), by_hand(c)));
+                       how, restart_limits.max_restarts + 1, to_seconds(restart_limits.within),
+                       restart_hint(c)));
   }
 
   const std::string& name_of(const child& c) const { return cluster_.nodes[c.node.value].name; }
   void say(const child& c, const std::string& what) const {
     fmt::print(stderr, "troupe: node '{}' {}\n", name_of(c), what);
   }
-  std::string by_hand(const child& c) const {
+  std::string restart_hint(const child& c) const {
     return fmt::format("start it again with: troupe up {} --node {}", options_.file, name_of(c));
   }
 
   /// SIGTERM to the living nodes of the lowest rank; the next rank follows when they are gone.
-  void send_off() {
-    const auto rank_of = [&](const child& c) { return leaving_rank(cluster_.nodes[c.node.value]); };
+  void stop_next_rank() {
+    const auto rank_of = [&](const child& c) { return stop_rank(cluster_.nodes[c.node.value]); };
     int rank = 3;
     for (const auto& c : children_)
-      if (c.holds_up()) rank = std::min(rank, rank_of(c));
+      if (c.blocks_next_rank()) rank = std::min(rank, rank_of(c));
     for (auto& c : children_) {
-      if (!c.alive() || rank_of(c) != rank || std::exchange(c.told_to_stop, true)) continue;
+      if (!c.alive() || rank_of(c) != rank || std::exchange(c.stop_sent, true)) continue;
       kill(c.pid, SIGTERM);
-      c.kill_at = clock_.now() + patience();
+      c.kill_at = clock_.now() + stop_timeout();
     }
   }
 
-  duration patience() const { return cluster_.limits.drain_timeout + time_to_end; }
+  duration stop_timeout() const { return cluster_.limits.drain_timeout + time_to_end; }
 
   /// A process that is frozen hears nothing else, and would keep the next rank from leaving.
-  void give_up(child& c) {
-    say(c,
-        fmt::format("has not ended within {} s of being told to stop; killing it", to_seconds(patience())));
+  void kill_unresponsive(child& c) {
+    say(c, fmt::format("has not ended within {} s of being told to stop; killing it",
+                       to_seconds(stop_timeout())));
     c.kill_at = never;
     kill(c.pid, SIGKILL);
-    send_off();
+    stop_next_rank();
   }
 
   const cluster_spec& cluster_;
@@ -329,9 +332,9 @@ class family {
   const machine_clock clock_;
   int signals_ = -1;
   std::vector<child> children_;
-  bool told_ = false;     // that all are ready
-  bool leaving_ = false;  // for whatever reason
-  bool asked_ = false;    // to leave, by a signal
+  bool announced_ = false;       // that all are ready
+  bool stopping_ = false;        // for whatever reason
+  bool stop_requested_ = false;  // to leave, by a signal
   int exit_code_ = exit_done;
 };
 
@@ -339,7 +342,7 @@ class family {
 
 int up(const cluster_spec& cluster, const up_options& options) {
   try {
-    return family(cluster, options).run();
+    return process_supervisor(cluster, options).run();
   } catch (const std::exception& e) {
     fmt::print(stderr, "troupe: {}\n", e.what());
     return exit_failed;

@@ -1,4 +1,4 @@
-// `troupe up FILE`: one process for each node of the file that is on this host, under one parent.
+// `troupe up FILE`: one process for each node of the file that is on this host, under one supervisor.
 #pragma once
 #include <string>
 

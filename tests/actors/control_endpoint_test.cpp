@@ -64,7 +64,7 @@ class lane_end {
   }
   void send(node_id to) {
     endpoint_.send(
-        {{self_, {}, role::node, 0}, {to, {}, role::console, 0}, caf::make_message(goodbye{self_, {}})});
+        {{self_, {}, role::node, 0}, {to, {}, role::console, 0}, caf::make_message(leave_notice{self_, {}})});
   }
   void leave() { caf::anon_send_exit(console_, caf::exit_reason::kill); }
 

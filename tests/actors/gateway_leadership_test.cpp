@@ -11,11 +11,11 @@ struct gateway_of_line : gateway_stage {
   explicit gateway_of_line(size_t max_in_flight = 100) : gateway_stage(line_options(max_in_flight)) {}
   static gateway::options line_options(size_t max_in_flight) {
     auto o = options(max_in_flight);
-    o.leader_candidates = {scheduler_node, spare_node};
+    o.leader_candidates = {scheduler_node, standby_node};
     return o;
   }
   void both_up() {
-    tell(node_up{spare_node, standby_incarnation});
+    tell(node_up{standby_node, standby_incarnation});
     tell(first);
   }
   std::vector<uint64_t> submitted_to(node_id node) {
@@ -56,26 +56,26 @@ TEST_CASE(
     g.arrive(5);
     CHECK(g.submitted_to(scheduler_node).empty());
     g.tell(second);
-    CHECK(g.submitted_to(spare_node) == id_list{3, 4, 5});
+    CHECK(g.submitted_to(standby_node) == id_list{3, 4, 5});
   }
   SUBCASE("that is only slow") {
     g.tell(second);
-    CHECK(g.submitted_to(spare_node) == id_list{3, 4});
+    CHECK(g.submitted_to(standby_node) == id_list{3, 4});
     g.drop(3, drop_reason::late);
     CHECK(g.open(3));
     g.tell(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
     CHECK(g.open(3));
     g.tell(first);  // never back
-    CHECK(g.submitted_to(spare_node).empty());
+    CHECK(g.submitted_to(standby_node).empty());
   }
   SUBCASE("which is heard of before it is met") {
-    g.tell(node_down{spare_node, standby_incarnation, true});
+    g.tell(node_down{standby_node, standby_incarnation, true});
     g.tell(second);
-    CHECK(g.submitted_to(spare_node).empty());
-    g.tell(node_up{spare_node, standby_incarnation});
-    CHECK(g.submitted_to(spare_node) == id_list{3, 4});
+    CHECK(g.submitted_to(standby_node).empty());
+    g.tell(node_up{standby_node, standby_incarnation});
+    CHECK(g.submitted_to(standby_node) == id_list{3, 4});
   }
-  g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, spare_queue);
+  g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, standby_queue);
   CHECK(g.outcome_of(3).reason == drop_reason::shed);
   g.complete(4);  // a worker is believed whoever ordered it
   CHECK(g.open(4));
@@ -85,7 +85,7 @@ TEST_CASE("leadership, gateway: with the last candidate requests fail, and newco
   gateway_of_line g;
   g.both_up();
   g.arrive(1);
-  g.tell(node_down{spare_node, standby_incarnation, true});
+  g.tell(node_down{standby_node, standby_incarnation, true});
   CHECK(g.open(1));
   g.tell(node_down{scheduler_node, {10}, true});
   CHECK(g.outcome_of(1).error == failure::scheduler_lost);
@@ -118,7 +118,7 @@ TEST_CASE(
   g.note(second);
   g.tell(client_gone{request_id{1}});
   CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
-  CHECK(g.submitted_to(spare_node).empty());
+  CHECK(g.submitted_to(standby_node).empty());
   CHECK(g.out.one<cancel>().id == request_id{1});
   CHECK(g.memory.in_use() == 1);
   g.complete(1);

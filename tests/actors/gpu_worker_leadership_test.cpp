@@ -13,7 +13,7 @@ struct leadership_worker : basic_worker_stage<> {
     load(0, 0);
     tell(node_up{gateway_node, {11}});
     tell(node_up{scheduler_node, {10}});
-    tell(node_up{spare_node, standby_incarnation});
+    tell(node_up{standby_node, standby_incarnation});
     tell(first);
     CHECK(out.take<handover>().size() == 1);
   }
@@ -43,7 +43,7 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
   w.tell(second);
   const auto said = w.out.take_addressed<handover>();
   REQUIRE(said.size() == 1);
-  CHECK(said[0].first == spare_arbiter);
+  CHECK(said[0].first == standby_arbiter);
   const auto& h = said[0].second;
   CHECK(h.term == second.term);
   CHECK(h.worker == worker_of(0));
@@ -55,7 +55,7 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
   w.order(4, 4, second);
   w.run_until(at(6));  // the end of the first batch is told to the new scheduler
   for (const auto& [to, d] : w.out.take_addressed<batch_done>()) {
-    CHECK(to.node == spare_node);
+    CHECK(to.node == standby_node);
     CHECK(d.batch == batch_id{1});
     CHECK(d.refused == refusal::none);
   }
@@ -67,9 +67,9 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
 
 TEST_CASE("leadership, gpu_worker: tells a new scheduler once it is up") {
   leadership_worker w;
-  w.tell(node_down{spare_node, standby_incarnation, true});
+  w.tell(node_down{standby_node, standby_incarnation, true});
   w.tell(second);
   CHECK(w.out.take<handover>().empty());
-  w.tell(node_up{spare_node, standby_incarnation});
+  w.tell(node_up{standby_node, standby_incarnation});
   CHECK(w.out.one<handover>().batch == batch_id{});
 }

@@ -8,14 +8,14 @@ using namespace troupe::test;
 namespace {
 
 struct queue_of_line : basic_queue_stage<> {
-  explicit queue_of_line(const address& self = spare_queue, const leadership& known = first)
+  explicit queue_of_line(const address& self = standby_queue, const leadership& known = first)
       : basic_queue_stage(options(), "eager", "timeout", self) {
     tell(ready(0));
     tell(known);
     out.forget();
   }
   static model_queue::options options() {
-    auto o = paper_queue(spare_arbiter);
+    auto o = paper_queue(standby_arbiter);
     o.term = {};
     o.elected = true;
     return o;
@@ -39,7 +39,7 @@ TEST_CASE("leadership, model_queue: a standby takes nothing, its orders as the l
 
 TEST_CASE(
     "leadership, model_queue: what is cancelled before any term is known does not run in the first one") {
-  queue_of_line q(spare_queue, {});
+  queue_of_line q(standby_queue, {});
   q.arrive(1);
   q.arrive(2);
   q.arrive(3);
@@ -58,7 +58,7 @@ TEST_CASE(
   q.tell(second);
   q.arrive(1);  // before the worker has said that it runs
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
-  q.tell(h, spare_arbiter);
+  q.tell(h, standby_arbiter);
   q.arrive(2);  // after it
   q.arrive(3);
   q.grant_slot();
@@ -87,7 +87,7 @@ TEST_CASE("leadership, model_queue: a handover that comes late is not taken for 
   q.grant_slot();
   const auto mine = q.out.one<batch_order>();
   q.tell(handover{slot_id{1}, worker_of(1), second.term, old.batch, model_id{0}, old.requests},
-         spare_arbiter);
+         standby_arbiter);
   CHECK(q.actor.unfinished() == 2);
   q.tell(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
   CHECK(q.actor.unfinished() == 1);
@@ -103,13 +103,13 @@ TEST_CASE("leadership, model_queue: the end of a batch may overtake its handover
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
   SUBCASE("of one that ran") {
     q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
-    q.tell(h, spare_arbiter);
+    q.tell(h, standby_arbiter);
     q.arrive(2);
     CHECK(q.actor.unfinished() == 0);
   }
   SUBCASE("of one that did not") {
     q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
-    q.tell(h, spare_arbiter);
+    q.tell(h, standby_arbiter);
     CHECK(q.actor.unfinished() == 2);
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("leadership, model_queue: takeovers use up no attempts") {
 
 TEST_CASE(
     "leadership, model_queue: one that has just begun keeps what comes before it is told who is the leader") {
-  queue_of_line q(spare_queue, leadership{});
+  queue_of_line q(standby_queue, leadership{});
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
   SUBCASE("this node") {

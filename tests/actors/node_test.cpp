@@ -121,11 +121,11 @@ TEST_CASE("node: a peer is up once both clocks are known, and its slots count fr
   CHECK(n.models.serving());
 }
 
-TEST_CASE("node: a peer that says goodbye before it is up takes nothing new afterwards either") {
+TEST_CASE("node: a peer that leaves before it is up takes nothing new afterwards either") {
   lone_gateway n;
   n.hear_hello();
   n.hear(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
-  n.hear(goodbye{head_node, head_incarnation});
+  n.hear(leave_notice{head_node, head_incarnation});
   n.events.clear();
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "leaving"});

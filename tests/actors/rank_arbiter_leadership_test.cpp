@@ -11,7 +11,7 @@ namespace {
 constexpr node_id other_worker{4};
 
 struct elected_arbiter : stage<rank_arbiter> {
-  elected_arbiter() : stage(spare_arbiter, make_matchmaking("lowest_id"), options()) {
+  elected_arbiter() : stage(standby_arbiter, make_matchmaking("lowest_id"), options()) {
     tell(ready(0));
     tell(ready(1));
     tell(first);
@@ -22,7 +22,7 @@ struct elected_arbiter : stage<rank_arbiter> {
     o.nodes_of_slots = {worker_node, worker_node, other_worker};
     return o;
   }
-  void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, spare_queue); }
+  void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, standby_queue); }
   void hand_over(uint32_t slot, uint64_t batch = 0, term_id term = second.term) {
     handover h{slot_id{slot}, worker_of(slot), term, {batch}, model_id{0}, {}};
     if (batch > 0) h.requests.resize(1);

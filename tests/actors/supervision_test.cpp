@@ -22,7 +22,7 @@ class notepad {
 
   explicit notepad(handle::pointer) {}
   handle::behavior_type make_behavior() {
-    return {forgiving(this, &notepad::on_query), forgiving(this, &notepad::on_note)};
+    return {survive_exceptions(this, &notepad::on_query), survive_exceptions(this, &notepad::on_note)};
   }
   void forget() { note_ = "forgotten"; }
 
@@ -48,7 +48,7 @@ std::string ask(caf::scoped_actor& self, const notepad_protocol& to, int n) {
 
 }  // namespace
 
-TEST_CASE("forgiving: an actor that throws forgets its queries, tells who asked, and goes on") {
+TEST_CASE("survive_exceptions: an actor that throws forgets its queries, tells who asked, and goes on") {
   caf_fixture fixture;
   caf::scoped_actor self{fixture.system()};
   const auto actor = spawn<notepad>(fixture.system());

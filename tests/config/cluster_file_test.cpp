@@ -146,7 +146,7 @@ max_gpus = 64
 
 TEST_CASE("candidates for leadership are the scheduler, then the standbys in the order of the file") {
   const auto cluster = read(changed(good_cluster, "[[node]]", R"([[node]]
-name = "spare"
+name = "standby"
 roles = ["standby"]
 control_port = 7801
 [[node]]
@@ -160,7 +160,7 @@ kind = "emulated"
   const auto& c = cluster.spec;
   std::vector<std::string> line;
   for (const auto n : leader_candidates(c)) line.push_back(c.nodes[n.value].name);
-  CHECK(line == std::vector<std::string>{"head", "spare", "last"});
+  CHECK(line == std::vector<std::string>{"head", "standby", "last"});
   CHECK(has_standby(c));
   CHECK_FALSE(has_standby(read(good_cluster).spec));
 }

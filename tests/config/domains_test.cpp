@@ -97,7 +97,7 @@ TEST_CASE("what is wrong with domains is said with its place") {
 
 TEST_CASE("a cluster with domains has no standby yet") {
   CHECK(problems_with("[[model]]",
-                      "[[node]]\nname = \"spare\"\nroles = [\"standby\"]\ncontrol_port = 7704\n"
+                      "[[node]]\nname = \"standby\"\nroles = [\"standby\"]\ncontrol_port = 7704\n"
                       "[[node]]\nname = \"other\"\nroles = [\"standby\"]\ncontrol_port = 7705\n"
                       "[[model]]") ==
         "cluster.toml:31:9: node.roles: a cluster with a [[domain]] can have no standby yet; remove the role "

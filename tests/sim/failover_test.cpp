@@ -6,7 +6,7 @@ using namespace troupe::sim;
 
 namespace {
 
-constexpr node_id spare{4}, other_spare{5};
+constexpr node_id standby{4}, other_standby{5};
 
 double share(const world_result& r, client_outcome f) {
   return static_cast<double>(r.total.of(f)) / static_cast<double>(r.total.offered);
@@ -21,7 +21,7 @@ duration drawn(uint64_t seed, duration min, duration max) {
 
 TEST_CASE("failover: with a standby that is never needed, a cluster serves as without one") {
   for (const uint64_t seed : {1, 2, 3}) {
-    const auto c = spared_cluster();
+    const auto c = standby_cluster();
     const auto r = run(c, small_workload(c), {.seed = seed});
     check(r, seed);
     CHECK(share(r, client_outcome::finished) > 0.99);
@@ -31,7 +31,7 @@ TEST_CASE("failover: with a standby that is never needed, a cluster serves as wi
 TEST_CASE("failover: a scheduler that dies costs no request, over two hundred seeds") {
   uint64_t hit = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
-    const auto c = spared_cluster();
+    const auto c = standby_cluster();
     auto w = small_workload(c, 1s);
     for (auto& m : w.models) m.slo = 1s;  // longer than a silence that counts as an end
     w.faults.push_back({fault_kind::crash, drawn(seed, 100ms, 900ms), {}, head, head});
@@ -50,7 +50,7 @@ TEST_CASE(
     "failover: a scheduler that stood still and goes on is obeyed by nobody, over three hundred seeds") {
   uint64_t hit = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
-    const auto c = spared_cluster(1 + seed % 2);
+    const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c, 1500ms);
     for (auto& m : w.models) m.slo = 1s;
     // Some shorter than what counts as an end, some longer than an incarnation can be silent.
@@ -59,7 +59,7 @@ TEST_CASE(
     const bool both = seed % 3 == 0;  // perhaps at once: then nobody schedules
     if (both)
       w.faults.push_back({fault_kind::freeze, drawn(seed + 2000, 100ms, 900ms),
-                          drawn(seed + 3000, 20ms, 500ms), spare, spare});
+                          drawn(seed + 3000, 20ms, 500ms), standby, standby});
     const auto r = run(c, w, {.seed = seed});
     check(r, seed);
     hit += r.hits[static_cast<size_t>(fault_kind::freeze)];
@@ -73,10 +73,10 @@ TEST_CASE(
 
 TEST_CASE("failover: schedulers that die and come back one after the other serve on") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    const auto c = spared_cluster(2);
+    const auto c = standby_cluster(2);
     auto w = small_workload(c, 3s);
     for (auto& m : w.models) m.slo = 1s;
-    for (const auto node : {head, spare, other_spare})
+    for (const auto node : {head, standby, other_standby})
       w.faults.push_back(
           {fault_kind::restart,
            300ms + 700ms * (node.value == 0 ? 0 : node.value - 3) + drawn(seed + node.value, 0ms, 100ms),
@@ -89,9 +89,9 @@ TEST_CASE("failover: schedulers that die and come back one after the other serve
 }
 
 TEST_CASE("failover: without a standby left, requests fail as before") {
-  const auto c = spared_cluster();
+  const auto c = standby_cluster();
   auto w = small_workload(c, 2s);
-  w.faults.push_back({fault_kind::crash, 300ms, {}, spare, spare});
+  w.faults.push_back({fault_kind::crash, 300ms, {}, standby, standby});
   w.faults.push_back({fault_kind::crash, 1s, {}, head, head});
   const auto r = run(c, w, {.seed = 1});
   check(r, 1);
@@ -101,7 +101,7 @@ TEST_CASE("failover: without a standby left, requests fail as before") {
 
 TEST_CASE("failover: a scheduler that is drained hands over, and no request is lost") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const auto c = spared_cluster();
+    const auto c = standby_cluster();
     auto w = small_workload(c, 1500ms);
     w.changes.push_back({change_event::kind::drain, 400ms + seed * 7ms, {}, head, 200ms});
     const auto r = run(c, w, {.seed = seed});
@@ -114,7 +114,7 @@ TEST_CASE("failover: a scheduler that is drained hands over, and no request is l
 
 TEST_CASE("failover: models that are deployed and undeployed meanwhile are so in the end") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    const auto c = spared_cluster();
+    const auto c = standby_cluster();
     auto w = small_workload(c, 2s);
     model_spec slow;
     slow.name = "slow";
@@ -123,14 +123,14 @@ TEST_CASE("failover: models that are deployed and undeployed meanwhile are so in
       w.changes.push_back({change_event::kind::redeploy, at + 200ms, slow, {}, {}});
     }
     w.faults.push_back({fault_kind::restart, drawn(seed, 200ms, 900ms), 300ms, head, head});
-    w.faults.push_back({fault_kind::restart, drawn(seed + 50, 1200ms, 1800ms), 300ms, spare, spare});
+    w.faults.push_back({fault_kind::restart, drawn(seed + 50, 1200ms, 1800ms), 300ms, standby, standby});
     check(run(c, w, {.seed = seed}), seed);
   }
 }
 
 TEST_CASE("failover: whatever goes wrong, all invariants hold, over two hundred seeds") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
-    const auto c = spared_cluster(1 + seed % 2);
+    const auto c = standby_cluster(1 + seed % 2);
     auto w = small_workload(c);
     w.random_faults.count = 4;
     // Who was suspected of killing workers is not known to a new scheduler: poison has tests of its own.

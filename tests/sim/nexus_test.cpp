@@ -81,7 +81,7 @@ TEST_CASE("nexus: whatever goes wrong, all invariants hold, over a hundred seeds
 
 TEST_CASE("nexus: a standby that takes over plans afresh") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    const auto c = planned(spared_cluster());
+    const auto c = planned(standby_cluster());
     auto w = small_workload(c);
     w.warmup = 1s;
     w.faults.push_back({fault_kind::crash, 300ms + seed * 10ms, {}, head, head});

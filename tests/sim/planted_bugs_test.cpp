@@ -118,7 +118,7 @@ world_result undeployed_unheard(uint64_t seed) {
 
 /// A scheduler stands still with orders on their way, and goes on when a standby has taken over.
 world_result frozen_scheduler(uint64_t seed) {
-  auto c = spared_cluster();
+  auto c = standby_cluster();
   c.policy.batching = "eager";
   auto w = small_workload(c, 1s);
   for (auto& m : w.models) {
@@ -131,7 +131,7 @@ world_result frozen_scheduler(uint64_t seed) {
 
 /// A scheduler stands still while its orders are on a long way: a standby has taken over when they arrive.
 world_result orders_under_way(uint64_t seed) {
-  auto c = spared_cluster();
+  auto c = standby_cluster();
   c.policy.batching = "eager";
   auto w = small_workload(c, 1s);
   for (auto& m : w.models) {
@@ -146,7 +146,7 @@ world_result orders_under_way(uint64_t seed) {
 
 /// A scheduler dies while every slot runs long batches.
 world_result dying_scheduler(uint64_t seed) {
-  auto c = spared_cluster();
+  auto c = standby_cluster();
   c.policy.batching = "eager";
   auto w = small_workload(c, 1s);
   for (auto& m : w.models) m.slo = 1s;
@@ -223,7 +223,7 @@ TEST_CASE("a worker that unloads what runs is noticed") {
   CHECK(breaks(bug::early_unload, "loaded", retiring_unwatched));
 }
 
-TEST_CASE("a node that leaves without its peers' farewells is noticed") {
+TEST_CASE("a node that leaves without its peers' leave acks is noticed") {
   CHECK(breaks(bug::hasty_leave, "drain", leaving_scheduler));
 }
 

@@ -54,14 +54,14 @@ inline cluster_spec small_cluster() {
   return c;
 }
 
-/// The same with the scheduler on a node of its own and `spares` standbys; `frontend` is the only gateway.
-inline cluster_spec spared_cluster(size_t spares = 1) {
+/// The same with the scheduler on a node of its own and that many `standbys`; `frontend` is the only gateway.
+inline cluster_spec standby_cluster(size_t standbys = 1) {
   auto c = small_cluster();
   c.nodes[0].roles = {node_role::scheduler};
-  for (size_t i = 0; i < spares; ++i) {
-    auto& spare = c.nodes.emplace_back();
-    spare.name = "spare" + std::to_string(i + 1);
-    spare.roles = {node_role::standby};
+  for (size_t i = 0; i < standbys; ++i) {
+    auto& standby = c.nodes.emplace_back();
+    standby.name = "standby" + std::to_string(i + 1);
+    standby.roles = {node_role::standby};
   }
   c.limits.takeover = 60ms;
   return c;

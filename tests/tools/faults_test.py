@@ -79,12 +79,12 @@ class Faults(ClusterTest):
     def test_a_node_that_cannot_be_started_just_now_is_tried_again_and_the_others_go_on(self):
         with Cluster(limits=LIMITS) as c:
             up = c.start()
-            doomed = up.pid_of("worker")
+            victim = up.pid_of("worker")
             files = Path(f"/proc/{up.child.pid}/fd")
             before = resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE)
             limit = 1 + max(int(f.name) for f in files.iterdir())  # the dead node's pipe leaves room for one end
             resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
-            os.kill(doomed, signal.SIGKILL)
+            os.kill(victim, signal.SIGKILL)
             up.wait_error("node 'worker' was not started: cannot make a pipe: Too many open files; starting it again in")
             self.assertEqual(c.get("/v2/health/live")[0], 200)
             resource.prlimit(up.child.pid, resource.RLIMIT_NOFILE, before)
@@ -150,9 +150,9 @@ class Faults(ClusterTest):
         policy = 'batching = "deferred"\nshedding = "timeout"\nmargin_us = 300000'
         with Cluster(MODELS, SLO_S * 1000, policy, LIMITS, frontends=("frontend",)) as c:
             up = c.start()
-            doomed = Load(c, fixtures, clients=16, port=c.frontend_ports["frontend"])
-            with Load(c, fixtures, clients=4) as load, doomed:
-                doomed.wait_finished(50)
+            victim = Load(c, fixtures, clients=16, port=c.frontend_ports["frontend"])
+            with Load(c, fixtures, clients=4) as load, victim:
+                victim.wait_finished(50)
                 end = time.monotonic() + PATIENCE
                 while c.metric("troupe_queue_requests") < 8:
                     self.assertLess(time.monotonic(), end, "the clients never wait all at once")
@@ -160,8 +160,8 @@ class Faults(ClusterTest):
                 os.kill(up.pid_of("frontend"), signal.SIGKILL)
                 up.wait_error("event=node_down node=frontend")
                 load.wait_finished(20)
-                doomed.stop()
-            self.assertTrue(all(right for *_, right in load.results + doomed.results), "a wrong output")
+                victim.stop()
+            self.assertTrue(all(right for *_, right in load.results + victim.results), "a wrong output")
             self.assertGreater(load.count(200), 0.9 * len(load.results), load.summary())
             self.assertGreater(c.metric("troupe_lost_with_gateway_total"), 0)
             for name in ("troupe_queue_requests", "troupe_queue_running_batches"):
