@@ -97,7 +97,7 @@ void llm_device_pool::prepare_process([[maybe_unused]] const cluster_spec& clust
     const auto& m = cluster.llms[e.model.value];
     return e.node == self && m.device == device_kind::cuda && m.tensor_parallel > 1;
   };
-  if (std::ranges::any_of(cluster.engines, is_shared)) llm::prepare_for_shared_models();
+  if (std::ranges::any_of(cluster.engines, is_shared)) llm::prepare_for_tensor_parallelism();
 #endif
 }
 

@@ -64,19 +64,19 @@ class cuda_machine {
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
   /// In place; all ranks call the same.
-  void sum_over_ranks(void* numbers, size_t count, element type) {
-    group_->sum(rank_, numbers, count, type, stream_);
+  void all_reduce(void* numbers, size_t count, element type) {
+    group_->all_reduce(rank_, numbers, count, type, stream_);
   }
   /// Likewise: all get what the first rank has there.
-  void share(void* what, size_t bytes) { group_->share(rank_, what, bytes, stream_); }
+  void broadcast(void* what, size_t bytes) { group_->broadcast(rank_, what, bytes, stream_); }
   /// Likewise: the first rank gets what the others have there, one after the other.
   void gather(void* what, size_t bytes) { group_->gather(rank_, what, bytes, stream_); }
 
-  /// Waits until all ranks have come here. Between two meetings a rank may ask for memory: that may wait for
-  /// GPUs, which end what all ranks have launched, but not a sum that a rank has still to launch (NCCL issue
-  /// 613).
-  void meet() {
-    if (group_) group_->meet();
+  /// Waits until all ranks have arrived. Between two barriers a rank may ask for memory: that may wait for
+  /// GPUs, which end what all ranks have launched, but not a collective that a rank has still to launch (NCCL
+  /// issue 613).
+  void barrier() {
+    if (group_) group_->barrier();
   }
 
   /// `early`: it may be brought up before its predecessor has ended, and waits for that itself.
@@ -123,9 +123,9 @@ class cuda_machine {
     if (not_captured_.contains(key)) return;  // to try each time would cost more than a graph saves
     if (group_) {
       finish();
-      meet();
+      barrier();
       capture(key, record);
-      return meet();
+      return barrier();
     }
     try {
       graphs_.emplace(key, captured(record));  // beside what the device does

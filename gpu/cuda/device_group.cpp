@@ -27,7 +27,7 @@ const bool device_group::available = true;
 device_group::device_group(const std::vector<int>& devices)
     : communicators_(devices.size()),
       calling_(devices.size()),
-      meeting_(static_cast<uint32_t>(devices.size())) {
+      barrier_(static_cast<uint32_t>(devices.size())) {
   const auto result =
       ncclCommInitAll(communicators_.data(), static_cast<int>(devices.size()), devices.data());
   if (result != ncclSuccess)
@@ -35,28 +35,29 @@ device_group::device_group(const std::vector<int>& devices)
 }
 
 device_group::~device_group() {
-  if (parted_) return;  // what is aborted is destroyed by that
+  if (aborted_) return;  // what is aborted is destroyed by that
   for (ncclComm* c : communicators_) ncclCommDestroy(c);
 }
 
 std::unique_lock<std::mutex> device_group::enter(uint32_t rank) {
   std::unique_lock lock(calling_[rank]);
-  if (parted_) throw device_lost("one of the GPUs that compute together has failed");
+  if (aborted_) throw device_lost("one of the GPUs that compute together has failed");
   return lock;
 }
 
-void device_group::sum(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream) {
+void device_group::all_reduce(uint32_t rank, void* numbers, size_t count, element type, cudaStream_t stream) {
   const auto calling = enter(rank);
   const auto result =
       ncclAllReduce(numbers, numbers, count, type_of(type), ncclSum, communicators_[rank], stream);
   if (result != ncclSuccess)
-    throw device_lost(std::string("a sum over the GPUs: ") + ncclGetErrorString(result));
+    throw device_lost(std::string("all-reduce over the GPUs: ") + ncclGetErrorString(result));
 }
 
-void device_group::share(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
+void device_group::broadcast(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
   const auto calling = enter(rank);
   const auto result = ncclBroadcast(what, what, bytes, ncclUint8, 0, communicators_[rank], stream);
-  if (result != ncclSuccess) throw device_lost(std::string("what GPUs share: ") + ncclGetErrorString(result));
+  if (result != ncclSuccess)
+    throw device_lost(std::string("broadcast to the GPUs: ") + ncclGetErrorString(result));
 }
 
 void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t stream) {
@@ -70,13 +71,13 @@ void device_group::gather(uint32_t rank, void* what, size_t bytes, cudaStream_t 
   const ncclResult_t ended = ncclGroupEnd();
   if (result == ncclSuccess) result = ended;
   if (result != ncclSuccess)
-    throw device_lost(std::string("what a GPU gathers: ") + ncclGetErrorString(result));
+    throw device_lost(std::string("gather from the GPUs: ") + ncclGetErrorString(result));
 }
 
-void device_group::part() {
-  if (parted_.exchange(true)) return;
-  meeting_.part();
-  // A thread each: an abort waits for graphs, which others may hold until their sums have ended.
+void device_group::abort() {
+  if (aborted_.exchange(true)) return;
+  barrier_.abort();
+  // A thread each: an abort waits for graphs, which others may hold until their collectives have ended.
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     aborting_.emplace_back([this, rank] {
       // Who is in a call leaves it soon, and makes no other; or it hangs, and may be aborted from here. It
@@ -94,15 +95,15 @@ void device_group::part() {
 
 const bool device_group::available = false;
 
-device_group::device_group(const std::vector<int>&) : meeting_(0) {
+device_group::device_group(const std::vector<int>&) : barrier_(0) {
   throw std::runtime_error("this build has no NCCL: install it and configure again");
 }
 device_group::~device_group() = default;
 std::unique_lock<std::mutex> device_group::enter(uint32_t) { return {}; }
-void device_group::sum(uint32_t, void*, size_t, element, cudaStream_t) {}
-void device_group::share(uint32_t, void*, size_t, cudaStream_t) {}
+void device_group::all_reduce(uint32_t, void*, size_t, element, cudaStream_t) {}
+void device_group::broadcast(uint32_t, void*, size_t, cudaStream_t) {}
 void device_group::gather(uint32_t, void*, size_t, cudaStream_t) {}
-void device_group::part() { parted_ = true; }
+void device_group::abort() { aborted_ = true; }
 
 #endif
 

@@ -68,13 +68,13 @@ class parallel_model::rank {
 
 namespace {
 
-struct packed_shares final : packed_adapter {
+struct packed_shards final : packed_adapter {
   uint64_t bytes() const override {
     uint64_t sum = 0;
-    for (const auto& s : shares) sum += s->bytes();
+    for (const auto& s : shards) sum += s->bytes();
     return sum;
   }
-  std::vector<std::shared_ptr<const packed_adapter>> shares;  // by rank
+  std::vector<std::shared_ptr<const packed_adapter>> shards;  // by rank
 };
 
 }  // namespace
@@ -102,8 +102,8 @@ void parallel_model::on_all(const Work& work, const std::function<void()>& on_fa
 }
 
 parallel_model::parallel_model(const model_config& whole, uint32_t ranks, const maker& make,
-                               std::function<void()> part)
-    : part_(std::move(part)) {
+                               std::function<void()> abort_ranks)
+    : abort_ranks_(std::move(abort_ranks)) {
   for (uint32_t i = 0; i < ranks; ++i) ranks_.push_back(std::make_unique<rank>(whole, i, ranks));
   on_all([&](uint32_t i, rank& r) { r.model = make(r.shard.config(), i); });
 }
@@ -123,29 +123,29 @@ uint64_t parallel_model::load(uint32_t layer, const layer_parameters& parameters
 }
 
 std::shared_ptr<const packed_adapter> parallel_model::pack(const adapter& read) {
-  auto all = std::make_shared<packed_shares>();
-  for (const auto& r : ranks_) all->shares.push_back(r->model->pack(r->shard.of(read)));
+  auto all = std::make_shared<packed_shards>();
+  for (const auto& r : ranks_) all->shards.push_back(r->model->pack(r->shard.of(read)));
   return all;
 }
 
 /// What one of them fails at they have all failed at, for good.
 template <class Work>
 void parallel_model::on_all_or_none(const Work& work) {
-  if (parted_) throw device_lost("one of the devices that compute this model together has failed");
-  const auto part = [this] {
-    parted_ = true;
-    part_();
+  if (aborted_) throw device_lost("one of the devices that compute this model together has failed");
+  const auto abort = [this] {
+    aborted_ = true;
+    abort_ranks_();
   };
   try {
-    on_all(work, part);
+    on_all(work, abort);
   } catch (const std::exception& e) {
     throw device_lost(e.what());
   }
 }
 
 void parallel_model::load(adapter_id id, std::shared_ptr<const packed_adapter> adapter) {
-  const auto& shares = static_cast<const packed_shares&>(*adapter).shares;
-  on_all_or_none([&](uint32_t i, rank& r) { r.model->load(id, shares[i]); });
+  const auto& shards = static_cast<const packed_shards&>(*adapter).shards;
+  on_all_or_none([&](uint32_t i, rank& r) { r.model->load(id, shards[i]); });
 }
 
 void parallel_model::unload(adapter_id id) {
@@ -160,7 +160,7 @@ void parallel_model::begin(const llm_step& step, std::span<const token_sampling>
   });
 }
 
-bool parallel_model::is_ready() { return parted_ || ranks_[0]->model->is_ready(); }
+bool parallel_model::is_ready() { return aborted_ || ranks_[0]->model->is_ready(); }
 
 bool parallel_model::finish(std::vector<chosen_token>& chosen, const std::atomic<bool>&) {
   // A step that is stopped would have to stop on all ranks at the same layer: it is not stopped.

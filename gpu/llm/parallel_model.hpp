@@ -17,11 +17,12 @@ class parallel_model final : public step_model {
   /// Makes the model of a share; on the thread that will use it.
   using maker = std::function<std::unique_ptr<step_model>(const model_config& share, uint32_t rank)>;
 
-  /// `part` ends sums in which ranks wait for one that has failed: they throw. It is called at most once,
-  /// from the rank that failed; that step, or the adapter that it does not take, throws device_lost, and so
-  /// does every later one: ranks that differ would wait for each other for ever. Throws what `make`
-  /// throws, or model_error if the model cannot be shared out.
-  parallel_model(const model_config& whole, uint32_t ranks, const maker& make, std::function<void()> part);
+  /// `abort_ranks` ends collectives in which ranks wait for one that has failed: they throw. It is called at
+  /// most once, from the rank that failed; that step, or the adapter that it does not take, throws
+  /// device_lost, and so does every later one: ranks that differ would wait for each other for ever. Throws
+  /// what `make` throws, or model_error if the model cannot be shared out.
+  parallel_model(const model_config& whole, uint32_t ranks, const maker& make,
+                 std::function<void()> abort_ranks);
   ~parallel_model() override;
 
   engine_facts facts() const override;
@@ -45,8 +46,8 @@ class parallel_model final : public step_model {
   void on_all_or_none(const Work& work);
 
   std::vector<std::unique_ptr<rank>> ranks_;
-  std::function<void()> part_;
-  std::atomic<bool> parted_ = false;
+  std::function<void()> abort_ranks_;
+  std::atomic<bool> aborted_ = false;
 };
 
 }  // namespace troupe::llm

@@ -213,7 +213,7 @@ class cuda_decoder {
       if (extent.sampled == 0) return;
       s.head(final_norm_, head_, from < to);
       if (leads()) s.choose();
-      s.share_chosen();
+      s.broadcast_chosen();
     } else if (from < to) {
       s.settle(pointers_[to - 2].post_norm);
     }
@@ -242,9 +242,9 @@ class cuda_decoder {
     exact.prefill_items = static_cast<uint32_t>(plan_.prefill.size());
     exact.adjustments = static_cast<uint32_t>(host.to_choose.adjustments().size());
     if (!has_room(exact, host)) {  // on all ranks, or on none
-      m_.meet();
+      m_.barrier();
       make_room(exact, host, before);
-      m_.meet();
+      m_.barrier();
     }
 
     const step_tables to(host.tables.data(), *layout_);

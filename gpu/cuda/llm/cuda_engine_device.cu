@@ -12,8 +12,8 @@ namespace troupe::llm {
 namespace {
 
 template <uint32_t Cluster, element E>
-std::unique_ptr<step_model> share_on(const cuda_engine_options& o, const model_config& config,
-                                     std::shared_ptr<cuda::device_group> group, uint32_t rank) {
+std::unique_ptr<step_model> rank_model_on(const cuda_engine_options& o, const model_config& config,
+                                          std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   using machine = cuda::cuda_machine<Cluster>;
   return std::make_unique<cuda::cuda_model<machine, E>>(
       std::make_unique<machine>(std::move(group), rank), config,
@@ -21,14 +21,14 @@ std::unique_ptr<step_model> share_on(const cuda_engine_options& o, const model_c
 }
 
 /// On a GPU, which is bound to this thread from now on: the one that runs the steps. Its errors name the GPU.
-std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model_config& config,
-                                       std::shared_ptr<cuda::device_group> group, uint32_t rank) {
+std::unique_ptr<step_model> make_rank_model(const cuda_engine_options& o, const model_config& config,
+                                            std::shared_ptr<cuda::device_group> group, uint32_t rank) {
   try {
     cuda::check(cudaSetDevice(static_cast<int>(o.gpu + rank)), "the GPU");
     const auto make =
         cuda::runs_sm90_code()
-            ? (o.weights == element::f16 ? share_on<8, element::f16> : share_on<8, element::bf16>)
-            : (o.weights == element::f16 ? share_on<1, element::f16> : share_on<1, element::bf16>);
+            ? (o.weights == element::f16 ? rank_model_on<8, element::f16> : rank_model_on<8, element::bf16>)
+            : (o.weights == element::f16 ? rank_model_on<1, element::f16> : rank_model_on<1, element::bf16>);
     return make(o, config, std::move(group), rank);
   } catch (const cuda::cuda_error& e) {
     throw model_error("GPU " + std::to_string(o.gpu + rank) + " cannot take the model " + o.folder.string() +
@@ -37,19 +37,19 @@ std::unique_ptr<step_model> make_share(const cuda_engine_options& o, const model
 }
 
 std::unique_ptr<step_model> make_model(const cuda_engine_options& o, const model_config& config) {
-  if (o.gpus == 1) return make_share(o, config, nullptr, 0);
+  if (o.gpus == 1) return make_rank_model(o, config, nullptr, 0);
   std::vector<int> devices(o.gpus);
   std::iota(devices.begin(), devices.end(), static_cast<int>(o.gpu));
   const auto group = std::make_shared<cuda::device_group>(devices);
   return std::make_unique<parallel_model>(
       config, o.gpus,
-      [&](const model_config& share, uint32_t rank) { return make_share(o, share, group, rank); },
-      [group] { group->part(); });
+      [&](const model_config& share, uint32_t rank) { return make_rank_model(o, share, group, rank); },
+      [group] { group->abort(); });
 }
 
 }  // namespace
 
-void prepare_for_shared_models() {
+void prepare_for_tensor_parallelism() {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // what the user has set stays
   setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }

@@ -25,7 +25,7 @@ struct cuda_engine_options {
 /// For a process that will have models on several GPUs, before it has other threads or uses a GPU: kernels
 /// and NCCL's connections are there from the beginning. The first use of one may wait for a GPU, where a sum
 /// waits for another one (CUDA's programming guide on lazy loading, its hazards).
-void prepare_for_shared_models();
+void prepare_for_tensor_parallelism();
 
 /// What makes a computing_engine_device one.
 computing_options on_cuda(cuda_engine_options options);

@@ -80,7 +80,7 @@ class decoder_step {
     }
     adapt(index, 3, a_.attended, q, {{hidden, a_.delta, hidden}}, 1);
     multiply(a_.attended, w.o, w.o_bias, a_.delta, q, hidden);
-    sum_delta();
+    all_reduce_delta();
 
     const uint32_t width = shape_.intermediate;
     norm(w.post_norm, true, nullptr, extent_.rows, &t_.counts->rows);
@@ -92,7 +92,7 @@ class decoder_step {
     m_.run(gate, gate.grid(extent_.rows));
     adapt(index, 6, a_.gated, width, {{hidden, a_.delta, hidden}}, 1);
     multiply(a_.gated, w.down, w.down_bias, a_.delta, width, hidden);
-    sum_delta();
+    all_reduce_delta();
   }
   /// After the last layer that runs, if it is not the head: what is still to be added goes to the residual.
   void settle(const void* any_norm) { norm(any_norm, true, nullptr, extent_.rows, &t_.counts->rows); }
@@ -115,14 +115,14 @@ class decoder_step {
     m_.run(k, k.grid(extent_.sampled));
   }
   /// Of ranks that share the model the first has chosen; the next step begins with its tokens on all.
-  void share_chosen() {
-    if (m_.ranks() > 1) m_.share(a_.chosen, extent_.sampled * sizeof(sampled_row));
+  void broadcast_chosen() {
+    if (m_.ranks() > 1) m_.broadcast(a_.chosen, extent_.sampled * sizeof(sampled_row));
   }
 
  private:
   using lora = lora_kernel<E, Machine::cluster>;
   /// Whether what follows ranks' work together may start early: in a graph that may end with no kernel.
-  bool early_after_ranks() const { return m_.ranks() == 1; }
+  bool early_after_collective() const { return m_.ranks() == 1; }
   static void* at(void* numbers, uint32_t offset) { return static_cast<uint16_t*>(numbers) + offset; }
 
   void norm(const void* weight, bool adds, const uint32_t* which, uint32_t max_rows, const uint32_t* rows,
@@ -130,7 +130,7 @@ class decoder_step {
     rms_norm_kernel<E> k;
     k.rows = rows, k.which = which, k.x = a_.residual, k.delta = adds ? a_.delta : nullptr, k.weight = weight;
     k.out = a_.normed, k.width = shape_.hidden, k.epsilon = shape_.norm_epsilon;
-    m_.run(k, k.grid(max_rows), early && early_after_ranks());
+    m_.run(k, k.grid(max_rows), early && early_after_collective());
   }
   /// Beside what adapters have written to y.
   void multiply(const void* x, const void* w, const void* bias, void* y, uint32_t in, uint32_t out) {
@@ -162,11 +162,11 @@ class decoder_step {
     k.from_steps = {{rows * words, words, 1}};
     k.to_steps = {{words, shape_.logits_stride() / 4, 1}}, k.to_first = words;
     k.from = a_.parts, k.to = a_.logits;
-    m_.run(k, k.grid(), early_after_ranks());
+    m_.run(k, k.grid(), early_after_collective());
   }
   /// Of ranks that share the model each has an addend.
-  void sum_delta() {
-    if (m_.ranks() > 1) m_.sum_over_ranks(a_.delta, size_t{extent_.rows} * shape_.hidden, E);
+  void all_reduce_delta() {
+    if (m_.ranks() > 1) m_.all_reduce(a_.delta, size_t{extent_.rows} * shape_.hidden, E);
   }
   template <uint32_t Dim>
   void attend(uint32_t layer, uint32_t window) {

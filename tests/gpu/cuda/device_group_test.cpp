@@ -1,4 +1,4 @@
-// Sums over GPUs, bytes that they share and gather, by NCCL, on as many as there are, up to two.
+// All-reduce, broadcast and gather by NCCL, on as many GPUs as there are, up to two.
 #include "gpu/cuda/device_group.hpp"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ void on_ranks(uint32_t ranks, const std::function<void(machine_of_any_gpu&)>& wo
           work(machine);
         } catch (...) {
           errors[rank] = std::current_exception();
-          group->part();
+          group->abort();
         }
       });
   }
@@ -78,7 +78,7 @@ TEST_CASE("ranks sum their numbers, also as a graph that is replayed") {
         for (size_t i = 0; i < numbers; ++i)
           set_element(mine.data(), type, i, number(machine.rank(), i + static_cast<size_t>(turn)));
         machine.upload(there.data(), mine.data(), bytes);
-        machine.replay(1, [&] { machine.sum_over_ranks(there.data(), numbers, type); });
+        machine.replay(1, [&] { machine.all_reduce(there.data(), numbers, type); });
         machine.download(sum.data(), there.data(), bytes);
         machine.finish();
         for (size_t i = 0; i < numbers; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("ranks get what the first one has, also as a graph that is replayed") 
     for (size_t turn = 0; turn < 3; ++turn) {
       for (size_t i = 0; i < numbers; ++i) mine.data()[i] = std::byte((i + turn) * (machine.rank() + 1));
       machine.upload(there.data(), mine.data(), numbers);
-      machine.replay(1, [&] { machine.share(there.data(), numbers); });
+      machine.replay(1, [&] { machine.broadcast(there.data(), numbers); });
       machine.download(got.data(), there.data(), numbers);
       machine.finish();
       for (size_t i = 0; i < numbers; ++i) wrong[machine.rank()] += got.data()[i] != std::byte(i + turn);
@@ -153,7 +153,7 @@ TEST_CASE("a rank that fails ends what the other one waits in: a sum, a gatherin
       }
     });
   };
-  CHECK_THROWS_WITH(fails([](auto& m, void* there) { m.sum_over_ranks(there, numbers, element::f32); }),
+  CHECK_THROWS_WITH(fails([](auto& m, void* there) { m.all_reduce(there, numbers, element::f32); }),
                     "rank 1 has failed");
   CHECK_THROWS_WITH(fails([](auto& m, void* there) { m.gather(there, numbers); }), "rank 1 has failed");
 }

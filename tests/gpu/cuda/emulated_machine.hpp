@@ -19,52 +19,52 @@
 
 #include "gpu/cuda/conv_args.hpp"
 #include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/rank_meeting.hpp"
+#include "gpu/cuda/rank_barrier.hpp"
 #include "tests/gpu/cuda/conv_reference.hpp"
 #include "tests/gpu/cuda/emulator.hpp"
 #include "tests/gpu/cuda/gemm_reference.hpp"
 
 namespace troupe::cuda {
 
-/// Ranks that sum together, each on a thread of its own.
+/// Ranks with collectives, each on a thread of its own.
 class emulated_group {
  public:
-  explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks), meeting_(ranks) {}
+  explicit emulated_group(uint32_t ranks) : ranks_(ranks), shown_(ranks), barrier_(ranks) {}
   uint32_t ranks() const { return ranks_; }
-  /// In the order of the ranks, rounded once. Throws once they have parted.
-  void sum(uint32_t rank, void* numbers, size_t count, element type) {
+  /// In the order of the ranks, rounded once. Throws after abort().
+  void all_reduce(uint32_t rank, void* numbers, size_t count, element type) {
     shown_[rank] = numbers;
-    meet();
+    barrier();
     std::vector<float> sums(count);
     for (const void* addend : shown_)
       for (size_t i = 0; i < count; ++i) sums[i] += element_at(addend, type, i);
-    meet();
+    barrier();
     for (size_t i = 0; i < count; ++i) set_element(numbers, type, i, sums[i]);
   }
   /// All get what the first rank has.
-  void share(uint32_t rank, void* what, size_t bytes) {
+  void broadcast(uint32_t rank, void* what, size_t bytes) {
     shown_[rank] = what;
-    meet();
+    barrier();
     if (rank > 0) std::memcpy(what, shown_[0], bytes);
-    meet();
+    barrier();
   }
   /// The first rank gets what the others have, one after the other.
   void gather(uint32_t rank, void* what, size_t bytes) {
     shown_[rank] = what;
-    meet();
+    barrier();
     for (uint32_t from = 1; rank == 0 && from < ranks_; ++from)
       std::memcpy(static_cast<std::byte*>(what) + (from - 1) * bytes, shown_[from], bytes);
-    meet();
+    barrier();
   }
-  void meet() { meeting_.meet(); }
-  void part() { meeting_.part(); }
-  /// How often ranks have met, for sums and for themselves.
-  uint64_t meetings() { return meeting_.meetings(); }
+  void barrier() { barrier_.arrive_and_wait(); }
+  void abort() { barrier_.abort(); }
+  /// Completed phases of the barrier, those of the collectives included.
+  uint64_t phases() { return barrier_.phases(); }
 
  private:
   const uint32_t ranks_;
   std::vector<const void*> shown_;
-  rank_meeting meeting_;
+  rank_barrier barrier_;
 };
 
 class emulated_machine {
@@ -132,17 +132,17 @@ class emulated_machine {
   size_t max_shared_bytes() const { return max_shared; }
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return group_ ? group_->ranks() : 1; }
-  void sum_over_ranks(void* numbers, size_t count, element type) {
-    add([=, this] { group_->sum(rank_, numbers, count, type); });
+  void all_reduce(void* numbers, size_t count, element type) {
+    add([=, this] { group_->all_reduce(rank_, numbers, count, type); });
   }
-  void share(void* what, size_t bytes) {
-    add([=, this] { group_->share(rank_, what, bytes); });
+  void broadcast(void* what, size_t bytes) {
+    add([=, this] { group_->broadcast(rank_, what, bytes); });
   }
   void gather(void* what, size_t bytes) {
     add([=, this] { group_->gather(rank_, what, bytes); });
   }
-  void meet() {
-    if (group_) group_->meet();
+  void barrier() {
+    if (group_) group_->barrier();
   }
 
   template <class Kernel>

@@ -25,9 +25,9 @@ const void* emulated_thread::other_block(const void* mine, uint32_t rank) const 
   return state_->cluster->blocks[rank].begin() + offset;
 }
 
-void emulated_thread::sync() const { state_->meet(state_->block().all); }
-void emulated_thread::sync_warp() const { state_->meet(state_->warp().all); }
-void emulated_thread::sync_cluster() const { state_->meet(state_->cluster->all); }
+void emulated_thread::sync() const { state_->arrive_and_wait(state_->block().all); }
+void emulated_thread::sync_warp() const { state_->arrive_and_wait(state_->warp().all); }
+void emulated_thread::sync_cluster() const { state_->arrive_and_wait(state_->cluster->all); }
 void emulated_thread::arrive_cluster() const {
   state_->cluster_round = emulation::fiber_state::arrive(state_->cluster->all);
 }
@@ -135,14 +135,14 @@ void emulated_thread::publish_copies() const {
 
 void emulated_thread::begin_products() const {
   state_->begun = true;
-  state_->meet(state_->warpgroup().all);
+  state_->arrive_and_wait(state_->warpgroup().all);
 }
 
 bool emulated_thread::any_of_warpgroup(bool holds) const {
   emulation::warpgroup_state& group = state_->warpgroup();
   auto& shown = group.holds[state_->votes++ % 2];
   shown[index() % 128] = holds;
-  state_->meet(group.all);
+  state_->arrive_and_wait(group.all);
   return std::ranges::find(shown, true) != std::end(shown);
 }
 
@@ -167,11 +167,11 @@ void emulated_thread::commit_products() const {
 void emulated_thread::wait_products(size_t pending) const {
   emulation::warpgroup_state& group = state_->warpgroup();
   group.threads[index() % 128] = state_;
-  state_->meet(group.all);  // the others' operands stay as they are until all have done
+  state_->arrive_and_wait(group.all);  // the others' operands stay as they are until all have done
   size_t ended = 0;
   for (; state_->product_groups.size() > pending + ended; ++ended)
     for (size_t i = 0; i < state_->product_groups[ended].size(); ++i) multiply(ended, i);
-  state_->meet(group.all);
+  state_->arrive_and_wait(group.all);
   state_->product_groups.erase(state_->product_groups.begin(),
                                state_->product_groups.begin() + static_cast<std::ptrdiff_t>(ended));
 }

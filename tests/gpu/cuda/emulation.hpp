@@ -15,8 +15,8 @@ namespace emulation {
 
 using boost::context::fiber;
 
-/// What threads wait at: all that have not ended.
-struct meeting {
+/// For the threads that have not ended.
+struct barrier {
   const char* name;
   uint32_t members = 0, arrived = 0;
   uint64_t round = 0;  // a thread that came in one round waits for the next
@@ -29,7 +29,7 @@ struct meeting {
 
 /// What the lanes of a warp show each other; twice, so that who is late still finds the exchange before.
 struct warp_state {
-  meeting all{"a warp"};
+  barrier all{"a warp"};
   struct lane_data {
     std::byte bytes[16];
     uint32_t a[4], b[2];
@@ -46,7 +46,7 @@ struct copy {
 
 struct fiber_state;
 struct warpgroup_state {
-  meeting all{"a warpgroup"};
+  barrier all{"a warpgroup"};
   const fiber_state* threads[128] = {};
   bool holds[2][128] = {};  // twice, as above
 };
@@ -61,7 +61,7 @@ struct block_state {
                                         ~(alignment - 1));
   }
 
-  meeting all{"a block"};
+  barrier all{"a block"};
   std::vector<warp_state> warps;
   std::vector<warpgroup_state> warpgroups;
   std::vector<std::byte> shared;
@@ -71,7 +71,7 @@ struct block_state {
 };
 
 struct cluster_state {
-  meeting all{"a cluster"};
+  barrier all{"a cluster"};
   std::deque<block_state> blocks;
   const emulated_launch* launch = nullptr;
   std::string broken;  // why the run cannot go on
@@ -82,7 +82,7 @@ struct fiber_state {
   cluster_state* cluster = nullptr;
   fiber self, scheduler;
   boost::context::stack_context stack;
-  const meeting* waits_at = nullptr;
+  const barrier* waits_at = nullptr;
   uint64_t waits_for = 0;
   uint64_t cluster_round = 0;  // what wait_cluster waits for
   uint32_t exchanges = 0, votes = 0;
@@ -107,18 +107,18 @@ struct fiber_state {
       throw std::runtime_error("emulator: a thread waits in a kernel that says that none does");
     scheduler = std::move(scheduler).resume();
   }
-  static uint64_t arrive(meeting& m) {
+  static uint64_t arrive(barrier& m) {
     const uint64_t round = m.round + 1;
     ++m.arrived;
     m.close();
     return round;
   }
-  void wait(const meeting& m, uint64_t round) {
+  void wait(const barrier& m, uint64_t round) {
     waits_at = &m, waits_for = round;
     while (m.round < waits_for) pause();
     waits_at = nullptr;
   }
-  void meet(meeting& m) { wait(m, arrive(m)); }
+  void arrive_and_wait(barrier& m) { wait(m, arrive(m)); }
   [[noreturn]] void fail(const std::string& why) {
     if (!cluster->launch->waits) throw std::runtime_error("emulator: " + why);
     if (cluster->broken.empty()) cluster->broken = why;
@@ -133,7 +133,7 @@ struct fiber_state {
   const warp_state::lane_data* show(F mine) {
     warp_state::lane_data* all = warp().shown[exchanges++ % 2];
     mine(all[index % 32]);
-    meet(warp().all);
+    arrive_and_wait(warp().all);
     return all;
   }
 };

@@ -24,9 +24,9 @@ nlohmann::json read_json(const std::filesystem::path& file) {
 }
 
 template <element E>
-std::unique_ptr<llm::step_model> shared_model(const llm::model_config& config, uint32_t ranks,
-                                              cuda_model_options options,
-                                              std::shared_ptr<emulated_group> group = nullptr) {
+std::unique_ptr<llm::step_model> tensor_parallel_model(const llm::model_config& config, uint32_t ranks,
+                                                       cuda_model_options options,
+                                                       std::shared_ptr<emulated_group> group = nullptr) {
   if (!group) group = std::make_shared<emulated_group>(ranks);
   return std::make_unique<llm::parallel_model>(
       config, ranks,
@@ -34,7 +34,7 @@ std::unique_ptr<llm::step_model> shared_model(const llm::model_config& config, u
         return std::make_unique<cuda_model<emulated_machine, E>>(
             std::make_unique<emulated_machine>(rank, group, rank), share, options);
       },
-      [group] { group->part(); });
+      [group] { group->abort(); });
 }
 
 /// One sequence, all of its prompt in one step; how likely the most likely tokens after it are.
@@ -74,7 +74,7 @@ void check_golden(const std::string& name, uint32_t ranks) {
   CAPTURE(ranks);
   const std::filesystem::path folder = llm::fixtures / "random-llms" / name;
   const llm::checkpoint files(folder);
-  const auto model = shared_model<E>(files.config(), ranks, {1 << 20, 4, 2, true});
+  const auto model = tensor_parallel_model<E>(files.config(), ranks, {1 << 20, 4, 2, true});
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
   std::vector<std::pair<llm::adapter_id, std::filesystem::path>> sequences{{llm::base_model, "golden.json"}};
   if (std::filesystem::exists(folder / "adapter")) {
@@ -105,23 +105,24 @@ TEST_CASE("a model that ranks share gives the golden logits, with and without an
   check_golden<element::f16>("qwen2-bias", 2);
 }
 
-TEST_CASE("ranks meet before and after they make room for a step, and not for one that has it") {
+TEST_CASE("ranks wait at a barrier before and after they make room for a step, and not for one that has it") {
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   const auto group = std::make_shared<emulated_group>(2);
-  const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true}, group);
+  const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true}, group);
   for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
-  std::vector<uint64_t> met;  // a step: what it takes anyway, for its sums
+  std::vector<uint64_t> phases;  // a step: what it takes anyway, for its sums
   for (int step = 0; step < 5; ++step) {
-    const uint64_t before = group->meetings();
+    const uint64_t before = group->phases();
     chances_after(*model, files.layers(), {1, 2, 3});
-    met.push_back(group->meetings() - before);
+    phases.push_back(group->phases() - before);
   }
-  CHECK(met == std::vector{met[4] + 2, met[4] + 2, met[4], met[4], met[4]});  // the host has room for two
+  CHECK(phases == std::vector{phases[4] + 2, phases[4] + 2, phases[4], phases[4],
+                              phases[4]});  // the host has room for two
 }
 
 TEST_CASE("ranks keep the whole embedding, and of a head of its own their rows: what they tell adds up") {
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
-  const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
+  const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
   const uint64_t row = files.config().hidden * 2, table = files.config().vocabulary * row;
   CHECK(model->load(0, files.read(0)) == 2 * table);
   CHECK(model->load(files.layers() - 1, files.read(files.layers() - 1)) == table + 2 * row);
@@ -131,7 +132,7 @@ TEST_CASE("a step that is begun ahead goes on, on all ranks, with what the first
   const llm::checkpoint files(llm::fixtures / "random-llms" / "llama2-mha");
   std::vector<llm::token> tokens[2];
   for (const bool ahead : {false, true}) {
-    const auto model = shared_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
+    const auto model = tensor_parallel_model<element::f16>(files.config(), 2, {1 << 20, 4, 2, true});
     CHECK(model->facts().steps_ahead == 1);
     for (uint32_t l = 0; l < files.layers(); ++l) model->load(l, files.read(l));
     const llm::sampling_params greedy{.temperature = 0, .biases = {}};
@@ -163,7 +164,7 @@ TEST_CASE("golden sequences of several adapters, batched, by a whole engine of t
   llm::computing_options options;
   options.folder = llm::golden_folder(), options.adapter_slots = 2, options.adapter_bytes = 1 << 30;
   options.make = [](const llm::model_config& config) {
-    return shared_model<element::f16>(config, 2, {1 << 19, 4, 2, true});
+    return tensor_parallel_model<element::f16>(config, 2, {1 << 19, 4, 2, true});
   };
   llm::check_golden_sequences(options, {.max_sequences = 6, .prefill_chunk = 16}, 5);
 }
@@ -194,7 +195,7 @@ struct failing_model final : llm::step_model {
   bool finish(std::vector<llm::chosen_token>&, const std::atomic<bool>&) override {
     if (fails) throw std::runtime_error("rank 1 has lost its GPU");
     float one = 1;
-    group->sum(rank, &one, 1, element::f32);
+    group->all_reduce(rank, &one, 1, element::f32);
     CHECK(one == static_cast<float>(group->ranks()));
     return true;
   }
@@ -213,7 +214,7 @@ TEST_CASE("a rank that fails: an adapter or a step fails on all, for good") {
   llm::parallel_model model(
       config, 4,
       [&](const llm::model_config&, uint32_t rank) { return std::make_unique<failing_model>(group, rank); },
-      [&] { group->part(); });
+      [&] { group->abort(); });
   CHECK(model.load(0, {}) == 4);
   const auto packed = model.pack({});
   CHECK(packed->bytes() == 12);

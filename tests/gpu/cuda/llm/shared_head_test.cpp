@@ -65,7 +65,7 @@ void check_shared_head(const std::string& name, uint32_t ranks, uint32_t vocabul
           work(rank);
         } catch (...) {
           errors[rank] = std::current_exception();
-          group->part();
+          group->abort();
         }
       });
   }

@@ -1,5 +1,4 @@
-// What a device_group asks of NCCL when its ranks part, told by an NCCL that only keeps accounts
-// (recording_nccl/).
+// What a device_group calls of NCCL when it is aborted, against an NCCL that only counts (recording_nccl/).
 #include <doctest/doctest.h>
 #include <nccl.h>
 
@@ -81,38 +80,38 @@ ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStre
 
 TEST_CASE("device group: one that ends well is destroyed, and not aborted") {
   nccl_fixture b;
-  { device_group({0, 1}).sum(0, nullptr, 0, element::f32, nullptr); }
+  { device_group({0, 1}).all_reduce(0, nullptr, 0, element::f32, nullptr); }
   for (const auto& c : b.comms) CHECK((c.destroyed == 1 && c.aborted == 0));
 }
 
-TEST_CASE("device group: one that has parted is aborted once, is not destroyed, and is not called again") {
+TEST_CASE("device group: an abort is done once, and nothing is destroyed or called after it") {
   nccl_fixture b;
   {
     device_group group({0, 1});
-    group.part();
-    group.part();
-    CHECK_THROWS_AS(group.sum(0, nullptr, 0, element::f32, nullptr), device_lost);
-    CHECK_THROWS_AS(group.share(1, nullptr, 0, nullptr), device_lost);
+    group.abort();
+    group.abort();
+    CHECK_THROWS_AS(group.all_reduce(0, nullptr, 0, element::f32, nullptr), device_lost);
+    CHECK_THROWS_AS(group.broadcast(1, nullptr, 0, nullptr), device_lost);
     CHECK_THROWS_AS(group.gather(1, nullptr, 0, nullptr), device_lost);
   }
   for (const auto& c : b.comms) CHECK((c.destroyed == 0 && c.aborted == 1 && c.calls == 0));
 }
 
-TEST_CASE("device group: who waits to meet goes on when others part") {
+TEST_CASE("device group: an abort ends the waits at the barrier") {
   nccl_fixture b;
   device_group group({0, 1});
-  std::jthread other([&] { CHECK_THROWS_AS(group.meet(), device_lost); });
+  std::jthread other([&] { CHECK_THROWS_AS(group.barrier(), device_lost); });
   std::this_thread::sleep_for(5ms);
-  group.part();
-  CHECK_THROWS_AS(group.meet(), device_lost);
+  group.abort();
+  CHECK_THROWS_AS(group.barrier(), device_lost);
 }
 
 TEST_CASE("device group: who is in a call leaves it before what it uses is aborted") {
   nccl_fixture b;
   device_group group({0, 1});
-  std::jthread other([&] { CHECK_NOTHROW(group.sum(1, nullptr, 0, element::f32, nullptr)); });
+  std::jthread other([&] { CHECK_NOTHROW(group.all_reduce(1, nullptr, 0, element::f32, nullptr)); });
   CHECK(soon([&] { return b.comms[1].inside == 1; }));
-  group.part();
+  group.abort();
   CHECK(soon([&] { return b.comms[1].aborted == 1; }));
   CHECK(b.comms[1].freed_in_use == 0);
 }
@@ -121,17 +120,18 @@ TEST_CASE("device group: who hangs in a call comes out of it, by the abort") {
   nccl_fixture b;
   b.comms[1].hangs = true;
   device_group group({0, 1});
-  std::jthread other([&] { CHECK_THROWS_AS(group.sum(1, nullptr, 0, element::f32, nullptr), device_lost); });
+  std::jthread other(
+      [&] { CHECK_THROWS_AS(group.all_reduce(1, nullptr, 0, element::f32, nullptr), device_lost); });
   CHECK(soon([&] { return b.comms[1].inside == 1; }));
-  group.part();
+  group.abort();
   CHECK(soon([&] { return b.comms[1].inside == 0; }));
 }
 
-TEST_CASE("device group: all are aborted though graphs hold them, and who parted does not wait for those") {
+TEST_CASE("device group: all are aborted though graphs hold them, and abort() does not wait for those") {
   nccl_fixture b;
   for (auto& c : b.comms) c.captured = true;
   device_group group({0, 1});
-  group.part();
+  group.abort();
   CHECK(soon([&] { return b.comms[0].aborted == 1 && b.comms[1].aborted == 1; }));
   for (auto& c : b.comms) c.captured = false;  // before the group goes
 }
