@@ -34,7 +34,7 @@ class cluster_reduction {
     uint64_t before, mine, all;  ///< sums: of the warps before this one, of this one, of all
   };
   TROUPE_DEVICE parts sums(uint64_t x) {
-    const uint32_t warp = t_.cluster_rank() * Warps + t_.warp();
+    const uint32_t warp = t_.block_rank_in_cluster() * Warps + t_.warp();
     const uint64_t mine = over_warp(x, sum_of);
     show(mine);
     uint64_t before = 0, all = 0;
@@ -47,8 +47,8 @@ class cluster_reduction {
   }
   /// The last call: after it this block may end, others have read what it showed.
   TROUPE_DEVICE void finish() {
-    t_.arrive_cluster_read();
-    t_.wait_cluster();
+    t_.cluster_arrive_relaxed();
+    t_.cluster_wait();
   }
 
  private:
@@ -67,10 +67,10 @@ class cluster_reduction {
       uint64_t* slot = slots_ + set_ * 2 * Warps + t_.warp();
       slot[0] = of_warp, slot[Warps] = second;
     }
-    t_.sync_cluster();
+    t_.cluster_sync();
   }
   TROUPE_DEVICE uint64_t shown(uint32_t warp, uint32_t which = 0) const {
-    return t_.in_block(slots_ + (set_ * 2 + which) * Warps, warp / Warps)[warp % Warps];
+    return t_.map_shared_rank(slots_ + (set_ * 2 + which) * Warps, warp / Warps)[warp % Warps];
   }
 
   Thread t_;

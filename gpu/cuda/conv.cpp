@@ -47,7 +47,7 @@ void conv::start() {
   room_->convolutions();
   int device = 0;
   check(cudaGetDevice(&device), "the device");
-  handle_ = kept_handle<cudnnHandle_t>(device, [] {
+  handle_ = pooled_handle<cudnnHandle_t>(device, [] {
     cudnnHandle_t made = nullptr;
     if (const cudnnStatus_t status = cudnnCreate(&made); status != CUDNN_STATUS_SUCCESS)
       throw conv_error("cuDNN cannot be used: " + reason(status));

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/kept_handle.hpp"
+#include "gpu/cuda/pooled_handle.hpp"
 #include "gpu/cuda/workspace.hpp"
 
 struct cudnnContext;
@@ -62,7 +62,7 @@ class conv {
   bool prepare_like(const conv_args& args, const conv_plan& like, cudaStream_t stream);
   void use(cudaStream_t stream);
 
-  kept_handle<cudnnContext*> handle_;
+  pooled_handle<cudnnContext*> handle_;
   std::optional<cudaStream_t> stream_;  ///< of the handle, if that is known
   std::shared_ptr<workspace> room_;
   std::map<conv_key, conv_plan> plans_;

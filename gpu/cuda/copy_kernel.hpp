@@ -18,7 +18,7 @@ struct box_copy {
 template <uint32_t Word>
 struct copy_kernel : box_copy {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr bool never_waits = true;
+  static constexpr bool never_syncs = true;
 
   grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
   size_t shared_bytes() const { return 0; }
@@ -26,8 +26,8 @@ struct copy_kernel : box_copy {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     using word = memory_word<Word>;
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t i = t.block() * threads + t.index();
     if (i >= count) return;
     int64_t at[2] = {from_first, to_first};

@@ -24,13 +24,14 @@ namespace troupe::cuda {
 /// Cluster: blocks, of kernels that leave it open. 8, or 1 where the device runs no code for sm_90
 /// (runs_sm90_code).
 ///
-/// One thread at a time, but for `upload_beside`. What fails throws cuda_error, blas_error or conv_error.
+/// One thread at a time, but for `upload_on_copy_stream`. What fails throws cuda_error, blas_error or
+/// conv_error.
 template <uint32_t Cluster>
 class cuda_machine {
  public:
   using memory = device_memory;
   using host_memory = pinned_memory;
-  using memory_beside = stream_memory;
+  using copy_stream_memory = stream_memory;
   using workspace = cuda::workspace;
   static constexpr uint32_t cluster = Cluster;
 
@@ -46,12 +47,12 @@ class cuda_machine {
     };
     multiprocessors_ = fact(cudaDevAttrMultiProcessorCount);
     max_shared_bytes_ = fact(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    cudaMemPool_t pool = nullptr;  // keeps what memory_beside gives back: others will want as much
+    cudaMemPool_t pool = nullptr;  // keeps what copy_stream_memory gives back: others will want as much
     uint64_t kept = std::numeric_limits<uint64_t>::max();
     check(cudaDeviceGetDefaultMemPool(&pool, device_), "the device's memory");
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "the device's memory");
   }
-  ~cuda_machine() { rest(); }
+  ~cuda_machine() { quiesce(); }
   cuda_machine(const cuda_machine&) = delete;
   cuda_machine& operator=(const cuda_machine&) = delete;
 
@@ -103,9 +104,9 @@ class cuda_machine {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the device");
   }
   /// Memory with these bytes, when they are there. From any thread, beside what the stream does.
-  memory_beside upload_beside(const void* from, size_t bytes) {
+  copy_stream_memory upload_on_copy_stream(const void* from, size_t bytes) {
     bind();
-    memory_beside to(bytes, copies_);
+    copy_stream_memory to(bytes, copies_);
     check(cudaMemcpyAsync(to.data(), from, bytes, cudaMemcpyHostToDevice, copies_), "a copy to the device");
     check_wait(cudaStreamSynchronize(copies_), "a copy to the device");
     return to;
@@ -113,7 +114,7 @@ class cuda_machine {
   void clear(void* what, size_t bytes) { check(cudaMemsetAsync(what, 0, bytes, stream_), "clearing memory"); }
   /// Does what `record` does, which is the same for each call with this key: the first time as it is, for
   /// what that sets up (code that is loaded, ranks that connect) does not belong into a graph; then as a
-  /// graph. What cannot be captured is done as it is until it is forgotten (why_no_graph); of ranks it
+  /// graph. What cannot be captured is done as it is until it is forgotten (graph_error); of ranks it
   /// throws.
   template <class Record>
   void replay(uint32_t key, Record record) {
@@ -134,7 +135,7 @@ class cuda_machine {
     } catch (const std::exception& e) {
       // what was to be done is under way all the same
       not_captured_.insert(key);
-      why_no_graph_ = e.what();
+      graph_error_ = e.what();
     }
   }
   /// What `replay` will do for this key, none of which is done now. Requires: it was all done once, whatever
@@ -148,15 +149,15 @@ class cuda_machine {
   }
   /// How many graphs there are.
   size_t graphs() const { return graphs_.size(); }
-  /// Why the last capture that failed in `replay` did; empty: none did.
-  const std::string& why_no_graph() const { return why_no_graph_; }
-  /// What graphs know is not true any more.
-  void forget() {
+  /// The error of the last failed capture in `replay`; empty: none failed.
+  const std::string& graph_error() const { return graph_error_; }
+  /// All captured graphs are out of date.
+  void drop_graphs() {
     finish();
     graphs_.clear();
     not_captured_.clear();
   }
-  void forget(uint32_t key) {
+  void drop_graphs(uint32_t key) {
     not_captured_.erase(key);
     if (!graphs_.contains(key)) return;
     finish();
@@ -184,7 +185,7 @@ class cuda_machine {
   /// Waits until all of the above is done.
   void finish() { check_wait(cudaStreamSynchronize(stream_), "a step"); }
   /// Likewise, or until it has failed: for destructors of what owns memory that the stream may still use.
-  void rest() noexcept {
+  void quiesce() noexcept {
     cudaSetDevice(device_);  // of this thread, which may be another one
     cudaStreamSynchronize(stream_);
     cudaGetLastError();  // nobody's error
@@ -223,7 +224,7 @@ class cuda_machine {
   gemm products_;
   conv convolutions_;
   std::set<uint32_t> not_captured_;
-  std::string why_no_graph_;
+  std::string graph_error_;
   std::map<uint32_t, graph_handle> graphs_;  // go first: of what the others hold
 };
 

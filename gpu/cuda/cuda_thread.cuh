@@ -7,7 +7,7 @@
 #include <cuda_fp16.h>
 
 #include "gpu/cuda/device_code.hpp"
-#include "gpu/cuda/warpgroup_product.cuh"
+#include "gpu/cuda/wgmma_m64k16.cuh"
 
 namespace troupe::cuda {
 
@@ -21,7 +21,7 @@ class cuda_thread {
   TROUPE_DEVICE uint32_t block_y() const { return blockIdx.y; }
   TROUPE_DEVICE uint32_t block_z() const { return blockIdx.z; }
   TROUPE_DEVICE uint32_t blocks() const { return gridDim.x; }
-  TROUPE_DEVICE uint32_t cluster_rank() const {
+  TROUPE_DEVICE uint32_t block_rank_in_cluster() const {
     uint32_t rank = 0;
 #if __CUDA_ARCH__ >= 900
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -37,7 +37,7 @@ class cuda_thread {
   }
   /// The same place in the shared memory of block `rank` of the cluster.
   template <class T>
-  TROUPE_DEVICE const T* in_block(const T* mine, uint32_t rank) const {
+  TROUPE_DEVICE const T* map_shared_rank(const T* mine, uint32_t rank) const {
 #if __CUDA_ARCH__ >= 900
     uint64_t there;
     asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
@@ -50,24 +50,24 @@ class cuda_thread {
   // --- waiting for each other: what was written before is seen after ---
   TROUPE_DEVICE void sync() const { __syncthreads(); }
   TROUPE_DEVICE void sync_warp() const { __syncwarp(); }
-  TROUPE_DEVICE void sync_cluster() const {
-    arrive_cluster();
-    wait_cluster();
+  TROUPE_DEVICE void cluster_sync() const {
+    cluster_arrive();
+    cluster_wait();
   }
-  /// The two halves of sync_cluster, with other work between them; no sync_cluster in between.
-  TROUPE_DEVICE void arrive_cluster() const {
+  /// The two halves of cluster_sync, with other work between them; no cluster_sync in between.
+  TROUPE_DEVICE void cluster_arrive() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 #endif
   }
-  /// arrive_cluster of threads that have only read what others wrote: nothing of theirs need be seen after,
+  /// cluster_arrive of threads that have only read what others wrote: nothing of theirs need be seen after,
   /// which would cost a fence of all memory.
-  TROUPE_DEVICE void arrive_cluster_read() const {
+  TROUPE_DEVICE void cluster_arrive_relaxed() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 #endif
   }
-  TROUPE_DEVICE void wait_cluster() const {
+  TROUPE_DEVICE void cluster_wait() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 #else
@@ -77,7 +77,7 @@ class cuda_thread {
   /// Adds to a counter in global memory and gives what it was. What this thread wrote before, and others
   /// before they synced with it, is seen by who finds the sum and calls `acquire`, and by those that sync
   /// with it then.
-  TROUPE_DEVICE uint32_t add(uint32_t* counter, uint32_t n) const {
+  TROUPE_DEVICE uint32_t atomic_add_release(uint32_t* counter, uint32_t n) const {
     uint32_t before;
     asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                  : "=r"(before)
@@ -85,20 +85,21 @@ class cuda_thread {
                  : "memory");
     return before;
   }
-  TROUPE_DEVICE void acquire() const { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+  TROUPE_DEVICE void fence_acq_rel() const { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
   /// Adds to a number in shared memory, in any order.
-  TROUPE_DEVICE void add_shared(uint32_t* sum, uint32_t n) const { atomicAdd(sum, n); }
-  TROUPE_DEVICE void add_shared(uint64_t* sum, uint64_t n) const {
+  TROUPE_DEVICE void atomic_add_shared(uint32_t* sum, uint32_t n) const { atomicAdd(sum, n); }
+  TROUPE_DEVICE void atomic_add_shared(uint64_t* sum, uint64_t n) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(n));
   }
-  /// The kernel before this one in the stream has ended, and what it wrote is seen.
-  TROUPE_DEVICE void wait_for_predecessor() const {
+  /// griddepcontrol.wait: the kernel before this one in the stream has ended, and its writes are visible.
+  TROUPE_DEVICE void grid_dependency_sync() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   }
-  /// The kernel after this one may start to be brought up.
-  TROUPE_DEVICE void release_successor() const {
+  /// griddepcontrol.launch_dependents: the kernel after this one may be launched (programmatic dependent
+  /// launch).
+  TROUPE_DEVICE void launch_dependents() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
@@ -116,8 +117,8 @@ class cuda_thread {
 
   // --- memory; addresses are multiples of 16 ---
   /// What is read once and never written by this kernel. Not ld.nc, which ptxas moves behind
-  /// wait_for_predecessor.
-  TROUPE_DEVICE vec16 stream(const void* from) const {
+  /// grid_dependency_sync.
+  TROUPE_DEVICE vec16 load_read_only(const void* from) const {
     vec16 v;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
@@ -125,7 +126,7 @@ class cuda_thread {
     return v;
   }
   /// What is read once, and was perhaps written by the kernel before.
-  TROUPE_DEVICE vec16 load_once(const void* from) const {
+  TROUPE_DEVICE vec16 load_no_allocate(const void* from) const {
     vec16 v;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
@@ -141,23 +142,23 @@ class cuda_thread {
     *static_cast<uint4*>(to) = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
   }
   /// Has `bytes` (a multiple of 16) brought into L2; one thread asks.
-  TROUPE_DEVICE void prefetch(const void* from, uint32_t bytes) const {
+  TROUPE_DEVICE void prefetch_l2(const void* from, uint32_t bytes) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
 #endif
   }
-  /// Copies 16 bytes into shared memory, or zeros where there is nothing to copy. Seen after wait_copies, by
-  /// other threads after a sync as well.
-  TROUPE_DEVICE void copy_async(void* to_shared, const void* from, bool exists = true) const {
+  /// Copies 16 bytes into shared memory, or zeros where there is nothing to copy. Seen after
+  /// cp_async_wait_group, by other threads after a sync as well.
+  TROUPE_DEVICE void cp_async(void* to_shared, const void* from, bool exists = true) const {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)), "l"(from),
                  "r"(exists ? 16 : 0)
                  : "memory");
   }
   /// The copies since the last commit are a group.
-  TROUPE_DEVICE void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  TROUPE_DEVICE void cp_async_commit_group() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
   /// All of this thread's groups but the last `Pending` have arrived.
   template <int Pending>
-  TROUPE_DEVICE void wait_copies() const {
+  TROUPE_DEVICE void cp_async_wait_group() const {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
   }
 
@@ -192,29 +193,27 @@ class cuda_thread {
     return y;
   }
   /// For angles of any size, to the last bits.
-  TROUPE_DEVICE void sine_cosine(float angle, float& sine, float& cosine) const {
-    sincosf(angle, &sine, &cosine);
-  }
-  TROUPE_DEVICE float reciprocal_root(float x) const { return 1.0F / sqrtf(x); }
+  TROUPE_DEVICE void sincos(float angle, float& sine, float& cosine) const { sincosf(angle, &sine, &cosine); }
+  TROUPE_DEVICE float rsqrt(float x) const { return 1.0F / sqrtf(x); }
 
   // --- tensor cores; fragments as PTX lays them out, g = lane / 4, q = lane % 4 ---
   /// Four matrices of 8 x 8 numbers from shared memory: lane 8 i + r names the 16 bytes of row r of matrix i,
   /// and gets of each matrix the numbers 2q, 2q + 1 of row g.
-  TROUPE_DEVICE void load_matrices(uint32_t (&m)[4], const void* row) const {
+  TROUPE_DEVICE void ldmatrix(uint32_t (&m)[4], const void* row) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
                  : "r"(shared_address(row))
                  : "memory");
   }
   /// The same, transposed: the numbers of column g in rows 2q, 2q + 1.
-  TROUPE_DEVICE void load_transposed(uint32_t (&m)[4], const void* row) const {
+  TROUPE_DEVICE void ldmatrix_trans(uint32_t (&m)[4], const void* row) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
                  : "r"(shared_address(row))
                  : "memory");
   }
   /// Of a matrix of 8 x 8 numbers of 16 bits, of which a lane has 2q, 2q + 1 of row g: those of column g.
-  TROUPE_DEVICE uint32_t transpose(uint32_t word) const {
+  TROUPE_DEVICE uint32_t movmatrix_trans(uint32_t word) const {
     uint32_t column;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column) : "r"(word));
     return column;
@@ -222,7 +221,7 @@ class cuda_thread {
   /// d [16, 8] += a [16, 16] b [16, 8]. a: rows g, g + 8, g, g + 8 at columns 2q, 2q, 2q + 8, 2q + 8; b:
   /// column g at rows 2q, 2q + 8; d: rows g, g, g + 8, g + 8 at columns 2q, 2q + 1, 2q, 2q + 1.
   template <element E>
-  TROUPE_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
+  TROUPE_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
     if constexpr (E == element::bf16) {
       asm volatile(
           "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -240,51 +239,51 @@ class cuda_thread {
 
   // --- tensor cores; the products of a warpgroup (four warps from a multiple of four on), of sm_90a ---
   // They run beside the threads. All of the group take part, and what an instruction reads or writes belongs
-  // to it until wait_products says that it has ended: registers as well as shared memory.
-  /// What this thread's copies have brought, wait_copies, is seen by products that threads start after a
-  /// sync.
-  TROUPE_DEVICE void publish_copies() const {
+  // to it until wgmma_wait_group says that it has ended: registers as well as shared memory.
+  /// fence.proxy.async: what this thread's copies have written (cp_async_wait_group) is visible to wgmmas
+  /// that threads start after a sync.
+  TROUPE_DEVICE void fence_proxy_async() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
   }
-  /// Before the first of some products: registers are as they are to be read.
-  TROUPE_DEVICE void begin_products() const {
+  /// wgmma.fence, before the first of a group: registers have the values to be read.
+  TROUPE_DEVICE void wgmma_fence() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
   }
-  /// A matrix in shared memory, as the second operand of products: rows of 64 numbers, 128 bytes, whose
-  /// 16-byte chunk c lies where c ^ r % 8 would, if r is the row. What is 64 numbers beside it lies `panel`
-  /// bytes behind it. Row 0 begins at a multiple of 1024 bytes.
-  TROUPE_DEVICE uint64_t matrix(const void* start, uint32_t panel) const {
-    return swizzled_matrix(shared_address(start), panel);
+  /// The descriptor of a matrix in shared memory, as the second operand of products: rows of 64 numbers, 128
+  /// bytes, whose 16-byte chunk c lies where c ^ r % 8 would, if r is the row. What is 64 numbers beside it
+  /// lies `panel` bytes behind it. Row 0 begins at a multiple of 1024 bytes.
+  TROUPE_DEVICE uint64_t smem_descriptor(const void* start, uint32_t panel) const {
+    return swizzled_smem_descriptor(shared_address(start), panel);
   }
   /// d [64, N] = a [64, 16] b [16, N], or += with `add`; N = 8 Blocks, 64 or 128. a and d: the sixteen rows
-  /// of each warp are laid out as for multiply_add. b: `offset` bytes into the matrix, whose rows are columns
-  /// of b (N = 64), or with Transposed rows of b.
+  /// of each warp are laid out as for mma. b: `offset` bytes into the descriptor's matrix, whose rows are
+  /// columns of b (N = 64), or with Transposed rows of b.
   template <element E, bool Transposed, uint32_t Blocks>
-  TROUPE_DEVICE void start_product(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t matrix,
-                                   uint32_t offset, bool add) const {
-    warpgroup_product<E, Transposed>(d, a, matrix + offset / 16, add);
+  TROUPE_DEVICE void wgmma_mma_async(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t descriptor,
+                                     uint32_t offset, bool add) const {
+    wgmma_m64k16<E, Transposed>(d, a, descriptor + offset / 16, add);
   }
   /// The products since the last commit are a group.
-  TROUPE_DEVICE void commit_products() const {
+  TROUPE_DEVICE void wgmma_commit_group() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
   }
   /// All groups but the last `Pending` have ended; d, of one of them, is as it is to be.
   template <int Pending, uint32_t Blocks>
-  TROUPE_DEVICE void wait_products(float (&d)[Blocks][4]) const {
+  TROUPE_DEVICE void wgmma_wait_group(float (&d)[Blocks][4]) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 #endif
-    pin(d);  // the compiler reads none of them before
+    fence_operand(d);  // the compiler reads none of them before
   }
   /// Whether it holds for any thread of the warpgroup. They wait for each other: who waits for products on a
   /// condition does so in all of them.
-  TROUPE_DEVICE bool any_of_warpgroup(bool holds) const {
+  TROUPE_DEVICE bool warpgroup_any(bool holds) const {
     uint32_t any;
     asm volatile(
         "{.reg .pred p, q; setp.ne.b32 p, %1, 0; barrier.cta.red.or.pred q, %2, 128, p; selp.b32 %0, 1, 0, "
@@ -296,14 +295,14 @@ class cuda_thread {
   }
   /// These numbers are calculated here, not after a wait that follows: beside the products that it waits for.
   template <uint32_t Blocks>
-  TROUPE_DEVICE void pin(float (&d)[Blocks][4]) const {
+  TROUPE_DEVICE void fence_operand(float (&d)[Blocks][4]) const {
     TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
       TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+f"(d[i][j])::"memory");
     }
   }
   /// These operands stay where they are up to here: behind the wait for the products that read them.
   template <uint32_t Blocks>
-  TROUPE_DEVICE void pin(uint32_t (&a)[Blocks][4]) const {
+  TROUPE_DEVICE void fence_operand(uint32_t (&a)[Blocks][4]) const {
     TROUPE_UNROLL for (uint32_t i = 0; i < Blocks; ++i) {
       TROUPE_UNROLL for (uint32_t j = 0; j < 4; ++j) asm volatile("" : "+r"(a[i][j])::"memory");
     }

@@ -22,8 +22,8 @@ struct embedding_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     if (t.block() >= *rows) return;
     const int32_t token = tokens[t.block()];
     auto row = static_cast<uint32_t>(token);

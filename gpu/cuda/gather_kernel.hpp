@@ -20,7 +20,7 @@ struct gathering {
 template <uint32_t Word>
 struct gather_kernel : gathering {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr bool never_waits = true;
+  static constexpr bool never_syncs = true;
 
   grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
   size_t shared_bytes() const { return 0; }
@@ -28,8 +28,8 @@ struct gather_kernel : gathering {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     using word = memory_word<Word>;
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t i = t.block() * threads + t.index();
     if (i >= count) return;
     const uint32_t row = i / slice, pick = row % picks, outer = row / picks;

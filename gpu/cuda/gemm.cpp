@@ -72,7 +72,7 @@ gemm::gemm(std::shared_ptr<workspace> room) {
   use(std::move(room));
   int device = 0;
   check(cudaGetDevice(&device), "the device");
-  handle_ = kept_handle<cublasLtHandle_t>(device, [] {
+  handle_ = pooled_handle<cublasLtHandle_t>(device, [] {
     cublasLtHandle_t made = nullptr;
     check(cublasLtCreate(&made), "cuBLAS");
     return made;

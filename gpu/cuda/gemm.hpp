@@ -12,7 +12,7 @@
 #include <string>
 
 #include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/kept_handle.hpp"
+#include "gpu/cuda/pooled_handle.hpp"
 #include "gpu/cuda/workspace.hpp"
 
 namespace troupe::cuda {
@@ -42,7 +42,7 @@ class gemm {
   static key key_of(const gemm_args& args);
   const plan& plan_of(const gemm_args& args);
 
-  kept_handle<cublasLtHandle_t> handle_;
+  pooled_handle<cublasLtHandle_t> handle_;
   std::shared_ptr<workspace> room_;
   std::map<key, plan> plans_;
 };

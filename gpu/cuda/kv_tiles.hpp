@@ -68,7 +68,7 @@ struct kv_tile {
       TROUPE_UNROLL for (uint32_t i = 0; i < tokens / rows_at_once; ++i) {  // eight rows on: mixed alike
         const uint32_t vector = t_.shuffle(vectors, i * at_once + t_.lane() / chunks);
         const bool there = vector != nowhere;
-        t_.copy_async(to + i * rows_at_once * panel_width, from + uint64_t{there ? vector : 0} * Dim, there);
+        t_.cp_async(to + i * rows_at_once * panel_width, from + uint64_t{there ? vector : 0} * Dim, there);
       }
     }
 

@@ -11,16 +11,16 @@
 
 namespace troupe::cuda {
 
-/// Blocks that a multiprocessor is to have at once: `resident`, if the kernel says so.
+/// Minimum of resident blocks for __launch_bounds__: `min_blocks` of the kernel, else 1.
 template <class Kernel>
-constexpr uint32_t resident_blocks() {
-  if constexpr (requires { Kernel::resident; }) return Kernel::resident;
+constexpr uint32_t min_blocks_per_multiprocessor() {
+  if constexpr (requires { Kernel::min_blocks; }) return Kernel::min_blocks;
   return 1;
 }
 
 template <class Kernel>
-__global__ __launch_bounds__(Kernel::threads,
-                             resident_blocks<Kernel>()) void run(const __grid_constant__ Kernel kernel) {
+__global__ __launch_bounds__(Kernel::threads, min_blocks_per_multiprocessor<Kernel>()) void run(
+    const __grid_constant__ Kernel kernel) {
   kernel(cuda_thread{});
 }
 
@@ -42,33 +42,35 @@ inline bool runs_sm90_code() {
 /// multiprocessor would have to be empty before it can divide it anew. Both hold for all threads of the
 /// process, so the first only grows. A kernel is one of its own in each file that launches it (nvcc from 13.0
 /// on). Throws cuda_error.
-inline void claim_shared(const void* kernel, size_t bytes, bool early) {
-  struct claim {
+inline void raise_shared_memory_limit(const void* kernel, size_t bytes, bool early) {
+  struct shared_memory_limits {
     size_t bytes = 48 << 10;
     bool early = false;
   };
   static std::mutex changes;
-  static std::map<std::pair<int, const void*>, claim> claims;  // on a device
+  static std::map<std::pair<int, const void*>, shared_memory_limits> limits_of_kernels;  // on a device
   int device = 0;
   check(cudaGetDevice(&device), "the device");
   const std::lock_guard lock(changes);
-  claim& told = claims[{device, kernel}];
-  const auto tell = [&](cudaFuncAttribute what, int value) {
+  shared_memory_limits& limits = limits_of_kernels[{device, kernel}];
+  const auto set_attribute = [&](cudaFuncAttribute what, int value) {
     check(cudaFuncSetAttribute(kernel, what, value), "shared memory of a kernel");
   };
-  if (bytes > told.bytes) tell(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  told.bytes = std::max(told.bytes, bytes);
-  if (early && !told.early)
-    tell(cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  told.early = told.early || early;
+  if (bytes > limits.bytes)
+    set_attribute(cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  limits.bytes = std::max(limits.bytes, bytes);
+  if (early && !limits.early)
+    set_attribute(cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  limits.early = limits.early || early;
 }
 
 /// Throws cuda_error. With `early`, the kernel may be brought up before its predecessor has ended: each of
-/// its threads calls wait_for_predecessor before it reads what that one wrote, or writes anything.
+/// its threads calls grid_dependency_sync before it reads what that one wrote, or writes anything.
 template <class Kernel>
 void launch(const Kernel& kernel, grid_size grid, cudaStream_t stream, bool early = false) {
   const size_t shared = kernel.shared_bytes();
-  if (shared > 48 << 10 || early) claim_shared(reinterpret_cast<const void*>(&run<Kernel>), shared, early);
+  if (shared > 48 << 10 || early)
+    raise_shared_memory_limit(reinterpret_cast<const void*>(&run<Kernel>), shared, early);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if constexpr (Kernel::cluster > 1) {

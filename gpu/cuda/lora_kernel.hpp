@@ -31,7 +31,7 @@ enum class lora_stage : uint8_t { both, shrink, expand };
 template <element E, uint32_t Cluster = 8, lora_stage Stage = lora_stage::both>
 struct lora_kernel {
   static constexpr uint32_t threads = 128, cluster = Cluster;
-  static constexpr uint32_t resident = 4;  // so that 64 clusters of 8 are there at once
+  static constexpr uint32_t min_blocks = 4;  // so that 64 clusters of 8 are there at once
   static constexpr uint32_t max_projections = 3;
 
   struct projection {
@@ -66,14 +66,14 @@ struct lora_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
+    t.launch_dependents();
     const uint32_t index = t.block() / cluster;
     const lora_tile tile = tiles[index];
     const lora_matrices w = tile.rows > 0 && tile.adapter != no_adapter
                                 ? adapters[size_t{tile.adapter} * adapter_stride + t.block_z()]
                                 : lora_matrices{};
     if (w.ranks == 0) {
-      t.wait_for_predecessor();  // who waits for this kernel waits for that one, too
+      t.grid_dependency_sync();  // who waits for this kernel waits for that one, too
       if (Stage != lora_stage::shrink && !adds) clear_y(t, tile);
     } else if (tile.rows <= narrow_tile) {
       work<1>(t, tile, w);
@@ -103,15 +103,15 @@ struct lora_kernel {
     }
     TROUPE_DEVICE void push() {
       if (units > 0) {
-        TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) t.copy_async(slot(in_slot) + m * 32, from + m * 32);
+        TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) t.cp_async(slot(in_slot) + m * 32, from + m * 32);
         from += 4 * 32;
         if (++step == steps) step = 0, --units, from += jump;
       }
-      t.commit_copies();
+      t.cp_async_commit_group();
       in_slot = in_slot + 1 == depth ? 0 : in_slot + 1;
     }
     TROUPE_DEVICE void pop(vec16 (&group)[4]) {
-      t.template wait_copies<depth - 1>();
+      t.template cp_async_wait_group<depth - 1>();
       TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m) group[m] = slot(out_slot)[m * 32];
       out_slot = out_slot + 1 == depth ? 0 : out_slot + 1;
       push();
@@ -121,7 +121,7 @@ struct lora_kernel {
   template <uint32_t Columns, class Thread>  // of 8 rows
   TROUPE_DEVICE void work(Thread t, const lora_tile& tile, const lora_matrices& w) const {
     const projection& p = projections[t.block_z()];
-    const uint32_t rank = t.cluster_rank(), steps = w.ranks / 16, units = ceil_div(p.out, 64U);
+    const uint32_t rank = t.block_rank_in_cluster(), steps = w.ranks / 16, units = ceil_div(p.out, 64U);
     const uint32_t first = units * rank / cluster + t.warp(), end = units * (rank + 1) / cluster;
     b_queue<Thread> queue{t, static_cast<const vec16*>(w.b) + size_t{first} * steps * 4 * 32 + t.lane(),
                           size_t{warps - 1} * steps * 4 * 32, steps,
@@ -131,20 +131,20 @@ struct lora_kernel {
 
     float* sums = t.template shared<float>(queue_bytes);  // of this block: [parts, rows, ranks]
     if constexpr (Stage != lora_stage::expand) multiply_a<Columns>(t, tile, w, sums);
-    t.wait_for_predecessor();  // of threads that had no inputs, too: they all go on to y
-    if constexpr (Stage != lora_stage::expand) t.arrive_cluster();
+    t.grid_dependency_sync();  // of threads that had no inputs, too: they all go on to y
+    if constexpr (Stage != lora_stage::expand) t.cluster_arrive();
     vec16 y[Columns][2] = {};  // asked for behind the fence of the arrival, which would wait for it
     if constexpr (Stage != lora_stage::shrink && y_early<Columns>) load_y(t, tile, p, first, end, y);
-    if constexpr (Stage != lora_stage::expand) t.wait_cluster();
+    if constexpr (Stage != lora_stage::expand) t.cluster_wait();
     uint32_t* v = reinterpret_cast<uint32_t*>(sums + size_t{larger(max_ranks, warps * 16)} * tile_rows);
     gather_v(t, tile, w, sums, v);
-    if constexpr (Stage == lora_stage::both) t.arrive_cluster_read();  // the others' sums
+    if constexpr (Stage == lora_stage::both) t.cluster_arrive_relaxed();  // the others' sums
     if constexpr (Stage != lora_stage::shrink) {
       t.sync();
       multiply_b(t, tile, w, v, queue, first, end, y);
     }
-    if constexpr (Stage == lora_stage::shrink) t.arrive_cluster_read();
-    if constexpr (Stage != lora_stage::expand) t.wait_cluster();
+    if constexpr (Stage == lora_stage::shrink) t.cluster_arrive_relaxed();
+    if constexpr (Stage != lora_stage::expand) t.cluster_wait();
   }
 
   /// sums [rows, ranks] = x A^T over this block's inputs. A warp has 16 ranks, and a part of the inputs if
@@ -152,8 +152,8 @@ struct lora_kernel {
   template <uint32_t Columns, class Thread>
   TROUPE_DEVICE void multiply_a(Thread t, const lora_tile& tile, const lora_matrices& w, float* sums) const {
     const uint32_t groups = ceil_div(in, 32U), steps = w.ranks / 16;  // groups of 32 inputs
-    const uint32_t begin = groups * t.cluster_rank() / cluster;
-    const uint32_t count = groups * (t.cluster_rank() + 1) / cluster - begin;
+    const uint32_t begin = groups * t.block_rank_in_cluster() / cluster;
+    const uint32_t count = groups * (t.block_rank_in_cluster() + 1) / cluster - begin;
     const uint32_t parts = steps < warps ? warps / steps : 1;
     const uint32_t g = t.lane() / 4, q = t.lane() % 4;
     for (uint32_t unit = t.warp(); unit < steps * parts; unit += warps) {
@@ -165,9 +165,9 @@ struct lora_kernel {
         vec16 of_a[ahead][2];
         TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
           TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) of_a[i][s] =
-              k + i < last ? t.stream(a + (size_t{k + i} * 2 + s) * 32) : vec16{};
+              k + i < last ? t.load_read_only(a + (size_t{k + i} * 2 + s) * 32) : vec16{};
         }
-        t.wait_for_predecessor();  // the first time
+        t.grid_dependency_sync();  // the first time
         TROUPE_UNROLL for (uint32_t column = 0; column < Columns; ++column) {
           const uint32_t row = column * 8 + g;
           const auto* x_row = static_cast<const uint16_t*>(x) + (tile.first_row + row) * x_stride + q * 8;
@@ -177,8 +177,8 @@ struct lora_kernel {
             of_x[i] = there ? t.load(x_row + (k + i) * 32) : vec16{};
           }
           TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
-            TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) t.template multiply_add<E>(
-                d[column], of_a[i][s].word, of_x[i].word[2 * s], of_x[i].word[2 * s + 1]);
+            TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s)
+                t.template mma<E>(d[column], of_a[i][s].word, of_x[i].word[2 * s], of_x[i].word[2 * s + 1]);
           }
         }
       }
@@ -203,7 +203,7 @@ struct lora_kernel {
   template <class Thread>
   TROUPE_DEVICE void gather_v(Thread t, const lora_tile& tile, const lora_matrices& w, const float* sums,
                               uint32_t* v) const {
-    if (Stage == lora_stage::shrink && t.cluster_rank() > 0) return;
+    if (Stage == lora_stage::shrink && t.block_rank_in_cluster() > 0) return;
     const uint32_t pairs = w.ranks / 2;
     for (uint32_t i = t.index(); i < tile.rows * pairs; i += threads) {
       float* in_memory = projections[t.block_z()].v;
@@ -215,7 +215,7 @@ struct lora_kernel {
       } else {
         TROUPE_UNROLL for (uint32_t rank = 0; rank < cluster; ++rank) {
           float_pair theirs;
-          memcpy(&theirs, __builtin_assume_aligned(t.in_block(sums + size_t{i} * 2, rank), 8), 8);
+          memcpy(&theirs, __builtin_assume_aligned(t.map_shared_rank(sums + size_t{i} * 2, rank), 8), 8);
           sum.low += theirs.low, sum.high += theirs.high;
         }
       }
@@ -243,7 +243,8 @@ struct lora_kernel {
     const projection& p = projections[t.block_z()];
     for (uint32_t row = 0; row < tile.rows; ++row) {
       auto* to = static_cast<uint16_t*>(p.y) + (tile.first_row + row) * p.y_stride;
-      for (uint32_t n = (t.cluster_rank() * threads + t.index()) * 8; n < p.out; n += cluster * threads * 8)
+      for (uint32_t n = (t.block_rank_in_cluster() * threads + t.index()) * 8; n < p.out;
+           n += cluster * threads * 8)
         t.store(to + n, vec16{});
     }
   }
@@ -294,7 +295,7 @@ struct lora_kernel {
           TROUPE_UNROLL for (uint32_t half = 0; half < 2; ++half) {
             const uint32_t* of_v = v + half * tile_rows * pairs;
             TROUPE_UNROLL for (uint32_t m = 0; m < 4; ++m)
-                t.template multiply_add<E>(d[m][column], of_b[m].word, of_v[at], of_v[at ^ 4]);
+                t.template mma<E>(d[m][column], of_b[m].word, of_v[at], of_v[at ^ 4]);
           }
         }
       }

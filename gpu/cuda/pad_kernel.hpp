@@ -19,7 +19,7 @@ struct padding {
 template <uint32_t Word>
 struct pad_kernel : padding {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr bool never_waits = true;
+  static constexpr bool never_syncs = true;
 
   grid_size grid() const { return {ceil_div(count, threads), 1, 1}; }
   size_t shared_bytes() const { return 0; }
@@ -27,8 +27,8 @@ struct pad_kernel : padding {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     using word = memory_word<Word>;
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t i = t.block() * threads + t.index();
     if (i >= count) return;
     int64_t at = 0;

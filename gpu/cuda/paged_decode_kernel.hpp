@@ -23,7 +23,7 @@ template <element E, uint32_t Dim, uint32_t Halves = 2>
 struct paged_decode_kernel {
   static constexpr uint32_t threads = 64, cluster = 1;
   static constexpr uint32_t max_group = 8 * Halves;
-  static constexpr uint32_t resident = Dim < 128 ? 6 : Halves == 1 ? 6 : 4;  // blocks of a multiprocessor
+  static constexpr uint32_t min_blocks = Dim < 128 ? 6 : Halves == 1 ? 6 : 4;  // blocks of a multiprocessor
 
   const uint32_t* item_count = nullptr;  ///< [1]
   const decode_item* items = nullptr;    ///< [item_count]
@@ -40,16 +40,16 @@ struct paged_decode_kernel {
   uint32_t* arrived = nullptr;    ///< [rows, kv_heads], zero before and after
 
   /// Any number of blocks will do; these run all at once.
-  grid_size grid(uint32_t multiprocessors) const { return {multiprocessors * resident, 1, 1}; }
+  grid_size grid(uint32_t multiprocessors) const { return {multiprocessors * min_blocks, 1, 1}; }
   size_t shared_bytes() const { return 0; }
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
+    t.launch_dependents();
     const uint32_t count = *item_count * kv.kv_heads, warps = threads / 32;
     for (uint32_t i = t.block() * warps + t.warp(); i < count; i += t.blocks() * warps)
       work(t, i / kv.kv_heads, i % kv.kv_heads);
-    t.wait_for_predecessor();  // of warps without work, too
+    t.grid_dependency_sync();  // of warps without work, too
   }
 
  private:
@@ -73,7 +73,7 @@ struct paged_decode_kernel {
     softmax_of_heads softmax;
     uint32_t position = larger(first, begin / 16 * 16);
     uint32_t vectors = now.find(position);
-    t.wait_for_predecessor();  // the step's tables, read until here, are older than the kernel before
+    t.grid_dependency_sync();  // the step's tables, read until here, are older than the kernel before
     now.load_queries(item.row, group);
     now.load_keys(position, vectors), now.load_values(position, vectors);
     while (position < end) {
@@ -98,10 +98,10 @@ struct paged_decode_kernel {
     t.sync_warp();
     uint32_t before = 0;
     uint32_t* counter = arrived + size_t{item.row} * kv.kv_heads + kv_head;
-    if (t.lane() == 0) before = t.add(counter, 1);
+    if (t.lane() == 0) before = t.atomic_add_release(counter, 1);
     before = t.shuffle(before, 0);
     if (before < last_chunk - first_chunk) return;
-    if (t.lane() == 0) t.acquire();
+    if (t.lane() == 0) t.fence_acq_rel();
     t.sync_warp();  // all lanes see what was kept
     join(t, item.row, index - item.chunk + first_chunk, index - item.chunk + last_chunk, kv_head, group);
     if (t.lane() == 0) *counter = 0;
@@ -146,7 +146,7 @@ struct paged_decode_kernel {
         const uint16_t* from = head_of(0) + size_t{t.shuffle(vectors, token)} * Dim + 8 * q;
         TROUPE_UNROLL for (uint32_t j = 0; j < key_groups; ++j) {
           const bool there = seen(position + token) && 32 * j + 8 * q < Dim;
-          keys[b][j] = there ? t.load_once(from + 32 * j) : vec16{};
+          keys[b][j] = there ? t.load_no_allocate(from + 32 * j) : vec16{};
         }
       }
     }
@@ -157,7 +157,7 @@ struct paged_decode_kernel {
         const uint16_t* from = head_of(1) + size_t{t.shuffle(vectors, token)} * Dim + 8 * g;
         TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
           const bool there = seen(position + token) && 64 * d + 8 * g < Dim;
-          values[i][d] = there ? t.load_once(from + 64 * d) : vec16{};
+          values[i][d] = there ? t.load_no_allocate(from + 64 * d) : vec16{};
         }
       }
     }
@@ -171,7 +171,7 @@ struct paged_decode_kernel {
           TROUPE_UNROLL for (uint32_t s = 0; s < 2; ++s) {
             const uint32_t a[4] = {keys[0][j].word[2 * s], keys[1][j].word[2 * s], keys[0][j].word[2 * s + 1],
                                    keys[1][j].word[2 * s + 1]};
-            t.template multiply_add<E>(d, a, queries[j][half].word[2 * s], queries[j][half].word[2 * s + 1]);
+            t.template mma<E>(d, a, queries[j][half].word[2 * s], queries[j][half].word[2 * s + 1]);
           }
         }
         TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) {
@@ -186,7 +186,7 @@ struct paged_decode_kernel {
       uint32_t b[Halves][2];  // of tokens 2q, 2q + 1 and 8 more, for head g
       TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
         TROUPE_UNROLL for (uint32_t i = 0; i < 2; ++i) b[half][i] =
-            t.transpose(t.template pack<E>(powers[0][4 * half + i], powers[0][4 * half + 2 + i]));
+            t.movmatrix_trans(t.template pack<E>(powers[0][4 * half + i], powers[0][4 * half + 2 + i]));
       }
       TROUPE_UNROLL for (uint32_t d = 0; d < value_groups; ++d) {
         TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) {
@@ -196,7 +196,7 @@ struct paged_decode_kernel {
           TROUPE_UNROLL for (uint32_t half = 0; half < Halves; ++half) {
             float(&sums)[4] = result[d][i][half];
             TROUPE_UNROLL for (uint32_t r = 0; r < 4; ++r) sums[r] *= shrink[2 * half + r % 2];
-            t.template multiply_add<E>(sums, a, b[half][0], b[half][1]);
+            t.template mma<E>(sums, a, b[half][0], b[half][1]);
           }
         }
       }

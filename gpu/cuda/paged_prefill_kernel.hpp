@@ -14,7 +14,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
   using base = prefill_rows<E, Dim, 128>;
   using base::tile;
   using typename base::kv_tile;
-  static constexpr uint32_t resident =
+  static constexpr uint32_t min_blocks =
       3;  // blocks of a multiprocessor: what their shared memory leaves room for
   static constexpr uint32_t rows = 64;
 
@@ -23,8 +23,8 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t head = base::head_of(t), first_row = t.warp() * 16;  // of this warp, in the item
     if (t.block_y() >= *base::item_count * parts || head >= base::heads) return;
     prefill_item item = base::items[t.block_y() / parts];
@@ -45,7 +45,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
     for (uint32_t stage = 0; position < end; position += tile, stage ^= 1) {
       load(t, tiles, vectors, stage ^ 1);  // behind the last tile: nothing
       vectors = tiles.next();
-      t.template wait_copies<1>();
+      t.template cp_async_wait_group<1>();
       t.sync();
       const uint16_t* keys = t.template shared<uint16_t>() + stage * stage_size;
       typename base::tile_scores scores = {};
@@ -57,7 +57,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
       multiply_values(t, keys + kv_tile::size, scores, result);
       t.sync();  // before the next copies into this stage
     }
-    t.template wait_copies<0>();
+    t.template cp_async_wait_group<0>();
     base::write(t, item, head, first_row, softmax, result);
   }
 
@@ -69,7 +69,7 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
   TROUPE_DEVICE static void load(Thread t, const Tiles& tiles, uint32_t vectors, uint32_t stage) {
     uint16_t* to = t.template shared<uint16_t>() + stage * stage_size;
     tiles.copy_keys(vectors, to), tiles.copy_values(vectors, to + kv_tile::size);
-    t.commit_copies();
+    t.cp_async_commit_group();
   }
 
   template <class Thread>
@@ -81,9 +81,9 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
       TROUPE_UNROLL for (uint32_t b = 0; b < tile / 16;
                          ++b) {  // sixteen tokens: two matrices of eight, both halves
         uint32_t m[4];
-        t.load_matrices(m, keys + kv_tile::place(16 * b + matrix / 2 * 8 + r, 2 * s + matrix % 2));
-        t.template multiply_add<E>(scores[2 * b], queries[s], m[0], m[1]);
-        t.template multiply_add<E>(scores[2 * b + 1], queries[s], m[2], m[3]);
+        t.ldmatrix(m, keys + kv_tile::place(16 * b + matrix / 2 * 8 + r, 2 * s + matrix % 2));
+        t.template mma<E>(scores[2 * b], queries[s], m[0], m[1]);
+        t.template mma<E>(scores[2 * b + 1], queries[s], m[2], m[3]);
       }
     }
   }
@@ -98,9 +98,9 @@ struct paged_prefill_kernel : prefill_rows<E, Dim, 128> {
     TROUPE_UNROLL for (uint32_t s = 0; s < tile / 16; ++s) {
       TROUPE_UNROLL for (uint32_t n = 0; n < Dim / 16; ++n) {
         uint32_t m[4];
-        t.load_transposed(m, values + kv_tile::place(16 * s + matrix % 2 * 8 + r, 2 * n + matrix / 2));
-        t.template multiply_add<E>(result[2 * n], a[s], m[0], m[1]);
-        t.template multiply_add<E>(result[2 * n + 1], a[s], m[2], m[3]);
+        t.ldmatrix_trans(m, values + kv_tile::place(16 * s + matrix % 2 * 8 + r, 2 * n + matrix / 2));
+        t.template mma<E>(result[2 * n], a[s], m[0], m[1]);
+        t.template mma<E>(result[2 * n + 1], a[s], m[2], m[3]);
       }
     }
   }

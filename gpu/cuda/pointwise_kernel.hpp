@@ -77,15 +77,15 @@ struct pointwise_chain {
 template <class T, uint32_t Width>
 struct pointwise_kernel : pointwise_chain {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr bool never_waits = true;
+  static constexpr bool never_syncs = true;
 
   grid_size grid() const { return {ceil_div(count / Width, threads), 1, 1}; }
   size_t shared_bytes() const { return 0; }
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t first = (t.block() * threads + t.index()) * Width;
     if (first >= count) return;
     T x[Width];

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 struct pool_kernel {
   static constexpr uint32_t threads = 256, cluster = 1, max_dims = 3;
-  static constexpr bool never_waits = true;
+  static constexpr bool never_syncs = true;
 
   const float* x = nullptr;
   float* y = nullptr;
@@ -25,8 +25,8 @@ struct pool_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     uint32_t i = t.block() * threads + t.index();
     if (i >= count()) return;
     const uint32_t at = i, places = out[0] * out[1] * out[2];

@@ -12,8 +12,8 @@ namespace troupe::cuda {
 template <element E>
 struct rms_norm_kernel {
   static constexpr uint32_t threads = 256, cluster = 1;
-  static constexpr uint32_t resident = 2;  // blocks of a multiprocessor
-  static constexpr uint32_t pieces = 8;    // of eight numbers, that a thread holds
+  static constexpr uint32_t min_blocks = 2;  // blocks of a multiprocessor
+  static constexpr uint32_t pieces = 8;      // of eight numbers, that a thread holds
   static constexpr uint32_t max_width = threads * pieces * 8;
 
   const uint32_t* rows = nullptr;   ///< [1]; blocks beyond them do nothing
@@ -30,7 +30,7 @@ struct rms_norm_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
+    t.launch_dependents();
     // what no kernel before it writes comes while those end
     const bool idle = t.block() >= *rows;
     const size_t row = idle || which == nullptr ? t.block() : which[t.block()];
@@ -39,7 +39,7 @@ struct rms_norm_kernel {
       const uint32_t i = place(t, p);
       if (!idle && i < width) weights[p] = t.load(static_cast<const uint16_t*>(weight) + i);
     }
-    t.wait_for_predecessor();
+    t.grid_dependency_sync();
     if (idle) return;
     float* from = x + row * width;
     float held[pieces][8], sum = 0;
@@ -57,7 +57,7 @@ struct rms_norm_kernel {
       if (delta != nullptr) add(t, added[p], from + i, held[p]);
       TROUPE_UNROLL for (uint32_t j = 0; j < 8; ++j) sum += held[p][j] * held[p][j];
     }
-    const float factor = t.reciprocal_root(over_block(t, sum) / static_cast<float>(width) + epsilon);
+    const float factor = t.rsqrt(over_block(t, sum) / static_cast<float>(width) + epsilon);
     TROUPE_UNROLL for (uint32_t p = 0; p < pieces; ++p) {
       const uint32_t i = place(t, p);
       if (i >= width) break;

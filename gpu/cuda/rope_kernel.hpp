@@ -22,12 +22,12 @@ struct rope_angles_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     if (t.block() >= *rows) return;
     for (uint32_t i = t.index(); i < half; i += threads) {
       const size_t at = size_t{t.block()} * half + i;
-      t.sine_cosine(static_cast<float>(positions[t.block()]) * frequencies[i], sine[at], cosine[at]);
+      t.sincos(static_cast<float>(positions[t.block()]) * frequencies[i], sine[at], cosine[at]);
     }
   }
 };
@@ -53,13 +53,13 @@ struct rope_append_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
+    t.launch_dependents();
     // the step's tables are older than the kernel before: where it goes is found out while that ends
     const uint32_t row = t.block();
     uint32_t position = 0, number = 0;
     const bool idle = row >= *rows;
     if (!idle) position = positions[row], number = table.page(row_sequence[row], position, kv.page_tokens);
-    t.wait_for_predecessor();
+    t.grid_dependency_sync();
     if (idle) return;
     const uint32_t dim = kv.head_dim, half = dim / 2, first = t.block_y() * threads + t.index();
     auto* q = static_cast<uint16_t*>(qkv) + size_t{row} * (heads + 2 * kv.kv_heads) * dim;

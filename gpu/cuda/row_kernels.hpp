@@ -35,8 +35,8 @@ struct row_kernel : row_args {
   };
   template <class Thread>
   TROUPE_DEVICE share begin(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t row = t.block() * (threads / Lanes) + t.index() / Lanes;
     const bool exists = row < outer * inner;
     const size_t at = size_t{row / inner} * n * inner + row % inner;
@@ -94,7 +94,7 @@ struct layer_norm_kernel : row_kernel<Lanes> {
     const float mean = this->total(t, sum) / static_cast<float>(this->n);
     for (uint32_t k = mine.lane; k < mine.end; k += Lanes) squares += (from[k] - mean) * (from[k] - mean);
     const float variance = this->total(t, squares) / static_cast<float>(this->n);
-    const float factor = t.reciprocal_root(variance + epsilon);
+    const float factor = t.rsqrt(variance + epsilon);
     for (uint32_t k = mine.lane; k < mine.end; k += Lanes)
       this->y[mine.at + k] = (from[k] - mean) * factor * scale[k] + (shift == nullptr ? 0 : shift[k]);
   }

@@ -59,7 +59,7 @@ struct sampling_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.wait_for_predecessor();
+    t.grid_dependency_sync();
     const uint32_t index = t.block() / Cluster;
     if (index >= *rows) return;
     const row_sampling sampling = samplings[index];
@@ -108,7 +108,7 @@ struct sampling_kernel {
     TROUPE_DEVICE row_view(const sampling_kernel& k, Thread thread, uint32_t index)
         : t(thread), over(thread), logits(k.logits + size_t{index} * k.stride) {
       const uint32_t each = round_up(ceil_div(k.vocabulary, Cluster * warps), 32U);
-      const uint32_t block_begin = t.cluster_rank() * warps * each;
+      const uint32_t block_begin = t.block_rank_in_cluster() * warps * each;
       block_first = smaller(block_begin, k.vocabulary);
       block_end = smaller(block_begin + warps * each, k.vocabulary);
       first = smaller(block_first + t.warp() * each, block_end), end = smaller(first + each, block_end);
@@ -191,7 +191,7 @@ struct sampling_kernel {
   template <class Thread>
   TROUPE_DEVICE void choose(Thread t, row_view<Thread>& row, const row_sampling& sampling,
                             token_adjustment* adjusted, sampled_row& to) const {
-    const bool writes = t.cluster_rank() == 0 && t.index() == 0;
+    const bool writes = t.block_rank_in_cluster() == 0 && t.index() == 0;
     if (writes) to.chosen = {kernels::no_token, 0};
     uint64_t best = row.most_likely();
     if (best == broken || !(logit_of(best) > -kernel_infinity())) return;

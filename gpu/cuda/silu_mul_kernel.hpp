@@ -19,8 +19,8 @@ struct silu_mul_kernel {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t i = (t.block() * threads + t.index()) * 8;
     if (t.block_y() >= *rows || i >= width) return;
     const auto* gate = static_cast<const uint16_t*>(gate_up) + size_t{t.block_y()} * 2 * width + i;

@@ -23,8 +23,8 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
 
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
-    t.release_successor();
-    t.wait_for_predecessor();
+    t.launch_dependents();
+    t.grid_dependency_sync();
     const uint32_t head = base::head_of(t);
     if (t.block_y() >= *base::item_count || head >= base::heads) return;
     const prefill_item item = base::items[t.block_y()];
@@ -40,10 +40,10 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
     auto walk = base::walk(t, item, head, first);
     uint32_t found[slots];
     TROUPE_UNROLL for (uint32_t i = 0; i < slots; ++i) found[i] = walk.next();
-    walk.copy_keys(found[0], keys(t, 0)), t.commit_copies();
+    walk.copy_keys(found[0], keys(t, 0)), t.cp_async_commit_group();
     TROUPE_UNROLL for (uint32_t i = 0; i < ahead; ++i) {
       walk.copy_values(found[i], values(t, i));
-      walk.copy_keys(found[i + 1], keys(t, i + 1)), t.commit_copies();
+      walk.copy_keys(found[i + 1], keys(t, i + 1)), t.cp_async_commit_group();
     }
     uint32_t vectors = found[ahead], next = walk.next();
 
@@ -54,49 +54,50 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
     uint32_t powers[tile / 16][4];
     online_softmax<2> softmax;
     float shrink[2];
-    t.template wait_copies<ahead>();
-    t.publish_copies();
+    t.template cp_async_wait_group<ahead>();
+    t.fence_proxy_async();
     t.sync();
     if (own > 0) {
-      multiply_keys(t, 0, queries, scores), t.commit_products();
-      t.template wait_products<0>(scores);
+      multiply_keys(t, 0, queries, scores), t.wgmma_commit_group();
+      t.template wgmma_wait_group<0>(scores);
       base::hide(t, first, lowest, scores);
       softmax.add(t, scores, base::scale, shrink);
       base::pack(t, scores, powers);
     }
     for (uint32_t i = 0; i < tiles; ++i) {
-      t.template wait_copies<ahead - 1>();
-      t.publish_copies();
+      t.template cp_async_wait_group<ahead - 1>();
+      t.fence_proxy_async();
       t.sync();  // there are the values of tile i and the keys of the next; all have done with those before
       const auto ask = [&] {  // for those to come, while the tensor core works
         walk.copy_values(vectors, values(t, i + ahead));
-        walk.copy_keys(next, keys(t, i + ahead + 1)), t.commit_copies();
+        walk.copy_keys(next, keys(t, i + ahead + 1)), t.cp_async_commit_group();
         vectors = next, next = walk.next();
       };
       if (i + 1 < own) {
-        multiply_keys(t, i + 1, queries, scores), t.commit_products();
-        multiply_values(t, i, powers, result), t.commit_products();
+        multiply_keys(t, i + 1, queries, scores), t.wgmma_commit_group();
+        multiply_values(t, i, powers, result), t.wgmma_commit_group();
         ask();
-        t.template wait_products<1>(scores);
+        t.template wgmma_wait_group<1>(scores);
         base::hide(t, first + (i + 1) * tile, lowest, scores);
         softmax.add(t, scores, base::scale, shrink);
-        t.pin(scores);  // powers are calculated before, so that the product of values runs beside that
-        if (t.any_of_warpgroup(shrink[0] != 1 || shrink[1] != 1)) {
-          t.template wait_products<0>(result);
+        t.fence_operand(
+            scores);  // powers are calculated before, so that the product of values runs beside that
+        if (t.warpgroup_any(shrink[0] != 1 || shrink[1] != 1)) {
+          t.template wgmma_wait_group<0>(result);
           base::multiply(result, shrink);
         }
-        t.template wait_products<0>(result);
-        t.pin(powers);
+        t.template wgmma_wait_group<0>(result);
+        t.fence_operand(powers);
         base::pack(t, scores, powers);
       } else if (i + 1 == own) {
-        multiply_values(t, i, powers, result), t.commit_products();
+        multiply_values(t, i, powers, result), t.wgmma_commit_group();
         ask();
-        t.template wait_products<0>(result);
+        t.template wgmma_wait_group<0>(result);
       } else {
         ask();
       }
     }
-    t.template wait_copies<0>();
+    t.template cp_async_wait_group<0>();
     base::write(t, item, head, first_row, softmax, result);
   }
 
@@ -117,19 +118,19 @@ struct warpgroup_prefill_kernel : prefill_rows<E, Dim, 256> {
   template <class Thread>
   TROUPE_DEVICE static void multiply_keys(Thread t, uint32_t i, const typename base::query_fragments& queries,
                                           typename base::tile_scores& scores) {
-    const auto matrix = t.matrix(keys(t, i), panel_bytes);
-    t.begin_products();
+    const auto descriptor = t.smem_descriptor(keys(t, i), panel_bytes);
+    t.wgmma_fence();
     TROUPE_UNROLL for (uint32_t s = 0; s < Dim / 16; ++s)  // sixteen dims: four to a panel
-        t.template start_product<E, false>(scores, queries[s], matrix, s / 4 * panel_bytes + s % 4 * 32,
-                                           s > 0);
+        t.template wgmma_mma_async<E, false>(scores, queries[s], descriptor, s / 4 * panel_bytes + s % 4 * 32,
+                                             s > 0);
   }
   template <class Thread>
   TROUPE_DEVICE static void multiply_values(Thread t, uint32_t i, const uint32_t (&powers)[tile / 16][4],
                                             typename base::row_sums& result) {
-    const auto matrix = t.matrix(values(t, i), panel_bytes);
-    t.begin_products();
+    const auto descriptor = t.smem_descriptor(values(t, i), panel_bytes);
+    t.wgmma_fence();
     TROUPE_UNROLL for (uint32_t s = 0; s < tile / 16; ++s)  // sixteen positions
-        t.template start_product<E, true>(result, powers[s], matrix, s * 16 * 128, true);
+        t.template wgmma_mma_async<E, true>(result, powers[s], descriptor, s * 16 * 128, true);
   }
 };
 

@@ -37,7 +37,7 @@ class timed_machine : public cuda_machine<8> {
   }
   /// Median microseconds of the last graph, run again and again with nothing between: the host is ahead.
   double graph_us() {
-    if (graphs() == 0) throw std::runtime_error("a step is no graph: " + why_no_graph());
+    if (graphs() == 0) throw std::runtime_error("a step is no graph: " + graph_error());
     constexpr size_t warm_up = 10, replays = 50;
     const std::vector<stream_event> between(replays + 1);
     for (size_t i = 0; i < warm_up + replays; ++i) {

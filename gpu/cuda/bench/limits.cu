@@ -13,7 +13,7 @@ namespace {
 
 /// Reads `bytes` and does nothing with them.
 struct read_kernel {
-  static constexpr uint32_t threads = 256, cluster = 1, resident = 8, in_flight = 4;
+  static constexpr uint32_t threads = 256, cluster = 1, min_blocks = 8, in_flight = 4;
   size_t shared_bytes() const { return 0; }
   const void* from;
   size_t bytes;
@@ -26,7 +26,7 @@ struct read_kernel {
     for (size_t i = size_t{t.block()} * threads + t.index(); i < pieces; i += all * in_flight) {
       vec16 v[in_flight];
       TROUPE_UNROLL for (uint32_t j = 0; j < in_flight; ++j) v[j] =
-          i + j * all < pieces ? t.stream(static_cast<const vec16*>(from) + i + j * all) : vec16{};
+          i + j * all < pieces ? t.load_read_only(static_cast<const vec16*>(from) + i + j * all) : vec16{};
       TROUPE_UNROLL for (uint32_t j = 0; j < in_flight; ++j) seen ^=
           v[j].word[0] ^ v[j].word[1] ^ v[j].word[2] ^ v[j].word[3];
     }
@@ -150,7 +150,7 @@ device_limits measure_limits(bench& b) {
   const size_t pool_bytes = size_t{2} << 30;
   device_memory pool(pool_bytes);
   b.fill(pool.data(), pool_bytes / 2, element::bf16, 1);
-  const uint32_t blocks = static_cast<uint32_t>(multiprocessors()) * read_kernel::resident;
+  const uint32_t blocks = static_cast<uint32_t>(multiprocessors()) * read_kernel::min_blocks;
   const auto read = [&](size_t bytes) {
     const auto sets = static_cast<uint32_t>(
         std::min<size_t>(pool_bytes / bytes, bench::cold_sets(static_cast<double>(bytes))));

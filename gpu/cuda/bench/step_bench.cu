@@ -156,7 +156,7 @@ double step_us(step_data& data) {
   data.launch(m);  // cuBLASLt chooses its products outside of the capture
   step();          // there is a graph
   m.finish();
-  if (m.graphs() == 0) throw std::runtime_error("a step is no graph: " + m.why_no_graph());
+  if (m.graphs() == 0) throw std::runtime_error("a step is no graph: " + m.graph_error());
   constexpr size_t warm_up = 5, replays = 50;
   const std::vector<stream_event> between(replays + 1);
   // all at once: a replay that waited for the host would count the time until its graph is there, too

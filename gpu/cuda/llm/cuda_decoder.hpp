@@ -111,7 +111,7 @@ class cuda_decoder {
     adapters_.max_ranks = image.max_ranks();  // kernels need more shared memory
     adapters_.wide_tiles = lora_kernel<E, Machine::cluster>::shared_bytes(adapters_.max_ranks, wide_tile) <=
                            m_.max_shared_bytes();
-    m_.forget();
+    m_.drop_graphs();
   }
   /// Requires: no step uses it any more.
   void unload(llm::adapter_id id) {
@@ -301,7 +301,7 @@ class cuda_decoder {
     room.tiles = room.rows;  // at most; how many there are is a matter of each rank's GPU
     more(room.decode_items, e.decode_items, 1024), more(room.prefill_items, e.prefill_items, 64);
     more(room.adjustments, e.adjustments, 256);
-    m_.forget();
+    m_.drop_graphs();
     layout_.reset();
     room_ = {};
     memory_ = {}, device_tables_ = {};  // before there is more

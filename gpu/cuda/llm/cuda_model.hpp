@@ -28,7 +28,7 @@ class cuda_model final : public llm::step_model {
         blocks_(kv_blocks(config, options.kv_bytes, options.block_tokens)),
         decoder_(*machine_, config, {blocks_, options.block_tokens, options.adapter_slots, options.graphs}) {}
   /// A step may be under way, with all that goes now.
-  ~cuda_model() override { machine_->rest(); }
+  ~cuda_model() override { machine_->quiesce(); }
 
   llm::engine_facts facts() const override {
     llm::engine_facts f;
@@ -70,12 +70,13 @@ class cuda_model final : public llm::step_model {
  private:
   struct resident_adapter final : llm::packed_adapter {
     resident_adapter(Machine& machine, adapter_image made)
-        : image(std::move(made)), memory(machine.upload_beside(image.bytes().data(), image.bytes().size())) {
+        : image(std::move(made)),
+          memory(machine.upload_on_copy_stream(image.bytes().data(), image.bytes().size())) {
       image.drop_bytes();
     }
     uint64_t bytes() const override { return memory.size(); }
     adapter_image image;
-    typename Machine::memory_beside memory;
+    typename Machine::copy_stream_memory memory;
   };
 
   std::unique_ptr<Machine> machine_;

@@ -73,7 +73,7 @@ class cuda_tensor_model final : public batch_model {
   void take_turns() override {
     if (!shared_) return;
     m_->bind();
-    m_->forget();
+    m_->drop_graphs();
     for (plan& p : plans_) explain(p.rows, [&] { settle(p, true); });
     explain(0, [&] { m_->use(shared_); });
     shared_ = nullptr;
@@ -131,7 +131,7 @@ class cuda_tensor_model final : public batch_model {
       } catch (const model_error& e) {  // a library need not have both
         problem = e.what();
       }
-      m_->forget();
+      m_->drop_graphs();
       plans_.clear();
     }
     if (!best) throw model_error(problem);
@@ -173,7 +173,7 @@ class cuda_tensor_model final : public batch_model {
     } else {
       plans_.push_front(make_plan(rows));
       if (plans_.size() > options_.max_plans) {
-        m_->forget(plans_.back().rows);
+        m_->drop_graphs(plans_.back().rows);
         plans_.pop_back();
       }
     }
@@ -203,7 +203,7 @@ class cuda_tensor_model final : public batch_model {
   void make_room(plan& p) {
     const size_t arena = p.runner.program().arena_bytes;
     if (arena > arena_.size() || p.staged_bytes > staged_.size()) {
-      m_->forget();
+      m_->drop_graphs();
       for (plan& other : plans_) other.settled = false;
       if (arena > arena_.size()) {
         arena_ = {};  // before there is more

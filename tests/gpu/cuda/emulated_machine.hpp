@@ -101,7 +101,7 @@ class emulated_machine {
   };
   using memory = memory_of<struct of_device>;
   using host_memory = memory_of<struct of_host>;
-  using memory_beside = memory;
+  using copy_stream_memory = memory;
   static constexpr uint32_t cluster = 2;  // fewer threads to emulate
   /// Which products and convolutions work there is of no account; only one may at a time.
   class workspace {
@@ -189,8 +189,8 @@ class emulated_machine {
   uint32_t trials() const { return trials_; }
   void upload(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
-  memory_beside upload_beside(const void* from, size_t bytes) {
-    memory_beside to(bytes);
+  copy_stream_memory upload_on_copy_stream(const void* from, size_t bytes) {
+    copy_stream_memory to(bytes);
     std::memcpy(to.data(), from, bytes);
     return to;
   }
@@ -219,11 +219,11 @@ class emulated_machine {
     recording_ = nullptr;
     graphs_.insert_or_assign(key, std::move(graph));
   }
-  void forget() {
+  void drop_graphs() {
     finish();
     graphs_.clear();
   }
-  void forget(uint32_t key) {
+  void drop_graphs(uint32_t key) {
     finish();
     graphs_.erase(key);
   }
@@ -253,7 +253,7 @@ class emulated_machine {
     while (!stream_.empty()) do_next();
   }
   /// What nobody has waited for is never done.
-  void rest() noexcept {
+  void quiesce() noexcept {
     stream_.clear();
     done_ = begun_;
   }

@@ -54,7 +54,7 @@ TEST_CASE("emulated machine: a graph does again what was recorded, until it is f
   to = 0;
   CHECK(replay(two) == 1);
   CHECK(machine.captures() == 1);
-  machine.forget(7);
+  machine.drop_graphs(7);
   CHECK(replay(two) == 2);
   CHECK(machine.captures() == 2);
 }

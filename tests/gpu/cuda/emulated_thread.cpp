@@ -11,7 +11,7 @@ uint32_t emulated_thread::block() const { return state_->block().x; }
 uint32_t emulated_thread::block_y() const { return state_->block().y; }
 uint32_t emulated_thread::block_z() const { return state_->block().z; }
 uint32_t emulated_thread::blocks() const { return state_->cluster->launch->grid.x; }
-uint32_t emulated_thread::cluster_rank() const { return state_->rank; }
+uint32_t emulated_thread::block_rank_in_cluster() const { return state_->rank; }
 
 std::byte* emulated_thread::shared_memory(size_t offset, size_t alignment) const {
   if (offset % alignment != 0) state_->fail("shared memory at an offset that its type does not allow");
@@ -27,11 +27,11 @@ const void* emulated_thread::other_block(const void* mine, uint32_t rank) const 
 
 void emulated_thread::sync() const { state_->arrive_and_wait(state_->block().all); }
 void emulated_thread::sync_warp() const { state_->arrive_and_wait(state_->warp().all); }
-void emulated_thread::sync_cluster() const { state_->arrive_and_wait(state_->cluster->all); }
-void emulated_thread::arrive_cluster() const {
+void emulated_thread::cluster_sync() const { state_->arrive_and_wait(state_->cluster->all); }
+void emulated_thread::cluster_arrive() const {
   state_->cluster_round = emulation::fiber_state::arrive(state_->cluster->all);
 }
-void emulated_thread::wait_cluster() const { state_->wait(state_->cluster->all, state_->cluster_round); }
+void emulated_thread::cluster_wait() const { state_->wait(state_->cluster->all, state_->cluster_round); }
 
 const std::byte* emulated_thread::exchange(const std::byte (&mine)[16], uint32_t from) const {
   return state_->show([&](auto& shown) { std::memcpy(shown.bytes, mine, 16); })[from % 32].bytes;
@@ -49,7 +49,7 @@ void emulated_thread::store(void* to, const vec16& v) const {
   std::memcpy(to, &v, 16);
 }
 
-void emulated_thread::prefetch(const void* from, uint32_t bytes) const {
+void emulated_thread::prefetch_l2(const void* from, uint32_t bytes) const {
   state_->check_address(from);
   if (bytes % 16 != 0) state_->fail("a prefetch of no multiple of 16 bytes");
   // read, so that a sanitizer sees what lies outside
@@ -57,7 +57,7 @@ void emulated_thread::prefetch(const void* from, uint32_t bytes) const {
   if (bytes > 0) static_cast<void>(first[0] + first[bytes - 1]);
 }
 
-void emulated_thread::copy_async(void* to_shared, const void* from, bool exists) const {
+void emulated_thread::cp_async(void* to_shared, const void* from, bool exists) const {
   state_->check_address(to_shared), state_->check_address(from);
   const std::byte* begin = state_->block().begin();
   if (to_shared < begin || static_cast<std::byte*>(to_shared) + 16 > begin + state_->block().bytes)
@@ -66,31 +66,31 @@ void emulated_thread::copy_async(void* to_shared, const void* from, bool exists)
   state_->copies.push_back({to_shared, from, exists});
 }
 
-void emulated_thread::commit_copies() const {
+void emulated_thread::cp_async_commit_group() const {
   state_->groups.push_back(std::move(state_->copies));
   state_->copies.clear();
 }
 
-void emulated_thread::wait_copies(size_t pending) const {
+void emulated_thread::cp_async_wait_group(size_t pending) const {
   emulation::block_state& block = state_->block();
   for (; state_->groups.size() > pending; state_->groups.pop_front()) {
     for (const emulation::copy& c : state_->groups.front()) {
       if (c.exists) std::memcpy(c.to, c.from, 16);
       if (!c.exists) std::memset(c.to, 0, 16);
       state_->arrived.push_back(static_cast<size_t>(static_cast<std::byte*>(c.to) - block.begin()) / 16);
-      block.unpublished[state_->arrived.back()] = true;
+      block.unfenced[state_->arrived.back()] = true;
     }
   }
 }
 
 float emulated_thread::exp2(float x) const { return std::exp2(x); }
 float emulated_thread::log2(float x) const { return std::log2(x); }
-void emulated_thread::sine_cosine(float angle, float& sine, float& cosine) const {
+void emulated_thread::sincos(float angle, float& sine, float& cosine) const {
   sine = std::sin(angle), cosine = std::cos(angle);
 }
-float emulated_thread::reciprocal_root(float x) const { return 1 / std::sqrt(x); }
+float emulated_thread::rsqrt(float x) const { return 1 / std::sqrt(x); }
 
-void emulated_thread::load_matrices(uint32_t (&m)[4], const void* row) const {
+void emulated_thread::ldmatrix(uint32_t (&m)[4], const void* row) const {
   state_->check_address(row);
   const auto* all = state_->show([&](auto& shown) { shown.row = row; });
   for (uint32_t i = 0; i < 4; ++i)
@@ -98,7 +98,7 @@ void emulated_thread::load_matrices(uint32_t (&m)[4], const void* row) const {
   sync_warp();  // the rows are read before anybody goes on
 }
 
-void emulated_thread::load_transposed(uint32_t (&m)[4], const void* row) const {
+void emulated_thread::ldmatrix_trans(uint32_t (&m)[4], const void* row) const {
   state_->check_address(row);
   const auto* all = state_->show([&](auto& shown) { shown.row = row; });
   for (uint32_t i = 0; i < 4; ++i) {
@@ -110,8 +110,8 @@ void emulated_thread::load_transposed(uint32_t (&m)[4], const void* row) const {
   sync_warp();
 }
 
-void emulated_thread::multiply_add(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
-                                   uint32_t b1) const {
+void emulated_thread::mma(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
+                          uint32_t b1) const {
   const auto* all = state_->show([&](auto& shown) {
     std::copy_n(a, 4, shown.a);
     shown.b[0] = b0, shown.b[1] = b1;
@@ -128,17 +128,17 @@ void emulated_thread::multiply_add(element type, float (&d)[4], const uint32_t (
   }
 }
 
-void emulated_thread::publish_copies() const {
-  for (const size_t which : state_->arrived) state_->block().unpublished[which] = false;
+void emulated_thread::fence_proxy_async() const {
+  for (const size_t which : state_->arrived) state_->block().unfenced[which] = false;
   state_->arrived.clear();
 }
 
-void emulated_thread::begin_products() const {
+void emulated_thread::wgmma_fence() const {
   state_->begun = true;
   state_->arrive_and_wait(state_->warpgroup().all);
 }
 
-bool emulated_thread::any_of_warpgroup(bool holds) const {
+bool emulated_thread::warpgroup_any(bool holds) const {
   emulation::warpgroup_state& group = state_->warpgroup();
   auto& shown = group.holds[state_->votes++ % 2];
   shown[index() % 128] = holds;
@@ -146,11 +146,11 @@ bool emulated_thread::any_of_warpgroup(bool holds) const {
   return std::ranges::find(shown, true) != std::end(shown);
 }
 
-void emulated_thread::start_product(const emulated_product& p) const {
-  if (!state_->begun) state_->fail("a product before begin_products");
-  const auto gives_d = [&](const emulated_product& earlier) { return earlier.d == p.d; };
+void emulated_thread::wgmma_mma_async(const emulated_wgmma& p) const {
+  if (!state_->begun) state_->fail("a wgmma before wgmma_fence");
+  const auto gives_d = [&](const emulated_wgmma& earlier) { return earlier.d == p.d; };
   bool chained = std::ranges::any_of(state_->products, gives_d);
-  for (const auto& group : state_->product_groups) chained |= std::ranges::any_of(group, gives_d);
+  for (const auto& group : state_->wgmma_groups) chained |= std::ranges::any_of(group, gives_d);
   state_->products.push_back(p);
   if (chained) return;
   const size_t n = size_t{p.blocks} * 4;
@@ -158,32 +158,32 @@ void emulated_thread::start_product(const emulated_product& p) const {
   std::memset(p.d, 0xff, n * sizeof(float));  // nobody's until it is waited for
 }
 
-void emulated_thread::commit_products() const {
-  state_->product_groups.push_back(std::move(state_->products));
+void emulated_thread::wgmma_commit_group() const {
+  state_->wgmma_groups.push_back(std::move(state_->products));
   state_->products.clear();
   state_->begun = false;
 }
 
-void emulated_thread::wait_products(size_t pending) const {
+void emulated_thread::wgmma_wait_group(size_t pending) const {
   emulation::warpgroup_state& group = state_->warpgroup();
   group.threads[index() % 128] = state_;
   state_->arrive_and_wait(group.all);  // the others' operands stay as they are until all have done
   size_t ended = 0;
-  for (; state_->product_groups.size() > pending + ended; ++ended)
-    for (size_t i = 0; i < state_->product_groups[ended].size(); ++i) multiply(ended, i);
+  for (; state_->wgmma_groups.size() > pending + ended; ++ended)
+    for (size_t i = 0; i < state_->wgmma_groups[ended].size(); ++i) multiply(ended, i);
   state_->arrive_and_wait(group.all);
-  state_->product_groups.erase(state_->product_groups.begin(),
-                               state_->product_groups.begin() + static_cast<std::ptrdiff_t>(ended));
+  state_->wgmma_groups.erase(state_->wgmma_groups.begin(),
+                             state_->wgmma_groups.begin() + static_cast<std::ptrdiff_t>(ended));
 }
 
 /// This thread's part of one product.
 void emulated_thread::multiply(size_t group, size_t which) const {
-  const emulated_product& p = state_->product_groups[group][which];
+  const emulated_wgmma& p = state_->wgmma_groups[group][which];
   if (!p.before.empty()) std::copy(p.before.begin(), p.before.end(), p.d[0]);
   const emulation::fiber_state* const* quad = state_->warpgroup().threads + index() % 128 / 4 * 4;
   float a[2][16];  // rows g and g + 8
   for (uint32_t k = 0; k < 16; ++k) {
-    const auto& theirs = quad[k % 8 / 2]->product_groups;
+    const auto& theirs = quad[k % 8 / 2]->wgmma_groups;
     if (group >= theirs.size() || which >= theirs[group].size())
       state_->fail("a product that not all of the warpgroup have started");
     for (uint32_t half = 0; half < 2; ++half)
@@ -202,13 +202,13 @@ void emulated_thread::multiply(size_t group, size_t which) const {
 
 /// The number of the second operand's matrix in this row and column, as the hardware finds it: what a plain
 /// matrix would have there, with bits 4 to 6 of the address turned by bits 7 to 9.
-float emulated_thread::number_at(const emulated_product& p, uint32_t row, uint32_t column) const {
+float emulated_thread::number_at(const emulated_wgmma& p, uint32_t row, uint32_t column) const {
   emulation::block_state& block = state_->block();
   const auto start = static_cast<size_t>(static_cast<const std::byte*>(p.b.start) - block.begin());
   const size_t plain = start + p.offset + column / 64 * p.b.panel + row * 128 + column % 64 * 2;
   const size_t at = plain ^ (plain / 128 % 8 * 16);
   if (at + 2 > block.bytes) state_->fail("a product of what lies outside of the shared memory");
-  if (block.unpublished[at / 16]) state_->fail("a product of a copy that is not published");
+  if (block.unfenced[at / 16]) state_->fail("a wgmma reads a copy without fence_proxy_async");
   return element_at(block.begin() + at, p.type, 0);
 }
 

@@ -53,7 +53,7 @@ struct warpgroup_state {
 
 struct block_state {
   explicit block_state(size_t shared_bytes)
-      : shared(shared_bytes + alignment, poison), unpublished(shared_bytes / 16 + 1) {}
+      : shared(shared_bytes + alignment, poison), unfenced(shared_bytes / 16 + 1) {}
   static constexpr std::byte poison{0xff};      // NaN in every type
   static constexpr uintptr_t alignment = 1024;  // as on a GPU
   std::byte* begin() {
@@ -65,7 +65,7 @@ struct block_state {
   std::vector<warp_state> warps;
   std::vector<warpgroup_state> warpgroups;
   std::vector<std::byte> shared;
-  std::vector<bool> unpublished;  // 16 bytes each: came by a copy that products do not see yet
+  std::vector<bool> unfenced;  // 16 bytes each: came by a copy that products do not see yet
   size_t bytes = 0;
   uint32_t x = 0, y = 0, z = 0;
 };
@@ -84,14 +84,14 @@ struct fiber_state {
   boost::context::stack_context stack;
   const barrier* waits_at = nullptr;
   uint64_t waits_for = 0;
-  uint64_t cluster_round = 0;  // what wait_cluster waits for
+  uint64_t cluster_round = 0;  // what cluster_wait waits for
   uint32_t exchanges = 0, votes = 0;
   std::vector<copy> copies;  // since the last commit
   std::deque<std::vector<copy>> groups;
-  std::vector<size_t> arrived;             // of its copies, in units of 16 bytes: not published yet
-  std::vector<emulated_product> products;  // since the last commit
-  std::deque<std::vector<emulated_product>> product_groups;
-  bool begun = false;  // begin_products since the last commit
+  std::vector<size_t> arrived;           // of its copies, in units of 16 bytes: not published yet
+  std::vector<emulated_wgmma> products;  // since the last commit
+  std::deque<std::vector<emulated_wgmma>> wgmma_groups;
+  bool begun = false;  // wgmma_fence since the last commit
   bool ended = false;
 
   block_state& block() const { return cluster->blocks[rank]; }

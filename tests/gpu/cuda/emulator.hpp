@@ -3,12 +3,12 @@
 //
 // Each thread is a fiber. Between two points at which threads wait for each other the fibers run one by one,
 // in an order drawn from a seed: a sync that is missing shows as a wrong result in some order. Shared memory
-// begins as NaN and is NaN again when its block has ended; what copy_async brings is NaN until wait_copies,
-// and so is what products of warpgroups give until wait_products, which is when they read their operands;
-// blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at different places for
-// ever end the run with an exception.
+// begins as NaN and is NaN again when its block has ended; what cp_async brings is NaN until
+// cp_async_wait_group, and so is what products of warpgroups give until wgmma_wait_group, which is when they
+// read their operands; blocks and clusters run in a drawn order, one cluster at a time. Threads that wait at
+// different places for ever end the run with an exception.
 //
-// A kernel that says so (`never_waits`) is run without fibers, its threads one after the other in a drawn
+// A kernel that says so (`never_syncs`) is run without fibers, its threads one after the other in a drawn
 // order.
 //
 // Not modelled: the caches, bank conflicts, and orders finer than whole stretches between two waits.
@@ -29,20 +29,20 @@ struct cluster_state;
 }  // namespace emulation
 
 /// The second operand of a warpgroup's products.
-struct emulated_matrix {
+struct emulated_smem_descriptor {
   const void* start;
   uint32_t panel;
 };
 
 /// A product of a warpgroup, as one of its threads starts it. Nothing of it is read or written before it is
 /// waited for.
-struct emulated_product {
+struct emulated_wgmma {
   element type;
   bool transposed, add;
   float (*d)[4];
   uint32_t blocks;  ///< of d
   const uint32_t* a;
-  emulated_matrix b;
+  emulated_smem_descriptor b;
   uint32_t offset;
   std::vector<float> before = {};  ///< what d was, unless a product before this one gives it
 };
@@ -59,29 +59,29 @@ class emulated_thread {
   uint32_t block_y() const;
   uint32_t block_z() const;
   uint32_t blocks() const;
-  uint32_t cluster_rank() const;
+  uint32_t block_rank_in_cluster() const;
 
   template <class T>
   T* shared(size_t offset = 0) const {
     return reinterpret_cast<T*>(shared_memory(offset, alignof(T)));
   }
   template <class T>
-  const T* in_block(const T* mine, uint32_t rank) const {
+  const T* map_shared_rank(const T* mine, uint32_t rank) const {
     return static_cast<const T*>(other_block(mine, rank));
   }
 
   void sync() const;
   void sync_warp() const;
-  void sync_cluster() const;
-  void arrive_cluster() const;
-  void arrive_cluster_read() const { arrive_cluster(); }
-  void wait_cluster() const;
-  uint32_t add(uint32_t* counter, uint32_t n) const { return (*counter += n) - n; }
-  void acquire() const {}
-  void add_shared(uint32_t* sum, uint32_t n) const { *sum += n; }
-  void add_shared(uint64_t* sum, uint64_t n) const { *sum += n; }
-  void wait_for_predecessor() const {}
-  void release_successor() const {}
+  void cluster_sync() const;
+  void cluster_arrive() const;
+  void cluster_arrive_relaxed() const { cluster_arrive(); }
+  void cluster_wait() const;
+  uint32_t atomic_add_release(uint32_t* counter, uint32_t n) const { return (*counter += n) - n; }
+  void fence_acq_rel() const {}
+  void atomic_add_shared(uint32_t* sum, uint32_t n) const { *sum += n; }
+  void atomic_add_shared(uint64_t* sum, uint64_t n) const { *sum += n; }
+  void grid_dependency_sync() const {}
+  void launch_dependents() const {}
 
   template <class T>
   T shuffle_xor(T value, uint32_t mask) const {
@@ -97,16 +97,16 @@ class emulated_thread {
     return value;
   }
 
-  vec16 stream(const void* from) const { return load(from); }
-  vec16 load_once(const void* from) const { return load(from); }
+  vec16 load_read_only(const void* from) const { return load(from); }
+  vec16 load_no_allocate(const void* from) const { return load(from); }
   vec16 load(const void* from) const;
   void store(void* to, const vec16& v) const;
-  void prefetch(const void* from, uint32_t bytes) const;
-  void copy_async(void* to_shared, const void* from, bool exists = true) const;
-  void commit_copies() const;
+  void prefetch_l2(const void* from, uint32_t bytes) const;
+  void cp_async(void* to_shared, const void* from, bool exists = true) const;
+  void cp_async_commit_group() const;
   template <int Pending>
-  void wait_copies() const {
-    wait_copies(Pending);
+  void cp_async_wait_group() const {
+    cp_async_wait_group(Pending);
   }
 
   template <element E>
@@ -121,48 +121,48 @@ class emulated_thread {
   }
   float exp2(float x) const;
   float log2(float x) const;
-  void sine_cosine(float angle, float& sine, float& cosine) const;
-  float reciprocal_root(float x) const;
+  void sincos(float angle, float& sine, float& cosine) const;
+  float rsqrt(float x) const;
 
-  void load_matrices(uint32_t (&m)[4], const void* row) const;
-  void load_transposed(uint32_t (&m)[4], const void* row) const;
-  uint32_t transpose(uint32_t word) const {
+  void ldmatrix(uint32_t (&m)[4], const void* row) const;
+  void ldmatrix_trans(uint32_t (&m)[4], const void* row) const;
+  uint32_t movmatrix_trans(uint32_t word) const {
     const uint32_t from = lane() % 4 * 8 + lane() / 8, shift = lane() / 4 % 2 * 16;  // of row 2q
     const uint32_t first = shuffle(word, from), second = shuffle(word, from + 4);
     return (first >> shift & 0xffff) | second >> shift << 16;
   }
   template <element E>
-  void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
-    multiply_add(E, d, a, b0, b1);
+  void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const {
+    mma(E, d, a, b0, b1);
   }
 
-  void publish_copies() const;
-  emulated_matrix matrix(const void* start, uint32_t panel) const { return {start, panel}; }
-  void begin_products() const;
+  void fence_proxy_async() const;
+  emulated_smem_descriptor smem_descriptor(const void* start, uint32_t panel) const { return {start, panel}; }
+  void wgmma_fence() const;
   template <element E, bool Transposed, uint32_t Blocks>
-  void start_product(float (&d)[Blocks][4], const uint32_t (&a)[4], const emulated_matrix& matrix,
-                     uint32_t offset, bool add) const {
-    start_product({E, Transposed, add, d, Blocks, a, matrix, offset});
+  void wgmma_mma_async(float (&d)[Blocks][4], const uint32_t (&a)[4],
+                       const emulated_smem_descriptor& descriptor, uint32_t offset, bool add) const {
+    wgmma_mma_async({E, Transposed, add, d, Blocks, a, descriptor, offset});
   }
-  void commit_products() const;
+  void wgmma_commit_group() const;
   template <int Pending, uint32_t Blocks>
-  void wait_products(float (&)[Blocks][4]) const {
-    wait_products(Pending);
+  void wgmma_wait_group(float (&)[Blocks][4]) const {
+    wgmma_wait_group(Pending);
   }
-  bool any_of_warpgroup(bool holds) const;
+  bool warpgroup_any(bool holds) const;
   template <class T, uint32_t Blocks>
-  void pin(T (&)[Blocks][4]) const {}
+  void fence_operand(T (&)[Blocks][4]) const {}
 
  private:
   std::byte* shared_memory(size_t offset, size_t alignment) const;
   const void* other_block(const void* mine, uint32_t rank) const;
   const std::byte* exchange(const std::byte (&mine)[16], uint32_t from) const;
-  void wait_copies(size_t pending) const;
-  void multiply_add(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const;
-  void start_product(const emulated_product& p) const;
-  void wait_products(size_t pending) const;
+  void cp_async_wait_group(size_t pending) const;
+  void mma(element type, float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) const;
+  void wgmma_mma_async(const emulated_wgmma& p) const;
+  void wgmma_wait_group(size_t pending) const;
   void multiply(size_t group, size_t which) const;
-  float number_at(const emulated_product& p, uint32_t row, uint32_t column) const;
+  float number_at(const emulated_wgmma& p, uint32_t row, uint32_t column) const;
 
   emulation::fiber_state* state_;
 };
@@ -177,8 +177,8 @@ struct emulated_launch {
 };
 
 template <class Kernel>
-constexpr bool may_wait() {
-  return !requires { Kernel::never_waits; };
+constexpr bool may_sync() {
+  return !requires { Kernel::never_syncs; };
 }
 
 /// Throws std::runtime_error if threads wait for ever, or for what the machine cannot do.
@@ -187,7 +187,7 @@ void emulate(const emulated_launch& launch, uint32_t seed);
 template <class Kernel>
 void emulate(const Kernel& kernel, grid_size grid, uint32_t seed) {
   emulate({grid, Kernel::threads, Kernel::cluster, kernel.shared_bytes(),
-           [&](emulated_thread t) { kernel(t); }, may_wait<Kernel>()},
+           [&](emulated_thread t) { kernel(t); }, may_sync<Kernel>()},
           seed);
 }
 

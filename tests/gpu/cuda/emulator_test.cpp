@@ -45,11 +45,11 @@ struct cluster_sum {
   TROUPE_DEVICE void operator()(Thread t) const {
     auto* mine = t.template shared<float>();
     mine[t.index()] = static_cast<float>(t.block() + 1);
-    t.sync_cluster();
+    t.cluster_sync();
     float sum = 0;
-    for (uint32_t rank = 0; rank < cluster; ++rank) sum += t.in_block(mine, rank)[t.index()];
+    for (uint32_t rank = 0; rank < cluster; ++rank) sum += t.map_shared_rank(mine, rank)[t.index()];
     out[t.block() * threads + t.index()] = sum;
-    if (stays) t.sync_cluster();
+    if (stays) t.cluster_sync();
   }
 };
 
@@ -63,12 +63,12 @@ struct copying {
   template <class Thread>
   TROUPE_DEVICE void operator()(Thread t) const {
     float* mine = t.template shared<float>() + t.index() * 8;
-    t.copy_async(mine, from + t.index() * 8);
-    t.commit_copies();
-    t.copy_async(mine + 4, from + t.index() * 8 + 4, t.index() != 3);
-    t.commit_copies();
-    if (waits == 1) t.template wait_copies<1>();
-    if (waits == 2) t.template wait_copies<0>();
+    t.cp_async(mine, from + t.index() * 8);
+    t.cp_async_commit_group();
+    t.cp_async(mine + 4, from + t.index() * 8 + 4, t.index() != 3);
+    t.cp_async_commit_group();
+    if (waits == 1) t.template cp_async_wait_group<1>();
+    if (waits == 2) t.template cp_async_wait_group<0>();
     for (uint32_t i = 0; i < 8; ++i) to[t.index() * 8 + i] = mine[i];
   }
 };
@@ -87,12 +87,12 @@ struct warp_product {
     for (uint32_t i = t.index(); i < 256; i += 32) sa[i] = a[i], sb[i] = b[i];
     t.sync_warp();
     uint32_t fa[4], fb[4];
-    t.load_matrices(fa, sa + t.lane() % 16 * 16 + t.lane() / 16 * 8);
-    if (transposed) t.load_matrices(fb, sb + (t.lane() / 16 * 8 + t.lane() % 8) * 16 + t.lane() / 8 % 2 * 8);
-    if (!transposed) t.load_transposed(fb, sb + t.lane() % 16 * 16 + t.lane() / 16 * 8);
+    t.ldmatrix(fa, sa + t.lane() % 16 * 16 + t.lane() / 16 * 8);
+    if (transposed) t.ldmatrix(fb, sb + (t.lane() / 16 * 8 + t.lane() % 8) * 16 + t.lane() / 8 % 2 * 8);
+    if (!transposed) t.ldmatrix_trans(fb, sb + t.lane() % 16 * 16 + t.lane() / 16 * 8);
     for (uint32_t half = 0; half < 2; ++half) {
       float sum[4] = {};
-      t.template multiply_add<element::bf16>(sum, fa, fb[half * 2], fb[half * 2 + 1]);
+      t.template mma<element::bf16>(sum, fa, fb[half * 2], fb[half * 2 + 1]);
       for (uint32_t i = 0; i < 4; ++i)
         d[(t.lane() / 4 + i / 2 * 8) * 16 + half * 8 + t.lane() % 4 * 2 + i % 2] = sum[i];
     }
@@ -118,7 +118,7 @@ struct transposition {
   template <class Thread>
   void operator()(Thread t) const {
     const uint32_t first = t.lane() * 2;  // of row lane / 4
-    out[t.lane()] = t.transpose(first | (first + 1) << 16);
+    out[t.lane()] = t.movmatrix_trans(first | (first + 1) << 16);
   }
 };
 

@@ -31,8 +31,8 @@ struct tile_reader {
     for (uint32_t tile = 0; tile < tiles; ++tile) {
       const uint32_t vectors = walk.next();
       walk.copy_keys(vectors, keys), walk.copy_values(vectors, values);
-      t.commit_copies();
-      t.template wait_copies<0>();
+      t.cp_async_commit_group();
+      t.template cp_async_wait_group<0>();
       t.sync();
       for (uint32_t i = t.index(); i < 2 * kv_tile::size; i += threads) {
         const uint32_t number = i % kv_tile::size, row = number / Dim, dim = number % Dim;

@@ -58,7 +58,7 @@ struct small_model {
     if (!std::filesystem::exists(folder)) return;
     const llm::adapter_weights weights(llm::read_adapter(folder, files.config()), files.config().layers, E);
     const adapter_image image(weights, files.config());
-    adapters.push_back(machine.upload_beside(image.bytes().data(), image.bytes().size()));
+    adapters.push_back(machine.upload_on_copy_stream(image.bytes().data(), image.bytes().size()));
     decoder.load(id, image, adapters.back().data());
     machine.finish();
   }
@@ -75,7 +75,7 @@ struct small_model {
 
   llm::checkpoint files;
   test_machine machine;
-  std::vector<test_machine::memory_beside> adapters;
+  std::vector<test_machine::copy_stream_memory> adapters;
   cuda_decoder<test_machine, E> decoder;
   llm::sampling_params greedy{.temperature = 0, .biases = {}};
   std::vector<llm::chosen_token> chosen;

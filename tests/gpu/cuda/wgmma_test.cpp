@@ -1,5 +1,4 @@
-// The products of warpgroups, as kernels use them: on a GPU these are the lines that the emulator cannot
-// check.
+// wgmma as kernels use it: on a GPU these are the lines that the emulator cannot check.
 #include <doctest/doctest.h>
 
 #include "gpu/cuda/kv_tiles.hpp"
@@ -10,8 +9,8 @@ using namespace troupe::cuda;
 
 namespace {
 
-/// What is left out of the way in which products have to be started.
-enum class omission { none, begin, publish, wait, stays };
+/// The part of the wgmma protocol that is left out.
+enum class omission { none, fence, fence_proxy, wait, operand };
 
 /// Two warpgroups: d [128, N] = a [128, K] b + 1, where b is [N, K], or [K, N] if it is transposed. K and N:
 /// 64 or 128, the rows of b 64.
@@ -29,10 +28,10 @@ struct product {
   TROUPE_DEVICE void operator()(Thread t) const {
     auto* shared = t.template shared<uint16_t>();
     for (uint32_t i = t.index(); i < 64 * width / 8; i += threads)
-      t.copy_async(shared + tile::place(i / (width / 8), i % (width / 8)), b + i * 8);
-    t.commit_copies();
-    t.template wait_copies<0>();
-    if constexpr (Omits != omission::publish) t.publish_copies();
+      t.cp_async(shared + tile::place(i / (width / 8), i % (width / 8)), b + i * 8);
+    t.cp_async_commit_group();
+    t.template cp_async_wait_group<0>();
+    if constexpr (Omits != omission::fence_proxy) t.fence_proxy_async();
     t.sync();
 
     const uint32_t row = t.warp() * 16 + t.lane() / 4, column = t.lane() % 4 * 2;
@@ -45,14 +44,14 @@ struct product {
     TROUPE_UNROLL for (uint32_t n = 0; n < N / 8; ++n) {
       TROUPE_UNROLL for (uint32_t i = 0; i < 4; ++i) sums[n][i] = Transposed ? 1 : 100;
     }
-    const auto matrix = t.matrix(shared, tile::panel * 2);
-    if constexpr (Omits != omission::begin) t.begin_products();
-    TROUPE_UNROLL for (uint32_t s = 0; s < K / 16; ++s) t.template start_product<E, Transposed>(
-        sums, first[s], matrix, Transposed ? s * 16 * 128 : s / 4 * tile::panel * 2 + s % 4 * 32,
+    const auto descriptor = t.smem_descriptor(shared, tile::panel * 2);
+    if constexpr (Omits != omission::fence) t.wgmma_fence();
+    TROUPE_UNROLL for (uint32_t s = 0; s < K / 16; ++s) t.template wgmma_mma_async<E, Transposed>(
+        sums, first[s], descriptor, Transposed ? s * 16 * 128 : s / 4 * tile::panel * 2 + s % 4 * 32,
         Transposed || s > 0);
-    t.commit_products();
-    if constexpr (Omits == omission::stays) first[K / 16 - 1][0] = 0;  // before it has been read
-    if constexpr (Omits != omission::wait) t.template wait_products<0>(sums);
+    t.wgmma_commit_group();
+    if constexpr (Omits == omission::operand) first[K / 16 - 1][0] = 0;  // before it has been read
+    if constexpr (Omits != omission::wait) t.template wgmma_wait_group<0>(sums);
     write(t, sums);
   }
   template <class Thread>
@@ -82,7 +81,7 @@ int wrong(uint32_t order = 0) {
 
 }  // namespace
 
-TEST_CASE("warpgroup product: rows of the second operand are its columns, or its rows") {
+TEST_CASE("wgmma: rows of the second operand are its columns, or its rows") {
   for (uint32_t order = 0; order < orders; ++order) {
     CHECK(wrong<element::bf16, false, 64, 64>(order) == 0);
     CHECK(wrong<element::f16, false, 128, 64>(order) == 0);
@@ -93,13 +92,12 @@ TEST_CASE("warpgroup product: rows of the second operand are its columns, or its
 }
 
 #ifndef __CUDACC__
-TEST_CASE("warpgroup product: the emulator finds what is left out") {
+TEST_CASE("wgmma: the emulator finds what is left out") {
   constexpr element e = element::bf16;
-  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::begin>()),
-                    "emulator: a product before begin_products");
-  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::publish>()),
-                    "emulator: a product of a copy that is not published");
+  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::fence>()), "emulator: a wgmma before wgmma_fence");
+  CHECK_THROWS_WITH((wrong<e, false, 128, 64, omission::fence_proxy>()),
+                    "emulator: a wgmma reads a copy without fence_proxy_async");
   CHECK(wrong<e, false, 128, 64, omission::wait>() == 128 * 64);
-  CHECK(wrong<e, false, 128, 64, omission::stays>() > 0);
+  CHECK(wrong<e, false, 128, 64, omission::operand>() > 0);
 }
 #endif

@@ -1,4 +1,4 @@
-// The instruction wgmma.mma_async (sm_90a), as cuda_thread's start_product has it: its forms differ in
+// The instruction wgmma.mma_async (sm_90a), as cuda_thread's wgmma_mma_async has it: its forms differ in
 // nothing but the number of registers, which a template cannot spell.
 #pragma once
 #include "gpu/cuda/device_code.hpp"
@@ -8,7 +8,7 @@ namespace troupe::cuda {
 /// The second operand: a matrix in shared memory with rows of 128 bytes, swizzled. Eight of them are 1024
 /// bytes (the stride), which is also what the first one's address is a multiple of, save for steps along a
 /// row; `panel`: bytes to the next 64 columns of a transposed one (the leading dimension).
-TROUPE_DEVICE uint64_t swizzled_matrix(uint32_t address, uint32_t panel) {
+TROUPE_DEVICE uint64_t swizzled_smem_descriptor(uint32_t address, uint32_t panel) {
   constexpr uint64_t stride = uint64_t{1024 / 16} << 32, swizzle_128 = uint64_t{1} << 62;
   return (address & 0x3ffff) >> 4 | uint64_t{panel / 16} << 16 | stride | swizzle_128;
 }
@@ -27,7 +27,7 @@ TROUPE_DEVICE uint64_t swizzled_matrix(uint32_t address, uint32_t panel) {
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TROUPE_OPERANDS \
   "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "n"(Transposed ? 1 : 0)
-#define TROUPE_PRODUCT_64(type)                                                        \
+#define TROUPE_WGMMA_64(type)                                                          \
   asm volatile(                                                                        \
       "{.reg .pred p; setp.ne.b32 p, %37, 0;"                                          \
       "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" TROUPE_NAMES_32 \
@@ -35,7 +35,7 @@ TROUPE_DEVICE uint64_t swizzled_matrix(uint32_t address, uint32_t panel) {
       : TROUPE_32(0)                                                                   \
       : TROUPE_OPERANDS                                                                \
       : "memory")
-#define TROUPE_PRODUCT_128(type)                                                        \
+#define TROUPE_WGMMA_128(type)                                                          \
   asm volatile(                                                                         \
       "{.reg .pred p; setp.ne.b32 p, %69, 0;"                                           \
       "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" TROUPE_NAMES_64 \
@@ -47,17 +47,17 @@ TROUPE_DEVICE uint64_t swizzled_matrix(uint32_t address, uint32_t panel) {
 
 /// d += a b, or = without `add`; of 64 columns or 128, eight to a block.
 template <element E, bool Transposed, uint32_t Blocks>
-TROUPE_DEVICE void warpgroup_product(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t b, bool add) {
+TROUPE_DEVICE void wgmma_m64k16(float (&d)[Blocks][4], const uint32_t (&a)[4], uint64_t b, bool add) {
   static_assert(Blocks == 8 || Blocks == 16);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   if constexpr (Blocks == 8 && E == element::bf16)
-    TROUPE_PRODUCT_64("bf16");
+    TROUPE_WGMMA_64("bf16");
   else if constexpr (Blocks == 8)
-    TROUPE_PRODUCT_64("f16");
+    TROUPE_WGMMA_64("f16");
   else if constexpr (E == element::bf16)
-    TROUPE_PRODUCT_128("bf16");
+    TROUPE_WGMMA_128("bf16");
   else
-    TROUPE_PRODUCT_128("f16");
+    TROUPE_WGMMA_128("f16");
 #endif
 }
 
@@ -67,8 +67,8 @@ TROUPE_DEVICE void warpgroup_product(float (&d)[Blocks][4], const uint32_t (&a)[
 #undef TROUPE_NAMES_32
 #undef TROUPE_NAMES_64
 #undef TROUPE_OPERANDS
-#undef TROUPE_PRODUCT_64
-#undef TROUPE_PRODUCT_128
+#undef TROUPE_WGMMA_64
+#undef TROUPE_WGMMA_128
 #endif
 
 }  // namespace troupe::cuda

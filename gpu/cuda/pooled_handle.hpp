@@ -11,12 +11,12 @@ namespace troupe::cuda {
 
 /// Handle: a pointer; empty, or this owner's alone. Thread-safe among owners.
 template <class Handle>
-class kept_handle {
+class pooled_handle {
  public:
-  kept_handle() = default;
+  pooled_handle() = default;
   /// One of this device that nobody has, or what `make` gives.
   template <class Make>
-  kept_handle(int device, Make make) : device_(device) {
+  pooled_handle(int device, Make make) : device_(device) {
     {
       const std::scoped_lock lock(idle().mutex);
       auto& here = idle().handles[device];
@@ -27,14 +27,14 @@ class kept_handle {
     }
     if (handle_ == nullptr) handle_ = make();
   }
-  ~kept_handle() {
+  ~pooled_handle() {
     if (handle_ == nullptr) return;
     const std::scoped_lock lock(idle().mutex);
     idle().handles[device_].push_back(handle_);
   }
-  kept_handle(kept_handle&& other) noexcept
+  pooled_handle(pooled_handle&& other) noexcept
       : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
-  kept_handle& operator=(kept_handle&& other) noexcept {
+  pooled_handle& operator=(pooled_handle&& other) noexcept {
     std::swap(device_, other.device_), std::swap(handle_, other.handle_);
     return *this;
   }

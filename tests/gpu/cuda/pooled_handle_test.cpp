@@ -1,18 +1,18 @@
-#include "gpu/cuda/kept_handle.hpp"
+#include "gpu/cuda/pooled_handle.hpp"
 
 #include <doctest/doctest.h>
 
-using troupe::cuda::kept_handle;
+using troupe::cuda::pooled_handle;
 
 TEST_CASE("kept handles go from owner to owner of a device, and none is made while one is idle") {
   int made[3] = {}, count = 0;
   const auto make = [&] { return &made[count++]; };
   {
-    const kept_handle<int*> first(0, make), second(0, make);
+    const pooled_handle<int*> first(0, make), second(0, make);
     CHECK(count == 2);
     CHECK(first != second);
   }
-  const kept_handle<int*> third(0, make), elsewhere(1, make);
+  const pooled_handle<int*> third(0, make), elsewhere(1, make);
   CHECK(count == 3);  // the second device has its own
   CHECK(third != nullptr);
   CHECK(elsewhere == &made[2]);
@@ -23,12 +23,12 @@ TEST_CASE("kept handles: what is moved has one owner, and what could not be made
   int count = 0;
   const auto make = [&] { return ++count, &made; };
   {
-    kept_handle<long*> first(0, make), none;
+    pooled_handle<long*> first(0, make), none;
     none = std::move(first);
     CHECK(first == nullptr);
     CHECK(none == &made);
   }
-  const kept_handle<long*> again(0, make);
+  const pooled_handle<long*> again(0, make);
   CHECK(count == 1);
-  CHECK_THROWS_AS(kept_handle<long*>(0, []() -> long* { throw 1; }), int);
+  CHECK_THROWS_AS(pooled_handle<long*>(0, []() -> long* { throw 1; }), int);
 }
