@@ -93,7 +93,7 @@ void actor_group::send(const address& from, const address& to, actor_message mes
     leaving_.push_back({from, to, std::move(message)});
 }
 
-void actor_group::turn(parcel& messages, time_point now) {
+void actor_group::turn(message_batch& messages, time_point now) {
   guarded([&] {
     for (auto& e : messages) hand_over(e, now);
     while (wakeups_.best() <= now) {
@@ -114,9 +114,9 @@ void actor_group::flush() {
 
 void actor_group::broken(const std::string& reason) const {
   const std::string over = over_ == about_time ? "the time" : message_names[over_];
-  if (!actors_[busy_].instance) throw breakdown("an actor group", over, reason);
+  if (!actors_[busy_].instance) throw actor_exception("an actor group", over, reason);
   const auto& self = actors_[busy_].instance->self();
-  throw breakdown(std::string(to_string(self.kind)) + " " + std::to_string(self.index), over, reason);
+  throw actor_exception(std::string(to_string(self.kind)) + " " + std::to_string(self.index), over, reason);
 }
 
 void actor_group::touch(uint32_t index) {
@@ -137,7 +137,7 @@ void actor_group::note_incarnations(const envelope& e) {
 void actor_group::hand_over(envelope& e, time_point now) {
   // A message may have been on its way here while the node heard that its sender is gone: who has forgotten
   // the dead must hear nothing of them any more.
-  if (is_of_the_dead(e.from)) return;
+  if (is_from_dead(e.from)) return;
   note_incarnations(e);
   const auto* next = std::get_if<new_incarnation>(&e.body);
   over_ = e.body.index();
@@ -162,7 +162,7 @@ void actor_group::hand_over(envelope& e, time_point now) {
     }
   }
   const auto position = find(e.to.kind, e.to.index);
-  if (position == nobody) return turn_away(e);
+  if (position == nobody) return reject(e);
   // A message to an earlier incarnation of this node is void.
   if (e.to.incarnation.value != 0 && e.to.incarnation != actors_[position].instance->self().incarnation)
     return;
@@ -178,7 +178,7 @@ void actor_group::hand_over(envelope& e, time_point now) {
 }
 
 /// A gateway may ask for a model that the scheduler does not know yet, or no more: it must not wait in vain.
-void actor_group::turn_away(const envelope& e) {
+void actor_group::reject(const envelope& e) {
   const auto* asked = std::get_if<submit>(&e.body);
   if (asked == nullptr) return;
   drops no;
@@ -211,7 +211,7 @@ void actor_group::settle(time_point now) {
   }
 }
 
-command_reply actor_group::obey(const address& to, const command& c, time_point now) {
+command_reply actor_group::run_command(const address& to, const command& c, time_point now) {
   const auto position = find(to.kind, to.index);
   if (position == nobody) return {c.token, false, {}};
   return guarded([&] {

@@ -16,13 +16,13 @@ struct actor_status {
   std::string state;
   uint64_t messages = 0;         ///< delivered to it so far
   uint64_t pending = 0;          ///< waiting for it
-  uint64_t mailbox_pending = 0;  ///< parcels waiting for the thread or actor that it runs on
+  uint64_t mailbox_pending = 0;  ///< message batches waiting for the thread or actor that it runs on
 };
 
 /// Takes the messages of a turn that leave the group.
-class carrier {
+class message_sink {
  public:
-  virtual ~carrier() = default;
+  virtual ~message_sink() = default;
   /// May move from the envelopes. From the group's thread.
   virtual void carry(std::span<envelope> messages) = 0;
 };
@@ -30,7 +30,7 @@ class carrier {
 /// Not thread-safe: its CAF host calls it from one thread at a time.
 class actor_group final : public outbox {
  public:
-  explicit actor_group(carrier& beyond) : beyond_(beyond) {}
+  explicit actor_group(message_sink& beyond) : beyond_(beyond) {}
 
   /// Actors are built with the group as their outbox.
   template <class Actor, class... Args>
@@ -51,13 +51,13 @@ class actor_group final : public outbox {
   /// One turn: every message in order, then what they led to, until the group is quiet; then what is due by
   /// `now`; then everything that leaves. Throws `breakdown` if an actor throws; nothing leaves then, and the
   /// group must not be used any more.
-  void turn(parcel& messages, time_point now);
+  void turn(message_batch& messages, time_point now);
   /// When the next turn is due although nothing arrived.
   time_point next_wakeup() const { return wakeups_.best(); }
 
   /// Lets the actor `to` do what a command says, with all that follows from it at once, and gives its answer:
   /// not `ok` and empty if there is no such actor.
-  command_reply obey(const address& to, const command& c, time_point now);
+  command_reply run_command(const address& to, const command& c, time_point now);
 
   void report(std::vector<metric>& out) const;
   /// One row an actor; `waiting`: what the next turn will bring.
@@ -87,18 +87,18 @@ class actor_group final : public outbox {
   void release_ended(uint32_t index);
   void hand_over(envelope& e, time_point now);
   void note_incarnations(const envelope& e);
-  bool is_of_the_dead(const address& a) const {
+  bool is_from_dead(const address& a) const {
     return a.node.value < dead_.size() && a.incarnation.value != 0 &&
            a.incarnation.value <= dead_[a.node.value].value;
   }
-  void turn_away(const envelope& e);
+  void reject(const envelope& e);
   void settle(time_point now);
   void flush();
   template <class Work>
   auto guarded(Work&& work) const;
   [[noreturn]] void broken(const std::string& reason) const;
 
-  carrier& beyond_;
+  message_sink& beyond_;
   node_id node_{~0u};
   uint32_t busy_ = nobody;    ///< the actor that is called
   size_t over_ = about_time;  ///< with this type of message, by its index in the variant

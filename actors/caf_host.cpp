@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "actors/caf_types.hpp"
-#include "actors/turn_pace.hpp"
+#include "actors/turn_rate_limiter.hpp"
 
 namespace troupe {
 namespace {
@@ -30,14 +30,14 @@ bool survives(const on_broken& broken, Work&& work) {
   try {
     work();
     return true;
-  } catch (const breakdown& b) {
+  } catch (const actor_exception& b) {
     if (broken) broken(b.what());
     return false;
   } catch (const std::exception& e) {
     why = e.what();
   } catch (...) {
   }
-  if (broken) broken(breakdown("a CAF host", "what concerns all its actors", why).what());
+  if (broken) broken(actor_exception("a CAF host", "what concerns all its actors", why).what());
   return false;
 }
 
@@ -53,7 +53,7 @@ class threaded_caf_host final : public caf::blocking_actor {
         broken_(std::move(broken)) {}
 
   void act() override {
-    parcel inbox;
+    message_batch inbox;
     while (!done_) {
       wait();
       inbox.clear();
@@ -94,7 +94,7 @@ class threaded_caf_host final : public caf::blocking_actor {
     return await_data(timeout_type::clock::now() + std::chrono::duration_cast<timeout_type::duration>(d));
   }
 
-  void take(caf::mailbox_element& e, parcel& inbox) {
+  void take(caf::mailbox_element& e, message_batch& inbox) {
     auto m = e.move_content_to_message();
     if (m.match_elements<delivery>()) {
       ++parcels_;
@@ -115,14 +115,14 @@ class threaded_caf_host final : public caf::blocking_actor {
     } else if (m.match_elements<command_query>()) {
       catch_up(inbox);
       const auto& asked = m.get_as<command_query>(0);
-      asked.reply(group_->obey(asked.to, asked.what, clock_.now()));
+      asked.reply(group_->run_command(asked.to, asked.what, clock_.now()));
     } else if (m.match_elements<caf::exit_msg>()) {
       done_ = true;
     }
   }
 
   /// With what came before a message that is for the group itself.
-  void catch_up(parcel& inbox) {
+  void catch_up(message_batch& inbox) {
     if (inbox.empty()) return;
     group_->turn(inbox, clock_.now());
     inbox.clear();
@@ -134,7 +134,7 @@ class threaded_caf_host final : public caf::blocking_actor {
   std::unique_ptr<actor_group> group_;
   const machine_clock& clock_;
   const caf_host_timing timing_;
-  turn_pace pace_;
+  turn_rate_limiter pace_;
   const on_broken broken_;
   size_t parcels_ = 0;  ///< taken from the mailbox for this turn
   bool done_ = false;
@@ -169,7 +169,7 @@ class scheduled_caf_host final : public caf::event_based_actor {
             },
             [this](const regrouping& r) {
               if (!inbox_.empty() && !turn_now(clock_.now())) return;
-              outside_a_turn([&] { r.change(*group_, clock_.now()); });
+              between_turns([&] { r.change(*group_, clock_.now()); });
             },
             [this](const report_query& q) {
               std::vector<actor_status> statuses;
@@ -180,7 +180,7 @@ class scheduled_caf_host final : public caf::event_based_actor {
               well([&] { q.reply(report_of(*group_, std::move(statuses))); });
             },
             [this](const command_query& q) {
-              outside_a_turn([&] { q.reply(group_->obey(q.to, q.what, clock_.now())); });
+              between_turns([&] { q.reply(group_->run_command(q.to, q.what, clock_.now())); });
             }};
   }
   void on_exit() override { group_.reset(); }
@@ -194,7 +194,7 @@ class scheduled_caf_host final : public caf::event_based_actor {
     return false;
   }
   template <class Work>
-  void outside_a_turn(Work&& work) {
+  void between_turns(Work&& work) {
     if (!well(work)) return;
     if (const auto due = group_->next_wakeup(); due < armed_) wake_at(due);
   }
@@ -221,11 +221,11 @@ class scheduled_caf_host final : public caf::event_based_actor {
 
   std::unique_ptr<actor_group> group_;
   const troupe::clock& clock_;
-  turn_pace pace_;
+  turn_rate_limiter pace_;
   wake_service wake_;
   on_broken broken_;
   delivery_watch watch_;
-  parcel inbox_;
+  message_batch inbox_;
   time_point armed_ = never;
 };
 

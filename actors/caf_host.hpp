@@ -15,8 +15,9 @@ namespace troupe {
 /// How a real CAF host waits for the next message or wake-up.
 struct caf_host_timing {
   duration spin{};  ///< it does not sleep for the last so much before a wake-up: a sleeping thread wakes late
-  duration linger{};    ///< nor so long after a turn: what it led to may be back at once
-  duration interval{};  ///< under load one turn in so long, for all that comes meanwhile (turn_pace.hpp)
+  duration linger{};  ///< nor so long after a turn: what it led to may be back at once
+  duration
+      interval{};  ///< under load one turn in so long, for all that comes meanwhile (turn_rate_limiter.hpp)
 };
 
 /// Of the real cluster; its interval also of the simulated one.

@@ -20,7 +20,7 @@ class actor_group;
 
 /// To a CAF host: messages for its actors.
 struct delivery {
-  parcel messages;
+  message_batch messages;
   std::shared_ptr<const void> place =
       nullptr;  ///< what they take of the CAF host's backlog, if that is bounded
 };

@@ -13,7 +13,7 @@ openai::error completion_refusal(const outcome& how) {
   return {r.status, r.text, adapter ? "model" : "", r.reason};
 }
 
-completion_answer::completion_answer(options o, std::shared_ptr<const language> of, http_reply reply)
+completion_answer::completion_answer(options o, std::shared_ptr<const tokenizer_bundle> of, http_reply reply)
     : options_(std::move(o)), language_(std::move(of)), reply_(std::move(reply)) {
   if (options_.stream) events_.emplace(head(), options_.include_usage);
 }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/language.hpp"
 #include "actors/outcome.hpp"
+#include "actors/tokenizer_bundle.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "messages/generation.hpp"
 #include "policies/stop_strings.hpp"
@@ -34,7 +34,7 @@ class completion_answer {
     std::vector<std::string> stop;
   };
 
-  completion_answer(options o, std::shared_ptr<const language> of, http_reply reply);
+  completion_answer(options o, std::shared_ptr<const tokenizer_bundle> of, http_reply reply);
 
   /// One more text to be continued; `echo` comes before each answer to it.
   void add_prompt(request_id id, const std::vector<llm::token>& prompt, const std::string& echo);
@@ -73,7 +73,7 @@ class completion_answer {
   openai::completion_choice piece_of(const choice& c, uint32_t index, std::string_view text);
 
   options options_;
-  std::shared_ptr<const language> language_;
+  std::shared_ptr<const tokenizer_bundle> language_;
   http_reply reply_;
   std::optional<http_stream> stream_;
   std::optional<openai::answer_stream> events_;

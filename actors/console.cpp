@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/actor_name.hpp"
-#include "actors/console_order.hpp"
+#include "actors/console_command.hpp"
 #include "messages/command_schema.hpp"
 #include "messages/json_text.hpp"
 #include "messages/near.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 #include "messages/version.hpp"
 
 namespace troupe {
@@ -118,7 +118,7 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
     return e ? std::optional(e->model) : std::nullopt;
   });
   if (const auto* problem = std::get_if<std::string>(&read)) return answer(number, false, *problem);
-  auto& [to, actor, what] = std::get<console_order>(read);
+  auto& [to, actor, what] = std::get<console_command>(read);
   find(number)->actor = actor;
   if (to.node != facts_.self) {
     if (from_console) return answer(number, false, "that actor is on yet another node");
@@ -139,7 +139,7 @@ void console::give_order(const command& c, uint64_t number, bool from_console) {
     caf::anon_send(self, std::move(r), number);
   };
   if (to.kind == role::console) {
-    const auto r = obey(console_commands{}, what, [&](const get_state&) {
+    const auto r = run_command(console_commands{}, what, [&](const get_state&) {
       return console_state{static_cast<uint32_t>(open_.size()), max_open, answered_, refused_};
     });
     return answer(number, r.ok, r.body);

@@ -36,7 +36,7 @@ class console {
   static constexpr size_t max_open = 64;              ///< commands under way; more are refused
   static constexpr size_t longest_command = 1 << 20;  ///< bytes
   static constexpr size_t longest_answer = 8 << 20;   ///< bytes
-  static constexpr auto patience = std::chrono::seconds(2);
+  static constexpr auto timeout = std::chrono::seconds(2);
 
   /// Sends a command to a CAF actor of this node (the node, the deployer, the metrics).
   using messenger = std::function<void(command_query)>;
@@ -68,7 +68,7 @@ class console {
     uint64_t token;
     requester who;
     std::string verb, actor;
-    duration limit = patience;  ///< zero: the answer comes in its own time
+    duration limit = timeout;  ///< zero: the answer comes in its own time
   };
 
   caf::result<command_reply> on_command(const command& c);

@@ -18,12 +18,13 @@ namespace network = caf::io::network;
 class stream_policy {
  public:
   /// `heard` is set by whatever arrives.
-  stream_policy(std::unique_ptr<tls_session> tls, bool& heard) : tls_(std::move(tls)), heard_(heard) {}
+  stream_policy(std::unique_ptr<tls_session> tls, bool& received)
+      : tls_(std::move(tls)), received_(received) {}
 
   network::rw_state read_some(size_t& n, network::native_socket socket, void* into, size_t size) {
     const auto state =
         tls_ ? state_of(tls_->read(into, size, n)) : caf::policy::tcp::read_some(n, socket, into, size);
-    if (n > 0) heard_ = true;
+    if (n > 0) received_ = true;
     return state;
   }
   network::rw_state write_some(size_t& n, network::native_socket socket, const void* from, size_t size) {
@@ -41,7 +42,7 @@ class stream_policy {
     return p == tls_session::progress::failed ? network::rw_state::failure : network::rw_state::success;
   }
   const std::unique_ptr<tls_session> tls_;
-  bool& heard_;
+  bool& received_;
 };
 
 /// Used on the loop's thread, but for its beginning and its end.
@@ -50,7 +51,7 @@ class connection final : public caf::io::scribe, private control_connections::me
   connection(network::default_multiplexer& loop, network::native_socket socket,
              std::unique_ptr<tls_session> tls, std::shared_ptr<control_connections> all)
       : scribe(network::conn_hdl_from_socket(socket)),
-        stream_(loop, socket, std::move(tls), heard_),
+        stream_(loop, socket, std::move(tls), received_),
         all_(std::move(all)) {}
   ~connection() override { all_->remove(*this); }
 
@@ -84,8 +85,8 @@ class connection final : public caf::io::scribe, private control_connections::me
   void remove_from_loop() override { stream_.passivate(); }
 
  private:
-  void look_after() override {
-    missing_ = std::exchange(heard_, false) ? 0 : missing_ + 1;
+  void check_heartbeat() override {
+    missing_ = std::exchange(received_, false) ? 0 : missing_ + 1;
     if (missing_ == missing_heartbeats)
       cut(fmt::format("silent for {} s", (missing_ * control_heartbeat).count()));
   }
@@ -95,7 +96,7 @@ class connection final : public caf::io::scribe, private control_connections::me
   }
 
   bool launched_ = false;
-  bool heard_ = true;
+  bool received_ = true;
   int missing_ = 0;
   network::stream_impl<stream_policy> stream_;
   const std::shared_ptr<control_connections> all_;
@@ -113,9 +114,9 @@ void control_connections::remove(member& m) {
   std::erase(members_, &m);
 }
 
-void control_connections::look_after() {
+void control_connections::check_heartbeat() {
   const std::lock_guard lock(mutex_);
-  for (auto* m : members_) m->look_after();
+  for (auto* m : members_) m->check_heartbeat();
 }
 
 caf::io::scribe_ptr make_control_connection(network::default_multiplexer& loop, network::native_socket socket,

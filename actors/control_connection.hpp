@@ -28,11 +28,11 @@ class control_connections {
    public:
     virtual ~member() = default;
     /// Once every `control_heartbeat`, on the loop's thread.
-    virtual void look_after() = 0;
+    virtual void check_heartbeat() = 0;
   };
   void add(member& m);
   void remove(member& m);
-  void look_after();
+  void check_heartbeat();
 
  private:
   std::mutex mutex_;

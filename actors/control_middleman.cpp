@@ -151,7 +151,7 @@ class dialling final : public caf::event_based_actor {
     session_ptr session;
     if (end_.tls) {
       session = std::make_unique<tls_session>(*end_.tls, *socket, host);
-      if (!session->shake_hands(*socket, end_.time, handshake_limit)) {
+      if (!session->handshake_within(*socket, end_.time, handshake_limit)) {
         spdlog::warn("event=control_connection_failed to={}:{} reason=\"{}\"", host, port, session->error());
         network::close_socket(*socket);
         return caf::sec::cannot_connect_to_node;
@@ -183,7 +183,7 @@ control_middleman::control_middleman(caf::actor_system& system, std::shared_ptr<
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
     while (!wake.wait_for(lock, over, control_heartbeat, [&] { return over.stop_requested(); }))
-      loop.post([all] { all->look_after(); });
+      loop.post([all] { all->check_heartbeat(); });
   });
 }
 

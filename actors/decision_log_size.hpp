@@ -3,7 +3,7 @@
 #include <string>
 
 #include "messages/decisions.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 

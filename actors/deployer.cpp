@@ -21,22 +21,22 @@ std::map<node_id, uint32_t> workers_of(const cluster_spec& cluster) {
 
 }  // namespace
 
-deployer::deployer(handle::pointer self, surroundings s)
+deployer::deployer(handle::pointer self, environment s)
     : self_(self),
-      around_(std::move(s)),
-      scheduler_(scheduler_of(around_.cluster)),
-      table_(around_.cluster.models, around_.cluster.limits.models),
-      progress_(workers_of(around_.cluster)),
-      own_(around_.cluster, around_.self) {}
+      env_(std::move(s)),
+      scheduler_(scheduler_of(env_.cluster)),
+      table_(env_.cluster.models, env_.cluster.limits.models),
+      progress_(workers_of(env_.cluster)),
+      own_(env_.cluster, env_.self) {}
 
 deployer::handle::behavior_type deployer::make_behavior() {
-  report_exceptions(*self_, around_.broken);
+  report_exceptions(*self_, env_.broken);
   return {[this](const introduction& i) {
             node_ = i.node;
             incarnation_ = i.incarnation;
             next_token_ = incarnation_.value;
-            progress_.up(around_.self, incarnation_);
-            decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
+            progress_.up(env_.self, incarnation_);
+            decide_at_ = env_.time.now() + 3 * env_.cluster.limits.node_timeout;
             for (const auto& [id, line] : table_.lines()) apply(line);
             review();
           },
@@ -71,7 +71,7 @@ void deployer::on_frame(const control_frame& f) {
   };
   auto body = f.body;
   body.apply({[&](const deployment_log& log) {
-                heard_.insert(from);
+                logs_received_.insert(from);
                 deployment_log news;
                 for (const auto id : table_.merge(log, from == scheduler_)) {
                   apply(table_.at(id));
@@ -104,7 +104,7 @@ void deployer::on_peer(const peer_change& p) {
     peers_[p.node] = p.incarnation;
     progress_.up(p.node, p.incarnation);
     if (!planted(bug::keep_log)) send(p.node, table_.changes());
-    if (p.node == scheduler_) tell_parts();
+    if (p.node == scheduler_) send_parts();
   } else {
     forget_peer(p.node, p.incarnation);
   }
@@ -129,15 +129,15 @@ void deployer::on_new_incarnation(incarnation_id incarnation) {
   incarnation_ = incarnation;
   for (const auto& [node, its_incarnation] : std::map(peers_)) forget_peer(node, its_incarnation);
   progress_.forget_all();
-  heard_.clear();
-  decide_at_ = around_.time.now() + 3 * around_.cluster.limits.node_timeout;
-  progress_.up(around_.self, incarnation_);
-  for (const auto& [id, part] : own_.done()) progress_.done(around_.self, incarnation_, part);
+  logs_received_.clear();
+  decide_at_ = env_.time.now() + 3 * env_.cluster.limits.node_timeout;
+  progress_.up(env_.self, incarnation_);
+  for (const auto& [id, part] : own_.done()) progress_.done(env_.self, incarnation_, part);
   review();
 }
 
 /// To who decides, through the node actor: it says first what the slots have.
-void deployer::tell_parts() {
+void deployer::send_parts() {
   deployment_report mine;
   for (const auto& [id, part] : own_.done()) mine.parts.push_back(part);
   caf::anon_send(node_, std::move(mine));
@@ -148,15 +148,15 @@ void deployer::on_leadership(const leadership& t) {
   scheduler_ = t.scheduler;
   if (peers_.contains(scheduler_)) {
     send(scheduler_, table_.changes());
-    tell_parts();
+    send_parts();
   }
   if (!decided && decides() && knew_all) {
     // What the last leader may have told only some, this node among them or not. Who does not say what it
     // knows in a node timeout is dead.
-    heard_.clear();
-    for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i)
-      if (const node_id n{i}; n != around_.self && !peers_.contains(n)) heard_.insert(n);
-    decide_at_ = around_.time.now() + around_.cluster.limits.node_timeout;
+    logs_received_.clear();
+    for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i)
+      if (const node_id n{i}; n != env_.self && !peers_.contains(n)) logs_received_.insert(n);
+    decide_at_ = env_.time.now() + env_.cluster.limits.node_timeout;
     for (const auto& [peer, incarnation] : peers_) send(peer, table_.changes());
   }
   if (decided && !decides()) {
@@ -170,7 +170,7 @@ void deployer::on_leadership(const leadership& t) {
 void deployer::publish(const deployment& line) {
   spdlog::info("event=deployment revision={} model={} name={} wanted={}", line.revision, line.model.value,
                line.definition.name, to_string(line.wanted));
-  const auto named = [&](uint32_t d) { return d == no_domain ? "none" : domain_name(around_.cluster, d); };
+  const auto named = [&](uint32_t d) { return d == no_domain ? "none" : domain_name(env_.cluster, d); };
   if (line.moves())
     spdlog::info("event=move model={} domain={} joining={} leaving={}", line.definition.name,
                  named(line.domain), named(line.joining), named(line.leaving));
@@ -182,10 +182,10 @@ void deployer::publish(const deployment& line) {
 void deployer::apply(const deployment& line) {
   if (!own_.wants(line) && own_.loading(line.model)) return;
   const auto next = own_.begin(line);
-  tell_slots(next.changed);
+  send_slots(next.changed);
   caf::anon_send(node_, deployment_log{{line}});
   if (next.load)
-    around_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
+    env_.devices.load(line, [me = handle(self_)](load_outcome o) { caf::anon_send(me, std::move(o)); });
   if (next.done) part_done(*next.done);
 }
 
@@ -193,12 +193,12 @@ void deployer::on_loaded(const load_outcome& o) {
   const auto& line = table_.at(o.model);
   if (line.revision == o.revision && !o.loaded) {
     spdlog::error("event=load_failed model={} reason=\"{}\"", line.definition.name, o.problem);
-    if (line.revision == 0) around_.on_unusable(o.problem);
+    if (line.revision == 0) env_.on_unusable(o.problem);
   }
   if (o.lost && o.revision > 0)  // the process ends and is started again (supervision.hpp)
     throw std::runtime_error("slot " + std::to_string(o.slot.value) + ": its device is lost: " + o.problem);
   const auto next = own_.loaded(o, line);
-  tell_slots(next.changed);
+  send_slots(next.changed);
   if (next.done) part_done(*next.done);
   if (!own_.wants(line) && !own_.loading(o.model)) apply(line);
 }
@@ -207,15 +207,15 @@ void deployer::on_idle(const model_idle& i) {
   if (const auto done = own_.idle(i)) part_done(*done);
 }
 
-void deployer::tell_slots(const std::vector<slot_id>& slots) {
+void deployer::send_slots(const std::vector<slot_id>& slots) {
   for (const auto slot : slots)
     caf::anon_send(
         node_,
-        slot_ready{slot, {around_.self, incarnation_, role::gpu_worker, slot.value}, own_.models_of(slot)});
+        slot_ready{slot, {env_.self, incarnation_, role::gpu_worker, slot.value}, own_.models_of(slot)});
 }
 
 void deployer::part_done(const deployment_part& part) {
-  progress_.done(around_.self, incarnation_, part);
+  progress_.done(env_.self, incarnation_, part);
   caf::anon_send(node_, deployment_report{{part}});
   review();
 }
@@ -258,13 +258,13 @@ void deployer::move_on(const deployment& line) {
   const auto problem = progress_.problem(line);
   if (line.joining == no_domain || !problem) return;
   spdlog::error("event=move_failed model={} domain={} node={} reason=\"{}\"", line.definition.name,
-                domain_name(around_.cluster, line.joining), node_name(problem->node), problem->what);
+                domain_name(env_.cluster, line.joining), node_name(problem->node), problem->what);
   publish(deployment{table_.stay(line.model)});
 }
 
 group_report deployer::report() const {
   group_report r;
-  const address me{around_.self, incarnation_, role::deployer, 0};
+  const address me{env_.self, incarnation_, role::deployer, 0};
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
   r.statuses.push_back({me, own_.loading() ? "loading" : "idle", frames_, waiting, waiting});
@@ -274,7 +274,7 @@ group_report deployer::report() const {
 void deployer::wake_at(time_point t) {
   if (t >= armed_) return;
   armed_ = t;
-  around_.wake(caf::actor_cast<caf::actor>(self_), t);
+  env_.wake(caf::actor_cast<caf::actor>(self_), t);
 }
 
 }  // namespace troupe

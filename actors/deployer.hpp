@@ -39,7 +39,7 @@ class deployer {
   };
 
   /// All references outlive the actor.
-  struct surroundings {
+  struct environment {
     const cluster_spec& cluster;
     node_id self;
     const clock& time;
@@ -52,7 +52,7 @@ class deployer {
     on_broken broken;
   };
 
-  deployer(handle::pointer self, surroundings s);
+  deployer(handle::pointer self, environment s);
   handle::behavior_type make_behavior();
 
  private:
@@ -110,37 +110,37 @@ class deployer {
   void forget_peer(node_id node, incarnation_id incarnation);
   void on_new_incarnation(incarnation_id incarnation);
   void on_leadership(const leadership& t);
-  void tell_parts();
+  void send_parts();
   void publish(const deployment& line);
   void apply(const deployment& line);
   void on_loaded(const load_outcome& o);
   void on_idle(const model_idle& i);
-  void tell_slots(const std::vector<slot_id>& slots);
+  void send_slots(const std::vector<slot_id>& slots);
   void part_done(const deployment_part& part);
   void review();
   void move_on(const deployment& line);
   void wake_at(time_point t);
   group_report report() const;
 
-  bool decides() const { return scheduler_ == around_.self; }
-  const std::string& node_name(node_id n) const { return around_.cluster.nodes[n.value].name; }
+  bool decides() const { return scheduler_ == env_.self; }
+  const std::string& node_name(node_id n) const { return env_.cluster.nodes[n.value].name; }
   template <class M>
   void send(node_id to, M&& m, incarnation_id incarnation = {}) {
-    around_.control.send({{around_.self, incarnation_, role::deployer, 0},
-                          {to, incarnation, role::deployer, 0},
-                          caf::make_message(std::forward<M>(m))});
+    env_.control.send({{env_.self, incarnation_, role::deployer, 0},
+                       {to, incarnation, role::deployer, 0},
+                       caf::make_message(std::forward<M>(m))});
   }
 
   handle::pointer self_;
-  surroundings around_;
+  environment env_;
   node_protocol node_;
   node_id scheduler_;
   incarnation_id incarnation_;
   deployment_table table_;
   deployment_progress progress_;
   std::map<node_id, incarnation_id> peers_;  ///< that are up
-  std::set<node_id> heard_;       ///< whose log was heard since this process began, or became the leader
-  time_point decide_at_ = never;  ///< at the latest
+  std::set<node_id> logs_received_;  ///< whose log was heard since this process began, or became the leader
+  time_point decide_at_ = never;     ///< at the latest
   own_deployments own_;
   std::vector<held> held_;
   std::vector<waiter> waiters_;

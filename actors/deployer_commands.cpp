@@ -15,10 +15,10 @@ constexpr size_t max_held_commands = 256;
 
 void deployer::carry_out(const deploy& c, answer reply) {
   if (!decides()) return pass_on(scheduler_, c, std::move(reply));
-  auto read = around_.read_model(c.definition);
+  auto read = env_.read_model(c.definition);
   if (!read.problem.empty()) return reply(refused(read.problem));
   try {
-    make_policy(around_.cluster, read.definition);  // or the queue's thread would find out
+    make_policy(env_.cluster, read.definition);  // or the queue's thread would find out
   } catch (const std::runtime_error& e) {
     return reply(refused(e.what()));
   }
@@ -46,8 +46,8 @@ void deployer::carry_out(const undeploy& c, answer reply) {
 void deployer::carry_out(const move_model& c, answer reply) {
   if (!decides()) return pass_on(scheduler_, c, std::move(reply));
   uint32_t to = 0;
-  while (to < around_.cluster.domains.size() && around_.cluster.domains[to].name != c.domain) ++to;
-  if (to >= around_.cluster.domains.size())
+  while (to < env_.cluster.domains.size() && env_.cluster.domains[to].name != c.domain) ++to;
+  if (to >= env_.cluster.domains.size())
     return reply(refused("the cluster has no domain '" + c.domain + "'"));
   decide([this, model = c.name, to] { return table_.move(model, to); }, c.wait, std::move(reply));
 }
@@ -62,11 +62,11 @@ std::string deployer::still_leaving(const std::string& model) const {
 
 void deployer::carry_out(const drain_node& c, answer reply) {
   node_id to;
-  while (to.value < around_.cluster.nodes.size() && node_name(to) != c.node) ++to.value;
-  if (to.value == around_.cluster.nodes.size())
+  while (to.value < env_.cluster.nodes.size() && node_name(to) != c.node) ++to.value;
+  if (to.value == env_.cluster.nodes.size())
     return reply(refused("the cluster has no node '" + c.node + "'"));
-  if (to != around_.self) return pass_on(to, c, std::move(reply));
-  around_.begin_drain();
+  if (to != env_.self) return pass_on(to, c, std::move(reply));
+  env_.begin_drain();
   reply({0, true, false, 0, "node '" + c.node + "' finishes what it has and leaves"});
 }
 
@@ -82,7 +82,7 @@ void deployer::pass_on(node_id to, Command c, answer reply) {
 }
 
 bool deployer::ready_to_decide() const {
-  return around_.time.now() >= decide_at_ || heard_.size() + 1 >= around_.cluster.nodes.size();
+  return env_.time.now() >= decide_at_ || logs_received_.size() + 1 >= env_.cluster.nodes.size();
 }
 
 void deployer::decide(change what, duration wait, answer reply) {
@@ -105,7 +105,7 @@ void deployer::decide_now(const change& what, duration wait, const answer& reply
     so_far.detail += "; too many commands wait for the end of theirs already";
     return reply(std::move(so_far));
   }
-  waiters_.push_back({model, wanted, around_.time.now() + wait, domain, reply});
+  waiters_.push_back({model, wanted, env_.time.now() + wait, domain, reply});
   review();
 }
 
@@ -137,7 +137,7 @@ change_reply deployer::progress_of(const deployment& line) const {
 }
 
 void deployer::answer_waiters() {
-  const auto now = around_.time.now();
+  const auto now = env_.time.now();
   std::vector<std::pair<answer, change_reply>> due;
   auto next = never;
   std::erase_if(waiters_, [&](waiter& w) {

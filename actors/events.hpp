@@ -132,7 +132,7 @@ struct envelope {
   address to;
   actor_message body;
 };
-using parcel = std::vector<envelope>;
+using message_batch = std::vector<envelope>;
 
 /// A wire message as an actor gets it.
 actor_message to_actor_message(wire_message&& m);

@@ -88,7 +88,7 @@ void gateway::on_time(time_point now) {
   }
   for (auto& [worker, r] : releases_) send(worker, std::move(r));
   releases_.clear();
-  if (!retiring_.empty()) tell_idle();
+  if (!retiring_.empty()) report_idle();
 }
 
 void gateway::on_change(const deployment& line) {
@@ -101,7 +101,7 @@ void gateway::on_change(const deployment& line) {
 }
 
 /// Of models whose last request has its outcome.
-void gateway::tell_idle() {
+void gateway::report_idle() {
   const auto counts = ledger_.by_model();
   std::erase_if(retiring_, [&](const model_idle& i) {
     if (i.model.value < counts.size() && !counts[i.model.value].balanced(0)) return false;

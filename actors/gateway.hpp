@@ -17,10 +17,10 @@
 #include "actors/tenant_limiter.hpp"
 #include "messages/commands.hpp"
 #include "messages/id_table.hpp"
-#include "policies/expiries.hpp"
+#include "policies/expiry_queue.hpp"
 #include "policies/latency_histogram.hpp"
 #include "policies/ledger.hpp"
-#include "policies/recent.hpp"
+#include "policies/recent_ring.hpp"
 #include "policies/ring.hpp"
 
 namespace troupe {
@@ -123,14 +123,14 @@ class gateway final : public actor {
   void on_node_down(const node_down& d, time_point now);
   void on_node_leaving(const node_leaving& n);
   void on_leadership(const leadership& t);
-  void look_for_scheduler();
+  void update_scheduler_state();
   void submit_again();
   bool outdated(const address& from) const;
   void on_gone(request_id id, time_point now);
   void expire(time_point now);
   void start_over(time_point now);
   void on_change(const deployment& line);
-  void tell_idle();
+  void report_idle();
 
   void settle(in_flight_request& f, outcome how, time_point now);
   /// It was nobody else's decision.
@@ -170,12 +170,12 @@ class gateway final : public actor {
   uint64_t pulled_bytes_ = 0;                          // by pulls that have not ended
   std::unordered_map<node_id, uint64_t> pulled_from_;  // of these
   time_point look_for_room_at_ = never;
-  expiries expiries_;                                  // of requests in flight and late inputs
+  expiry_queue expiries_;                              // of requests in flight and late inputs
   std::vector<std::pair<address, release>> releases_;  // by worker, likewise
   uint64_t late_answers_ = 0, submitted_again_ = 0;
   std::optional<ring<request_trace>> traced_;  // while recording
   uint32_t trace_sample_ = 1;
-  recent<decided> decided_;
+  recent_ring<decided> decided_;
 };
 
 }  // namespace troupe

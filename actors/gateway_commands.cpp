@@ -6,48 +6,48 @@
 #include "actors/gateway.hpp"
 #include "actors/open_requests.hpp"
 #include "actors/reason_counts.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 #include "policies/random.hpp"
 
 namespace troupe {
 
 command_reply gateway::on_command(const command& c, time_point now) {
-  return obey(gateway_commands{}, c,
-              overloaded{
-                  [&](const get_state&) { return describe(); },
-                  [&](const get_ledger&) { return ledger_of_models(); },
-                  [&](const get_latencies&) { return latencies(); },
-                  [&](const list_requests& l) { return list(l, now); },
-                  [&](const cancel_request& r) {
-                    if (!in_flight_.contains(r.id))
-                      throw command_refused("cancel_request.id: no such request is in flight here");
-                    on_gone(r.id, now);
-                    return acknowledged{};
-                  },
-                  [&](const start_trace& s) {
-                    if (s.sample == 0) throw command_refused("start_trace.sample: must be 1 or more");
-                    traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
-                    trace_sample_ = s.sample;
-                    return acknowledged{};
-                  },
-                  [&](const take_trace& t) {
-                    if (!traced_) throw command_refused("nothing is recorded; send start_trace first");
-                    traced_requests out;
-                    out.lost = traced_->take_lost();
-                    out.requests = traced_->take(std::min(t.limit, longest_list));
-                    out.more = traced_->size() > 0;
-                    return out;
-                  },
-                  [&](const stop_trace&) {
-                    traced_.reset();
-                    return acknowledged{};
-                  },
-                  [&](const explain_request& e) { return explain(e.id); },
-                  [&](const set_decision_log& s) {
-                    decided_ = recent<decided>(checked(s));
-                    return acknowledged{};
-                  },
-              });
+  return run_command(gateway_commands{}, c,
+                     overloaded{
+                         [&](const get_state&) { return describe(); },
+                         [&](const get_ledger&) { return ledger_of_models(); },
+                         [&](const get_latencies&) { return latencies(); },
+                         [&](const list_requests& l) { return list(l, now); },
+                         [&](const cancel_request& r) {
+                           if (!in_flight_.contains(r.id))
+                             throw command_refused("cancel_request.id: no such request is in flight here");
+                           on_gone(r.id, now);
+                           return acknowledged{};
+                         },
+                         [&](const start_trace& s) {
+                           if (s.sample == 0) throw command_refused("start_trace.sample: must be 1 or more");
+                           traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
+                           trace_sample_ = s.sample;
+                           return acknowledged{};
+                         },
+                         [&](const take_trace& t) {
+                           if (!traced_) throw command_refused("nothing is recorded; send start_trace first");
+                           traced_requests out;
+                           out.lost = traced_->take_lost();
+                           out.requests = traced_->take(std::min(t.limit, longest_list));
+                           out.more = traced_->size() > 0;
+                           return out;
+                         },
+                         [&](const stop_trace&) {
+                           traced_.reset();
+                           return acknowledged{};
+                         },
+                         [&](const explain_request& e) { return explain(e.id); },
+                         [&](const set_decision_log& s) {
+                           decided_ = recent_ring<decided>(checked(s));
+                           return acknowledged{};
+                         },
+                     });
 }
 
 std::string_view gateway::state() const {

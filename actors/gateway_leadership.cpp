@@ -11,7 +11,7 @@ void gateway::on_node_up(const node_up& n) {
     scheduler_up_ = scheduler_up_ || n.node == scheduler_;
   } else if (std::find(candidates.begin(), candidates.end(), n.node) != candidates.end()) {
     candidates_up_[n.node] = n.incarnation;
-    look_for_scheduler();
+    update_scheduler_state();
   }
 }
 
@@ -28,7 +28,7 @@ void gateway::on_node_down(const node_down& d, time_point now) {
   const bool left = d.node == scheduler_ && d.incarnation == leadership_.incarnation;
   if (!left && (it == candidates_up_.end() || it->second != d.incarnation)) return;
   if (it != candidates_up_.end() && it->second == d.incarnation) candidates_up_.erase(it);
-  look_for_scheduler();
+  update_scheduler_state();
   if (candidates_up_.empty()) fail_all(failure::scheduler_lost, now);
 }
 
@@ -40,7 +40,7 @@ void gateway::on_node_leaving(const node_leaving& n) {
   }
   if (const auto it = candidates_up_.find(n.node); it != candidates_up_.end() && it->second == n.incarnation)
     candidates_up_.erase(it);
-  look_for_scheduler();
+  update_scheduler_state();
 }
 
 void gateway::on_leadership(const leadership& latest) {
@@ -48,11 +48,11 @@ void gateway::on_leadership(const leadership& latest) {
   leadership_ = latest;
   scheduler_ = latest.scheduler;
   scheduler_up_ = false;
-  look_for_scheduler();
+  update_scheduler_state();
 }
 
 /// Where standbys are.
-void gateway::look_for_scheduler() {
+void gateway::update_scheduler_state() {
   const auto it = candidates_up_.find(leadership_.scheduler);
   const bool up =
       leadership_.term != term_id{} && it != candidates_up_.end() && it->second == leadership_.incarnation;

@@ -55,10 +55,10 @@ void gpu_worker::on_change(const deployment& line, time_point now) {
     give_up(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   leaving_.push_back({line.model, line.revision, self_});
-  let_go();
+  unload_leaving_models();
 }
 
-void gpu_worker::let_go() {
+void gpu_worker::unload_leaving_models() {
   std::erase_if(leaving_, [&](const model_idle& i) {
     if (running_ && jobs_.front().order.model == i.model && !planted(bug::early_unload)) return false;
     device_.unload(i.model);
@@ -137,7 +137,7 @@ void gpu_worker::on_pulled(const pulled& ended, time_point now) {
 
 void gpu_worker::on_time(time_point now) {
   if (running_) finish(now);
-  give_way(now);
+  preempt_for_waiting(now);
   while (!running_ && !jobs_.empty() && start(now)) {
   }
 }
@@ -152,7 +152,7 @@ time_point gpu_worker::next_wakeup() const {
 
 /// An order that preempts takes its turn at once when it can start: what runs is stopped, what waits before
 /// it is refused. An order whose inputs are not here, or are gone, stops nobody.
-void gpu_worker::give_way(time_point now) {
+void gpu_worker::preempt_for_waiting(time_point now) {
   const auto can_start = [&](const job& j) {
     return j.order.preempts && j.missing == 0 && now <= j.order.start_by &&
            std::any_of(j.parts.begin(), j.parts.end(),
@@ -213,7 +213,7 @@ void gpu_worker::finish(time_point now) {
     void_ = false;
     release_outputs(jobs_.front());
     jobs_.pop_front();
-    return let_go();
+    return unload_leaving_models();
   }
   busy_ += outcome.finished_at - outcome.started_at;
   remember(jobs_.front(), outcome);
@@ -224,7 +224,7 @@ void gpu_worker::finish(time_point now) {
     answer(jobs_.front(), outcome);
   }
   jobs_.pop_front();
-  let_go();
+  unload_leaving_models();
 }
 
 /// Forgets a job that does not run. Pulls may still be writing into its buffers.

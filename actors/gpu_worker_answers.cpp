@@ -19,8 +19,8 @@ void gpu_worker::was_preempted(const job& j, const batch_outcome& outcome) {
           {o.exec_at, o.ordered_at, j.received_at, j.inputs_at, outcome.started_at, outcome.finished_at});
   }
   release_outputs(j);
-  tell_done(o,
-            {o.batch, o.model, o.slot, refusal::preempted, 0, outcome.started_at, outcome.finished_at, {}});
+  send_batch_done(
+      o, {o.batch, o.model, o.slot, refusal::preempted, 0, outcome.started_at, outcome.finished_at, {}});
 }
 
 void gpu_worker::answer(job& j, const batch_outcome& outcome) {
@@ -74,17 +74,17 @@ void gpu_worker::answer(job& j, const batch_outcome& outcome) {
   if (traced_) [[unlikely]]
     trace(j.order, done.rows, refusal::none, times);
   for (auto& r : replies) send(r.gateway, std::move(r.says));
-  tell_done(j.order, done);
+  send_batch_done(j.order, done);
 }
 
 void gpu_worker::refuse(const batch_order& o, refusal why, time_point now) {
   ++refusals_[static_cast<size_t>(why)];
   if (traced_) [[unlikely]]
     trace(o, 0, why, {o.exec_at, o.ordered_at, now, never, never, now});
-  tell_done(o, {o.batch, o.model, o.slot, why, 0, now, now, {}});
+  send_batch_done(o, {o.batch, o.model, o.slot, why, 0, now, now, {}});
 }
 
-void gpu_worker::tell_done(const batch_order& o, const batch_done& d) {
+void gpu_worker::send_batch_done(const batch_order& o, const batch_done& d) {
   send(o.queue, d);
   send({o.queue.node, o.queue.incarnation, role::rank_arbiter, options_.domain}, d);
 }

@@ -2,32 +2,32 @@
 #include <algorithm>
 
 #include "actors/gpu_worker.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
 command_reply gpu_worker::on_command(const command& c, time_point now) {
-  return obey(gpu_worker_commands{}, c,
-              overloaded{
-                  [&](const get_state&) { return describe(now); },
-                  [&](const list_batches& l) { return list(l, now); },
-                  [&](const start_trace& s) {
-                    traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
-                    return acknowledged{};
-                  },
-                  [&](const take_trace& t) {
-                    if (!traced_) throw command_refused("nothing is recorded; send start_trace first");
-                    traced_batches out;
-                    out.lost = traced_->take_lost();
-                    out.batches = traced_->take(std::min(t.limit, longest_list));
-                    out.more = traced_->size() > 0;
-                    return out;
-                  },
-                  [&](const stop_trace&) {
-                    traced_.reset();
-                    return acknowledged{};
-                  },
-              });
+  return run_command(gpu_worker_commands{}, c,
+                     overloaded{
+                         [&](const get_state&) { return describe(now); },
+                         [&](const list_batches& l) { return list(l, now); },
+                         [&](const start_trace& s) {
+                           traced_.emplace(std::min<uint32_t>(s.capacity, largest_trace));
+                           return acknowledged{};
+                         },
+                         [&](const take_trace& t) {
+                           if (!traced_) throw command_refused("nothing is recorded; send start_trace first");
+                           traced_batches out;
+                           out.lost = traced_->take_lost();
+                           out.batches = traced_->take(std::min(t.limit, longest_list));
+                           out.more = traced_->size() > 0;
+                           return out;
+                         },
+                         [&](const stop_trace&) {
+                           traced_.reset();
+                           return acknowledged{};
+                         },
+                     });
 }
 
 std::string_view gpu_worker::state() const {

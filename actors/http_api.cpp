@@ -28,11 +28,11 @@ void http_api::add_models() {
     router_.add("GET", path + "/config",
                 [this](auto, auto& at, http_reply reply) { configure(at, std::move(reply)); });
     router_.add("GET", path + "/stats", [this](auto, auto& at, http_reply reply) {
-      if (auto model = find(at, reply)) tell_statistics({model}, std::move(reply));
+      if (auto model = find(at, reply)) send_statistics({model}, std::move(reply));
     });
   }
   router_.add("GET", "/v2/models/stats", [this](auto, auto&, http_reply reply) {
-    tell_statistics(parts_.runtime.models().all(), std::move(reply));
+    send_statistics(parts_.runtime.models().all(), std::move(reply));
   });
   for (const char* path : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"})
     router_.add("GET", path, [this](auto, auto& at, http_reply reply) { describe(at, std::move(reply)); });
@@ -115,16 +115,16 @@ void http_api::infer(http_request request, const path_parameters& path, http_rep
   r.rows = asked->rows;
   r.tenant = request.tenant;
   r.arrival = arrival;
-  r.deadline = arrival + std::min(model->slo, asked->patience.value_or(model->slo));
+  r.deadline = arrival + std::min(model->slo, asked->timeout.value_or(model->slo));
   r.input = room->region;
 
   auto& post = parts_.runtime.post();
   const auto gateway = parts_.runtime.gateway_address();
-  reply.on_cancel([&post, gateway, id = r.id] { post.tell(gateway, client_gone{id}); });
+  reply.on_cancel([&post, gateway, id = r.id] { post.send(gateway, client_gone{id}); });
   asked->inputs.clear();
   parts_.clients.expect(r.id, {std::move(reply), std::move(model), std::move(*asked), parts_.time.now(),
                                request.headers.find(timing_request_header).has_value()});
-  post.tell(gateway, client_request{r});
+  post.send(gateway, client_request{r});
 }
 
 catalog::view http_api::find_loaded(const path_parameters& path, http_reply& reply) const {
@@ -175,7 +175,7 @@ void http_api::index(const http_request& request, http_reply reply) const {
   reply.send({.headers = {}, .body = format_repository_index(parts_.runtime.models().all(), *ready_only)});
 }
 
-void http_api::tell_statistics(const std::vector<catalog::view>& models, http_reply reply) const {
+void http_api::send_statistics(const std::vector<catalog::view>& models, http_reply reply) const {
   std::vector<std::pair<std::string, model_statistics>> list;
   for (const auto& m : models) list.emplace_back(m->name, parts_.clients.statistics().of(m->model));
   const auto unix_epoch = parts_.time.now() - parts_.unix_time();

@@ -38,7 +38,7 @@ class http_api {
   void model_ready(const path_parameters& path, http_reply reply) const;
   void list(uint32_t tenant, http_reply reply) const;
   void index(const http_request& request, http_reply reply) const;
-  void tell_statistics(const std::vector<catalog::view>& models, http_reply reply) const;
+  void send_statistics(const std::vector<catalog::view>& models, http_reply reply) const;
   void scrape(http_reply reply);
   /// Answers 404 itself and gives nothing if there is no such model (or version: there is only "1").
   catalog::view find(const path_parameters& path, http_reply& reply) const;

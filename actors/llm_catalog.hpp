@@ -27,7 +27,7 @@ class llm_catalog {
 
     bool knows(llm::token t) const { return t >= 0 && static_cast<uint32_t>(t) < vocabulary; }
     /// The first that is not of the vocabulary.
-    std::optional<llm::token> stranger_in(const std::vector<llm::token>& tokens) const {
+    std::optional<llm::token> first_unknown_token(const std::vector<llm::token>& tokens) const {
       const auto found = std::ranges::find_if_not(tokens, [this](llm::token t) { return knows(t); });
       return found == tokens.end() ? std::nullopt : std::optional(*found);
     }
@@ -116,7 +116,7 @@ class llm_catalog {
     return out;
   }
   /// Every model has had an engine that takes requests.
-  bool served_once() const {
+  bool every_model_was_served() const {
     std::lock_guard lock(mutex_);
     return std::ranges::none_of(models_, &model::awaited);
   }

@@ -35,9 +35,9 @@ void llm_engine::on(envelope& e, time_point now) {
                      std::ranges::count(options_.routers, n.node) == 0)
                    return;
                  nodes_up_[n.node] = n.incarnation;
-                 tell_all(all_adapters());
-                 told_.reset();  // it has not heard
-                 told_at_ = long_ago;
+                 broadcast(all_adapters());
+                 sent_status_.reset();  // it has not heard
+                 status_sent_at_ = long_ago;
                  status_changed_ = true;
                },
                [&](node_down& n) {
@@ -57,28 +57,28 @@ void llm_engine::on(envelope& e, time_point now) {
                },
                [&](drain&) {
                  draining_ = status_changed_ = true;
-                 told_at_ = long_ago;  // routers move its sequences as soon as they hear of it
+                 status_sent_at_ = long_ago;  // routers move its sequences as soon as they hear of it
                },
            });
 }
 
 void llm_engine::on_time(time_point now) {
   now_ = now;
-  const bool overdue = now >= stands_still_at();
+  const bool overdue = now >= stalled_at();
   while ((overdue || device_.poll_at() <= now) && device_.poll(now, happened_)) on_event(happened_, now);
-  if (now >= stands_still_at())
+  if (now >= stalled_at())
     throw std::runtime_error(options_.name + ": its device is lost: a step has not ended within " +
                              std::to_string(facts_.longest_step / 1s) + " s");
   exchange_adapters(now);
   begin_steps(now);
   mail();
-  tell_status(now);
+  send_status(now);
 }
 
 time_point llm_engine::next_wakeup() const {
-  const auto status = status_changed_ ? told_at_ + options_.status_interval : never;
+  const auto status = status_changed_ ? status_sent_at_ + options_.status_interval : never;
   const auto prompts = can_start() ? sequences_->scheduler().begins_at() : never;
-  return std::min({device_.poll_at(), status, prompts, stands_still_at()});
+  return std::min({device_.poll_at(), status, prompts, stalled_at()});
 }
 
 void llm_engine::accept(generation& g) {
@@ -241,11 +241,11 @@ void llm_engine::on_loaded(const llm::engine_facts& facts) {
   limits.block_tokens = facts.block_tokens;
   sequences_.emplace(limits, (*llm::prefill_timings().find(options_.prefill))());
   status_changed_ = true;
-  tell_all(all_adapters());  // who has more of them may bring them now
+  broadcast(all_adapters());  // who has more of them may bring them now
 }
 
 /// So that a router moves them where there is room. Those with several choices stay: not all of them wait.
-void llm_engine::tell_preempted() {
+void llm_engine::send_preempted() {
   sequences_preempted news{options_.model, options_.engine, {}};
   for (const auto sequence : sequences_->scheduler().take_preempted())
     if (const auto known = places_.find(sequence);

@@ -94,7 +94,7 @@ class llm_engine final : public actor {
   void drop_late();
   time_point step_begins(time_point now) const;
   /// When the first step under way has taken longer than any does.
-  time_point stands_still_at() const;
+  time_point stalled_at() const;
   llm::step_context context(time_point at) const;
 
   // adapters (llm_engine_adapters.cpp)
@@ -105,13 +105,13 @@ class llm_engine final : public actor {
   void on_adapter_failed(const llm::engine_event& e);
   void leave(llm::adapter_id id);
   void answer(const address& to, uint64_t token, adapter_answer what, std::string message = {});
-  void tell_all(const actor_message& news);
-  void tell_preempted();
+  void broadcast(const actor_message& news);
+  void send_preempted();
   adapters_known all_adapters() const;
   adapter_list list(const list_adapters& asked) const;
 
   engine_status status() const;
-  void tell_status(time_point now);
+  void send_status(time_point now);
   llm_engine_state describe() const;
   post& post_to(const address& gateway);
   void mail();
@@ -137,9 +137,9 @@ class llm_engine final : public actor {
   llm::step_meter pace_;
   time_point step_began_ = long_ago;  // the first one under way
   bool adapters_moved_ = false;       // who has a slot may have to change
-  std::optional<engine_status> told_;
+  std::optional<engine_status> sent_status_;
   time_point now_ = long_ago;  // of this turn
-  time_point told_at_ = long_ago;
+  time_point status_sent_at_ = long_ago;
   bool status_changed_ = true;
   uint64_t steps_ = 0, prompt_tokens_ = 0, generated_tokens_ = 0;
   uint64_t adapter_loads_ = 0, adapter_reads_ = 0;

@@ -45,7 +45,7 @@ void llm_engine::change(const address& from, const change_adapter& c) {
   if (known == nullptr || known->checking) return answer(from, c.token, adapter_answer::unknown);
   const auto id = known->id;
   adapters_.unregister(*known);
-  tell_all(adapters_known{options_.model, options_.engine, false, {}, {c.adapter.name}});
+  broadcast(adapters_known{options_.model, options_.engine, false, {}, {c.adapter.name}});
   askers_[id] = {from, c.token};
   adapters_moved_ = true;
   if (known->open == 0) leave(id);
@@ -61,7 +61,7 @@ void llm_engine::on_adapter_read(llm::adapter_id id, const std::string& problem)
     return answer(who.gateway, who.token, adapter_answer::refused, problem);
   }
   e->checking = false;
-  tell_all(adapters_known{options_.model, options_.engine, false, {e->what}, {}});
+  broadcast(adapters_known{options_.model, options_.engine, false, {e->what}, {}});
   answer(who.gateway, who.token, adapter_answer::done);
 }
 
@@ -109,7 +109,7 @@ void llm_engine::answer(const address& to, uint64_t token, adapter_answer what, 
 }
 
 /// Gateways and routers.
-void llm_engine::tell_all(const actor_message& news) {
+void llm_engine::broadcast(const actor_message& news) {
   for (const auto n : options_.gateways)
     if (nodes_up_.contains(n)) send(on_node(n, role::llm_gateway), news);
   for (const auto n : options_.routers)

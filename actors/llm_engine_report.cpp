@@ -3,7 +3,7 @@
 #include <array>
 
 #include "actors/llm_engine.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 namespace {
@@ -58,14 +58,14 @@ engine_status llm_engine::status() const {
   return s;
 }
 
-void llm_engine::tell_status(time_point now) {
-  if (!status_changed_ || now < told_at_ + options_.status_interval) return;
+void llm_engine::send_status(time_point now) {
+  if (!status_changed_ || now < status_sent_at_ + options_.status_interval) return;
   status_changed_ = false;
-  told_at_ = now;
+  status_sent_at_ = now;
   auto s = status();
-  if (told_ && *told_ == s) return;
-  tell_all(s);
-  told_ = std::move(s);
+  if (sent_status_ && *sent_status_ == s) return;
+  broadcast(s);
+  sent_status_ = std::move(s);
 }
 
 llm_engine_state llm_engine::describe() const {
@@ -115,9 +115,9 @@ adapter_list llm_engine::list(const list_adapters& asked) const {
 }
 
 command_reply llm_engine::on_command(const command& c, time_point) {
-  return obey(llm_engine_commands{}, c,
-              overloaded{[&](const get_state&) { return describe(); },
-                         [&](const list_adapters& l) { return list(l); }});
+  return run_command(llm_engine_commands{}, c,
+                     overloaded{[&](const get_state&) { return describe(); },
+                                [&](const list_adapters& l) { return list(l); }});
 }
 
 void llm_engine::report(std::vector<metric>& out) const {

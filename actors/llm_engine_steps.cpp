@@ -65,7 +65,7 @@ time_point llm_engine::step_begins(time_point now) const {
                            (scheduler.step().rows() - decodes) * steps.prefill);
 }
 
-time_point llm_engine::stands_still_at() const {
+time_point llm_engine::stalled_at() const {
   const bool runs = sequences_ && sequences_->scheduler().under_way() > 0;
   return runs && facts_.longest_step > duration{} ? step_began_ + facts_.longest_step : never;
 }
@@ -90,7 +90,7 @@ void llm_engine::begin_steps(time_point now) {
     const auto begins = step_begins(now);
     const bool ahead = sequences_->scheduler().under_way() > 0;
     const auto& step = sequences_->plan(context(begins));
-    tell_preempted();
+    send_preempted();
     drop_late();
     if (step.rows() == 0) return;
     if (!ahead) step_began_ = now;

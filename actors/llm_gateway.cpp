@@ -47,7 +47,7 @@ void llm_gateway::on(envelope& e, time_point now) {
                          nodes_up_.clear();
                          for (uint32_t i = 0; i < options_.engines.size(); ++i)
                            lose_engine(engine_id{i}, now);
-                         tell_router_all();
+                         resend_all_to_router();
                        },
                        [&](drain&) { draining_ = true; },
                    });
@@ -95,7 +95,7 @@ void llm_gateway::on_time(time_point now) {
   post(now);
 }
 
-time_point llm_gateway::next_wakeup() const { return std::min(expiries_.next(), ask_again_at_); }
+time_point llm_gateway::next_wakeup() const { return std::min(expiries_.next(), retry_at_); }
 
 void llm_gateway::on_tokens(const generated& g, time_point now) {
   for (const auto& t : g.tokens) {
@@ -120,7 +120,7 @@ void llm_gateway::on_tokens(const generated& g, time_point now) {
     f.last_token_at = now;
     const bool enough = clients_.token(t);
     if (t.finish == finish_reason::none && !enough) {
-      tell_progress(t.id, f, choice.tokens.size());
+      send_progress(t.id, f, choice.tokens.size());
       continue;
     }
     if (t.finish == finish_reason::none && f.at != no_engine)

@@ -14,7 +14,7 @@
 #include "actors/outcome.hpp"
 #include "actors/tenant_limiter.hpp"
 #include "messages/commands.hpp"
-#include "policies/expiries.hpp"
+#include "policies/expiry_queue.hpp"
 #include "policies/histogram.hpp"
 #include "policies/ledger.hpp"
 
@@ -112,8 +112,8 @@ class llm_gateway final : public actor {
 
   // whereabouts of requests (llm_gateway_routing.cpp)
   void ask_router(request_id id, in_flight_request& f);
-  void tell_progress(request_id id, in_flight_request& f, uint64_t tokens);
-  routed_request told(request_id id, const in_flight_request& f) const;
+  void send_progress(request_id id, in_flight_request& f, uint64_t tokens);
+  routed_request routed(request_id id, const in_flight_request& f) const;
   void on_placements(const placements& p, time_point now);
   void give(in_flight_request& f, engine_id to);
   void send_to_engine(engine_id to, generate all);
@@ -127,7 +127,7 @@ class llm_gateway final : public actor {
     return on_node(options_.engines[id.value].node, role::llm_engine, id.value);
   }
   node_id router() const;
-  void tell_router_all();
+  void resend_all_to_router();
   void post(time_point now);
 
   // adapters (llm_gateway_adapters.cpp)
@@ -148,8 +148,8 @@ class llm_gateway final : public actor {
   node_id router_{UINT32_MAX};  // that knows our requests, if it is up
   in_flight_table in_flight_;
   std::vector<request_id> unplaced_;  // their engine is gone, as we see it, but not for the router
-  time_point ask_again_at_ = never;
-  expiries expiries_;
+  time_point retry_at_ = never;
+  expiry_queue expiries_;
   std::map<uint64_t, change> changes_;  // of adapters, by token
   uint64_t late_tokens_ = 0;
 };

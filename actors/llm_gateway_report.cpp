@@ -7,7 +7,7 @@
 
 #include "actors/llm_gateway.hpp"
 #include "actors/reason_counts.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
@@ -113,9 +113,9 @@ ledger_report llm_gateway::ledger_of_models() const {
 }
 
 command_reply llm_gateway::on_command(const command& c, time_point) {
-  return obey(llm_gateway_commands{}, c,
-              overloaded{[&](const get_state&) { return describe(); },
-                         [&](const get_ledger&) { return ledger_of_models(); }});
+  return run_command(llm_gateway_commands{}, c,
+                     overloaded{[&](const get_state&) { return describe(); },
+                                [&](const get_ledger&) { return ledger_of_models(); }});
 }
 
 }  // namespace troupe

@@ -17,17 +17,17 @@ constexpr duration between_questions = 50ms;         // about a request that the
 }  // namespace
 
 /// Where it is, and how long its sequences have become: routers make room for that when they move it.
-void llm_gateway::tell_progress(request_id id, in_flight_request& f, uint64_t tokens) {
+void llm_gateway::send_progress(request_id id, in_flight_request& f, uint64_t tokens) {
   if (tokens % progress_tokens == 0 && f.at != no_engine) ask_router(id, f);
 }
 
 /// Of a request that is nowhere, or elsewhere than the router thinks.
 void llm_gateway::ask_router(request_id id, in_flight_request& f) {
   ++f.version;
-  models_[f.asked.model.value].next.requests.push_back(told(id, f));
+  models_[f.asked.model.value].next.requests.push_back(routed(id, f));
 }
 
-routed_request llm_gateway::told(request_id id, const in_flight_request& f) const {
+routed_request llm_gateway::routed(request_id id, const in_flight_request& f) const {
   routed_request r;
   r.id = id;
   r.version = f.version;
@@ -51,7 +51,7 @@ void llm_gateway::on_placements(const placements& p, time_point now) {
     auto& f = found->second;
     if (one.to.value >= options_.engines.size() || !is_up(one.to)) {
       unplaced_.push_back(one.id);
-      ask_again_at_ = std::min(ask_again_at_, now + between_questions);
+      retry_at_ = std::min(retry_at_, now + between_questions);
       continue;
     }
     if (one.why != route_reason::placed) ++models_[f.asked.model.value].moves;
@@ -93,13 +93,13 @@ void llm_gateway::on_drops(const address& from, const drops& d, time_point now) 
     }
     // the router may not know yet why: it is told as soon as the engine's status is
     unplaced_.push_back(r.id);
-    ask_again_at_ = std::min(ask_again_at_, now + between_questions);
+    retry_at_ = std::min(retry_at_, now + between_questions);
   }
 }
 
 void llm_gateway::on_node_up(const node_up& n) {
   nodes_up_[n.node] = n.incarnation;
-  if (n.node == router_ || router() != router_) tell_router_all();
+  if (n.node == router_ || router() != router_) resend_all_to_router();
 }
 
 /// The first that is up of those who may be asked.
@@ -109,7 +109,7 @@ node_id llm_gateway::router() const {
 }
 
 /// Who was asked before forgets us; who is asked from now on learns everything.
-void llm_gateway::tell_router_all() {
+void llm_gateway::resend_all_to_router() {
   const auto before = std::exchange(router_, router());
   for (uint32_t i = 0; i < models_.size(); ++i) {
     models_[i].next.requests.clear();
@@ -121,7 +121,7 @@ void llm_gateway::tell_router_all() {
   for (const auto id : ids_where(in_flight_, [](const in_flight_request&) { return true; }))
     ask_router(id, in_flight_.at(id));
   unplaced_.clear();
-  ask_again_at_ = never;
+  retry_at_ = never;
 }
 
 void llm_gateway::on_node_down(const node_down& n, time_point now) {
@@ -129,7 +129,7 @@ void llm_gateway::on_node_down(const node_down& n, time_point now) {
   nodes_up_.erase(n.node);
   for (uint32_t i = 0; i < options_.engines.size(); ++i)
     if (options_.engines[i].node == n.node) lose_engine(engine_id{i}, now);
-  if (router_ == n.node) tell_router_all();
+  if (router_ == n.node) resend_all_to_router();
 }
 
 bool llm_gateway::any_engine_up(llm_id model) const {
@@ -164,8 +164,8 @@ void llm_gateway::lose_engine(engine_id id, time_point now) {
 }
 
 void llm_gateway::post(time_point now) {
-  if (ask_again_at_ <= now) {
-    ask_again_at_ = never;
+  if (retry_at_ <= now) {
+    retry_at_ = never;
     for (const auto id : std::exchange(unplaced_, {}))
       if (const auto f = in_flight_.find(id); f != in_flight_.end()) ask_router(id, f->second);
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "actors/llm_router.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
@@ -60,21 +60,21 @@ generation_list llm_router::list(const list_generations& asked, time_point now) 
 }
 
 command_reply llm_router::on_command(const command& c, time_point now) {
-  return obey(llm_router_commands{}, c,
-              overloaded{[&](const get_state&) { return describe(); },
-                         [&](const list_generations& l) { return list(l, now); },
-                         [&](const migrate& m) {
-                           const auto problem =
-                               requests_.migrate(request_id{m.request}, engine_id{m.engine}, now);
-                           if (!problem.empty()) throw command_refused("migrate: " + problem);
-                           return acknowledged{};
-                         },
-                         [&](const drain_engine& d) {
-                           if (!requests_.close(engine_id{d.engine}, !d.open))
-                             throw command_refused("drain_engine.engine: the model has no engine " +
-                                                   std::to_string(d.engine));
-                           return acknowledged{};
-                         }});
+  return run_command(llm_router_commands{}, c,
+                     overloaded{[&](const get_state&) { return describe(); },
+                                [&](const list_generations& l) { return list(l, now); },
+                                [&](const migrate& m) {
+                                  const auto problem =
+                                      requests_.migrate(request_id{m.request}, engine_id{m.engine}, now);
+                                  if (!problem.empty()) throw command_refused("migrate: " + problem);
+                                  return acknowledged{};
+                                },
+                                [&](const drain_engine& d) {
+                                  if (!requests_.close(engine_id{d.engine}, !d.open))
+                                    throw command_refused("drain_engine.engine: the model has no engine " +
+                                                          std::to_string(d.engine));
+                                  return acknowledged{};
+                                }});
 }
 
 void llm_router::report(std::vector<metric>& out) const {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
@@ -35,7 +35,7 @@ void metrics::on_query(const report_query& q) {
 
 void metrics::on_command(const command_query& q) {
   const auto answer = [q](const group_report& r) {
-    q.reply(obey(metrics_commands{}, q.what, [&](const get_metrics&) {
+    q.reply(run_command(metrics_commands{}, q.what, [&](const get_metrics&) {
       metric_list out;
       for (const auto& m : r.metrics) {
         metric_value f{m.name, {}, m.value};

@@ -25,7 +25,7 @@ class model_loader {
   virtual ~model_loader() = default;
   /// Loads a model onto every slot of this node, after what was asked for before and beside the batches that
   /// run. Returns at once; `told` is called once for each slot, from any thread.
-  virtual void load(const deployment& line, std::function<void(load_outcome)> told) = 0;
+  virtual void load(const deployment& line, std::function<void(load_outcome)> done) = 0;
 };
 
 }  // namespace troupe

@@ -28,7 +28,7 @@ model_queue::model_queue(address self, outbox& out, const options& o, std::uniqu
 }
 
 void model_queue::on(envelope& e, time_point now) {
-  if (ended_) return hear_the_last(e.body, now);
+  if (ended_) return on_message_while_leaving(e.body, now);
   // Of a large cluster these come by the thousand.
   const bool about_placements =
       std::holds_alternative<slot_ready>(e.body) || std::holds_alternative<slot_service>(e.body);
@@ -74,7 +74,7 @@ uint32_t model_queue::keep(const request& r, time_point now) {
 void model_queue::queue_up(uint32_t handle, time_point now) {
   const auto& r = requests_[handle];
   if (placements_here_ == 0) return give_up(handle, drop_reason::no_capacity, {drop_rule::no_worker}, now);
-  if (is_hopeless(r)) {
+  if (is_infeasible(r)) {
     const drop_grounds why{drop_rule::batching, r.rows, now + options_.network(r.rows), now + time_alone(r)};
     return give_up(handle, drop_reason::late, why, now);
   }
@@ -91,7 +91,7 @@ duration model_queue::time_alone(const request& r) const {
 }
 
 /// It asks for less time than it takes: that says nothing of how busy the slots are.
-bool model_queue::is_hopeless(const request& r) const { return r.arrival + time_alone(r) > r.deadline; }
+bool model_queue::is_infeasible(const request& r) const { return r.arrival + time_alone(r) > r.deadline; }
 
 /// An empty queue takes whatever is asked.
 uint32_t model_queue::rows_that_may_wait(const request& r, time_point now) {
@@ -112,9 +112,9 @@ void model_queue::give_up(uint32_t handle, drop_reason why, const drop_grounds& 
 /// wait no more.
 std::vector<uint32_t> model_queue::take_out(const std::function<bool(const request&)>& leaves) {
   std::vector<uint32_t> handles;
-  std::vector<ticket> tickets;
-  policy_->remove_if([&](const ticket& t) { return leaves(requests_[t.handle]); }, tickets);
-  for (const auto& t : tickets) handles.push_back(t.handle);
+  std::vector<queued_request> removed;
+  policy_->remove_if([&](const queued_request& t) { return leaves(requests_[t.handle]); }, removed);
+  for (const auto& t : removed) handles.push_back(t.handle);
   std::erase_if(poison_retries_, [&](uint32_t handle) {
     const bool gone = leaves(requests_[handle]);
     if (gone) handles.push_back(handle);
@@ -148,18 +148,19 @@ void model_queue::on_time(time_point now) {
   give_up_cancelled(now);
   policy_->update(now, long_ago);
   give_up_late_poison_retries(now);
-  tell_candidate(now);
+  send_candidate(now);
   offer_poison_retry(now);
   send_drops(now);
-  tell_left();
-  tell_load(now);
+  report_left();
+  report_load(now);
 }
 
 time_point model_queue::next_wakeup() const {
   const auto late = poison_retries_.empty() ? never : latest_start(requests_[poison_retries_.front()]) + 1ns;
-  const auto tell = poison_retries_.empty() || poison_retry_offered_ ? never : offer_poison_retry_at_;
-  const auto load = load_.good + load_.bad == 0 || options_.load_report == duration{} ? never : tell_load_at_;
-  return std::min({policy_->wake_at(), late, tell, load});
+  const auto report_at = poison_retries_.empty() || poison_retry_offered_ ? never : offer_poison_retry_at_;
+  const auto load =
+      load_.good + load_.bad == 0 || options_.load_report == duration{} ? never : report_load_at_;
+  return std::min({policy_->wake_at(), late, report_at, load});
 }
 
 /// Nobody runs what waits. What a worker has goes on, and it answers the gateway, unless it gives it back.
@@ -173,7 +174,7 @@ void model_queue::end(time_point now) {
   send_drops(now);
 }
 
-void model_queue::hear_the_last(actor_message& m, time_point now) {
+void model_queue::on_message_while_leaving(actor_message& m, time_point now) {
   dispatch(m, overloaded{
                   [&](batch_done& d) {
                     if (running_.contains(d.batch)) on_done(d, now);
@@ -208,12 +209,13 @@ void model_queue::forget_requests() {
   adopted_.clear();
   early_.clear();
   pending_drops_.clear();
-  told_ = unknown;
+  sent_window_ = unknown;
 }
 
 void model_queue::on_grant(const grant& g, time_point now) {
   if (g.alone) return on_grant_alone(g, now);
-  const auto promised = std::max(policy_->choose(g.slot, std::exchange(told_, unknown)).exec_at, g.free_at);
+  const auto promised =
+      std::max(policy_->choose(g.slot, std::exchange(sent_window_, unknown)).exec_at, g.free_at);
   if (!has_placement(g)) {
     // The arbiter will hear of it too. Until then, do not meet it at once with the same candidate.
     send(options_.arbiter,
@@ -272,7 +274,7 @@ void model_queue::drop(const request& r, drop_reason why) {
   ++drops_[static_cast<size_t>(why)];
   const bool too_busy = why == drop_reason::late || why == drop_reason::shed ||
                         why == drop_reason::queue_full || why == drop_reason::no_capacity;
-  load_.bad += too_busy && !is_hopeless(r);
+  load_.bad += too_busy && !is_infeasible(r);
   auto it = std::find_if(pending_drops_.begin(), pending_drops_.end(),
                          [&](const auto& p) { return p.first == r.gateway; });
   if (it == pending_drops_.end()) it = pending_drops_.insert(it, {r.gateway, {}});
@@ -294,22 +296,23 @@ void model_queue::send_drops(time_point now) {
   pending_drops_.clear();
 }
 
-void model_queue::tell_load(time_point now) {
-  if (options_.load_report == duration{} || load_.good + load_.bad == 0 || now < tell_load_at_) return;
-  tell_load_at_ = now + options_.load_report;
+void model_queue::report_load(time_point now) {
+  if (options_.load_report == duration{} || load_.good + load_.bad == 0 || now < report_load_at_) return;
+  report_load_at_ = now + options_.load_report;
   send(options_.arbiter, std::exchange(load_, {}));
 }
 
-void model_queue::tell_candidate(time_point now) {
+void model_queue::send_candidate(time_point now) {
   const auto& w = paused_ ? nothing : policy_->window();
   const auto slots = policy_->slots();
-  if (w == told_ && std::equal(slots.begin(), slots.end(), told_slots_.begin(), told_slots_.end())) return;
-  told_ = w;
-  told_slots_.assign(slots.begin(), slots.end());
+  if (w == sent_window_ && std::equal(slots.begin(), slots.end(), sent_slots_.begin(), sent_slots_.end()))
+    return;
+  sent_window_ = w;
+  sent_slots_.assign(slots.begin(), slots.end());
   if (log_.on()) log_.offered(now, sequence_ + 1, w);
   send(options_.arbiter,
        candidate{options_.model, ++sequence_, w.rows, w.exec_at, w.latest,
-                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need(), told_slots_});
+                 std::max(options_.network(w.rows), policy_->lead()), false, policy_->need(), sent_slots_});
 }
 
 /// What is true of a queue that has told its candidate is told again to the arbiter of the new domain.
@@ -318,7 +321,7 @@ void model_queue::go_over_to(uint32_t domain, time_point now) {
   if (poison_retry_offered_)
     send(options_.arbiter, candidate{options_.model, ++sequence_, 0, never, never, {}, true});
   options_.arbiter.index = domain;
-  told_ = unknown;
+  sent_window_ = unknown;
   poison_retry_offered_ = false;
   out_of_service_.clear();  // the new arbiter says which of its slots are
   policy_->set_backends({}, now);

@@ -104,13 +104,13 @@ class model_queue final : public actor {
   void on_change(const deployment& line, time_point now);
   void on_backends(const address& from, const backends& b, time_point now);
   void go_over_to(uint32_t domain, time_point now);
-  void tell_left();
+  void report_left();
   void decline(const address& arbiter, const grant& g);
   void take(const request& r, time_point now);
-  void hear_the_last(actor_message& m, time_point now);
+  void on_message_while_leaving(actor_message& m, time_point now);
   uint32_t keep(const request& r, time_point now);
   duration time_alone(const request& r) const;
-  bool is_hopeless(const request& r) const;
+  bool is_infeasible(const request& r) const;
   uint32_t rows_that_may_wait(const request& r, time_point now);
   void queue_up(uint32_t handle, time_point now);
   void give_up(uint32_t handle, drop_reason why, const drop_grounds& g, time_point now);
@@ -142,9 +142,9 @@ class model_queue final : public actor {
   void forget_gateway(node_id node, incarnation_id incarnation);
   void drop(const request& r, drop_reason why);
   void send_drops(time_point now);
-  void tell_candidate(time_point now);
+  void send_candidate(time_point now);
   void offer_poison_retry(time_point now);
-  void tell_load(time_point now);
+  void report_load(time_point now);
 
   queue_state describe(time_point now) const;
   open_requests list(const list_requests& asked, time_point now) const;
@@ -153,7 +153,7 @@ class model_queue final : public actor {
   void log_batch(const grant& g, const batch_order& o, uint32_t rows, time_point end, time_point now);
   void log_end(const batch_done& d, time_point now);
   request_story explain(request_id id) const;
-  batch_decision told(const decision_log::granted_request& g) const;
+  batch_decision describe_batch(const decision_log::granted_request& g) const;
   void set_policy(std::unique_ptr<batching_policy> policy, time_point now);
   std::vector<bool> running_requests() const;
   time_point planned_deadline(const request& r) const;
@@ -180,21 +180,21 @@ class model_queue final : public actor {
   std::optional<model_idle> leaves_;  ///< to be told once nothing runs in the domain that it leaves
   uint32_t left_domain_ = no_domain;
   queue_load load_;  ///< not told yet
-  time_point tell_load_at_ = long_ago;
+  time_point report_load_at_ = long_ago;
 
   bool ended_ = false;
   bool paused_ = false;
   duration planned_slo_{};  ///< zero: the requests' own
 
   decision_log log_;
-  batch_window told_;
-  std::vector<slot_id> told_slots_;  ///< that it was for
+  batch_window sent_window_;
+  std::vector<slot_id> sent_slots_;  ///< that it was for
   admission admission_;
   uint32_t last_batch_rows_ = 1;
   uint64_t sequence_ = 0;
   uint64_t next_batch_;
-  std::vector<ticket> batch_;            // reused
-  std::vector<dropped_ticket> dropped_;  // reused
+  std::vector<queued_request> batch_;            // reused
+  std::vector<dropped_queued_request> dropped_;  // reused
 
   uint64_t received_ = 0, batches_ = 0, batched_rows_ = 0, resubmitted_ = 0, preempted_ = 0,
            lost_with_gateway_ = 0, poisoned_ = 0;

@@ -4,53 +4,54 @@
 #include "actors/decision_log_size.hpp"
 #include "actors/model_queue.hpp"
 #include "actors/open_requests.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
 command_reply model_queue::on_command(const command& c, time_point now) {
-  return obey(model_queue_commands{}, c,
-              overloaded{
-                  [&](const get_state&) { return describe(now); },
-                  [&](const list_requests& l) { return list(l, now); },
-                  [&](const pause_batching&) {
-                    paused_ = true;
-                    return acknowledged{};
-                  },
-                  [&](const resume_batching&) {
-                    paused_ = false;
-                    return acknowledged{};
-                  },
-                  [&](const set_slo& s) {
-                    if (s.slo < duration{} || s.slo > 24h)
-                      throw command_refused("set_slo.slo: must be from 0 to a day");
-                    planned_slo_ = s.slo;
-                    return acknowledged{};
-                  },
-                  [&](const set_batching& s) {
-                    auto parameters = options_.parameters;
-                    std::unique_ptr<batching_policy> policy;
-                    try {
-                      policy = make_batching(s.batching, s.shedding, parameters);
-                    } catch (const std::exception& e) {  // a plug-in's
-                      throw command_refused("set_batching: '" + s.batching + "' cannot be made: " + e.what());
-                    }
-                    if (!policy)
-                      throw command_refused("set_batching: there is no policy '" + s.batching +
-                                            "' with shedding '" + s.shedding + "'");
-                    options_.batching = s.batching;
-                    options_.shedding = s.shedding;
-                    options_.parameters = parameters;
-                    set_policy(std::move(policy), now);
-                    return acknowledged{};
-                  },
-                  [&](const explain_request& e) { return explain(e.id); },
-                  [&](const set_decision_log& s) {
-                    log_ = decision_log(checked(s));
-                    requests_.remember(s.requests);
-                    return acknowledged{};
-                  },
-              });
+  return run_command(
+      model_queue_commands{}, c,
+      overloaded{
+          [&](const get_state&) { return describe(now); },
+          [&](const list_requests& l) { return list(l, now); },
+          [&](const pause_batching&) {
+            paused_ = true;
+            return acknowledged{};
+          },
+          [&](const resume_batching&) {
+            paused_ = false;
+            return acknowledged{};
+          },
+          [&](const set_slo& s) {
+            if (s.slo < duration{} || s.slo > 24h)
+              throw command_refused("set_slo.slo: must be from 0 to a day");
+            planned_slo_ = s.slo;
+            return acknowledged{};
+          },
+          [&](const set_batching& s) {
+            auto parameters = options_.parameters;
+            std::unique_ptr<batching_policy> policy;
+            try {
+              policy = make_batching(s.batching, s.shedding, parameters);
+            } catch (const std::exception& e) {  // a plug-in's
+              throw command_refused("set_batching: '" + s.batching + "' cannot be made: " + e.what());
+            }
+            if (!policy)
+              throw command_refused("set_batching: there is no policy '" + s.batching + "' with shedding '" +
+                                    s.shedding + "'");
+            options_.batching = s.batching;
+            options_.shedding = s.shedding;
+            options_.parameters = parameters;
+            set_policy(std::move(policy), now);
+            return acknowledged{};
+          },
+          [&](const explain_request& e) { return explain(e.id); },
+          [&](const set_decision_log& s) {
+            log_ = decision_log(checked(s));
+            requests_.remember(s.requests);
+            return acknowledged{};
+          },
+      });
 }
 
 std::string_view model_queue::state() const {
@@ -74,8 +75,8 @@ void model_queue::set_policy(std::unique_ptr<batching_policy> policy, time_point
   send_drops(now);  // what the old one gave up already
   auto old = std::exchange(policy_, std::move(policy));
   policy_->set_latency(old->latency());
-  std::vector<ticket> queued;
-  old->remove_if([](const ticket&) { return true; }, queued);
+  std::vector<queued_request> queued;
+  old->remove_if([](const queued_request&) { return true; }, queued);
   for (auto& t : queued) {
     t.deadline = planned_deadline(requests_[t.handle]);
     policy_->add(t, now);

@@ -66,7 +66,7 @@ void model_queue::log_end(const batch_done& d, time_point now) {
     log_.end(d.batch, decision_log::batch_status::refused, d.refused, never, now);
 }
 
-batch_decision model_queue::told(const decision_log::granted_request& g) const {
+batch_decision model_queue::describe_batch(const decision_log::granted_request& g) const {
   batch_decision out;
   out.attempt = g.attempt;
   out.batch = g.batch;
@@ -107,7 +107,7 @@ request_story model_queue::explain(request_id id) const {
   const auto handle = id == request_id{} ? std::nullopt : requests_.find(id);
   if (handle) {
     for (const auto& g : log_.grants_of(*handle, requests_.all_of(*handle).taken_at))
-      s.batches.push_back(told(g));
+      s.batches.push_back(describe_batch(g));
     // Of one that came to an end otherwise (its gateway's, another scheduler's) nothing is known here.
     if (requests_.holds(*handle) || !s.batches.empty()) what = known(*handle);
   }

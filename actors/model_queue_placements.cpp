@@ -70,7 +70,7 @@ void model_queue::on_change(const deployment& line, time_point now) {
 }
 
 /// Once nothing of it runs in the domain that it leaves.
-void model_queue::tell_left() {
+void model_queue::report_left() {
   if (!leaves_) return;
   for (const auto& [id, batch] : running_)
     if (domain_of(slot_id{batch.worker.index}) == left_domain_) return;

@@ -39,7 +39,7 @@ class node {
   static constexpr const char* name = "node";
 
   /// What the node needs of its environment; all references outlive it.
-  struct surroundings {
+  struct environment {
     const cluster_spec& cluster;
     node_id self;
     const clock& time;
@@ -65,11 +65,11 @@ class node {
     on_broken broken;                             ///< it threw
   };
 
-  node(handle::pointer self, surroundings s);
+  node(handle::pointer self, environment s);
   handle::behavior_type make_behavior();
 
  private:
-  enum class stage { unknown, meeting, up };
+  enum class stage { unknown, connecting, up };
   struct peer {
     stage state = stage::unknown;
     incarnation_id incarnation;
@@ -97,34 +97,34 @@ class node {
   group_report report() const;
   command_reply on_command(const command& c) const;
 
-  void say_hello(node_id to);
+  void send_hello(node_id to);
   void ask_caf_hosts();
   void send_leave_acks();
   void leave_if_done();
   void end_incarnations();
   void begin_new_incarnation(const char* why);
   void accept_slot(const slot_ready& s);
-  void tell_peers(caf::message body);
+  void send_to_peers(caf::message body);
   void update_ready();
   void report_forged(time_point now);
-  bool junior_to(node_id other) const;
+  bool yields_to(node_id other) const;
 
   // leadership (node_leadership.cpp)
   void learn_leader(const leadership& t);
   void check_leader();
   bool scheduler_up() const;
-  void look_for_scheduler();
+  void update_scheduler_state();
   duration wake_interval() const;
 
   template <class M>
   void send(node_id to, M&& m) {
-    around_.control.send({{around_.self, incarnation_, role::node, 0},
-                          {to, {}, role::node, 0},
-                          caf::make_message(std::forward<M>(m))});
+    env_.control.send({{env_.self, incarnation_, role::node, 0},
+                       {to, {}, role::node, 0},
+                       caf::make_message(std::forward<M>(m))});
   }
 
   handle::pointer self_;
-  surroundings around_;
+  environment env_;
   incarnation_id incarnation_;
   std::vector<peer> peers_;
   const bool elected_;  ///< who schedules; else it is always the same node
@@ -132,7 +132,7 @@ class node {
   node_id scheduler_;
   failure_detector detector_;
   std::vector<slot_ready> local_slots_;
-  bool ready_ = false, told_ready_ = false;
+  bool ready_ = false, ready_sent_ = false;
   bool met_ = false;  ///< somebody of this cluster: a later refusal is theirs, not ours
   time_point last_wake_ = never;
   time_point next_hello_ = long_ago;

@@ -2,33 +2,33 @@
 #include <caf/all.hpp>
 
 #include "actors/node.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
 command_reply node::on_command(const command& c) const {
-  return obey(node_commands{}, c, [&](const get_state&) {
+  return run_command(node_commands{}, c, [&](const get_state&) {
     node_state s;
-    s.node = around_.cluster.nodes[around_.self.value].name;
+    s.node = env_.cluster.nodes[env_.self.value].name;
     s.incarnation = incarnation_;
     s.ready = ready_;
     s.draining = draining_;
-    s.now = around_.time.now();
+    s.now = env_.time.now();
     for (uint32_t i = 0; i < peers_.size(); ++i) {
-      if (node_id{i} == around_.self) continue;
+      if (node_id{i} == env_.self) continue;
       const auto& p = peers_[i];
       peer_state line;
-      line.node = around_.cluster.nodes[i].name;
-      line.state = p.state == stage::unknown   ? "unknown"
-                   : p.state == stage::meeting ? "meeting"
-                   : p.leaving                 ? "leaving"
-                                               : "up";
+      line.node = env_.cluster.nodes[i].name;
+      line.state = p.state == stage::unknown      ? "unknown"
+                   : p.state == stage::connecting ? "connecting"
+                   : p.leaving                    ? "leaving"
+                                                  : "up";
       line.incarnation = p.incarnation;
-      line.clock_offset = around_.lane.clock_offset_of(node_id{i});
-      line.clock_error = around_.lane.clock_error(node_id{i});
+      line.clock_offset = env_.lane.clock_offset_of(node_id{i});
+      line.clock_error = env_.lane.clock_error(node_id{i});
       s.peers.push_back(std::move(line));
     }
-    s.scheduler = around_.cluster.nodes[scheduler_.value].name;
+    s.scheduler = env_.cluster.nodes[scheduler_.value].name;
     s.term = election_.known().term;
     s.takeovers = election_.takeovers();
     return s;
@@ -37,7 +37,7 @@ command_reply node::on_command(const command& c) const {
 
 group_report node::report() const {
   group_report r;
-  const address me{around_.self, incarnation_, role::node, 0};
+  const address me{env_.self, incarnation_, role::node, 0};
   const char* state = draining_ ? "draining" : ready_ ? "ready" : "waiting";
   const auto waiting = self_->mailbox().size();
   r.actors.push_back(me);
@@ -47,7 +47,7 @@ group_report node::report() const {
   const auto& known = election_.known();
   if (known.term != term_id{})
     r.metrics.push_back({"troupe_scheduler_term",
-                         {{"scheduler", around_.cluster.nodes[known.scheduler.value].name}},
+                         {{"scheduler", env_.cluster.nodes[known.scheduler.value].name}},
                          static_cast<double>(known.term.value),
                          gauge});
   r.metrics.push_back({"troupe_scheduler_is_leader", {}, election_.is_leader() ? 1.0 : 0.0, gauge});

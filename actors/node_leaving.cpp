@@ -11,9 +11,9 @@ namespace troupe {
 void node::ask_caf_hosts() {
   gathered_ = {};
   for (auto& p : peers_) p.asked_for = p.leave_ack_due;
-  reports_missing_ = around_.post.caf_hosts().size();
+  reports_missing_ = env_.post.caf_hosts().size();
   const handle me{self_};
-  for (const auto& caf_host : around_.post.caf_hosts())
+  for (const auto& caf_host : env_.post.caf_hosts())
     caf::anon_send(caf_host, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
 }
 
@@ -36,7 +36,7 @@ void node::send_leave_acks() {
         gathered_.busy_with.end())
       continue;
     p.leave_ack_due = false;
-    send(node_id{i}, leave_ack{around_.self, incarnation_});
+    send(node_id{i}, leave_ack{env_.self, incarnation_});
   }
 }
 
@@ -44,7 +44,7 @@ void node::leave_if_done() {
   if (!draining_ || gathered_.unfinished > 0) return;
   const bool waited_for = std::any_of(peers_.begin(), peers_.end(),
                                       [](const peer& p) { return p.state == stage::up && !p.leave_acked; });
-  if (!waited_for || planted(bug::hasty_leave)) around_.on_drained();
+  if (!waited_for || planted(bug::hasty_leave)) env_.on_drained();
 }
 
 }  // namespace troupe

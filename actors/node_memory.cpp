@@ -23,7 +23,7 @@ void node_memory::pull(const region_ref& region, std::span<std::byte> into, cons
   auto any_incarnation = to;
   any_incarnation.incarnation = {};
   lane_.pull(region, into, [this, to = any_incarnation, token](pull_status status) {
-    post_.tell_with_turn(to, pulled{token, status});
+    post_.send_with_turn(to, pulled{token, status});
   });
 }
 

@@ -88,22 +88,21 @@ node_runtime::node_runtime(const cluster_spec& cluster, node_id self, environmen
   const bool waits_for_engines =
       env.completions != nullptr && cluster.nodes[self.value].has(node_role::gateway);
   const auto serves_llms = [this, waits_for_engines] {
-    return !waits_for_engines || language_models_.served_once();
+    return !waits_for_engines || language_models_.every_model_was_served();
   };
   deployer_ = spawn<deployer>(
-      env.system, deployer::surroundings{cluster, self, env.time, env.control, env.devices, env.read_model,
-                                         env.wake, env.begin_drain, env.on_unusable, env.broken});
+      env.system, deployer::environment{cluster, self, env.time, env.control, env.devices, env.read_model,
+                                        env.wake, env.begin_drain, env.on_unusable, env.broken});
   node_ = spawn<node>(
-      env.system,
-      node::surroundings{cluster, self, env.time, lane_, post_, env.control, catalog_, serves_llms, deployer_,
-                         [this](const deployment& line) { return keep_queue(line); },
-                         [&carrier] {
-                           const auto a = carrier.address();
-                           return std::vector<uint8_t>(a.begin(), a.end());
-                         },
-                         env.next_incarnation, env.secret_of,
-                         [this](incarnation_id incarnation) { pool_.renew(incarnation); }, env.wake,
-                         env.on_ready, env.on_drained, env.on_refused, env.broken});
+      env.system, node::environment{cluster, self, env.time, lane_, post_, env.control, catalog_, serves_llms,
+                                    deployer_, [this](const deployment& line) { return keep_queue(line); },
+                                    [&carrier] {
+                                      const auto a = carrier.address();
+                                      return std::vector<uint8_t>(a.begin(), a.end());
+                                    },
+                                    env.next_incarnation, env.secret_of,
+                                    [this](incarnation_id incarnation) { pool_.renew(incarnation); },
+                                    env.wake, env.on_ready, env.on_drained, env.on_refused, env.broken});
   post_.set_node_actor(node_);
   post_.set_deployer(deployer_);
   caf::anon_send(deployer_, introduction{node_, lane_.incarnation()});

@@ -10,7 +10,7 @@ namespace troupe {
 openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {
   auto& post = parts_.runtime.post();
   const auto gateway = parts_.runtime.llm_gateway_address();
-  parts_.clients.on_give_up([&post, gateway](request_id id) { post.tell(gateway, client_gone{id}); });
+  parts_.clients.on_give_up([&post, gateway](request_id id) { post.send(gateway, client_gone{id}); });
 }
 
 std::chrono::sys_seconds openai_api::wall_time() const {

@@ -23,7 +23,7 @@ class openai_api {
     node_runtime& runtime;
     completion_clients& clients;
     const authorisation& keys;
-    std::vector<std::shared_ptr<const language>> languages;  ///< by llm_id
+    std::vector<std::shared_ptr<const tokenizer_bundle>> languages;  ///< by llm_id
     std::function<duration()> unix_time;  ///< since 1970, as the machine's wall clock has it
   };
   explicit openai_api(parts p);
@@ -35,7 +35,7 @@ class openai_api {
   struct chosen {
     llm_catalog::target target;
     const llm_spec* spec = nullptr;
-    std::shared_ptr<const language> words;
+    std::shared_ptr<const tokenizer_bundle> words;
   };
   struct prompt {
     std::vector<llm::token> tokens;

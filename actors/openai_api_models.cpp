@@ -55,12 +55,12 @@ void openai_api::tokenize(const http_request& request, http_reply reply) const {
                                                      asked->add_special_tokens);
   if (!tokens) return refuse(reply, tokens.error());
   std::vector<std::string> texts;
-  std::optional<std::span<const std::string>> told;
+  std::optional<std::span<const std::string>> shown;
   if (asked->return_token_strs) {
     for (const auto t : *tokens) texts.push_back(text_of(*of->words, t));
-    told = texts;
+    shown = texts;
   }
-  answer(reply, openai::format_tokenize(*tokens, told, of->target.max_model_len));
+  answer(reply, openai::format_tokenize(*tokens, shown, of->target.max_model_len));
 }
 
 void openai_api::detokenize(const http_request& request, http_reply reply) const {
@@ -69,7 +69,7 @@ void openai_api::detokenize(const http_request& request, http_reply reply) const
   const auto of = find(asked->model, request.tenant);
   if (!of) return refuse(reply, of.error());
   if (of->target.vocabulary == 0) return refuse(reply, not_ready(*of));
-  if (const auto bad = of->target.stranger_in(asked->tokens))
+  if (const auto bad = of->target.first_unknown_token(asked->tokens))
     return refuse(reply, {400, fmt::format("tokens: the vocabulary has no token {}", *bad), "tokens", {}});
   answer(reply, openai::format_detokenize(of->words->words->decode(asked->tokens, false)));
 }
@@ -111,7 +111,7 @@ void openai_api::change(llm_id model, bool load, adapter_entry what, http_reply 
   auto said =
       fmt::format("Success: LoRA adapter '{}' {} successfully.", what.name, load ? "added" : "removed");
   const auto token = parts_.clients.expect_change(std::move(reply), std::move(said));
-  parts_.runtime.post().tell(parts_.runtime.llm_gateway_address(),
+  parts_.runtime.post().send(parts_.runtime.llm_gateway_address(),
                              change_adapter{token, model, load, std::move(what)});
 }
 

@@ -39,7 +39,7 @@ std::optional<openai::error> openai_api::problem_with(const openai::base_request
   const uint64_t room = to.target.max_model_len, wanted = asked.max_tokens.value_or(1);
   for (const auto& p : prompts) {
     if (p.tokens.empty()) return error{400, fmt::format("{}: has no tokens", field), field, {}};
-    if (const auto bad = to.target.stranger_in(p.tokens))
+    if (const auto bad = to.target.first_unknown_token(p.tokens))
       return error{400, fmt::format("{}: the vocabulary has no token {}", field, *bad), field, {}};
     if (p.tokens.size() + wanted > room)
       return error{
@@ -109,7 +109,7 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
   auto& post = parts_.runtime.post();
   const auto gateway = parts_.runtime.llm_gateway_address();
   const auto cancel = [&post, gateway, ids = answer->requests()] {
-    for (const auto id : ids) post.tell(gateway, client_gone{id});
+    for (const auto id : ids) post.send(gateway, client_gone{id});
   };
   const auto gone = std::make_shared<std::atomic<bool>>(false);
   answer->reply().on_cancel([gone, cancel] {
@@ -117,7 +117,7 @@ void openai_api::submit(const openai::base_request& asked, openai::completion_ki
     cancel();
   });
   parts_.clients.expect(std::move(answer));
-  post.tell(gateway, generation_request{std::move(requests)});
+  post.send(gateway, generation_request{std::move(requests)});
   if (*gone) cancel();  // it went before they were there
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "messages/json.hpp"
-#include "messages/obey.hpp"
-#include "messages/own_bytes.hpp"
+#include "messages/reserved_bytes.hpp"
+#include "messages/run_command.hpp"
 #include "policies/partition_search.hpp"
 
 namespace troupe {
@@ -25,8 +25,8 @@ placer::placer(address self, outbox& out, const cluster_spec& cluster) : actor(s
     ++slots[d];
     auto& max_bytes = problem_.parts[d].max_bytes;
     if (s.memory_bytes > 0)
-      max_bytes = std::min(max_bytes,
-                           static_cast<double>(s.memory_bytes - std::min(s.memory_bytes, own_bytes(s.kind))));
+      max_bytes = std::min(
+          max_bytes, static_cast<double>(s.memory_bytes - std::min(s.memory_bytes, reserved_bytes(s.kind))));
   }
   for (size_t d = 0; d < slots.size(); ++d) problem_.parts[d].size = std::max(1.0, slots[d]);
   problem_.memory_weight = cluster.placer.memory_weight;
@@ -51,7 +51,7 @@ void placer::on_time(time_point now) {
   if (next_epoch_ == long_ago) next_epoch_ = now + cluster_.placer.epoch;
   if (now >= next_epoch_) begin_epoch(now);
   if (std::exchange(complete_, false)) plan();
-  go_on();
+  start_next_move();
 }
 
 bool placer::is_served(model_id model) const {
@@ -123,7 +123,7 @@ void placer::plan() {
 }
 
 /// The next move, once the one before it is over.
-void placer::go_on() {
+void placer::start_next_move() {
   if (moving_) {
     const bool over = !is_served(moving_->model) ||
                       (lines_.at(moving_->model).domain == moving_->to && !lines_.at(moving_->model).moves());
@@ -155,7 +155,7 @@ placer_state placer::describe() const {
 }
 
 command_reply placer::on_command(const command& c, time_point) {
-  return obey(placer_commands{}, c, [&](const get_state&) { return describe(); });
+  return run_command(placer_commands{}, c, [&](const get_state&) { return describe(); });
 }
 
 void placer::report(std::vector<metric>& out) const {

@@ -41,7 +41,7 @@ class placer final : public actor {
   void on_answer(const command_reply& r, time_point now);
   void begin_epoch(time_point now);
   void plan();
-  void go_on();
+  void start_next_move();
   bool is_served(model_id model) const;
   placer_state describe() const;
 

@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-/// Empties `p`, but for room for as much again: a parcel that grows moves its messages.
-delivery take_out(parcel& p) {
+/// Empties `p`, but for room for as much again: a batch that grows moves its messages.
+delivery take_out(message_batch& p) {
   delivery d;
   const auto n = p.size();
   d.messages.swap(p);
@@ -59,7 +59,7 @@ uint32_t post::caf_host_of(const address& to) const {
 }
 
 /// Empties `messages`.
-void post::hand_over(size_t caf_host, parcel& messages) {
+void post::hand_over(size_t caf_host, message_batch& messages) {
   const auto& waiting = backlogs_[caf_host];
   size_t bytes = 0;
   if (waiting)
@@ -83,7 +83,7 @@ void post::hand_over(size_t caf_host, parcel& messages) {
   caf::anon_send(caf_hosts_[caf_host], std::move(d));
 }
 
-void post::tell(const address& to, actor_message message) {
+void post::send(const address& to, actor_message message) {
   const auto caf_host = caf_host_of(to);
   if (caf_host == nobody) return;
   delivery d;
@@ -100,7 +100,7 @@ bool post::ask(const address& to, command what, std::function<void(command_reply
 
 /// CAF hosts of queues first, then those of arbiters, then of gateways, then all others: so what one actor
 /// says to another because of an event finds it informed.
-void post::tell_all(const actor_message& message) {
+void post::broadcast(const actor_message& message) {
   std::vector<int> rank(caf_hosts_.size(), 3);
   for (const auto caf_host : queue_caf_hosts_) rank[caf_host] = 0;  // also those without a queue yet
   constexpr std::pair<role, int> later[] = {
@@ -117,15 +117,15 @@ void post::tell_all(const actor_message& message) {
     }
 }
 
-void post::tell_with_turn(const address& to, actor_message message) {
+void post::send_with_turn(const address& to, actor_message message) {
   if (stopped_) return;
   if (const auto caf_host = caf_host_of(to); caf_host != nobody)
     turn_[caf_host].push_back({{self_, {}, role::node, 0}, to, std::move(message)});
 }
 
 void post::carry(std::span<envelope> messages) {
-  thread_local std::vector<parcel> parcels;
-  if (parcels.size() < caf_hosts_.size()) parcels.resize(caf_hosts_.size());
+  thread_local std::vector<message_batch> message_batches;
+  if (message_batches.size() < caf_hosts_.size()) message_batches.resize(caf_hosts_.size());
   for (auto& e : messages) {
     if (const auto* idle = std::get_if<model_idle>(&e.body)) {
       caf::anon_send(deployer_, *idle);
@@ -137,7 +137,7 @@ void post::carry(std::span<envelope> messages) {
     }
     if (e.to.node == self_) {
       if (const auto caf_host = caf_host_of(e.to); caf_host != nobody)
-        parcels[caf_host].push_back(std::move(e));
+        message_batches[caf_host].push_back(std::move(e));
       continue;
     }
     std::visit(
@@ -148,7 +148,7 @@ void post::carry(std::span<envelope> messages) {
         e.body);
   }
   for (size_t i = 0; i < caf_hosts_.size(); ++i) {
-    if (!parcels[i].empty()) hand_over(i, parcels[i]);
+    if (!message_batches[i].empty()) hand_over(i, message_batches[i]);
   }
 }
 

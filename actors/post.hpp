@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-class post final : public carrier, public data_lane_events {
+class post final : public message_sink, public data_lane_events {
  public:
   explicit post(node_id self) : self_(self) {}
 
@@ -31,12 +31,12 @@ class post final : public carrier, public data_lane_events {
   void set_queue_caf_hosts(std::vector<caf::actor> caf_hosts);
 
   /// From any thread: to an actor of this node.
-  void tell(const address& to, actor_message message);
+  void send(const address& to, actor_message message);
   /// From any thread: to all CAF hosts; for events that concern every actor.
-  void tell_all(const actor_message& message);
+  void broadcast(const actor_message& message);
   /// On the fabric's thread: like `tell`, but travels with what this turn delivers. On any once it was
   /// stopped.
-  void tell_with_turn(const address& to, actor_message message);
+  void send_with_turn(const address& to, actor_message message);
 
   /// From any thread: lets an actor of this node do what `what` says; `reply` is called once, on its CAF
   /// host's thread. False, and no call, if there is no such actor.
@@ -66,7 +66,7 @@ class post final : public carrier, public data_lane_events {
  private:
   static constexpr uint32_t nobody = ~0u;
   uint32_t caf_host_of(const address& to) const;
-  void hand_over(size_t caf_host, parcel& messages);
+  void hand_over(size_t caf_host, message_batch& messages);
 
   const node_id self_;
   data_lane* lane_ = nullptr;
@@ -77,7 +77,7 @@ class post final : public carrier, public data_lane_events {
       backlogs_;  ///< by CAF host; null: what it is sent has a bound already
   std::vector<uint32_t> queue_caf_hosts_;
   std::vector<std::vector<uint32_t>> caf_host_by_name_{role_count};  ///< role → index → CAF host
-  std::vector<parcel> turn_;  ///< by CAF host; the fabric's thread only
+  std::vector<message_batch> turn_;  ///< by CAF host; the fabric's thread only
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> dropped_{0};
 };

@@ -81,7 +81,7 @@ void rank_arbiter::on_time(time_point now) {
   if (open_) grant_poison_retries(now);
   matches_.clear();
   policy_->poll(now, matches_);
-  tell_backends();
+  send_backends();
   for (const auto& m : matches_) {
     ++grants_;
     auto& q = queues_[m.model];
@@ -100,7 +100,7 @@ void rank_arbiter::on_poison_retry(const address& from, const candidate& c) {
 }
 
 bool rank_arbiter::may_retry(const poison_retry& s, slot_id id, const slot& on) const {
-  return !out_.contains(id) && obeys(id, on.worker) &&
+  return !out_.contains(id) && accepts_orders(id, on.worker) &&
          std::find(on.models.begin(), on.models.end(), s.model) != on.models.end();
 }
 
@@ -134,7 +134,7 @@ void rank_arbiter::end_quarantine(time_point now) {
   };
   if (std::any_of(slots_.begin(), slots_.end(), promised)) return;
   for (const auto& [id, s] : slots_)
-    if (quarantine_->holds(s.worker) && !out_.contains(id) && obeys(id, s.worker)) {
+    if (quarantine_->holds(s.worker) && !out_.contains(id) && accepts_orders(id, s.worker)) {
       policy_->add_slot(id, s.free_at(now));
       policy_->set_models(id, s.models);
       policy_->set_rows(id, s.rows());
@@ -314,7 +314,7 @@ void rank_arbiter::report(std::vector<metric>& out) const {
   };
   using enum metric::kind;
   const auto mine = std::count_if(slots_.begin(), slots_.end(),
-                                  [&](const auto& x) { return obeys(x.first, x.second.worker); });
+                                  [&](const auto& x) { return accepts_orders(x.first, x.second.worker); });
   add("troupe_slots", static_cast<double>(mine), gauge);
   add("troupe_grants_total", static_cast<double>(grants_), counter);
   add("troupe_orders_refused_total", static_cast<double>(refused_), counter);

@@ -125,7 +125,7 @@ class rank_arbiter final : public actor {
   void open_if_known(time_point now);
   void forget_workers(node_id node, incarnation_id incarnation, time_point now);
   void begin_service(slot_id id, slot& s, time_point now);
-  bool obeys(slot_id id, const address& worker) const;
+  bool accepts_orders(slot_id id, const address& worker) const;
   void on_poison_retry(const address& from, const candidate& c);
   bool may_retry(const poison_retry& s, slot_id id, const slot& on) const;
   std::optional<std::pair<size_t, slot_id>> next_poison_retry() const;
@@ -145,8 +145,8 @@ class rank_arbiter final : public actor {
   void place(const deployment& line);
   void learn_latencies(const slot_ready& s);
   void forget_latencies(slot_id id);
-  void tell_profile(model_id model);
-  void tell_backends();
+  void send_profile(model_id model);
+  void send_backends();
   void begin_advice();
   void take_sample(time_point now);
   void apply_advice(time_point now);

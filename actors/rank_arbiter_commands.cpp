@@ -3,34 +3,34 @@
 
 #include "actors/decision_log_size.hpp"
 #include "actors/rank_arbiter.hpp"
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 
 command_reply rank_arbiter::on_command(const command& c, time_point now) {
-  return obey(rank_arbiter_commands{}, c,
-              overloaded{
-                  [&](const get_state&) { return describe(now); },
-                  [&](const take_slot_out& t) {
-                    if (!slots_.contains(t.slot))
-                      throw command_refused("take_slot_out.slot: no such slot is up");
-                    scaled_out_.erase(t.slot);  // whoever says so says when it comes back
-                    set_service(t.slot, false, now);
-                    return acknowledged{};
-                  },
-                  [&](const put_slot_back& p) {
-                    if (!out_.contains(p.slot))
-                      throw command_refused("put_slot_back.slot: this slot is not out of service");
-                    scaled_out_.erase(p.slot);
-                    set_service(p.slot, true, now);
-                    return acknowledged{};
-                  },
-                  [&](const explain_grant& e) { return explain(e); },
-                  [&](const set_decision_log& s) {
-                    set_log(checked(s));
-                    return acknowledged{};
-                  },
-              });
+  return run_command(rank_arbiter_commands{}, c,
+                     overloaded{
+                         [&](const get_state&) { return describe(now); },
+                         [&](const take_slot_out& t) {
+                           if (!slots_.contains(t.slot))
+                             throw command_refused("take_slot_out.slot: no such slot is up");
+                           scaled_out_.erase(t.slot);  // whoever says so says when it comes back
+                           set_service(t.slot, false, now);
+                           return acknowledged{};
+                         },
+                         [&](const put_slot_back& p) {
+                           if (!out_.contains(p.slot))
+                             throw command_refused("put_slot_back.slot: this slot is not out of service");
+                           scaled_out_.erase(p.slot);
+                           set_service(p.slot, true, now);
+                           return acknowledged{};
+                         },
+                         [&](const explain_grant& e) { return explain(e); },
+                         [&](const set_decision_log& s) {
+                           set_log(checked(s));
+                           return acknowledged{};
+                         },
+                     });
 }
 
 /// What the slot runs, or has been granted, goes on.
@@ -39,7 +39,7 @@ void rank_arbiter::set_service(slot_id id, bool in, time_point now) {
   if (slots_.contains(id)) in ? ++in_service_ : --in_service_;
   if (!in) {
     policy_->remove_slot(id);
-  } else if (const auto it = slots_.find(id); it != slots_.end() && obeys(id, it->second.worker) &&
+  } else if (const auto it = slots_.find(id); it != slots_.end() && accepts_orders(id, it->second.worker) &&
                                               !(quarantine_ && quarantine_->holds(it->second.worker))) {
     const auto& s = it->second;
     policy_->add_slot(id, s.promised ? never : s.free_at(now));
@@ -84,7 +84,7 @@ arbiter_state rank_arbiter::describe(time_point now) const {
   out.grants = grants_;
   out.refused = refused_;
   for (const auto& [id, s] : slots_) {
-    if (!obeys(id, s.worker)) continue;
+    if (!accepts_orders(id, s.worker)) continue;
     slot_state line;
     line.slot = id;
     line.node = s.worker.node;

@@ -69,14 +69,14 @@ void rank_arbiter::begin_service(slot_id id, slot& s, time_point now) {
   if (handed && h->second.batch != batch_id{} && s.orders.empty())
     s.orders.push_back({h->second.batch, h->second.model, never, h->second.rows});
   const bool suspended = out_.contains(id) || (quarantine_ && quarantine_->holds(s.worker));
-  if (suspended || !obeys(id, s.worker)) return;
+  if (suspended || !accepts_orders(id, s.worker)) return;
   policy_->add_slot(id, s.free_at(now));
   policy_->set_models(id, s.models);
   policy_->set_rows(id, s.rows());
 }
 
 /// In this term; without standbys everybody always does.
-bool rank_arbiter::obeys(slot_id id, const address& worker) const {
+bool rank_arbiter::accepts_orders(slot_id id, const address& worker) const {
   if (!elected_) return true;
   if (!open_) return false;
   const auto h = handed_.find(id);

@@ -10,7 +10,7 @@ void rank_arbiter::begin_placement(const options& o) {
   for (uint32_t i = 0; i < o.models.size(); ++i) {
     if (o.models[i].domain != self_.index) continue;
     served_[model_id{i}] = o.models[i];
-    tell_profile(model_id{i});
+    send_profile(model_id{i});
   }
 }
 
@@ -22,7 +22,7 @@ void rank_arbiter::place(const deployment& line) {
     return;
   }
   served_[line.model] = line.definition;
-  tell_profile(line.model);
+  send_profile(line.model);
 }
 
 void rank_arbiter::learn_latencies(const slot_ready& s) {
@@ -30,17 +30,17 @@ void rank_arbiter::learn_latencies(const slot_ready& s) {
   forget_latencies(s.slot);
   for (const auto& m : s.models) {
     measured_[m.model][s.slot] = {m.alpha, m.beta};
-    if (served_.contains(m.model)) tell_profile(m.model);
+    if (served_.contains(m.model)) send_profile(m.model);
   }
 }
 
 void rank_arbiter::forget_latencies(slot_id id) {
   for (auto& [model, by_slot] : measured_)
-    if (by_slot.erase(id) > 0 && !by_slot.empty() && served_.contains(model)) tell_profile(model);
+    if (by_slot.erase(id) > 0 && !by_slot.empty() && served_.contains(model)) send_profile(model);
 }
 
 /// Measured latencies differ between slots: plan with the slowest, as the queues do.
-void rank_arbiter::tell_profile(model_id model) {
+void rank_arbiter::send_profile(model_id model) {
   const auto& d = served_[model];
   auto latency = d.latency;
   if (latency == latency_model{})
@@ -51,14 +51,14 @@ void rank_arbiter::tell_profile(model_id model) {
   policy_->set_profile(model, {latency, d.slo - response_ - network_(1), d.max_batch, d.weight});
 }
 
-void rank_arbiter::tell_backends() {
+void rank_arbiter::send_backends() {
   if (!places_) return;
   backends_.clear();
   policy_->take_backends(backends_);
   for (const auto& m : backends_) {
-    backends told;
-    for (const auto& b : m.of) told.of.push_back({b.slot, b.batch, b.weight});
-    send(on_node(self_.node, role::model_queue, m.model.value), std::move(told));
+    backends update;
+    for (const auto& b : m.of) update.of.push_back({b.slot, b.batch, b.weight});
+    send(on_node(self_.node, role::model_queue, m.model.value), std::move(update));
   }
 }
 

@@ -20,16 +20,16 @@ http_response response_to(const change_reply& r) {
 template <class Change>
 void ask(const repository_api::parts& parts, Change c, std::function<bool()> seen, http_reply reply) {
   auto shared = std::make_shared<http_reply>(std::move(reply));
-  const auto patience = parts.patience + parts.decided_within + 10s;
+  const auto timeout = parts.timeout + parts.decided_within + 10s;
   parts.system.spawn([shared, c = std::move(c), seen = std::move(seen), to = parts.deployments,
-                      patience](caf::event_based_actor* self) {
+                      timeout](caf::event_based_actor* self) {
     // A deployer that ends answers nobody any more; without this the process would wait for the rest.
     self->set_down_handler([self, shared](const caf::down_msg&) {
       shared->send(http_error_response(503, "this node is ending"));
       self->quit();
     });
     self->monitor(to);
-    self->request(to, patience, c)
+    self->request(to, timeout, c)
         .then(
             [self, shared, seen](change_reply r) {
               if (!r.ok || !r.complete || seen()) return shared->send(response_to(r));
@@ -67,7 +67,7 @@ void repository_api::load(const http_request& request, const std::string& model,
   if (!asked) return reply.send(http_error_response(asked.error().status, asked.error().message));
   // Workers tell of their slots beside the log of deployments: who loads a model may ask for it at once.
   auto seen = [&served = parts_.served, model] { return served(model); };
-  if (!asked->config) return ask(parts_, redeploy{0, model, parts_.patience}, seen, std::move(reply));
+  if (!asked->config) return ask(parts_, redeploy{0, model, parts_.timeout}, seen, std::move(reply));
   if (!readers_->add(1))
     return reply.send(http_error_response(503, "other definitions are being read; try again"));
   // It names files, and weights are large: nothing that the thread of the connections could wait for.
@@ -77,13 +77,13 @@ void repository_api::load(const http_request& request, const std::string& model,
     auto read = parts.read_config(model, config);
     if (!read.problem.empty())
       return shared->send(http_error_response(400, "parameters.config: " + read.problem));
-    ask(parts, deploy{0, std::move(read.definition), parts.patience}, seen, std::move(*shared));
+    ask(parts, deploy{0, std::move(read.definition), parts.timeout}, seen, std::move(*shared));
   });
 }
 
 void repository_api::unload(const std::string& model, http_reply reply) {
   ask(
-      parts_, undeploy{0, model, parts_.patience}, [] { return true; }, std::move(reply));
+      parts_, undeploy{0, model, parts_.timeout}, [] { return true; }, std::move(reply));
 }
 
 }  // namespace troupe

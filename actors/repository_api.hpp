@@ -27,7 +27,7 @@ class repository_api {
     std::function<reading(const std::string& name, const std::string& json)> read_config;
     std::function<bool(const std::string& name)> served;  ///< by a worker, as far as this gateway knows
     duration decided_within{};  ///< by a scheduler that has just started: three node timeouts
-    duration patience = 50s;    ///< for a change to be done everywhere
+    duration timeout = 50s;     ///< for a change to be done everywhere
   };
   explicit repository_api(parts p) : parts_(std::move(p)) {}
 

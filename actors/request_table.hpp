@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "messages/scheduling.hpp"
-#include "policies/recent.hpp"
+#include "policies/recent_ring.hpp"
 
 namespace troupe {
 
@@ -46,7 +46,7 @@ class request_table {
   /// So many released requests are found again. Forgets those that are remembered now.
   void remember(uint32_t released) {
     for (size_t i = 0; i < released_.size(); ++i) forget(released_[i]);
-    released_ = recent<uint32_t>(released);
+    released_ = recent_ring<uint32_t>(released);
   }
   /// The handle of a request that is here or remembered; if it came more than once, of the latest.
   std::optional<uint32_t> find(request_id id) const {
@@ -100,7 +100,7 @@ class request_table {
   std::vector<entry> entries_;
   std::vector<state> states_;
   std::vector<uint32_t> free_;
-  recent<uint32_t> released_;  // remembered
+  recent_ring<uint32_t> released_;  // remembered
 };
 
 }  // namespace troupe

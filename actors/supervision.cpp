@@ -36,7 +36,7 @@ void report_exceptions(caf::scheduled_actor& actor, on_broken broken) {
       reason = e.what();
     } catch (...) {
     }
-    if (broken) broken(breakdown(actor.name(), current_message(actor), reason).what());
+    if (broken) broken(actor_exception(actor.name(), current_message(actor), reason).what());
     return caf::sec::runtime_error;
   });
 }

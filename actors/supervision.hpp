@@ -27,8 +27,8 @@ namespace troupe {
 inline constexpr int exit_broken = 70;
 
 /// An exception, with who threw it over which message.
-struct breakdown : std::runtime_error {
-  breakdown(const std::string& actor, const std::string& message, const std::string& reason)
+struct actor_exception : std::runtime_error {
+  actor_exception(const std::string& actor, const std::string& message, const std::string& reason)
       : std::runtime_error(actor + " broke over " + message + ": " + reason) {}
 };
 

@@ -15,14 +15,14 @@
 namespace troupe {
 
 /// Who watches. HTTP threads and the asker meet here.
-class ui_feed::audience {
+class ui_feed::subscribers {
  public:
   /// Whether the asker must be woken.
   bool add(http_reply reply) {
     const auto seat = std::make_shared<std::atomic<bool>>(true);
     std::lock_guard lock(mutex_);
     leave();
-    if (over_ || seats_.size() >= max_watchers) {
+    if (over_ || subscriptions_.size() >= max_watchers) {
       reply.send(http_error_response(503, over_ ? "this node is ending" : "too many watch already", 10s));
       return false;
     }
@@ -30,48 +30,48 @@ class ui_feed::audience {
     auto stream = reply.begin({.content_type = "text/event-stream",
                                .headers = {{"Cache-Control", "no-store"}},
                                .body = ": troupe\n\n"});
-    seats_.push_back({seat, std::move(stream)});
+    subscriptions_.push_back({seat, std::move(stream)});
     return !std::exchange(asking_, true);
   }
   /// False: nobody watches; the next who comes wakes the asker.
   bool watched() {
     std::lock_guard lock(mutex_);
     leave();
-    return asking_ = !seats_.empty();
+    return asking_ = !subscriptions_.empty();
   }
   void send(const std::string& event) {
     std::lock_guard lock(mutex_);
     leave();
-    for (auto& s : seats_) s.stream.write(event);
+    for (auto& s : subscriptions_) s.stream.write(event);
   }
   void end() {
     std::lock_guard lock(mutex_);
     over_ = true;
-    for (auto& s : seats_) s.stream.end();
-    seats_.clear();
+    for (auto& s : subscriptions_) s.stream.end();
+    subscriptions_.clear();
   }
 
  private:
-  struct seat_taken {
+  struct subscription {
     std::shared_ptr<std::atomic<bool>> here;
     http_stream stream;
   };
   void leave() {
-    std::erase_if(seats_, [](const seat_taken& s) { return !*s.here; });
+    std::erase_if(subscriptions_, [](const subscription& s) { return !*s.here; });
   }
   std::mutex mutex_;
-  std::vector<seat_taken> seats_;
+  std::vector<subscription> subscriptions_;
   bool asking_ = false, over_ = false;
 };
 
 /// The state of the actor that asks: a round of questions, one event, a pause.
 class ui_feed::asker {
  public:
-  asker(caf::event_based_actor* self, parts p, std::shared_ptr<audience> to)
-      : self_(self), parts_(std::move(p)), audience_(std::move(to)), snapshot_(parts_.cluster) {}
+  asker(caf::event_based_actor* self, parts p, std::shared_ptr<subscribers> to)
+      : self_(self), parts_(std::move(p)), subscribers_(std::move(to)), snapshot_(parts_.cluster) {}
 
   void begin() {
-    if (!audience_->watched()) return;
+    if (!subscribers_->watched()) return;
     began_ = parts_.time.now();
     ++round_;
     now_ = {};
@@ -80,7 +80,7 @@ class ui_feed::asker {
     const caf::actor me{self_};
     caf::anon_send(parts_.metrics, report_query{[me](group_report r) { caf::anon_send(me, std::move(r)); }});
     put({parts_.self, {}, role::node, 0}, "get_state", {},
-        [this](const nlohmann::json& j) { meet(from_json<node_state>(j)); });
+        [this](const nlohmann::json& j) { on_node_state(from_json<node_state>(j)); });
     go_on();
   }
 
@@ -108,7 +108,7 @@ class ui_feed::asker {
   }
 
   /// Who is up is asked more; who is not would only keep the round waiting.
-  void meet(const node_state& s) {
+  void on_node_state(const node_state& s) {
     now_.nodes[s.node] = {"up", s.incarnation, {}};
     for (const auto& p : s.peers) now_.nodes[p.node] = {p.state, p.incarnation, {}};
     const auto& cluster = parts_.cluster;
@@ -159,7 +159,7 @@ class ui_feed::asker {
           {"actor", actor_name(parts_.cluster, q.to)}, {"type", q.type}, {"fields", std::move(q.fields)}};
       ++open_;
       // The console answers within its patience; longer is a console that broke.
-      self_->request(parts_.console_actor, 2 * console::patience, command{0, "ask", json_text(order)})
+      self_->request(parts_.console_actor, 2 * console::timeout, command{0, "ask", json_text(order)})
           .then(
               [this, take = std::move(q.take)](const command_reply& r) {
                 try {
@@ -183,14 +183,14 @@ class ui_feed::asker {
       own.add(m.name + "_sum", m.labels, m.distribution->sum());
       own.add(m.name + "_count", m.labels, static_cast<double>(m.distribution->count()));
     }
-    audience_->send("data: " + json_text(snapshot_.fold(std::move(now_))) + "\n\n");
+    subscribers_->send("data: " + json_text(snapshot_.fold(std::move(now_))) + "\n\n");
     const duration pause = std::max<duration>(interval - (parts_.time.now() - began_), interval / 5);
     self_->delayed_send(self_, pause, wake_atom_v);
   }
 
   caf::event_based_actor* self_;
   parts parts_;
-  std::shared_ptr<audience> audience_;
+  std::shared_ptr<subscribers> subscribers_;
   ui_snapshot snapshot_;
   ui_sample now_;
   time_point began_{};
@@ -206,9 +206,9 @@ class ui_feed::asker {
   std::vector<metric> times_;
 };
 
-ui_feed::ui_feed(parts p) : audience_(std::make_shared<audience>()) {
+ui_feed::ui_feed(parts p) : subscribers_(std::make_shared<subscribers>()) {
   auto& system = p.system;
-  asker_ = system.spawn([p = std::move(p), to = audience_](caf::event_based_actor* self) -> caf::behavior {
+  asker_ = system.spawn([p = std::move(p), to = subscribers_](caf::event_based_actor* self) -> caf::behavior {
     const auto state = std::make_shared<asker>(self, p, to);
     return {[state](wake_atom) { state->begin(); }, [state](const group_report& r) { state->on_report(r); }};
   });
@@ -217,12 +217,12 @@ ui_feed::ui_feed(parts p) : audience_(std::make_shared<audience>()) {
 void ui_feed::add_to(http_router& router) {
   router.add("GET", "/ui", [](auto, auto&, http_reply reply) { reply.send(ui_page_response()); });
   router.add("GET", "/ui/events", [this](auto, auto&, http_reply reply) {
-    if (audience_->add(std::move(reply))) caf::anon_send(asker_, wake_atom_v);
+    if (subscribers_->add(std::move(reply))) caf::anon_send(asker_, wake_atom_v);
   });
 }
 
 void ui_feed::stop() {
-  audience_->end();
+  subscribers_->end();
   caf::anon_send_exit(asker_, caf::exit_reason::kill);
 }
 

@@ -42,11 +42,11 @@ class ui_feed {
   /// Ends all streams; asks nobody any more.
   void stop();
 
-  class audience;
+  class subscribers;
   class asker;
 
  private:
-  std::shared_ptr<audience> audience_;
+  std::shared_ptr<subscribers> subscribers_;
   caf::actor asker_;
 };
 

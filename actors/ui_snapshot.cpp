@@ -22,7 +22,8 @@ std::vector<std::string> roles_of(const node_spec& n) {
   return out;
 }
 
-std::optional<double> told(const ui_sample::node& n, const std::string& name, const std::string& of) {
+std::optional<double> value_of_metric(const ui_sample::node& n, const std::string& name,
+                                      const std::string& of) {
   const auto it = n.metrics.find({name, of});
   return it == n.metrics.end() ? std::nullopt : std::optional(it->second);
 }
@@ -30,7 +31,7 @@ std::optional<double> told(const ui_sample::node& n, const std::string& name, co
 /// Over all nodes.
 double sum(const ui_sample& s, const std::string& name, const std::string& of = {}) {
   double all = 0;
-  for (const auto& [_, n] : s.nodes) all += told(n, name, of).value_or(0);
+  for (const auto& [_, n] : s.nodes) all += value_of_metric(n, name, of).value_or(0);
   return all;
 }
 
@@ -40,12 +41,12 @@ std::optional<double> rise(const ui_sample& before, const ui_sample& now, const 
                            const std::string& of) {
   std::optional<double> all;
   for (const auto& [node, n] : now.nodes) {
-    const auto value = told(n, name, of);
+    const auto value = value_of_metric(n, name, of);
     const auto earlier = before.nodes.find(node);
     if (!value || earlier == before.nodes.end() || earlier->second.incarnation != n.incarnation ||
         earlier->second.metrics.empty())
       continue;
-    all = all.value_or(0) + std::max(0.0, *value - told(earlier->second, name, of).value_or(0));
+    all = all.value_or(0) + std::max(0.0, *value - value_of_metric(earlier->second, name, of).value_or(0));
   }
   return all;
 }
@@ -132,8 +133,8 @@ ordered_json ui_snapshot::node_of(const ui_sample& now, const node_spec& spec) c
                    {"state", it == now.nodes.end() ? "unknown" : it->second.state}};
   out["in_flight"] = it == now.nodes.end()
                          ? 0
-                         : told(it->second, "troupe_requests_in_flight", "").value_or(0) +
-                               told(it->second, "troupe_llm_requests_in_flight", "").value_or(0);
+                         : value_of_metric(it->second, "troupe_requests_in_flight", "").value_or(0) +
+                               value_of_metric(it->second, "troupe_llm_requests_in_flight", "").value_or(0);
   return out;
 }
 
@@ -161,7 +162,7 @@ ordered_json ui_snapshot::slot_of(const ui_sample& now, uint32_t slot) const {
 ordered_json ui_snapshot::model_of(const ui_sample& now, const std::string& name) const {
   double p99 = 0;  // of the slowest gateway
   for (const auto& [_, n] : now.nodes)
-    p99 = std::max(p99, told(n, "troupe_request_latency_seconds", name).value_or(0));
+    p99 = std::max(p99, value_of_metric(n, "troupe_request_latency_seconds", name).value_or(0));
   return {{"name", name},
           {"slots", sum(now, "troupe_queue_slots", name)},
           {"waiting", sum(now, "troupe_queue_requests", name)},

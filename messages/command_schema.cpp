@@ -1,7 +1,7 @@
 #include "messages/command_schema.hpp"
 
-#include "messages/obey.hpp"
 #include "messages/protocol_schema.hpp"
+#include "messages/run_command.hpp"
 
 namespace troupe {
 namespace {

@@ -1,6 +1,6 @@
 // Any message ↔ JSON, generic over its fields: for commands, logs and tests. Keys are the field names; ids
 // are numbers, times and durations nanoseconds, enums their names, bytes hexadecimal text. All of it in
-// headers, as obey.hpp and what that includes: plug-ins use it.
+// headers, as run_command.hpp and what that includes: plug-ins use it.
 #pragma once
 #include <charconv>
 #include <limits>

@@ -4,10 +4,10 @@
 //   using tally_commands = type_list<exchange<get_savings, savings>>;
 //   host.actor("tally", make, protocol_of(tally_commands{}));
 //
-// The actor answers them in `on_command`, with `obey` (messages/obey.hpp). Needs nlohmann_json.
+// The actor answers them in `on_command`, with `run_command` (messages/run_command.hpp). Needs nlohmann_json.
 #pragma once
-#include "messages/obey.hpp"
 #include "messages/protocol_schema.hpp"
+#include "messages/run_command.hpp"
 #include "plugins/extension.hpp"
 
 namespace troupe {

@@ -45,7 +45,7 @@ adapter_slots::decision adapter_slots::decide(std::span<const adapter_id> wanted
   if (r.without.empty()) return r.moves;
   take_free_slots(r);
   take_unused_slots(r, users);
-  fence_for_the_rest(r);
+  fence_for_waiting(r);
   for (const auto a : r.moves.load) held_[a] = {place::loading, false, now, now};
   return r.moves;
 }
@@ -89,7 +89,7 @@ void adapter_slots::take_unused_slots(round& r, const std::function<uint32_t(ada
 }
 
 /// A slot that is fenced already will come to one of them.
-void adapter_slots::fence_for_the_rest(round& r) {
+void adapter_slots::fence_for_waiting(round& r) {
   size_t coming = 0;
   std::vector<std::pair<time_point, adapter_id>> longest_first;
   for (const auto& [a, s] : held_) {

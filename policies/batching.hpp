@@ -18,16 +18,16 @@
 
 namespace troupe {
 
-/// What a policy knows of a queued request. `handle` is the owner's, given back untouched.
-struct ticket {
+/// A request in the queue, as a policy sees it. `handle` is the owner's, given back untouched.
+struct queued_request {
   time_point deadline;
   request_id id;      ///< ties between equal deadlines go to the lower id
   uint32_t rows = 1;  ///< 1 or more; a request with more than `max_rows` is dropped at once
   uint32_t handle = 0;
 };
 
-struct dropped_ticket {
-  ticket request;
+struct dropped_queued_request {
+  queued_request request;
   drop_reason reason;
   /// The batch by which the policy judged it, for `troupe why`: so many rows (0: it does not say) could have
   /// started and ended then, what is kept free for the answer included; that was after the deadline.
@@ -78,9 +78,10 @@ class batching_policy {
  public:
   virtual ~batching_policy() = default;
 
-  virtual void add(const ticket& t, time_point now) = 0;
+  virtual void add(const queued_request& t, time_point now) = 0;
   /// Moves out, unserved, those queued requests for which `leaves` says so. O(n).
-  virtual void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) = 0;
+  virtual void remove_if(const std::function<bool(const queued_request&)>& leaves,
+                         std::vector<queued_request>& out) = 0;
 
   /// Brings the window up to date and drops what became hopeless, for a slot free at `slot_free_at`
   /// (`long_ago`: none in particular). Call after events and at `wake_at()`.
@@ -91,9 +92,9 @@ class batching_policy {
 
   /// Moves the requests of the current window out of the queue, earliest deadline first, and empties the
   /// window until the next update.
-  virtual void take_batch(std::vector<ticket>& out) = 0;
+  virtual void take_batch(std::vector<queued_request>& out) = 0;
   /// Moves out what was dropped since the last call.
-  virtual void take_dropped(std::vector<dropped_ticket>& out) = 0;
+  virtual void take_dropped(std::vector<dropped_queued_request>& out) = 0;
 
   virtual uint32_t queued_rows() const = 0;
   virtual size_t queued_requests() const = 0;
@@ -115,7 +116,7 @@ class batching_policy {
   virtual std::span<const slot_id> slots() const { return {}; }
   /// What comes next, up to an `update` for no slot in particular, is about this slot. Returns what the
   /// window `told` said of it.
-  virtual batch_window choose(slot_id, const batch_window& told) { return told; }
+  virtual batch_window choose(slot_id, const batch_window& offered) { return offered; }
 };
 
 using batching_factory =

@@ -18,7 +18,7 @@ uint32_t rows_within(duration budget, duration slope, duration fixed, uint32_t b
 
 }  // namespace
 
-void deadline_batching::add(const ticket& t, time_point now) {
+void deadline_batching::add(const queued_request& t, time_point now) {
   if (t.rows == 0 || t.rows > parameters_.max_rows) {
     dropped_.push_back({t, drop_reason::late});
     return;
@@ -41,7 +41,7 @@ void deadline_batching::set_target(time_point now) {
 }
 
 /// What an arrival says of the rate. Updates say nothing, so that one more of them changes nothing.
-void deadline_batching::look_at_rate(const ticket& t, time_point now) {
+void deadline_batching::look_at_rate(const queued_request& t, time_point now) {
   constexpr int64_t gaps = 6;
   if (rule_ == shedding::timeout) return;
   if (now >= target_until_) set_target(now);
@@ -51,26 +51,26 @@ void deadline_batching::look_at_rate(const ticket& t, time_point now) {
   arrivals_over_ = now + std::max(gaps * t.rows * usual_gap_, min_wait);
 }
 
-void deadline_batching::remove_if(const std::function<bool(const ticket&)>& leaves,
-                                  std::vector<ticket>& out) {
+void deadline_batching::remove_if(const std::function<bool(const queued_request&)>& leaves,
+                                  std::vector<queued_request>& out) {
   if (queue_.erase_if(leaves, out) < window_requests_) close_window();
 }
 
 void deadline_batching::update(time_point now, time_point slot_free_at) {
   const auto network = parameters_.network.control;
-  const opportunity o{now, slot_free_at,
+  const batch_start o{now, slot_free_at,
                       slot_free_at == long_ago ? std::max(lead() - network, duration{}) : duration{}};
-  shed_heads(o);
+  shed_infeasible_heads(o);
   gather(o);
 }
 
-void deadline_batching::take_batch(std::vector<ticket>& out) {
+void deadline_batching::take_batch(std::vector<queued_request>& out) {
   for (size_t i = 0; i < window_requests_; ++i) out.push_back(queue_[i]);
   queue_.pop_front(window_requests_);
   close_window();
 }
 
-void deadline_batching::take_dropped(std::vector<dropped_ticket>& out) {
+void deadline_batching::take_dropped(std::vector<dropped_queued_request>& out) {
   out.insert(out.end(), dropped_.begin(), dropped_.end());
   dropped_.clear();
 }
@@ -93,11 +93,11 @@ duration deadline_batching::search_time(uint32_t rows) const {
   return from_ms(gaps * used_by_others * to_ms(parameters_.latency(rows)) / slots);
 }
 
-time_point deadline_batching::earliest_start(uint32_t rows, const opportunity& o) const {
+time_point deadline_batching::earliest_start(uint32_t rows, const batch_start& o) const {
   return std::max(o.now + o.ahead + parameters_.network(rows), o.slot_free_at);
 }
 
-bool deadline_batching::meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const {
+bool deadline_batching::meets(const queued_request& t, uint32_t batch_rows, const batch_start& o) const {
   return earliest_start(batch_rows, o) + parameters_.latency(batch_rows) + parameters_.response <= t.deadline;
 }
 
@@ -109,7 +109,7 @@ uint32_t deadline_batching::protected_rows(time_point now) {
 
 /// Rows of the longest run of requests up to the end of the queue that could all be one batch. A later run is
 /// smaller and has a later deadline, so that a binary search finds it.
-uint32_t deadline_batching::rows_that_run_together(const opportunity& o) const {
+uint32_t deadline_batching::rows_that_run_together(const batch_start& o) const {
   size_t low = 0, high = queue_.size();
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -122,16 +122,18 @@ uint32_t deadline_batching::rows_that_run_together(const opportunity& o) const {
   return queue_.rows() - queue_.rows_before(low);
 }
 
-void deadline_batching::shed_heads(const opportunity& o) {
+void deadline_batching::shed_infeasible_heads(const batch_start& o) {
   if (queue_.empty()) return;  // the rate meter begins with the first arrival
   uint32_t protect = protected_rows(o.now);
-  const auto in_time = [&](const ticket& head) { return meets(head, std::max(protect, head.rows), o); };
+  const auto in_time = [&](const queued_request& head) {
+    return meets(head, std::max(protect, head.rows), o);
+  };
   if (in_time(queue_[0])) return;
   if (protect > 1) protect = std::min(protect, rows_that_run_together(o));
 
   size_t shed = 0;
   for (; shed < queue_.size() && !in_time(queue_[shed]); ++shed) {
-    const ticket& head = queue_[shed];
+    const queued_request& head = queue_[shed];
     const bool late = !meets(head, head.rows, o);
     const uint32_t rows = late ? head.rows : std::max(protect, head.rows);
     const auto start = earliest_start(rows, o);
@@ -141,7 +143,7 @@ void deadline_batching::shed_heads(const opportunity& o) {
   queue_.pop_front(shed);
 }
 
-uint32_t deadline_batching::largest_batch(time_point finish_by, const opportunity& o) const {
+uint32_t deadline_batching::largest_batch(time_point finish_by, const batch_start& o) const {
   const auto& [alpha, beta] = parameters_.latency;
   const auto& [control, data] = parameters_.network;
   const uint32_t bound = std::min(parameters_.max_rows, queue_.rows());
@@ -150,7 +152,7 @@ uint32_t deadline_batching::largest_batch(time_point finish_by, const opportunit
   return rows_within(saturating_difference(finish_by, o.slot_free_at), alpha, beta, sent_now);
 }
 
-void deadline_batching::gather(const opportunity& o) {
+void deadline_batching::gather(const batch_start& o) {
   close_window();
   if (queue_.empty()) return;
   gathered batch{};

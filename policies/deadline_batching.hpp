@@ -17,13 +17,14 @@ class deadline_batching : public batching_policy {
  public:
   deadline_batching(const batching_parameters& p, shedding rule) : parameters_(p), rule_(rule) {}
 
-  void add(const ticket& t, time_point now) final;
-  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) final;
+  void add(const queued_request& t, time_point now) final;
+  void remove_if(const std::function<bool(const queued_request&)>& leaves,
+                 std::vector<queued_request>& out) final;
   void update(time_point now, time_point slot_free_at) final;
   const batch_window& window() const final { return window_; }
   time_point wake_at() const final { return wake_at_; }
-  void take_batch(std::vector<ticket>& out) final;
-  void take_dropped(std::vector<dropped_ticket>& out) final;
+  void take_batch(std::vector<queued_request>& out) final;
+  void take_dropped(std::vector<dropped_queued_request>& out) final;
   uint32_t queued_rows() const final { return queue_.rows(); }
   size_t queued_requests() const final { return queue_.size(); }
   const latency_model& latency() const final { return parameters_.latency; }
@@ -69,26 +70,26 @@ class deadline_batching : public batching_policy {
   static double tolerance(double load) { return 1 + 0.05 * std::clamp(2 - load, 0.0, 1.0); }
 
   /// When and where a batch could start, for the duration of one update.
-  struct opportunity {
+  struct batch_start {
     time_point now, slot_free_at;
     duration ahead;  ///< how long before its start a slot will be granted, besides the network's delay
   };
 
-  time_point earliest_start(uint32_t rows, const opportunity& o) const;
-  bool meets(const ticket& t, uint32_t batch_rows, const opportunity& o) const;
-  void look_at_rate(const ticket& t, time_point now);
+  time_point earliest_start(uint32_t rows, const batch_start& o) const;
+  bool meets(const queued_request& t, uint32_t batch_rows, const batch_start& o) const;
+  void look_at_rate(const queued_request& t, time_point now);
   void set_target(time_point now);
   uint32_t protected_rows(time_point now);
-  uint32_t rows_that_run_together(const opportunity& o) const;
-  uint32_t largest_batch(time_point finish_by, const opportunity& o) const;
-  void shed_heads(const opportunity& o);
-  void gather(const opportunity& o);
+  uint32_t rows_that_run_together(const batch_start& o) const;
+  uint32_t largest_batch(time_point finish_by, const batch_start& o) const;
+  void shed_infeasible_heads(const batch_start& o);
+  void gather(const batch_start& o);
   void close_window();
 
   batching_parameters parameters_;
   shedding rule_;
   deadline_queue queue_;
-  std::vector<dropped_ticket> dropped_;
+  std::vector<dropped_queued_request> dropped_;
   rate_meter arrivals_;  // rows
   time_point arrivals_over_ = never;
   duration usual_gap_ = duration::max();  // between rows; max: unknown

@@ -5,7 +5,7 @@
 
 namespace troupe {
 namespace {
-bool before(const ticket& a, const ticket& b) {
+bool before(const queued_request& a, const queued_request& b) {
   return a.deadline != b.deadline ? a.deadline < b.deadline : a.id < b.id;
 }
 }  // namespace
@@ -22,7 +22,7 @@ size_t deadline_queue::count_within(uint32_t rows) const {
   return low;
 }
 
-size_t deadline_queue::position_of(const ticket& t) const {
+size_t deadline_queue::position_of(const queued_request& t) const {
   if (size_ == 0 || !before(t, at(size_ - 1).request)) return size_;  // most come in order
   size_t low = 0, high = size_ - 1;
   while (low < high) {
@@ -35,7 +35,7 @@ size_t deadline_queue::position_of(const ticket& t) const {
   return low;
 }
 
-size_t deadline_queue::insert(const ticket& t) {
+size_t deadline_queue::insert(const queued_request& t) {
   assert(t.rows > 0);
   if (size_ == ring_.size()) grow();
   const size_t i = position_of(t);
@@ -55,7 +55,8 @@ size_t deadline_queue::insert(const ticket& t) {
   return i;
 }
 
-size_t deadline_queue::erase_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) {
+size_t deadline_queue::erase_if(const std::function<bool(const queued_request&)>& leaves,
+                                std::vector<queued_request>& out) {
   size_t first = npos, kept = 0;
   uint64_t rows = 0;  // of those that leave
   for (size_t i = 0; i < size_; ++i) {

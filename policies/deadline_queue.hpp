@@ -19,7 +19,7 @@ class deadline_queue {
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   /// Position 0 is the earliest deadline.
-  const ticket& operator[](size_t i) const { return at(i).request; }
+  const queued_request& operator[](size_t i) const { return at(i).request; }
 
   uint32_t rows() const { return rows_before(size_); }
   /// Of the first `count` requests together.
@@ -30,21 +30,21 @@ class deadline_queue {
   size_t count_within(uint32_t rows) const;
 
   /// Returns the position that it got.
-  size_t insert(const ticket& t);
+  size_t insert(const queued_request& t);
   /// Moves out those for which `leaves` says so, in one pass over all. Returns the first position that one of
   /// them had, `npos` if there was none.
-  size_t erase_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out);
+  size_t erase_if(const std::function<bool(const queued_request&)>& leaves, std::vector<queued_request>& out);
   void pop_front(size_t count);
 
  private:
   struct entry {
-    ticket request;
+    queued_request request;
     uint64_t rows_before;  ///< of all that ever stood before it
   };
 
   const entry& at(size_t i) const { return ring_[(head_ + i) & (ring_.size() - 1)]; }
   entry& at(size_t i) { return ring_[(head_ + i) & (ring_.size() - 1)]; }
-  size_t position_of(const ticket& t) const;
+  size_t position_of(const queued_request& t) const;
   void grow();
 
   std::vector<entry> ring_;  // its size is a power of two, or none

@@ -6,7 +6,7 @@
 
 #include "messages/scheduling.hpp"
 #include "policies/batching.hpp"
-#include "policies/recent.hpp"
+#include "policies/recent_ring.hpp"
 
 namespace troupe {
 
@@ -22,7 +22,7 @@ enum class drop_rule : uint16_t {
   poison_retry_too_late  ///< it had to run alone, and could not in time
 };
 
-/// The numbers of a rule; of a batching policy those of its `dropped_ticket`.
+/// The numbers of a rule; of a batching policy those of its `dropped_queued_request`.
 struct drop_grounds {
   drop_rule rule = drop_rule::no_worker;
   uint32_t rows = 0;  ///< queue_bound: that may wait; batching: of the batch that was too late
@@ -100,10 +100,10 @@ class decision_log {
  private:
   std::optional<size_t> place_of(batch_id id) const;
 
-  recent<granted_request> granted_;
-  recent<dropped_request> dropped_;  // apart: one asks for these, and they are few
-  recent<offer> offers_;
-  recent<granted_batch> batches_;
+  recent_ring<granted_request> granted_;
+  recent_ring<dropped_request> dropped_;  // apart: one asks for these, and they are few
+  recent_ring<offer> offers_;
+  recent_ring<granted_batch> batches_;
 };
 
 }  // namespace troupe

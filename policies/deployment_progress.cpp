@@ -43,12 +43,13 @@ bool deployment_progress::complete(const deployment& line) const {
          (line.wanted != deployment_state::deployed || std::any_of(nodes_.begin(), nodes_.end(), has_it));
 }
 
-std::optional<deployment_progress::trouble> deployment_progress::problem(const deployment& line) const {
+std::optional<deployment_progress::deployment_problem> deployment_progress::problem(
+    const deployment& line) const {
   for (const auto& [id, n] : nodes_) {
     const auto part = n.parts.find(line.model);
     if (n.is_up && part != n.parts.end() && part->second.revision == line.revision &&
         !part->second.problem.empty())
-      return trouble{id, part->second.problem};
+      return deployment_problem{id, part->second.problem};
   }
   return {};
 }

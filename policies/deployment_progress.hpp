@@ -24,12 +24,12 @@ class deployment_progress {
   void forget_all() { nodes_.clear(); }
 
   bool complete(const deployment& line) const;
-  struct trouble {
+  struct deployment_problem {
     node_id node;
     std::string what;
   };
   /// The first node, by id, that cannot do its part.
-  std::optional<trouble> problem(const deployment& line) const;
+  std::optional<deployment_problem> problem(const deployment& line) const;
   /// The first node that is up and has not done its part.
   std::optional<node_id> missing(const deployment& line) const;
 

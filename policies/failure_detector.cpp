@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-bool failure_detector::heard(node_id peer, incarnation_id incarnation, time_point at) {
+bool failure_detector::on_heartbeat(node_id peer, incarnation_id incarnation, time_point at) {
   auto& p = state_of(peer);
   if (incarnation < p.incarnation || incarnation == incarnation_id{} ||
       (incarnation == p.incarnation && !p.alive))
@@ -36,7 +36,7 @@ void failure_detector::advance(time_point now) {
   }
 }
 
-void failure_detector::take_deaths(std::vector<death>& out) {
+void failure_detector::take_dead_nodes(std::vector<death>& out) {
   out.insert(out.end(), deaths_.begin(), deaths_.end());
   deaths_.clear();
 }

@@ -22,14 +22,14 @@ class failure_detector {
   explicit failure_detector(duration timeout) : timeout_(timeout) {}
 
   /// A sign of life. False: that incarnation is over, ignore what it says.
-  bool heard(node_id peer, incarnation_id incarnation, time_point at);
+  bool on_heartbeat(node_id peer, incarnation_id incarnation, time_point at);
   /// The peer's loss was reported (a connection broke, another node said so).
   void lost(node_id peer, incarnation_id incarnation);
   /// Ends the incarnations that have been silent for too long.
   void advance(time_point now);
 
   /// Moves out the deaths since the last call, in the order in which they were found.
-  void take_deaths(std::vector<death>& out);
+  void take_dead_nodes(std::vector<death>& out);
   /// The latest incarnation of `peer` that was heard of, dead or alive; 0 if none.
   incarnation_id latest(node_id peer) const {
     return peer.value < peers_.size() ? peers_[peer.value].incarnation : incarnation_id{};

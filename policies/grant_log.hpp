@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policies/matchmaking.hpp"
-#include "policies/recent.hpp"
+#include "policies/recent_ring.hpp"
 
 namespace troupe {
 
@@ -64,7 +64,7 @@ class grant_log {
   };
   size_t end_of(model_id model, uint64_t sequence) const;
 
-  recent<entry> entries_;
+  recent_ring<entry> entries_;
 };
 
 }  // namespace troupe

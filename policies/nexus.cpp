@@ -36,7 +36,7 @@ uint32_t nexus::route() {
   return best;
 }
 
-void nexus::add(const ticket& t, time_point now) {
+void nexus::add(const queued_request& t, time_point now) {
   const auto to = route();
   auto& b = backends_[to];
   const auto rows = b.queue->queued_rows();
@@ -48,7 +48,8 @@ void nexus::add(const ticket& t, time_point now) {
   if (!std::exchange(b.changed, true)) changed_.push_back(to);
 }
 
-void nexus::remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) {
+void nexus::remove_if(const std::function<bool(const queued_request&)>& leaves,
+                      std::vector<queued_request>& out) {
   for (uint32_t i = 0; i < backends_.size(); ++i) {
     const auto before = out.size();
     backends_[i].queue->remove_if(leaves, out);
@@ -99,8 +100,8 @@ void nexus::summarise() {
   }
 }
 
-batch_window nexus::choose(slot_id slot, const batch_window& told) {
-  if (anywhere_) return told;
+batch_window nexus::choose(slot_id slot, const batch_window& offered) {
+  if (anywhere_) return offered;
   const auto at = std::find_if(backends_.begin(), backends_.end(),
                                [&](const backend_queue& b) { return b.plan.slot == slot; });
   chosen_ = static_cast<uint32_t>(at - backends_.begin());
@@ -110,7 +111,7 @@ batch_window nexus::choose(slot_id slot, const batch_window& told) {
   return std::exchange(b.offered, {});
 }
 
-void nexus::take_batch(std::vector<ticket>& out) {
+void nexus::take_batch(std::vector<queued_request>& out) {
   const auto which = anywhere_ ? 0 : chosen_;
   if (which >= backends_.size()) return;
   auto& b = backends_[which];
@@ -120,7 +121,7 @@ void nexus::take_batch(std::vector<ticket>& out) {
   count();
 }
 
-void nexus::take_dropped(std::vector<dropped_ticket>& out) {
+void nexus::take_dropped(std::vector<dropped_queued_request>& out) {
   out.insert(out.end(), dropped_.begin(), dropped_.end());
   dropped_.clear();
 }
@@ -166,10 +167,10 @@ void nexus::set_backends(std::span<const backend> of, time_point now) {
   wakes_ = tournament<time_point>(never);
   for (uint32_t i = 0; i < backends_.size(); ++i) changed_.push_back(i);
 
-  std::vector<ticket> unplaced;
+  std::vector<queued_request> unplaced;
   for (const auto& b : old)
-    if (b.queue != nullptr) b.queue->remove_if([](const ticket&) { return true; }, unplaced);
-  std::sort(unplaced.begin(), unplaced.end(), [](const ticket& a, const ticket& b) {
+    if (b.queue != nullptr) b.queue->remove_if([](const queued_request&) { return true; }, unplaced);
+  std::sort(unplaced.begin(), unplaced.end(), [](const queued_request& a, const queued_request& b) {
     return std::pair(a.deadline, a.id) < std::pair(b.deadline, b.id);
   });
   count();

@@ -20,13 +20,14 @@ class nexus final : public batching_policy {
  public:
   nexus(const batching_parameters& p, shedding rule);
 
-  void add(const ticket& t, time_point now) override;
-  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) override;
+  void add(const queued_request& t, time_point now) override;
+  void remove_if(const std::function<bool(const queued_request&)>& leaves,
+                 std::vector<queued_request>& out) override;
   void update(time_point now, time_point slot_free_at) override;
   const batch_window& window() const override { return anywhere_ ? backends_[0].queue->window() : window_; }
   time_point wake_at() const override { return anywhere_ ? backends_[0].queue->wake_at() : wakes_.best(); }
-  void take_batch(std::vector<ticket>& out) override;
-  void take_dropped(std::vector<dropped_ticket>& out) override;
+  void take_batch(std::vector<queued_request>& out) override;
+  void take_dropped(std::vector<dropped_queued_request>& out) override;
   uint32_t queued_rows() const override { return rows_; }
   size_t queued_requests() const override { return requests_; }
   const latency_model& latency() const override { return parameters_.latency; }
@@ -36,7 +37,7 @@ class nexus final : public batching_policy {
 
   void set_backends(std::span<const backend> of, time_point now) override;
   std::span<const slot_id> slots() const override { return slots_; }
-  batch_window choose(slot_id slot, const batch_window& told) override;
+  batch_window choose(slot_id slot, const batch_window& offered) override;
 
  private:
   static constexpr uint32_t nobody = ~uint32_t{0};
@@ -64,7 +65,7 @@ class nexus final : public batching_policy {
   tournament<time_point> wakes_{never};  // by backend
   batch_window window_;
   std::vector<slot_id> slots_;
-  std::vector<dropped_ticket> dropped_;
+  std::vector<dropped_queued_request> dropped_;
   uint32_t rows_ = 0;
   size_t requests_ = 0;
 };

@@ -50,7 +50,7 @@ void nexus_matchmaking::plan(time_point now) {
   for (uint32_t i = 0; i < models_.size(); ++i) {
     if (models_[i].backends == backends[i]) continue;
     models_[i].backends = std::move(backends[i]);
-    must_tell(i);
+    mark_changed(i);
   }
 }
 
@@ -70,16 +70,16 @@ void nexus_matchmaking::take_turns(uint32_t slot, const std::vector<nexus_planne
   reconsider(slot);
 }
 
-void nexus_matchmaking::must_tell(uint32_t model) {
-  if (!std::exchange(models_[model].tell, true)) untold_.push_back(model);
+void nexus_matchmaking::mark_changed(uint32_t model) {
+  if (!std::exchange(models_[model].changed, true)) changed_.push_back(model);
 }
 
 void nexus_matchmaking::take_backends(std::vector<model_backends>& out) {
-  for (const auto i : untold_) {
-    models_[i].tell = false;
+  for (const auto i : changed_) {
+    models_[i].changed = false;
     out.push_back({model_id{i}, models_[i].backends});
   }
-  untold_.clear();
+  changed_.clear();
 }
 
 void nexus_matchmaking::set_candidate_on(model_id model, const batch_window& window, duration delay,
@@ -101,7 +101,7 @@ void nexus_matchmaking::set_candidate_on(model_id model, const batch_window& win
   }
   // Its queue has not heard where it is, as one that was just made.
   const bool stranger = m.anywhere ? !m.backends.empty() : known < slots.size();
-  if (stranger && !m.reminded) must_tell(model.value);
+  if (stranger && !m.reminded) mark_changed(model.value);
   m.reminded = stranger;
 }
 

@@ -46,7 +46,7 @@ class nexus_matchmaking final : public matchmaking_policy {
     slot_id matched = no_slot;
     std::vector<place> places;      ///< by slot
     std::vector<backend> backends;  ///< as planned, by slot
-    bool tell = false;              ///< them to the queue
+    bool changed = false;           ///< them to the queue
     bool reminded = false;          ///< told again as its candidates were for other slots; not heard of since
   };
   struct turn {
@@ -64,7 +64,7 @@ class nexus_matchmaking final : public matchmaking_policy {
   model_state& state_of(uint32_t model);
   void plan(time_point now);
   void take_turns(uint32_t slot, const std::vector<nexus_planner::placed>& models);
-  void must_tell(uint32_t model);
+  void mark_changed(uint32_t model);
   void withdraw(uint32_t model);
   size_t first_ready(const slot_state& s) const;
   void reconsider(uint32_t slot);
@@ -73,7 +73,7 @@ class nexus_matchmaking final : public matchmaking_policy {
   nexus_planner planner_;
   std::vector<model_state> models_;
   std::vector<slot_state> slots_;
-  std::vector<uint32_t> untold_;       // models whose queues are to be told their backends
+  std::vector<uint32_t> changed_;      // models whose queues are to be told their backends
   tournament<time_point> due_{never};  // slots that have something to run, by when they can
 };
 

@@ -18,9 +18,9 @@ namespace {
 
 /// Columns: x_ij, then ΔR, ΔS, then for each part the largest dynamic memory of its models. Everything is in
 /// fractions of the fair shares, memory limits included, so that the numbers are of one size.
-class programme {
+class milp_model {
  public:
-  explicit programme(const partition_problem& p)
+  explicit milp_model(const partition_problem& p)
       : p_(p),
         fair_(p),
         models_(static_cast<int>(p.models.size())),
@@ -201,7 +201,7 @@ milp_result solve_partition(const partition_problem& p, const std::vector<uint32
     out.proven = true;
     return out;
   }
-  programme lp(p);
+  milp_model lp(p);
   lp.solver().messageHandler()->setLogLevel(0);
   CbcModel model(lp.solver());
   model.setLogLevel(0);

@@ -11,9 +11,9 @@ namespace troupe {
 namespace {
 
 /// Counts down the steps that may still be done.
-class allowance {
+class step_budget {
  public:
-  explicit allowance(const search_budget& b) : budget_(b) {}
+  explicit step_budget(const search_budget& b) : budget_(b) {}
   bool spent() const { return over_ || done_ >= budget_.steps; }
   void step(uint64_t n = 1) {
     const auto before = done_;
@@ -192,7 +192,7 @@ class searcher {
 
   const partition_problem& p_;
   random_stream random_;
-  allowance left_;
+  step_budget left_;
   partition_score best_;  ///< of what was looked at last
   bool found_ = false;
   uint32_t first_ = 0, second_ = 0, to_ = 0;

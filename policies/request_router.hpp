@@ -127,7 +127,7 @@ class request_router {
   static place_in_queue place_of(const routed_request& r);
   static bool in_time(const engine& e, const routed_request& r, time_point now);
   time_point place_after(size_t waiting, time_point now) const;
-  bool hopeless(const routed_request& r, time_point now) const;
+  bool infeasible(const routed_request& r, time_point now) const;
   void stop_waiting(const routed_request& r);
   static bool has_room(const engine& e, const load& with);
   static bool may_have(const engine& e, const routed_request& r, adapter_number a);
@@ -155,12 +155,12 @@ class request_router {
   std::set<std::pair<time_point, request_id>> dues_;  // of those that wait
   std::vector<request_id> newcomers_;                 // that were not told to wait yet
   std::set<request_id> preempted_;
-  std::vector<decision> decisions_, told_;
+  std::vector<decision> decisions_, taken_;
   std::vector<engine_load> loads_;
   counts counts_;
   rate_meter ends_;           // of requests that had an engine
   time_point began_ = never;  // the first `decide` of this incarnation
-  bool patience_over_ = false;
+  bool warm_up_over_ = false;
   double ends_per_s_ = 0;  // as of the present `decide`
 };
 

@@ -63,7 +63,7 @@ time_point request_router::place_after(size_t waiting, time_point now) const {
 }
 
 /// It waits, and could not have its first token in time even if its place came as soon as places come now.
-bool request_router::hopeless(const routed_request& r, time_point now) const {
+bool request_router::infeasible(const routed_request& r, time_point now) const {
   const auto place = waiting_.find(place_of(r));
   if (!waits_for_first_token(r) || place == waiting_.end()) return false;
   if (place_after(static_cast<size_t>(std::distance(waiting_.begin(), place)), now) > r.due) return true;
@@ -121,21 +121,21 @@ void request_router::place_waiting(time_point now) {
     for (const auto& [_, e] : engines_) {
       open += e.open();
       suitable += may_have(e, asked, number_of(asked.adapter));
-      coming += e.up ? !e.said.ready && e.said.problem.empty() : !e.heard && !patience_over_;
+      coming += e.up ? !e.said.ready && e.said.problem.empty() : !e.heard && !warm_up_over_;
     }
     if (suitable == 0 && coming == 0) {
       if (open > 0 && !asked.adapter.empty())
         refuse(asked.id, drop_reason::undeployed);
       else if (!asked.started)  // who has begun waits for an engine, as long as its client does
         refuse(asked.id, drop_reason::no_capacity);
-    } else if (hopeless(asked, now)) {
+    } else if (infeasible(asked, now)) {
       refuse(asked.id, drop_reason::late);
     } else if (suitable == open) {
       break;
     }
   }
   for (const auto id : std::exchange(newcomers_, {}))
-    if (const auto r = requests_.find(id); r != requests_.end() && hopeless(r->second.asked, now))
+    if (const auto r = requests_.find(id); r != requests_.end() && infeasible(r->second.asked, now))
       refuse(id, drop_reason::late);
   for (auto w = waiting_.end(); waiting_.size() > options_.max_waiting && w != waiting_.begin();) {
     const auto last = std::get<request_id>(*--w);
@@ -168,18 +168,18 @@ const std::vector<request_router::decision>& request_router::decide(time_point n
   for (auto& [_, e] : engines_) forget_old(e, now - 4 * options_.status_age);
   ends_per_s_ = ends_.rate(now).value_or(0);
   if (began_ == never) began_ = now;
-  patience_over_ = now >= began_ + options_.patience;
+  warm_up_over_ = now >= began_ + options_.patience;
   empty_closed(now);
   move_preempted(now);
   place_waiting(now);
-  told_.clear();
-  told_.swap(decisions_);
-  return told_;
+  taken_.clear();
+  taken_.swap(decisions_);
+  return taken_;
 }
 
 time_point request_router::next_due() const {
   const auto due = dues_.empty() ? never : dues_.begin()->first;
-  const bool awaits = !waiting_.empty() && began_ != never && !patience_over_;
+  const bool awaits = !waiting_.empty() && began_ != never && !warm_up_over_;
   return awaits ? std::min(due, began_ + options_.patience) : due;
 }
 

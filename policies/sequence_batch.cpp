@@ -64,32 +64,32 @@ const llm_step& sequence_batch::plan(const step_context& context) {
 
 std::span<const sequence_batch::step_token> sequence_batch::done(std::span<const chosen_token> chosen) {
   sampled_.clear();
-  told_.clear();
+  results_.clear();
   const auto& step = scheduler_.step();
   auto& sequences = choices_[first_].sequences;
   for (size_t i = 0; i < sequences.size() && i < chosen.size(); ++i) {
     auto& sequence = *sequences[i];
     if (sequence.gone) continue;
-    step_token told{step.sequences[step.row_sequence[step.sampled[i]]]};
+    step_token result{step.sequences[step.row_sequence[step.sampled[i]]]};
     if (chosen[i].valid) {
       const auto next = chosen[i].which;
       ++sequence.generated;
       if (sequence.has_penalties()) ++sequence.count(next).output;
       const auto& stop = sequence.asked.stop;
-      told.chosen = &chosen[i];
-      told.finish = std::find(stop.begin(), stop.end(), next) != stop.end() ? finish_reason::stop
-                    : sequence.generated == sequence.asked.max_tokens       ? finish_reason::length
-                                                                            : finish_reason::none;
+      result.chosen = &chosen[i];
+      result.finish = std::find(stop.begin(), stop.end(), next) != stop.end() ? finish_reason::stop
+                      : sequence.generated == sequence.asked.max_tokens       ? finish_reason::length
+                                                                              : finish_reason::none;
     }
-    sampled_.push_back({told.sequence, chosen[i].which, told.ended()});
-    sequence.gone = told.ended();
-    if (sequence.gone) known_.erase(told.sequence);
-    told_.push_back(told);
+    sampled_.push_back({result.sequence, chosen[i].which, result.ended()});
+    sequence.gone = result.ended();
+    if (sequence.gone) known_.erase(result.sequence);
+    results_.push_back(result);
   }
   sequences.clear();
   first_ = (first_ + 1) % choices_.size();
   scheduler_.done(sampled_);
-  return told_;
+  return results_;
 }
 
 void sequence_batch::fail_steps() {

@@ -97,7 +97,7 @@ class sequence_batch {
   std::array<choices, 2> choices_;
   uint32_t first_ = 0, planned_ = 0;  // of the first step under way; of the one planned last
   std::vector<sampled_token> sampled_;
-  std::vector<step_token> told_;
+  std::vector<step_token> results_;
   uint64_t next_id_ = 1;
 };
 

@@ -171,7 +171,7 @@ bool step_scheduler::admit(const step_context& context) {
 }
 
 /// Whether those that wait do so a while longer, though the first of them could begin.
-bool step_scheduler::holds_back(const step_context& context) {
+bool step_scheduler::delays_prefill(const step_context& context) {
   if (timing_ == nullptr || waiting_.empty() || prefilling()) return false;
   const auto max = max_running(context);
   if (running_.size() >= max) return false;
@@ -216,7 +216,7 @@ void step_scheduler::find_late(const step_context& context) {
 }
 
 /// Whether all that run can be in the next step before it is known what the ones under way choose.
-bool step_scheduler::all_go_on() const {
+bool step_scheduler::all_continue() const {
   size_t blocks = 0;
   for (const auto* s : running_) {
     if (s->complete()) continue;
@@ -237,7 +237,7 @@ void step_scheduler::add_prompts(planned_step& to, const step_context& context) 
   };
   for (auto* s : running_)
     if (!s->decodes()) take(*s);
-  if (!holds_back(context))
+  if (!delays_prefill(context))
     while (room > 0 && admit(context)) {
       for (auto* s : running_)
         if (!s->decodes() && s->in_step == 0) take(*s);
@@ -251,7 +251,7 @@ const llm_step& step_scheduler::plan(const step_context& context) {
   made.clear();
   late_.clear();
   begins_at_ = never;
-  if (under_way_ > 0 && !all_go_on()) return made.step;
+  if (under_way_ > 0 && !all_continue()) return made.step;
   // the most important first, so that they keep what the least give up
   for (size_t i = 0; i < running_.size();) {
     auto& s = *running_[i];

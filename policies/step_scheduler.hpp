@@ -139,7 +139,7 @@ class step_scheduler {
   size_t blocks_for(size_t positions) const;
   bool is_loaded(adapter_id a) const { return a == base_model || loaded_.contains(a); }
   bool admit(const step_context& context);
-  bool holds_back(const step_context& context);
+  bool delays_prefill(const step_context& context);
   void find_late(const step_context& context);
   void add_prompts(planned_step& to, const step_context& context);
   void queue(scheduled_sequence& s);
@@ -149,7 +149,7 @@ class step_scheduler {
   void end(scheduled_sequence& s);
   void forget(scheduled_sequence& s);
   bool prefilling() const;
-  bool all_go_on() const;
+  bool all_continue() const;
 
   const scheduler_limits limits_;
   const std::unique_ptr<prefill_timing> timing_;  // null: at once

@@ -23,7 +23,7 @@ class busy_neighbours final : public outbox {
     for (uint32_t i = 0; i < gpus; ++i) {
       ready.slot = slot_id{i};
       ready.worker = actor_here(role::gpu_worker, i);
-      tell(ready, ready.worker);
+      deliver(ready, ready.worker);
       // Their batches end one after the other, so that they are free one after the other for ever.
       first_ends_.push_back(start_ + time_a_batch * i / gpus);
     }
@@ -52,14 +52,14 @@ class busy_neighbours final : public outbox {
   };
 
   template <class Message>
-  void tell(const Message& m, const address& from) {
+  void deliver(const Message& m, const address& from) {
     envelope e{from, arbiter_.self(), m};
     arbiter_.on(e, now_);
   }
 
   void offer(uint32_t model) {
-    tell(candidate{model_id{model}, ++sequence_, 32, now_, now_ + 1h, {}, false, 1},
-         actor_here(role::model_queue, model));
+    deliver(candidate{model_id{model}, ++sequence_, 32, now_, now_ + 1h, {}, false, 1},
+            actor_here(role::model_queue, model));
   }
 
   /// The next batch to end, or the arbiter's own next moment.
@@ -67,7 +67,7 @@ class busy_neighbours final : public outbox {
     const auto ended = running_.empty() ? never : running_.front().at;
     now_ = std::max(now_, std::min(ended, arbiter_.next_wakeup()));
     if (ended <= now_) {
-      tell(running_.front().done, actor_here(role::gpu_worker, running_.front().done.slot.value));
+      deliver(running_.front().done, actor_here(role::gpu_worker, running_.front().done.slot.value));
       running_.pop_front();
     }
     arbiter_.on_time(now_);
@@ -81,7 +81,7 @@ class busy_neighbours final : public outbox {
     const auto began = std::max(now_, g.free_at);
     const auto ends = first > began ? std::exchange(first_ends_[g.slot.value], start_) : began + time_a_batch;
     const batch_id id{++batches_};
-    tell(occupied{g.model, g.sequence, g.slot, id, ends}, actor_here(role::model_queue, g.model.value));
+    deliver(occupied{g.model, g.sequence, g.slot, id, ends}, actor_here(role::model_queue, g.model.value));
     running_.push_back({ends, {id, g.model, g.slot, refusal::none, 32, began, ends, {}}});
     // Only the first round can be out of order.
     for (auto i = running_.size() - 1; i > 0 && running_[i].at < running_[i - 1].at; --i)

@@ -27,7 +27,7 @@ double cpu_seconds() {
 
 }  // namespace
 
-class bare_scheduler::impl final : public carrier {
+class bare_scheduler::impl final : public message_sink {
  public:
   explicit impl(const bare_scheduler_options& o) : options_(o) {
     rank_arbiter::options a;
@@ -142,7 +142,7 @@ class bare_scheduler::impl final : public carrier {
   const bare_scheduler_options options_;
   time_point now_{};
   actor_group group_{*this};
-  parcel turn_;  ///< what the next turn brings
+  message_batch turn_;  ///< what the next turn brings
   std::vector<stream> streams_;
   std::priority_queue<batch_done, std::vector<batch_done>, later> running_;
   time_point next_arrivals_{};

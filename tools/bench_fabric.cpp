@@ -20,7 +20,7 @@
 #include "tools/bench_row.hpp"
 #include "tools/child_process.hpp"
 #include "tools/exit_code.hpp"
-#include "tools/far_process.hpp"
+#include "tools/forked_process.hpp"
 #include "tools/two_nodes.hpp"
 
 namespace troupe {
@@ -68,7 +68,7 @@ class listener final : public fabric_events {
 };
 
 /// The process that is measured against: sends every frame back until its socket closes.
-void be_far(int fd) {
+void run_far_side(int fd) {
   pin(1);
   machine_clock clock;
   const auto carrier = make_ucx_fabric(carrier_of(far_node), clock);
@@ -76,10 +76,10 @@ void be_far(int fd) {
   listener events;
   events.on_any_frame = [&] { carrier->send(near_node, std::vector<std::byte>(64)); };
   carrier->start(events);
-  tell(fd, carrier->address());
-  carrier->connect(near_node, life_of_both, hear(fd));
-  tell(fd, "ready");
-  hear_the_end(fd);
+  send_text(fd, carrier->address());
+  carrier->connect(near_node, life_of_both, receive_text(fd));
+  send_text(fd, "ready");
+  wait_for_close(fd);
   carrier->stop();
 }
 
@@ -89,9 +89,9 @@ class near_side {
     events_.on_any_frame = [] {};
     target_ = fabric_->allocate(memory_kind::host, pool_bytes);
     fabric_->start(events_);
-    const std::string address = hear(fd);
-    tell(fd, fabric_->address());
-    hear(fd);
+    const std::string address = receive_text(fd);
+    send_text(fd, fabric_->address());
+    receive_text(fd);
     fabric_->connect(far_node, life_of_both, address);
   }
   ~near_side() { fabric_->stop(); }
@@ -208,7 +208,7 @@ bench_row compare(const bench_fabric_options& options, std::string name, std::st
 }
 
 std::vector<bench_row> measure(const bench_fabric_options& options) {
-  const far_process far(be_far), far_lane(be_far_lane);  // before there are threads
+  const forked_process far(run_far_side), far_lane(run_far_lane);  // before there are threads
   const auto actors = measure_lane(far_lane.fd());
   pin(0);
   near_side here(far.fd());

@@ -13,7 +13,7 @@
 #include "actors/caf_host.hpp"
 #include "actors/post.hpp"
 #include "actors/system_config.hpp"
-#include "tools/far_process.hpp"
+#include "tools/forked_process.hpp"
 #include "tools/two_nodes.hpp"
 
 namespace troupe {
@@ -94,7 +94,7 @@ struct lane_node {
     post.add_caf_host(spawn_threaded_caf_host(system, std::move(group), time, usual_timing, {}), names);
     lane.start();
   }
-  void meet(node_id peer, const std::string& address) {
+  void connect(node_id peer, const std::string& address) {
     lane.connect(peer, life_of_both, secret_of_both, {address.begin(), address.end()});
     for (int i = 0; i < 2000 && lane.clock_error(peer) < 0ns; ++i) std::this_thread::sleep_for(5ms);
     if (lane.clock_error(peer) < 0ns) throw std::runtime_error("the lane's two ends do not meet");
@@ -115,15 +115,15 @@ double half_median_us(std::vector<duration> took) {
 
 }  // namespace
 
-void be_far_lane(int fd) {
+void run_far_lane(int fd) {
   lane_node here(far_node);
   auto group = std::make_unique<actor_group>(here.post);
   group->add<echo>(address{far_node, life_of_both, role::gpu_worker, 0});
   here.run(std::move(group));
-  tell(fd, here.carrier->address());
-  here.meet(near_node, hear(fd));
-  tell(fd, "ready");
-  hear_the_end(fd);
+  send_text(fd, here.carrier->address());
+  here.connect(near_node, receive_text(fd));
+  send_text(fd, "ready");
+  wait_for_close(fd);
 }
 
 lane_latency measure_lane(int fd) {
@@ -131,14 +131,14 @@ lane_latency measure_lane(int fd) {
   auto group = std::make_unique<actor_group>(here.post);
   auto& asking = group->add<pinger>(address{near_node, life_of_both, role::gpu_worker, 0}, here.time);
   here.run(std::move(group));
-  const std::string address = hear(fd);
-  tell(fd, here.carrier->address());
-  here.meet(far_node, address);
-  hear(fd);
+  const std::string address = receive_text(fd);
+  send_text(fd, here.carrier->address());
+  here.connect(far_node, address);
+  receive_text(fd);
   const auto measure = [&](duration pause, size_t rounds) {
     pinger::finished done;
     asking.errand = {pause, rounds, &done};  // it is at rest, and the message is behind this
-    here.post.tell(actor_on(near_node), node_up{});
+    here.post.send(actor_on(near_node), node_up{});
     auto took = done.get_future();
     if (took.wait_for(60s) != std::future_status::ready) throw std::runtime_error("no answer for a minute");
     return half_median_us(took.get());

@@ -40,9 +40,9 @@ int change(const cluster_spec& cluster, const Change& c, duration wait, const ch
   control_client client(cluster);
   const auto& node = cluster.nodes[current_leader(client, cluster).value];
   // A scheduler that has just started decides only after three node timeouts.
-  const auto patience =
+  const auto timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(wait + 3 * cluster.limits.node_timeout + 10s);
-  const auto said = client.ask(node, command{1, Change::type_name, to_json(c).dump()}, patience);
+  const auto said = client.ask(node, command{1, Change::type_name, to_json(c).dump()}, timeout);
   if (!said.ok)
     return tell_outcome(false, false, 0, fmt::format("node '{}': {}", node.name, said.body), options.json);
   const auto r = from_json<change_reply>(nlohmann::json::parse(said.body));

@@ -12,8 +12,8 @@
 #include "gpu/model_error.hpp"
 #include "tools/exit_code.hpp"
 #include "tools/http_key.hpp"
-#include "tools/local_partner.hpp"
-#include "tools/served_partner.hpp"
+#include "tools/local_chat_backend.hpp"
+#include "tools/remote_chat_backend.hpp"
 
 namespace troupe {
 namespace {
@@ -35,15 +35,15 @@ std::string without_controls(std::string text) {
 
 class conversation {
  public:
-  conversation(chat_partner& partner, const std::string& system, const chat_terminal& terminal)
-      : partner_(partner), terminal_(terminal) {
+  conversation(chat_backend& backend, const std::string& system, const chat_terminal& terminal)
+      : backend_(backend), terminal_(terminal) {
     if (!system.empty()) say("system", system);
   }
 
   /// Whether it was answered; what was not is forgotten.
   bool exchange(const std::string& line) {
     say("user", line);
-    auto answer = partner_.answer(
+    auto answer = backend_.answer(
         messages_, [this](const std::string& text) { terminal_.out << without_controls(text) << std::flush; },
         terminal_.interrupted);
     if (!answer.text.empty() && !answer.text.ends_with('\n')) terminal_.out << '\n';
@@ -64,7 +64,7 @@ class conversation {
     messages_.push_back({{"role", role}, {"content", std::move(text)}});
   }
 
-  chat_partner& partner_;
+  chat_backend& backend_;
   const chat_terminal& terminal_;
   nlohmann::ordered_json messages_ = nlohmann::ordered_json::array();
 };
@@ -90,9 +90,9 @@ class counted_interrupts {
 };
 
 /// Null, and says why: there is nobody of this address.
-std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& err) {
+std::unique_ptr<chat_backend> chat_backend_of(const chat_options& o, std::ostream& err) {
   if (std::filesystem::is_directory(o.where)) try {
-      return make_local_partner(o);
+      return make_local_chat_backend(o);
     } catch (const model_error& e) {
       err << "chat: " << e.what() << '\n';
       return nullptr;
@@ -101,7 +101,7 @@ std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& er
     err << "chat: --adapter is for a folder; of a server name the adapter with --model\n";
     return nullptr;
   }
-  if (auto url = parse_http_url(o.where)) return std::make_unique<served_partner>(o, std::move(*url));
+  if (auto url = parse_http_url(o.where)) return std::make_unique<remote_chat_backend>(o, std::move(*url));
   err << fmt::format("chat: \"{}\" is no http://HOST:PORT, and no folder\n", o.where);
   return nullptr;
 }
@@ -109,9 +109,9 @@ std::unique_ptr<chat_partner> partner_of(const chat_options& o, std::ostream& er
 }  // namespace
 
 int converse(const chat_options& o, const chat_terminal& terminal) {
-  const auto partner = partner_of(o, terminal.err);
-  if (!partner) return exit_bad_input;
-  conversation talk(*partner, o.system, terminal);
+  const auto backend = chat_backend_of(o, terminal.err);
+  if (!backend) return exit_bad_input;
+  conversation talk(*backend, o.system, terminal);
   int code = exit_done;
   for (std::string line;;) {
     if (terminal.prompts) terminal.out << "> " << std::flush;

@@ -70,7 +70,8 @@ struct completion_sender::pending {
   }
 };
 
-completion_sender::completion_sender(options o, ended told) : options_(std::move(o)), told_(std::move(told)) {
+completion_sender::completion_sender(options o, ended on_ended)
+    : options_(std::move(o)), on_ended_(std::move(on_ended)) {
   const auto url = parse_http_url(options_.url);
   if (!url) throw load_input_error(fmt::format("\"{}\" is no http://HOST:PORT", options_.url));
   path_ = url->path + "/v1/completions";
@@ -104,7 +105,7 @@ void completion_sender::send(call c, time_point at) {
 
 void completion_sender::end(pending& p, const std::string& error) {
   if (p.times.output_tokens == 0) p.times.output_tokens = p.times.tokens.size();  // no usage
-  told_({p.model, p.times, error});
+  on_ended_({p.model, p.times, error});
   std::lock_guard lock(mutex_);
   --in_flight_;
   changed_.notify_all();

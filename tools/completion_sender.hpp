@@ -38,7 +38,7 @@ class completion_sender {
   using ended = std::function<void(const completion_end&)>;
 
   /// `told` is called on the client's thread, one call at a time. Throws load_input_error if the URL is none.
-  completion_sender(options o, ended told);
+  completion_sender(options o, ended on_ended);
   /// Waits for what is on its way.
   ~completion_sender();
 
@@ -54,7 +54,7 @@ class completion_sender {
   void end(pending& p, const std::string& error);
 
   const options options_;
-  const ended told_;
+  const ended on_ended_;
   const machine_clock clock_;
   std::string path_;
   mutable std::mutex mutex_;

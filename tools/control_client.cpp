@@ -42,20 +42,20 @@ control_client::control_client(const cluster_spec& cluster) : state_(std::make_u
 
 control_client::~control_client() = default;
 
-command_reply control_client::ask(const node_spec& node, command asked, std::chrono::milliseconds patience) {
+command_reply control_client::ask(const node_spec& node, command asked, std::chrono::milliseconds timeout) {
   const auto failed = [&](std::string why) { return command_reply{asked.token, false, std::move(why)}; };
   caf::scoped_actor self(state_->system);
   auto& endpoint = state_->endpoints[{node.host, node.control_port}];
   if (!endpoint)
-    self->request(state_->middleman.dialler(), patience, caf::connect_atom_v, node.host, node.control_port)
+    self->request(state_->middleman.dialler(), timeout, caf::connect_atom_v, node.host, node.control_port)
         .receive([&](const caf::node_id&, const caf::strong_actor_ptr& there,
                      const std::set<std::string>&) { endpoint = caf::actor_cast<caf::actor>(there); },
                  [](const caf::error&) {});
   if (!endpoint)
     return failed(fmt::format("nobody answers at {}:{}{}", node.host, node.control_port,
                               state_->tls ? ", or not to this certificate" : ""));
-  auto reply = failed(fmt::format("no answer within {} s", to_seconds(patience)));
-  self->request(endpoint, patience, std::move(asked))
+  auto reply = failed(fmt::format("no answer within {} s", to_seconds(timeout)));
+  self->request(endpoint, timeout, std::move(asked))
       .receive([&](command_reply& r) { reply = std::move(r); },
                [&](const caf::error&) { endpoint = nullptr; });
   return reply;

@@ -17,7 +17,7 @@ class control_client {
 
   /// What the node's console replies; not ok, with one sentence, if it does not.
   command_reply ask(const node_spec& node, command asked,
-                    std::chrono::milliseconds patience = std::chrono::seconds(3));
+                    std::chrono::milliseconds timeout = std::chrono::seconds(3));
 
  private:
   struct state;

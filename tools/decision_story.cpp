@@ -15,9 +15,9 @@ std::string count(uint64_t n, const char* what, const char* ending = "s") {
 
 std::string ms(duration d) { return fmt::format("{:.2f} ms", to_ms(d)); }
 
-class telling {
+class story_builder {
  public:
-  telling(const decision_story& s, const cluster_spec& cluster)
+  story_builder(const decision_story& s, const cluster_spec& cluster)
       : story_(s), request_(s.request), cluster_(cluster) {}
 
   ordered_json document() {
@@ -31,10 +31,10 @@ class telling {
       add(r.taken_at, "queued",
           fmt::format("is in the queue of '{}', where {} already", r.model_name, ahead()),
           {{"rows_ahead", r.rows_ahead}});
-    for (const auto& c : r.candidates) tell(c);
-    for (size_t i = 0; i < r.batches.size(); ++i) tell(r.batches[i], story_.grants[i]);
-    for (const auto& d : r.drops) tell(d);
-    if (g.known) tell(g);
+    for (const auto& c : r.candidates) describe(c);
+    for (size_t i = 0; i < r.batches.size(); ++i) describe(r.batches[i], story_.grants[i]);
+    for (const auto& d : r.drops) describe(d);
+    if (g.known) describe(g);
     std::stable_sort(events_.begin(), events_.end(),
                      [](const event& a, const event& b) { return a.at < b.at; });
     ordered_json out{{"request", r.id.value},
@@ -49,14 +49,14 @@ class telling {
     else if (!r.drops.empty())
       out["reason"] = r.drops[0].reason;
     out["events"] = ordered_json::array();
-    for (auto& e : events_) out["events"].push_back(std::move(e.told));
+    for (auto& e : events_) out["events"].push_back(std::move(e.fields));
     return out;
   }
 
  private:
   struct event {
     time_point at;
-    ordered_json told;
+    ordered_json fields;
   };
 
   double since(time_point t) const { return to_ms(t - request_.arrival); }
@@ -70,12 +70,12 @@ class telling {
   }
 
   void add(time_point at, const char* what, std::string text, const ordered_json& more = {}) {
-    ordered_json told{{"at_ms", since(at)}, {"event", what}, {"text", std::move(text)}};
-    told.update(more);
-    events_.push_back({at, std::move(told)});
+    ordered_json fields{{"at_ms", since(at)}, {"event", what}, {"text", std::move(text)}};
+    fields.update(more);
+    events_.push_back({at, std::move(fields)});
   }
 
-  void tell(const candidate_decision& c) {
+  void describe(const candidate_decision& c) {
     const ordered_json numbers{{"sequence", c.sequence}, {"batch_rows", c.rows}};
     if (c.rows == 0) return add(c.at, "candidate", "the queue has nothing to run", numbers);
     add(c.at, "candidate",
@@ -84,14 +84,14 @@ class telling {
         numbers);
   }
 
-  void tell(const batch_decision& b, const grant_story& g) {
+  void describe(const batch_decision& b, const grant_story& g) {
     const auto again = b.attempt > 1 ? fmt::format("attempt {}: ", b.attempt) : "";
     if (!b.known)
       return add(
           request_.deadline, "ordered",
           fmt::format("{}it was in batch {}, of which nothing more is remembered", again, b.batch.value),
           {{"batch", b.batch.value}});
-    if (g.known) tell_grant(g, b.slot);
+    if (g.known) describe_grant(g, b.slot);
     add(b.granted_at, "ordered",
         fmt::format(
             "{}batch {} for slot {}, free at {}: {} in {}{}, to start at {}, at {} at the latest, and "
@@ -118,7 +118,7 @@ class telling {
                       ms(left < duration{} ? -left : left), left < duration{} ? "after" : "before"),
           of);
     } else if (b.end == "preempted") {
-      tell_preempted(b, g);
+      describe_preemption(b, g);
     } else if (b.end == "refused") {
       add(b.finished_at, "refused", fmt::format("the worker refuses batch {}: {}", b.batch.value, b.why), of);
     } else if (b.end != "running") {
@@ -129,7 +129,7 @@ class telling {
     }
   }
 
-  void tell_preempted(const batch_decision& b, const grant_story& g) {
+  void describe_preemption(const batch_decision& b, const grant_story& g) {
     if (b.started_at < b.finished_at)
       add(b.started_at, "started", fmt::format("batch {} starts on slot {}", b.batch.value, b.slot.value),
           {{"batch", b.batch.value}});
@@ -148,7 +148,7 @@ class telling {
     add(b.finished_at, "preempted", text, more);
   }
 
-  void tell_grant(const grant_story& g, slot_id slot) {
+  void describe_grant(const grant_story& g, slot_id slot) {
     auto text = fmt::format("the arbiter grants slot {}", slot.value);
     if (g.since != never)
       text +=
@@ -174,7 +174,7 @@ class telling {
     add(g.at, "granted", std::move(text), numbers);
   }
 
-  void tell(const drop_decision& d) {
+  void describe(const drop_decision& d) {
     ordered_json numbers{{"reason", d.reason}, {"rule", d.rule}};
     if (d.rule == "queue_bound") numbers["may_wait"] = d.rows;
     if ((d.rule == "batching" || d.rule == "preempted") && d.rows > 0) {
@@ -185,7 +185,7 @@ class telling {
     add(d.at, "dropped", fmt::format("is dropped as {}: {}", d.reason, why(d)), numbers);
   }
 
-  void tell(const gateway_decision& d) {
+  void describe(const gateway_decision& d) {
     ordered_json numbers{{"reason", d.reason}};
     if (d.reason == "queue_full") {
       numbers["in_flight"] = d.in_flight;
@@ -258,7 +258,7 @@ constexpr size_t told_first = 2, told_last = 3;  // of candidates in a row
 }  // namespace
 
 ordered_json story_document(const decision_story& story, const cluster_spec& cluster) {
-  return telling(story, cluster).document();
+  return story_builder(story, cluster).document();
 }
 
 std::string story_text(const ordered_json& document) {

@@ -24,9 +24,9 @@ inline std::optional<decision_story> find_story(request_id id, std::span<const a
   remembering = 0;
   decision_story out;
   const auto explain = [&]<class Story>(const address& of, Story& into) {
-    const auto told = ask(of, explain_request::type_name, to_json(explain_request{id}));
-    if (!told.ok) return false;
-    into = from_json<Story>(nlohmann::json::parse(told.body));
+    const auto reply = ask(of, explain_request::type_name, to_json(explain_request{id}));
+    if (!reply.ok) return false;
+    into = from_json<Story>(nlohmann::json::parse(reply.body));
     remembering += into.decision_log > 0;
     return into.known;
   };

@@ -73,9 +73,9 @@ device_pool::device_pool(const cluster_spec& cluster, node_id self, const clock&
 
 device_pool::~device_pool() { stop_loading(); }
 
-void device_pool::load(const deployment& line, std::function<void(load_outcome)> told) {
+void device_pool::load(const deployment& line, std::function<void(load_outcome)> done) {
   std::lock_guard lock(mutex_);
-  jobs_.push_back({line, std::move(told)});
+  jobs_.push_back({line, std::move(done)});
   wake_.notify_one();
 }
 
@@ -123,7 +123,7 @@ void device_pool::run(const job& j) {
     } catch (const std::exception& e) {
       out.problem = e.what();
     }
-    j.told(std::move(out));
+    j.done(std::move(out));
   }
 }
 

@@ -22,7 +22,7 @@ class device_pool final : public model_loader {
   ~device_pool() override;
 
   device& at(slot_id slot) { return *devices_.at(slot); }
-  void load(const deployment& line, std::function<void(load_outcome)> told) override;
+  void load(const deployment& line, std::function<void(load_outcome)> done) override;
 
   /// Waits for the device that is being loaded, if one is; nothing is told afterwards.
   void stop_loading();
@@ -34,7 +34,7 @@ class device_pool final : public model_loader {
  private:
   struct job {
     deployment line;
-    std::function<void(load_outcome)> told;
+    std::function<void(load_outcome)> done;
   };
   void loop();
   void run(const job& j);

@@ -159,7 +159,7 @@ int run_experiments(const experiment_options& options) {
   bool hold = true, written = true;
   for (const auto& e : *experiments) {
     const auto r = run_one(e, options);
-    hold = hold && r.all_claims_as_said();
+    hold = hold && r.all_claims_hold();
     lab::write_results(r, options.output);
     if (!options.no_plot) {
       if (const auto error = lab::draw(r, options.output); !error.empty()) {
@@ -170,7 +170,7 @@ int run_experiments(const experiment_options& options) {
     if (options.json) {
       auto one = nlohmann::ordered_json::parse(lab::to_json(r));
       for (auto& p : one["points"]) p.erase("tables");
-      one["holds"] = r.all_claims_as_said();
+      one["holds"] = r.all_claims_hold();
       one["folder"] = options.output;
       list.push_back(std::move(one));
     } else {

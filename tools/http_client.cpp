@@ -39,7 +39,7 @@ constexpr uint64_t response_limit = 1 << 30;
 constexpr size_t min_chunk_bytes = 5;  // "0\r\n\r\n"; Beast asserts that it has so many to look at again
 
 /// A request on its way.
-struct errand {
+struct pending_call {
   http_request request;
   http_client::on_piece piece;  // may be none
   http_client::on_done done;
@@ -116,7 +116,7 @@ struct http_client::state {
     thread.join();
   }
 
-  void start(errand e) {
+  void start(pending_call e) {
     while (!idle.empty() && !idle.back()->usable()) idle.pop_back();
     std::shared_ptr<connection> c;
     if (!idle.empty()) {
@@ -133,7 +133,7 @@ struct http_client::state {
     net::co_spawn(context, perform(std::move(c), std::move(e)), net::detached);
   }
 
-  net::awaitable<void> perform(std::shared_ptr<connection> c, errand e) {
+  net::awaitable<void> perform(std::shared_ptr<connection> c, pending_call e) {
     http_outcome outcome;
     http::response_parser<http::string_body> parser;
     parser.body_limit(response_limit);
@@ -256,9 +256,8 @@ void http_client::send(http_request request, on_done done) {
 
 void http_client::send(http_request request, on_piece piece, on_done done) {
   net::post(state_->context,
-            [s = state_.get(), e = errand{std::move(request), std::move(piece), std::move(done)}]() mutable {
-              s->start(std::move(e));
-            });
+            [s = state_.get(), e = pending_call{std::move(request), std::move(piece),
+                                                std::move(done)}]() mutable { s->start(std::move(e)); });
 }
 
 http_outcome http_client::fetch(http_request request) {

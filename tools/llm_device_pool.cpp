@@ -11,7 +11,7 @@
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "gpu/model_error.hpp"
-#include "tools/read_language.hpp"
+#include "tools/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
 #include "gpu/cuda/llm/cuda_engine_device.hpp"
 #endif
@@ -137,9 +137,9 @@ std::vector<adapter_entry> llm_device_pool::adapters_of(llm_id model) const {
   return out;
 }
 
-std::vector<std::shared_ptr<const language>> read_languages(const cluster_spec& cluster) {
-  std::vector<std::shared_ptr<const language>> out;
-  for (const auto& m : cluster.llms) out.push_back(read_language(m.path));
+std::vector<std::shared_ptr<const tokenizer_bundle>> read_tokenizer_bundles(const cluster_spec& cluster) {
+  std::vector<std::shared_ptr<const tokenizer_bundle>> out;
+  for (const auto& m : cluster.llms) out.push_back(read_tokenizer_bundle(m.path));
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/language.hpp"
+#include "actors/tokenizer_bundle.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "messages/cluster.hpp"
 
@@ -34,6 +34,6 @@ class llm_device_pool {
 };
 
 /// Of every language model of the cluster, by llm_id. Throws model_error, naming the file and the fix.
-std::vector<std::shared_ptr<const language>> read_languages(const cluster_spec& cluster);
+std::vector<std::shared_ptr<const tokenizer_bundle>> read_tokenizer_bundles(const cluster_spec& cluster);
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 #include "actors/caf_host.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
-#include "actors/no_memory.hpp"
+#include "actors/null_memory_port.hpp"
 #include "actors/post.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "gpu/emulated_device.hpp"
@@ -27,11 +27,11 @@ constexpr duration time_to_hop = 500us, time_to_start = 2ms, time_to_answer = 3m
 constexpr caf_host_timing prompt_timing{0us, 0us, 100us};
 
 /// What one thread runs, with clocks in it if `timed`.
-class company {
+class thread_group {
  public:
-  company(carrier& beyond, bool timed)
+  thread_group(message_sink& beyond, bool timed)
       : clock_(timed ? std::make_unique<stage_clock>() : nullptr),
-        counted_(timed ? std::make_unique<timed_carrier>(beyond, *clock_) : nullptr),
+        counted_(timed ? std::make_unique<timed_message_sink>(beyond, *clock_) : nullptr),
         group_(std::make_unique<actor_group>(timed ? *counted_ : beyond)) {}
 
   template <class Actor, class... Args>
@@ -53,7 +53,7 @@ class company {
 
  private:
   std::unique_ptr<stage_clock> clock_;
-  std::unique_ptr<timed_carrier> counted_;
+  std::unique_ptr<timed_message_sink> counted_;
   std::unique_ptr<actor_group> group_;
 };
 
@@ -63,12 +63,12 @@ class trial_cluster {
  public:
   trial_cluster(caf::actor_system& system, const bench_schedule_options& o, double rate, bool timed)
       : options_(o), post_(single_node) {
-    for (uint32_t i = 0; i < o.threads; ++i) companies_.emplace_back(post_, timed);
+    for (uint32_t i = 0; i < o.threads; ++i) thread_groups_.emplace_back(post_, timed);
     for (uint32_t i = 0; i < o.gpus; ++i) slot_domains_.push_back(i % o.domains);
     add_clients(rate);
     add_workers();
     add_scheduler();
-    for (auto& c : companies_) {
+    for (auto& c : thread_groups_) {
       auto group = c.leave();
       const auto actors = group->names();
       post_.add_caf_host(spawn_threaded_caf_host(system, std::move(group), clock_, prompt_timing, {}),
@@ -76,9 +76,9 @@ class trial_cluster {
     }
     open_slots();
     settle();
-    for (auto& c : companies_)
+    for (auto& c : thread_groups_)
       if (timed) c.clock()->reset();
-    post_.tell_all(node_up{single_node, single_life});
+    post_.broadcast(node_up{single_node, single_life});
   }
   ~trial_cluster() { stop(); }
   trial_cluster(const trial_cluster&) = delete;
@@ -88,7 +88,7 @@ class trial_cluster {
     schedule_trial all;
     for (auto& r : results_) all.merge(r.get());
     stop();  // the clocks belong to the threads
-    for (auto& c : companies_)
+    for (auto& c : thread_groups_)
       for (size_t s = 0; c.clock() != nullptr && s < stage_count; ++s)
         all.stages[s] += c.clock()->of(static_cast<stage>(s));
     return all;
@@ -96,8 +96,10 @@ class trial_cluster {
 
  private:
   bool clients_apart() const { return options_.threads > options_.domains; }
-  company& scheduling(uint32_t domain) { return companies_[domain]; }
-  company& serving(uint32_t domain) { return clients_apart() ? companies_.back() : companies_[domain]; }
+  thread_group& scheduling(uint32_t domain) { return thread_groups_[domain]; }
+  thread_group& serving(uint32_t domain) {
+    return clients_apart() ? thread_groups_.back() : thread_groups_[domain];
+  }
 
   void add_clients(double rate) {
     const uint32_t gateways = clients_apart() ? 1 : options_.domains;
@@ -167,7 +169,7 @@ class trial_cluster {
     for (uint32_t i = 0; i < options_.gpus; ++i) {
       ready_.slot = slot_id{i};
       ready_.worker = actor_here(role::gpu_worker, i);
-      post_.tell_all(ready_);
+      post_.broadcast(ready_);
     }
   }
 
@@ -195,13 +197,13 @@ class trial_cluster {
   const bench_schedule_options options_;
   const latency_model latency_{from_ms(options_.alpha_ms), from_ms(options_.beta_ms)};
   const machine_clock clock_;
-  no_memory memory_;
+  null_memory_port memory_;
   slot_ready ready_;
   std::vector<uint32_t> slot_domains_;
   std::vector<std::unique_ptr<emulated_device>> devices_;
   std::vector<std::future<schedule_trial>> results_;  // one for each gateway
   troupe::post post_;
-  std::deque<company> companies_;  // one for each thread
+  std::deque<thread_group> thread_groups_;  // one for each thread
   bool stopped_ = false;
 };
 

@@ -165,7 +165,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   std::optional<device_pool> devices;
   try {
     devices.emplace(cluster, self, time, [&](slot_id slot) {
-      post.load()->tell({self, {}, role::gpu_worker, slot.value}, device_ready{});
+      post.load()->send({self, {}, role::gpu_worker, slot.value}, device_ready{});
     });
   } catch (const std::exception& e) {  // a GPU is not there
     fmt::print(stderr, "troupe: {}\n", e.what());
@@ -173,7 +173,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   }
   auto& pool = *devices;
   llm_device_pool engines(cluster, self, time, [&](engine_id id) {
-    if (auto* to = post.load()) to->tell({self, {}, role::llm_engine, id.value}, device_ready{});
+    if (auto* to = post.load()) to->send({self, {}, role::llm_engine, id.value}, device_ready{});
   });
   completion_clients completions;
   const on_broken broken = [&](std::string why) { said.say(node_events::kind::threw, std::move(why)); };
@@ -221,7 +221,7 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   node_runtime runtime(cluster, self, environment);
   post = &runtime.post();
   for (uint32_t i = 0; i < cluster.engines.size(); ++i)  // what a device had to tell before there was a post
-    if (cluster.engines[i].node == self) runtime.post().tell({self, {}, role::llm_engine, i}, device_ready{});
+    if (cluster.engines[i].node == self) runtime.post().send({self, {}, role::llm_engine, i}, device_ready{});
   std::atomic<const http_server*> listening{nullptr};
   std::unique_ptr<http_api> api;
   std::unique_ptr<openai_api> completion_api;
@@ -268,10 +268,13 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
   std::unique_ptr<http_server> server;
   try {
     if (me.has(node_role::gateway)) {
-      api = std::make_unique<http_api>(http_api::parts{
-          cluster, time, runtime, clients, gauges,
-          [&] { return runtime.models().serving() && runtime.language_models().served_once() && !draining; },
-          [] { return std::chrono::system_clock::now().time_since_epoch(); }});
+      api = std::make_unique<http_api>(
+          http_api::parts{cluster, time, runtime, clients, gauges,
+                          [&] {
+                            return runtime.models().serving() &&
+                                   runtime.language_models().every_model_was_served() && !draining;
+                          },
+                          [] { return std::chrono::system_clock::now().time_since_epoch(); }});
       repository = std::make_unique<repository_api>(repository_api::parts{
           system, runtime.deployer_actor(),
           [&](const std::string& name, const std::string& json) { return read_config(name, json, cluster); },
@@ -282,9 +285,9 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
           3 * cluster.limits.node_timeout});
       repository->add_to(api->routes());
       if (!cluster.llms.empty()) {
-        completion_api = std::make_unique<openai_api>(
-            openai_api::parts{cluster, time, runtime, completions, api->keys(), read_languages(cluster),
-                              [] { return std::chrono::system_clock::now().time_since_epoch(); }});
+        completion_api = std::make_unique<openai_api>(openai_api::parts{
+            cluster, time, runtime, completions, api->keys(), read_tokenizer_bundles(cluster),
+            [] { return std::chrono::system_clock::now().time_since_epoch(); }});
         completion_api->add_to(api->routes());
       }
       watching =
@@ -298,12 +301,12 @@ int serve_node(const cluster_spec& cluster, const serve_options& options) {
       server = std::make_unique<http_server>(http_options(me, cluster.limits), api->handler());
       listening = server.get();
     }
-    bool told = false;
+    bool reported = false;
     for (bool over = false; !over;) {
       const auto [what, text] = said.wait();
       switch (what) {
         case node_events::kind::ready:
-          if (std::exchange(told, true)) break;
+          if (std::exchange(reported, true)) break;
           print_ready(me, server ? server->port() : 0, options.json);
           std::fflush(stdout);
           break;

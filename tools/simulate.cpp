@@ -149,8 +149,8 @@ int simulate(const simulate_options& options) {
   }
   for (const auto& v : result.violations)
     std::cerr << fmt::format("seed {}, at {:.6f} s: {}: {}\n", seed, to_seconds(v.at), v.check, v.what);
-  const bool told = options.why == 0 || result.story;
-  return result.violations.empty() && told ? exit_done : exit_failed;
+  const bool explained = options.why == 0 || result.story;
+  return result.violations.empty() && explained ? exit_done : exit_failed;
 }
 
 }  // namespace troupe

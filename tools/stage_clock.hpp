@@ -90,16 +90,16 @@ class timed_actor final : public actor {
 };
 
 /// What hands the messages of a turn over to the hosts of their receivers, and wakes those.
-class timed_carrier final : public carrier {
+class timed_message_sink final : public message_sink {
  public:
-  timed_carrier(carrier& inner, stage_clock& times) : inner_(inner), times_(times) {}
+  timed_message_sink(message_sink& inner, stage_clock& times) : inner_(inner), times_(times) {}
   void carry(std::span<envelope> messages) override {
     const stage_clock::scope counted(times_, stage::handover);
     inner_.carry(messages);
   }
 
  private:
-  carrier& inner_;
+  message_sink& inner_;
   stage_clock& times_;
 };
 
@@ -109,8 +109,9 @@ class timed_batching final : public batching_policy {
   timed_batching(std::unique_ptr<batching_policy> inner, stage_clock& times)
       : inner_(std::move(inner)), times_(times) {}
 
-  void add(const ticket& t, time_point now) override { counted(), inner_->add(t, now); }
-  void remove_if(const std::function<bool(const ticket&)>& leaves, std::vector<ticket>& out) override {
+  void add(const queued_request& t, time_point now) override { counted(), inner_->add(t, now); }
+  void remove_if(const std::function<bool(const queued_request&)>& leaves,
+                 std::vector<queued_request>& out) override {
     counted(), inner_->remove_if(leaves, out);
   }
   void update(time_point now, time_point slot_free_at) override {
@@ -118,8 +119,8 @@ class timed_batching final : public batching_policy {
   }
   const batch_window& window() const override { return inner_->window(); }
   time_point wake_at() const override { return inner_->wake_at(); }
-  void take_batch(std::vector<ticket>& out) override { counted(), inner_->take_batch(out); }
-  void take_dropped(std::vector<dropped_ticket>& out) override { inner_->take_dropped(out); }
+  void take_batch(std::vector<queued_request>& out) override { counted(), inner_->take_batch(out); }
+  void take_dropped(std::vector<dropped_queued_request>& out) override { inner_->take_dropped(out); }
   uint32_t queued_rows() const override { return inner_->queued_rows(); }
   size_t queued_requests() const override { return inner_->queued_requests(); }
   const latency_model& latency() const override { return inner_->latency(); }
@@ -130,7 +131,9 @@ class timed_batching final : public batching_policy {
   void set_load(double load) override { inner_->set_load(load); }
   void set_backends(std::span<const backend> b, time_point now) override { inner_->set_backends(b, now); }
   std::span<const slot_id> slots() const override { return inner_->slots(); }
-  batch_window choose(slot_id slot, const batch_window& told) override { return inner_->choose(slot, told); }
+  batch_window choose(slot_id slot, const batch_window& offered) override {
+    return inner_->choose(slot, offered);
+  }
 
  private:
   /// Lives to the end of the expression that it stands in.

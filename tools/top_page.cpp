@@ -12,15 +12,15 @@ namespace {
 using nlohmann::ordered_json;
 
 /// What a model's requests and batches came to between two samples, over all nodes that can be compared.
-struct happened {
+struct model_interval {
   double accepted = 0, in_time = 0, batches = 0, batched_rows = 0;
   std::map<std::string, double> dropped, failed;  ///< by reason
   std::map<duration, double> latencies;
 };
 
-struct happenings {
+struct interval_statistics {
   bool gateways = false;  ///< at least one could be compared
-  std::map<std::string, happened> models;
+  std::map<std::string, model_interval> models;
   std::map<uint32_t, top_sample::busy> slots;
 };
 
@@ -49,7 +49,7 @@ void add_rises(std::map<std::string, double>& to, const std::vector<reason_count
     to[r.reason] += rise(find_by(before, &reason_count::reason, r.reason).count, r.count);
 }
 
-void add_ledger(happenings& all, const ledger_report& before, const ledger_report& now) {
+void add_ledger(interval_statistics& all, const ledger_report& before, const ledger_report& now) {
   all.gateways = true;
   for (const auto& line : now.models) {
     const auto earlier = find_by(before.models, &ledger_line::model, line.model);
@@ -61,7 +61,7 @@ void add_ledger(happenings& all, const ledger_report& before, const ledger_repor
   }
 }
 
-void add_latencies(happenings& all, const latency_report& before, const latency_report& now) {
+void add_latencies(interval_statistics& all, const latency_report& before, const latency_report& now) {
   for (const auto& m : now.models) {
     std::map<duration, uint64_t> earlier;
     for (const auto& c : find_by(before.models, &model_latencies::model, m.model).counts)
@@ -71,7 +71,7 @@ void add_latencies(happenings& all, const latency_report& before, const latency_
   }
 }
 
-void add_node(happenings& all, const top_sample::node& before, const top_sample::node& now) {
+void add_node(interval_statistics& all, const top_sample::node& before, const top_sample::node& now) {
   for (const auto& [name, b] : now.of_models) {
     const auto earlier = at_or_zero(before.of_models, name);
     auto& m = all.models[name];
@@ -86,8 +86,8 @@ void add_node(happenings& all, const top_sample::node& before, const top_sample:
   if (before.latencies && now.latencies) add_latencies(all, *before.latencies, *now.latencies);
 }
 
-happenings between(const top_sample& before, const top_sample& now) {
-  happenings all;
+interval_statistics between(const top_sample& before, const top_sample& now) {
+  interval_statistics all;
   for (const auto& n : now.nodes)
     for (const auto& earlier : before.nodes)
       if (earlier.name == n.name && earlier.incarnation == n.incarnation && earlier.error.empty() &&
@@ -115,8 +115,8 @@ ordered_json quantile_ms(const std::map<duration, double>& counts, double q) {
   return to_ms(counts.rbegin()->first);
 }
 
-ordered_json describe(const std::string& name, const top_sample::model& now, const happened& m, bool gateways,
-                      double seconds) {
+ordered_json describe(const std::string& name, const top_sample::model& now, const model_interval& m,
+                      bool gateways, double seconds) {
   ordered_json j{{"model", name},
                  {"slots", now.slots},
                  {"rate_rps", nullptr},

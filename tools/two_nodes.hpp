@@ -1,4 +1,4 @@
-// The two nodes of `troupe bench fabric`, each in a process of its own (far_process.hpp).
+// The two nodes of `troupe bench fabric`, each in a process of its own (forked_process.hpp).
 #pragma once
 #include "transport/ucx_fabric.hpp"
 

@@ -138,7 +138,7 @@ net::awaitable<http_connection::after> http_connection::answer(http_received& go
 
 /// Until the handler has done something, or the client has left.
 net::awaitable<void> http_connection::wait_for(pending_reply& pending) {
-  while (!over() && pending.nothing_yet()) {
+  while (!over() && pending.sleep_if_idle()) {
     deadline_ = clock_type::time_point::max();  // how long an answer may take is the handler's business
     watching_ = true;
     listen();
@@ -262,11 +262,11 @@ void http_connection::set_serving(bool serving) {
     --loop_.shared.serving;
 }
 
-void http_connection::wake_from_anywhere() {
+void http_connection::wake_from_any_thread() {
   net::post(loop_.context, [self = shared_from_this()] { self->wake(); });
 }
 
-void http_connection::close_from_anywhere() {
+void http_connection::close_from_any_thread() {
   net::post(loop_.context, [self = shared_from_this()] { self->close(); });
 }
 

@@ -55,8 +55,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   static boost::asio::awaitable<void> refuse(std::shared_ptr<http_connection> self, http_response response);
 
   void wake() { wake_.cancel(); }
-  void wake_from_anywhere();
-  void close_from_anywhere();
+  void wake_from_any_thread();
+  void close_from_any_thread();
   void expire(clock_type::time_point now);  ///< gives up what has passed its time
   void close();
 

@@ -38,7 +38,7 @@ void pending_reply::settle(stage from, Keep keep) {
 /// Under the lock: the connection waits for it in finish(), so that it and its loop are there until this
 /// returns.
 void pending_reply::wake() {
-  if (std::exchange(asleep_, false) && connection_ != nullptr) connection_->wake_from_anywhere();
+  if (std::exchange(asleep_, false) && connection_ != nullptr) connection_->wake_from_any_thread();
 }
 
 void pending_reply::respond(http_response response) {
@@ -85,7 +85,7 @@ void pending_reply::put(std::string_view piece) {
   if ((first || kept_ <= max_unsent_bytes) && make_room(bytes_.size())) return wake();
   bytes_ = {};
   share_.reset();
-  std::exchange(connection_, nullptr)->close_from_anywhere();
+  std::exchange(connection_, nullptr)->close_from_any_thread();
 }
 
 bool pending_reply::make_room(size_t bytes) {
@@ -104,7 +104,7 @@ void pending_reply::on_cancel(std::function<void()> call) {
   call();
 }
 
-bool pending_reply::nothing_yet() {
+bool pending_reply::sleep_if_idle() {
   std::lock_guard lock(mutex_);
   kept_ = bytes_.size();
   asleep_ = stage_ == stage::open || (stage_ == stage::streaming && bytes_.empty() && !response_);

@@ -41,7 +41,7 @@ class pending_reply final : public http_exchange {
 
   /// True if there is nothing to do, all that was taken having been sent; then what changes that wakes the
   /// connection.
-  bool nothing_yet();
+  bool sleep_if_idle();
   /// The head of a stream, once; nothing if the answer comes in one.
   std::optional<http_response> take_head();
   part take_part();

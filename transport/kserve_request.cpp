@@ -250,7 +250,7 @@ class request_reader {
   }
 
   void wait_at_most(duration d) {
-    request_.patience = std::min(request_.patience.value_or(d), std::max(d, duration(1)));
+    request_.timeout = std::min(request_.timeout.value_or(d), std::max(d, duration(1)));
   }
 
   json_reader in_;

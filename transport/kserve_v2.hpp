@@ -47,7 +47,7 @@ struct infer_request {
   uint32_t rows = 0;
   uint64_t input_bytes = 0;  ///< of all inputs
   std::optional<duration>
-      patience;                 ///< the lesser of parameters.slo_ms and parameters.timeout (in µs); positive
+      timeout;                  ///< the lesser of parameters.slo_ms and parameters.timeout (in µs); positive
   std::vector<wanted> outputs;  ///< in this order
   std::vector<values> inputs;   ///< in the signature's order
 };

@@ -75,8 +75,8 @@ tls_session::progress tls_session::handshake() {
   return outcome(SSL_do_handshake(session_.get()));
 }
 
-bool tls_session::shake_hands(int socket, const clock& time, duration patience) {
-  const auto until = time.now() + patience;
+bool tls_session::handshake_within(int socket, const clock& time, duration timeout) {
+  const auto until = time.now() + timeout;
   for (;;) {
     const auto p = handshake();
     if (p == progress::done) return true;

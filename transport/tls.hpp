@@ -50,7 +50,7 @@ class tls_session {
   /// Goes on with the handshake. Until it is `done` nothing may be read or written.
   progress handshake();
   /// All of it, waiting for the peer; false if it fails or takes longer than `patience`.
-  bool shake_hands(int socket, const clock& time, duration patience);
+  bool handshake_within(int socket, const clock& time, duration timeout);
   /// `done`: `n` > 0 bytes were read or written. `failed`: the connection is over.
   progress read(void* into, size_t size, size_t& n);
   progress write(const void* from, size_t size, size_t& n);

@@ -91,7 +91,7 @@ void tls_handshaker::take_queued() {
   }
   for (auto& [socket, done] : fresh) {
     handshake g{socket, std::make_unique<tls_session>(context_, socket), std::move(done),
-                time_.now() + options_.patience, POLLIN};
+                time_.now() + options_.timeout, POLLIN};
     if (!advance(g)) continue;
     if (handshakes_.size() >= options_.max_handshakes) evict_one();
     handshakes_.push_back(std::move(g));

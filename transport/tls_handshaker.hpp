@@ -18,7 +18,7 @@ class tls_handshaker {
  public:
   struct options {
     size_t max_handshakes = 64;  ///< handshakes at once; beyond, the oldest that is silent gives way
-    duration patience = 5s;      ///< for one handshake
+    duration timeout = 5s;       ///< for one handshake
   };
   /// A handshake is done: the socket, now the receiver's, and its session. On the handshaker's thread.
   using on_success = std::function<void(int socket, std::unique_ptr<tls_session>)>;

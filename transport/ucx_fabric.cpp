@@ -55,7 +55,7 @@ class ucx_fabric final : public fabric {
 
   void start(fabric_events& events) override {
     events_ = &events;
-    peers_.tell(&events);
+    peers_.set_events(&events);
     thread_ = std::thread([this] { run(); });
   }
   void stop() override {
@@ -90,7 +90,7 @@ class ucx_fabric final : public fabric {
   void post(std::function<void()> job) override;
 
   fabric_stats stats() const override {
-    const auto& h = peers_.house();
+    const auto& h = peers_.shared();
     return {h.frames_out.get(),
             h.bytes_out.get(),
             peers_.frames_in(),
@@ -116,7 +116,7 @@ class ucx_fabric final : public fabric {
   void run();
   unsigned turn();
   unsigned run_jobs();
-  void tidy();
+  void close_broken();
   bool sleep(std::unique_lock<std::mutex>& mine);
   void shut_down();
   void begin_anew();
@@ -183,7 +183,7 @@ bool ucx_fabric::step_in(Action&& action) {
   const auto* before = std::exchange(driven_here, this);
   action();
   driven_here = before;
-  if (peers_.busy() || peers_.house().attention || !queue_.empty()) wake();
+  if (peers_.busy() || peers_.shared().attention || !queue_.empty()) wake();
   return true;
 }
 
@@ -274,7 +274,7 @@ unsigned ucx_fabric::turn() {
     if (n == 0) break;
     did += n;
   }
-  tidy();
+  close_broken();
   if (did != 0 && events_) {
     refused_since_ = never;
     events_->on_turn_end();
@@ -282,9 +282,10 @@ unsigned ucx_fabric::turn() {
   return did;
 }
 
-void ucx_fabric::tidy() {
-  peers_.tidy();
-  if (workers_.former() > 0) workers_.tidy(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
+void ucx_fabric::close_broken() {
+  peers_.close_broken();
+  if (workers_.former() > 0)
+    workers_.close_broken(clock_.now(), [&](ucp_worker_h w) { return peers_.parting(w); });
 }
 
 unsigned ucx_fabric::run_jobs() {
@@ -336,13 +337,13 @@ bool ucx_fabric::sleep(std::unique_lock<std::mutex>& mine) {
 void ucx_fabric::shut_down() {
   turn();  // sends what was posted before
   events_ = nullptr;
-  peers_.tell(nullptr);
+  peers_.set_events(nullptr);
   peers_.leave_all();
   // A peer that answers takes well under the linger time; UCX cancels the rest when the link is closed.
   const time_point give_up = clock_.now() + options_.linger + 5s;
   while (peers_.parting() && clock_.now() < give_up) {
     workers_.progress();
-    tidy();
+    close_broken();
   }
   peers_.abandon();
 }

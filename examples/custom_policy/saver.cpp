@@ -40,15 +40,15 @@ void saver::on_state(const arbiter_state& state) {
   }
   if (idle.size() > idle_slots_) {
     out_.push_back(idle.back());
-    tell(take_slot_out::type_name, out_.back());
+    send_slot_command(take_slot_out::type_name, out_.back());
   } else if (idle.empty() && !out_.empty()) {
-    tell(put_slot_back::type_name, out_.back());
+    send_slot_command(put_slot_back::type_name, out_.back());
   }
   for (const auto& t : tallies_) send(t, plugin_message{spared_type_, std::vector<uint8_t>(out_.size())});
 }
 
 /// Token 0: nobody waits for the answer.
-void saver::tell(const char* command_name, slot_id slot) {
+void saver::send_slot_command(const char* command_name, slot_id slot) {
   send(arbiter_, command{0, command_name, to_json(take_slot_out{slot}).dump()});
 }
 

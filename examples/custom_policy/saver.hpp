@@ -24,7 +24,7 @@ class saver final : public troupe::actor {
 
  private:
   void on_state(const troupe::arbiter_state& state);
-  void tell(const char* command, troupe::slot_id slot);
+  void send_slot_command(const char* command, troupe::slot_id slot);
 
   const troupe::address arbiter_;
   const uint32_t spared_type_;

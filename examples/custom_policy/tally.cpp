@@ -1,6 +1,6 @@
 #include "tally.hpp"
 
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 namespace patience {
 
@@ -15,7 +15,7 @@ void tally::on(envelope& e, time_point now) {
 }
 
 command_reply tally::on_command(const command& c, time_point now) {
-  return obey(tally_commands{}, c, [&](const get_savings&) {
+  return run_command(tally_commands{}, c, [&](const get_savings&) {
     count(now);
     return so_far_;
   });

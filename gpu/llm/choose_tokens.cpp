@@ -14,7 +14,7 @@ void choose(const float* logits, uint32_t vocabulary, const token_sampling& w, c
   static thread_local sampling_arguments arguments;
   auto a = arguments.of(w, vocabulary);
   a.logits = logits;
-  sampling_arguments::tell(kernels::sampling(a), a.top, a.top_entries, out);
+  sampling_arguments::fill_logprobs(kernels::sampling(a), a.top, a.top_entries, out);
 }
 
 }  // namespace

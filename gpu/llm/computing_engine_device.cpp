@@ -27,7 +27,7 @@ struct computing_engine_device::worker {
       : time(c),
         ready(std::move(when_ready)),
         options(std::move(given)),
-        in_flight(c, [this](engine_event e) { tell(std::move(e)); }),
+        in_flight(c, [this](engine_event e) { report(std::move(e)); }),
         loader(options.adapter_bytes, [this](adapter_loader::outcome o) { arrived(std::move(o)); }),
         thread([this] { run(); }) {}
 
@@ -46,10 +46,10 @@ struct computing_engine_device::worker {
   }
 
   void start(const llm_step& what, std::span<const token_sampling> samplings, const layer_range& layers) {
-    assert(told.layers > 0 && under_way <= told.steps_ahead && what.rows() > 0);
-    assert(layers.first < layers.end && std::min(layers.end, told.layers) <= told.layers_ready);
-    assert(samplings.size() == (layers.end < told.layers ? 0 : what.sampled.size()));
-    assert(layers.x != nullptr || (layers.first == 0 && layers.end >= told.layers));
+    assert(facts_then.layers > 0 && under_way <= facts_then.steps_ahead && what.rows() > 0);
+    assert(layers.first < layers.end && std::min(layers.end, facts_then.layers) <= facts_then.layers_ready);
+    assert(samplings.size() == (layers.end < facts_then.layers ? 0 : what.sampled.size()));
+    assert(layers.x != nullptr || (layers.first == 0 && layers.end >= facts_then.layers));
     ++under_way;
     {
       const std::scoped_lock lock(mutex);
@@ -65,7 +65,7 @@ struct computing_engine_device::worker {
     if (spare.capacity() == 0) spare = std::move(events.front().chosen);
     events.erase(events.begin());
     if (out.what == engine_event::kind::loaded || out.what == engine_event::kind::layers_ready)
-      told = out.facts;
+      facts_then = out.facts;
     if (out.what == engine_event::kind::step_done) --under_way;
     if (out.what == engine_event::kind::step_failed) under_way = 0, failed = false;
     return true;
@@ -145,7 +145,7 @@ struct computing_engine_device::worker {
         else
           std::this_thread::yield();
       } catch (const device_lost& e) {
-        return tell_lost(e.what());
+        return report_lost(e.what());
       }
       if (in_flight.empty() && !all_ready() && !try_to(&worker::load_layer)) return;
       lock.lock();
@@ -161,7 +161,7 @@ struct computing_engine_device::worker {
       (this->*load)();
       return true;
     } catch (const device_lost& lost) {
-      tell_lost(lost.what());
+      report_lost(lost.what());
       return false;
     } catch (const std::bad_alloc&) {
       e.problem = fmt::format("{}: the model does not fit into memory", options.folder.string());
@@ -169,7 +169,7 @@ struct computing_engine_device::worker {
       e.problem = problem.what();
     }
     e.what = engine_event::kind::unusable;
-    tell(std::move(e));
+    report(std::move(e));
     return false;
   }
 
@@ -194,7 +194,7 @@ struct computing_engine_device::worker {
     engine_event e;
     e.what = all_ready() ? engine_event::kind::loaded : engine_event::kind::layers_ready;
     e.facts = facts;
-    tell(std::move(e));
+    report(std::move(e));
   }
 
   /// Something has become of an adapter, or it is to go.
@@ -261,14 +261,14 @@ struct computing_engine_device::worker {
     in_flight.finish(*model, std::move(room), stopping);
   }
 
-  void tell_lost(const char* problem) {
+  void report_lost(const char* problem) {
     engine_event e;
     e.what = engine_event::kind::lost;
     e.problem = problem;
-    tell(std::move(e));
+    report(std::move(e));
   }
 
-  void tell(engine_event e) {
+  void report(engine_event e) {
     {
       const std::scoped_lock lock(mutex);
       if (e.what == engine_event::kind::step_failed) {  // what is started before the owner knows is lost, too
@@ -288,7 +288,7 @@ struct computing_engine_device::worker {
   const computing_options options;
 
   // of the owner
-  engine_facts told;  // so far
+  engine_facts facts_then;  // so far
   uint32_t under_way = 0;
   uint64_t orders = 0;
 

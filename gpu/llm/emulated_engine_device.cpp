@@ -32,7 +32,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
         options_.kv_bytes, options_.block_tokens, block_bytes);
   if (!e.problem.empty()) {
     e.what = engine_event::kind::unusable;
-    tell(long_ago, std::move(e));
+    report(long_ago, std::move(e));
     return;
   }
   assert(options_.vocabulary > options_.end_of_text.size());
@@ -47,7 +47,7 @@ emulated_engine_device::emulated_engine_device(const clock& c, emulated_engine_o
   words_.resize(uint64_t{facts_.blocks} * facts_.block_tokens);
   e.what = engine_event::kind::loaded;
   e.facts = facts_;
-  tell(long_ago, std::move(e));
+  report(long_ago, std::move(e));
 }
 
 void emulated_engine_device::start(const llm_step& step, std::span<const token_sampling> samplings,
@@ -84,7 +84,7 @@ void emulated_engine_device::start(const llm_step& step, std::span<const token_s
     }
   }
   r.ends = begins + e.took;
-  tell(r.ends, std::move(e));
+  report(r.ends, std::move(e));
   under_way_.push_back(std::move(r));
 }
 
@@ -94,7 +94,7 @@ void emulated_engine_device::fail(time_point at, std::string problem) {
   engine_event e;
   e.what = engine_event::kind::step_failed;
   e.problem = std::move(problem);
-  tell(at, std::move(e));
+  report(at, std::move(e));
 }
 
 /// Writes the words of all rows before one is read, as layers do.
@@ -185,7 +185,7 @@ void emulated_engine_device::read_adapter(adapter_id id, const std::string&) {
   engine_event e;
   e.what = engine_event::kind::adapter_read;
   e.adapter = id;
-  tell(clock_.now(), std::move(e));
+  report(clock_.now(), std::move(e));
 }
 
 void emulated_engine_device::load_adapter(adapter_id id, const std::string& folder) {
@@ -198,7 +198,7 @@ void emulated_engine_device::load_adapter(adapter_id id, const std::string& fold
   e.took = options_.profile.adapter_load;
   e.from_disk = true;
   const auto at = clock_.now() + e.took;
-  tell(at, std::move(e));
+  report(at, std::move(e));
 }
 
 void emulated_engine_device::unload_adapter(adapter_id id) {

@@ -66,7 +66,7 @@ class emulated_engine_device final : public engine_device {
     std::vector<std::pair<adapter_id, uint64_t>> adapters;  // and their prints
   };
 
-  void tell(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
+  void report(time_point at, engine_event e) { events_.emplace(at, std::move(e)); }
   uint64_t print_of(adapter_id id) const;
   void fail(time_point at, std::string problem);
   void end_step(engine_event& e);

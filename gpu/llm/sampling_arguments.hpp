@@ -38,8 +38,8 @@ class sampling_arguments {
   }
 
   /// What was chosen, and what lies at `top` beside it.
-  static void tell(const kernels::token_logprob& chosen, const kernels::token_logprob* top,
-                   size_t top_entries, chosen_token& out) {
+  static void fill_logprobs(const kernels::token_logprob& chosen, const kernels::token_logprob* top,
+                            size_t top_entries, chosen_token& out) {
     out.valid = chosen.token != kernels::no_token;
     out.which = out.valid ? static_cast<token>(chosen.token) : 0;
     out.logprob = chosen.logprob;

@@ -55,7 +55,7 @@ bool steps_in_flight::finish(step_model& model, std::vector<chosen_token> room,
   if (problem.empty() && whole) {
     steps_.pop_front();
     e.took = ended_ - from;
-    tell_(std::move(e));
+    on_event_(std::move(e));
     return true;
   }
   steps_.clear();
@@ -67,7 +67,7 @@ void steps_in_flight::fail(std::string problem) {
   engine_event e;
   e.what = engine_event::kind::step_failed;
   e.problem = std::move(problem);
-  tell_(std::move(e));
+  on_event_(std::move(e));
 }
 
 }  // namespace troupe::llm

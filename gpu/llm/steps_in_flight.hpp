@@ -25,8 +25,8 @@ struct ordered_step {
 class steps_in_flight {
  public:
   /// `tell` gets step_done and step_failed; of failures one for all that are lost. `c` outlives it.
-  steps_in_flight(const clock& c, std::function<void(engine_event)> tell)
-      : time_(c), tell_(std::move(tell)) {}
+  steps_in_flight(const clock& c, std::function<void(engine_event)> on_event)
+      : time_(c), on_event_(std::move(on_event)) {}
 
   bool empty() const { return steps_.empty(); }
   /// Layers end before `layers`. One with a `problem` fails when those before it have ended.
@@ -44,7 +44,7 @@ class steps_in_flight {
   void fail(std::string problem);
 
   const clock& time_;
-  const std::function<void(engine_event)> tell_;
+  const std::function<void(engine_event)> on_event_;
   std::deque<started_step> steps_;
   time_point ended_ = long_ago;  // the last one
 };

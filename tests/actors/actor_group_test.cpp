@@ -10,7 +10,7 @@ using namespace troupe::test;
 namespace {
 
 /// Keeps what the group sends away.
-class post_bag final : public carrier {
+class recording_sink final : public message_sink {
  public:
   void carry(std::span<envelope> messages) override {
     ++times;
@@ -62,7 +62,7 @@ struct two_relays {
     second = &group.add<relay>(relay_at(1), beyond, diary);
   }
   void turn(std::vector<envelope> messages, time_point now = at(0)) { group.turn(messages, now); }
-  post_bag bag;
+  recording_sink bag;
   actor_group group{bag};
   std::vector<std::string> diary;
   relay *first, *second;
@@ -162,7 +162,7 @@ TEST_CASE("actor_group: it says who is in it") {
 }
 
 TEST_CASE("actor_group: an actor that was removed hears nothing, its place is taken by the next") {
-  post_bag bag;
+  recording_sink bag;
   actor_group group(bag);
   std::vector<std::string> diary;
   const auto named = [](uint32_t i) { return address{node_id{0}, {1}, role::model_queue, i}; };
@@ -174,14 +174,14 @@ TEST_CASE("actor_group: an actor that was removed hears nothing, its place is ta
   CHECK(diary == std::vector<std::string>{"1 hears 0", "1 decides"});  // its last words
   CHECK(bag.left.size() == 1);
   diary.clear();
-  parcel p;
+  message_batch p;
   p.push_back({{}, named(0), node_down{}});
   p.push_back({{}, named(0), cancel{request_id{1}}});
   group.turn(p, at(0));
   CHECK(diary == std::vector<std::string>{"1 mourns", "1 decides"});
   diary.clear();
   group.add<relay>(named(7), named(1), diary);
-  parcel q;
+  message_batch q;
   q.push_back({{}, named(7), cancel{request_id{0}}});
   group.turn(q, at(1));
   CHECK(diary == std::vector<std::string>{"7 hears 0", "7 decides"});
@@ -194,28 +194,28 @@ class busy_queue final : public actor {
  public:
   using actor::actor;
   void on(envelope& e, time_point) override {
-    heard_ += std::holds_alternative<batch_done>(e.body);
+    batches_done_ += std::holds_alternative<batch_done>(e.body);
     if (std::holds_alternative<batch_done>(e.body) || std::holds_alternative<node_down>(e.body)) batches_ = 0;
   }
   void on_time(time_point) override {
-    if (heard_ > 0) send(the_gateway, drops{});
+    if (batches_done_ > 0) send(the_gateway, drops{});
   }
   time_point next_wakeup() const override { return at(1); }
   void report(std::vector<metric>& out) const override { out.push_back({"batches", {}, 0}); }
   size_t unfinished() const override { return batches_; }
 
  private:
-  size_t batches_ = 1, heard_ = 0;
+  size_t batches_ = 1, batches_done_ = 0;
 };
 
 }  // namespace
 
 TEST_CASE("actor_group: an actor that was removed still hears how what it has begun ends") {
-  post_bag bag;
+  recording_sink bag;
   actor_group group(bag);
   const address queue = relay_at(3);
   const auto turn = [&](actor_message m) {
-    parcel p;
+    message_batch p;
     p.push_back({the_gateway, queue, std::move(m)});
     group.turn(p, at(0));
   };
@@ -225,9 +225,9 @@ TEST_CASE("actor_group: an actor that was removed still hears how what it has be
   CHECK(group.size() == 0);
   CHECK(group.statuses({}).empty());
   CHECK(group.next_wakeup() == never);
-  std::vector<metric> told;
-  group.report(told);
-  CHECK(told.empty());
+  std::vector<metric> reported;
+  group.report(reported);
+  CHECK(reported.empty());
 
   request r;
   turn(submit{{r}});
@@ -250,13 +250,13 @@ TEST_CASE("actor_group: an actor that was removed still hears how what it has be
 }
 
 TEST_CASE("actor_group: requests for a queue that is not there are turned away") {
-  post_bag bag;
+  recording_sink bag;
   actor_group group(bag);
   const address queue{node_id{0}, {}, role::model_queue, 3};
   request r;
   r.id = request_id{9};
   r.attempt = 2;
-  parcel p;
+  message_batch p;
   p.push_back({the_gateway, queue, submit{{r}}});
   group.turn(p, at(0));
   REQUIRE(bag.left.size() == 1);
@@ -269,12 +269,12 @@ TEST_CASE("actor_group: requests for a queue that is not there are turned away")
 }
 
 TEST_CASE("actor_group: an actor that is asked by another answers as it would a tool") {
-  post_bag bag;
+  recording_sink bag;
   actor_group group(bag);
   std::vector<std::string> diary;
   group.add<relay>(relay_at(0), relay_at(1), diary);
   const address asker{worker_node, {4}, role::extension, 0};
-  parcel asked;
+  message_batch asked;
   asked.push_back({asker, relay_at(0), command{17, "get_state", ""}});
   group.turn(asked, time_point{});
   REQUIRE(bag.left.size() == 1);

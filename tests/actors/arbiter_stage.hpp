@@ -22,22 +22,22 @@ inline slot_ready has_all(uint32_t slot, uint64_t incarnation = 12) {
 /// Batches take 10 unless said otherwise; a unit is 1 ms.
 struct arbiter_stage : stage<rank_arbiter> {
   explicit arbiter_stage(uint32_t slots = 1) : stage(the_arbiter, make_matchmaking("lowest_id")) {
-    for (uint32_t i = 0; i < slots; ++i) tell(has_all(i));
+    for (uint32_t i = 0; i < slots; ++i) deliver(has_all(i));
   }
   void offer(uint32_t model, double exec_at, double latest, duration delay = {}, uint32_t rows = 1) {
-    tell(candidate{model_id{model}, ++sequence, rows, at(exec_at), at(latest), delay}, queue_of(model));
+    deliver(candidate{model_id{model}, ++sequence, rows, at(exec_at), at(latest), delay}, queue_of(model));
   }
   void answer(const grant& g, uint64_t batch, double free_at) {
-    tell(occupied{g.model, g.sequence, g.slot, {batch}, at(free_at)}, queue_of(g.model.value));
+    deliver(occupied{g.model, g.sequence, g.slot, {batch}, at(free_at)}, queue_of(g.model.value));
   }
   void done(uint64_t batch, uint32_t model, uint32_t slot, double end, refusal why = refusal::none) {
-    tell(batch_done{{batch}, model_id{model}, slot_id{slot}, why, 1, now, at(end), {}}, worker_of(slot));
+    deliver(batch_done{{batch}, model_id{model}, slot_id{slot}, why, 1, now, at(end), {}}, worker_of(slot));
   }
   void poison_retry(uint32_t model) {
-    tell(candidate{model_id{model}, ++sequence, 1, now, never, {}, true}, queue_of(model));
+    deliver(candidate{model_id{model}, ++sequence, 1, now, never, {}, true}, queue_of(model));
   }
   void answer_alone(const grant& g, uint64_t batch) {
-    tell(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms, true}, queue_of(g.model.value));
+    deliver(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms, true}, queue_of(g.model.value));
   }
   /// On slot 0, for model 0: batch 1 runs until 10, and batch 2 is granted behind it, until 20. It is 8 then.
   void run_two() {

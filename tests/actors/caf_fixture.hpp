@@ -30,14 +30,14 @@ class caf_fixture {
 class probe final : public actor {
  public:
   struct log {
-    std::atomic<int> heard{0}, alive{0};
+    std::atomic<int> received{0}, alive{0};
     std::atomic<int64_t> woke_late_by_ns{-1};
     std::atomic<bool> no_report{false};
   };
   probe(address self, outbox& out, log& l) : actor(self, out), log_(l) { ++log_.alive; }
   ~probe() override { --log_.alive; }
   void on(envelope& e, time_point now) override {
-    ++log_.heard;
+    ++log_.received;
     if (std::holds_alternative<release>(e.body)) throw std::runtime_error("no idea");
     if (const auto* c = std::get_if<cancel>(&e.body)) wake_at_ = now + std::chrono::milliseconds(c->id.value);
   }
@@ -50,7 +50,7 @@ class probe final : public actor {
   void report(std::vector<metric>& out) const override {
     if (log_.no_report) throw std::runtime_error("no report");
     out.push_back(
-        {"heard", {{"probe", std::to_string(self_.index)}}, 1.0 * log_.heard, metric::kind::counter});
+        {"heard", {{"probe", std::to_string(self_.index)}}, 1.0 * log_.received, metric::kind::counter});
   }
   size_t unfinished() const override { return 2; }
 

@@ -11,7 +11,7 @@ using namespace troupe::test;
 
 namespace {
 
-class nowhere final : public carrier {
+class nowhere final : public message_sink {
  public:
   void carry(std::span<envelope>) override {}
 };
@@ -31,7 +31,7 @@ struct hosted_probe {
     caf::anon_send_exit(caf_host, caf::exit_reason::kill);
     self->wait_for(caf_host);
   }
-  void tell(actor_message m) {
+  void send(actor_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});
     caf::anon_send(caf_host, std::move(d));
@@ -55,9 +55,9 @@ double cpu_seconds() {
 
 TEST_CASE("threaded_caf_host: delivers, reports, and takes its actors with it when it ends") {
   hosted_probe h;
-  h.tell(cancel{{1000000}});
-  h.tell(cancel{{1000000}});
-  CHECK(eventually([&] { return h.log.heard == 2; }));
+  h.send(cancel{{1000000}});
+  h.send(cancel{{1000000}});
+  CHECK(eventually([&] { return h.log.received == 2; }));
   std::promise<group_report> answered;
   caf::anon_send(h.caf_host, report_query{[&](group_report r) { answered.set_value(std::move(r)); }});
   const auto report = answered.get_future().get();
@@ -72,14 +72,14 @@ TEST_CASE("threaded_caf_host: delivers, reports, and takes its actors with it wh
 
 TEST_CASE("threaded_caf_host: wakes an actor when it asked for it, not before and not much later") {
   hosted_probe h;
-  h.tell(cancel{{250}});  // longer than its longest sleep
+  h.send(cancel{{250}});  // longer than its longest sleep
   CHECK(eventually([&] { return h.log.woke_late_by_ns >= 0; }));
   CHECK(h.log.woke_late_by_ns < 1'000'000'000);  // on a busy machine
 }
 
 TEST_CASE("threaded_caf_host: an actor that throws ends it, with the actor, the message and the reason") {
   hosted_probe h;
-  h.tell(release{});
+  h.send(release{});
   CHECK(h.broken.get_future().get() == "model_queue 0 broke over release: no idea");
   CHECK(eventually([&] { return h.log.alive == 0; }));
 }
@@ -102,8 +102,8 @@ TEST_CASE("threaded_caf_host: what throws for the group as a whole ends it just 
 
 TEST_CASE("threaded_caf_host: sleeps while nothing is due") {
   hosted_probe h;
-  h.tell(cancel{{1000000}});
-  CHECK(eventually([&] { return h.log.heard == 1; }));
+  h.send(cancel{{1000000}});
+  CHECK(eventually([&] { return h.log.received == 1; }));
   const double before = cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   CHECK(cpu_seconds() - before < 0.05);
@@ -123,15 +123,15 @@ TEST_CASE("scheduled_caf_host: asks to be woken for its earliest actor, once") {
                                                    if (asked++ == 0) first = t.time_since_epoch().count();
                                                  },
                                                  {});
-  const auto tell = [&](actor_message m) {
+  const auto send = [&](actor_message m) {
     delivery d;
     d.messages.push_back({{}, the_probe, std::move(m)});
     caf::anon_send(caf_host, std::move(d));
   };
-  tell(cancel{{1}});
+  send(cancel{{1}});
   CHECK(eventually([&] { return asked == 1; }));
-  tell(node_up{});
-  CHECK(eventually([&] { return log.heard == 2; }));
+  send(node_up{});
+  CHECK(eventually([&] { return log.received == 2; }));
   CHECK(eventually([&] { return time.now().time_since_epoch().count() > first; }));
   caf::anon_send(caf_host, wake_atom_v);
   CHECK(eventually([&] { return log.woke_late_by_ns >= 0; }));

@@ -33,7 +33,7 @@ struct command_stage : stage<Actor> {
 
 struct commanded_queue : basic_queue_stage<command_stage<model_queue>> {
   commanded_queue() : basic_queue_stage(options()) {
-    tell(ready(0));
+    deliver(ready(0));
     out.forget();
   }
   static model_queue::options options() {
@@ -46,25 +46,25 @@ struct commanded_queue : basic_queue_stage<command_stage<model_queue>> {
 
 struct commanded_arbiter : command_stage<rank_arbiter> {
   commanded_arbiter() : command_stage(the_arbiter, make_matchmaking("lowest_id")) {
-    for (uint32_t i = 0; i < 2; ++i) tell(ready(i));
+    for (uint32_t i = 0; i < 2; ++i) deliver(ready(i));
   }
   void offer(uint32_t model, uint64_t sequence) {
-    tell(candidate{model_id{model}, sequence, 1, now, now + 50ms, {}},
-         {scheduler_node, {10}, role::model_queue, model});
+    deliver(candidate{model_id{model}, sequence, 1, now, now + 50ms, {}},
+            {scheduler_node, {10}, role::model_queue, model});
   }
   void answer(const grant& g, uint64_t batch) {
-    tell(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms},
-         {scheduler_node, {10}, role::model_queue, g.model.value});
+    deliver(occupied{g.model, g.sequence, g.slot, {batch}, now + 10ms},
+            {scheduler_node, {10}, role::model_queue, g.model.value});
   }
 };
 
 struct commanded_worker : basic_worker_stage<command_stage<gpu_worker>> {
-  commanded_worker() { tell(node_up{gateway_node, {11}}); }
+  commanded_worker() { deliver(node_up{gateway_node, {11}}); }
   void order_batch(uint64_t batch, double exec_at) {
     request r;
     r.id = request_id{batch};
     r.gateway = the_gateway;
-    tell(
+    deliver(
         batch_order{
             {batch}, {10}, model_id{0}, slot_id{0}, the_queue, now, at(exec_at), at(exec_at + 1), {r}},
         the_queue);
@@ -82,7 +82,7 @@ struct gateway_surroundings : client_port {
 struct commanded_gateway : gateway_surroundings, command_stage<gateway> {
   commanded_gateway()
       : command_stage(the_gateway, options(), memory, static_cast<client_port&>(*this), limiter) {
-    tell(node_up{scheduler_node, {10}});
+    deliver(node_up{scheduler_node, {10}});
   }
   static gateway::options options() {
     gateway::options o;
@@ -96,10 +96,10 @@ struct commanded_gateway : gateway_surroundings, command_stage<gateway> {
     c.asked.arrival = now;
     c.asked.deadline = now + 12ms;
     c.asked.input = memory.take(4)->region;
-    tell(c);
+    deliver(c);
   }
   void finish(uint64_t id) {
-    tell(
+    deliver(
         completion{
             {9}, 3, {{request_id{id}, 1, failure::none, {}, {}}}, {at(1), at(1), at(2), at(2), at(3), at(8)}},
         worker_of(5));
@@ -176,7 +176,7 @@ TEST_CASE("rank_arbiter commands: a slot out of service is granted no more, unti
   CHECK(s.slots[0].orders == 1);
   REQUIRE(s.candidates.size() == 1);
   CHECK(s.candidates[0].rows == 1);
-  a.tell(ready(1, 13));  // a new incarnation does not put it back
+  a.deliver(ready(1, 13));  // a new incarnation does not put it back
   a.run_until(at(31));
   CHECK(a.out.take<grant>().empty());
   CHECK(a.order("put_slot_back", R"({"slot": 1})").ok);

@@ -59,7 +59,7 @@ struct kept_exchange final : http_exchange {
 
 struct answering {
   explicit answering(completion_answer::options o = {}) {
-    auto words = std::make_shared<language>();
+    auto words = std::make_shared<tokenizer_bundle>();
     words->words = std::make_shared<letters>();
     o.id = "7";
     o.model = "m";
@@ -93,8 +93,8 @@ TEST_CASE("completion answer: prompts and choices come in their order, whichever
   std::vector<std::string> texts;
   const auto body = a.body();
   for (const auto& c : body["choices"]) texts.push_back(c["text"]);
-  const auto told = json(texts).dump();
-  CHECK(told == R"(["a","b","echo c","echo d"])");
+  const auto received = json(texts).dump();
+  CHECK(received == R"(["a","b","echo c","echo d"])");
   CHECK(a.body()["usage"]["prompt_tokens"] == 2);
   CHECK(a.body()["usage"]["completion_tokens"] == 4);
 }
@@ -178,9 +178,9 @@ TEST_CASE("completion answer: logprobs tell each token with its place in the tex
   a.get(1);
   a.get(26, finish_reason::stop);
   a.answer->ended({});
-  const auto told = a.body()["choices"][0]["logprobs"];
-  CHECK(told["tokens"] == json{"a", "b", "</s>"});
-  CHECK(told["text_offset"] == json{0, 1, 2});
-  CHECK(told["token_logprobs"][1] == -0.5);
-  CHECK(told["top_logprobs"][0]["a"] == -0.5);
+  const auto received = a.body()["choices"][0]["logprobs"];
+  CHECK(received["tokens"] == json{"a", "b", "</s>"});
+  CHECK(received["text_offset"] == json{0, 1, 2});
+  CHECK(received["token_logprobs"][1] == -0.5);
+  CHECK(received["top_logprobs"][0]["a"] == -0.5);
 }

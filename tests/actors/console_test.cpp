@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t first_incarnation = 7000;
 
 /// Frames to other nodes, kept.
-struct kept_frames final : control_lane {
+struct recording_lane final : control_lane {
   void send(control_frame frame) override { sent.push_back(std::move(frame)); }
   std::vector<control_frame> sent;
 };
@@ -75,7 +75,7 @@ struct console_stage {
   caf_fixture fixture;
   machine_clock time;
   const cluster_spec cluster = two_nodes();
-  kept_frames lane;
+  recording_lane lane;
   troupe::post post{node_id{0}};
   probe::log log;
   catalog models{{{model_id{0}, "resnet", 10ms, 1, {}, 0}}};
@@ -91,7 +91,7 @@ TEST_CASE("console: tells how its node is, and hands commands on to actors here 
   caf_fixture fixture;
   machine_clock time;
   const auto cluster = two_nodes();
-  kept_frames lane;
+  recording_lane lane;
   post post(node_id{0});
   probe::log log;
   auto group = std::make_unique<actor_group>(post);
@@ -220,13 +220,13 @@ TEST_CASE("console: commands that nobody waits for have a bound, too, until thei
   std::promise<void> go;
   caf::anon_send(s.post.caf_hosts()[0],
                  regrouping{[&](actor_group&, time_point) { go.get_future().wait(); }});
-  const auto tell = [&] {
+  const auto send = [&] {
     return s.ask({1, "tell", R"({"actor": "model_queue/0@left", "type": "pause_batching"})"});
   };
-  std::vector<decltype(tell())> told;
-  for (size_t i = 0; i < console::max_open; ++i) told.push_back(tell());
-  auto beyond = tell();
+  std::vector<decltype(send())> replies;
+  for (size_t i = 0; i < console::max_open; ++i) replies.push_back(send());
+  auto beyond = send();
   CHECK(console_stage::reply_to(beyond).body == "too many commands are under way at this node; try again");
   go.set_value();
-  for (auto& t : told) CHECK(console_stage::reply_to(t).ok);
+  for (auto& t : replies) CHECK(console_stage::reply_to(t).ok);
 }

@@ -22,7 +22,7 @@ namespace {
 constexpr node_id there{0}, here{1};
 
 /// What takes connections at a port of this host and says nothing on them.
-struct mute_listener {
+struct silent_listener {
   boost::asio::io_context context;
   tcp::acceptor socket{context, {boost::asio::ip::address_v4::loopback(), 0}};
   uint16_t port() const { return socket.local_endpoint().port(); }
@@ -53,11 +53,11 @@ class lane_end {
     system_.await_all_actors_done();
   }
   /// Counts what comes to the console.
-  void listen(std::atomic<int>& heard) {
-    console_ = system_.spawn([&heard](caf::event_based_actor*) -> caf::behavior {
-      return {[&heard](const control_frame&) {
-        ++heard;
-        heard.notify_all();
+  void listen(std::atomic<int>& received) {
+    console_ = system_.spawn([&received](caf::event_based_actor*) -> caf::behavior {
+      return {[&received](const control_frame&) {
+        ++received;
+        received.notify_all();
       }};
     });
     endpoint_.open({}, console_);
@@ -83,7 +83,7 @@ class lane_end {
 }  // namespace
 
 TEST_CASE("control endpoint: a peer that takes a connection and never answers keeps nobody's process alive") {
-  mute_listener peer;
+  silent_listener peer;
   const auto cluster = here_and_there(peer.port());
   for (int i = 0; i < 5; ++i) {
     lane_end end(cluster, here);
@@ -95,15 +95,15 @@ TEST_CASE("control endpoint: a peer that takes a connection and never answers ke
 }
 
 TEST_CASE("control endpoint: frames that are still on their way keep nobody's process alive") {
-  const auto cluster = here_and_there(mute_listener().port());
+  const auto cluster = here_and_there(silent_listener().port());
   lane_end listener(cluster, there);
-  std::atomic<int> heard{0};
-  listener.listen(heard);
+  std::atomic<int> received{0};
+  listener.listen(received);
   for (int i = 0; i < 100; ++i) {
-    const auto before = heard.load();
+    const auto before = received.load();
     lane_end end(cluster, here);
     end.send(there);
-    if (i % 2 == 0) heard.wait(before);
+    if (i % 2 == 0) received.wait(before);
     for (int frame = 0; frame < 100; ++frame) end.send(there);
   }
   listener.leave();

@@ -15,8 +15,8 @@ struct apart final : deployers {
   }
   /// Nothing of the model runs in the domain that it leaves.
   void queue_left() {
-    const auto line = told(head);
-    tell(head, model_idle{line.model, line.revision, {head, {1}, role::model_queue, line.model.value}});
+    const auto line = line_on(head);
+    deliver(head, model_idle{line.model, line.revision, {head, {1}, role::model_queue, line.model.value}});
   }
 };
 
@@ -27,16 +27,16 @@ TEST_CASE("deployer: a model moves to another domain: loaded there, then its que
   CHECK(all.models_on(left) == 1);
   CHECK(all.loads(right) == 0);
   const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
-  CHECK(all.told(left).joining == 1);
-  CHECK(all.told(left).domain == 0);
+  CHECK(all.line_on(left).joining == 1);
+  CHECK(all.line_on(left).domain == 0);
   all.end_load(right);
   CHECK(all.models_on(left) == 1);
   CHECK(all.models_on(right) == 1);
-  CHECK(all.told(head).domain == 1);
-  CHECK(all.told(head).leaving == 0);
+  CHECK(all.line_on(head).domain == 1);
+  CHECK(all.line_on(head).leaving == 0);
   CHECK_FALSE(*reply);
   all.queue_left();
-  CHECK_FALSE(all.told(head).moves());
+  CHECK_FALSE(all.line_on(head).moves());
   CHECK(all.models_on(left) == 0);
   CHECK_FALSE(*reply);
   all.idle(left);
@@ -51,8 +51,8 @@ TEST_CASE("deployer: a model that the new domain cannot load stays where it was"
   apart all;
   const auto reply = all.ask(head, move_model{0, "resnet", "east", 10s});
   all.end_load(right, "out of memory");
-  CHECK(all.told(head).domain == 0);
-  CHECK_FALSE(all.told(head).moves());
+  CHECK(all.line_on(head).domain == 0);
+  CHECK_FALSE(all.line_on(head).moves());
   CHECK(all.models_on(left) == 1);
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
@@ -76,7 +76,7 @@ TEST_CASE("deployer: a model that is undeployed while it moves is let go everywh
   all.queue_left();
   all.ask(head, undeploy{0, "resnet", {}});
   all.idle(head);
-  CHECK(all.told(head).wanted == deployment_state::undeployed);
+  CHECK(all.line_on(head).wanted == deployment_state::undeployed);
   CHECK(all.models_on(left) == 0);
   CHECK(all.models_on(right) == 0);
 }

@@ -6,7 +6,7 @@ using namespace troupe::test;
 TEST_CASE("deployer: a deployment ends once every worker has the model") {
   deployers all;
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
-  CHECK(all.told(head).definition.name == "resnet");
+  CHECK(all.line_on(head).definition.name == "resnet");
   CHECK_FALSE(*reply);
   all.end_load(left);
   CHECK_FALSE(*reply);
@@ -22,9 +22,9 @@ TEST_CASE("deployer: asks once to be woken, however often it looks at what someb
   const auto before = all.wake_ups();
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
   all.part(left, right);
-  all.meet(left, right);
+  all.connect(left, right);
   all.part(head, right);
-  all.meet(head, right);
+  all.connect(head, right);
   CHECK_FALSE(*reply);
   CHECK(all.wake_ups() == before + 1);
 }
@@ -33,7 +33,7 @@ TEST_CASE("deployer: a worker that leaves during a deployment is not waited for"
   deployers all;
   const auto reply = all.ask(head, deploy{0, "resnet", 10s});
   all.end_load(left);
-  all.tell(head, peer_change{right, {1}, false});
+  all.deliver(head, peer_change{right, {1}, false});
   REQUIRE(*reply);
   CHECK((*reply)->complete);
 }
@@ -93,17 +93,17 @@ TEST_CASE("deployer: a model that is undeployed while it loads is let go when it
   REQUIRE(*up);
   CHECK_FALSE((*up)->ok);
   CHECK((*up)->detail == "model 'resnet' was undeployed meanwhile");
-  CHECK(all.told(head).wanted == deployment_state::retiring);
+  CHECK(all.line_on(head).wanted == deployment_state::retiring);
   all.idle(head);
-  CHECK(all.told(left).wanted == deployment_state::undeployed);
+  CHECK(all.line_on(left).wanted == deployment_state::undeployed);
   CHECK(all.models_on(left) == 0);
-  CHECK(all.told(right).wanted == deployment_state::retiring);  // it loads still
+  CHECK(all.line_on(right).wanted == deployment_state::retiring);  // it loads still
   const auto again = all.ask(head, redeploy{0, "resnet", {}});
   REQUIRE(*again);
   CHECK_FALSE((*again)->ok);
   CHECK((*again)->detail == "model 'resnet' is being let go by node 'left'; try again");
   all.end_load(right);
-  CHECK(all.told(right).wanted == deployment_state::undeployed);
+  CHECK(all.line_on(right).wanted == deployment_state::undeployed);
   CHECK(all.models_on(right) == 0);
   all.idle(left);
   CHECK_FALSE(*down);
@@ -117,7 +117,7 @@ TEST_CASE("deployer: who asks a node that loses the scheduler hears of it") {
   deployers all;
   const auto reply = all.ask(left, deploy{0, "resnet", 10s});
   CHECK_FALSE(*reply);
-  all.tell(left, peer_change{head, {1}, false});
+  all.deliver(left, peer_change{head, {1}, false});
   REQUIRE(*reply);
   CHECK_FALSE((*reply)->ok);
   CHECK((*reply)->detail == "node 'head' went away before it answered; ask again");
@@ -127,7 +127,7 @@ TEST_CASE("deployer: a scheduler decides nothing before it has heard what every 
   deployers all(false);
   const auto reply = all.ask(left, deploy{0, "resnet", {}});
   CHECK_FALSE(*reply);
-  all.meet(head, right);
+  all.connect(head, right);
   REQUIRE(*reply);
   CHECK((*reply)->ok);
   CHECK(all.loads(right) == 1);
@@ -143,19 +143,19 @@ TEST_CASE("deployer: what the last leader told only some, all know in the next t
   node_id next = left;
   SUBCASE("if the next leader is one of them") { next = left; }
   SUBCASE("if it is not") { next = right; }
-  for (const auto node : {left, right}) all.tell(node, leadership{{5}, next, {1}});
+  for (const auto node : {left, right}) all.deliver(node, leadership{{5}, next, {1}});
   CHECK(all.loads(right) == 1);
-  CHECK(all.told(right).revision == all.told(left).revision);
+  CHECK(all.line_on(right).revision == all.line_on(left).revision);
 }
 
 TEST_CASE("deployer: a new leader decides nothing before it has heard what the others know") {
   deployers all;
   all.part(head, left);
   all.part(head, right);
-  all.tell(left, leadership{{5}, left, {1}});
+  all.deliver(left, leadership{{5}, left, {1}});
   const auto reply = all.ask(left, deploy{0, "resnet", {}});
   CHECK_FALSE(*reply);
-  all.tell(right, leadership{{5}, left, {1}});
+  all.deliver(right, leadership{{5}, left, {1}});
   REQUIRE(*reply);
   CHECK((*reply)->ok);
   CHECK(all.loads(right) == 1);
@@ -164,7 +164,7 @@ TEST_CASE("deployer: a new leader decides nothing before it has heard what the o
 TEST_CASE("deployer: what a deposed scheduler tells one node, that one tells the leader, and it all others") {
   deployers all;
   all.part(head, left);
-  for (const auto node : {left, right}) all.tell(node, leadership{{5}, left, {1}});
+  for (const auto node : {left, right}) all.deliver(node, leadership{{5}, left, {1}});
   all.ask(head, deploy{0, "resnet", {}});
   CHECK(all.loads(right) == 1);
   CHECK(all.loads(left) == 1);
@@ -181,7 +181,7 @@ TEST_CASE("deployer: what the only worker took with it is not deployed until ano
   CHECK((*now)->ok);
   CHECK_FALSE((*now)->complete);
   CHECK((*now)->detail == "model 'resnet' waits for a worker: none is up");
-  all.meet(head, right);
+  all.connect(head, right);
   CHECK_FALSE(*reply);
   all.end_load(right);
   REQUIRE(*reply);
@@ -195,8 +195,8 @@ TEST_CASE("deployer: a scheduler that was frozen does not take those it has not 
   all.begin_new_incarnation(head, {2});
   CHECK_FALSE(*reply);
   for (const auto worker : {left, right}) {
-    all.tell(worker, peer_change{head, {1}, false});
-    all.meet(head, worker);
+    all.deliver(worker, peer_change{head, {1}, false});
+    all.connect(head, worker);
   }
   CHECK_FALSE(*reply);
   all.end_load(right);

@@ -43,7 +43,7 @@ class deployers : control_lane {
  public:
   struct loading {
     deployment line;
-    std::function<void(load_outcome)> told;
+    std::function<void(load_outcome)> done;
   };
 
   explicit deployers(bool everybody = true, const std::string& batching = "eager", bool apart = false)
@@ -52,9 +52,9 @@ class deployers : control_lane {
       nodes_[i].actor = system_.spawn(node_actor, &nodes_[i]);
       begin(node_id{i}, {1});
     }
-    meet(head, left);
-    meet(left, right);
-    if (everybody) meet(head, right);
+    connect(head, left);
+    connect(left, right);
+    if (everybody) connect(head, right);
   }
   ~deployers() override {
     for (const auto& n : nodes_) {
@@ -64,30 +64,30 @@ class deployers : control_lane {
     scheduler_.run();
   }
 
-  void meet(node_id a, node_id b) {
-    tell(a, peer_change{b, nodes_[b.value].incarnation, true});
-    tell(b, peer_change{a, nodes_[a.value].incarnation, true});
+  void connect(node_id a, node_id b) {
+    deliver(a, peer_change{b, nodes_[b.value].incarnation, true});
+    deliver(b, peer_change{a, nodes_[a.value].incarnation, true});
   }
   void part(node_id a, node_id b) {
-    tell(a, peer_change{b, nodes_[b.value].incarnation, false});
-    tell(b, peer_change{a, nodes_[a.value].incarnation, false});
+    deliver(a, peer_change{b, nodes_[b.value].incarnation, false});
+    deliver(b, peer_change{a, nodes_[a.value].incarnation, false});
   }
   /// A node's process is another one from now on; the others notice.
   void restart(node_id node, incarnation_id incarnation) {
     for (const auto other : {head, left, right})
-      if (other != node) tell(other, peer_change{node, nodes_[node.value].incarnation, false});
+      if (other != node) deliver(other, peer_change{node, nodes_[node.value].incarnation, false});
     caf::anon_send_exit(nodes_[node.value].deployments, caf::exit_reason::kill);
     begin(node, incarnation);
     for (const auto other : {head, left, right})
-      if (other != node) meet(node, other);
+      if (other != node) connect(node, other);
   }
   /// A node notices that it was frozen; the others have not noticed yet.
   void begin_new_incarnation(node_id node, incarnation_id incarnation) {
     nodes_[node.value].incarnation = incarnation;
-    tell(node, new_incarnation{incarnation});
+    deliver(node, new_incarnation{incarnation});
   }
   template <class Message>
-  void tell(node_id to, Message&& m) {
+  void deliver(node_id to, Message&& m) {
     auto& n = nodes_[to.value];
     if constexpr (std::is_same_v<std::decay_t<Message>, leadership>) n.scheduler = m.scheduler;
     if constexpr (std::is_same_v<std::decay_t<Message>, peer_change>) n.reaches[m.node.value] = m.up;
@@ -112,21 +112,22 @@ class deployers : control_lane {
     loads.erase(loads.begin());
     load_outcome o{slot_id{worker.value - 1}, l.line.model, l.line.revision, {}, problem, lost};
     if (problem.empty()) o.loaded.emplace();
-    l.told(std::move(o));
+    l.done(std::move(o));
     scheduler_.run();
   }
   /// The newest line that the node's actors were told.
-  deployment told(node_id node) const {
+  deployment line_on(node_id node) const {
     REQUIRE(!nodes_[node.value].lines.empty());
     return nodes_[node.value].lines.back();
   }
   /// The gateway, or the worker, needs the model no more.
   void idle(node_id node) {
     const auto kind = node == head ? role::gateway : role::gpu_worker;
-    const auto line = told(node);
-    tell(node, model_idle{line.model,
-                          line.revision,
-                          {node, nodes_[node.value].incarnation, kind, node == head ? 0 : node.value - 1}});
+    const auto line = line_on(node);
+    deliver(node,
+            model_idle{line.model,
+                       line.revision,
+                       {node, nodes_[node.value].incarnation, kind, node == head ? 0 : node.value - 1}});
   }
   int wake_ups() const { return wake_ups_; }
   /// Why an actor threw, if a test wants that.
@@ -147,20 +148,20 @@ class deployers : control_lane {
               {from.scheduler, {}, role::deployer, 0},
               caf::make_message(r)});
     };
-    n.deployments = spawn<deployer>(
-        system_, deployer::surroundings{cluster_, node, time_, *this, n, read,
-                                        [this](const caf::actor&, time_point) { ++wake_ups_; }, [] {},
-                                        [](const std::string&) {},
-                                        [this](const std::string& w) {
-                                          if (!broken) FAIL(w);
-                                          broken = w;
-                                        }});
+    n.deployments =
+        spawn<deployer>(system_, deployer::environment{cluster_, node, time_, *this, n, read,
+                                                       [this](const caf::actor&, time_point) { ++wake_ups_; },
+                                                       [] {}, [](const std::string&) {},
+                                                       [this](const std::string& w) {
+                                                         if (!broken) FAIL(w);
+                                                         broken = w;
+                                                       }});
     caf::anon_send(n.deployments, introduction{n.actor, incarnation});
   }
 
   struct member final : model_loader {
-    void load(const deployment& line, std::function<void(load_outcome)> told) override {
-      loads.push_back({line, std::move(told)});
+    void load(const deployment& line, std::function<void(load_outcome)> done) override {
+      loads.push_back({line, std::move(done)});
     }
     incarnation_id incarnation;
     node_protocol actor;

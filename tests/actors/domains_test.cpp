@@ -12,7 +12,7 @@ constexpr address arbiter_of(uint32_t domain) { return {scheduler_node, {10}, ro
 /// Slots 0 and 1 are in the domains 0 and 1; the model is in domain 0.
 struct moving_queue : basic_queue_stage<> {
   moving_queue() : basic_queue_stage(options()) {
-    tell(ready(0));
+    deliver(ready(0));
     out.forget();
   }
   static model_queue::options options() {
@@ -22,10 +22,10 @@ struct moving_queue : basic_queue_stage<> {
     return o;
   }
   void change(uint64_t revision, uint32_t domain, uint32_t joining, uint32_t leaving) {
-    tell(model_change{{revision, model_id{0}, deployment_state::deployed, {}, domain, joining, leaving}});
+    deliver(model_change{{revision, model_id{0}, deployment_state::deployed, {}, domain, joining, leaving}});
   }
   void grant_by(uint32_t domain) {
-    tell(grant{model_id{0}, 1, slot_id{domain}, worker_of(domain), now}, arbiter_of(domain));
+    deliver(grant{model_id{0}, 1, slot_id{domain}, worker_of(domain), now}, arbiter_of(domain));
   }
 };
 
@@ -34,18 +34,18 @@ struct moving_queue : basic_queue_stage<> {
 TEST_CASE("rank_arbiter: hands out the slots of its domain only") {
   const rank_arbiter::options right{{"right", {0, 1}}, 0, {}, {}};
   stage<rank_arbiter> a(arbiter_of(1), make_matchmaking("lowest_id"), right);
-  a.tell(ready(0));
+  a.deliver(ready(0));
   CHECK(a.value_of("troupe_slots") == 0);
-  a.tell(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
+  a.deliver(candidate{model_id{0}, 1, 1, at(0), at(100), {}}, the_queue);
   CHECK(a.out.take<grant>().empty());
-  a.tell(ready(1));
+  a.deliver(ready(1));
   CHECK(a.value_of("troupe_slots") == 1);
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
 TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
   moving_queue q;
-  q.tell(ready(1));
+  q.deliver(ready(1));
   CHECK(q.value_of("troupe_queue_slots") == 1);
   q.change(1, 0, 1, no_domain);
   CHECK(q.out.silent());
@@ -55,7 +55,7 @@ TEST_CASE("model_queue: a model that joins a domain is not served there yet") {
 
 TEST_CASE("model_queue: a queue that goes over takes its candidate back and offers it to the new arbiter") {
   moving_queue q;
-  q.tell(ready(1));
+  q.deliver(ready(1));
   q.arrive(1);
   q.out.forget();
   q.change(2, 1, no_domain, 0);
@@ -74,7 +74,7 @@ TEST_CASE("model_queue: a queue that goes over takes its candidate back and offe
 TEST_CASE(
     "model_queue: what the old arbiter grants late is declined, and the request waits for the new one") {
   moving_queue q;
-  q.tell(ready(1));
+  q.deliver(ready(1));
   q.arrive(1);
   q.change(2, 1, no_domain, 0);
   q.out.forget();
@@ -90,7 +90,7 @@ TEST_CASE(
 
 TEST_CASE("model_queue: the old domain is left when nothing of the model runs there any more") {
   moving_queue q;
-  q.tell(ready(1));
+  q.deliver(ready(1));
   q.arrive(1);
   q.grant_by(0);
   const auto first = q.out.one<batch_order>();
@@ -115,6 +115,6 @@ TEST_CASE("model_queue: a queue that begins in the middle of a move says that it
   o.leaving = 0;
   o.revision = 7;
   basic_queue_stage<> q(o);
-  q.tell(ready(1));
+  q.deliver(ready(1));
   CHECK(q.out.one<model_idle>().revision == 7);
 }

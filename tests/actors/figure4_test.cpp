@@ -44,7 +44,7 @@ class clients final : public actor {
   time_point next_at_ = never;
 };
 
-class no_way_out final : public carrier {
+class no_way_out final : public message_sink {
  public:
   void carry(std::span<envelope>) override { FAIL("a message left the only group"); }
 };
@@ -66,7 +66,7 @@ TEST_CASE("Figure 4 through the actors: from R1-R4 at t = 2.25 on, a batch of fo
   o.latency_given = true;
   group.add<model_queue>(on_one_node(role::model_queue), o, make_batching("deferred", "timeout", p));
   std::vector<emulated_device> gpus(3);
-  parcel start;
+  message_batch start;
   for (uint32_t i = 0; i < 3; ++i) {
     auto s = ready(i, 10, 0, 0);
     s.worker = on_one_node(role::gpu_worker, i);
@@ -80,7 +80,7 @@ TEST_CASE("Figure 4 through the actors: from R1-R4 at t = 2.25 on, a batch of fo
   start.push_back({{}, {}, node_up{node_id{0}, {10}}});
 
   group.turn(start, at(0));
-  parcel nothing;
+  message_batch nothing;
   while (group.next_wakeup() != never) group.turn(nothing, group.next_wakeup());
 
   CHECK(asking.dropped == 0);

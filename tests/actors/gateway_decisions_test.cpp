@@ -1,6 +1,6 @@
 // What a gateway tells of the requests that it ended by itself.
 #include "tests/actors/gateway_stage.hpp"
-#include "tests/actors/obey.hpp"
+#include "tests/actors/run_command.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -16,7 +16,7 @@ struct logging_gateway : gateway_stage {
     return o;
   }
   gateway_decision about(uint64_t id) {
-    return test::obey<gateway_decision>(*this, explain_request{request_id{id}});
+    return test::run_command<gateway_decision>(*this, explain_request{request_id{id}});
   }
 };
 
@@ -46,7 +46,7 @@ TEST_CASE("decisions of a gateway: which limit of which tenant") {
   for (uint64_t id = 1; id <= 2; ++id) {
     auto c = g.ask(id);
     c.asked.tenant = 1;
-    g.tell(c);
+    g.deliver(c);
   }
   const auto d = g.about(2);
   CHECK(d.reason == "quota");
@@ -87,7 +87,7 @@ TEST_CASE("decisions of a gateway: the latest are remembered, as many as it is t
   CHECK(g.about(4).known);
   CHECK(g.about(5).known);
   CHECK(g.about(5).decision_log == 2);
-  obey<acknowledged>(g, set_decision_log{0});
+  run_command<acknowledged>(g, set_decision_log{0});
   g.arrive(6);
   CHECK_FALSE(g.about(6).known);
   CHECK(g.about(6).decision_log == 0);

@@ -15,8 +15,8 @@ struct gateway_of_line : gateway_stage {
     return o;
   }
   void both_up() {
-    tell(node_up{standby_node, standby_incarnation});
-    tell(first);
+    deliver(node_up{standby_node, standby_incarnation});
+    deliver(first);
   }
   std::vector<uint64_t> submitted_to(node_id node) {
     std::vector<uint64_t> ids;
@@ -52,30 +52,30 @@ TEST_CASE(
   g.drop(2, drop_reason::late);
   g.out.forget();
   SUBCASE("that died") {
-    g.tell(node_down{scheduler_node, {10}, true});
+    g.deliver(node_down{scheduler_node, {10}, true});
     g.arrive(5);
     CHECK(g.submitted_to(scheduler_node).empty());
-    g.tell(second);
+    g.deliver(second);
     CHECK(g.submitted_to(standby_node) == id_list{3, 4, 5});
   }
   SUBCASE("that is only slow") {
-    g.tell(second);
+    g.deliver(second);
     CHECK(g.submitted_to(standby_node) == id_list{3, 4});
     g.drop(3, drop_reason::late);
     CHECK(g.open(3));
-    g.tell(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
+    g.deliver(completion{{1}, 1, {{request_id{3}, 1, failure::worker_lost, {}, {}}}}, the_queue);
     CHECK(g.open(3));
-    g.tell(first);  // never back
+    g.deliver(first);  // never back
     CHECK(g.submitted_to(standby_node).empty());
   }
   SUBCASE("which is heard of before it is met") {
-    g.tell(node_down{standby_node, standby_incarnation, true});
-    g.tell(second);
+    g.deliver(node_down{standby_node, standby_incarnation, true});
+    g.deliver(second);
     CHECK(g.submitted_to(standby_node).empty());
-    g.tell(node_up{standby_node, standby_incarnation});
+    g.deliver(node_up{standby_node, standby_incarnation});
     CHECK(g.submitted_to(standby_node) == id_list{3, 4});
   }
-  g.tell(drops{{{request_id{3}, 2, drop_reason::shed}}}, standby_queue);
+  g.deliver(drops{{{request_id{3}, 2, drop_reason::shed}}}, standby_queue);
   CHECK(g.outcome_of(3).reason == drop_reason::shed);
   g.complete(4);  // a worker is believed whoever ordered it
   CHECK(g.open(4));
@@ -85,9 +85,9 @@ TEST_CASE("leadership, gateway: with the last candidate requests fail, and newco
   gateway_of_line g;
   g.both_up();
   g.arrive(1);
-  g.tell(node_down{standby_node, standby_incarnation, true});
+  g.deliver(node_down{standby_node, standby_incarnation, true});
   CHECK(g.open(1));
-  g.tell(node_down{scheduler_node, {10}, true});
+  g.deliver(node_down{scheduler_node, {10}, true});
   CHECK(g.outcome_of(1).error == failure::scheduler_lost);
   g.arrive(2);
   CHECK(g.outcome_of(2).reason == drop_reason::no_capacity);
@@ -116,7 +116,7 @@ TEST_CASE(
   g.arrive(1);
   g.out.forget();
   g.note(second);
-  g.tell(client_gone{request_id{1}});
+  g.deliver(client_gone{request_id{1}});
   CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   CHECK(g.submitted_to(standby_node).empty());
   CHECK(g.out.one<cancel>().id == request_id{1});

@@ -18,7 +18,7 @@ struct narrow_stage : gateway_stage {
   }
   /// The output of a worker.
   void complete_with(uint64_t id, uint64_t bytes, const address& worker = worker_of(0)) {
-    tell(completion{{1}, 1, {{request_id{id}, 1, failure::none, far.take(bytes)->region, {}}}}, worker);
+    deliver(completion{{1}, 1, {{request_id{id}, 1, failure::none, far.take(bytes)->region, {}}}}, worker);
   }
   std::vector<uint64_t> pulled() const {
     std::vector<uint64_t> ids;
@@ -80,7 +80,7 @@ TEST_CASE("gateway: one output that is larger than the room for all is pulled al
 TEST_CASE("gateway: what waits for room is given back if its request ends before") {
   narrow_stage g;
   g.run_all(5);
-  g.tell(client_gone{request_id{4}});
+  g.deliver(client_gone{request_id{4}});
   CHECK(g.outcome_of(4).kind == outcome_kind::dropped);
   CHECK(g.out.take_addressed<release>().size() == 1);  // of 4, at once
   g.run_until(g.now + 200ms);
@@ -120,7 +120,7 @@ TEST_CASE("gateway: what waits to be pulled from a worker that dies runs again, 
   narrow_stage g;
   g.run_all(3);
   g.out.forget();
-  g.tell(node_down{worker_node, {12}});
+  g.deliver(node_down{worker_node, {12}});
   const auto again = g.out.one<submit>().requests;
   REQUIRE(again.size() == 1);
   CHECK(again[0].id == request_id{3});
@@ -128,8 +128,8 @@ TEST_CASE("gateway: what waits to be pulled from a worker that dies runs again, 
   CHECK(g.memory.in_use() == 1);  // of 3, for whoever runs it
   g.end_pull(pull_status::lost), g.end_pull(pull_status::lost);
   CHECK(g.outcome_of(1).error == failure::worker_lost);
-  g.tell(completion{{2}, 1, {{request_id{3}, 2, failure::none, g.far.take(8)->region, {}}}},
-         worker_of(1, 13));
+  g.deliver(completion{{2}, 1, {{request_id{3}, 2, failure::none, g.far.take(8)->region, {}}}},
+            worker_of(1, 13));
   g.end_pull();
   CHECK(g.outcome_of(3).kind == outcome_kind::finished);
   CHECK(g.memory.in_use() == 0);

@@ -9,8 +9,8 @@
 
 namespace troupe::test {
 
-struct kept_outcome : outcome {
-  explicit kept_outcome(const outcome& o) : outcome(o), bytes(o.output.begin(), o.output.end()) {}
+struct recorded_outcome : outcome {
+  explicit recorded_outcome(const outcome& o) : outcome(o), bytes(o.output.begin(), o.output.end()) {}
   std::vector<std::byte> bytes;
 };
 
@@ -23,7 +23,7 @@ struct gateway_parts : client_port {
       CHECK((how.output.data() >= begin && how.output.data() + how.output.size() <= begin + pulled.size()));
   }
   uint64_t unwritten_bytes() const override { return unwritten; }
-  std::map<request_id, kept_outcome> answers;
+  std::map<request_id, recorded_outcome> answers;
   uint64_t unwritten = 0;
   scripted_memory memory{gateway_node};
   scripted_memory far{worker_node};  // where the outputs are
@@ -34,7 +34,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
   explicit gateway_stage(size_t max_in_flight = 100) : gateway_stage(options(max_in_flight)) {}
   explicit gateway_stage(const gateway::options& o, const std::vector<tenant_quota>& quotas = {})
       : gateway_parts{quotas}, stage(the_gateway, o, memory, static_cast<client_port&>(*this), limiter) {
-    tell(node_up{scheduler_node, {10}});
+    deliver(node_up{scheduler_node, {10}});
   }
   static gateway::options options(size_t max_in_flight) {
     gateway::options o;
@@ -53,19 +53,19 @@ struct gateway_stage : gateway_parts, stage<gateway> {
     c.asked.input = memory.take(4)->region;
     return c;
   }
-  void arrive(uint64_t id) { tell(ask(id)); }
+  void arrive(uint64_t id) { deliver(ask(id)); }
 
   result result_of(uint64_t id) {
     const auto output = far.take(8);
     std::ranges::fill(output->payload, static_cast<std::byte>(id));
     return {request_id{id}, 1, failure::none, output->region, {}};
   }
-  void complete(uint64_t id) { tell(completion{{1}, 3, {result_of(id)}}, worker_of(0)); }
+  void complete(uint64_t id) { deliver(completion{{1}, 3, {result_of(id)}}, worker_of(0)); }
   void fail(uint64_t id, failure why) {
-    tell(completion{{1}, 3, {{request_id{id}, 1, why, {}, {}}}}, worker_of(0));
+    deliver(completion{{1}, 3, {{request_id{id}, 1, why, {}, {}}}}, worker_of(0));
   }
-  void drop(uint64_t id, drop_reason why) { tell(drops{{{request_id{id}, 1, why}}}, the_queue); }
-  void end_pull(pull_status status = pull_status::ok) { tell(memory.end_pull(far, status)); }
+  void drop(uint64_t id, drop_reason why) { deliver(drops{{{request_id{id}, 1, why}}}, the_queue); }
+  void end_pull(pull_status status = pull_status::ok) { deliver(memory.end_pull(far, status)); }
   /// The worker does as it is told.
   void apply_releases() {
     for (const auto& [to, r] : out.take_addressed<release>()) {
@@ -73,7 +73,7 @@ struct gateway_stage : gateway_parts, stage<gateway> {
       for (const auto& region : r.regions) far.give_back(region);
     }
   }
-  const kept_outcome& outcome_of(uint64_t id) const {
+  const recorded_outcome& outcome_of(uint64_t id) const {
     REQUIRE(answers.contains(request_id{id}));
     return answers.at(request_id{id});
   }

@@ -11,7 +11,7 @@ TEST_CASE("gateway: a tenant over its rate is refused at once and told when to c
   const auto ask = [&](uint64_t id, uint32_t tenant) {
     auto c = g.ask(id);
     c.asked.tenant = tenant;
-    g.tell(c);
+    g.deliver(c);
   };
   for (uint64_t id = 1; id <= 3; ++id) ask(id, 1);
   ask(4, 0);
@@ -34,7 +34,7 @@ TEST_CASE("gateway: a tenant's place in flight is free again once its request ha
   const auto ask = [&](uint64_t id) {
     auto c = g.ask(id);
     c.asked.tenant = 1;
-    g.tell(c);
+    g.deliver(c);
   };
   ask(1);
   ask(2);
@@ -61,14 +61,14 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
   const auto ask = [&](uint64_t id, uint32_t tenant = 1) {
     auto c = g.ask(id);
     c.asked.tenant = tenant;
-    g.tell(c);
+    g.deliver(c);
   };
   const auto refused = [&](uint64_t id, drop_reason why) {
     ask(id);
     CHECK(g.outcome_of(id).reason == why);
   };
   ask(1);
-  g.tell(client_gone{request_id{1}});
+  g.deliver(client_gone{request_id{1}});
   CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   refused(2, drop_reason::quota);
   CHECK(g.value_of("troupe_requests_in_flight") == 0);
@@ -77,14 +77,14 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
 
   ask(3);
   g.complete(3);
-  g.tell(client_gone{request_id{3}});  // while its output is on its way
+  g.deliver(client_gone{request_id{3}});  // while its output is on its way
   refused(4, drop_reason::quota);
   g.end_pull();
 
   ask(5);
   ask(6, 0);
-  g.tell(client_gone{request_id{5}});
-  g.tell(client_gone{request_id{6}});
+  g.deliver(client_gone{request_id{5}});
+  g.deliver(client_gone{request_id{6}});
   refused(7, drop_reason::queue_full);  // others do not get beyond the bound of all either
   g.complete(5);
   g.complete(6);
@@ -96,8 +96,8 @@ TEST_CASE("gateway: whoever hangs up or is late keeps its place until nobody wor
   g.run_until(g.now + 50ms);  // nobody said anything: now its input may be used again
   ask(10);
   CHECK(g.open(10));
-  g.tell(node_down{scheduler_node, {10}});
-  g.tell(node_up{scheduler_node, {20}});
+  g.deliver(node_down{scheduler_node, {10}});
+  g.deliver(node_up{scheduler_node, {20}});
   ask(11);
   CHECK(g.open(11));
   g.drop(11, drop_reason::shed);

@@ -34,7 +34,7 @@ TEST_CASE("gateway: an outcome tells when the request came and when its batch pa
   g.run_until(at(1));
   g.arrive(1);
   const batch_times times{at(3), at(1), at(2), at(2), at(3), at(9)};
-  g.tell(completion{{1}, 1, {g.result_of(1)}, times}, worker_of(0));
+  g.deliver(completion{{1}, 1, {g.result_of(1)}, times}, worker_of(0));
   g.end_pull();
   CHECK(g.outcome_of(1).arrival == at(1));
   CHECK(g.outcome_of(1).times == times);
@@ -86,8 +86,8 @@ TEST_CASE("gateway: a completion said twice does not release what is still being
   gateway_stage g;
   g.arrive(1);
   const completion c{{1}, 1, {g.result_of(1)}};
-  g.tell(c, worker_of(0));
-  g.tell(c, worker_of(0));
+  g.deliver(c, worker_of(0));
+  g.deliver(c, worker_of(0));
   CHECK(g.out.take<release>().empty());
   CHECK(g.memory.pulls.size() == 1);
   g.end_pull();
@@ -98,7 +98,7 @@ TEST_CASE("gateway: a completion said twice does not release what is still being
 TEST_CASE("gateway: an output without bytes finishes its request at once") {
   gateway_stage g;
   g.arrive(1);
-  g.tell(completion{{1}, 1, {{request_id{1}, 1, failure::none, {}, {}}}}, worker_of(0));
+  g.deliver(completion{{1}, 1, {{request_id{1}, 1, failure::none, {}, {}}}}, worker_of(0));
   CHECK(g.outcome_of(1).kind == outcome_kind::finished);
   CHECK(g.outcome_of(1).bytes.empty());
   CHECK(g.memory.pulls.empty());
@@ -167,17 +167,17 @@ TEST_CASE("gateway: a client that goes away cancels its request") {
   gateway_stage g;
   g.arrive(1);
   g.out.forget();
-  g.tell(client_gone{request_id{1}});
+  g.deliver(client_gone{request_id{1}});
   CHECK(g.out.one<cancel>().id == request_id{1});
   CHECK(g.outcome_of(1).reason == drop_reason::cancelled);
   g.drop(1, drop_reason::cancelled);
   CHECK(g.memory.in_use() == 0);
-  g.tell(client_gone{request_id{1}});
+  g.deliver(client_gone{request_id{1}});
   CHECK(g.out.silent());
 
   g.arrive(2);
   g.complete(2);
-  g.tell(client_gone{request_id{2}});
+  g.deliver(client_gone{request_id{2}});
   g.end_pull();
   g.out.take<cancel>();
   g.check_clean();
@@ -197,14 +197,14 @@ TEST_CASE("gateway: refuses at once when it is full, draining or without a sched
   g.arrive(1);
   g.arrive(2);
   CHECK(g.outcome_of(2).reason == drop_reason::queue_full);
-  g.tell(drain{});
+  g.deliver(drain{});
   g.arrive(3);
   CHECK(g.outcome_of(3).reason == drop_reason::draining);
   CHECK(g.outcome_of(3).retry_after == 7s);  // as long as the drain may take
   CHECK(g.actor.unfinished() == 1);
 
   gateway_stage alone;
-  alone.tell(node_leaving{scheduler_node, {10}});
+  alone.deliver(node_leaving{scheduler_node, {10}});
   alone.arrive(1);
   CHECK(alone.outcome_of(1).reason == drop_reason::no_capacity);
   alone.check_clean();
@@ -215,14 +215,14 @@ TEST_CASE("gateway: the death of the scheduler fails what it held, not what a wo
   g.arrive(1);
   g.arrive(2);
   g.complete(2);
-  g.tell(node_down{scheduler_node, {10}});
+  g.deliver(node_down{scheduler_node, {10}});
   CHECK(g.outcome_of(1).error == failure::scheduler_lost);
   CHECK(g.open(2));
   g.end_pull();
   CHECK(g.outcome_of(2).kind == outcome_kind::finished);
   g.arrive(3);
   CHECK(g.outcome_of(3).reason == drop_reason::no_capacity);
-  g.tell(node_up{scheduler_node, {20}});
+  g.deliver(node_up{scheduler_node, {20}});
   g.arrive(4);
   CHECK(g.open(4));
 }
@@ -232,7 +232,7 @@ TEST_CASE("gateway: a new incarnation fails all that the old one had accepted") 
   g.arrive(1);
   g.arrive(2);
   g.complete(2);
-  g.tell(new_incarnation{{40}});
+  g.deliver(new_incarnation{{40}});
   CHECK(g.outcome_of(1).error == failure::node_fenced);
   CHECK(g.outcome_of(2).error == failure::node_fenced);
   g.end_pull();
@@ -257,7 +257,7 @@ TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatev
         case 3: on_the_way.push_back(drops{{{some(), 1, drop_reason::late}}}); break;
         case 4: on_the_way.push_back(completion{{1}, 1, {g.result_of(some().value)}}); break;
         case 5: on_the_way.push_back(completion{{1}, 1, {{some(), 1, failure::device_error, {}, {}}}}); break;
-        case 6: g.tell(client_gone{some()}); break;
+        case 6: g.deliver(client_gone{some()}); break;
         case 7:
           if (g.memory.pulls.empty()) break;
           std::swap(g.memory.pulls[0], g.memory.pulls[random.below(g.memory.pulls.size())]);
@@ -266,16 +266,16 @@ TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatev
         case 8:
           if (random.below(20) > 0) break;
           if (random.below(2) == 0) {
-            g.tell(node_down{scheduler_node, {incarnation}});
+            g.deliver(node_down{scheduler_node, {incarnation}});
           } else {
-            g.tell(new_incarnation{{100 + incarnation}});
+            g.deliver(new_incarnation{{100 + incarnation}});
           }
-          g.tell(node_up{scheduler_node, {++incarnation}});
+          g.deliver(node_up{scheduler_node, {++incarnation}});
           break;
         default:
           if (on_the_way.empty()) break;
           auto& message = on_the_way[random.below(on_the_way.size())];
-          g.tell(message, worker_of(0));
+          g.deliver(message, worker_of(0));
           if (random.below(4) == 0) break;  // it will come again
           message = on_the_way.back();
           on_the_way.pop_back();
@@ -284,7 +284,7 @@ TEST_CASE("gateway: every request gets one outcome and no memory is lost, whatev
       REQUIRE(g.answers.size() + g.actor.in_flight() == next - 1);
       g.apply_releases();
     }
-    for (const auto& message : on_the_way) g.tell(message, worker_of(0));
+    for (const auto& message : on_the_way) g.deliver(message, worker_of(0));
     while (!g.memory.pulls.empty()) g.end_pull();
     g.run_until(g.now + 1s);
     g.out.take<submit>();
@@ -297,7 +297,7 @@ TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the las
   gateway_stage g;
   g.arrive(1);
   g.arrive(2);
-  g.tell(model_change{{4, model_id{0}, deployment_state::retiring, {}}});
+  g.deliver(model_change{{4, model_id{0}, deployment_state::retiring, {}}});
   CHECK(g.out.take<model_idle>().empty());
   g.arrive(3);
   CHECK(g.outcome_of(3).reason == drop_reason::undeployed);
@@ -307,7 +307,7 @@ TEST_CASE("gateway: a retiring model takes nothing new, and is idle once the las
   const auto idle = g.out.one<model_idle>();
   CHECK(idle.revision == 4);
   CHECK(g.actor.balanced());
-  g.tell(model_change{{5, model_id{0}, deployment_state::deployed, {}}});
+  g.deliver(model_change{{5, model_id{0}, deployment_state::deployed, {}}});
   g.arrive(4);
   CHECK(g.answers.count(request_id{4}) == 0);
 }
@@ -316,10 +316,10 @@ TEST_CASE("gateway: a model that is deployed later is served and counted like th
   gateway_stage g;
   model_spec late;
   late.name = "late";
-  g.tell(model_change{{1, model_id{3}, deployment_state::deployed, late}});
+  g.deliver(model_change{{1, model_id{3}, deployment_state::deployed, late}});
   auto c = g.ask(1);
   c.asked.model = model_id{3};
-  g.tell(c);
+  g.deliver(c);
   const auto sent = g.out.take_addressed<submit>();
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].first.index == 3);

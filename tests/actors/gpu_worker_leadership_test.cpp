@@ -11,25 +11,25 @@ namespace {
 struct leadership_worker : basic_worker_stage<> {
   leadership_worker() {
     load(0, 0);
-    tell(node_up{gateway_node, {11}});
-    tell(node_up{scheduler_node, {10}});
-    tell(node_up{standby_node, standby_incarnation});
-    tell(first);
+    deliver(node_up{gateway_node, {11}});
+    deliver(node_up{scheduler_node, {10}});
+    deliver(node_up{standby_node, standby_incarnation});
+    deliver(first);
     CHECK(out.take<handover>().size() == 1);
   }
   void order(uint64_t batch, uint64_t id, const leadership& by) {
     request r;
     r.id = request_id{id};
     r.gateway = the_gateway;
-    tell(batch_order{{batch},
-                     by.term,
-                     model_id{0},
-                     slot_id{0},
-                     {by.scheduler, by.incarnation, role::model_queue, 0},
-                     now,
-                     now,
-                     never,
-                     {r}});
+    deliver(batch_order{{batch},
+                        by.term,
+                        model_id{0},
+                        slot_id{0},
+                        {by.scheduler, by.incarnation, role::model_queue, 0},
+                        now,
+                        now,
+                        never,
+                        {r}});
   }
 };
 
@@ -40,7 +40,7 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
   w.order(1, 1, first);
   w.order(2, 2, first);
   w.out.forget();
-  w.tell(second);
+  w.deliver(second);
   const auto said = w.out.take_addressed<handover>();
   REQUIRE(said.size() == 1);
   CHECK(said[0].first == standby_arbiter);
@@ -67,9 +67,9 @@ TEST_CASE("leadership, gpu_worker: hands over what runs, gives up what waits, re
 
 TEST_CASE("leadership, gpu_worker: tells a new scheduler once it is up") {
   leadership_worker w;
-  w.tell(node_down{standby_node, standby_incarnation, true});
-  w.tell(second);
+  w.deliver(node_down{standby_node, standby_incarnation, true});
+  w.deliver(second);
   CHECK(w.out.take<handover>().empty());
-  w.tell(node_up{standby_node, standby_incarnation});
+  w.deliver(node_up{standby_node, standby_incarnation});
   CHECK(w.out.one<handover>().batch == batch_id{});
 }

@@ -11,18 +11,18 @@ TEST_CASE("gpu_worker: an order that preempts stops what runs once its inputs ar
   w.now = at(2);
   auto large = worker_stage::order_of(2, 2, 9, {w.ask(3)});
   large.preempts = true;
-  w.tell(std::move(large), the_queue);
+  w.deliver(std::move(large), the_queue);
   w.run_until(at(3));
   CHECK(w.out.silent());  // it could not start yet
   w.end_pull();
-  const auto told = w.out.take_addressed<batch_done>();
-  REQUIRE(told.size() == 2);
-  CHECK(told[0].first == the_queue);
-  CHECK(told[1].first.kind == role::rank_arbiter);
-  CHECK(told[0].second.batch == batch_id{1});
-  CHECK(told[0].second.refused == refusal::preempted);
-  CHECK(told[0].second.started_at == at(0));
-  CHECK(told[0].second.finished_at == at(3));
+  const auto sent = w.out.take_addressed<batch_done>();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].first == the_queue);
+  CHECK(sent[1].first.kind == role::rank_arbiter);
+  CHECK(sent[0].second.batch == batch_id{1});
+  CHECK(sent[0].second.refused == refusal::preempted);
+  CHECK(sent[0].second.started_at == at(0));
+  CHECK(sent[0].second.finished_at == at(3));
   CHECK(w.out.silent());          // its gateway hears nothing
   CHECK(w.memory.in_use() == 1);  // of the second batch
   w.run_until(at(9));
@@ -47,8 +47,8 @@ TEST_CASE("gpu_worker: an order that preempts and does not come to run stops nob
   CHECK(w.refused(preempting(2, 0.5, {w.ask(3)})) == refusal::late);
   auto gone = w.ask(4);
   gone.input.size = 3;  // not what the model takes
-  w.tell(preempting(3, 20, {gone}), the_queue);
-  w.tell(preempting(4, 2, {w.ask(5)}), the_queue);
+  w.deliver(preempting(3, 20, {gone}), the_queue);
+  w.deliver(preempting(4, 2, {w.ask(5)}), the_queue);
   w.run_until(at(3));
   w.end_pull();  // too late to start
   CHECK(w.out.silent());
@@ -65,7 +65,7 @@ TEST_CASE("gpu_worker: what waits before an order that preempts is answered, too
   for (uint64_t i = 1; i <= 3; ++i) {
     auto o = worker_stage::order_of(i, 0, 9, {w.ask(i)});
     o.preempts = i == 3;
-    w.tell(std::move(o), the_queue);
+    w.deliver(std::move(o), the_queue);
   }
   w.end_pull();  // the first runs; the second waits for its input, which comes into memory that must be there
   CHECK(w.memory.pulls.size() == 2);

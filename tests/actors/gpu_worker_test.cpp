@@ -13,13 +13,13 @@ TEST_CASE("gpu_worker: pulls the inputs, starts at once, answers the gateway, te
   w.run_until(at(7.9));  // 1 + ℓ(2) = 8, although 3 had been planned
   CHECK(w.out.silent());
   w.run_until(at(8));
-  const auto told = w.out.take_addressed<batch_done>();
-  REQUIRE(told.size() == 2);
-  CHECK(told[0].first == the_queue);
-  CHECK(told[1].first.kind == role::rank_arbiter);
-  CHECK(told[0].second.started_at == at(1));
-  CHECK(told[0].second.finished_at == at(8));
-  CHECK(told[0].second.rows == 2);
+  const auto sent = w.out.take_addressed<batch_done>();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].first == the_queue);
+  CHECK(sent[1].first.kind == role::rank_arbiter);
+  CHECK(sent[0].second.started_at == at(1));
+  CHECK(sent[0].second.finished_at == at(8));
+  CHECK(sent[0].second.rows == 2);
   const auto answers = w.out.take_addressed<completion>();
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].first == the_gateway);
@@ -33,7 +33,7 @@ TEST_CASE("gpu_worker: pulls the inputs, starts at once, answers the gateway, te
     CHECK(std::ranges::equal(w.memory.payload(r.output), expected));
   }
   CHECK(w.actor.unfinished() == 2);
-  w.tell(release{{answers[0].second.results[0].output, answers[0].second.results[1].output}}, the_gateway);
+  w.deliver(release{{answers[0].second.results[0].output, answers[0].second.results[1].output}}, the_gateway);
   CHECK(w.actor.unfinished() == 0);
   CHECK(w.memory.in_use() == 0);
 }
@@ -131,15 +131,15 @@ TEST_CASE("gpu_worker: one whose device is lost ends its process, so that its re
   } lost;
   scripted_memory memory(worker_node);
   stage<gpu_worker> w(worker_of(0), gpu_worker::options{slot_id{0}}, lost, memory);
-  w.tell(ready(0, 12, 0, 0));
-  w.tell(node_up{gateway_node, {11}});
+  w.deliver(ready(0, 12, 0, 0));
+  w.deliver(node_up{gateway_node, {11}});
   request r;
   r.id = request_id{1};
   r.gateway = the_gateway;
-  w.tell(worker_stage::order_of(1, 0, 5, {r}), the_queue);
+  w.deliver(worker_stage::order_of(1, 0, 5, {r}), the_queue);
   CHECK(w.actor.state() == "running");
   lost.reason = "an illegal address";
-  CHECK_THROWS_WITH(w.tell(device_ready{}), "slot 0: its device is lost: an illegal address");
+  CHECK_THROWS_WITH(w.deliver(device_ready{}), "slot 0: its device is lost: an illegal address");
   CHECK(w.out.silent());
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("gpu_worker: more orders than a scheduler may send are refused as busy
 
 TEST_CASE("gpu_worker: a higher term ends the lower one") {
   worker_stage w;
-  w.tell(worker_stage::order_of(1, 5, 9, {w.ask(1)}, 11), the_queue);
+  w.deliver(worker_stage::order_of(1, 5, 9, {w.ask(1)}, 11), the_queue);
   CHECK(w.refused(worker_stage::order_of(2, 5, 9, {w.ask(2)}, 10)) == refusal::old_term);
 }
 
@@ -177,9 +177,9 @@ TEST_CASE("gpu_worker: outputs offered to a gateway come back when it dies") {
   w.end_pull();
   w.run_until(at(7));
   CHECK(w.memory.in_use() == 2);
-  w.tell(node_down{gateway_node, {10}});  // an earlier incarnation
+  w.deliver(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(w.memory.in_use() == 2);
-  w.tell(node_down{gateway_node, {11}});
+  w.deliver(node_down{gateway_node, {11}});
   CHECK(w.memory.in_use() == 1);
   CHECK(w.actor.unfinished() == 1);
 }
@@ -189,7 +189,7 @@ TEST_CASE(
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
-  w.tell(node_down{gateway_node, {11}});
+  w.deliver(node_down{gateway_node, {11}});
   w.run_until(at(6));
   w.order(2, 6, 9, {w.ask(2)});
   w.end_pull();  // a pull from a dead process can succeed
@@ -204,7 +204,7 @@ TEST_CASE("gpu_worker: what a dead scheduler ordered does not start any more") {
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
   w.order(2, 6, 9, {w.ask(2)});
-  w.tell(node_down{scheduler_node, {10}});
+  w.deliver(node_down{scheduler_node, {10}});
   w.end_pull();
   CHECK(w.actor.unfinished() == 1);
   w.run_until(at(20));
@@ -218,8 +218,8 @@ TEST_CASE(
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
   w.order(2, 6, 9, {w.ask(2)});
-  w.tell(new_incarnation{{40}});
-  w.meet();
+  w.deliver(new_incarnation{{40}});
+  w.bring_peers_up();
   CHECK(w.memory.in_use() == 1);  // the device writes there
   w.order(3, 6, 9, {w.ask(3)});
   w.end_pull();  // of batch 2: its buffer must still be there
@@ -229,7 +229,7 @@ TEST_CASE(
   w.run_until(at(12));
   const auto c = w.out.one<completion>();
   CHECK(c.results.at(0).id == request_id{3});
-  w.tell(release{{c.results[0].output}}, the_gateway);
+  w.deliver(release{{c.results[0].output}}, the_gateway);
   CHECK(w.memory.in_use() == 0);
   CHECK(w.memory.given_back_again == 0);
   CHECK(w.actor.unfinished() == 0);
@@ -239,8 +239,8 @@ TEST_CASE("gpu_worker: two new incarnations during one batch are no worse than o
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
-  w.tell(new_incarnation{{40}});
-  w.tell(new_incarnation{{41}});
+  w.deliver(new_incarnation{{40}});
+  w.deliver(new_incarnation{{41}});
   w.run_until(at(6));
   CHECK(w.out.silent());
   CHECK(w.memory.in_use() == 0);
@@ -264,7 +264,7 @@ TEST_CASE("gpu_worker: an undeployed model runs to the end of its batch, is let 
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
   w.order(2, 6, 50, {w.ask(2)});
-  w.tell(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
+  w.deliver(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
   const auto refused = w.out.take<batch_done>();
   REQUIRE(refused.size() == 2);
   CHECK(refused[0].batch == batch_id{2});
@@ -284,9 +284,9 @@ TEST_CASE("gpu_worker: what a slot does not have any more is refused, what it ha
   worker_stage w;
   auto s = ready(0);
   s.models.clear();
-  w.tell(s);
+  w.deliver(s);
   CHECK(w.refused(worker_stage::order_of(1, 0, 5, {w.ask(1)})) == refusal::unknown_model);
-  w.tell(ready(0));
+  w.deliver(ready(0));
   w.order(2, 0, 50, {w.ask(2)});
   CHECK(w.memory.pulls.size() == 1);
 }
@@ -295,9 +295,9 @@ TEST_CASE("gpu_worker: a model that comes back while its last batch still runs i
   worker_stage w;
   w.order(1, 0, 5, {w.ask(1)});
   w.end_pull();
-  w.tell(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
-  w.tell(model_change{{8, model_id{0}, deployment_state::deployed, {}}});
-  w.tell(ready(0));
+  w.deliver(model_change{{7, model_id{0}, deployment_state::undeployed, {}}});
+  w.deliver(model_change{{8, model_id{0}, deployment_state::deployed, {}}});
+  w.deliver(ready(0));
   w.run_until(at(6));
   CHECK(w.out.take<model_idle>().empty());
   w.order(2, 6, 50, {w.ask(2)});

@@ -54,7 +54,7 @@ TEST_CASE("llm engine: an adapter whose files will not do fails its own requests
   bad.adapter = e.device.loading.begin()->first;
   bad.problem = "/a: no adapter_config.json";
   e.device.loading.clear();
-  e.device.tell(bad);
+  e.device.deliver(bad);
   e.wake();
   const auto failed = e.out.one<completion>();
   REQUIRE(failed.results.size() == 1);
@@ -71,11 +71,11 @@ TEST_CASE("llm engine: an adapter whose files will not do fails its own requests
 
 TEST_CASE("llm engine: adapters come once their files were read, and go when their last request has ended") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   e.load();
   e.out.forget();
   const auto change = [&](bool load, const char* name) {
-    e.tell(change_adapter{9, {}, load, {name, "/new"}}, the_llm_gateway);
+    e.deliver(change_adapter{9, {}, load, {name, "/new"}}, the_llm_gateway);
   };
   change(true, "a");
   CHECK(e.out.one<adapter_changed>().answer == adapter_answer::exists);
@@ -86,7 +86,7 @@ TEST_CASE("llm engine: adapters come once their files were read, and go when the
   llm::engine_event read;
   read.what = llm::engine_event::kind::adapter_read;
   read.adapter = e.device.reading.begin()->first;
-  e.device.tell(read);
+  e.device.deliver(read);
   e.wake();
   CHECK(e.out.one<adapters_known>().present.front().name == "new");
   CHECK(e.out.one<adapter_changed>().answer == adapter_answer::done);
@@ -116,7 +116,7 @@ TEST_CASE("llm engine: a slot is free for others when its last sequence was canc
   e.wake();
   e.ask(e.request(2, "b", 1));
   REQUIRE(e.device.running);
-  e.tell(cancel{{1}}, the_llm_gateway);
+  e.deliver(cancel{{1}}, the_llm_gateway);
   CHECK(e.device.here.contains(a));  // the step reads it
   e.step();
   CHECK(e.device.here.empty());

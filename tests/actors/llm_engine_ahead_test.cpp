@@ -64,7 +64,7 @@ TEST_CASE("llm engine: a slot is free for others when no step has the sequences 
   e.wake();
   e.ask(e.request(2, "b", 1));
   REQUIRE(e.device.next);
-  e.tell(cancel{{1}}, the_llm_gateway);
+  e.deliver(cancel{{1}}, the_llm_gateway);
   e.step();
   CHECK(e.device.here.contains(a));  // the second one has it yet
   e.step();

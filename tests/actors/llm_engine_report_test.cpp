@@ -8,7 +8,7 @@ using namespace troupe::test;
 
 TEST_CASE("llm engine: its status follows what it does, and not only what comes and goes") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   e.load();
   e.ask(e.request(1, "", 30));
   e.ask(e.request(2, "", 30));
@@ -20,8 +20,8 @@ TEST_CASE("llm engine: its status follows what it does, and not only what comes 
   CHECK(s.running == 2);
   CHECK(s.waiting == 0);
   CHECK(s.kv_used > 0);
-  e.tell(cancel{{1}}, the_llm_gateway);
-  e.tell(cancel{{2}}, the_llm_gateway);
+  e.deliver(cancel{{1}}, the_llm_gateway);
+  e.deliver(cancel{{2}}, the_llm_gateway);
   e.step();
   e.run_until(e.now + 1s);
   CHECK(e.out.take<engine_status>().back().running == 0);
@@ -29,21 +29,21 @@ TEST_CASE("llm engine: its status follows what it does, and not only what comes 
 
 TEST_CASE("llm engine: that it drains is said at once, however short ago it said something") {
   engine_stage e;
-  e.tell(node_up{scheduler_node, {11}});
+  e.deliver(node_up{scheduler_node, {11}});
   e.load();
   e.run_until(e.now + 1s);
   e.ask(e.request(1));
   CHECK(e.out.take<engine_status>().back().ready);
   e.step();
   CHECK(e.out.take<engine_status>().empty());
-  e.tell(drain{});
+  e.deliver(drain{});
   CHECK_FALSE(e.out.one<engine_status>().ready);
 }
 
 TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an older one") {
   engine_stage e;
-  e.tell(node_up{scheduler_node, {10}});
-  e.device.tell_loaded(4);  // 16 positions
+  e.deliver(node_up{scheduler_node, {10}});
+  e.device.report_loaded(4);  // 16 positions
   e.wake();
   e.ask(e.request(1, "", 10));
   e.ask(e.request(2, "", 10));
@@ -55,7 +55,7 @@ TEST_CASE("llm engine: tells its routers which sequence gave its blocks to an ol
 
 TEST_CASE("llm engine: says how long its steps take, and drops what cannot have its first token in time") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   e.load();
   e.ask(e.request(1, "", 30));
   for (int i = 0; i < 20; ++i) e.step(10ms);
@@ -86,7 +86,7 @@ TEST_CASE("llm engine: says how long its steps take, and drops what cannot have 
 
 TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   e.load();
   auto g = e.request(1, "", 60);
   g.tpot = 12500us;
@@ -96,7 +96,7 @@ TEST_CASE("llm engine: takes for its room what targets for tokens leave of it") 
   for (int i = 0; i < 6; ++i) e.step(12ms);  // a millisecond for each sequence
   e.run_until(e.now + 1s);
   CHECK(e.out.take<engine_status>().back().max_sequences == 2);
-  e.tell(cancel{{1}}, the_llm_gateway);
+  e.deliver(cancel{{1}}, the_llm_gateway);
   e.step(11ms);
   e.run_until(e.now + 1s);
   CHECK(e.out.take<engine_status>().back().max_sequences == 4);

@@ -7,7 +7,7 @@ using namespace troupe::test;
 
 TEST_CASE("llm engine: takes nothing before its model is there, and says when it is") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   CHECK_FALSE(e.out.one<engine_status>().ready);
   CHECK(e.out.one<adapters_known>().present.size() == 3);
   e.ask(e.request(1));
@@ -17,7 +17,7 @@ TEST_CASE("llm engine: takes nothing before its model is there, and says when it
   some.what = llm::engine_event::kind::layers_ready;
   some.facts = scripted_engine_device::facts(64);
   some.facts.layers_ready = 2;
-  e.device.tell(some);
+  e.device.deliver(some);
   e.wake();
   CHECK(e.state().layers == 3);
   CHECK(e.state().layers_ready == 2);
@@ -33,16 +33,16 @@ TEST_CASE("llm engine: takes nothing before its model is there, and says when it
 }
 
 TEST_CASE("llm engine: a model that cannot be loaded is told, and every request fails with why") {
-  std::string told;
+  std::string problem;
   auto o = engine_stage::options();
-  o.on_unusable = [&](const std::string& why) { told = why; };
+  o.on_unusable = [&](const std::string& why) { problem = why; };
   engine_stage e(o);
   llm::engine_event bad;
   bad.what = llm::engine_event::kind::unusable;
   bad.problem = "x.safetensors: is cut off";
-  e.device.tell(bad);
+  e.device.deliver(bad);
   e.wake();
-  CHECK(told == "m: x.safetensors: is cut off");
+  CHECK(problem == "m: x.safetensors: is cut off");
   e.ask(e.request(1));
   CHECK(e.out.one<completion>().results.front().detail == "x.safetensors: is cut off");
 }
@@ -74,31 +74,31 @@ TEST_CASE(
   e.ask(g);
   e.step();  // both prompts
   e.step();
-  e.tell(end_choice{{1}, 0}, the_llm_gateway);
+  e.deliver(end_choice{{1}, 0}, the_llm_gateway);
   e.tokens();
   e.step();
   for (const auto& t : e.tokens()) CHECK(t.choice == 1);
   CHECK(e.actor.unfinished() == 1);
-  e.tell(end_choice{{1}, 1}, the_llm_gateway);
+  e.deliver(end_choice{{1}, 1}, the_llm_gateway);
   CHECK(e.actor.unfinished() == 0);
 }
 
 TEST_CASE("llm engine: what is cancelled, or whose gateway dies, is gone after the step") {
   engine_stage e;
-  e.tell(node_up{gateway_node, {11}});
+  e.deliver(node_up{gateway_node, {11}});
   e.load();
   e.ask(e.request(1, "", 50));
   e.ask(e.request(2, "", 50));
   e.step();
-  e.tell(cancel{{1}}, the_llm_gateway);
+  e.deliver(cancel{{1}}, the_llm_gateway);
   CHECK(e.actor.unfinished() == 1);
   e.step();
   e.tokens();
   e.step();
   for (const auto& t : e.tokens()) CHECK(t.id == request_id{2});
-  e.tell(node_down{gateway_node, {10}});  // an earlier incarnation
+  e.deliver(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(e.actor.unfinished() == 1);
-  e.tell(node_down{gateway_node, {11}});
+  e.deliver(node_down{gateway_node, {11}});
   CHECK(e.actor.unfinished() == 0);
   e.step();
   CHECK(e.state().kv_blocks_free == 64);
@@ -125,7 +125,7 @@ TEST_CASE("llm engine: one whose device is lost ends its process, so that its se
   llm::engine_event lost;
   lost.what = llm::engine_event::kind::lost;
   lost.problem = "an illegal address";
-  e.device.tell(lost);
+  e.device.deliver(lost);
   CHECK_THROWS_WITH(e.wake(), doctest::Contains("its device is lost: an illegal address"));
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("llm engine: while it drains it finishes what it has and takes nothing
   engine_stage e;
   e.load();
   e.ask(e.request(1));
-  e.tell(drain{});
+  e.deliver(drain{});
   e.ask(e.request(2));
   CHECK(e.out.one<drops>().requests.front().reason == drop_reason::draining);
   for (int i = 0; i < 3; ++i) e.step();

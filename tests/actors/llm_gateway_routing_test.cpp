@@ -12,25 +12,25 @@ TEST_CASE(
   llm_gateway_stage g;
   engine_status s;
   s.ready = true;
-  g.tell(s, the_engine);
-  g.tell(adapters_known{{}, {}, true, {{"a", "/a"}}, {}}, the_engine);
+  g.deliver(s, the_engine);
+  g.deliver(adapters_known{{}, {}, true, {{"a", "/a"}}, {}}, the_engine);
   CHECK(g.catalog->find("m")->up);
   CHECK(g.catalog->find("a")->adapter == "a");
   g.send_to_engine(1);
   g.ask(9);
-  g.tell(change_adapter{5, {}, true, {"b", "/b"}});
+  g.deliver(change_adapter{5, {}, true, {"b", "/b"}});
   CHECK(g.out.one<change_adapter>().adapter.name == "b");
-  g.tell(node_down{worker_node, {12}});
+  g.deliver(node_down{worker_node, {12}});
   CHECK(g.outcomes.at(1).error == failure::worker_lost);
   CHECK(g.outcomes.at(9).error == failure::worker_lost);
   REQUIRE(g.changes.size() == 1);
   CHECK(g.changes[0].answer == adapter_answer::refused);
   CHECK_FALSE(g.catalog->find("m")->up);
   CHECK_FALSE(g.catalog->find("a")->up);  // 503, not 404: it may be back in a moment
-  CHECK(g.catalog->served_once());
+  CHECK(g.catalog->every_model_was_served());
   g.ask(2);
   CHECK(g.outcomes.at(2).reason == drop_reason::no_capacity);
-  g.tell(change_adapter{6, {}, true, {"b", "/b"}});
+  g.deliver(change_adapter{6, {}, true, {"b", "/b"}});
   CHECK(g.changes.size() == 2);
   g.check_clean();
 }
@@ -44,11 +44,11 @@ TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an en
     three[i].max_tokens = 1;
     three[i].deadline = g.now + 10s;
   }
-  g.tell(generation_request{three});
+  g.deliver(generation_request{three});
   placements all;
   for (const auto& asked : g.out.one<route>().requests)
     all.requests.push_back({asked.id, asked.version, first_engine, route_reason::placed});
-  g.tell(all, the_router);
+  g.deliver(all, the_router);
   const auto sent = g.out.take<generate>();
   REQUIRE(sent.size() == 2);
   CHECK(sent[0].requests.size() == 2);
@@ -59,7 +59,7 @@ TEST_CASE("llm gateway: requests with more tokens than a frame holds go to an en
 
 TEST_CASE("llm gateway: a request that moves goes on from what its client has seen, and only there") {
   llm_gateway_stage g;
-  g.tell(node_up{other_node, {13}});
+  g.deliver(node_up{other_node, {13}});
   g.send_to_engine(1);
   CHECK(g.out.one<generate>().requests[0].progress.empty());
   g.get(1, 5);
@@ -75,7 +75,7 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
   CHECK(sent[0].second.requests[0].progress[0].tokens == std::vector<llm::token>{5});
   g.get(1, 6);  // the first engine's, too late
   CHECK(g.tokens.size() == 1);
-  g.tell(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
+  g.deliver(drops{{{{1}, 1, drop_reason::draining}}}, the_engine);
   g.get(1, 6, finish_reason::none, 0, 2);
   g.get(1, 7, finish_reason::stop, 0, 2);
   CHECK(g.tokens.size() == 3);
@@ -85,36 +85,36 @@ TEST_CASE("llm gateway: a request that moves goes on from what its client has se
 
 TEST_CASE("llm gateway: requests of an engine that dies go to another, up to a number of deaths") {
   llm_gateway_stage g;
-  g.tell(node_up{other_node, {13}});
+  g.deliver(node_up{other_node, {13}});
   g.send_to_engine(1);
   g.get(1, 5);
   const auto stale = g.versions[1];
   uint64_t incarnation = 12;
   for (int death = 0; death < 3; ++death) {
-    g.tell(node_down{worker_node, {incarnation}});
+    g.deliver(node_down{worker_node, {incarnation}});
     const auto asked = g.out.one<route>().requests.at(0);
     CHECK(asked.started);
     CHECK(asked.tokens == 3);
     CHECK(asked.at == no_engine);
-    g.tell(placements{{}, {{request_id{1}, stale, second_engine, route_reason::preempted}}}, the_router);
+    g.deliver(placements{{}, {{request_id{1}, stale, second_engine, route_reason::preempted}}}, the_router);
     g.out.forget();
     g.versions[1] = asked.version;
-    g.tell(node_up{worker_node, {++incarnation}});
+    g.deliver(node_up{worker_node, {++incarnation}});
     g.place(1, first_engine);
     CHECK(g.out.one<generate>().requests[0].progress[0].tokens == std::vector<llm::token>{5});
   }
-  g.tell(node_down{worker_node, {incarnation}});
+  g.deliver(node_down{worker_node, {incarnation}});
   CHECK(g.outcomes.at(1).error == failure::worker_lost);
   g.check_clean();
 }
 
 TEST_CASE("llm gateway: a client may have had enough by a token of an engine that has just died") {
   llm_gateway_stage g;
-  g.tell(node_up{other_node, {13}});
+  g.deliver(node_up{other_node, {13}});
   g.enough = 9;
   g.send_to_engine(1);
   g.get(1, 5);
-  g.tell(node_down{worker_node, {12}});
+  g.deliver(node_down{worker_node, {12}});
   g.get(1, 9);
   CHECK(g.out.take<end_choice>().empty());
   CHECK(g.outcomes.at(1).kind == outcome_kind::finished);
@@ -133,11 +133,11 @@ TEST_CASE("llm gateway: a request that its router sends to a dead engine is aske
   g.versions[1] = again.version;
   g.place(1, first_engine);
   CHECK(g.out.take<generate>().size() == 1);
-  g.tell(drops{{{{1}, 1, drop_reason::draining}}},
-         the_engine);  // it leaves, and the router does not know yet
+  g.deliver(drops{{{{1}, 1, drop_reason::draining}}},
+            the_engine);  // it leaves, and the router does not know yet
   g.run_until(g.now + 1s);
   CHECK(g.out.one<route>().requests.at(0).at == no_engine);
-  g.tell(client_gone{{1}});
+  g.deliver(client_gone{{1}});
   g.check_clean();
 }
 
@@ -147,20 +147,20 @@ TEST_CASE("llm gateway: a router that is new learns all, and what an earlier one
   g.ask(2);
   g.out.forget();
   const auto before = g.versions;
-  g.tell(node_down{scheduler_node, {10}});
+  g.deliver(node_down{scheduler_node, {10}});
   g.get(1, 5);
   CHECK(g.tokens.size() == 1);  // goes on without a router
   g.ask(3);
   CHECK(g.outcomes.at(3).reason == drop_reason::no_capacity);
-  g.tell(node_up{scheduler_node, {14}});
-  const auto told = g.out.one<route>();
-  CHECK(told.all);
-  REQUIRE(told.requests.size() == 2);
-  CHECK(told.requests[0].at == first_engine);
-  CHECK(told.requests[1].at == no_engine);
-  g.tell(placements{{}, {{request_id{2}, before.at(1), first_engine, route_reason::placed}}}, the_router);
+  g.deliver(node_up{scheduler_node, {14}});
+  const auto sent = g.out.one<route>();
+  CHECK(sent.all);
+  REQUIRE(sent.requests.size() == 2);
+  CHECK(sent.requests[0].at == first_engine);
+  CHECK(sent.requests[1].at == no_engine);
+  g.deliver(placements{{}, {{request_id{2}, before.at(1), first_engine, route_reason::placed}}}, the_router);
   CHECK(g.out.take<generate>().empty());
-  g.tell(client_gone{{1}});
-  g.tell(client_gone{{2}});
+  g.deliver(client_gone{{1}});
+  g.deliver(client_gone{{2}});
   g.check_clean();
 }

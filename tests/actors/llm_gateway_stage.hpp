@@ -52,8 +52,8 @@ struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
   explicit llm_gateway_stage(const std::vector<tenant_quota>& quotas = {})
       : llm_gateway_parts(quotas),
         stage(the_llm_gateway, options(), static_cast<completion_port&>(*this), limiter, *catalog) {
-    tell(node_up{scheduler_node, {10}});
-    tell(node_up{worker_node, {12}});
+    deliver(node_up{scheduler_node, {10}});
+    deliver(node_up{worker_node, {12}});
     out.forget();
   }
   static llm_gateway::options options() {
@@ -69,7 +69,7 @@ struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
   void place(uint64_t id, engine_id to, route_reason why = route_reason::placed) {
     for (const auto& r : out.take<route>())
       for (const auto& asked : r.requests) versions[asked.id.value] = asked.version;
-    tell(placements{{}, {{request_id{id}, versions[id], to, why}}}, the_router);
+    deliver(placements{{}, {{request_id{id}, versions[id], to, why}}}, the_router);
   }
   /// Asks, and the router says the first engine.
   void send_to_engine(uint64_t id, uint32_t tenant = 0, uint32_t choices = 1) {
@@ -85,17 +85,17 @@ struct llm_gateway_stage : llm_gateway_parts, stage<llm_gateway> {
     g.choices = choices;
     g.arrival = now;
     g.deadline = now + 10s;
-    tell(generation_request{{g}});
+    deliver(generation_request{{g}});
   }
-  void say_ready(engine_id e) {
+  void report_ready(engine_id e) {
     engine_status s;
     s.engine = e;
     s.ready = true;
-    tell(s, address{e == first_engine ? worker_node : other_node, {}, role::llm_engine, e.value});
+    deliver(s, address{e == first_engine ? worker_node : other_node, {}, role::llm_engine, e.value});
   }
   void get(uint64_t id, llm::token which, finish_reason finish = finish_reason::none, uint32_t choice = 0,
            uint32_t attempt = 1) {
-    tell(generated{{{request_id{id}, attempt, choice, which, -1, {}, finish}}}, the_engine);
+    deliver(generated{{{request_id{id}, attempt, choice, which, -1, {}, finish}}}, the_engine);
   }
   std::map<uint64_t, uint32_t> versions;
 

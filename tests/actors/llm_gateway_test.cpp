@@ -59,7 +59,7 @@ TEST_CASE(
   g.get(1, 1, finish_reason::stop);
   g.send_to_engine(6, 1);
   CHECK_FALSE(g.outcomes.contains(6));
-  g.tell(drain{});
+  g.deliver(drain{});
   g.ask(7);
   CHECK(g.outcomes.at(7).reason == drop_reason::draining);
   for (uint64_t id : {3, 4, 6}) g.get(id, 1, finish_reason::stop);
@@ -69,7 +69,7 @@ TEST_CASE(
 TEST_CASE("llm gateway: what is too late for its engine is dropped, and not asked for again") {
   llm_gateway_stage g;
   g.send_to_engine(1);
-  g.tell(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
+  g.deliver(drops{{{request_id{1}, 1, drop_reason::late}}}, the_engine);
   CHECK(g.outcomes.at(1).reason == drop_reason::late);
   g.check_clean();
 }
@@ -78,7 +78,7 @@ TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel th
   llm_gateway_stage g;
   g.send_to_engine(1);
   g.send_to_engine(2);
-  g.tell(client_gone{{1}});
+  g.deliver(client_gone{{1}});
   CHECK(g.out.one<cancel>().id == request_id{1});
   CHECK(g.outcomes.at(1).reason == drop_reason::cancelled);
   g.run_until(g.now + 11s);
@@ -90,11 +90,11 @@ TEST_CASE("llm gateway: a client that leaves, and a time that is over, cancel th
 TEST_CASE("llm gateway: what a router has no place for or an engine fails at ends so") {
   llm_gateway_stage g;
   g.ask(1);
-  g.tell(drops{{{{1}, g.out.one<route>().requests[0].version, drop_reason::queue_full}}}, the_router);
+  g.deliver(drops{{{{1}, g.out.one<route>().requests[0].version, drop_reason::queue_full}}}, the_router);
   g.send_to_engine(2);
-  g.tell(completion{{}, 0, {{{2}, 2, failure::device_error, {}, "another attempt"}}}, the_engine);
+  g.deliver(completion{{}, 0, {{{2}, 2, failure::device_error, {}, "another attempt"}}}, the_engine);
   CHECK_FALSE(g.outcomes.contains(2));
-  g.tell(completion{{}, 0, {{{2}, 1, failure::device_error, {}, "why"}}}, the_engine);
+  g.deliver(completion{{}, 0, {{{2}, 1, failure::device_error, {}, "why"}}}, the_engine);
   CHECK(g.outcomes.at(1).reason == drop_reason::queue_full);
   CHECK(g.outcomes.at(2).detail == "why");
   g.check_clean();
@@ -102,10 +102,10 @@ TEST_CASE("llm gateway: what a router has no place for or an engine fails at end
 
 TEST_CASE("llm gateway: a new incarnation of its own node fails all that the old one held") {
   llm_gateway_stage g;
-  g.say_ready(first_engine);
+  g.report_ready(first_engine);
   g.send_to_engine(1);
-  g.tell(change_adapter{5, {}, true, {"b", "/b"}});
-  g.tell(new_incarnation{{13}});
+  g.deliver(change_adapter{5, {}, true, {"b", "/b"}});
+  g.deliver(new_incarnation{{13}});
   CHECK(g.changes.size() == 1);
   CHECK(g.outcomes.at(1).error == failure::node_fenced);
   g.check_clean();
@@ -119,7 +119,7 @@ TEST_CASE("llm gateway: a request whose time is over when it comes is never sent
   late.max_tokens = 1;
   late.arrival = g.now;
   late.deadline = g.now;
-  g.tell(generation_request{{late}});
+  g.deliver(generation_request{{late}});
   g.run_until(g.now + 1s);
   CHECK(g.out.take<route>().empty());
   CHECK(g.out.take<cancel>().empty());
@@ -136,7 +136,7 @@ TEST_CASE("llm gateway: of several prompts each is a request, and what is refuse
     four[i].max_tokens = 1;
     four[i].deadline = g.now + 10s;
   }
-  g.tell(generation_request{four});
+  g.deliver(generation_request{four});
   CHECK(g.outcomes.at(4).reason == drop_reason::queue_full);
   for (uint64_t id = 1; id <= 3; ++id) {
     g.place(id, first_engine);

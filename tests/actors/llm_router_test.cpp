@@ -9,9 +9,9 @@ namespace {
 
 struct router_stage : stage<llm_router> {
   explicit router_stage(duration consolidate_every = {}) : stage(the_router, options(consolidate_every)) {
-    tell(node_up{gateway_node, {11}});
-    tell(node_up{worker_node, {12}});
-    tell(node_up{other_node, {13}});
+    deliver(node_up{gateway_node, {11}});
+    deliver(node_up{worker_node, {12}});
+    deliver(node_up{other_node, {13}});
     for (uint32_t i = 0; i < 2; ++i) say(i);
   }
   static llm_router::options options(duration consolidate_every) {
@@ -29,7 +29,7 @@ struct router_stage : stage<llm_router> {
     s.kv_tokens = 1000;
     s.block_tokens = 10;
     s.max_sequences = 4;
-    tell(s, {engine == 0 ? worker_node : other_node, {}, role::llm_engine, engine});
+    deliver(s, {engine == 0 ? worker_node : other_node, {}, role::llm_engine, engine});
   }
   void add(uint64_t id) {
     routed_request r;
@@ -37,9 +37,9 @@ struct router_stage : stage<llm_router> {
     r.version = 1;
     r.tokens = 10;
     r.arrival = now;
-    tell(route{{}, false, {r}}, the_llm_gateway);
+    deliver(route{{}, false, {r}}, the_llm_gateway);
   }
-  llm_router_state state() { return obey<llm_router_state>(*this, get_state{}); }
+  llm_router_state state() { return run_command<llm_router_state>(*this, get_state{}); }
   /// Its answer, or why not.
   std::string order(const char* type, const std::string& fields) {
     const auto r = actor.on_command({1, type, fields}, now);
@@ -59,19 +59,19 @@ TEST_CASE(
   CHECK(placed[0].first == the_llm_gateway);
   CHECK(placed[0].second.requests[0].to == engine_id{0});
   CHECK(s.state().requests == 1);
-  s.tell(node_down{gateway_node, {10}});  // an earlier incarnation
+  s.deliver(node_down{gateway_node, {10}});  // an earlier incarnation
   CHECK(s.state().requests == 1);
-  s.tell(node_down{gateway_node, {11}});
+  s.deliver(node_down{gateway_node, {11}});
   CHECK(s.state().requests == 0);
 }
 
 TEST_CASE("llm router: does not send to a node that is down, and drops what no engine can take") {
   router_stage s;
-  s.tell(node_down{worker_node, {12}});
+  s.deliver(node_down{worker_node, {12}});
   s.add(1);
   CHECK(s.out.one<placements>().requests[0].to == engine_id{1});
   CHECK(s.state().engines[0].state == "away");
-  s.tell(node_down{other_node, {13}});
+  s.deliver(node_down{other_node, {13}});
   s.add(2);
   const auto refused = s.out.one<drops>().requests;
   CHECK(refused[0].reason == drop_reason::no_capacity);
@@ -95,7 +95,7 @@ TEST_CASE("llm router: operators move sequences and empty engines, or hear why n
   CHECK(s.order("drain_engine", R"({"engine": 9, "open": false})") ==
         "drain_engine.engine: the model has no engine 9");
   CHECK(s.order("drain_engine", R"({"engine": 1, "open": true})").empty());
-  const auto generations = obey<generation_list>(s, list_generations{1, 1});
+  const auto generations = run_command<generation_list>(s, list_generations{1, 1});
   CHECK(generations.total == 2);
   REQUIRE(generations.generations.size() == 1);
   CHECK(generations.generations[0].request == 2);
@@ -117,7 +117,7 @@ TEST_CASE("llm router: consolidates in its time, and says which engines could be
 TEST_CASE("llm router: a new incarnation of its node knows nothing until it is told") {
   router_stage s;
   s.add(1);
-  s.tell(new_incarnation{{20}});
+  s.deliver(new_incarnation{{20}});
   CHECK(s.state().requests == 0);
   CHECK(s.state().engines[0].state == "away");
 }

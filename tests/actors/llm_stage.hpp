@@ -7,7 +7,7 @@
 #include <set>
 
 #include "actors/llm_engine.hpp"
-#include "tests/actors/obey.hpp"
+#include "tests/actors/run_command.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {
@@ -28,9 +28,9 @@ class scripted_engine_device final : public llm::engine_device {
     ++steps;
   }
   bool poll(time_point, llm::engine_event& out) override {
-    if (told_.empty()) return false;
-    out = std::move(told_.front());
-    told_.pop_front();
+    if (events_.empty()) return false;
+    out = std::move(events_.front());
+    events_.pop_front();
     return true;
   }
   void read_adapter(llm::adapter_id id, const std::string& folder) override { reading[id] = folder; }
@@ -46,7 +46,7 @@ class scripted_engine_device final : public llm::engine_device {
   std::span<std::byte> kv_memory() override { return {}; }
   void stop() override { running.reset(), next.reset(); }
 
-  void tell(llm::engine_event e) { told_.push_back(std::move(e)); }
+  void deliver(llm::engine_event e) { events_.push_back(std::move(e)); }
   static llm::engine_facts facts(uint32_t blocks) {
     llm::engine_facts f;
     f.vocabulary = 1000;
@@ -56,13 +56,13 @@ class scripted_engine_device final : public llm::engine_device {
     f.layers = 3;
     return f;
   }
-  void tell_loaded(uint32_t blocks = 64) {
+  void report_loaded(uint32_t blocks = 64) {
     llm::engine_event e;
     e.facts = facts(blocks);
     e.facts.layers_ready = e.facts.layers;
     e.facts.steps_ahead = steps_ahead;
     e.facts.longest_step = longest_step;
-    tell(e);
+    deliver(e);
   }
   void end_step(duration took = {}) {
     REQUIRE(running);
@@ -81,14 +81,14 @@ class scripted_engine_device final : public llm::engine_device {
     chosen_.clear();
     for (const auto& c : e.chosen) chosen_.push_back(c.which);
     running = std::exchange(next, {});
-    tell(e);
+    deliver(e);
   }
   void fail_step(const char* problem) {
     running.reset(), next.reset();
     llm::engine_event bad;
     bad.what = llm::engine_event::kind::step_failed;
     bad.problem = problem;
-    tell(bad);
+    deliver(bad);
   }
   void end_load(llm::adapter_id id) {
     REQUIRE(loading.erase(id) == 1);
@@ -98,7 +98,7 @@ class scripted_engine_device final : public llm::engine_device {
     e.adapter = id;
     e.took = 3ms;
     e.bytes = 10;
-    tell(e);
+    deliver(e);
   }
 
   std::optional<llm::llm_step> running, next;
@@ -109,7 +109,7 @@ class scripted_engine_device final : public llm::engine_device {
   std::set<llm::adapter_id> here;
 
  private:
-  std::deque<llm::engine_event> told_;
+  std::deque<llm::engine_event> events_;
   std::vector<llm::token> chosen_;  // by the last step
 };
 
@@ -136,10 +136,10 @@ struct engine_stage : engine_parts, stage<llm_engine> {
     return o;
   }
   void load() {
-    device.tell_loaded();
+    device.report_loaded();
     wake();
   }
-  void wake() { tell(device_ready{}); }
+  void wake() { deliver(device_ready{}); }
   void step(duration took = {}) {
     now += took;
     device.end_step(took);
@@ -154,14 +154,14 @@ struct engine_stage : engine_parts, stage<llm_engine> {
     g.max_tokens = tokens;
     return g;
   }
-  void ask(generation g) { tell(generate{{std::move(g)}}, the_llm_gateway); }
+  void ask(generation g) { deliver(generate{{std::move(g)}}, the_llm_gateway); }
   std::vector<generated_token> tokens() {
     std::vector<generated_token> all;
     for (auto& g : out.take<generated>())
       for (auto& t : g.tokens) all.push_back(std::move(t));
     return all;
   }
-  llm_engine_state state() { return obey<llm_engine_state>(*this, get_state{}); }
+  llm_engine_state state() { return run_command<llm_engine_state>(*this, get_state{}); }
 };
 
 }  // namespace troupe::test

@@ -9,8 +9,8 @@ namespace {
 /// With an SLO of 50.
 struct nexus_stage : basic_queue_stage<> {
   nexus_stage() : basic_queue_stage(options(), "nexus", "window") {
-    tell(ready(0));
-    tell(ready(1));
+    deliver(ready(0));
+    deliver(ready(1));
     out.forget();
   }
   static model_queue::options options() {
@@ -22,7 +22,7 @@ struct nexus_stage : basic_queue_stage<> {
   void plan(std::vector<uint32_t> slots, const address& from = the_arbiter) {
     backends b;
     for (const auto s : slots) b.of.push_back({slot_id{s}, 8, 1});
-    tell(b, from);
+    deliver(b, from);
   }
   size_t granted(uint32_t slot) {
     grant_slot(slot);
@@ -75,9 +75,9 @@ TEST_CASE("model_queue: the arbiter of another domain does not say where it runs
   line.wanted = deployment_state::deployed;
   line.domain = 1;
   q.out.forget();
-  q.tell(model_change{line});
-  const auto told = q.out.take_addressed<candidate>();
-  REQUIRE_FALSE(told.empty());
-  CHECK(told.back().first.index == 1);
-  CHECK(told.back().second.slots.empty());  // it must be told by that one
+  q.deliver(model_change{line});
+  const auto sent = q.out.take_addressed<candidate>();
+  REQUIRE_FALSE(sent.empty());
+  CHECK(sent.back().first.index == 1);
+  CHECK(sent.back().second.slots.empty());  // it must be told by that one
 }

@@ -1,6 +1,6 @@
 // What a model queue tells of its decisions: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
-#include "tests/actors/obey.hpp"
 #include "tests/actors/queue_stage.hpp"
+#include "tests/actors/run_command.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -10,7 +10,7 @@ namespace {
 struct logging_queue : basic_queue_stage<> {
   explicit logging_queue(uint32_t remembered = 16, uint32_t may_wait = 100)
       : basic_queue_stage(options(remembered, may_wait)) {
-    tell(ready(0));
+    deliver(ready(0));
   }
   static model_queue::options options(uint32_t remembered, uint32_t may_wait) {
     auto o = paper_queue();
@@ -20,11 +20,11 @@ struct logging_queue : basic_queue_stage<> {
   }
 
   batch_order grant_slot(uint64_t sequence, double free_at) {
-    tell(grant{model_id{0}, sequence, slot_id{0}, worker_of(0), at(free_at)}, the_arbiter);
+    deliver(grant{model_id{0}, sequence, slot_id{0}, worker_of(0), at(free_at)}, the_arbiter);
     return out.one<batch_order>();
   }
   request_story story(uint64_t id) {
-    return test::obey<request_story>(*this, explain_request{request_id{id}});
+    return test::run_command<request_story>(*this, explain_request{request_id{id}});
   }
 };
 
@@ -125,7 +125,7 @@ TEST_CASE("decisions of a queue: a worker that dies with a batch") {
   logging_queue q;
   q.arrive(1);
   q.grant_slot(1, 0);
-  q.tell(node_down{worker_node, {12}, true});
+  q.deliver(node_down{worker_node, {12}, true});
   const auto s = q.story(1);
   REQUIRE(s.batches.size() == 1);
   CHECK(s.batches[0].end == "worker_crashed");
@@ -139,7 +139,7 @@ TEST_CASE("decisions of a queue: nothing is remembered until the log is switched
   CHECK(q.story(1).candidates.empty());
   q.grant_slot(1, 0);
   q.out.forget();
-  obey<acknowledged>(q, set_decision_log{4});
+  run_command<acknowledged>(q, set_decision_log{4});
   CHECK(q.story(1).decision_log == 4);
   CHECK(q.story(1).state == "running");
   for (uint64_t id = 2; id <= 9; ++id) {
@@ -163,8 +163,8 @@ TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late t
   q.run_until(at(1));
   const auto order = q.grant_slot(1, 1);
   q.now = at(4);
-  q.tell(batch_done{order.batch, order.model, order.slot, refusal::preempted, 0, at(1), at(4), {}},
-         worker_of(0));
+  q.deliver(batch_done{order.batch, order.model, order.slot, refusal::preempted, 0, at(1), at(4), {}},
+            worker_of(0));
   auto s = q.story(1);
   CHECK(s.state == "waiting");
   REQUIRE(s.batches.size() == 1);
@@ -174,8 +174,8 @@ TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late t
 
   const auto again = q.grant_slot(2, 4);
   q.now = at(8);
-  q.tell(batch_done{again.batch, again.model, again.slot, refusal::preempted, 0, at(4), at(8), {}},
-         worker_of(0));
+  q.deliver(batch_done{again.batch, again.model, again.slot, refusal::preempted, 0, at(4), at(8), {}},
+            worker_of(0));
   s = q.story(1);
   CHECK(s.state == "dropped");
   REQUIRE(s.drops.size() == 1);
@@ -188,7 +188,7 @@ TEST_CASE("decisions of a queue: a batch that was stopped, and who is too late t
 TEST_CASE("decisions of a queue: nothing is said of a request that ended elsewhere, or with its gateway") {
   logging_queue q;
   q.arrive(1);
-  q.tell(node_down{gateway_node, {11}});
+  q.deliver(node_down{gateway_node, {11}});
   CHECK_FALSE(q.story(1).known);
 }
 
@@ -196,6 +196,6 @@ TEST_CASE("decisions of a queue: what ran in a former incarnation is still known
   logging_queue q;
   q.arrive(1);
   q.end(q.grant_slot(1, 0));
-  q.tell(new_incarnation{{40}});
+  q.deliver(new_incarnation{{40}});
   CHECK(q.story(1).state == "finished");
 }

@@ -10,8 +10,8 @@ namespace {
 struct queue_of_line : basic_queue_stage<> {
   explicit queue_of_line(const address& self = standby_queue, const leadership& known = first)
       : basic_queue_stage(options(), "eager", "timeout", self) {
-    tell(ready(0));
-    tell(known);
+    deliver(ready(0));
+    deliver(known);
     out.forget();
   }
   static model_queue::options options() {
@@ -28,7 +28,7 @@ TEST_CASE("leadership, model_queue: a standby takes nothing, its orders as the l
   queue_of_line q;
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
-  q.tell(second);
+  q.deliver(second);
   q.arrive(2);
   q.grant_slot();
   const auto o = q.out.one<batch_order>();
@@ -43,11 +43,11 @@ TEST_CASE(
   q.arrive(1);
   q.arrive(2);
   q.arrive(3);
-  q.tell(cancel{request_id{1}}, the_gateway);
+  q.deliver(cancel{request_id{1}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{1}, 1, drop_reason::cancelled}});
   q.note(cancel{request_id{3}}, the_gateway);  // and in the turn in which it is known
-  q.tell(second);
+  q.deliver(second);
   q.grant_slot();
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
 }
@@ -55,10 +55,10 @@ TEST_CASE(
 TEST_CASE(
     "leadership, model_queue: what still runs is not ordered again, and is tried again if its worker dies") {
   queue_of_line q;
-  q.tell(second);
+  q.deliver(second);
   q.arrive(1);  // before the worker has said that it runs
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
-  q.tell(h, standby_arbiter);
+  q.deliver(h, standby_arbiter);
   q.arrive(2);  // after it
   q.arrive(3);
   q.grant_slot();
@@ -67,12 +67,12 @@ TEST_CASE(
   REQUIRE(o.requests.size() == 1);
   CHECK(o.requests[0].id == request_id{3});
   SUBCASE("done") {
-    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
+    q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
     CHECK(q.actor.unfinished() == 1);
   }
   SUBCASE("lost") {
-    q.tell(ready(1, 20));
-    q.tell(node_down{worker_node, {12}, true});
+    q.deliver(ready(1, 20));
+    q.deliver(node_down{worker_node, {12}, true});
     CHECK(q.out.take<candidate>().back().alone);  // poison retries
   }
 }
@@ -82,48 +82,49 @@ TEST_CASE("leadership, model_queue: a handover that comes late is not taken for 
   earlier.arrive(1);
   earlier.grant_slot();
   const auto old = earlier.out.one<batch_order>();
-  q.tell(second);
+  q.deliver(second);
   q.arrive(2);
   q.grant_slot();
   const auto mine = q.out.one<batch_order>();
-  q.tell(handover{slot_id{1}, worker_of(1), second.term, old.batch, model_id{0}, old.requests},
-         standby_arbiter);
+  q.deliver(handover{slot_id{1}, worker_of(1), second.term, old.batch, model_id{0}, old.requests},
+            standby_arbiter);
   CHECK(q.actor.unfinished() == 2);
-  q.tell(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
+  q.deliver(batch_done{old.batch, model_id{0}, slot_id{1}, refusal::none, 1, q.now, q.now, {}}, worker_of(1));
   CHECK(q.actor.unfinished() == 1);
-  q.tell(batch_done{mine.batch, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+  q.deliver(batch_done{mine.batch, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}},
+            worker_of(0));
   q.grant_slot();
   CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{2});
 }
 
 TEST_CASE("leadership, model_queue: the end of a batch may overtake its handover") {
   queue_of_line q;
-  q.tell(second);
+  q.deliver(second);
   q.arrive(1);
   const handover h{slot_id{0}, worker_of(0), second.term, {7}, model_id{0}, {q.a_request(1), q.a_request(2)}};
   SUBCASE("of one that ran") {
-    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
-    q.tell(h, standby_arbiter);
+    q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::none, 2, q.now, q.now, {}}, worker_of(0));
+    q.deliver(h, standby_arbiter);
     q.arrive(2);
     CHECK(q.actor.unfinished() == 0);
   }
   SUBCASE("of one that did not") {
-    q.tell(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
-    q.tell(h, standby_arbiter);
+    q.deliver(batch_done{{7}, model_id{0}, slot_id{0}, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+    q.deliver(h, standby_arbiter);
     CHECK(q.actor.unfinished() == 2);
   }
 }
 
 TEST_CASE("leadership, model_queue: takeovers use up no attempts") {
   queue_of_line q;
-  q.tell(second);
+  q.deliver(second);
   auto r = q.a_request(1);
   r.attempt = 7;
-  q.tell(submit{{r}}, the_gateway);
+  q.deliver(submit{{r}}, the_gateway);
   for (int refused = 0; refused < 2; ++refused) {
     q.grant_slot();
     const auto o = q.out.one<batch_order>();
-    q.tell(batch_done{o.batch, o.model, o.slot, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
+    q.deliver(batch_done{o.batch, o.model, o.slot, refusal::busy, 0, q.now, q.now, {}}, worker_of(0));
   }
   CHECK(q.out.take<drops>().empty());
   q.grant_slot();
@@ -136,12 +137,12 @@ TEST_CASE(
   q.arrive(1);
   CHECK(q.out.take<candidate>().empty());
   SUBCASE("this node") {
-    q.tell(second);
+    q.deliver(second);
     q.grant_slot();
     CHECK(q.out.one<batch_order>().requests.at(0).id == request_id{1});
   }
   SUBCASE("another, to which it will be submitted again") {
-    q.tell(first);
+    q.deliver(first);
     CHECK(q.actor.unfinished() == 0);
     CHECK(q.out.take<drops>().empty());
   }
@@ -149,10 +150,10 @@ TEST_CASE(
 
 TEST_CASE("leadership, model_queue: who is deposed forgets what it had, and says nothing of it") {
   queue_of_line q;
-  q.tell(second);
+  q.deliver(second);
   q.arrive(1);
   q.out.forget();
-  q.tell(leadership{{300}, scheduler_node, {10}});
+  q.deliver(leadership{{300}, scheduler_node, {10}});
   CHECK(q.actor.unfinished() == 0);
   q.arrive(2);
   CHECK(q.actor.unfinished() == 0);

@@ -9,17 +9,17 @@ namespace {
 /// A worker has died with requests 1 and 2, while 3 waited. Slot 1 is another one's.
 struct poison_retry_stage : queue_stage {
   explicit poison_retry_stage(bool crashed = true) {
-    tell(ready(1, 20));
+    deliver(ready(1, 20));
     arrive(1);
     arrive(2);
     grant_slot(0);
     lost = out.one<batch_order>();
     arrive(3);
     out.forget();
-    tell(node_down{worker_node, {12}, crashed});
+    deliver(node_down{worker_node, {12}, crashed});
   }
   void grant_alone(uint32_t slot = 1, uint64_t incarnation = 20) {
-    tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), now, true}, the_arbiter);
+    deliver(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), now, true}, the_arbiter);
   }
   batch_order lost;
 };
@@ -53,9 +53,9 @@ TEST_CASE("model_queue: what a dead worker had goes again, each alone, and its l
 TEST_CASE("model_queue: whoever kills a second worker while alone fails as poison, and only that") {
   poison_retry_stage q;
   q.grant_alone();
-  q.tell(ready(2, 30));
+  q.deliver(ready(2, 30));
   q.out.forget();
-  q.tell(node_down{worker_node, {20}, true});
+  q.deliver(node_down{worker_node, {20}, true});
   const auto said = q.out.take_addressed<completion>();
   REQUIRE(said.size() == 1);
   CHECK(said[0].first == the_gateway);
@@ -73,9 +73,9 @@ TEST_CASE("model_queue: whoever lost two workers, not both to crashes, is no poi
   for (const bool first : {false, true}) {
     poison_retry_stage q(first);
     q.grant_alone();
-    q.tell(ready(2, 30));
+    q.deliver(ready(2, 30));
     q.out.forget();
-    q.tell(node_down{worker_node, {20}, !first});
+    q.deliver(node_down{worker_node, {20}, !first});
     const auto said = q.out.one<completion>();
     CHECK(said.results.front().id == request_id{1});
     CHECK(said.results.front().error == failure::worker_lost);
@@ -94,14 +94,14 @@ TEST_CASE("model_queue: a poison retry whose time runs out, or that nobody waits
   }
   SUBCASE("cancelled") {
     poison_retry_stage q;
-    q.tell(cancel{{1}});
+    q.deliver(cancel{{1}});
     CHECK(q.out.one<drops>().requests[0].reason == drop_reason::cancelled);
     q.grant_alone();
     CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{2});
   }
   SUBCASE("of a gateway that died") {
     poison_retry_stage q;
-    q.tell(node_down{gateway_node, {11}});
+    q.deliver(node_down{gateway_node, {11}});
     q.grant_alone();
     CHECK(q.out.take<batch_order>().empty());
     CHECK(q.out.one<occupied>().batch == batch_id{});
@@ -124,7 +124,7 @@ TEST_CASE(
     "model_queue: one that is ended gives up what waits, poison retries too, and leaves what runs to its "
     "worker") {
   poison_retry_stage q;
-  q.tell(ready(2, 21));
+  q.deliver(ready(2, 21));
   q.arrive(4);
   q.grant_slot(2, 21);
   const auto running = ids(q.out.one<batch_order>());

@@ -38,7 +38,7 @@ TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
   const auto running = q.out.one<batch_order>();
   q.arrive(2);
   q.arrive(3, other);
-  q.tell(node_down{gateway_node, {11}});
+  q.deliver(node_down{gateway_node, {11}});
   CHECK(q.value_of("troupe_lost_with_gateway_total") == 2);
   q.end(running, refusal::busy);
   q.grant_slot();
@@ -49,7 +49,7 @@ TEST_CASE("model_queue: nobody runs what a dead gateway had asked for") {
 TEST_CASE("model_queue: an earlier incarnation of a gateway takes nothing of the present one with it") {
   queue_stage q;
   q.arrive(1);
-  q.tell(node_down{gateway_node, {10}});
+  q.deliver(node_down{gateway_node, {10}});
   q.grant_slot();
   CHECK(ids(q.out.one<batch_order>()) == std::vector<uint64_t>{1});
 }
@@ -73,7 +73,7 @@ struct running_stage : queue_stage {
 TEST_CASE("model_queue: a grant that preempts makes an order that does") {
   queue_stage q;
   q.arrive(1);
-  q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), q.now, false, 1, true}, the_arbiter);
+  q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), q.now, false, 1, true}, the_arbiter);
   CHECK(q.out.one<batch_order>().preempts);
   q.arrive(2);
   q.grant_slot();
@@ -87,9 +87,9 @@ TEST_CASE("model_queue: what a worker gives back to a queue that has ended is gi
     CHECK(q.actor.unfinished() == 1);
     q.end(q.order, why);
     const auto reason = why == refusal::late ? drop_reason::late : drop_reason::no_capacity;
-    const auto told = q.out.one<drops>().requests;
-    REQUIRE(told.size() == 2);
-    for (const auto& d : told) CHECK(d.reason == reason);
+    const auto sent = q.out.one<drops>().requests;
+    REQUIRE(sent.size() == 2);
+    for (const auto& d : sent) CHECK(d.reason == reason);
     CHECK(q.actor.unfinished() == 0);
     CHECK(q.out.take<candidate>().empty());
   }
@@ -99,7 +99,7 @@ TEST_CASE("model_queue: one that has ended hears what becomes of its batches, an
   running_stage q;
   q.actor.end(q.now);
   q.arrive(3);
-  q.tell(ready(1));
+  q.deliver(ready(1));
   q.grant_slot();
   CHECK(q.out.take<batch_order>().empty());
   CHECK(q.actor.unfinished() == 1);
@@ -107,7 +107,7 @@ TEST_CASE("model_queue: one that has ended hears what becomes of its batches, an
   another.batch = batch_id{q.order.batch.value + 1};
   q.end(another);
   CHECK(q.actor.unfinished() == 1);
-  q.tell(node_down{worker_node, {12}});
+  q.deliver(node_down{worker_node, {12}});
   CHECK(q.out.one<drops>().requests.size() == 2);
   CHECK(q.actor.unfinished() == 0);
 
@@ -178,7 +178,7 @@ TEST_CASE("model_queue: what was preempted is let in again however full the queu
   CHECK(q.actor.unfinished() == 4);
 
   running_stage alone;
-  alone.tell(node_leaving{worker_node, {12}});
+  alone.deliver(node_leaving{worker_node, {12}});
   alone.end(alone.order, refusal::preempted);
   for (const auto& r : alone.out.one<drops>().requests) CHECK(r.reason == drop_reason::no_capacity);
   CHECK(alone.actor.unfinished() == 0);
@@ -186,7 +186,7 @@ TEST_CASE("model_queue: what was preempted is let in again however full the queu
 
 TEST_CASE("model_queue: of a dead gateway nothing that was preempted runs again") {
   running_stage q;
-  q.tell(node_down{gateway_node, {11}});
+  q.deliver(node_down{gateway_node, {11}});
   q.end(q.order, refusal::preempted);
   CHECK(q.actor.unfinished() == 0);
   CHECK(q.value_of("troupe_queue_preempted_total") == 0);

@@ -45,11 +45,11 @@ TEST_CASE("model_queue: a grant that comes late does not move the plan, so that 
   q.arrive(1);
   q.now = at(5.5);
   SUBCASE("because a timer was late") {
-    q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(3)}, the_arbiter);
+    q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(3)}, the_arbiter);
     CHECK(q.out.one<batch_order>().exec_at == at(5));
   }
   SUBCASE("but the slot was not free before") {
-    q.tell(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(5.4)}, the_arbiter);
+    q.deliver(grant{model_id{0}, 1, slot_id{0}, worker_of(0), at(5.4)}, the_arbiter);
     CHECK(q.out.one<batch_order>().exec_at == at(5.4));
   }
   CHECK(q.out.one<occupied>().free_at == at(11.5));
@@ -70,7 +70,7 @@ TEST_CASE("model_queue: the arbiter is told of every change once, and afresh aft
   queue_stage q;
   q.arrive(1);
   CHECK(q.out.take<candidate>().size() == 1);
-  q.tell(node_up{gateway_node, {11}});
+  q.deliver(node_up{gateway_node, {11}});
   q.run_until(at(1));
   CHECK(q.out.take<candidate>().empty());
   q.grant_slot();
@@ -90,10 +90,10 @@ TEST_CASE("model_queue: a grant with nothing to run is answered with a free slot
 
 TEST_CASE("model_queue: a grant of a slot that has died is given back, and its requests stay") {
   queue_stage q;
-  q.tell(ready(1));
+  q.deliver(ready(1));
   q.arrive(1);
-  q.tell(node_down{worker_node, {12}});
-  q.tell(ready(2, 13));
+  q.deliver(node_down{worker_node, {12}});
+  q.deliver(ready(2, 13));
   q.out.forget();
   q.grant_slot(1);
   const auto said = q.out.one<occupied>();
@@ -109,16 +109,16 @@ TEST_CASE("model_queue: what can no longer meet its deadline is dropped as late,
   q.run_until(at(6));
   CHECK(q.out.take<drops>().empty());
   q.run_until(at(6.1));
-  const auto told = q.out.take_addressed<drops>();
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].first == the_gateway);
-  CHECK(told[0].second.requests == std::vector<dropped_request>{{request_id{1}, 1, drop_reason::late}});
+  const auto sent = q.out.take_addressed<drops>();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].first == the_gateway);
+  CHECK(sent[0].second.requests == std::vector<dropped_request>{{request_id{1}, 1, drop_reason::late}});
   CHECK(q.actor.unfinished() == 0);
 }
 
 TEST_CASE("model_queue: its bound is in rows, and what is beyond is refused at once") {
   queue_stage q(3);
-  q.tell(submit{{q.a_request(1), q.a_request(2), q.a_request(3), q.a_request(4)}}, the_gateway);
+  q.deliver(submit{{q.a_request(1), q.a_request(2), q.a_request(3), q.a_request(4)}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{4}, 1, drop_reason::queue_full}});
 }
@@ -127,7 +127,7 @@ TEST_CASE("model_queue: an empty one takes a request of more rows than may wait"
   queue_stage q(3);
   auto large = q.a_request(1);
   large.rows = 5;
-  q.tell(submit{{large, q.a_request(2)}}, the_gateway);
+  q.deliver(submit{{large, q.a_request(2)}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{2}, 1, drop_reason::queue_full}});
   CHECK(q.out.one<candidate>().rows == 5);
@@ -137,11 +137,11 @@ TEST_CASE("model_queue: who asks for less time than a request takes alone is tol
   auto o = paper_queue();
   o.load_report = 100ms;
   basic_queue_stage<> q(o);
-  q.tell(ready(0));
+  q.deliver(ready(0));
   for (uint64_t id = 1; id <= 100; ++id) {
     auto hasty = q.a_request(id);
     hasty.deadline = q.now + 5ms;  // ℓ(1) is 6
-    q.tell(submit{{hasty}}, the_gateway);
+    q.deliver(submit{{hasty}}, the_gateway);
     CHECK(q.out.one<drops>().requests ==
           std::vector<dropped_request>{{request_id{id}, 1, drop_reason::late}});
     q.run_until(q.now + 10ms);
@@ -149,7 +149,7 @@ TEST_CASE("model_queue: who asks for less time than a request takes alone is tol
   CHECK(q.out.take<queue_load>().empty());
   std::vector<request> many;
   for (uint64_t id = 101; id <= 140; ++id) many.push_back(q.a_request(id));
-  q.tell(submit{many}, the_gateway);
+  q.deliver(submit{many}, the_gateway);
   CHECK(q.out.take<drops>().empty());
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("model_queue: a large request that came too late does not keep out the
   const auto arrive_with_rows = [&](uint64_t id) {
     auto r = q.a_request(id);
     r.rows = 5;
-    q.tell(submit{{r}}, the_gateway);
+    q.deliver(submit{{r}}, the_gateway);
   };
   for (uint64_t id : {1, 2, 3}) {
     arrive_with_rows(id);
@@ -172,7 +172,7 @@ TEST_CASE("model_queue: a large request that came too late does not keep out the
 
 TEST_CASE("model_queue: without a living slot there is no capacity") {
   queue_stage q;
-  q.tell(node_leaving{worker_node, {12}});
+  q.deliver(node_leaving{worker_node, {12}});
   q.arrive(1);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{1}, 1, drop_reason::no_capacity}});
@@ -181,25 +181,25 @@ TEST_CASE("model_queue: without a living slot there is no capacity") {
 TEST_CASE("model_queue: a queued request can be cancelled, a running one not") {
   queue_stage q;
   q.arrive(1);
-  q.tell(cancel{request_id{1}}, the_gateway);
+  q.deliver(cancel{request_id{1}}, the_gateway);
   CHECK(q.out.one<drops>().requests ==
         std::vector<dropped_request>{{request_id{1}, 1, drop_reason::cancelled}});
   q.arrive(2);
   q.grant_slot();
-  q.tell(cancel{request_id{2}}, the_gateway);
-  q.tell(cancel{request_id{77}}, the_gateway);
+  q.deliver(cancel{request_id{2}}, the_gateway);
+  q.deliver(cancel{request_id{77}}, the_gateway);
   CHECK(q.out.take<drops>().empty());
 }
 
 TEST_CASE("model_queue: plans with the slowest latency that slots measured, or with the given one") {
   queue_stage given;
-  given.tell(ready(1, 12, 4, 8, {2ms, 5ms}));
+  given.deliver(ready(1, 12, 4, 8, {2ms, 5ms}));
   given.arrive(1);
   CHECK(given.out.one<candidate>().latest == at(6));
 
   queue_stage measured(100, false);
-  measured.tell(ready(1, 12, 4, 8, {2ms, 5ms}));
-  measured.tell(ready(2, 12, 4, 8, {1ms, 1ms}));
+  measured.deliver(ready(1, 12, 4, 8, {2ms, 5ms}));
+  measured.deliver(ready(2, 12, 4, 8, {1ms, 1ms}));
   measured.arrive(1);
   CHECK(measured.out.one<candidate>().latest == at(5));
 }
@@ -210,13 +210,13 @@ TEST_CASE("model_queue: a new incarnation starts empty, with a higher term") {
   q.grant_slot();
   q.arrive(2);
   const auto old = q.out.one<batch_order>();
-  q.tell(new_incarnation{{40}});
+  q.deliver(new_incarnation{{40}});
   CHECK(q.actor.unfinished() == 0);
   CHECK(q.actor.self().incarnation == incarnation_id{40});
   q.end(old, refusal::busy);
   CHECK(q.actor.unfinished() == 0);
   q.out.forget();
-  q.tell(ready(0, 12));
+  q.deliver(ready(0, 12));
   q.arrive(3);
   q.grant_slot();
   const auto order = q.out.one<batch_order>();
@@ -236,7 +236,7 @@ TEST_CASE("model_queue: handles are never mixed up, whatever happens") {
     switch (random.below(5)) {
       case 0:
       case 1: q.arrive(next++); break;
-      case 2: q.tell(cancel{request_id{1 + random.below(next)}}, the_gateway); break;
+      case 2: q.deliver(cancel{request_id{1 + random.below(next)}}, the_gateway); break;
       case 3: q.grant_slot(); break;
       default:
         if (running.empty()) break;

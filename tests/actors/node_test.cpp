@@ -34,14 +34,14 @@ class lone_gateway final : control_lane {
   lone_gateway() {
     post_.add_caf_host(caf_host_, {});
     node_ = spawn<node>(
-        system_,
-        node::surroundings{
-            cluster_, door_node, time_, lane_, post_, *this, models, [] { return true; }, deployments_,
-            [](const deployment&) { return false; }, [] { return std::vector<uint8_t>{}; },
-            [](incarnation_id last) { return incarnation_id{last.value + 1}; },
-            [](incarnation_id) { return uint64_t{1}; }, [](incarnation_id) {},
-            [](const caf::actor&, time_point) {}, [](bool) {}, [] {},
-            [](const std::string& why) { FAIL(why); }, [](const std::string& why) { FAIL(why); }});
+        system_, node::environment{cluster_, door_node, time_, lane_, post_, *this, models,
+                                   [] { return true; }, deployments_, [](const deployment&) { return false; },
+                                   [] { return std::vector<uint8_t>{}; },
+                                   [](incarnation_id last) { return incarnation_id{last.value + 1}; },
+                                   [](incarnation_id) { return uint64_t{1}; }, [](incarnation_id) {},
+                                   [](const caf::actor&, time_point) {}, [](bool) {}, [] {},
+                                   [](const std::string& why) { FAIL(why); },
+                                   [](const std::string& why) { FAIL(why); }});
     scheduler_.run();
     events.clear();
   }
@@ -54,16 +54,16 @@ class lone_gateway final : control_lane {
 
   /// The scheduler says something, to this incarnation of the gateway or to any.
   template <class Message>
-  void hear(Message&& m, role about = role::node, incarnation_id to = {}) {
-    tell(control_frame{{head_node, head_incarnation, about, 0},
-                       {door_node, to, about, 0},
-                       caf::make_message(std::forward<Message>(m))});
+  void receive(Message&& m, role about = role::node, incarnation_id to = {}) {
+    deliver(control_frame{{head_node, head_incarnation, about, 0},
+                          {door_node, to, about, 0},
+                          caf::make_message(std::forward<Message>(m))});
   }
-  void hear_hello() {
+  void receive_hello() {
     const auto a = peer_->address();
-    hear(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
+    receive(hello{head_node, head_incarnation, cluster_.hash, std::string(version), {a.begin(), a.end()}, 1});
   }
-  void synchronise() { tell(peer_synchronised{head_node, head_incarnation}); }
+  void synchronise() { deliver(peer_synchronised{head_node, head_incarnation}); }
 
   catalog models{{}};
   std::vector<std::string> events;  ///< that actors were told of
@@ -71,7 +71,7 @@ class lone_gateway final : control_lane {
 
  private:
   template <class Message>
-  void tell(Message&& m) {
+  void deliver(Message&& m) {
     caf::anon_send(node_, std::forward<Message>(m));
     scheduler_.run();
   }
@@ -113,8 +113,8 @@ class lone_gateway final : control_lane {
 
 TEST_CASE("node: a peer is up once both clocks are known, and its slots count from then on") {
   lone_gateway n;
-  n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
+  n.receive_hello();
+  n.receive(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
   CHECK(n.events.empty());
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "slot"});
@@ -123,9 +123,9 @@ TEST_CASE("node: a peer is up once both clocks are known, and its slots count fr
 
 TEST_CASE("node: a peer that leaves before it is up takes nothing new afterwards either") {
   lone_gateway n;
-  n.hear_hello();
-  n.hear(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
-  n.hear(leave_notice{head_node, head_incarnation});
+  n.receive_hello();
+  n.receive(slot_ready{slot_id{0}, {head_node, head_incarnation, role::gpu_worker, 0}, {}});
+  n.receive(leave_notice{head_node, head_incarnation});
   n.events.clear();
   n.synchronise();
   CHECK(n.events == std::vector<std::string>{"up", "leaving"});
@@ -135,10 +135,10 @@ TEST_CASE("node: a peer that leaves before it is up takes nothing new afterwards
 
 TEST_CASE("node: what is for another incarnation of it is discarded") {
   lone_gateway n;
-  n.hear_hello();
-  n.hear(change_reply{}, role::deployer, incarnation_id{frontend_incarnation.value - 1});
+  n.receive_hello();
+  n.receive(change_reply{}, role::deployer, incarnation_id{frontend_incarnation.value - 1});
   CHECK(n.for_the_deployer == 0);
-  n.hear(change_reply{}, role::deployer, frontend_incarnation);
-  n.hear(change_reply{}, role::deployer);
+  n.receive(change_reply{}, role::deployer, frontend_incarnation);
+  n.receive(change_reply{}, role::deployer);
   CHECK(n.for_the_deployer == 2);
 }

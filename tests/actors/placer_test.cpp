@@ -1,7 +1,7 @@
 #include "actors/placer.hpp"
 
 #include "messages/json.hpp"
-#include "messages/own_bytes.hpp"
+#include "messages/reserved_bytes.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;
@@ -36,7 +36,7 @@ struct placer_stage {
     model_spec m;
     m.name = "m" + std::to_string(model);
     m.memory_bytes = 1000;
-    driver.tell(
+    driver.deliver(
         model_change{{1, model_id{model}, deployment_state::deployed, m, domain, joining, no_domain}});
   }
   /// Lets an epoch pass in which each model is asked so often.
@@ -47,7 +47,7 @@ struct placer_stage {
       received[to.index] += requests[to.index];
       queue_state s;
       s.received = received[to.index];
-      driver.tell(command_reply{c.token, true, to_json(s).dump()});
+      driver.deliver(command_reply{c.token, true, to_json(s).dump()});
     }
   }
   placer_state state() {
@@ -131,7 +131,7 @@ TEST_CASE("placer: says why it finds nothing") {
 
 TEST_CASE("placer: a GPU has some of its memory for itself") {
   auto c = all_on_the_left();
-  for (auto& s : c.slots) s.kind = device_kind::cuda, s.memory_bytes = own_bytes(s.kind) + 500;
+  for (auto& s : c.slots) s.kind = device_kind::cuda, s.memory_bytes = reserved_bytes(s.kind) + 500;
   placer_stage p(c);
   p.epoch({0, 0, 0, 0});
   p.epoch({10, 20, 30, 40});

@@ -21,21 +21,21 @@ TEST_CASE("post: once it is stopped, the end of a pull may be told on any thread
   group->add<probe>(worker, log);
   const auto caf_host = spawn_threaded_caf_host(fixture.system(), std::move(group), time, {}, {});
   post.add_caf_host(caf_host, std::vector{worker});
-  post.tell_with_turn(worker, pulled{});
+  post.send_with_turn(worker, pulled{});
   post.on_turn_end();
-  CHECK(eventually([&] { return log.heard == 1; }));
+  CHECK(eventually([&] { return log.received == 1; }));
   post.stop();
   std::vector<std::thread> any;
   for (int i = 0; i < 4; ++i)
     any.emplace_back([&] {
-      for (int k = 0; k < 1000; ++k) post.tell_with_turn(worker, pulled{});
+      for (int k = 0; k < 1000; ++k) post.send_with_turn(worker, pulled{});
     });
   for (auto& t : any) t.join();
   post.on_turn_end();
   caf::anon_send_exit(caf_host, caf::exit_reason::user_shutdown);
   caf::scoped_actor self{fixture.system()};
   self->wait_for(caf_host);
-  CHECK(log.heard == 1);
+  CHECK(log.received == 1);
 }
 
 TEST_CASE(
@@ -60,16 +60,16 @@ TEST_CASE(
   std::promise<void> go;
   caf::anon_send(caf_host, regrouping{[&](actor_group&, time_point) { go.get_future().wait(); }});
   send(100);
-  post.tell_all(node_up{});
+  post.broadcast(node_up{});
   const auto max = post::max_waiting / large;
   CHECK(post.dropped() >= 100 - max);
   CHECK(post.dropped() <= 102 - max);
   const auto accepted = static_cast<int>(100 - post.dropped());
   go.set_value();
-  CHECK(eventually([&] { return log.heard == accepted + 1; }));
+  CHECK(eventually([&] { return log.received == accepted + 1; }));
   const auto before = post.dropped();
   send(10);
-  CHECK(eventually([&] { return log.heard == accepted + 11; }));
+  CHECK(eventually([&] { return log.received == accepted + 11; }));
   CHECK(post.dropped() == before);
   caf::anon_send_exit(caf_host, caf::exit_reason::kill);
   caf::scoped_actor self{fixture.system()};
@@ -81,11 +81,11 @@ TEST_CASE("post: who speaks to others about an event hears of it after them") {
   caf::actor_system system{config};
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   post post(node_id{0});
-  std::vector<std::string> heard;
+  std::vector<std::string> received;
   std::vector<caf::actor> caf_hosts;
   const auto add = [&](const char* name, std::vector<role> kinds) {
-    caf_hosts.push_back(system.spawn([&heard, name](caf::event_based_actor*) -> caf::behavior {
-      return {[&heard, name](const delivery&) { heard.emplace_back(name); }};
+    caf_hosts.push_back(system.spawn([&received, name](caf::event_based_actor*) -> caf::behavior {
+      return {[&received, name](const delivery&) { received.emplace_back(name); }};
     }));
     std::vector<address> actors;
     for (const auto kind : kinds)
@@ -100,10 +100,10 @@ TEST_CASE("post: who speaks to others about an event hears of it after them") {
   add("worker", {gpu_worker});
   post.set_queue_caf_hosts({caf_hosts[0], caf_hosts[1], caf_hosts[2], caf_hosts[3]});
   scheduler.run();
-  post.tell_all(leadership{});
+  post.broadcast(leadership{});
   scheduler.run();
-  CHECK(heard == std::vector<std::string>{"third thread", "thread without a queue yet", "second thread",
-                                          "first thread", "worker"});
+  CHECK(received == std::vector<std::string>{"third thread", "thread without a queue yet", "second thread",
+                                             "first thread", "worker"});
   for (const auto& h : caf_hosts) caf::anon_send_exit(h, caf::exit_reason::kill);
   scheduler.run();
 }

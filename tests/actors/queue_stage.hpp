@@ -40,14 +40,14 @@ struct basic_queue_stage : Base {
     return r;
   }
   void arrive(uint64_t id, const address& gateway = the_gateway) {
-    this->tell(submit{{a_request(id, gateway)}}, gateway);
+    this->deliver(submit{{a_request(id, gateway)}}, gateway);
   }
   void grant_slot(uint32_t slot = 0, uint64_t incarnation = 12) {
-    this->tell(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), this->now}, arbiter);
+    this->deliver(grant{model_id{0}, 1, slot_id{slot}, worker_of(slot, incarnation), this->now}, arbiter);
   }
   void end(const batch_order& o, refusal why = refusal::none) {
-    this->tell(batch_done{o.batch, o.model, o.slot, why, 1, this->now, this->now, {}},
-               worker_of(o.slot.value));
+    this->deliver(batch_done{o.batch, o.model, o.slot, why, 1, this->now, this->now, {}},
+                  worker_of(o.slot.value));
   }
 
   const duration slo;
@@ -58,7 +58,7 @@ struct basic_queue_stage : Base {
 struct queue_stage : basic_queue_stage<> {
   explicit queue_stage(uint32_t max_queued_rows = 100, bool latency_given = true, duration margin = {})
       : basic_queue_stage(options(max_queued_rows, latency_given, margin)) {
-    tell(ready(0));
+    deliver(ready(0));
     out.forget();
   }
   static model_queue::options options(uint32_t max_queued_rows, bool latency_given, duration margin) {

@@ -12,9 +12,9 @@ constexpr node_id other_worker{4};
 
 struct elected_arbiter : stage<rank_arbiter> {
   elected_arbiter() : stage(standby_arbiter, make_matchmaking("lowest_id"), options()) {
-    tell(ready(0));
-    tell(ready(1));
-    tell(first);
+    deliver(ready(0));
+    deliver(ready(1));
+    deliver(first);
   }
   static rank_arbiter::options options() {
     rank_arbiter::options o;
@@ -22,11 +22,11 @@ struct elected_arbiter : stage<rank_arbiter> {
     o.nodes_of_slots = {worker_node, worker_node, other_worker};
     return o;
   }
-  void offer() { tell(candidate{model_id{0}, 1, 1, now, at(100), {}}, standby_queue); }
+  void offer() { deliver(candidate{model_id{0}, 1, 1, now, at(100), {}}, standby_queue); }
   void hand_over(uint32_t slot, uint64_t batch = 0, term_id term = second.term) {
     handover h{slot_id{slot}, worker_of(slot), term, {batch}, model_id{0}, {}};
     if (batch > 0) h.requests.resize(1);
-    tell(std::move(h), worker_of(slot));
+    deliver(std::move(h), worker_of(slot));
   }
 };
 
@@ -36,7 +36,7 @@ TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed
   elected_arbiter a;
   a.offer();
   CHECK(a.out.take<grant>().empty());
-  a.tell(second);
+  a.deliver(second);
   a.offer();
   a.hand_over(1, 0, first.term);  // of another term
   a.hand_over(0);
@@ -46,15 +46,15 @@ TEST_CASE("leadership, rank_arbiter: grants nothing before all slots have handed
     CHECK(a.out.one<grant>().slot == slot_id{0});
   }
   SUBCASE("or its worker is gone") {
-    a.tell(node_down{worker_node, {12}, true});
+    a.deliver(node_down{worker_node, {12}, true});
     CHECK(a.out.take<grant>().empty());  // so is the other slot
-    a.tell(ready(0, 20));
+    a.deliver(ready(0, 20));
     handover h{slot_id{0}, worker_of(0, 20), second.term, {}, {}, {}};
-    a.tell(h, worker_of(0, 20));
+    a.deliver(h, worker_of(0, 20));
     CHECK(a.out.one<grant>().worker.incarnation == incarnation_id{20});
   }
   SUBCASE("also of a worker that leaves") {
-    a.tell(node_leaving{worker_node, {12}});
+    a.deliver(node_leaving{worker_node, {12}});
     CHECK(a.out.take<grant>().empty());
   }
 }
@@ -63,29 +63,29 @@ TEST_CASE(
     "leadership, rank_arbiter: a worker that is up may run something before it says that its slots are "
     "ready") {
   elected_arbiter a;
-  a.tell(node_up{other_worker, {40}});
-  a.tell(second);
+  a.deliver(node_up{other_worker, {40}});
+  a.deliver(second);
   a.offer();
   a.hand_over(0);
   a.hand_over(1);
   CHECK(a.out.take<grant>().empty());
   SUBCASE("until it hands over") {
     const address other{other_worker, {40}, role::gpu_worker, 2};
-    a.tell(handover{slot_id{2}, other, second.term, {}, {}, {}}, other);
+    a.deliver(handover{slot_id{2}, other, second.term, {}, {}, {}}, other);
   }
-  SUBCASE("or is gone") { a.tell(node_down{other_worker, {40}, true}); }
+  SUBCASE("or is gone") { a.deliver(node_down{other_worker, {40}, true}); }
   CHECK(a.out.one<grant>().slot == slot_id{0});
 }
 
 TEST_CASE(
     "leadership, rank_arbiter: when a slot is free that runs something of an earlier term is not known") {
   elected_arbiter a;
-  a.tell(second);
+  a.deliver(second);
   a.hand_over(0, 7);
   a.hand_over(1);
-  const auto told = a.actor.on_command({1, "get_state", {}}, a.now);
-  REQUIRE(told.ok);
-  const auto state = from_json<arbiter_state>(nlohmann::json::parse(told.body));
+  const auto reply = a.actor.on_command({1, "get_state", {}}, a.now);
+  REQUIRE(reply.ok);
+  const auto state = from_json<arbiter_state>(nlohmann::json::parse(reply.body));
   REQUIRE(state.slots.size() == 2);
   CHECK(state.slots[0].orders == 1);
   CHECK(state.slots[0].free_in == duration{});
@@ -93,25 +93,25 @@ TEST_CASE(
 
 TEST_CASE("leadership, rank_arbiter: a slot that still runs something is granted when that is done") {
   elected_arbiter a;
-  a.tell(second);
+  a.deliver(second);
   a.hand_over(0, 7);
   const auto passed_on = a.out.take_addressed<handover>();
   REQUIRE(passed_on.size() == 1);
   CHECK(passed_on[0].first.kind == role::model_queue);
-  a.tell(node_down{node_id{9}, {1}, true});
+  a.deliver(node_down{node_id{9}, {1}, true});
   a.hand_over(1, 8);
   a.offer();
   CHECK(a.out.take<grant>().empty());
-  a.tell(batch_done{{8}, model_id{0}, slot_id{1}, refusal::none, 1, a.now, a.now, {}}, worker_of(1));
+  a.deliver(batch_done{{8}, model_id{0}, slot_id{1}, refusal::none, 1, a.now, a.now, {}}, worker_of(1));
   CHECK(a.out.one<grant>().slot == slot_id{1});
 }
 
 TEST_CASE("leadership, rank_arbiter: who is deposed grants nothing") {
   elected_arbiter a;
-  a.tell(second);
+  a.deliver(second);
   a.hand_over(0);
   a.hand_over(1);
-  a.tell(leadership{{300}, scheduler_node, {10}});
+  a.deliver(leadership{{300}, scheduler_node, {10}});
   a.offer();
   CHECK(a.out.take<grant>().empty());
   CHECK(a.value_of("troupe_slots") == 0);

@@ -14,8 +14,8 @@ constexpr model_id first_model{0}, second_model{1};
 struct placement_stage : stage<rank_arbiter> {
   explicit placement_stage(rank_arbiter::options o = options())
       : stage(the_arbiter, make_matchmaking("nexus"), o) {
-    tell(has_both(0));
-    tell(has_both(1, 20));
+    deliver(has_both(0));
+    deliver(has_both(1, 20));
   }
   static rank_arbiter::options options() {
     rank_arbiter::options o;
@@ -35,14 +35,14 @@ struct placement_stage : stage<rank_arbiter> {
     return s;
   }
   /// Where the model was last said to be; forgets what was said.
-  std::vector<slot_id> told(model_id m) {
+  std::vector<slot_id> backends_of(model_id m) {
     for (auto& [to, b] : out.take_addressed<backends>()) said_[to.index] = b;
     std::vector<slot_id> slots;
     for (const auto& b : said_[m.value].of) slots.push_back(b.slot);
     return slots;
   }
   void offer(model_id m, std::vector<slot_id> slots) {
-    tell(candidate{m, ++sequence_, 1, now, at(1000), 1ms, false, 0, std::move(slots)}, queue_of(m.value));
+    deliver(candidate{m, ++sequence_, 1, now, at(1000), 1ms, false, 0, std::move(slots)}, queue_of(m.value));
   }
   deployment line(model_id m) const {
     deployment d;
@@ -61,7 +61,7 @@ struct placement_stage : stage<rank_arbiter> {
 
 TEST_CASE("rank_arbiter: queues are told where their models were placed, and granted these slots only") {
   placement_stage a;
-  const auto of_first = a.told(first_model), of_second = a.told(second_model);
+  const auto of_first = a.backends_of(first_model), of_second = a.backends_of(second_model);
   CHECK_FALSE(of_first.empty());
   CHECK_FALSE(of_second.empty());
   std::set<slot_id> all(of_first.begin(), of_first.end());
@@ -77,39 +77,39 @@ TEST_CASE("rank_arbiter: queues are told where their models were placed, and gra
 
 TEST_CASE("rank_arbiter: slots that die, leave or go out of service lead to a new plan at once") {
   placement_stage a;
-  CHECK_FALSE(a.told(first_model).empty());
-  a.tell(node_down{worker_node, {12}});
-  CHECK(a.told(first_model) == std::vector{slot_id{1}});
-  CHECK(a.told(second_model) == std::vector{slot_id{1}});
-  a.tell(node_leaving{worker_node, {20}});
-  CHECK(a.told(first_model).empty());
-  a.tell(placement_stage::has_both(0, 13));
-  CHECK(a.told(first_model) == std::vector{slot_id{0}});
+  CHECK_FALSE(a.backends_of(first_model).empty());
+  a.deliver(node_down{worker_node, {12}});
+  CHECK(a.backends_of(first_model) == std::vector{slot_id{1}});
+  CHECK(a.backends_of(second_model) == std::vector{slot_id{1}});
+  a.deliver(node_leaving{worker_node, {20}});
+  CHECK(a.backends_of(first_model).empty());
+  a.deliver(placement_stage::has_both(0, 13));
+  CHECK(a.backends_of(first_model) == std::vector{slot_id{0}});
   const auto reply = a.actor.on_command({1, take_slot_out::type_name, R"({"slot": 0})"}, a.now);
   CHECK(reply.ok);
   a.actor.on_time(a.now);
-  CHECK(a.told(first_model).empty());
+  CHECK(a.backends_of(first_model).empty());
 }
 
 TEST_CASE("rank_arbiter: models that come and go, or move to another domain, lead to a new plan at once") {
   placement_stage a;
   auto line = a.line(second_model);
   line.domain = 1;
-  a.told(second_model);
-  a.tell(model_change{line});
-  CHECK(a.told(second_model).empty());
-  CHECK(a.told(first_model).size() == 2);
+  a.backends_of(second_model);
+  a.deliver(model_change{line});
+  CHECK(a.backends_of(second_model).empty());
+  CHECK(a.backends_of(first_model).size() == 2);
   line.domain = 0;
-  a.tell(model_change{line});
-  CHECK_FALSE(a.told(second_model).empty());
+  a.deliver(model_change{line});
+  CHECK_FALSE(a.backends_of(second_model).empty());
   line.wanted = deployment_state::undeployed;
-  a.tell(model_change{line});
-  CHECK(a.told(second_model).empty());
+  a.deliver(model_change{line});
+  CHECK(a.backends_of(second_model).empty());
 }
 
 TEST_CASE("rank_arbiter: a queue that does not know its backends is told again") {
   placement_stage a;
-  a.told(first_model);
+  a.backends_of(first_model);
   a.offer(first_model, {});
   const auto again = a.out.take_addressed<backends>();
   REQUIRE(again.size() == 1);
@@ -127,8 +127,8 @@ TEST_CASE("rank_arbiter: after an epoch models have slots as they were asked for
     return sum;
   };
   const auto before = weight(first_model);
-  a.tell(queue_load{9000, 500}, queue_of(first_model.value));
-  a.tell(queue_load{100, 0}, queue_of(second_model.value));
+  a.deliver(queue_load{9000, 500}, queue_of(first_model.value));
+  a.deliver(queue_load{100, 0}, queue_of(second_model.value));
   a.run_until(at(9'000));
   CHECK(a.out.take<backends>().empty());
   a.run_until(at(10'000));
@@ -148,6 +148,6 @@ TEST_CASE("rank_arbiter: measured latencies count where the definition has none,
   CHECK(batch(slow) <= 19);  // 2 ℓ(19) = 48
   auto s = placement_stage::has_both(0);
   for (auto& m : s.models) m.alpha = 4ms;
-  slow.tell(s);
+  slow.deliver(s);
   CHECK(batch(slow) <= 4);  // 2 ℓ(4) = 42
 }

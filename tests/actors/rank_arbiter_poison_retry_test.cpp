@@ -48,7 +48,7 @@ TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, an
   arbiter_stage a(2);
   auto elsewhere = has_all(2);
   elsewhere.worker.node = node_id{7};
-  a.tell(elsewhere);
+  a.deliver(elsewhere);
   a.offer(0, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
   a.poison_retry(1);
@@ -59,7 +59,7 @@ TEST_CASE("rank_arbiter: the least busy node is kept free for a poison retry, an
 
 TEST_CASE("rank_arbiter: a poison retry goes to a node that has its model, however busy others keep it") {
   arbiter_stage a(2);
-  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.deliver(ready_on(node_id{7}, 2));  // model 0 only
   a.offer(1, 0, 100);
   a.answer(a.out.one<grant>(), 1, 10);
   a.poison_retry(1);
@@ -74,14 +74,14 @@ TEST_CASE("rank_arbiter: a poison retry goes to a node that has its model, howev
 
 TEST_CASE("rank_arbiter: poison retries of models on different nodes run on one node after the other") {
   arbiter_stage a(1);
-  a.tell(ready_on(node_id{7}, 2));  // model 0 only
+  a.deliver(ready_on(node_id{7}, 2));  // model 0 only
   a.poison_retry(1);
   const auto first = a.out.one<grant>();
   CHECK(first.slot == slot_id{0});
   a.answer_alone(first, 5);
   auto only_here = ready_on(node_id{8}, 3);
   only_here.models[0].model = model_id{9};
-  a.tell(only_here);
+  a.deliver(only_here);
   a.poison_retry(9);
   CHECK(a.out.silent());
   a.done(5, 1, 0, 10);
@@ -107,11 +107,11 @@ TEST_CASE("rank_arbiter: a grant whose queue went away keeps no poison retry wai
   arbiter_stage a;
   a.offer(0, 0, 100);
   CHECK(a.out.take<grant>().size() == 1);
-  SUBCASE("its node died") { a.tell(node_down{scheduler_node, {10}}); }
+  SUBCASE("its node died") { a.deliver(node_down{scheduler_node, {10}}); }
   SUBCASE("its model was undeployed") {
-    a.tell(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
+    a.deliver(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
   }
-  a.tell(candidate{model_id{1}, 1, 1, a.now, never, {}, true}, queue_of(1, 11));
+  a.deliver(candidate{model_id{1}, 1, 1, a.now, never, {}, true}, queue_of(1, 11));
   CHECK(a.out.one<grant>().alone);
 }
 
@@ -119,8 +119,8 @@ TEST_CASE("rank_arbiter: a poison retry that kills its worker ends its quarantin
   arbiter_stage a;
   a.poison_retry(1);
   a.answer_alone(a.out.one<grant>(), 5);
-  a.tell(node_down{worker_node, {12}});
-  a.tell(ready(0, 13));
+  a.deliver(node_down{worker_node, {12}});
+  a.deliver(ready(0, 13));
   a.offer(0, 0, 100);
   const auto g = a.out.one<grant>();
   CHECK_FALSE(g.alone);
@@ -132,7 +132,7 @@ TEST_CASE("rank_arbiter: a poison retry that has gone gives its node back") {
   a.poison_retry(1);
   const auto g = a.out.one<grant>();
   SUBCASE("its queue has none any more") {
-    a.tell(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
+    a.deliver(occupied{g.model, g.sequence, g.slot, {}, a.now, true}, queue_of(1));
   }
   SUBCASE("it ran") {
     a.answer_alone(g, 5);
@@ -145,7 +145,7 @@ TEST_CASE("rank_arbiter: a poison retry that has gone gives its node back") {
 TEST_CASE("rank_arbiter: a poison retry that goes before it runs gives its node back as busy as it is") {
   arbiter_stage a;
   const auto withdraw = [&] {
-    a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+    a.deliver(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
   };
   a.offer(0, 0, 100, 2ms);
   const auto first = a.out.one<grant>();
@@ -172,7 +172,7 @@ TEST_CASE("rank_arbiter: a poison retry that goes while its worker has two batch
   arbiter_stage a;
   a.run_two();
   a.poison_retry(1);
-  a.tell(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
+  a.deliver(candidate{model_id{1}, ++a.sequence, 0, a.now, never, {}, true}, queue_of(1));
   a.offer(2, 0, 100);
   a.run_until(at(50));
   CHECK(a.out.silent());

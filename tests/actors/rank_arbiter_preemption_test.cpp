@@ -12,7 +12,7 @@ namespace {
 /// One slot under Shepherd: a batch of 2 rows of model 0 runs on it until 10.
 struct preempting_stage : stage<rank_arbiter> {
   preempting_stage() : stage(the_arbiter, make_matchmaking("shepherd"), logging()) {
-    tell(has_all(0));
+    deliver(has_all(0));
     offer(0, 2);
     answer(out.one<grant>(), 1, 10);
   }
@@ -22,13 +22,13 @@ struct preempting_stage : stage<rank_arbiter> {
     return o;
   }
   void offer(uint32_t model, uint32_t rows) {
-    tell(candidate{model_id{model}, ++sequence, rows, now, never, {}}, queue_of(model));
+    deliver(candidate{model_id{model}, ++sequence, rows, now, never, {}}, queue_of(model));
   }
   void answer(const grant& g, uint64_t batch, double free_at) {
-    tell(occupied{g.model, g.sequence, g.slot, {batch}, at(free_at)}, queue_of(g.model.value));
+    deliver(occupied{g.model, g.sequence, g.slot, {batch}, at(free_at)}, queue_of(g.model.value));
   }
   void done(uint64_t batch, uint32_t model, double begin, double end, refusal why) {
-    tell(batch_done{{batch}, model_id{model}, slot_id{0}, why, 1, at(begin), at(end), {}}, worker_of(0));
+    deliver(batch_done{{batch}, model_id{model}, slot_id{0}, why, 1, at(begin), at(end), {}}, worker_of(0));
   }
   uint64_t sequence = 0;
 };
@@ -90,7 +90,7 @@ TEST_CASE("rank_arbiter: a slot runs what it ran if the queue that may preempt g
   deployment gone;
   gone.model = model_id{1};
   gone.wanted = deployment_state::undeployed;
-  a.tell(model_change{gone});
+  a.deliver(model_change{gone});
   a.offer(2, 5);
   a.run_until(at(9));
   CHECK(a.out.silent());

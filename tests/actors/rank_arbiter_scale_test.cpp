@@ -11,8 +11,8 @@ namespace {
 struct scaling_stage : stage<rank_arbiter> {
   explicit scaling_stage(autoscale_mode mode = autoscale_mode::apply, uint32_t min = 1)
       : stage(the_arbiter, make_matchmaking("lowest_id"), options(mode, min)) {
-    for (uint32_t i = 0; i < 10; ++i) tell(ready(i));
-    tell(candidate{model_id{0}, 1, 1, never, never, {}}, the_queue);
+    for (uint32_t i = 0; i < 10; ++i) deliver(ready(i));
+    deliver(candidate{model_id{0}, 1, 1, never, never, {}}, the_queue);
     out.forget();
   }
   static rank_arbiter::options options(autoscale_mode mode, uint32_t min) {
@@ -31,14 +31,14 @@ struct scaling_stage : stage<rank_arbiter> {
     for (int i = 0; i < samples; ++i) {
       std::vector<batch_done> ended;
       for (uint32_t s = 0; s < busy; ++s) {
-        tell(candidate{model_id{0}, ++sequence_, 1, now, now + 1s, {}}, the_queue);
+        deliver(candidate{model_id{0}, ++sequence_, 1, now, now + 1s, {}}, the_queue);
         const auto g = out.one<grant>();
         CHECK(g.slot == slot_id{s});
-        tell(occupied{g.model, g.sequence, g.slot, {sequence_}, now + 100ms}, the_queue);
+        deliver(occupied{g.model, g.sequence, g.slot, {sequence_}, now + 100ms}, the_queue);
         ended.push_back({{sequence_}, g.model, g.slot, refusal::none, 1, now - 100ms, now, {}});
       }
-      for (const auto& d : ended) tell(d, worker_of(d.slot.value));
-      tell(queue_load{100 - bad, bad}, the_queue);
+      for (const auto& d : ended) deliver(d, worker_of(d.slot.value));
+      deliver(queue_load{100 - bad, bad}, the_queue);
       run_until(now + 100ms);
     }
   }

@@ -132,19 +132,19 @@ TEST_CASE("rank_arbiter: the slots of a node that dies or leaves are granted no 
   for (const actor_message& end :
        {actor_message{node_down{worker_node, {12}}}, actor_message{node_leaving{worker_node, {12}}}}) {
     arbiter_stage a;
-    a.tell(end);
+    a.deliver(end);
     a.offer(0, 0, 10);
     a.run_until(at(5));
     CHECK(a.out.silent());
-    a.tell(has_all(0, 13));
+    a.deliver(has_all(0, 13));
     CHECK(a.out.one<grant>().worker == worker_of(0, 13));
   }
 }
 
 TEST_CASE("rank_arbiter: the death of another incarnation changes nothing") {
   arbiter_stage a;
-  a.tell(node_down{worker_node, {11}});
-  a.tell(has_all(0));
+  a.deliver(node_down{worker_node, {11}});
+  a.deliver(has_all(0));
   a.offer(0, 0, 10);
   CHECK(a.out.take<grant>().size() == 1);
 }
@@ -153,8 +153,8 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
   arbiter_stage a;
   a.offer(0, 0, 100);
   const auto g = a.out.one<grant>();
-  a.tell(node_down{worker_node, {12}});
-  a.tell(has_all(0, 13));
+  a.deliver(node_down{worker_node, {12}});
+  a.deliver(has_all(0, 13));
   a.answer(g, 1, 50);
   a.offer(0, 0, 100);
   const auto again = a.out.one<grant>();
@@ -170,25 +170,25 @@ TEST_CASE("rank_arbiter: an answer about a slot that died meanwhile does not occ
 TEST_CASE("rank_arbiter: a new incarnation knows neither slots nor queues, and hears no older queue") {
   arbiter_stage a;
   a.offer(0, 5, 10);
-  a.tell(new_incarnation{{40}});
-  a.tell(has_all(0));
+  a.deliver(new_incarnation{{40}});
+  a.deliver(has_all(0));
   a.run_until(at(8));
   CHECK(a.out.silent());
   a.offer(0, 8, 10);
   a.run_until(at(9));
   CHECK(a.out.silent());
-  a.tell(candidate{model_id{0}, 9, 1, at(9), at(12), {}}, queue_of(0, 40));
+  a.deliver(candidate{model_id{0}, 9, 1, at(9), at(12), {}}, queue_of(0, 40));
   CHECK(a.out.take<grant>().size() == 1);
 }
 
 TEST_CASE("rank_arbiter: a slot is granted only to models that it has") {
   arbiter_stage a(2);
-  a.tell(ready(0));  // only model 0 is left there
+  a.deliver(ready(0));  // only model 0 is left there
   a.offer(1, 0, 100);
   CHECK(a.out.one<grant>().slot == slot_id{1});
   a.offer(2, 0, 100);
   CHECK(a.out.silent());
-  a.tell(has_all(0));
+  a.deliver(has_all(0));
   CHECK(a.out.one<grant>().slot == slot_id{0});
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("rank_arbiter: an undeployed model gives its slot back and is granted 
   arbiter_stage a;
   a.offer(0, 0, 100);
   CHECK(a.out.one<grant>().model == model_id{0});
-  a.tell(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
+  a.deliver(model_change{{3, model_id{0}, deployment_state::undeployed, {}}});
   a.offer(0, 0, 100);  // from a queue that does not know yet
   CHECK(a.out.silent());
   a.offer(1, 0, 100);

@@ -15,7 +15,7 @@ using namespace troupe::test;
 namespace {
 
 /// An answer that somebody waits for.
-struct kept_answer final : http_exchange {
+struct recorded_reply final : http_exchange {
   void respond(http_response r) override {
     status = static_cast<int>(r.status);
     body = r.body;
@@ -44,8 +44,8 @@ struct slow_repository {
              [](const std::string&) { return false; }}) {
     api.add_to(router);
   }
-  std::shared_ptr<kept_answer> load(const std::string& body) {
-    auto answer = std::make_shared<kept_answer>();
+  std::shared_ptr<recorded_reply> load(const std::string& body) {
+    auto answer = std::make_shared<recorded_reply>();
     http_request r;
     r.method = "POST";
     r.path = "/v2/repository/models/m/load";
@@ -85,8 +85,8 @@ struct slow_deployer {
     };
     return scripted_deployer([](const control_frame&) {}, keep);
   }
-  std::shared_ptr<kept_answer> load() {
-    auto answer = std::make_shared<kept_answer>();
+  std::shared_ptr<recorded_reply> load() {
+    auto answer = std::make_shared<recorded_reply>();
     http_request r;
     r.method = "POST";
     r.path = "/v2/repository/models/m/load";
@@ -112,7 +112,7 @@ constexpr const char* definition = R"({"parameters": {"config": "X"}})";
 
 TEST_CASE("repository: whoever waits for a definition's files, it is not the caller, and only so many do") {
   slow_repository r;
-  std::vector<std::shared_ptr<kept_answer>> first;
+  std::vector<std::shared_ptr<recorded_reply>> first;
   for (int i = 0; i < 16; ++i) first.push_back(r.load(definition));
   CHECK_FALSE(first[0]->done);
   const auto beyond = r.load(definition);

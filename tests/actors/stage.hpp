@@ -74,7 +74,7 @@ class stage {
   explicit stage(address self, Args&&... args) : actor(self, out, std::forward<Args>(args)...) {}
 
   /// One turn with one message.
-  void tell(actor_message m, const address& from = {}) {
+  void deliver(actor_message m, const address& from = {}) {
     note(std::move(m), from);
     actor.on_time(now);
   }

@@ -105,16 +105,16 @@ TEST_CASE("ui_snapshot: a new incarnation of a node begins its counters anew, an
 TEST_CASE("ui_snapshot: times to tokens are the means of the window") {
   const auto cluster = small_cluster();
   ui_snapshot s(cluster);
-  auto tell = [&](double at, double count, double sum) {
+  auto add_sample = [&](double at, double count, double sum) {
     auto now = sample(at, 0, 0);
     const std::vector<std::pair<std::string, std::string>> of{{"model_name", "talker"}};
     now.nodes["head"].add("vllm:time_to_first_token_seconds_count", of, count);
     now.nodes["head"].add("vllm:time_to_first_token_seconds_sum", of, sum);
     return s.fold(now)["llms"][0]["ttft_ms"];
   };
-  CHECK(tell(10, 5, 1).is_null());
-  CHECK(tell(11, 7, 1.5) == 250);
-  CHECK(tell(11.5, 7, 1.5) == 250);
+  CHECK(add_sample(10, 5, 1).is_null());
+  CHECK(add_sample(11, 7, 1.5) == 250);
+  CHECK(add_sample(11.5, 7, 1.5) == 250);
 }
 
 TEST_CASE("ui_snapshot: who is down, or was never heard of, is shown as such") {
@@ -132,14 +132,14 @@ TEST_CASE("ui_snapshot: metrics of engines are their own, not their model's") {
   auto cluster = small_cluster();
   cluster.engines.push_back({llm_id{0}, node_id{0}});
   ui_snapshot s(cluster);
-  auto tell = [&](double at, double first, double second) {
+  auto add_sample = [&](double at, double first, double second) {
     auto now = sample(at, 0, 0);
     now.nodes["worker"].add({"troupe_llm_steps_total", "model=talker,engine=0", first});
     now.nodes["head"].add({"troupe_llm_steps_total", "model=talker,engine=1", second});
     return s.fold(now)["engines"];
   };
-  tell(10, 5, 100);
-  const auto engines = tell(11, 10, 101);
+  add_sample(10, 5, 100);
+  const auto engines = add_sample(11, 10, 101);
   CHECK(engines[0]["steps_per_s"] == 5);
   CHECK(engines[1]["steps_per_s"] == 1);
   CHECK(engines[1]["node"] == "head");

@@ -30,7 +30,7 @@ struct basic_worker_stage : worker_parts, Base {
     m.signature = s.models[0].signature;
     m.latency = {1ms, 5ms};
     device.load(model_id{0}, m);
-    this->tell(s);
+    this->deliver(s);
   }
 };
 
@@ -39,11 +39,11 @@ struct worker_stage : basic_worker_stage<> {
   explicit worker_stage(uint64_t slots = 100, int64_t input = 4, int64_t output = 8)
       : basic_worker_stage(slots) {
     load(input, output);
-    meet();
+    bring_peers_up();
   }
-  void meet() {
-    tell(node_up{gateway_node, {11}});
-    tell(node_up{second_gateway.node, second_gateway.incarnation});
+  void bring_peers_up() {
+    deliver(node_up{gateway_node, {11}});
+    deliver(node_up{second_gateway.node, second_gateway.incarnation});
   }
 
   request ask(uint64_t id, const address& gateway = the_gateway) {
@@ -61,11 +61,11 @@ struct worker_stage : basic_worker_stage<> {
             at(0),   at(exec_at), at(start_by), std::move(requests)};
   }
   void order(uint64_t batch, double exec_at, double start_by, std::vector<request> requests) {
-    tell(order_of(batch, exec_at, start_by, std::move(requests)), the_queue);
+    deliver(order_of(batch, exec_at, start_by, std::move(requests)), the_queue);
   }
-  void end_pull(pull_status status = pull_status::ok) { tell(memory.end_pull(source, status)); }
+  void end_pull(pull_status status = pull_status::ok) { deliver(memory.end_pull(source, status)); }
   refusal refused(batch_order o) {
-    tell(std::move(o), the_queue);
+    deliver(std::move(o), the_queue);
     const auto said = out.take<batch_done>();
     REQUIRE(said.size() == 2);  // to the queue and to the arbiter
     return said[0].refused;

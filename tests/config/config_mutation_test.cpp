@@ -11,9 +11,9 @@ using namespace troupe;
 
 namespace {
 
-class vandal {
+class mutator {
  public:
-  explicit vandal(uint64_t seed) : random_(seed) {}
+  explicit mutator(uint64_t seed) : random_(seed) {}
 
   std::string damage(std::string text) {
     for (size_t n = 1 + below(3); n > 0; --n) damage_once(text);
@@ -85,7 +85,7 @@ adapter_api = true
   int accepted = 0, refused = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     CAPTURE(seed);
-    const auto damaged = vandal{seed}.damage(text);
+    const auto damaged = mutator{seed}.damage(text);
     const auto cluster = read_cluster_text(damaged, "cluster.toml", folder);
     check_problems(cluster.problems);
     ++(cluster.ok() ? accepted : refused);
@@ -108,7 +108,7 @@ TEST_CASE("a damaged workload file is refused or fits its cluster") {
   int accepted = 0, refused = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     CAPTURE(seed);
-    const auto w = read_workload_text(vandal{seed}.damage(text), "workload.toml", cluster.spec);
+    const auto w = read_workload_text(mutator{seed}.damage(text), "workload.toml", cluster.spec);
     check_problems(w.problems);
     ++(w.ok() ? accepted : refused);
     if (!w.ok()) continue;

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "actors/console_order.hpp"
+#include "actors/console_command.hpp"
 #include "actors/gateway.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/model_queue.hpp"
-#include "actors/no_memory.hpp"
+#include "actors/null_memory_port.hpp"
 #include "actors/rank_arbiter.hpp"
 #include "messages/command_schema.hpp"
 
@@ -64,7 +64,7 @@ struct actor_under_test {
   template <class... Args>
   explicit actor_under_test(const address& self, Args&&... args)
       : actor(self, out, std::forward<Args>(args)...) {}
-  void tell(actor_message m, const address& from = {}) {
+  void deliver(actor_message m, const address& from = {}) {
     envelope e{from, actor.self(), std::move(m)};
     actor.on(e, now);
     actor.on_time(now);
@@ -87,49 +87,49 @@ void try_queue(const command& c) {
   o.shedding = "window";
   o.parameters.slo = 20ms;
   actor_under_test<model_queue> queue(a_queue, o, make_batching("deferred", "window", o.parameters));
-  queue.tell(slot_three());
-  queue.tell(submit{{some_request(1)}});
+  queue.deliver(slot_three());
+  queue.deliver(submit{{some_request(1)}});
   queue.order(c);
-  queue.tell(submit{{some_request(2)}});
+  queue.deliver(submit{{some_request(2)}});
   queue.order(c);
 }
 
 void try_arbiter(const command& c) {
   actor_under_test<rank_arbiter> arbiter(address{node_id{0}, {1}, role::rank_arbiter, 0},
                                          make_matchmaking("lowest_id"));
-  arbiter.tell(slot_three());
+  arbiter.deliver(slot_three());
   arbiter.order(c);
-  arbiter.tell(candidate{model_id{0}, 1, 1, now, now + 10ms, {}});
+  arbiter.deliver(candidate{model_id{0}, 1, 1, now, now + 10ms, {}});
   arbiter.order(c);
 }
 
 void try_gateway(const command& c) {
-  no_memory memory;
+  null_memory_port memory;
   no_client clients;
   gateway::options o;
   o.models = {"m"};
   tenant_limiter limiter({});
   actor_under_test<gateway> under_test(a_gateway, o, memory, clients, limiter);
-  under_test.tell(node_up{node_id{0}, {1}});
-  for (uint64_t id : {1, 2, 3}) under_test.tell(client_request{some_request(id)});
+  under_test.deliver(node_up{node_id{0}, {1}});
+  for (uint64_t id : {1, 2, 3}) under_test.deliver(client_request{some_request(id)});
   under_test.order(c);
-  under_test.tell(completion{{1}, 2, {{request_id{1}, 1, failure::none, {}, {}}}},
-                  {node_id{1}, {1}, role::gpu_worker, 3});
-  under_test.tell(drops{{{request_id{2}, 1, drop_reason::late}}}, a_queue);
+  under_test.deliver(completion{{1}, 2, {{request_id{1}, 1, failure::none, {}, {}}}},
+                     {node_id{1}, {1}, role::gpu_worker, 3});
+  under_test.deliver(drops{{{request_id{2}, 1, drop_reason::late}}}, a_queue);
   under_test.order(c);
 }
 
 void try_worker(const command& c) {
-  no_memory memory;
+  null_memory_port memory;
   busy_device slow;
   actor_under_test<gpu_worker> worker(address{node_id{1}, {1}, role::gpu_worker, 3},
                                       gpu_worker::options{slot_id{3}}, slow, memory);
-  worker.tell(slot_three());
-  worker.tell(node_up{node_id{0}, {1}});
+  worker.deliver(slot_three());
+  worker.deliver(node_up{node_id{0}, {1}});
   worker.order(c);
   for (uint64_t batch : {1, 2})
-    worker.tell(batch_order{{batch}, {1}, {}, {3}, a_queue, now, now, now + 1s, {some_request(batch)}},
-                a_queue);
+    worker.deliver(batch_order{{batch}, {1}, {}, {3}, a_queue, now, now, now + 1s, {some_request(batch)}},
+                   a_queue);
   worker.order(c);
 }
 
@@ -160,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     require(!problem->empty());
     return 0;
   }
-  const auto& order = std::get<console_order>(read);
+  const auto& order = std::get<console_command>(read);
   require(problem_with(order.to.kind, order.what).empty());
   for (const auto& [kind, give] : actors)
     if (kind == order.to.kind) give(order.what);

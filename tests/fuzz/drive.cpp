@@ -75,7 +75,7 @@ void on_timer(int) {
   last = now;
 }
 
-void watch_over_inputs() {
+void abort_if_inputs_change() {
   for (int s : {SIGABRT, SIGFPE, SIGILL}) signal(s, on_crash);
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(keep_current_input);
@@ -188,7 +188,7 @@ int main(int argc, char** argv) try {
     return 2;
   }
   auto corpus = read_corpus(o.corpus);
-  watch_over_inputs();
+  abort_if_inputs_change();
   uint64_t number = 0;
   for (const auto& x : corpus) run_one(x, number++, o.seed);
   if (corpus.empty()) corpus.emplace_back();

@@ -18,7 +18,7 @@ void require(bool condition) {
 }
 
 /// Sends nothing, runs what is posted at once.
-class still_fabric final : public fabric {
+class null_fabric final : public fabric {
  public:
   registered_memory allocate(memory_kind, size_t) override { return {}; }
   bool reaches(memory_kind) const override { return false; }
@@ -33,7 +33,7 @@ class still_fabric final : public fabric {
   void post(std::function<void()> job) override { job(); }
 };
 
-class still_clock final : public clock {
+class stopped_clock final : public clock {
  public:
   time_point now() const override { return time_point{1h}; }
 };
@@ -65,8 +65,8 @@ std::vector<std::byte> frame_of(const T& x, size_t type) {
 
 /// A lane that knows its peer and the peer's clock, so that every frame of it is read.
 struct lane_under_test {
-  still_fabric carrier;
-  still_clock time;
+  null_fabric carrier;
+  stopped_clock time;
   counting_events events;
   data_lane lane{carrier, time, events, {receiver.node, receiver.incarnation, secret, 2, 100ms}};
 

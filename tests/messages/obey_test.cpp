@@ -1,4 +1,4 @@
-#include "messages/obey.hpp"
+#include "messages/run_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ command_reply ask(const std::string& type, const std::string& fields, set_slo* h
     request_story operator()(const explain_request&) const { return {}; }
     acknowledged operator()(const set_decision_log&) const { return {}; }
   };
-  return obey(model_queue_commands{}, command{7, type, fields}, handler{heard});
+  return run_command(model_queue_commands{}, command{7, type, fields}, handler{heard});
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class listener final : public actor {
   explicit listener(const extension_parts& parts) : actor(parts.self, parts.out) {}
   void on(envelope&, time_point) override { ++heard_; }
   command_reply on_command(const command& c, time_point) override {
-    return obey(listener_commands{}, c, [&](const add& a) { return heard{heard_ += a.messages}; });
+    return run_command(listener_commands{}, c, [&](const add& a) { return heard{heard_ += a.messages}; });
   }
   void on_time(time_point) override {}
   time_point next_wakeup() const override { return never; }

@@ -16,7 +16,7 @@ struct guarded_listener {
     cluster.actors = {{1, "listener", node_id{0}}};
     guard = make_extension(cluster, self, out);
   }
-  void tell(actor_message m) {
+  void deliver(actor_message m) {
     envelope e{self, self, std::move(m)};
     guard->on(e, {});
   }
@@ -39,11 +39,11 @@ struct guarded_listener {
 
 TEST_CASE("extension_guard: messages of another plug-in are counted, and its actor never sees them") {
   guarded_listener l;
-  l.tell(plugin_message{first_plugin_type(1), {}});
-  l.tell(plugin_message{first_plugin_type(1) + plugin_types - 1, {}});
+  l.deliver(plugin_message{first_plugin_type(1), {}});
+  l.deliver(plugin_message{first_plugin_type(1) + plugin_types - 1, {}});
   CHECK(l.values() == std::vector<double>{2, 0});
   for (const auto type : {0u, first_plugin_type(0), first_plugin_type(1) - 1, first_plugin_type(2), ~0u})
-    l.tell(plugin_message{type, {}});
+    l.deliver(plugin_message{type, {}});
   CHECK(l.values() == std::vector<double>{2, 5});
 }
 

@@ -25,13 +25,13 @@ using arrival_source = std::function<std::optional<arriving>()>;
 struct executed_batch {
   uint32_t model, slot, rows;
   time_point granted_at, exec_at, finish;
-  std::vector<ticket> requests;
+  std::vector<queued_request> requests;
 };
 
 struct dropped_request {
   uint32_t model;
   time_point at;
-  dropped_ticket what;
+  dropped_queued_request what;
 };
 
 class bare_simulation {
@@ -125,7 +125,7 @@ class bare_simulation {
   uint32_t slots_ = 0;
   time_point now_ = long_ago;
   std::vector<match> matches_;
-  std::vector<dropped_ticket> dropped_;
+  std::vector<dropped_queued_request> dropped_;
 };
 
 /// Requests with deadline = arrival + slo, until `end`. `random` chooses the rows, 1 to `max_rows`.

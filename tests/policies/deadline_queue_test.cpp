@@ -39,9 +39,9 @@ TEST_CASE("rows are summed from the front") {
 }
 
 TEST_CASE("what is not queued cannot be erased") {
-  const auto everything = [](const ticket&) { return true; };
+  const auto everything = [](const queued_request&) { return true; };
   deadline_queue q;
-  std::vector<ticket> gone;
+  std::vector<queued_request> gone;
   CHECK(q.erase_if(everything, gone) == q.npos);
   q.insert(due(10, 1));
   q.pop_front(1);
@@ -52,32 +52,32 @@ TEST_CASE("what is not queued cannot be erased") {
 TEST_CASE("the queue agrees with a sorted vector over random histories") {
   random_stream random(2, "queue");
   deadline_queue q;
-  std::vector<ticket> plain;
+  std::vector<queued_request> plain;
   for (uint64_t step = 1; step < 20000; ++step) {
     const auto choice = random.below(10);
     if (choice < 6) {
       const auto jitter = random.below(4) == 0 ? random.below(200) : 200;
       const auto t =
           due(static_cast<int>(step / 4 + jitter), step, 1 + static_cast<uint32_t>(random.below(5)));
-      const auto place =
-          std::upper_bound(plain.begin(), plain.end(), t, [](const ticket& a, const ticket& b) {
-            return std::pair(a.deadline, a.id) < std::pair(b.deadline, b.id);
-          });
+      const auto place = std::upper_bound(plain.begin(), plain.end(), t,
+                                          [](const queued_request& a, const queued_request& b) {
+                                            return std::pair(a.deadline, a.id) < std::pair(b.deadline, b.id);
+                                          });
       REQUIRE(q.insert(t) == static_cast<size_t>(place - plain.begin()));
       plain.insert(place, t);
     } else if (choice < 8) {
       const auto leaves = [from = step - random.below(std::min<uint64_t>(step, 50)),
-                           stride = 1 + random.below(4)](const ticket& t) {
+                           stride = 1 + random.below(4)](const queued_request& t) {
         return t.id.value >= from && t.id.value % stride == 0 && t.id.value < from + 8;
       };
-      std::vector<ticket> gone, expected;
+      std::vector<queued_request> gone, expected;
       const auto first = std::find_if(plain.begin(), plain.end(), leaves);
       const auto place = first == plain.end() ? q.npos : static_cast<size_t>(first - plain.begin());
       std::copy_if(plain.begin(), plain.end(), std::back_inserter(expected), leaves);
       std::erase_if(plain, leaves);
       REQUIRE(q.erase_if(leaves, gone) == place);
       REQUIRE(std::equal(gone.begin(), gone.end(), expected.begin(), expected.end(),
-                         [](const ticket& a, const ticket& b) { return a.id == b.id; }));
+                         [](const queued_request& a, const queued_request& b) { return a.id == b.id; }));
     } else {
       const auto count = random.below(std::min<size_t>(plain.size(), 12) + 1);
       q.pop_front(count);

@@ -20,7 +20,7 @@ constexpr incarnation_id first_incarnation{10}, second_life{11};
 
 deaths of(failure_detector& d) {
   deaths out;
-  d.take_deaths(out);
+  d.take_dead_nodes(out);
   return out;
 }
 
@@ -28,7 +28,7 @@ deaths of(failure_detector& d) {
 
 TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
   failure_detector d(50ms);
-  CHECK(d.heard(peer, first_incarnation, the_start));
+  CHECK(d.on_heartbeat(peer, first_incarnation, the_start));
   d.advance(the_start + 50ms - 1ns);
   CHECK(of(d).empty());
   d.advance(the_start + 50ms);
@@ -40,9 +40,9 @@ TEST_CASE("a silent peer is dead after the timeout, and that is said once") {
 
 TEST_CASE("signs of life put death off, also if they arrive out of order") {
   failure_detector d(50ms);
-  d.heard(peer, first_incarnation, the_start);
-  d.heard(peer, first_incarnation, the_start + 40ms);
-  d.heard(peer, first_incarnation, the_start + 10ms);
+  d.on_heartbeat(peer, first_incarnation, the_start);
+  d.on_heartbeat(peer, first_incarnation, the_start + 40ms);
+  d.on_heartbeat(peer, first_incarnation, the_start + 10ms);
   d.advance(the_start + 89ms);
   CHECK(of(d).empty());
   d.advance(the_start + 90ms);
@@ -51,35 +51,35 @@ TEST_CASE("signs of life put death off, also if they arrive out of order") {
 
 TEST_CASE("an incarnation that is over is not listened to, a later one is") {
   failure_detector d(50ms);
-  d.heard(peer, first_incarnation, the_start);
+  d.on_heartbeat(peer, first_incarnation, the_start);
   d.lost(peer, first_incarnation);
   CHECK(of(d) == deaths{{peer, first_incarnation}});
-  CHECK_FALSE(d.heard(peer, first_incarnation, the_start + 1ms));
-  CHECK(d.heard(peer, second_life, the_start + 2ms));
-  CHECK_FALSE(d.heard(peer, first_incarnation, the_start + 3ms));
+  CHECK_FALSE(d.on_heartbeat(peer, first_incarnation, the_start + 1ms));
+  CHECK(d.on_heartbeat(peer, second_life, the_start + 2ms));
+  CHECK_FALSE(d.on_heartbeat(peer, first_incarnation, the_start + 3ms));
   d.lost(peer, first_incarnation);
   CHECK(of(d).empty());
-  CHECK(d.heard(peer, second_life, the_start + 4ms));
+  CHECK(d.on_heartbeat(peer, second_life, the_start + 4ms));
 }
 
 TEST_CASE("a later incarnation ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first_incarnation, the_start);
-  CHECK(d.heard(peer, second_life, the_start));
+  d.on_heartbeat(peer, first_incarnation, the_start);
+  CHECK(d.on_heartbeat(peer, second_life, the_start));
   CHECK(of(d) == deaths{{peer, first_incarnation}});
 }
 
 TEST_CASE("the loss of an incarnation never heard of counts, and ends the earlier one") {
   failure_detector d(50ms);
-  d.heard(peer, first_incarnation, the_start);
+  d.on_heartbeat(peer, first_incarnation, the_start);
   d.lost(peer, second_life);
   CHECK(of(d) == deaths{{peer, first_incarnation}, {peer, second_life}});
-  CHECK_FALSE(d.heard(peer, second_life, the_start));
+  CHECK_FALSE(d.on_heartbeat(peer, second_life, the_start));
 }
 
 TEST_CASE("the incarnation that stands for any is nobody's") {
   failure_detector d(50ms);
-  CHECK_FALSE(d.heard(peer, incarnation_id{}, the_start));
+  CHECK_FALSE(d.on_heartbeat(peer, incarnation_id{}, the_start));
   d.lost(peer, incarnation_id{});
   CHECK(of(d).empty());
 }
@@ -103,7 +103,7 @@ TEST_CASE("over random histories every incarnation dies at most once, in time, a
       const bool over = incarnation < known || dead.contains({n, incarnation.value});
       const auto choice = random.below(20);
       if (choice < 14) {
-        REQUIRE(d.heard(node_id{n}, incarnation, now) == !over);
+        REQUIRE(d.on_heartbeat(node_id{n}, incarnation, now) == !over);
         if (!over) heard_at[n] = now;
       } else if (choice == 14) {
         d.lost(node_id{n}, incarnation);

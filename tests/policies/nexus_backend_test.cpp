@@ -28,7 +28,7 @@ TEST_CASE(
   policy.update({}, long_ago);
   CHECK(policy.window().rows == 7);
   CHECK(policy.window().exec_at == time_point{});
-  std::vector<dropped_ticket> dropped;
+  std::vector<dropped_queued_request> dropped;
   policy.take_dropped(dropped);
   REQUIRE(dropped.size() == 1);
   CHECK(dropped[0].request.id == request_id{1});

@@ -34,15 +34,15 @@ struct queue {
     policy.update(now, long_ago);
     return {policy.slots().begin(), policy.slots().end()};
   }
-  std::vector<ticket> grant(slot_id slot, time_point now = ms(0)) {
+  std::vector<queued_request> grant(slot_id slot, time_point now = ms(0)) {
     policy.choose(slot, policy.window());
     policy.update(now, now);
-    std::vector<ticket> out;
+    std::vector<queued_request> out;
     policy.take_batch(out);
     return out;
   }
-  std::vector<dropped_ticket> dropped() {
-    std::vector<dropped_ticket> out;
+  std::vector<dropped_queued_request> dropped() {
+    std::vector<dropped_queued_request> out;
     policy.take_dropped(out);
     return out;
   }
@@ -73,8 +73,8 @@ TEST_CASE("nexus: backends get requests as their weights say, evenly") {
   CHECK(got[second_slot].size() == 3);
   q.arrive(400, ms(60));
   CHECK(q.policy.queued_requests() == 400);
-  std::vector<ticket> left;
-  q.policy.remove_if([](const ticket& t) { return t.id.value % 2 == 0; }, left);
+  std::vector<queued_request> left;
+  q.policy.remove_if([](const queued_request& t) { return t.id.value % 2 == 0; }, left);
   CHECK(left.size() == 200);
   CHECK(q.policy.queued_rows() == 200);
 }

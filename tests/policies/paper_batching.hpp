@@ -10,7 +10,7 @@
 
 namespace troupe::test {
 
-inline ticket due(double deadline_ms, uint64_t id, uint32_t rows = 1) {
+inline queued_request due(double deadline_ms, uint64_t id, uint32_t rows = 1) {
   return {ms(deadline_ms), request_id{id}, rows, static_cast<uint32_t>(id)};
 }
 
@@ -24,7 +24,7 @@ inline batching_parameters paper() {
 }
 
 inline std::vector<uint64_t> batch_of(batching_policy& policy) {
-  std::vector<ticket> out;
+  std::vector<queued_request> out;
   policy.take_batch(out);
   std::vector<uint64_t> ids;
   for (const auto& t : out) ids.push_back(t.id.value);
@@ -32,8 +32,8 @@ inline std::vector<uint64_t> batch_of(batching_policy& policy) {
 }
 
 inline std::vector<uint64_t> removed_from(batching_policy& policy, uint64_t id) {
-  std::vector<ticket> out;
-  policy.remove_if([&](const ticket& t) { return t.id.value == id; }, out);
+  std::vector<queued_request> out;
+  policy.remove_if([&](const queued_request& t) { return t.id.value == id; }, out);
   std::vector<uint64_t> ids;
   for (const auto& t : out) ids.push_back(t.id.value);
   return ids;
@@ -41,7 +41,7 @@ inline std::vector<uint64_t> removed_from(batching_policy& policy, uint64_t id) 
 
 using id_and_reason = std::pair<uint64_t, drop_reason>;
 inline std::vector<id_and_reason> dropped_by(batching_policy& policy) {
-  std::vector<dropped_ticket> out;
+  std::vector<dropped_queued_request> out;
   policy.take_dropped(out);
   std::vector<id_and_reason> ids_and_reasons;
   for (const auto& d : out) ids_and_reasons.emplace_back(d.request.id.value, d.reason);

@@ -23,7 +23,7 @@ struct deployment_scenario {
     workload.models.push_back(l);
     return *this;
   }
-  deployment_scenario& tell(change what, duration at, const char* name) {
+  deployment_scenario& change_at(change what, duration at, const char* name) {
     model_spec m;
     m.name = name;
     workload.changes.push_back({what, at, m, {}, {}});
@@ -47,8 +47,8 @@ TEST_CASE("a model that is deployed is served, one that is undeployed is refused
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const auto r = deployment_scenario{}
                        .deploy(500ms)
-                       .tell(change::undeploy, 1s, "quick")
-                       .tell(change::undeploy, 1500ms, "late")
+                       .change_at(change::undeploy, 1s, "quick")
+                       .change_at(change::undeploy, 1500ms, "late")
                        .run(seed);
     const auto& late = r.models[3];
     CHECK(late.of(client_outcome::finished) > 50);
@@ -64,10 +64,10 @@ TEST_CASE("a model that is deployed is served, one that is undeployed is refused
 TEST_CASE("a model comes back as it was") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const auto r = deployment_scenario{}
-                       .tell(change::undeploy, 300ms, "slow")
-                       .tell(change::redeploy, 600ms, "slow")
-                       .tell(change::undeploy, 900ms, "slow")
-                       .tell(change::redeploy, 1s, "slow")
+                       .change_at(change::undeploy, 300ms, "slow")
+                       .change_at(change::redeploy, 600ms, "slow")
+                       .change_at(change::undeploy, 900ms, "slow")
+                       .change_at(change::redeploy, 1s, "slow")
                        .run(seed);
     CHECK(r.models[1].of(client_outcome::refused) > 10);
     CHECK(r.models[1].of(client_outcome::finished) > 80);
@@ -102,7 +102,7 @@ TEST_CASE("what was deployed outlives the scheduler, and every other node") {
       deployment_scenario s;
       s.workload.faults.push_back({fault_kind::restart, 700ms, 100ms, node, node});
       s.workload.warmup = 1500ms;
-      const auto r = s.tell(change::undeploy, 200ms, "rare").deploy(300ms).run(seed);
+      const auto r = s.change_at(change::undeploy, 200ms, "rare").deploy(300ms).run(seed);
       const auto& late = r.models[3];
       CHECK(late.of(client_outcome::finished) > late.offered * 9 / 10);
       CHECK(r.models[2].of(client_outcome::refused) == r.models[2].offered);
@@ -117,10 +117,10 @@ TEST_CASE("whatever goes wrong while models and nodes come and go, all invariant
     for (size_t k = 0; k < fault_kind_count; ++k)
       s.workload.random_faults.kinds.push_back(static_cast<fault_kind>(k));
     s.deploy(duration{seed * 7'000'000})
-        .tell(change::undeploy, 800ms, "quick")
+        .change_at(change::undeploy, 800ms, "quick")
         .drain(900ms, node_id{static_cast<uint32_t>(seed % 4)}, 150ms)
-        .tell(change::redeploy, 1200ms, "quick")
-        .tell(change::undeploy, 1500ms, "late")
+        .change_at(change::redeploy, 1200ms, "quick")
+        .change_at(change::undeploy, 1500ms, "late")
         .run(seed, 0.02);
   }
 }

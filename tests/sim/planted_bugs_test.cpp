@@ -106,7 +106,7 @@ world_result leaving_scheduler(uint64_t seed) {
 }
 
 /// A model is undeployed while a gateway is away.
-world_result undeployed_unheard(uint64_t seed) {
+world_result undeployed_while_gateway_away(uint64_t seed) {
   const auto c = small_cluster();
   auto w = small_workload(c, 1s);
   model_spec slow;
@@ -177,9 +177,10 @@ bool breaks(bug b, const char* invariant, world_result (*play)(uint64_t) = three
 }  // namespace
 
 TEST_CASE("without a bug no invariant is broken") {
-  for (const auto play : {three_faults, crowded, busy_calm, distant_reader, lost_answers, poisonous,
-                          retiring_unwatched, impatient_tenant, leaving_scheduler, undeployed_unheard,
-                          frozen_scheduler, orders_under_way, dying_scheduler, preempting})
+  for (const auto play :
+       {three_faults, crowded, busy_calm, distant_reader, lost_answers, poisonous, retiring_unwatched,
+        impatient_tenant, leaving_scheduler, undeployed_while_gateway_away, frozen_scheduler,
+        orders_under_way, dying_scheduler, preempting})
     CHECK(broken_by(bug::none, "any", play).empty());
 }
 
@@ -228,7 +229,7 @@ TEST_CASE("a node that leaves without its peers' leave acks is noticed") {
 }
 
 TEST_CASE("a node that missed a deployment and is not told of it is noticed") {
-  CHECK(breaks(bug::keep_log, "deployment", undeployed_unheard));
+  CHECK(breaks(bug::keep_log, "deployment", undeployed_while_gateway_away));
 }
 
 TEST_CASE("a gateway that forgets what runs for a tenant that hung up is noticed") {

@@ -14,12 +14,12 @@ using namespace troupe;
 
 namespace {
 
-struct talk {
+struct session {
   int code = 0;
   std::string out, err;
 };
 
-talk say(
+session say(
     const chat_options& o, const std::string& lines, bool prompts = false,
     const std::function<bool()>& interrupted = [] { return false; }) {
   std::istringstream in(lines);

@@ -146,7 +146,7 @@ class Experiments(unittest.TestCase):
                 self.assertTrue(document["points"], name)
                 self.assertTrue(document["says"] and document["differs"], name)
                 for claim in document["claims"]:
-                    self.assertTrue(claim["as_said"], claim)
+                    self.assertTrue(claim["matches_claim"], claim)
                 with Path(folder, f"{name}.csv").open() as lines:
                     self.assertEqual(len(list(csv.DictReader(lines))), len(document["points"]))
                 if shutil.which("gnuplot"):

@@ -57,7 +57,7 @@ class fabric_child {
 
   /// One line there, one line back.
   std::string ask(const std::string& line) {
-    tell(line);
+    send(line);
     char* text = nullptr;
     size_t room = 0;
     const ssize_t n = ::getline(&text, &room, in_);
@@ -67,7 +67,7 @@ class fabric_child {
   }
   uint64_t ask_number(const std::string& line) { return std::stoull(ask(line)); }
 
-  void tell(const std::string& line) {
+  void send(const std::string& line) {
     std::fprintf(out_, "%s\n", line.c_str());
     std::fflush(out_);
   }

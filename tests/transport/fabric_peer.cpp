@@ -29,9 +29,9 @@ using namespace troupe::testing;
 
 namespace {
 
-class obedient final : public fabric_events {
+class scripted_peer final : public fabric_events {
  public:
-  obedient(fabric& carrier, bool trusting) : fabric_(carrier), trusting_(trusting) {}
+  scripted_peer(fabric& carrier, bool trusting) : fabric_(carrier), trusting_(trusting) {}
 
   void on_frame(std::span<const std::byte> bytes) override {
     ++received_;
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   options.max_unsent_bytes = 1u << 30;
   const auto fabric = make_ucx_fabric(options, clock);
   slot_pool pool(options.self, options.incarnation, fabric->allocate(memory_kind::host, 32u << 20));
-  obedient events(*fabric, trusting);
+  scripted_peer events(*fabric, trusting);
   fabric->start(events);
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream in(line);

@@ -40,9 +40,9 @@ class http_raw_client {
   }
   http_raw_client(http_raw_client&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)), rest_(std::move(other.rest_)) {}
-  ~http_raw_client() { hang_up(); }
+  ~http_raw_client() { disconnect(); }
 
-  void hang_up() {
+  void disconnect() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
 

@@ -125,7 +125,7 @@ TEST_CASE("a client that leaves cancels its request") {
   client c(server.port());
   c.get("/slow");
   stage.wait_for(1);
-  c.hang_up();
+  c.disconnect();
   CHECK(stage.wait_for_cancelled(1));
   stage.answer_next();  // too late, harmless
 }
@@ -137,7 +137,7 @@ TEST_CASE("a client that leaves is noticed although it had pipelined another req
   c.get("/slow");
   c.get("/slow");
   stage.wait_for(1);
-  c.hang_up();
+  c.disconnect();
   CHECK(stage.wait_for_cancelled(1));
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("on_cancel after the client left runs at once, and never after an answ
   c.get("/slow");
   stage.answer_next();
   CHECK(c.receive().status == 200);
-  c.hang_up();
+  c.disconnect();
   while (server.connections() > 0) std::this_thread::sleep_for(1ms);
   CHECK(stage.cancelled == 0);
 }

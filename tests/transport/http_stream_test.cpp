@@ -126,7 +126,7 @@ TEST_CASE("a client that leaves an idle stream is noticed at once") {
   CHECK(c.receive_head().status == 200);
   CHECK(c.receive_chunk() == "/a");
   CHECK(stage.cancelled() == 0);
-  c.hang_up();
+  c.disconnect();
   CHECK(stage.wait_for_cancelled(1));
   stream.write("too late, harmless");
   stream.end();
@@ -270,7 +270,7 @@ TEST_CASE("a client that leaves while its stream waits for it is noticed at once
     if (half)
       c.half_close();
     else
-      c.hang_up();
+      c.disconnect();
     CHECK(stage.wait_for_cancelled(half ? 1 : 2));
   }
 }

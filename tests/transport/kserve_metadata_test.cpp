@@ -49,6 +49,6 @@ TEST_CASE("a client reads the metadata and writes requests that fit it") {
       R"({"parameters":{"slo_ms":7.5},"inputs":[{"name":"x","datatype":"FP32","shape":[2,3],"data":[1,2,3,4,5,6]}]})");
   CHECK_FALSE(body->json_bytes);
   const auto o = take(body->body);
-  CHECK(o.request.patience == 7500us);
+  CHECK(o.request.timeout == 7500us);
   CHECK(values<float>(o) == x);
 }

@@ -20,7 +20,7 @@ TEST_CASE("a request says its rows, id, parameters and outputs, wherever they st
   CHECK(o.error == "");
   CHECK(o.request.rows == 2);
   CHECK(o.request.id == "café 😀");
-  CHECK(o.request.patience == 12'500us);
+  CHECK(o.request.timeout == 12'500us);
   CHECK(o.request.outputs == std::vector<infer_request::wanted>{{1}, {0}});
   CHECK(values<float>(o) == std::vector<float>{1, 2.5, -300, 4, 5, 6});
 }
@@ -28,7 +28,7 @@ TEST_CASE("a request says its rows, id, parameters and outputs, wherever they st
 TEST_CASE("without outputs, all are answered") {
   const auto o = take(x_with(R"("datatype":"FP32","shape":[1,3],"data":[1,2,3])"));
   CHECK(o.request.outputs == std::vector<infer_request::wanted>{{0}, {1}});
-  CHECK_FALSE(o.request.patience);
+  CHECK_FALSE(o.request.timeout);
   CHECK(o.request.id.empty());
 }
 
@@ -102,17 +102,17 @@ TEST_CASE("outputs and parameters are checked") {
 }
 
 TEST_CASE("a client waits no longer than its least time limit") {
-  const auto patience = [](std::string_view parameters) {
+  const auto timeout = [](std::string_view parameters) {
     return take(R"({"parameters":{)" + std::string(parameters) +
                 R"(},"inputs":[{"name":"x","datatype":"FP32","shape":[1,3],"data":[1,2,3]}]})")
-        .request.patience;
+        .request.timeout;
   };
-  CHECK(patience(R"("timeout":2500)") == 2500us);
-  CHECK(patience(R"("timeout":0)") == std::nullopt);
-  CHECK(patience(R"("timeout":18446744073709551615)") == std::nullopt);
-  CHECK(patience(R"("timeout":2500,"slo_ms":1)") == 1ms);
-  CHECK(patience(R"("slo_ms":10,"timeout":2500)") == 2500us);
-  CHECK(patience(R"("sequence_id":7,"priority":1,"x":[{}])") == std::nullopt);
+  CHECK(timeout(R"("timeout":2500)") == 2500us);
+  CHECK(timeout(R"("timeout":0)") == std::nullopt);
+  CHECK(timeout(R"("timeout":18446744073709551615)") == std::nullopt);
+  CHECK(timeout(R"("timeout":2500,"slo_ms":1)") == 1ms);
+  CHECK(timeout(R"("slo_ms":10,"timeout":2500)") == 2500us);
+  CHECK(timeout(R"("sequence_id":7,"priority":1,"x":[{}])") == std::nullopt);
 }
 
 TEST_CASE("malformed JSON is refused with its place") {

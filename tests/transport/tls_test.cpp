@@ -99,7 +99,7 @@ TEST_CASE("two holders of the CA's certificates talk, both ways") {
   handshaker_probe d(server);
   d.start(pair.give(1));
   tls_session ours(client, pair.ends[0], "localhost");
-  REQUIRE(ours.shake_hands(pair.ends[0], the_clock, 10s));
+  REQUIRE(ours.handshake_within(pair.ends[0], the_clock, 10s));
   REQUIRE(d.wait_for([&] { return d.session != nullptr; }));
   size_t n = 0;
   REQUIRE(ours.write("ping", 4, n) == tls_session::progress::done);
@@ -124,7 +124,7 @@ TEST_CASE(
   sockets a;
   d.start(a.give(1));
   tls_session theirs(stranger, a.ends[0], "localhost");
-  theirs.shake_hands(a.ends[0], the_clock, 10s);  // TLS 1.3 lets the client believe until it reads
+  theirs.handshake_within(a.ends[0], the_clock, 10s);  // TLS 1.3 lets the client believe until it reads
   REQUIRE(d.wait_for([&] { return d.refusals.size() == 1; }));
   CHECK(d.refusals[0].find("verify failed") != std::string::npos);
   CHECK(read_all(theirs, 1).starts_with("failed"));
@@ -152,7 +152,7 @@ TEST_CASE("a server of another CA, or at another host than it claims, is not tal
     handshaker_probe d(server);
     d.start(pair.give(1));
     tls_session ours(client, pair.ends[0], host);
-    return ours.shake_hands(pair.ends[0], the_clock, 10s) ? "" : ours.error();
+    return ours.handshake_within(pair.ends[0], the_clock, 10s) ? "" : ours.error();
   };
   CHECK(dial(right, "127.0.0.1") == "");
   CHECK(dial(right, "10.0.0.1").find("IP address mismatch") != std::string::npos);
@@ -192,7 +192,7 @@ TEST_CASE("who has begun to talk does not give way to a crowd that says nothing"
   narrow.start(a.give(1));
   narrow.start(b.give(1));
   REQUIRE(narrow.wait_for([&] { return narrow.refusals.size() == 1; }));
-  CHECK(ours.shake_hands(node.ends[0], the_clock, 10s));
+  CHECK(ours.handshake_within(node.ends[0], the_clock, 10s));
   CHECK(narrow.wait_for([&] { return narrow.session != nullptr; }));
   char c;
   CHECK(read(a.ends[0], &c, 1) == 0);

@@ -117,7 +117,7 @@ TEST_CASE("after a disconnect nothing more arrives from that incarnation") {
   us.carrier->disconnect(there);
   CHECK(eventually([&] { return child.ask_number("received") == 1; }));
   const size_t before = us.events.frames().size();
-  child.tell("burst 0 10");
+  child.send("burst 0 10");
   std::this_thread::sleep_for(100ms);
   CHECK(us.events.frames().size() == before);
 }

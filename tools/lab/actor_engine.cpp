@@ -69,10 +69,10 @@ void count(const batch_trace& b, duration start, const trial& t, trial_result& o
   const bool stopped = !b.refused.empty();
   const auto planned = stopped ? from + t.models[b.model.value].latency(b.rows) : until;
   if (watch != nullptr) {
-    trial_watch::batch told{b.model.value, b.slot.value, b.rows, at(b.times.ordered_at), from, planned};
-    watch->on_batch(told);
-    told.ends = until;
-    if (stopped) watch->on_stopped(told);
+    trial_watch::batch event{b.model.value, b.slot.value, b.rows, at(b.times.ordered_at), from, planned};
+    watch->on_batch(event);
+    event.ends = until;
+    if (stopped) watch->on_stopped(event);
   }
   out.busy[b.slot.value] += std::max(duration{}, std::min(until, t.length) - std::max(from, t.warm_up));
   if (stopped) {

@@ -64,8 +64,8 @@ class direct_engine {
     batching_parameters parameters;
     admission limiter;
     uint32_t last_batch_rows = 1;
-    batch_window told{};
-    std::vector<slot_id> told_slots{};  ///< that it was for
+    batch_window sent_window{};
+    std::vector<slot_id> sent_slots{};  ///< that it was for
     uint32_t standing_rows = 0;         ///< of its candidate, as the arbiter knows it
   };
   struct slot {
@@ -73,13 +73,13 @@ class direct_engine {
     uint32_t model = 0;          ///< of the last order, as below
     uint32_t rows = 0;           ///< as its candidate had
     time_point granted = long_ago, from = long_ago;
-    std::vector<ticket> batch;
+    std::vector<queued_request> batch;
   };
   /// A batch that was stopped for another one, until the scheduler hears of it.
   struct stopped_batch {
     uint32_t model, slot;
     time_point free_at;  ///< of the slot, now
-    std::vector<ticket> batch;
+    std::vector<queued_request> batch;
   };
 
   void add_source(uint32_t i, double rate) {
@@ -125,7 +125,7 @@ class direct_engine {
   void arrive(uint32_t i) {
     auto& s = sources_[i];
     const auto& slo = trial_.models[i].slo;
-    const ticket t{now_ + slo, request_id{++s.arrived}};
+    const queued_request t{now_ + slo, request_id{++s.arrived}};
     schedule_arrival(i);
     statistics_.arrived(i, now_);
     auto& q = queues_[i];
@@ -146,14 +146,14 @@ class direct_engine {
     auto& q = queues_[i];
     q.policy->update(now_, long_ago);
     const auto slots = q.policy->slots();
-    const bool same_slots = std::equal(slots.begin(), slots.end(), q.told_slots.begin(), q.told_slots.end());
-    if (const auto& w = q.policy->window(); w != q.told || !same_slots) {
-      q.told = w;
-      q.told_slots.assign(slots.begin(), slots.end());
+    const bool same_slots = std::equal(slots.begin(), slots.end(), q.sent_slots.begin(), q.sent_slots.end());
+    if (const auto& w = q.policy->window(); w != q.sent_window || !same_slots) {
+      q.sent_window = w;
+      q.sent_slots.assign(slots.begin(), slots.end());
       if (holds_candidates_)
         held_.push_back(i);
       else
-        tell_candidate(i);
+        send_candidate(i);
     }
     wakes_.set(i, q.policy->wake_at());
     dropped_.clear();
@@ -164,11 +164,11 @@ class direct_engine {
     }
   }
 
-  void tell_candidate(uint32_t i) {
+  void send_candidate(uint32_t i) {
     auto& q = queues_[i];
-    const auto delay = std::max(q.parameters.network(q.told.rows), q.policy->lead());
-    q.standing_rows = q.told.rows;
-    arbiter_->set_candidate_on(model_id{i}, q.told, delay, q.told_slots);
+    const auto delay = std::max(q.parameters.network(q.sent_window.rows), q.policy->lead());
+    q.standing_rows = q.sent_window.rows;
+    arbiter_->set_candidate_on(model_id{i}, q.sent_window, delay, q.sent_slots);
     loads_.set(model_id{i}, q.policy->need(), now_);
   }
 
@@ -185,12 +185,12 @@ class direct_engine {
         }
         for (const auto& g : matches_) grant(g);
       }
-    } while (hear_of_stopped());
+    } while (take_stopped());
   }
 
   /// What workers say of the batches that they stopped comes when the scheduler has done with what it knew.
   /// All of it at once, and the arbiter looks what its slots can do before it hears what the queues want now.
-  bool hear_of_stopped() {
+  bool take_stopped() {
     if (stopped_.empty()) return false;
     const auto stopped = std::exchange(stopped_, {});
     for (const auto& s : stopped) {
@@ -205,7 +205,7 @@ class direct_engine {
     if (arbiter_->wake_at() <= now_) arbiter_->poll(now_, matches_);
     for (const auto i : std::exchange(held_, {}))
       if (std::ranges::none_of(matches_, [&](const match& m) { return m.model == model_id{i}; }))
-        tell_candidate(i);  // else it crosses the grant, and is void
+        send_candidate(i);  // else it crosses the grant, and is void
     for (const auto& g : matches_) grant(g);
     return true;
   }
@@ -216,7 +216,7 @@ class direct_engine {
     auto& s = slots_[g.slot.value];
     const auto rows = q.standing_rows;
     const auto promised =
-        std::max(q.policy->choose(g.slot, std::exchange(q.told, never_told)).exec_at, g.free_at);
+        std::max(q.policy->choose(g.slot, std::exchange(q.sent_window, never_told)).exec_at, g.free_at);
     q.policy->set_load(loads_.load(trial_.slots, now_));
     q.policy->update(now_, g.free_at);
     const auto w = q.policy->window();
@@ -270,7 +270,7 @@ class direct_engine {
     arbiter_->set_free_at(slot_id{s}, slots_[s].ends);
   }
 
-  void lose(uint32_t model, const ticket& t) {
+  void lose(uint32_t model, const queued_request& t) {
     const auto arrived = t.deadline - trial_.models[model].slo;
     if (watch_ != nullptr) watch_->on_loss({model, arrived - start, now_ - start});
   }
@@ -290,9 +290,9 @@ class direct_engine {
   tournament<time_point> ends_{never};      // by slot
   time_point now_ = start;
   std::vector<match> matches_;  // reused, as below
-  std::vector<ticket> taken_;
+  std::vector<queued_request> taken_;
   std::vector<model_backends> backends_;
-  std::vector<dropped_ticket> dropped_;
+  std::vector<dropped_queued_request> dropped_;
   std::vector<stopped_batch> stopped_;
   bool holds_candidates_ = false;
   std::vector<uint32_t> held_;  // models whose candidates are to be told

@@ -43,14 +43,14 @@ plot_panel batch_of_each_engine(const point& p, const table& t, double max) {
 }  // namespace
 
 std::vector<plot_panel> engine_panels(const results& r) {
-  const auto told = [](const point& p) { return p.tables.size() >= 2 && !p.tables[0].rows.empty(); };
+  const auto has_table = [](const point& p) { return p.tables.size() >= 2 && !p.tables[0].rows.empty(); };
   double max = 1;
   for (const auto& p : r.points)
-    if (told(p))
+    if (has_table(p))
       for (const auto& row : p.tables[1].rows) max = std::max(max, row[2]);
   std::vector<plot_panel> out;
   for (const auto& p : r.points) {
-    if (!told(p)) continue;
+    if (!has_table(p)) continue;
     out.push_back(over_time(p, p.tables[0], 1, "requests/s"));
     out.push_back(over_time(p, p.tables[0], 2, "tokens/s"));
     out.push_back(batch_of_each_engine(p, p.tables[1], max));

@@ -35,13 +35,13 @@ const point* partner(const selector& over, const experiment& e, const std::vecto
 /// By 0, or if either is endless, there is no ratio that a bound could hold for.
 double ratio(double x, double base) { return std::isfinite(x) && std::isfinite(base) ? x / base : HUGE_VAL; }
 
-struct judged {
+struct claim_verdict {
   const point* what;
   double value;
 };
 
-std::vector<judged> values_of(const claim& c, const experiment& e, const std::vector<point>& points) {
-  std::vector<judged> out;
+std::vector<claim_verdict> values_of(const claim& c, const experiment& e, const std::vector<point>& points) {
+  std::vector<claim_verdict> out;
   for (const auto& p : points) {
     if (!matches(c.of, e, p)) continue;
     const auto value = p.metrics.find(c.metric);
@@ -108,8 +108,8 @@ std::vector<claim_result> judge(const experiment& e, const std::vector<point>& p
   return out;
 }
 
-bool results::all_claims_as_said() const {
-  return std::all_of(claims.begin(), claims.end(), [](const auto& c) { return c.as_said(); });
+bool results::all_claims_hold() const {
+  return std::all_of(claims.begin(), claims.end(), [](const auto& c) { return c.matches_claim(); });
 }
 
 }  // namespace troupe::lab

@@ -35,7 +35,7 @@ struct claim_result {
   std::vector<std::string> exceptions;  ///< the points that do not keep it, each with its value
 
   /// Holds if the file says that it is reproduced, and does not if the file says that it is not.
-  bool as_said() const { return !checked || (points > 0 && holds == what.reproduced); }
+  bool matches_claim() const { return !checked || (points > 0 && holds == what.reproduced); }
 };
 
 struct results {
@@ -45,7 +45,7 @@ struct results {
   std::vector<claim_result> claims;
   double seconds = 0;  ///< that running took
 
-  bool all_claims_as_said() const;
+  bool all_claims_hold() const;
 };
 
 /// Whether the selector means the point.

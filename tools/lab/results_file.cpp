@@ -62,7 +62,7 @@ json json_of(const claim_result& c) {
   out["kept"] = c.kept;
   out["checked"] = c.checked;
   out["holds"] = c.holds;
-  out["as_said"] = c.as_said();
+  out["matches_claim"] = c.matches_claim();
   out["exceptions"] = c.exceptions;
   return out;
 }

@@ -9,8 +9,8 @@ namespace troupe::lab {
 
 /// {experiment, title, reproduces, says, differs, measure, quick, seconds, axes, points: [{case, at:
 /// {parameter: value}, policy, metrics, paper, tables: [{name, columns, rows}]}], claims: [{text, metric,
-/// at_least, at_most, paper, reproduced, because, points, least, median, most, kept, checked, holds, as_said,
-/// exceptions}]}. What is not finite is null.
+/// at_least, at_most, paper, reproduced, because, points, least, median, most, kept, checked, holds,
+/// matches_claim, exceptions}]}. What is not finite is null.
 std::string to_json(const results& r);
 
 /// The points of such a document; its experiment is `e`, whose axes it must have. Throws std::runtime_error

@@ -22,7 +22,7 @@ void trial_statistics::arrived(uint32_t model, time_point at) {
 }
 
 void trial_statistics::started(uint32_t model, uint32_t slot, time_point from, time_point until,
-                               std::span<const ticket> batch) {
+                               std::span<const queued_request> batch) {
   check(model, slot, from, until, batch);
   auto& statistics = slots_[slot];
   count_waits(statistics);
@@ -43,7 +43,7 @@ void trial_statistics::started(uint32_t model, uint32_t slot, time_point from, t
 }
 
 void trial_statistics::check(uint32_t model, uint32_t slot, time_point from, time_point until,
-                             std::span<const ticket> batch) const {
+                             std::span<const queued_request> batch) const {
   const auto& m = trial_.models[model];
   const auto ms = [](time_point t) { return to_ms(t.time_since_epoch()); };
   uint32_t rows = 0;
@@ -74,7 +74,7 @@ trial_result trial_statistics::close() {
 }
 
 void trial_statistics::stopped(uint32_t model, uint32_t slot, time_point from, time_point until,
-                               time_point at, std::span<const ticket> batch) {
+                               time_point at, std::span<const queued_request> batch) {
   ++result_.preempted;
   slots_[slot].until = at;
   slots_[slot].waited.clear();
@@ -84,7 +84,7 @@ void trial_statistics::stopped(uint32_t model, uint32_t slot, time_point from, t
     if (is_good(model, t, until)) --result_.models[model].good;
 }
 
-bool trial_statistics::is_good(uint32_t model, const ticket& t, time_point until) const {
+bool trial_statistics::is_good(uint32_t model, const queued_request& t, time_point until) const {
   return measured(t.deadline - trial_.models[model].slo) && until + trial_.response <= t.deadline;
 }
 

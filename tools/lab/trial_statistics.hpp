@@ -16,10 +16,10 @@ class trial_statistics {
   /// Throws std::logic_error if the batch has more rows than its model may have, begins before the slot's
   /// last one has ended, or ends too late for one of its requests.
   void started(uint32_t model, uint32_t slot, time_point from, time_point until,
-               std::span<const ticket> batch);
+               std::span<const queued_request> batch);
   /// A batch that has started was stopped: its requests are not served yet, and its time was in vain.
   void stopped(uint32_t model, uint32_t slot, time_point from, time_point until, time_point at,
-               std::span<const ticket> batch);
+               std::span<const queued_request> batch);
   trial_result close();
 
  private:
@@ -29,11 +29,11 @@ class trial_statistics {
   };
 
   void check(uint32_t model, uint32_t slot, time_point from, time_point until,
-             std::span<const ticket> batch) const;
+             std::span<const queued_request> batch) const;
   void count_waits(slot_statistics& s);
   bool measured(time_point t) const { return t >= from_ && t < until_; }
   duration within(time_point from, time_point until) const;
-  bool is_good(uint32_t model, const ticket& t, time_point until) const;
+  bool is_good(uint32_t model, const queued_request& t, time_point until) const;
 
   const trial& trial_;
   const time_point from_, until_;

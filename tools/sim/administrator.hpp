@@ -24,7 +24,7 @@ namespace troupe::sim {
 class administrator {
  public:
   /// All references outlive it.
-  struct surroundings {
+  struct environment {
     caf::actor_system& system;
     const cluster_spec& cluster;
     const workload_spec& workload;
@@ -36,7 +36,7 @@ class administrator {
     trace& tracing;
   };
 
-  explicit administrator(surroundings s) : around_(std::move(s)) {}
+  explicit administrator(environment s) : env_(std::move(s)) {}
 
   /// The workload begins now. Changes that the cluster does not accept are given up at `until`.
   void start(duration until);
@@ -47,9 +47,9 @@ class administrator {
   void work();
   void accepted();
   template <class Command>
-  void tell(node_id to, Command c);
+  void send(node_id to, Command c);
 
-  const surroundings around_;
+  const environment env_;
   duration start_{}, until_{};
   size_t next_ = 0;                 ///< of the workload's changes
   std::vector<caf::actor> asking_;  ///< one a command

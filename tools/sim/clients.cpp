@@ -18,8 +18,8 @@ double drawn_rate(const model_load& load, const std::vector<rate_segment>& segme
 
 }  // namespace
 
-clients::clients(const surroundings& s, const options& o)
-    : around_(s),
+clients::clients(const environment& s, const options& o)
+    : env_(s),
       options_(o),
       random_(o.seed, "clients"),
       tenant_draws_(o.seed, "tenants"),
@@ -33,12 +33,12 @@ clients::clients(const surroundings& s, const options& o)
 }
 
 void clients::start() {
-  start_ = around_.time.now();
+  start_ = env_.time.now();
   for (size_t i = 0; i < sources_.size(); ++i) {
-    const auto& load = around_.workload.models[i];
+    const auto& load = env_.workload.models[i];
     if (load.rate_rps <= 0) continue;
     ++running_;
-    const double rate = drawn_rate(load, around_.workload.segments);
+    const double rate = drawn_rate(load, env_.workload.segments);
     sources_[i].emplace(source{{arrival_spec{load.arrivals, rate, load.gamma_cv}, time_point{},
                                 random_stream(options_.seed, "arrivals", i)},
                                load.rate_rps / rate});
@@ -50,7 +50,7 @@ void clients::start() {
 duration clients::real_time(duration operational, double pace) const {
   duration at{}, left = operational;
   double scale = pace;
-  for (const auto& s : around_.workload.segments) {
+  for (const auto& s : env_.workload.segments) {
     const double passes = static_cast<double>((s.at - at).count()) * scale;
     if (passes >= static_cast<double>(left.count())) break;  // also what no duration could hold
     left -= duration{static_cast<int64_t>(passes)};
@@ -65,26 +65,26 @@ duration clients::real_time(duration operational, double pace) const {
 void clients::schedule_next(size_t model) {
   auto& [arrivals, pace] = *sources_[model];
   const auto after = real_time(arrivals.next().time_since_epoch(), pace);
-  const auto from = around_.workload.models[model].from;
+  const auto from = env_.workload.models[model].from;
   const auto at = after == duration::max() ? after : from + after;
-  if (at >= around_.workload.length) {
+  if (at >= env_.workload.length) {
     --running_;
     return;
   }
-  around_.time.at(start_ + at, sim_event::client, [this, model] {
+  env_.time.at(start_ + at, sim_event::client, [this, model] {
     offer(model);
     schedule_next(model);
   });
 }
 
 void clients::offer(size_t model) {
-  const auto& load = around_.workload.models[model];
+  const auto& load = env_.workload.models[model];
   client_request_record r;
   r.model = model_id{static_cast<uint32_t>(model)};
   r.rows = load.rows;
   r.slo = load.slo;
-  r.offered_at = around_.time.now();
-  r.measured = r.offered_at - start_ >= around_.workload.warmup;
+  r.offered_at = env_.time.now();
+  r.measured = r.offered_at - start_ >= env_.workload.warmup;
   r.gateway = gateways_[random_.below(gateways_.size())];
   if (auto& due = poison_due_[r.gateway.value]; due > 0) {
     --due;
@@ -92,59 +92,58 @@ void clients::offer(size_t model) {
   }
   ++total_.offered;
   if (r.measured) ++statistics_[model].offered;
-  if (around_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
-  if (!around_.time.frozen(r.gateway)) return enter(std::move(r));
-  const auto ticket = next_ticket_++;
-  arriving_.emplace(ticket, std::move(r));
+  if (env_.runtime_of(r.gateway) == nullptr) return end(r, client_outcome::refused);
+  if (!env_.time.frozen(r.gateway)) return enter(std::move(r));
+  const auto arrival_number = next_arrival_number_++;
+  arriving_.emplace(arrival_number, std::move(r));
   // A gateway that stands still takes it later.
-  around_.time.at(around_.time.now(), sim_event::client, arriving_.at(ticket).gateway,
-                  [this, ticket] { knock(ticket); });
+  env_.time.at(env_.time.now(), sim_event::client, arriving_.at(arrival_number).gateway,
+               [this, arrival_number] { arrive(arrival_number); });
 }
 
-void clients::knock(uint64_t ticket) {
-  auto r = std::move(arriving_.at(ticket));
-  arriving_.erase(ticket);
+void clients::arrive(uint64_t arrival_number) {
+  auto r = std::move(arriving_.at(arrival_number));
+  arriving_.erase(arrival_number);
   enter(std::move(r));
 }
 
 void clients::enter(client_request_record r) {
-  auto& gateway = *around_.runtime_of(r.gateway);
-  const auto& model = around_.models[r.model.value];
+  auto& gateway = *env_.runtime_of(r.gateway);
+  const auto& model = env_.models[r.model.value];
   const auto served = gateway.models().find(model.name);
   if (!served) return end(r, client_outcome::refused);
   const uint64_t bytes = uint64_t{input_row_of(model)} * r.rows;
   const auto slot = gateway.pool().take(bytes);
   if (!slot) return end(r, client_outcome::refused);
-  const auto now = around_.clock_of(r.gateway);
+  const auto now = env_.clock_of(r.gateway);
   request asked;
   asked.id = r.id = gateway.next_request_id();
   asked.model = served->model;
   asked.rows = r.rows;
   asked.tenant = some_tenant();
-  if (const auto t = asked.tenant; t > 0 && t <= around_.cluster.tenants.size())
-    around_.checks.quotas.asked(asked.id, r.gateway, t, around_.cluster.tenants[t - 1].concurrency);
+  if (const auto t = asked.tenant; t > 0 && t <= env_.cluster.tenants.size())
+    env_.checks.quotas.asked(asked.id, r.gateway, t, env_.cluster.tenants[t - 1].concurrency);
   asked.arrival = now;
   asked.deadline = now + r.slo;
   asked.input = slot->region;
   fill_input(r.id, slot->payload);
-  if (r.poison) around_.checks.poisons.sent(r.id);
+  if (r.poison) env_.checks.poisons.sent(r.id);
   r.input_bytes = bytes;
   r.accepted = true;
-  r.accepted_at = around_.time.now();
-  around_.checks.ledgers.accepted(r.gateway, r.model);
+  r.accepted_at = env_.time.now();
+  env_.checks.ledgers.accepted(r.gateway, r.model);
   if (options_.hang_up > 0 && random_.uniform() < options_.hang_up) {
-    const auto patience =
+    const auto timeout =
         duration{static_cast<int64_t>(random_.uniform() * 2 * static_cast<double>(r.slo.count()))};
-    around_.time.at(around_.time.now() + patience, sim_event::client, r.gateway, [&gateway, id = r.id] {
-      gateway.post().tell(gateway.gateway_address(), client_gone{id});
-    });
+    env_.time.at(env_.time.now() + timeout, sim_event::client, r.gateway,
+                 [&gateway, id = r.id] { gateway.post().send(gateway.gateway_address(), client_gone{id}); });
   }
   open_.add(r.id, std::move(r));
-  gateway.post().tell(gateway.gateway_address(), client_request{asked});
+  gateway.post().send(gateway.gateway_address(), client_request{asked});
 }
 
 uint32_t clients::some_tenant() {
-  const auto& shares = around_.workload.tenants;
+  const auto& shares = env_.workload.tenants;
   if (shares.empty()) return 0;
   double left = tenant_draws_.uniform();
   uint32_t i = 0;
@@ -155,17 +154,16 @@ uint32_t clients::some_tenant() {
 void clients::on_answer(node_id gateway, request_id id, const outcome& how) {
   const bool known = open_.contains(id);
   auto r = open_.take(id);
-  around_.checks.ledgers.answered(gateway, r.model, how);
-  if (!known) return around_.checks.outcomes.unknown_answer(id);
+  env_.checks.ledgers.answered(gateway, r.model, how);
+  if (!known) return env_.checks.outcomes.unknown_answer(id);
   switch (how.kind) {
     case outcome_kind::finished:
-      around_.checks.bytes.answered(r, how.output,
-                                    uint64_t{output_row_of(around_.models[r.model.value])} * r.rows);
+      env_.checks.bytes.answered(r, how.output, uint64_t{output_row_of(env_.models[r.model.value])} * r.rows);
       return end(r, client_outcome::finished);
     case outcome_kind::dropped: return end(r, client_outcome::dropped, how.reason);
     case outcome_kind::failed:
-      around_.checks.calm.failed(id, how.error);
-      around_.checks.poisons.failed(id, how.error);
+      env_.checks.fault_free.failed(id, how.error);
+      env_.checks.poisons.failed(id, how.error);
       return end(r, client_outcome::failed);
   }
 }
@@ -195,8 +193,8 @@ size_t clients::waiting_at(node_id gateway) const {
 }
 
 void clients::end(client_request_record& r, client_outcome how, drop_reason why) {
-  const auto now = around_.time.now();
-  if (r.accepted) around_.faults.request_ended(r, now);
+  const auto now = env_.time.now();
+  if (r.accepted) env_.faults.request_ended(r, now);
   const auto count = [&](request_statistics& b) {
     ++b.outcomes[static_cast<size_t>(how)];
     b.no_capacity += why == drop_reason::no_capacity;

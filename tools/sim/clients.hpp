@@ -22,7 +22,7 @@ namespace troupe::sim {
 
 class clients {
  public:
-  struct surroundings {
+  struct environment {
     const cluster_spec& cluster;
     const std::vector<model_spec>& models;  ///< of the workload's loads, in their order
     const workload_spec& workload;
@@ -38,7 +38,7 @@ class clients {
     uint64_t seed = 1;
   };
 
-  clients(const surroundings& s, const options& o);
+  clients(const environment& s, const options& o);
 
   /// The workload begins.
   void start();
@@ -82,13 +82,13 @@ class clients {
   /// Since the first request could come; duration::max() if that is too far away to matter.
   duration real_time(duration operational, double pace) const;
   void offer(size_t model);
-  void knock(uint64_t ticket);
+  void arrive(uint64_t arrival_number);
   uint32_t some_tenant();
   void enter(client_request_record r);
   void on_answer(node_id gateway, request_id id, const outcome& how);
   void end(client_request_record& r, client_outcome how, drop_reason why = drop_reason::none);
 
-  const surroundings around_;
+  const environment env_;
   const options options_;
   random_stream random_;
   random_stream tenant_draws_;
@@ -98,7 +98,7 @@ class clients {
   std::vector<uint32_t> poison_due_;  ///< by node
   size_t running_ = 0;                ///< sources that have not ended
   duration start_{};
-  uint64_t next_ticket_ = 1;
+  uint64_t next_arrival_number_ = 1;
   std::map<uint64_t, client_request_record> arriving_;
   id_table<request_id, client_request_record> open_;
   std::vector<request_statistics> statistics_;

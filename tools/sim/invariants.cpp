@@ -152,7 +152,7 @@ void poison_check::killed(request_id id, node_id worker) {
 }
 
 void poison_check::failed(request_id id, failure why) {
-  if (told_apart_ && why == failure::poison && !is_poison(id))
+  if (crashes_distinguished_ && why == failure::poison && !is_poison(id))
     violations_.add("poison", fmt::format("request {:x} was taken for poison and is none", id.value));
 }
 
@@ -180,7 +180,7 @@ void deployment_check::at_end(node_id node, const std::set<std::string>& served)
 }
 
 void quota_check::asked(request_id id, node_id gateway, uint32_t tenant, uint32_t concurrency) {
-  if (calm_ && concurrency > 0) requests_.insert({id, {{gateway, tenant}, concurrency}});
+  if (fault_free_ && concurrency > 0) requests_.insert({id, {{gateway, tenant}, concurrency}});
 }
 
 void quota_check::started(slot_id slot, const std::vector<request_id>& requests) {
@@ -203,8 +203,8 @@ void quota_check::ended(slot_id slot, bool stopped) {
   }
 }
 
-void calm_check::failed(request_id id, failure why) {
-  if (calm_)
+void fault_free_check::failed(request_id id, failure why) {
+  if (fault_free_)
     violations_.add(
         "calm", fmt::format("request {:x} failed ({}) though nothing went wrong", id.value, to_string(why)));
 }
@@ -215,7 +215,7 @@ void term_check::started(slot_id slot, term_id term) {
                                                    slot.value, term.value, highest_[slot].value));
 }
 
-void once_check::started(slot_id slot, const std::vector<request_id>& requests) {
+void single_execution_check::started(slot_id slot, const std::vector<request_id>& requests) {
   if (!only_schedulers_) return;
   for (const auto& [other, theirs] : running_)
     for (const auto id : theirs)
@@ -229,7 +229,7 @@ void once_check::started(slot_id slot, const std::vector<request_id>& requests) 
 invariants::invariants(const duration& truth, const workload_spec& workload, const cluster_spec& cluster)
     : broken(truth),
       starts(broken, tolerance_for(workload)),
-      calm(broken, faults_are_only(workload, {})),
+      fault_free(broken, faults_are_only(workload, {})),
       poisons(broken, faults_are_only(workload, {fault_kind::poison, fault_kind::freeze, fault_kind::delay,
                                                  fault_kind::reorder, fault_kind::slow_link,
                                                  fault_kind::stall, fault_kind::clock_drift})),

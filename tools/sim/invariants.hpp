@@ -100,7 +100,8 @@ class memory_check {
 /// connections break from outside, too: that looks the same.
 class poison_check {
  public:
-  poison_check(violations& v, bool told_apart) : violations_(v), told_apart_(told_apart) {}
+  poison_check(violations& v, bool crashes_distinguished)
+      : violations_(v), crashes_distinguished_(crashes_distinguished) {}
   void sent(request_id id) { killed_[id] = 0; }
   bool is_poison(request_id id) const { return killed_.contains(id); }
   void killed(request_id id, node_id worker);
@@ -108,7 +109,7 @@ class poison_check {
 
  private:
   violations& violations_;
-  const bool told_apart_;
+  const bool crashes_distinguished_;
   std::unordered_map<request_id, uint32_t> killed_;  ///< workers, by poison request
 };
 
@@ -139,7 +140,7 @@ class drain_check {
 /// those included whose clients have gone.
 class quota_check {
  public:
-  quota_check(violations& v, bool calm) : violations_(v), calm_(calm) {}
+  quota_check(violations& v, bool fault_free) : violations_(v), fault_free_(fault_free) {}
   void asked(request_id id, node_id gateway, uint32_t tenant, uint32_t concurrency);
   void started(slot_id slot, const std::vector<request_id>& requests);
   /// `stopped`: the requests will run again.
@@ -151,7 +152,7 @@ class quota_check {
     uint32_t concurrency;
   };
   violations& violations_;
-  const bool calm_;
+  const bool fault_free_;
   std::unordered_map<request_id, asking> requests_;  // of tenants with a concurrency
   std::map<std::pair<node_id, uint32_t>, uint32_t> running_;
   std::map<slot_id, std::vector<request_id>> batches_;
@@ -170,14 +171,14 @@ class deployment_check {
 };
 
 /// A run in which nothing goes wrong fails no request.
-class calm_check {
+class fault_free_check {
  public:
-  calm_check(violations& v, bool calm) : violations_(v), calm_(calm) {}
+  fault_free_check(violations& v, bool fault_free) : violations_(v), fault_free_(fault_free) {}
   void failed(request_id id, failure why);
 
  private:
   violations& violations_;
-  const bool calm_;
+  const bool fault_free_;
 };
 
 /// A slot that has handed over to a new scheduler, or was ordered something by it, starts nothing of an
@@ -197,9 +198,10 @@ class term_check {
 
 /// While only schedulers die or stand still, no request runs on two slots at once. (Other faults may make a
 /// worker look dead that is not; what it runs is run again.)
-class once_check {
+class single_execution_check {
  public:
-  once_check(violations& v, bool only_schedulers) : violations_(v), only_schedulers_(only_schedulers) {}
+  single_execution_check(violations& v, bool only_schedulers)
+      : violations_(v), only_schedulers_(only_schedulers) {}
   void started(slot_id slot, const std::vector<request_id>& requests);
   /// The batch is done, or its worker has begun a new incarnation and does not answer for it.
   void ended(slot_id slot) { running_.erase(slot); }
@@ -223,14 +225,14 @@ struct invariants {
   slot_check slots{broken};
   bytes_check bytes{broken};
   memory_check memories{broken};
-  calm_check calm;
+  fault_free_check fault_free;
   poison_check poisons;
   loaded_check loaded{broken};
   drain_check drains{broken};
   quota_check quotas;
   deployment_check deployments{broken};
   term_check terms{broken};
-  once_check once;
+  single_execution_check once;
 };
 
 }  // namespace troupe::sim

@@ -20,9 +20,9 @@ struct llm_clients::port_of_node final : completion_port {
   const node_id node;
 };
 
-llm_clients::llm_clients(const surroundings& s, uint64_t seed)
-    : around_(s),
-      calm_(faults_are_only(s.workload, {})),
+llm_clients::llm_clients(const environment& s, uint64_t seed)
+    : env_(s),
+      fault_free_(faults_are_only(s.workload, {})),
       random_(seed, "texts"),
       statistics_(s.workload.llms.size() + (s.workload.llm_trace.empty() ? 0 : 1)) {
   for (uint32_t i = 0; i < s.cluster.nodes.size(); ++i) {
@@ -43,24 +43,23 @@ llm_clients::~llm_clients() = default;
 completion_port& llm_clients::port(node_id gateway) { return *ports_[gateway.value]; }
 
 void llm_clients::start() {
-  start_ = around_.time.now();
+  start_ = env_.time.now();
   for (size_t i = 0; i < sources_.size(); ++i) {
     if (!sources_[i]) continue;
     ++running_;
     schedule_next(i);
   }
-  for (size_t i = 0; i < around_.workload.llm_trace.size(); ++i)
-    around_.time.at(start_ + around_.workload.llm_trace[i].at, sim_event::client,
-                    [this, i] { offer_row(i); });
+  for (size_t i = 0; i < env_.workload.llm_trace.size(); ++i)
+    env_.time.at(start_ + env_.workload.llm_trace[i].at, sim_event::client, [this, i] { offer_row(i); });
 }
 
 void llm_clients::schedule_next(size_t load) {
   const auto at = sources_[load]->next().time_since_epoch();
-  if (at >= around_.workload.length) {
+  if (at >= env_.workload.length) {
     --running_;
     return;
   }
-  around_.time.at(start_ + at, sim_event::client, [this, load] {
+  env_.time.at(start_ + at, sim_event::client, [this, load] {
     offer(load);
     schedule_next(load);
   });
@@ -87,7 +86,7 @@ generation llm_clients::some_request(const llm_load& load) {
 }
 
 void llm_clients::offer(size_t load) {
-  const auto& asked = around_.workload.llms[load];
+  const auto& asked = env_.workload.llms[load];
   stream s;
   s.load = load;
   s.asked = some_request(asked);
@@ -100,10 +99,10 @@ void llm_clients::offer(size_t load) {
 }
 
 void llm_clients::offer_row(size_t row) {
-  const auto& asked = around_.workload.llm_trace[row];
+  const auto& asked = env_.workload.llm_trace[row];
   stream s;
-  s.load = around_.workload.llms.size();
-  if (around_.trace)
+  s.load = env_.workload.llms.size();
+  if (env_.trace)
     s.traced.emplace(row, client_outcome::finished, drop_reason::none, std::vector<duration>{}, duration{});
   s.asked.prompt.resize(asked.prompt_tokens);
   for (auto& t : s.asked.prompt) t = static_cast<llm::token>(3 + random_.below(900));
@@ -117,37 +116,37 @@ void llm_clients::offer_row(size_t row) {
 
 /// `ttft` zero: no target. `patience`: after which the client goes away.
 void llm_clients::enter(stream s, duration ttft, std::optional<duration> patience) {
-  s.offered_at = around_.time.now();
+  s.offered_at = env_.time.now();
   ++statistics_[s.load].offered;
-  auto* gateway = around_.runtime_of(s.gateway);
-  if (gateway == nullptr || around_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
-  const auto now = around_.clock_of(s.gateway);
+  auto* gateway = env_.runtime_of(s.gateway);
+  if (gateway == nullptr || env_.time.frozen(s.gateway)) return end(s, client_outcome::refused);
+  const auto now = env_.clock_of(s.gateway);
   s.asked.id = gateway->next_request_id();
   s.asked.arrival = now;
-  s.asked.deadline = now + around_.cluster.llms[s.asked.model.value].timeout;
+  s.asked.deadline = now + env_.cluster.llms[s.asked.model.value].timeout;
   if (ttft > duration{}) s.asked.due = now + ttft;
   s.got.resize(s.asked.choices);
   s.ended.resize(s.asked.choices);
   const auto id = s.asked.id;
   const auto request = s.asked;
   if (patience)
-    around_.time.at(around_.time.now() + *patience, sim_event::client, s.gateway,
-                    [gateway, id] { gateway->post().tell(gateway->llm_gateway_address(), client_gone{id}); });
+    env_.time.at(env_.time.now() + *patience, sim_event::client, s.gateway,
+                 [gateway, id] { gateway->post().send(gateway->llm_gateway_address(), client_gone{id}); });
   open_.emplace(id, std::move(s));
-  gateway->post().tell(gateway->llm_gateway_address(), generation_request{{request}});
+  gateway->post().send(gateway->llm_gateway_address(), generation_request{{request}});
 }
 
 bool llm_clients::token(node_id gateway, const generated_token& t) {
   const auto found = open_.find(t.id);
   if (found == open_.end() || found->second.gateway != gateway || t.choice >= found->second.got.size() ||
       found->second.ended[t.choice]) {
-    around_.broken.add(
-        "stream", fmt::format("a token for request {}, choice {}, which has ended", t.id.value, t.choice));
+    env_.broken.add("stream",
+                    fmt::format("a token for request {}, choice {}, which has ended", t.id.value, t.choice));
     return false;
   }
   auto& s = found->second;
   auto& b = statistics_[s.load];
-  const auto now = around_.time.now();
+  const auto now = env_.time.now();
   const bool first = std::ranges::all_of(s.got, [](const auto& g) { return g.empty(); });
   (first ? b.first_token : b.between_tokens).add(now - (first ? s.offered_at : s.last_token_at));
   if (first) s.first_token_at = now;
@@ -177,20 +176,20 @@ bool llm_clients::started(const stream& s) {
 void llm_clients::on_ended(node_id gateway, request_id id, const outcome& how) {
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.gateway != gateway)
-    return around_.broken.add("outcome", fmt::format("request {} got a second outcome", id.value));
+    return env_.broken.add("outcome", fmt::format("request {} got a second outcome", id.value));
   auto s = std::move(found->second);
   open_.erase(found);
   switch (how.kind) {
     case outcome_kind::finished: return end(s, client_outcome::finished);
     case outcome_kind::dropped:
       if (started(s) && how.reason != drop_reason::cancelled && how.reason != drop_reason::undeployed)
-        around_.broken.add("started", fmt::format("request {} had tokens, and was dropped as {}", id.value,
-                                                  to_string(how.reason)));
+        env_.broken.add("started", fmt::format("request {} had tokens, and was dropped as {}", id.value,
+                                               to_string(how.reason)));
       return end(s, client_outcome::dropped, how.reason);
     case outcome_kind::failed:
-      if (calm_ && !s.traced)
-        around_.broken.add(
-            "calm", fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
+      if (fault_free_ && !s.traced)
+        env_.broken.add("calm",
+                        fmt::format("request {} failed though nothing went wrong: {}", id.value, how.detail));
       return end(s, client_outcome::failed);
   }
 }
@@ -200,7 +199,7 @@ void llm_clients::end(stream& s, client_outcome how, drop_reason why) {
   ++b.outcomes[static_cast<size_t>(how)];
   b.moved += s.moved;
   if (how == client_outcome::finished) {
-    b.whole.add(around_.time.now() - s.offered_at);
+    b.whole.add(env_.time.now() - s.offered_at);
     if (s.got.size() == 1 && s.got[0].size() > 1)
       b.tpot.add((s.last_token_at - s.first_token_at) / static_cast<int64_t>(s.got[0].size() - 1));
   }
@@ -208,13 +207,13 @@ void llm_clients::end(stream& s, client_outcome how, drop_reason why) {
   if (!s.traced) return;
   s.traced->how = how;
   s.traced->why = why;
-  s.traced->ended = around_.time.now() - s.offered_at;
+  s.traced->ended = env_.time.now() - s.offered_at;
   traced_.push_back(std::move(*s.traced));
 }
 
 /// Every choice has the tokens of an undisturbed run: all of them, as many as were enough, or the first ones.
 void llm_clients::compare(const stream& s, bool whole) {
-  const auto& m = around_.cluster.llms[s.asked.model.value];
+  const auto& m = env_.cluster.llms[s.asked.model.value];
   for (uint32_t i = 0; i < s.got.size(); ++i) {
     const auto& got = s.got[i];
     if (got.empty() && !whole) continue;
@@ -225,10 +224,10 @@ void llm_clients::compare(const stream& s, bool whole) {
               : got.size() <= wanted.size() && std::equal(got.begin(), got.end(), wanted.begin());
     if (right) continue;
     const auto at = std::ranges::mismatch(got, wanted).in1 - got.begin();
-    around_.broken.add("sequence",
-                       fmt::format("request {}, choice {}: {} tokens, {} without disturbance, and the "
-                                   "first {} are equal; it was on {} engines",
-                                   s.asked.id.value, i, got.size(), wanted.size(), at, s.workers.size()));
+    env_.broken.add("sequence",
+                    fmt::format("request {}, choice {}: {} tokens, {} without disturbance, and the "
+                                "first {} are equal; it was on {} engines",
+                                s.asked.id.value, i, got.size(), wanted.size(), at, s.workers.size()));
   }
 }
 

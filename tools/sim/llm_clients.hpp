@@ -44,7 +44,7 @@ struct llm_statistics {
 
 class llm_clients {
  public:
-  struct surroundings {
+  struct environment {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
@@ -55,7 +55,7 @@ class llm_clients {
     bool trace = true;  ///< keep the times of the tokens of traced sequences
   };
 
-  llm_clients(const surroundings& s, uint64_t seed);
+  llm_clients(const environment& s, uint64_t seed);
   ~llm_clients();
 
   void start();
@@ -99,8 +99,8 @@ class llm_clients {
   static bool started(const stream& s);
   void compare(const stream& s, bool whole);
 
-  const surroundings around_;
-  const bool calm_;  // nothing goes wrong
+  const environment env_;
+  const bool fault_free_;  // nothing goes wrong
   random_stream random_;
   std::vector<std::unique_ptr<port_of_node>> ports_;
   std::vector<node_id> gateways_;

@@ -10,23 +10,23 @@
 namespace troupe::sim {
 
 void llm_operator::start() {
-  end_ = around_.time.now() + around_.workload.length;
-  if (around_.workload.llm_changes_per_s > 0 && !around_.cluster.engines.empty()) schedule();
+  end_ = env_.time.now() + env_.workload.length;
+  if (env_.workload.llm_changes_per_s > 0 && !env_.cluster.engines.empty()) schedule();
 }
 
 void llm_operator::schedule() {
-  const auto pause = 2 * random_.uniform() / around_.workload.llm_changes_per_s;
-  const auto at = around_.time.now() + duration{static_cast<int64_t>(pause * 1e9)};
+  const auto pause = 2 * random_.uniform() / env_.workload.llm_changes_per_s;
+  const auto at = env_.time.now() + duration{static_cast<int64_t>(pause * 1e9)};
   if (at >= end_) return;
-  around_.time.at(at, sim_event::client, [this] {
-    disturb();
+  env_.time.at(at, sim_event::client, [this] {
+    inject_move();
     schedule();
   });
 }
 
-void llm_operator::disturb() {
-  const auto engine = random_.below(around_.cluster.engines.size());
-  const auto model = around_.cluster.engines[engine].model;
+void llm_operator::inject_move() {
+  const auto engine = random_.below(env_.cluster.engines.size());
+  const auto model = env_.cluster.engines[engine].model;
   switch (random_.below(4)) {
     case 0: return drain_some();
     case 1: return change_some_adapter(model);
@@ -35,45 +35,44 @@ void llm_operator::disturb() {
 }
 
 address llm_operator::router(llm_id model) const {
-  for (const auto n : leader_candidates(around_.cluster))
-    if (around_.runtime_of(n) != nullptr && !around_.time.frozen(n))
-      return {n, {}, role::llm_router, model.value};
-  return {scheduler_of(around_.cluster), {}, role::llm_router, model.value};
+  for (const auto n : leader_candidates(env_.cluster))
+    if (env_.runtime_of(n) != nullptr && !env_.time.frozen(n)) return {n, {}, role::llm_router, model.value};
+  return {scheduler_of(env_.cluster), {}, role::llm_router, model.value};
 }
 
 void llm_operator::migrate_some(llm_id model) {
-  const auto told = around_.ask(router(model), "list_generations", R"({"limit": 100, "after": 0})");
-  if (!told.ok) return;
-  const auto generations = from_json<generation_list>(nlohmann::json::parse(told.body)).generations;
+  const auto reply = env_.ask(router(model), "list_generations", R"({"limit": 100, "after": 0})");
+  if (!reply.ok) return;
+  const auto generations = from_json<generation_list>(nlohmann::json::parse(reply.body)).generations;
   if (generations.empty()) return;
-  const auto engines = engines_of(around_.cluster, model);
+  const auto engines = engines_of(env_.cluster, model);
   const migrate order{generations[random_.below(generations.size())].request,
                       engines[random_.below(engines.size())].value};
-  counts_.migrations += around_.ask(router(model), "migrate", json_text(to_json(order))).ok;
+  counts_.migrations += env_.ask(router(model), "migrate", json_text(to_json(order))).ok;
 }
 
 /// For a while.
 void llm_operator::drain_some() {
-  const auto engine = static_cast<uint32_t>(random_.below(around_.cluster.engines.size()));
-  const auto model = around_.cluster.engines[engine].model;
+  const auto engine = static_cast<uint32_t>(random_.below(env_.cluster.engines.size()));
+  const auto model = env_.cluster.engines[engine].model;
   const auto order = [this, engine, model](bool open) {
-    return around_.ask(router(model), "drain_engine", json_text(to_json(drain_engine{engine, open}))).ok;
+    return env_.ask(router(model), "drain_engine", json_text(to_json(drain_engine{engine, open}))).ok;
   };
   if (!order(false)) return;
   ++counts_.drains;
   const auto pause = duration{static_cast<int64_t>(random_.uniform() * 5e8)};
-  around_.time.at(around_.time.now() + pause, sim_event::client, [order] { order(true); });
+  env_.time.at(env_.time.now() + pause, sim_event::client, [order] { order(true); });
 }
 
 void llm_operator::change_some_adapter(llm_id model) {
   const auto name =
-      fmt::format("adapter-{:04}", random_.below(around_.cluster.llms[model.value].emulated_adapters + 2));
-  for (uint32_t i = 0; i < around_.cluster.nodes.size(); ++i) {
-    if (!around_.cluster.nodes[i].has(node_role::gateway) || around_.time.frozen(node_id{i})) continue;
-    auto* gateway = around_.runtime_of(node_id{i});
+      fmt::format("adapter-{:04}", random_.below(env_.cluster.llms[model.value].emulated_adapters + 2));
+  for (uint32_t i = 0; i < env_.cluster.nodes.size(); ++i) {
+    if (!env_.cluster.nodes[i].has(node_role::gateway) || env_.time.frozen(node_id{i})) continue;
+    auto* gateway = env_.runtime_of(node_id{i});
     if (gateway == nullptr || random_.below(2) == 0) continue;
     ++counts_.adapter_changes;
-    gateway->post().tell(
+    gateway->post().send(
         gateway->llm_gateway_address(),
         change_adapter{next_token_++, model, random_.below(2) == 0, {name, adapter_folder(name)}});
     return;

@@ -17,7 +17,7 @@ namespace troupe::sim {
 
 class llm_operator {
  public:
-  struct surroundings {
+  struct environment {
     const cluster_spec& cluster;
     const workload_spec& workload;
     timeline& time;
@@ -29,7 +29,7 @@ class llm_operator {
     uint64_t migrations = 0, drains = 0, adapter_changes = 0;
   };
 
-  llm_operator(const surroundings& s, uint64_t seed) : around_(s), random_(seed, "text operator") {}
+  llm_operator(const environment& s, uint64_t seed) : env_(s), random_(seed, "text operator") {}
 
   /// Disturbs until the workload ends, `workload.llm_changes_per_s` times a second.
   void start();
@@ -37,13 +37,13 @@ class llm_operator {
 
  private:
   void schedule();
-  void disturb();
+  void inject_move();
   void migrate_some(llm_id model);
   void drain_some();
   void change_some_adapter(llm_id model);
   address router(llm_id model) const;
 
-  const surroundings around_;
+  const environment env_;
   random_stream random_;
   duration end_{};
   uint64_t next_token_ = 1;

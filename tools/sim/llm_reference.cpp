@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t words = 1000;
 constexpr llm::adapter_id the_adapter{1};
 
-struct still_clock final : clock {
+struct stopped_clock final : clock {
   time_point now() const override { return time_point{}; }
 };
 
@@ -42,7 +42,7 @@ std::vector<adapter_entry> adapters_of(const llm_spec& m) {
 }
 
 std::vector<llm::token> undisturbed(const llm_spec& m, const generation& asked, uint32_t choice) {
-  const still_clock time;
+  const stopped_clock time;
   auto o = engine_options_of(m, 0);
   o.adapter_slots = 1;
   llm::emulated_engine_device device(time, o);

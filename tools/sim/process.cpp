@@ -73,20 +73,20 @@ process::process(node_id self, uint64_t number, const environment& env)
           .engine_device_of = [this](engine_id e) -> llm::engine_device& { return engines_.at(e); },
           .adapters_of = [this](llm_id m) { return sim::adapters_of(environment_.cluster.llms[m.value]); }});
   for (const auto& [id, _] : engines_)
-    runtime_->post().tell({self, {}, role::llm_engine, id.value}, device_ready{});
+    runtime_->post().send({self, {}, role::llm_engine, id.value}, device_ready{});
 }
 
 process::~process() = default;
 
 /// Takes a while, as in reality.
-void process::load(const deployment& line, std::function<void(load_outcome)> told) {
+void process::load(const deployment& line, std::function<void(load_outcome)> done) {
   environment_.time.at(
-      environment_.time.now() + 5ms, sim_event::job, self_, [this, line, told = std::move(told)] {
+      environment_.time.now() + 5ms, sim_event::job, self_, [this, line, done = std::move(done)] {
         const auto& m = line.definition;
         for (auto& [slot, device] : devices_) {
           load_outcome out{slot, line.model, line.revision, {}, {}};
           out.loaded = device.load(line.model, {m.name, "", signature_of(m), m.latency, m.max_batch});
-          told(std::move(out));
+          done(std::move(out));
         }
       });
 }

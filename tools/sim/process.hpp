@@ -64,7 +64,7 @@ class process final : private control_lane, private sim_port, private model_load
   void broken(node_id, duration) override {}  // the data lane notices, or the silence
   void wake(const caf::actor& who, time_point due);
   void schedule(alarm& a, time_point t);
-  void load(const deployment& line, std::function<void(load_outcome)> told) override;
+  void load(const deployment& line, std::function<void(load_outcome)> done) override;
 
   const node_id self_;
   const uint64_t number_;

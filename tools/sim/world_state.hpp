@@ -1,4 +1,4 @@
-// The state of a simulated world: its nodes, their surroundings, and what an onlooker notes. Only world*.cpp
+// The state of a simulated world: its nodes, their environments, and what an onlooker notes. Only world*.cpp
 // include this.
 #pragma once
 #include <caf/actor_system.hpp>

@@ -97,8 +97,8 @@ command_reply world::state::ask(const address& to, const std::string& type, cons
 /// When all sequences have ended, KV blocks and adapters' slots are free, and nobody remembers a request.
 void world::state::check_sequences(node_id id) {
   const auto state_of = [&]<class State>(std::type_identity<State>, role kind, uint32_t index) {
-    const auto told = ask({id, {}, kind, index}, "get_state", {});
-    return told.ok ? std::optional(from_json<State>(nlohmann::json::parse(told.body))) : std::nullopt;
+    const auto reply = ask({id, {}, kind, index}, "get_state", {});
+    return reply.ok ? std::optional(from_json<State>(nlohmann::json::parse(reply.body))) : std::nullopt;
   };
   for (uint32_t i = 0; i < cluster.engines.size(); ++i) {
     if (cluster.engines[i].node != id) continue;
@@ -137,9 +137,9 @@ void world::state::ask_why() {
 void world::state::watch_scale() {
   if (cluster.autoscale.mode == autoscale_mode::off) return;
   for (const auto n : leader_candidates(cluster)) {
-    const auto told = ask({n, {}, role::rank_arbiter, 0}, "get_state", {});
-    if (!told.ok) continue;
-    const auto s = from_json<arbiter_state>(nlohmann::json::parse(told.body)).autoscale;
+    const auto reply = ask({n, {}, role::rank_arbiter, 0}, "get_state", {});
+    if (!reply.ok) continue;
+    const auto s = from_json<arbiter_state>(nlohmann::json::parse(reply.body)).autoscale;
     if (!s.on) continue;  // not the leader
     result.scale.push_back({time.now() - (measured_from - workload.warmup), s.gpus, s.advice});
     return;
@@ -153,9 +153,9 @@ void world::state::watch_engines() {
   auto& now = result.engine_sequences.emplace_back(cluster.engines.size());
   for (uint32_t i = 0; i < cluster.llms.size(); ++i)
     for (const auto n : leader_candidates(cluster)) {
-      const auto told = ask({n, {}, role::llm_router, i}, "get_state", {});
-      if (!told.ok) continue;
-      for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(told.body)).engines)
+      const auto reply = ask({n, {}, role::llm_router, i}, "get_state", {});
+      if (!reply.ok) continue;
+      for (const auto& e : from_json<llm_router_state>(nlohmann::json::parse(reply.body)).engines)
         now[e.engine] += e.sequences;
     }
 }

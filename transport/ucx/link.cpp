@@ -77,10 +77,10 @@ class link::closing final : public operation {
   link& via_;
 };
 
-link::link(link_house& house, node_id peer, incarnation_id incarnation, uint32_t stream,
+link::link(link_shared_state& shared, node_id peer, incarnation_id incarnation, uint32_t stream,
            const ucx_address& address)
-    : house_(house),
-      worker_(house.worker),
+    : shared_(shared),
+      worker_(shared.worker),
       peer_(peer),
       incarnation_(incarnation),
       fabric_incarnation_(address.incarnation),
@@ -103,11 +103,11 @@ link::link(link_house& house, node_id peer, incarnation_id incarnation, uint32_t
   const auto status = ucp_ep_rkey_unpack(endpoint_, address.pool_key.data(), &key_);
   if (status != UCS_OK) {
     key_ = nullptr;  // no transport of this endpoint reads memory: by message, then
-  } else if (house.options.pulls == pull_path::automatic) {
+  } else if (shared.options.pulls == pull_path::automatic) {
     void* here = nullptr;  // only shared memory can be addressed
     one_sided_ = ucp_rkey_ptr(key_, pool_base_, &here) == UCS_OK;
   } else {
-    one_sided_ = house.options.pulls == pull_path::one_sided;
+    one_sided_ = shared.options.pulls == pull_path::one_sided;
   }
 }
 
@@ -118,21 +118,21 @@ link::~link() {
 void link::break_off(std::string why) {
   if (!broken_.empty() || !endpoint_) return;
   broken_ = std::move(why);
-  house_.attention = true;
+  shared_.attention = true;
 }
 
 void link::finished_one(ucs_status_t status, const char* what) {
   --in_flight_;
-  --house_.in_flight;
+  --shared_.in_flight;
   if (status != UCS_OK) break_off(fmt::format("{} ({})", what, ucs_status_string(status)));
 }
 
 message_head link::head(message_kind kind, uint32_t number) const {
-  return {house_.options.incarnation.value,
+  return {shared_.options.incarnation.value,
           secret_,
           stream_,
           number,
-          static_cast<uint16_t>(house_.options.self.value),
+          static_cast<uint16_t>(shared_.options.self.value),
           kind};
 }
 
@@ -158,17 +158,17 @@ void link::post(message_kind kind, uint32_t number, std::vector<std::byte> body)
 void link::send(std::vector<std::byte> frame) {
   if (endpoint_ && broken_.empty()) {
     // A frame left out would be missed by nobody: the order in it could hold a slot for ever.
-    if (frame.size() > house_.options.max_frame_bytes) break_off("a frame to it is too large");
-    if (unsent_frames_ >= house_.options.max_unsent_frames ||
-        unsent_bytes_ + frame.size() > house_.options.max_unsent_bytes)
+    if (frame.size() > shared_.options.max_frame_bytes) break_off("a frame to it is too large");
+    if (unsent_frames_ >= shared_.options.max_unsent_frames ||
+        unsent_bytes_ + frame.size() > shared_.options.max_unsent_bytes)
       break_off("it takes frames too slowly");
   }
   if (!endpoint_ || !broken_.empty()) {
-    house_.discarded_out += 1;
+    shared_.discarded_out += 1;
     return;
   }
-  house_.frames_out += 1;
-  house_.bytes_out += frame.size();
+  shared_.frames_out += 1;
+  shared_.bytes_out += frame.size();
   const auto number = next_number_++;
   if (!post_inline(head(message_kind::frame, number), frame))
     post(message_kind::frame, number, std::move(frame));
@@ -180,11 +180,11 @@ void link::close() {
   if (!endpoint_) return;
   (new closing(*this))->start(std::exchange(endpoint_, nullptr));
   std::vector<uint32_t> waiting;
-  for (auto& [ticket, pull] : pulled_) {
+  for (auto& [pull_number, pull] : pulled_) {
     pull->lost = true;
-    if (!pull->receiving) waiting.push_back(ticket);  // else when UCX lets go of the memory
+    if (!pull->receiving) waiting.push_back(pull_number);  // else when UCX lets go of the memory
   }
-  for (uint32_t ticket : waiting) end_pull(ticket, pull_status::lost);
+  for (uint32_t pull_number : waiting) end_pull(pull_number, pull_status::lost);
 }
 
 }  // namespace troupe::ucx

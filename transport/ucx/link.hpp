@@ -32,13 +32,13 @@ class counter {
 };
 
 /// What the links of one fabric share.
-struct link_house {
+struct link_shared_state {
   ucp_worker_h worker;  ///< of the links to come
   const ucx_options& options;
-  std::span<std::byte> pool{};  ///< this process's own
-  uint32_t next_ticket = 0;     ///< of a pull by message
-  size_t in_flight = 0;         ///< UCX calls of all links that will still call back
-  bool attention = false;       ///< some link has broken since this was cleared
+  std::span<std::byte> pool{};    ///< this process's own
+  uint32_t next_pull_number = 0;  ///< of a pull by message
+  size_t in_flight = 0;           ///< UCX calls of all links that will still call back
+  bool attention = false;         ///< some link has broken since this was cleared
   counter frames_out{}, bytes_out{}, discarded_out{}, pulls{}, bytes_pulled{};
 };
 
@@ -47,7 +47,7 @@ class link {
   /// `incarnation` is what the peer is called; the incarnation in its address, what its fabric calls itself.
   /// They differ once a node that had been given up has joined again. Throws std::runtime_error if UCX cannot
   /// reach the address.
-  link(link_house& house, node_id peer, incarnation_id incarnation, uint32_t stream,
+  link(link_shared_state& shared, node_id peer, incarnation_id incarnation, uint32_t stream,
        const ucx_address& address);
   ~link();
   link(const link&) = delete;
@@ -66,10 +66,10 @@ class link {
   void pull(uint64_t offset, std::span<std::byte> into, pull_done done);
 
   /// Answers a pull of the peer.
-  void answer(uint32_t ticket, const pull_range& range);
+  void answer(uint32_t pull_number, const pull_range& range);
   /// A part of what this side pulled has arrived. `data` are the bytes or, if `rendezvous`, UCX's token for
   /// them; returns UCS_INPROGRESS if it has taken the token.
-  ucs_status_t on_part(message_kind kind, uint32_t ticket, void* data, size_t bytes, bool rendezvous);
+  ucs_status_t on_part(message_kind kind, uint32_t pull_number, void* data, size_t bytes, bool rendezvous);
 
   /// Starts to wait until everything sent so far has left; then `drained`.
   void drain();
@@ -102,12 +102,12 @@ class link {
   bool post_inline(const message_head& head, std::span<const std::byte> body);
   void started_one() {
     ++in_flight_;
-    ++house_.in_flight;
+    ++shared_.in_flight;
   }
   void finished_one(ucs_status_t status, const char* what);
-  void end_pull(uint32_t ticket, pull_status status);
+  void end_pull(uint32_t pull_number, pull_status status);
 
-  link_house& house_;
+  link_shared_state& shared_;
   ucp_worker_h worker_;
   node_id peer_;
   incarnation_id incarnation_, fabric_incarnation_;
@@ -122,7 +122,7 @@ class link {
   uint32_t next_number_ = 0;
   size_t unsent_frames_ = 0, unsent_bytes_ = 0;
   size_t in_flight_ = 0;                                          ///< UCX calls that will still call back
-  std::unordered_map<uint32_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by ticket
+  std::unordered_map<uint32_t, std::unique_ptr<pulled>> pulled_;  ///< by message, by pull_number
 };
 
 }  // namespace troupe::ucx

@@ -12,8 +12,8 @@ namespace troupe::ucx {
 /// the ends.
 class link::reply final : public operation {
  public:
-  reply(link& via, uint32_t ticket, std::span<const std::byte> range)
-      : via_(via), head_(via.head(message_kind::pull_middle, ticket)), range_(range) {}
+  reply(link& via, uint32_t pull_number, std::span<const std::byte> range)
+      : via_(via), head_(via.head(message_kind::pull_middle, pull_number)), range_(range) {}
 
   void start() {
     if (range_.size() <= 2 * end_bytes) {
@@ -76,8 +76,8 @@ class link::get final : public operation {
       return;
     }
     if (!failed_) {
-      via_.house_.pulls += 1;
-      via_.house_.bytes_pulled += into_.size();
+      via_.shared_.pulls += 1;
+      via_.shared_.bytes_pulled += into_.size();
     }
     done_(failed_ ? pull_status::lost : pull_status::ok);
     delete this;
@@ -102,7 +102,8 @@ class link::get final : public operation {
 /// The middle of a pull arriving by rendezvous, straight to its place.
 class link::part final : public operation {
  public:
-  part(link& via, uint32_t ticket, std::span<std::byte> into) : via_(via), ticket_(ticket), into_(into) {}
+  part(link& via, uint32_t pull_number, std::span<std::byte> into)
+      : via_(via), pull_number_(pull_number), into_(into) {}
 
   void start(void* token) {
     auto p = parameters();
@@ -115,19 +116,19 @@ class link::part final : public operation {
   }
 
   void finished(ucs_status_t status) noexcept override {
-    auto& pull = *via_.pulled_.at(ticket_);
+    auto& pull = *via_.pulled_.at(pull_number_);
     pull.receiving = false;
     if (status != UCS_OK) pull.lost = true;
     via_.finished_one(status, "pulling from it failed");
     if (pull.lost || pull.ends) {
-      via_.end_pull(ticket_, pull.lost ? pull_status::lost : pull_status::ok);
+      via_.end_pull(pull_number_, pull.lost ? pull_status::lost : pull_status::ok);
     }
     delete this;
   }
 
  private:
   link& via_;
-  uint32_t ticket_;
+  uint32_t pull_number_;
   std::span<std::byte> into_;
 };
 
@@ -136,28 +137,29 @@ void link::pull(uint64_t offset, std::span<std::byte> into, pull_done done) {
   if (offset > pool_bytes_ || into.size() > pool_bytes_ - offset) return done(pull_status::refused);
   if (into.empty()) return done(pull_status::ok);
   if (one_sided_) return (new get(*this, offset, into, std::move(done)))->start();
-  const uint32_t ticket = house_.next_ticket++;
-  pulled_.emplace(ticket, std::make_unique<pulled>(pulled{.into = into, .done = std::move(done)}));
+  const uint32_t pull_number = shared_.next_pull_number++;
+  pulled_.emplace(pull_number, std::make_unique<pulled>(pulled{.into = into, .done = std::move(done)}));
   const pull_range range{offset, into.size()};
   const auto* bytes = reinterpret_cast<const std::byte*>(&range);
-  post(message_kind::pull_request, ticket, {bytes, bytes + sizeof range});
+  post(message_kind::pull_request, pull_number, {bytes, bytes + sizeof range});
 }
 
-void link::answer(uint32_t ticket, const pull_range& range) {
+void link::answer(uint32_t pull_number, const pull_range& range) {
   if (!endpoint_ || !broken_.empty()) return;
-  const auto pool = house_.pool;
+  const auto pool = shared_.pool;
   if (range.offset > pool.size() || range.size > pool.size() - range.offset) {
-    return post(message_kind::pull_refused, ticket, {});
+    return post(message_kind::pull_refused, pull_number, {});
   }
-  (new reply(*this, ticket, pool.subspan(range.offset, range.size)))->start();
+  (new reply(*this, pull_number, pool.subspan(range.offset, range.size)))->start();
 }
 
-ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_t bytes, bool rendezvous) {
-  const auto found = pulled_.find(ticket);
+ucs_status_t link::on_part(message_kind kind, uint32_t pull_number, void* data, size_t bytes,
+                           bool rendezvous) {
+  const auto found = pulled_.find(pull_number);
   if (found == pulled_.end()) return UCS_OK;
   auto& pull = *found->second;
   if (kind == message_kind::pull_refused && !pull.middle && !pull.ends) {
-    end_pull(ticket, pull_status::refused);
+    end_pull(pull_number, pull_status::refused);
     return UCS_OK;
   }
   const size_t size = pull.into.size();
@@ -172,7 +174,7 @@ ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_
   came = true;
   if (rendezvous) {
     pull.receiving = true;
-    (new part(*this, ticket, pull.into.subspan(end_bytes, bytes)))->start(data);
+    (new part(*this, pull_number, pull.into.subspan(end_bytes, bytes)))->start(data);
     return UCS_INPROGRESS;
   }
   const auto* from = static_cast<const std::byte*>(data);
@@ -184,16 +186,16 @@ ucs_status_t link::on_part(message_kind kind, uint32_t ticket, void* data, size_
     std::memcpy(pull.into.data(), from, end_bytes);
     std::memcpy(pull.into.data() + size - end_bytes, from + end_bytes, end_bytes);
   }
-  if (pull.ends && (pull.middle || small) && !pull.receiving) end_pull(ticket, pull_status::ok);
+  if (pull.ends && (pull.middle || small) && !pull.receiving) end_pull(pull_number, pull_status::ok);
   return UCS_OK;
 }
 
-void link::end_pull(uint32_t ticket, pull_status status) {
-  auto node = pulled_.extract(ticket);
+void link::end_pull(uint32_t pull_number, pull_status status) {
+  auto node = pulled_.extract(pull_number);
   auto& pull = *node.mapped();
   if (status == pull_status::ok) {
-    house_.pulls += 1;
-    house_.bytes_pulled += pull.into.size();
+    shared_.pulls += 1;
+    shared_.bytes_pulled += pull.into.size();
   }
   pull.done(status);
 }

@@ -13,7 +13,7 @@
 namespace troupe::ucx {
 
 neighbours::neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time)
-    : options_(options), clock_(time), house_{.worker = worker, .options = options} {}
+    : options_(options), clock_(time), shared_{.worker = worker, .options = options} {}
 
 neighbours::neighbour* neighbours::find(uint32_t node) {
   if (node >= max_nodes) return nullptr;
@@ -35,7 +35,7 @@ void neighbours::connect(node_id node, incarnation_id incarnation, const std::st
   if (p != nullptr && p->out) leave(std::move(p->out));
   if (problem.empty()) {
     try {
-      p->out = std::make_unique<link>(house_, node, incarnation, next_stream_++, at);
+      p->out = std::make_unique<link>(shared_, node, incarnation, next_stream_++, at);
     } catch (const std::runtime_error& e) {
       problem = e.what();
     }
@@ -43,7 +43,7 @@ void neighbours::connect(node_id node, incarnation_id incarnation, const std::st
   if (!problem.empty()) return events_->on_lost(node, incarnation, problem);
   p->in.open(at.incarnation);
   for (const auto& w : std::exchange(p->waiting, {})) {
-    if (w.incarnation == at.incarnation) p->out->answer(w.ticket, w.range);
+    if (w.incarnation == at.incarnation) p->out->answer(w.pull_number, w.range);
   }
 }
 
@@ -58,7 +58,7 @@ void neighbours::send(node_id to, std::vector<std::byte> frame) {
   if (auto* out = link_to(to))
     out->send(std::move(frame));
   else
-    house_.discarded_out += 1;
+    shared_.discarded_out += 1;
 }
 
 void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, pull_done done) {
@@ -68,7 +68,7 @@ void neighbours::pull(node_id from, uint64_t offset, std::span<std::byte> into, 
 }
 
 void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull_done& done) {
-  const auto pool = house_.pool;
+  const auto pool = shared_.pool;
   if (offset > pool.size() || into.size() > pool.size() - offset) return done(pull_status::refused);
   std::memcpy(into.data(), pool.data() + offset, into.size());
   read_fence();
@@ -76,8 +76,8 @@ void neighbours::pull_own(uint64_t offset, std::span<std::byte> into, const pull
   std::memcpy(into.data(), pool.data() + offset, ends);
   const size_t tail = into.size() - ends;
   std::memcpy(into.data() + tail, pool.data() + offset + tail, ends);
-  house_.pulls += 1;
-  house_.bytes_pulled += into.size();
+  shared_.pulls += 1;
+  shared_.bytes_pulled += into.size();
   done(pull_status::ok);
 }
 
@@ -97,7 +97,7 @@ void neighbours::renew(ucp_worker_h worker) {
     disconnect(node_id{i});
     peers_[i].waiting.clear();
   }
-  house_.worker = worker;
+  shared_.worker = worker;
 }
 
 bool neighbours::parting(ucp_worker_h worker) const {
@@ -112,7 +112,7 @@ void neighbours::break_all(const char* why) {
 }
 
 void neighbours::lose_broken() {
-  house_.attention = false;
+  shared_.attention = false;
   for (auto& p : peers_) {
     if (!p.out || p.out->broken().empty()) continue;
     auto out = std::move(p.out);

@@ -22,9 +22,9 @@ class neighbours {
   neighbours(ucp_worker_h worker, const ucx_options& options, const clock& time);
 
   /// The pool that peers pull from.
-  void set_pool(std::span<std::byte> pool) { house_.pool = pool; }
+  void set_pool(std::span<std::byte> pool) { shared_.pool = pool; }
   /// Who is told of frames and losses; null: nobody any more.
-  void tell(fabric_events* events) { events_ = events; }
+  void set_events(fabric_events* events) { events_ = events; }
 
   void connect(node_id node, incarnation_id incarnation, const std::string& address);
   void disconnect(node_id node);
@@ -36,15 +36,15 @@ class neighbours {
                           const ucp_am_recv_param_t* p);
 
   /// Closes what broke, lets go of what has been closed: after each turn of progress.
-  void tidy() {
-    if (house_.attention) lose_broken();
+  void close_broken() {
+    if (shared_.attention) lose_broken();
     if (!leaving_.empty()) reap();
   }
   /// Connections that are still being closed.
   bool parting() const { return !leaving_.empty(); }
   bool parting(ucp_worker_h worker) const;
   /// UCX will call back for something that was started: it wants progress.
-  bool busy() const { return house_.in_flight > 0; }
+  bool busy() const { return shared_.in_flight > 0; }
   /// Every connection is lost, here and now.
   void break_all(const char* why);
   /// Disconnects from all; what is connected from now on uses `worker`.
@@ -54,7 +54,7 @@ class neighbours {
   /// Lets what could not be closed leak: UCX might still call back.
   void abandon();
 
-  const link_house& house() const { return house_; }
+  const link_shared_state& shared() const { return shared_; }
   uint64_t frames_in() const { return frames_in_.get(); }
   uint64_t bytes_in() const { return bytes_in_.get(); }
   uint64_t discarded_in() const { return discarded_in_.get(); }
@@ -62,7 +62,7 @@ class neighbours {
  private:
   struct waiting_pull {
     incarnation_id incarnation;
-    uint64_t ticket;
+    uint64_t pull_number;
     pull_range range;
   };
   struct neighbour {
@@ -90,7 +90,7 @@ class neighbours {
 
   const ucx_options& options_;
   const clock& clock_;
-  link_house house_;
+  link_shared_state shared_;
   std::deque<neighbour> peers_;  ///< by node; they do not move
   std::vector<leaving_link> leaving_;
   uint32_t next_stream_ = 1;

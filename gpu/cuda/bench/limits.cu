@@ -34,7 +34,7 @@ struct read_kernel {
   }
 };
 
-struct nothing_kernel {
+struct noop_kernel {
   static constexpr uint32_t threads = 32, cluster = 1;
   size_t shared_bytes() const { return 0; }
   template <class Thread>
@@ -169,7 +169,7 @@ device_limits measure_limits(bench& b) {
     b.add({"limit: cold read", std::to_string(kib) + " KiB", read(kib << 10), static_cast<double>(kib << 10),
            0});
   const double empty = b.time(bench::launches, [](cudaStream_t stream, uint32_t) {
-    launch(nothing_kernel{}, {1, 1, 1}, stream);
+    launch(noop_kernel{}, {1, 1, 1}, stream);
   });
   b.add({"limit: empty kernel", "1 warp", empty, 0, 0});
   const double side = 8192, flops = 2 * side * side * side;

@@ -15,13 +15,13 @@ void choose(bench& b, const char* how, const kernels::sampling_parameters& param
     state = state * 1664525 + 1013904223;
     x = static_cast<float>(state >> 8) * 0x1p-20F;  // 0 .. 16
   }
-  sampling_rows told;
+  sampling_rows sampled;
   for (uint32_t r = 0; r < rows; ++r) {
     kernels::sampling_args row;
     row.parameters = parameters, row.parameters.seed = r;
-    told.add(row);
+    sampled.add(row);
   }
-  const device_memory there = on_device(logits), samplings = on_device(told.rows()),
+  const device_memory there = on_device(logits), samplings = on_device(sampled.rows()),
                       count = on_device(std::vector{rows});
   const device_memory out(rows * sizeof(sampled_row));
   const double us = b.time(bench::launches, [&](cudaStream_t stream, uint32_t) {

@@ -164,10 +164,11 @@ class cuda_decoder {
     under_way_ = under_way - 1;
     const host_side& host = steps_[std::exchange(first_, 1 - first_)];
     if (!leads()) return;
-    const auto* told = reinterpret_cast<const sampled_row*>(host.chosen.data());
+    const auto* chosen_rows = reinterpret_cast<const sampled_row*>(host.chosen.data());
     chosen.resize(host.sampled);
     for (size_t i = 0; i < chosen.size(); ++i)
-      llm::sampling_arguments::tell(told[i].chosen, told[i].top, host.to_choose.rows()[i].top, chosen[i]);
+      llm::sampling_arguments::fill_logprobs(chosen_rows[i].chosen, chosen_rows[i].top,
+                                             host.to_choose.rows()[i].top, chosen[i]);
   }
 
   /// [rows, vocabulary]: of the last step's first sampled rows, with penalties and biases added. Of ranks

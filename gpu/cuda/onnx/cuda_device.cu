@@ -10,13 +10,13 @@
 #include "gpu/device_lost.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/profile.hpp"
-#include "messages/own_bytes.hpp"
+#include "messages/reserved_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
-static_assert(own_bytes(device_kind::cuda) ==
+static_assert(reserved_bytes(device_kind::cuda) ==
               2 * (cuda::workspace::products_bytes + cuda::workspace::max_convolutions_bytes));
 
 template <uint32_t Cluster>

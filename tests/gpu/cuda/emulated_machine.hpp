@@ -92,12 +92,12 @@ class emulated_machine {
     size_t size() const { return bytes_; }
 
    private:
-    struct giving_back {
+    struct counted_deleter {
       size_t bytes;
       void operator()(void* p) const { std::free(p), taken -= bytes; }
     };
     size_t bytes_ = 0;
-    std::unique_ptr<std::byte, giving_back> data_;
+    std::unique_ptr<std::byte, counted_deleter> data_;
   };
   using memory = memory_of<struct of_device>;
   using host_memory = memory_of<struct of_host>;

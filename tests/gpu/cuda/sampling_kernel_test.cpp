@@ -26,16 +26,16 @@ std::vector<sampled_row> choose(const std::vector<sampling_args>& samplings, uin
                                 const std::vector<uint32_t>& uncounted = {}) {
   const auto n = static_cast<uint32_t>(samplings.size());
   const uint32_t vocabulary = samplings[0].vocabulary, stride = vocabulary + 3;
-  sampling_rows told;
+  sampling_rows sampled;
   shared_array<float> logits(n * stride);
   for (uint32_t r = 0; r < n; ++r) {
-    told.add(samplings[r],
-             r < uncounted.size() && uncounted[r] != no_token ? n - 1 - r : row_sampling::no_row);
+    sampled.add(samplings[r],
+                r < uncounted.size() && uncounted[r] != no_token ? n - 1 - r : row_sampling::no_row);
     std::copy_n(samplings[r].logits, vocabulary, logits.data() + r * stride);
   }
-  shared_array<row_sampling> rows(told.rows());
+  shared_array<row_sampling> rows(sampled.rows());
   for (size_t r = 0; r < n && drawn; ++r) rows[r].uniform = *drawn;
-  shared_array<token_adjustment> adjustments(told.adjustments());
+  shared_array<token_adjustment> adjustments(sampled.adjustments());
   shared_array<int32_t> tokens(n);
   for (uint32_t r = 0; r < uncounted.size(); ++r) tokens[n - 1 - r] = static_cast<int32_t>(uncounted[r]);
   shared_array<sampled_row> out(n + 1);

@@ -19,7 +19,7 @@ using namespace troupe::llm;
 namespace {
 
 /// A model on a CPU on which there is no room for some adapters, and which gets lost.
-class crowded_model final : public step_model {
+class failing_step_model final : public step_model {
  public:
   /// Of adapters, steps and layers, as they come, from 1 on.
   struct refusals {
@@ -27,7 +27,7 @@ class crowded_model final : public step_model {
     int lost_when_packed = 0, lost_when_run = 0, lost_when_loaded = 0;
     std::thread::id packed_by = {}, taken_by = {};
   };
-  crowded_model(std::unique_ptr<step_model> inner, refusals& refused)
+  failing_step_model(std::unique_ptr<step_model> inner, refusals& refused)
       : inner_(std::move(inner)), refused_(refused) {}
 
   engine_facts facts() const override { return inner_->facts(); }
@@ -137,10 +137,10 @@ struct slow_device {
   token_sampling sampling;
 };
 
-computing_options crowded(crowded_model::refusals& refused) {
+computing_options crowded(failing_step_model::refusals& refused) {
   auto options = on_cpu({.folder = fixtures / "llama-tasks/base", .kv_bytes = 1 << 20, .adapter_slots = 2});
   options.make = [make = options.make, &refused](const model_config& config) -> std::unique_ptr<step_model> {
-    return std::make_unique<crowded_model>(make(config), refused);
+    return std::make_unique<failing_step_model>(make(config), refused);
   };
   return options;
 }
@@ -156,7 +156,7 @@ void check_lost(waited_device& d) {
 }  // namespace
 
 TEST_CASE("a device that is lost in a step says so, and nothing more") {
-  crowded_model::refusals refused{.lost_when_run = 1};
+  failing_step_model::refusals refused{.lost_when_run = 1};
   waited_device d(crowded(refused));
   CHECK(d.next().what == engine_event::kind::loaded);
   llm_step s;
@@ -171,7 +171,7 @@ TEST_CASE("a device that is lost in a step says so, and nothing more") {
 }
 
 TEST_CASE("a device that is lost while its model is loaded, or with an adapter, says so likewise") {
-  crowded_model::refusals refused{.lost_when_loaded = 2};
+  failing_step_model::refusals refused{.lost_when_loaded = 2};
   waited_device loading(crowded(refused));
   check_lost(loading);
 
@@ -183,7 +183,7 @@ TEST_CASE("a device that is lost while its model is loaded, or with an adapter, 
 }
 
 TEST_CASE("an adapter for which there is no room fails with the reason, the next one comes, steps go on") {
-  crowded_model::refusals refused{.when_packed = 1, .when_taken = 1};
+  failing_step_model::refusals refused{.when_packed = 1, .when_taken = 1};
   waited_device d(crowded(refused));
   CHECK(d.next().what == engine_event::kind::loaded);
   for (const std::string& problem : {adapter_of("sort") + ": the adapter does not fit into memory",

@@ -84,18 +84,18 @@ TEST_CASE("an adapter that is only read takes no slot, and is not read again whe
   d->read_adapter(adapter_id{1}, adapter_of("sort"));
   d->read_adapter(adapter_id{2}, "/nowhere");
   d->load_adapter(adapter_id{3}, adapter_of("upper"));
-  std::map<uint32_t, engine_event> told;  // the model's is of no adapter; it may come between them
+  std::map<uint32_t, engine_event> events;  // the model's is of no adapter; it may come between them
   for (int i = 0; i < 4; ++i) {
     const auto e = d.next();
-    told[e.adapter.value] = e;
+    events[e.adapter.value] = e;
   }
-  CHECK(told[0].what == kind::loaded);
-  CHECK(told[1].what == kind::adapter_read);
-  CHECK(told[1].problem.empty());
-  CHECK(told[1].from_disk);
-  CHECK(told[2].what == kind::adapter_read);
-  CHECK(told[2].problem == "/nowhere/adapter_config.json: No such file or directory");
-  CHECK(told[3].what == kind::adapter_ready);
+  CHECK(events[0].what == kind::loaded);
+  CHECK(events[1].what == kind::adapter_read);
+  CHECK(events[1].problem.empty());
+  CHECK(events[1].from_disk);
+  CHECK(events[2].what == kind::adapter_read);
+  CHECK(events[2].problem == "/nowhere/adapter_config.json: No such file or directory");
+  CHECK(events[3].what == kind::adapter_ready);
   d->unload_adapter(adapter_id{3});
   d->load_adapter(adapter_id{1}, adapter_of("sort"));
   d->read_adapter(adapter_id{1}, adapter_of("sort"));

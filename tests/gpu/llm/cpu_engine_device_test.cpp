@@ -54,7 +54,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
 
   waited_device d(options_of(0));
   activation x;
-  uint32_t told = 0, ready = 0, run = 0, going_to = 0, parts = 0;
+  uint32_t events = 0, ready = 0, run = 0, going_to = 0, parts = 0;
   std::vector<chosen_token> chosen;
   while (run < facts.layers) {
     auto e = d.next_of_all();
@@ -63,9 +63,9 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
       chosen = std::move(e.chosen);
       CHECK(chosen.size() == (run == facts.layers ? 1 : 0));
     } else {
-      ready = ++told;
-      CHECK(e.what == (told < facts.layers ? kind::layers_ready : kind::loaded));
-      CHECK(e.facts.layers_ready == told);
+      ready = ++events;
+      CHECK(e.what == (events < facts.layers ? kind::layers_ready : kind::loaded));
+      CHECK(e.facts.layers_ready == events);
       CHECK(e.facts.layers == facts.layers);
       CHECK(e.facts.weight_bytes <= facts.weight_bytes);
       CHECK(e.facts.block_bytes == block_bytes);
@@ -76,7 +76,7 @@ TEST_CASE("layers come one by one, and those that are there run a step while the
     d->start(step, going_to < facts.layers ? std::span<const token_sampling>() : one_sampling,
              {.first = run, .end = going_to, .x = &x});
   }
-  CHECK(told == facts.layers);
+  CHECK(events == facts.layers);
   CHECK(parts > 2);  // the first began before the last layer was there
   CHECK(bits_of(chosen) == expected);
 }

@@ -85,9 +85,9 @@ struct emulated_engine {
           samplings.push_back({.params = &params,
                                .seed = sequences[planned.sequences[planned.row_sequence[row]].value - 1].seed,
                                .counts = {}});
-        auto told = planned;
-        if (spoil) spoil(told);
-        device.start(told, samplings);
+        auto changed_step = planned;
+        if (spoil) spoil(changed_step);
+        device.start(changed_step, samplings);
         under_way.push_back(planned);
       }
       const auto e = next();

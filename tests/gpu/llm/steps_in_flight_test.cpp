@@ -18,7 +18,7 @@ struct set_clock final : clock {
 };
 
 /// Does as it is told; a step that ends chooses the token that `chooses` says.
-class told_model final : public step_model {
+class scripted_step_model final : public step_model {
  public:
   engine_facts facts() const override { return {}; }
   uint64_t load(uint32_t, const layer_parameters&) override { return 0; }
@@ -53,7 +53,7 @@ struct stage {
   }
   bool finish(std::vector<chosen_token> room = {}) { return steps.finish(model, std::move(room), stopping); }
   /// The next thing that was told.
-  engine_event told() {
+  engine_event event() {
     REQUIRE_FALSE(events.empty());
     auto e = std::move(events.front());
     events.erase(events.begin());
@@ -62,7 +62,7 @@ struct stage {
   void pass(duration d) { time.at += d; }
 
   set_clock time;
-  told_model model;
+  scripted_step_model model;
   std::vector<engine_event> events;
   std::atomic<bool> stopping = false;
   steps_in_flight steps{time, [this](engine_event e) { events.push_back(std::move(e)); }};
@@ -81,15 +81,15 @@ TEST_CASE("steps in flight: a step has taken from its beginning, or the end of t
   s.begin();
   s.pass(4ms);
   CHECK(s.finish());
-  CHECK(s.told().took == 7ms);
+  CHECK(s.event().took == 7ms);
   s.pass(5ms);
   CHECK(s.finish());
-  CHECK(s.told().took == 5ms);
+  CHECK(s.event().took == 5ms);
   s.pass(1s);  // nothing is under way
   s.begin();
   s.pass(2ms);
   CHECK(s.finish());
-  CHECK(s.told().took == 2ms);
+  CHECK(s.event().took == 2ms);
   CHECK(s.steps.empty());
 }
 
@@ -100,7 +100,7 @@ TEST_CASE(
   std::vector<chosen_token> room(3);
   const auto* memory = room.data();
   CHECK(s.finish(std::move(room)));
-  const auto e = s.told();
+  const auto e = s.event();
   CHECK(e.what == done);
   REQUIRE(e.chosen.size() == 1);
   CHECK(e.chosen.data() == memory);
@@ -124,11 +124,11 @@ TEST_CASE("steps in flight: one that fails takes those behind it along, and that
   stage s;
   for (int i = 0; i < 3; ++i) s.begin();
   CHECK(s.finish());
-  CHECK(s.told().what == done);
+  CHECK(s.event().what == done);
   s.model.on_finish = [] { throw std::runtime_error("a bit has tipped over"); };
   CHECK_FALSE(s.finish());
   CHECK(s.steps.empty());
-  const auto e = s.told();
+  const auto e = s.event();
   CHECK(e.what == failed);
   CHECK(e.problem == "a bit has tipped over");
   CHECK(s.events.empty());
@@ -137,14 +137,14 @@ TEST_CASE("steps in flight: one that fails takes those behind it along, and that
 TEST_CASE("steps in flight: a step with a problem does not begin, and fails behind those that have") {
   stage s;
   s.begin("no such adapter");  // there is none before it
-  CHECK(s.told().problem == "no such adapter");
+  CHECK(s.event().problem == "no such adapter");
   s.begin();
   s.begin();
   s.begin("no such adapter");
   CHECK(s.model.started.size() == 2);
-  CHECK(s.told().chosen.at(0).which == 1);
-  CHECK(s.told().chosen.at(0).which == 2);
-  CHECK(s.told().problem == "no such adapter");
+  CHECK(s.event().chosen.at(0).which == 1);
+  CHECK(s.event().chosen.at(0).which == 2);
+  CHECK(s.event().problem == "no such adapter");
   CHECK(s.steps.empty());
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("steps in flight: of a problem behind a step that fails nothing is tol
   s.begin();
   s.model.on_finish = [] { throw std::runtime_error("a bit has tipped over"); };
   s.begin("no such adapter");
-  CHECK(s.told().problem == "a bit has tipped over");
+  CHECK(s.event().problem == "a bit has tipped over");
   CHECK(s.events.empty());
   CHECK(s.steps.empty());
 }
@@ -162,7 +162,7 @@ TEST_CASE("steps in flight: a step for which there is no room says how large it 
   stage s;
   s.model.on_begin = [] { throw std::bad_alloc(); };
   s.begin();
-  CHECK(s.told().problem == "a step of 3 tokens does not fit into memory");
+  CHECK(s.event().problem == "a step of 3 tokens does not fit into memory");
   CHECK(s.steps.empty());
 }
 

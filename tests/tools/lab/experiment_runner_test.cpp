@@ -190,7 +190,7 @@ value = 160
   CHECK(r.claims[3].holds);
   REQUIRE(r.claims[3].exceptions.size() == 1);
   CHECK(r.claims[3].exceptions[0].starts_with("gpus 2, deferred: 20"));
-  CHECK_FALSE(r.all_claims_as_said());
+  CHECK_FALSE(r.all_claims_hold());
   CHECK(r.points[1].paper.at("goodput_rps") == 160);
 
   const auto quick = run(e, {.quick = true});
@@ -204,7 +204,7 @@ TEST_CASE("a claim that is not reproduced must not hold, and must be about somet
         read(small_experiment + gpus_axis + "[[claim]]\ntext = 'half more'\nof = { policy = 'deferred' }\n" +
              "over = { policy = 'eager' }\n" + rest);
     const auto r = run(e);
-    return std::pair{r.all_claims_as_said(), r.claims.at(0).holds};
+    return std::pair{r.all_claims_hold(), r.claims.at(0).holds};
   };
   const std::string not_ours = "reproduced = false\nbecause = 'it is a formula'\n";
   CHECK(told("at_least = 1.5\n") == std::pair{false, false});
@@ -212,8 +212,8 @@ TEST_CASE("a claim that is not reproduced must not hold, and must be about somet
   CHECK(told("at_least = 1.2\n" + not_ours) == std::pair{false, true});
   const auto e = read(small_experiment + gpus_axis +
                       "[[claim]]\ntext = 'x'\nof = { gpus = 4 }\nat_least = 1e9\n" + not_ours);
-  CHECK(run(e).all_claims_as_said());
-  CHECK_FALSE(run(e, {.quick = true}).all_claims_as_said());  // about no point at all
+  CHECK(run(e).all_claims_hold());
+  CHECK_FALSE(run(e, {.quick = true}).all_claims_hold());  // about no point at all
 }
 
 TEST_CASE("results read back from their JSON") {

@@ -22,8 +22,8 @@ trial two_slots() {
 }
 
 /// Of requests that arrive then.
-std::vector<ticket> arrived_at(std::initializer_list<duration> when) {
-  std::vector<ticket> out;
+std::vector<queued_request> arrived_at(std::initializer_list<duration> when) {
+  std::vector<queued_request> out;
   for (const auto at : when) out.push_back({books_start + at + 20ms, request_id{out.size() + 1}});
   return out;
 }
@@ -64,7 +64,8 @@ TEST_CASE("a batch that was stopped never started, for those who wait in it") {
 TEST_CASE("what must never happen is an error, whatever the policy") {
   const auto t = two_slots();
   trial_statistics statistics{t};
-  const auto begin = [&](uint32_t slot, duration from, duration until, const std::vector<ticket>& batch) {
+  const auto begin = [&](uint32_t slot, duration from, duration until,
+                         const std::vector<queued_request>& batch) {
     statistics.started(0, slot, books_start + from, books_start + until, batch);
   };
   begin(0, 1ms, 7ms, arrived_at({0ms}));

@@ -30,7 +30,7 @@ struct waited {
       : made(make_cuda_device(time,
                               [this] {
                                 const std::scoped_lock lock(mutex);
-                                told = true;
+                                notified = true;
                                 changed.notify_all();
                               },
                               {.gpu = 0, .exact = exact})) {}
@@ -40,7 +40,7 @@ struct waited {
     made->start({id, rows, {{rows, in, std::as_writable_bytes(std::span{out})}}}, time.now());
     batch_outcome outcome;
     std::unique_lock lock(mutex);
-    REQUIRE(changed.wait_for(lock, 60s, [&] { return std::exchange(told, false); }));
+    REQUIRE(changed.wait_for(lock, 60s, [&] { return std::exchange(notified, false); }));
     REQUIRE(made->poll(time.now(), outcome));
     for (const auto& e : outcome.errors) CHECK(e == "");
     return out;
@@ -49,7 +49,7 @@ struct waited {
   machine_clock time;
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false;
+  bool notified = false;
   std::unique_ptr<device> made;
 };
 

@@ -1,4 +1,4 @@
-#include "actors/turn_pace.hpp"
+#include "actors/turn_rate_limiter.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@ namespace {
 time_point after(duration t) { return time_point{} + 1h + t; }
 }  // namespace
 
-TEST_CASE("turn_pace: a burst of turns may come at once, then one an interval") {
-  turn_pace pace(100us, 4);
+TEST_CASE("turn_rate_limiter: a burst of turns may come at once, then one an interval") {
+  turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 4; ++i) {
     CHECK(pace.next() <= after(0us));
     pace.begin(after(0us));
@@ -21,8 +21,8 @@ TEST_CASE("turn_pace: a burst of turns may come at once, then one an interval") 
   }
 }
 
-TEST_CASE("turn_pace: a pause earns a burst again, and no more than one") {
-  turn_pace pace(100us, 4);
+TEST_CASE("turn_rate_limiter: a pause earns a burst again, and no more than one") {
+  turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 20; ++i) pace.begin(after(0us));
   for (int i = 0; i < 4; ++i) {
     CHECK(pace.next() <= after(1h));
@@ -32,16 +32,16 @@ TEST_CASE("turn_pace: a pause earns a burst again, and no more than one") {
   CHECK(pace.next() > after(1h));
 }
 
-TEST_CASE("turn_pace: turns that are seldom never wait") {
-  turn_pace pace(100us, 4);
+TEST_CASE("turn_rate_limiter: turns that are seldom never wait") {
+  turn_rate_limiter pace(100us, 4);
   for (int i = 0; i < 100; ++i) {
     CHECK(pace.next() <= after(100us * i));
     pace.begin(after(100us * i));
   }
 }
 
-TEST_CASE("turn_pace: without an interval nothing waits") {
-  turn_pace pace(0us);
+TEST_CASE("turn_rate_limiter: without an interval nothing waits") {
+  turn_rate_limiter pace(0us);
   for (int i = 0; i < 100; ++i) {
     CHECK(pace.next() <= after(0us));
     pace.begin(after(0us));

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-struct language {
+struct tokenizer_bundle {
   std::shared_ptr<const llm::tokenizer> words;
   std::shared_ptr<const llm::chat_template> chat;  ///< null: the checkpoint has none
   std::string begin, end;               ///< the special tokens of a text, as chat templates write them
@@ -20,11 +20,11 @@ struct language {
 };
 
 /// The bytes of a token by itself, a leading space included; of a special token its name.
-std::string text_of(const language& of, llm::token t);
+std::string text_of(const tokenizer_bundle& of, llm::token t);
 
 /// A conversation as the text that the model was trained on. Throws request_refused, as
 /// chat_template::render. Requires: there is a template.
-std::string render_chat(const language& of, const nlohmann::ordered_json& messages,
+std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
                         bool add_generation_prompt, std::chrono::sys_days today);
 
 }  // namespace troupe

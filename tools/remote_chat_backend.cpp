@@ -1,4 +1,4 @@
-#include "tools/served_partner.hpp"
+#include "tools/remote_chat_backend.hpp"
 
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ std::string text_of(const nlohmann::ordered_json& chunk) {
 
 }  // namespace
 
-std::string served_partner::body(const nlohmann::ordered_json& messages) const {
+std::string remote_chat_backend::body(const nlohmann::ordered_json& messages) const {
   nlohmann::ordered_json j{{"model", o_.model}, {"messages", messages}, {"stream", true}};
   if (o_.max_tokens) j["max_tokens"] = *o_.max_tokens;
   if (o_.temperature) j["temperature"] = *o_.temperature;
@@ -46,10 +46,10 @@ std::string served_partner::body(const nlohmann::ordered_json& messages) const {
   return json_text(j);
 }
 
-chat_answer served_partner::answer(const nlohmann::ordered_json& messages,
-                                   const std::function<void(const std::string&)>& say,
-                                   const std::function<bool()>& interrupted) {
-  chat_answer told;  // the client's thread's, until it is over
+chat_answer remote_chat_backend::answer(const nlohmann::ordered_json& messages,
+                                        const std::function<void(const std::string&)>& say,
+                                        const std::function<bool()>& interrupted) {
+  chat_answer result;  // the client's thread's, until it is over
   bool done = false;
   std::promise<event_stream_end> ended;
   auto over = ended.get_future();
@@ -64,9 +64,9 @@ chat_answer served_partner::answer(const nlohmann::ordered_json& messages,
                   {[&](const std::string& data, time_point) {
                      done = done || data == "[DONE]";
                      const auto chunk = nlohmann::ordered_json::parse(data, nullptr, false);
-                     if (chunk.is_object() && chunk.contains("error")) told.error = message_of(data);
+                     if (chunk.is_object() && chunk.contains("error")) result.error = message_of(data);
                      const auto text = text_of(chunk);
-                     told.text += text;
+                     result.text += text;
                      if (!text.empty()) say(text);
                      return true;
                    },
@@ -75,15 +75,15 @@ chat_answer served_partner::answer(const nlohmann::ordered_json& messages,
   while (!stopped && over.wait_for(glance) != std::future_status::ready) stopped = interrupted();
   if (stopped) client.reset();  // which ends it
   const auto end = over.get();
-  told.interrupted = stopped;
-  if (stopped || !told.error.empty()) return told;
+  result.interrupted = stopped;
+  if (stopped || !result.error.empty()) return result;
   if (!end.error.empty())
-    told.error = end.error;
+    result.error = end.error;
   else if (!end.streamed)
-    told.error = fmt::format("HTTP {}: {}", end.response.status, message_of(end.response.body));
+    result.error = fmt::format("HTTP {}: {}", end.response.status, message_of(end.response.body));
   else if (!done)
-    told.error = "the answer broke off";
-  return told;
+    result.error = "the answer broke off";
+  return result;
 }
 
 }  // namespace troupe

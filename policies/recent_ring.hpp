@@ -9,9 +9,9 @@ namespace troupe {
 /// Keeps the newest `capacity` entries, position 0 the oldest of them. Memory grows with the entries, up to
 /// that.
 template <class T>
-class recent {
+class recent_ring {
  public:
-  explicit recent(size_t capacity = 0) : capacity_(capacity) {}
+  explicit recent_ring(size_t capacity = 0) : capacity_(capacity) {}
 
   void push(const T& entry) {
     if (entries_.size() < capacity_) {

@@ -5,7 +5,7 @@
 namespace troupe {
 
 /// Has no slot to give, and pulls nothing.
-class no_memory final : public memory_port {
+class null_memory_port final : public memory_port {
  public:
   std::optional<offer> take(uint64_t) override { return {}; }
   void give_back(const region_ref&) override {}

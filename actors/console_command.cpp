@@ -1,4 +1,4 @@
-#include "actors/console_order.hpp"
+#include "actors/console_command.hpp"
 
 #include "actors/command_check.hpp"
 #include "messages/json_text.hpp"
@@ -6,13 +6,13 @@
 
 namespace troupe {
 
-std::variant<console_order, std::string> read_order(const command& c, const cluster_spec& cluster,
-                                                    const model_finder& models) {
+std::variant<console_command, std::string> read_order(const command& c, const cluster_spec& cluster,
+                                                      const model_finder& models) {
   const auto j = parse_json(c.argument);
   const auto text = [&](const char* key) {
     return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
   };
-  console_order out{{}, text("actor"), {0, text("type"), {}}};
+  console_command out{{}, text("actor"), {0, text("type"), {}}};
   if (out.actor.empty() || out.what.verb.empty())
     return c.verb + R"(: must be {"actor": NAME, "type": COMMAND, "fields": {...}})";
   if (j.contains("fields")) out.what.argument = json_text(j["fields"]);

@@ -1,4 +1,4 @@
-#include "policies/recent.hpp"
+#include "policies/recent_ring.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 template <class T>
-std::vector<T> all(const recent<T>& r) {
+std::vector<T> all(const recent_ring<T>& r) {
   std::vector<T> out;
   for (size_t i = 0; i < r.size(); ++i) out.push_back(r[i]);
   return out;
@@ -14,7 +14,7 @@ std::vector<T> all(const recent<T>& r) {
 }  // namespace
 
 TEST_CASE("recent: keeps the newest entries, the oldest of them first") {
-  recent<int> r(3);
+  recent_ring<int> r(3);
   CHECK(all(r).empty());
   for (int i = 1; i <= 3; ++i) r.push(i);
   CHECK(all(r) == std::vector{1, 2, 3});
@@ -27,7 +27,7 @@ TEST_CASE("recent: keeps the newest entries, the oldest of them first") {
 }
 
 TEST_CASE("recent: without room for anything it keeps nothing") {
-  recent<int> r;
+  recent_ring<int> r;
   r.push(1);
   CHECK(r.size() == 0);
 }

@@ -1,4 +1,4 @@
-#include "policies/expiries.hpp"
+#include "policies/expiry_queue.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ const auto any_request = [](request_id) { return true; };
 }  // namespace
 
 TEST_CASE("what is due is popped by time, then by id") {
-  expiries e;
+  expiry_queue e;
   e.add(the_start + 300ms, {3});
   e.add(the_start + 100ms, {2});
   e.add(the_start + 100ms, {1});
@@ -32,7 +32,7 @@ TEST_CASE("what is due is popped by time, then by id") {
 }
 
 TEST_CASE("what has ended is forgotten when its time comes") {
-  expiries e;
+  expiry_queue e;
   for (uint64_t i = 1; i <= 10; ++i) e.add(the_start + i * 1ms, {i});
   const auto even = [](request_id id) { return id.value % 2 == 0; };
   CHECK(e.pop(the_start + 5ms, even) == request_id{2});
@@ -45,7 +45,7 @@ TEST_CASE("what has ended is forgotten when its time comes") {
 TEST_CASE("expiries agree with a sorted set, whatever the history, and call for no late pop") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     random_stream r(seed, "expiries");
-    expiries e;
+    expiry_queue e;
     std::set<std::pair<time_point, request_id>> expected;
     auto now = the_start;
     for (uint64_t i = 1; i <= 2000; ++i) {

@@ -1,4 +1,4 @@
-#include "tools/read_language.hpp"
+#include "tools/read_tokenizer_bundle.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-std::shared_ptr<const language> read_language(const std::filesystem::path& folder) {
-  auto l = std::make_shared<language>();
+std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesystem::path& folder) {
+  auto l = std::make_shared<tokenizer_bundle>();
   const auto config = llm::read_model_config(folder);
   l->words = llm::read_tokenizer(folder);
   l->chat = llm::read_chat_template(folder);

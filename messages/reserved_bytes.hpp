@@ -6,6 +6,8 @@ namespace troupe {
 
 /// A GPU: what libraries work in, once for batches and once for a model that is loaded beside them
 /// (gpu/cuda/workspace.hpp).
-constexpr uint64_t own_bytes(device_kind kind) { return kind == device_kind::cuda ? uint64_t{576} << 20 : 0; }
+constexpr uint64_t reserved_bytes(device_kind kind) {
+  return kind == device_kind::cuda ? uint64_t{576} << 20 : 0;
+}
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 namespace troupe::test {
 
 template <class Reply, class Stage, class Command>
-Reply obey(Stage& by, const Command& c) {
+Reply run_command(Stage& by, const Command& c) {
   const auto r = by.actor.on_command({1, Command::type_name, to_json(c).dump()}, by.now);
   REQUIRE_MESSAGE(r.ok, r.body);
   return from_json<Reply>(nlohmann::json::parse(r.body));

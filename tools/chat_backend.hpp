@@ -1,5 +1,5 @@
-// Who answers in a conversation: a server (tools/served_partner.hpp) or a model in this process
-// (tools/local_partner.hpp).
+// Who answers in a conversation: a server (tools/remote_chat_backend.hpp) or a model in this process
+// (tools/local_chat_backend.hpp).
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -13,9 +13,9 @@ struct chat_answer {
   bool interrupted = false;
 };
 
-class chat_partner {
+class chat_backend {
  public:
-  virtual ~chat_partner() = default;
+  virtual ~chat_backend() = default;
   /// The answer to `messages` (role, content), the last of which is the user's. Calls `say` with each piece
   /// as it comes, and `interrupted` now and then: true ends the answer.
   virtual chat_answer answer(const nlohmann::ordered_json& messages,

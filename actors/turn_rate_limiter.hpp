@@ -9,10 +9,11 @@ namespace troupe {
 
 /// Lets bursts of turns pass at once and, when there are more in the long run, one in `interval`: what
 /// arrives meanwhile is done in one turn. (A token bucket.)
-class turn_pace {
+class turn_rate_limiter {
  public:
   /// `interval` 0: as often as there is something to do.
-  explicit turn_pace(duration interval, int burst = 16) : interval_(interval), burst_(interval * burst) {}
+  explicit turn_rate_limiter(duration interval, int burst = 16)
+      : interval_(interval), burst_(interval * burst) {}
 
   /// A turn begins.
   void begin(time_point now) { paid_until_ = std::max(paid_until_, now - burst_) + interval_; }

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "actors/language.hpp"
+#include "actors/tokenizer_bundle.hpp"
 
 namespace troupe {
 
 /// Throws model_error, naming the file and the fix.
-std::shared_ptr<const language> read_language(const std::filesystem::path& folder);
+std::shared_ptr<const tokenizer_bundle> read_tokenizer_bundle(const std::filesystem::path& folder);
 
 }  // namespace troupe

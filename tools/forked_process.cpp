@@ -1,4 +1,4 @@
-#include "tools/far_process.hpp"
+#include "tools/forked_process.hpp"
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-far_process::far_process(void (*be)(int fd)) {
+forked_process::forked_process(void (*be)(int fd)) {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
     throw std::runtime_error("no socket pair");
@@ -30,16 +30,16 @@ far_process::far_process(void (*be)(int fd)) {
   fd_ = fds[0];
 }
 
-far_process::~far_process() {
+forked_process::~forked_process() {
   ::close(fd_);
   ::waitpid(pid_, nullptr, 0);
 }
 
-void tell(int fd, const std::string& text) {
+void send_text(int fd, const std::string& text) {
   if (::send(fd, text.data(), text.size(), 0) < 0) throw std::runtime_error("the other process is gone");
 }
 
-std::string hear(int fd) {
+std::string receive_text(int fd) {
   std::string text(65536, '\0');
   const ssize_t n = ::recv(fd, text.data(), text.size(), 0);
   if (n <= 0) throw std::runtime_error("the other process is gone");
@@ -47,7 +47,7 @@ std::string hear(int fd) {
   return text;
 }
 
-void hear_the_end(int fd) {
+void wait_for_close(int fd) {
   char end;
   static_cast<void>(::recv(fd, &end, 1, 0));
 }

@@ -1,4 +1,4 @@
-#include "actors/language.hpp"
+#include "actors/tokenizer_bundle.hpp"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-std::string text_of(const language& of, llm::token t) {
+std::string text_of(const tokenizer_bundle& of, llm::token t) {
   auto text = of.words->piece(t);
   return text.empty() ? of.words->decode({t}, false) : text;
 }
 
-std::string render_chat(const language& of, const nlohmann::ordered_json& messages,
+std::string render_chat(const tokenizer_bundle& of, const nlohmann::ordered_json& messages,
                         bool add_generation_prompt, std::chrono::sys_days today) {
   const std::chrono::year_month_day date{today};
   return of.chat->render({{"messages", messages},

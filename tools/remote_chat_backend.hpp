@@ -1,15 +1,15 @@
 // A language model that an OpenAI-compatible server has, as partner of a conversation.
 #pragma once
 #include "tools/chat.hpp"
-#include "tools/chat_partner.hpp"
+#include "tools/chat_backend.hpp"
 #include "tools/http_client.hpp"
 
 namespace troupe {
 
-class served_partner final : public chat_partner {
+class remote_chat_backend final : public chat_backend {
  public:
   /// Of `o`, the model and what is said of answers. `o` outlives it.
-  served_partner(const chat_options& o, http_url url) : o_(o), url_(std::move(url)) {}
+  remote_chat_backend(const chat_options& o, http_url url) : o_(o), url_(std::move(url)) {}
   chat_answer answer(const nlohmann::ordered_json& messages,
                      const std::function<void(const std::string&)>& say,
                      const std::function<bool()>& interrupted) override;

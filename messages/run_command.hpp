@@ -71,7 +71,7 @@ std::string problem_with(type_list<Es...> protocol, const command& c) {
 /// Does what `c` says, if it is of this protocol: `handle(message)` gives the reply that the protocol
 /// promises. Whatever is wrong becomes a reply that says so.
 template <class... Es, class Handle>
-command_reply obey(type_list<Es...> protocol, const command& c, Handle&& handle) {
+command_reply run_command(type_list<Es...> protocol, const command& c, Handle&& handle) {
   command_reply out{c.token, false, {}};
   [[maybe_unused]] const auto one = [&]<class E>(std::type_identity<E>) {
     if (c.verb != E::command::type_name) return false;

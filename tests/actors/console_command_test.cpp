@@ -1,4 +1,4 @@
-#include "actors/console_order.hpp"
+#include "actors/console_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 
-std::variant<console_order, std::string> read(const std::string& argument) {
+std::variant<console_command, std::string> read(const std::string& argument) {
   cluster_spec cluster;
   cluster.nodes.resize(1);
   cluster.nodes[0].name = "head";
@@ -25,8 +25,8 @@ std::string why_not(const std::string& argument) {
 
 TEST_CASE("console order: names an actor and a command that it takes") {
   const auto r = read(R"({"actor": "model_queue/mlp", "type": "set_slo", "fields": {"slo": 5}})");
-  REQUIRE(std::holds_alternative<console_order>(r));
-  const auto& o = std::get<console_order>(r);
+  REQUIRE(std::holds_alternative<console_command>(r));
+  const auto& o = std::get<console_command>(r);
   CHECK(o.to == address{node_id{0}, {}, role::model_queue, 3});
   CHECK(o.actor == "model_queue/mlp");
   CHECK(o.what.verb == "set_slo");

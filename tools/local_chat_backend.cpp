@@ -1,16 +1,16 @@
-#include "tools/local_partner.hpp"
+#include "tools/local_chat_backend.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "actors/language.hpp"
+#include "actors/tokenizer_bundle.hpp"
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/model_error.hpp"
 #include "gpu/request_refused.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
-#include "tools/read_language.hpp"
+#include "tools/read_tokenizer_bundle.hpp"
 #include "tools/sequence_generator.hpp"
 #include "tools/token_blocks.hpp"
 
@@ -19,12 +19,12 @@ namespace {
 
 constexpr uint32_t longest_conversation = 8192;  // in tokens: more than that takes much memory
 
-class local_partner final : public chat_partner {
+class local_chat_backend final : public chat_backend {
  public:
-  explicit local_partner(const chat_options& o)
+  explicit local_chat_backend(const chat_options& o)
       : o_(o),
         files_(o.where),
-        words_(read_language(o.where)),
+        words_(read_tokenizer_bundle(o.where)),
         max_length_(std::min(files_.config().max_positions, longest_conversation)),
         decoder_(files_.config(),
                  {element::f32, element::f32, max_length_ / tokens_a_block + 1, tokens_a_block}),
@@ -40,26 +40,26 @@ class local_partner final : public chat_partner {
   chat_answer answer(const nlohmann::ordered_json& messages,
                      const std::function<void(const std::string&)>& say,
                      const std::function<bool()>& interrupted) override {
-    chat_answer told;
+    chat_answer result;
     try {
       const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
       auto request = request_for(render_chat(*words_, messages, true, today));
       llm::detokenizer spoken(words_->words, request.prompt);
       const auto id = sequences_.add(std::move(request));
       const auto& out = sequences_.sequence(id);
-      const auto tell = [&](const std::string& piece) {
-        told.text += piece;
+      const auto emit = [&](const std::string& piece) {
+        result.text += piece;
         if (!piece.empty()) say(piece);
       };
-      for (size_t seen = 0; !(told.interrupted = interrupted()) && sequences_.step();)
-        for (; seen < out.tokens.size(); ++seen) tell(spoken.add(out.tokens[seen]));
-      tell(spoken.finish());
-      if (out.failed) told.error = "the model gave no numbers to choose a token from";
+      for (size_t seen = 0; !(result.interrupted = interrupted()) && sequences_.step();)
+        for (; seen < out.tokens.size(); ++seen) emit(spoken.add(out.tokens[seen]));
+      emit(spoken.finish());
+      if (out.failed) result.error = "the model gave no numbers to choose a token from";
       sequences_.forget(id);
     } catch (const request_refused& e) {
-      told.error = e.what();
+      result.error = e.what();
     }
-    return told;
+    return result;
   }
 
  private:
@@ -81,7 +81,7 @@ class local_partner final : public chat_partner {
 
   const chat_options& o_;
   const llm::checkpoint files_;
-  const std::shared_ptr<const language> words_;
+  const std::shared_ptr<const tokenizer_bundle> words_;
   const uint32_t max_length_;
   llm::decoder decoder_;
   llm::sequence_generator sequences_;
@@ -89,8 +89,8 @@ class local_partner final : public chat_partner {
 
 }  // namespace
 
-std::unique_ptr<chat_partner> make_local_partner(const chat_options& o) {
-  return std::make_unique<local_partner>(o);
+std::unique_ptr<chat_backend> make_local_chat_backend(const chat_options& o) {
+  return std::make_unique<local_chat_backend>(o);
 }
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// The other process of a benchmark: a fork of this one, and a socket to talk to it. Fork before any thread
-// has been started.
+// The other process of a benchmark: a fork of this one, with a socket between them. Fork before any thread
+// starts.
 #pragma once
 #include <sys/types.h>
 
@@ -7,14 +7,14 @@
 
 namespace troupe {
 
-class far_process {
+class forked_process {
  public:
   /// Runs `be(fd)` in a new process, which ends when that returns.
-  explicit far_process(void (*be)(int fd));
+  explicit forked_process(void (*be)(int fd));
   /// Closes the socket, which the other process takes as the end, and waits for it.
-  ~far_process();
-  far_process(const far_process&) = delete;
-  far_process& operator=(const far_process&) = delete;
+  ~forked_process();
+  forked_process(const forked_process&) = delete;
+  forked_process& operator=(const forked_process&) = delete;
   int fd() const { return fd_; }
 
  private:
@@ -23,9 +23,9 @@ class far_process {
 };
 
 // One datagram there, one back. Throw std::runtime_error if the other process is gone.
-void tell(int fd, const std::string& text);
-std::string hear(int fd);
+void send_text(int fd, const std::string& text);
+std::string receive_text(int fd);
 /// Waits until the other side has closed its end.
-void hear_the_end(int fd);
+void wait_for_close(int fd);
 
 }  // namespace troupe

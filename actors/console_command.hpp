@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-struct console_order {
+struct console_command {
   address to;
   std::string actor;  ///< as it was called
   command what;       ///< one that an actor of this kind takes
@@ -17,7 +17,7 @@ struct console_order {
 
 /// `c.argument`: {"actor": NAME, "type": COMMAND, "fields": {...}}; without fields, the command's defaults.
 /// Or one sentence on what is wrong with it.
-std::variant<console_order, std::string> read_order(const command& c, const cluster_spec& cluster,
-                                                    const model_finder& models);
+std::variant<console_command, std::string> read_order(const command& c, const cluster_spec& cluster,
+                                                      const model_finder& models);
 
 }  // namespace troupe

@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "tools/chat.hpp"
-#include "tools/chat_partner.hpp"
+#include "tools/chat_backend.hpp"
 
 namespace troupe {
 
 /// Reads the checkpoint of `o.where`, and the adapter of `o.adapter`. Throws model_error, naming the file and
 /// the fix: also if there is no chat template. `o` outlives it.
-std::unique_ptr<chat_partner> make_local_partner(const chat_options& o);
+std::unique_ptr<chat_backend> make_local_chat_backend(const chat_options& o);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ namespace troupe {
 
 /// Ids by (time, id). Those of later are kept in unsorted piles of 17 ms each and looked at only when their
 /// turn comes; what has ended by then is thrown away unsorted. Pure.
-class expiries {
+class expiry_queue {
  public:
   void add(time_point at, request_id id) {
     if (const auto span = span_of(at); span <= current_)
