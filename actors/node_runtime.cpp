@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
-#include "actors/actor_of.hpp"
-#include "actors/gpu_worker.hpp"
-#include "actors/llm_router.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/placer.hpp"
-#include "actors/queue_policy.hpp"
-#include "actors/rank_arbiter.hpp"
+#include "actors/cluster/placer.hpp"
+#include "actors/llm/router.hpp"
+#include "actors/runtime/actor_of.hpp"
+#include "actors/tensor/gpu_worker.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/queue_policy.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 #include "plugins/extension.hpp"
 
 namespace troupe {

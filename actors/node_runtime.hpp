@@ -7,21 +7,21 @@
 #include <memory>
 #include <vector>
 
-#include "actors/caf_host.hpp"
-#include "actors/catalog.hpp"
-#include "actors/control_lane.hpp"
-#include "actors/deployer.hpp"
-#include "actors/gateway.hpp"
-#include "actors/llm_engine.hpp"
-#include "actors/llm_gateway.hpp"
-#include "actors/node.hpp"
-#include "actors/node_memory.hpp"
-#include "actors/post.hpp"
-#include "gpu/device.hpp"
+#include "actors/cluster/deployer.hpp"
+#include "actors/cluster/node.hpp"
+#include "actors/llm/engine.hpp"
+#include "actors/llm/gateway.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/control_lane.hpp"
+#include "actors/runtime/node_memory.hpp"
+#include "actors/runtime/post.hpp"
+#include "actors/tensor/catalog.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "gpu/device/device.hpp"
 #include "gpu/llm/engine_device.hpp"
-#include "messages/cluster.hpp"
-#include "transport/data_lane.hpp"
-#include "transport/slot_pool.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/data_lane/data_lane.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 namespace troupe {
 

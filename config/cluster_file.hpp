@@ -9,7 +9,7 @@
 
 #include "config/problem.hpp"
 #include "config/setting.hpp"
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

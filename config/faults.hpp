@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "config/reader.hpp"
-#include "messages/cluster.hpp"
-#include "messages/workload.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/workload/workload.hpp"
 
 namespace troupe {
 

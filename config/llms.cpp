@@ -6,8 +6,8 @@
 #include "config/sections.hpp"
 #include "config/step_profile_file.hpp"
 #include "config/text_file.hpp"
-#include "policies/prefill_timing.hpp"
-#include "policies/routing_policy.hpp"
+#include "policies/llm/prefill_timing.hpp"
+#include "policies/llm/routing_policy.hpp"
 
 namespace troupe {
 

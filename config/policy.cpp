@@ -5,11 +5,11 @@
 #include <exception>
 
 #include "config/sections.hpp"
-#include "messages/decisions.hpp"
+#include "messages/tensor/decisions.hpp"
 #include "plugins/loader.hpp"
-#include "policies/batching.hpp"
-#include "policies/matchmaking.hpp"
-#include "policies/scheduling.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/matchmaking/scheduling.hpp"
 
 namespace troupe {
 

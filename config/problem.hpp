@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/near.hpp"
+#include "messages/common/near.hpp"
 
 namespace troupe {
 

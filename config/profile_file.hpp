@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/problem.hpp"
-#include "messages/latency.hpp"
+#include "messages/tensor/latency.hpp"
 
 namespace troupe {
 

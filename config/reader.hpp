@@ -13,7 +13,7 @@
 
 #include "config/problem.hpp"
 #include "config/setting.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

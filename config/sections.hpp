@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/reader.hpp"
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include "config/sections.hpp"
 #include "config/security.hpp"
 #include "config/text_file.hpp"
-#include "messages/host_port.hpp"
-#include "policies/api_key.hpp"
+#include "messages/common/host_port.hpp"
+#include "policies/frontend/api_key.hpp"
 
 namespace troupe {
 

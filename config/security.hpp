@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

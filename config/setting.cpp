@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/problem.hpp"
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
 
 namespace troupe {
 

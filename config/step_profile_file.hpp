@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/problem.hpp"
-#include "messages/step_latency.hpp"
+#include "messages/llm/step_latency.hpp"
 
 namespace troupe {
 

@@ -8,8 +8,8 @@
 
 #include "config/problem.hpp"
 #include "config/setting.hpp"
-#include "messages/cluster.hpp"
-#include "messages/workload.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/workload/workload.hpp"
 
 namespace troupe {
 

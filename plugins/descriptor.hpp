@@ -6,7 +6,7 @@
 #include <string_view>
 #include <version>
 
-#include "messages/version.hpp"
+#include "messages/common/version.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "actors/actor.hpp"
-#include "messages/cluster.hpp"
-#include "policies/registry.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "policies/common/registry.hpp"
 
 namespace troupe {
 
@@ -16,13 +16,13 @@ struct extension_parts {
   outbox& out;
   const cluster_spec& cluster;
   const plugin_settings& settings;
-  uint32_t first_type;  ///< of the plug-in's own messages (messages/plugin.hpp)
+  uint32_t first_type;  ///< of the plug-in's own messages (messages/common/plugin.hpp)
 };
 using extension_factory = std::function<std::unique_ptr<actor>(const extension_parts&)>;
 
 /// What a kind of actors can be asked; protocol.hpp makes it of a list of commands.
 struct extension_protocol {
-  std::string schema = "{}";                                   ///< as in messages/protocol_schema.hpp
+  std::string schema = "{}";  ///< as in messages/commands/protocol_schema.hpp
   std::function<std::string(const command&)> check = nullptr;  ///< what is wrong; null: it takes no commands
 
   /// Nothing if `c` is one of them.

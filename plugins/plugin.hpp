@@ -15,10 +15,10 @@
 
 #include "plugins/descriptor.hpp"
 #include "plugins/extension.hpp"
-#include "policies/batching.hpp"
-#include "policies/deadline_batching.hpp"
-#include "policies/matchmaking.hpp"
-#include "policies/timer_matchmaking.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/matchmaking/timer_matchmaking.hpp"
 
 namespace troupe {
 

@@ -1,13 +1,14 @@
 // What an actor of a plug-in can be asked: a list of commands, as those of Troupe's own actors are
-// (messages/commands.hpp).
+// (messages/commands/commands.hpp).
 //
 //   using tally_commands = type_list<exchange<get_savings, savings>>;
 //   host.actor("tally", make, protocol_of(tally_commands{}));
 //
-// The actor answers them in `on_command`, with `run_command` (messages/run_command.hpp). Needs nlohmann_json.
+// The actor answers them in `on_command`, with `run_command` (messages/commands/run_command.hpp). Needs
+// nlohmann_json.
 #pragma once
-#include "messages/protocol_schema.hpp"
-#include "messages/run_command.hpp"
+#include "messages/commands/protocol_schema.hpp"
+#include "messages/commands/run_command.hpp"
 #include "plugins/extension.hpp"
 
 namespace troupe {

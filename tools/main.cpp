@@ -11,17 +11,17 @@
 #include <iostream>
 
 #include "config/problem.hpp"
-#include "messages/version.hpp"
-#include "tools/change_models.hpp"
-#include "tools/check_config.hpp"
-#include "tools/command_line.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/make_certs.hpp"
-#include "tools/move_requests.hpp"
-#include "tools/serve_node.hpp"
-#include "tools/simulate.hpp"
-#include "tools/status.hpp"
-#include "tools/up.hpp"
+#include "messages/common/version.hpp"
+#include "tools/commands/change_models.hpp"
+#include "tools/commands/check_config.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/commands/make_certs.hpp"
+#include "tools/commands/move_requests.hpp"
+#include "tools/commands/simulate.hpp"
+#include "tools/commands/status.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/node/serve_node.hpp"
+#include "tools/node/up.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "actors/control_connection.hpp"
+#include "actors/cluster/control_connection.hpp"
 
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "transport/tls.hpp"
+#include "transport/tls/tls.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/control_endpoint.hpp"
+#include "actors/cluster/control_endpoint.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/node.hpp"
-#include "transport/tcp_probe.hpp"
+#include "actors/cluster/node.hpp"
+#include "transport/common/tcp_probe.hpp"
 
 namespace troupe {
 namespace {

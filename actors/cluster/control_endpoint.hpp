@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string>
 
-#include "actors/control_lane.hpp"
-#include "actors/control_middleman.hpp"
-#include "actors/supervision.hpp"
-#include "messages/cluster.hpp"
+#include "actors/cluster/control_middleman.hpp"
+#include "actors/runtime/control_lane.hpp"
+#include "actors/runtime/supervision.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

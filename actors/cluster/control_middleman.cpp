@@ -1,4 +1,4 @@
-#include "actors/control_middleman.hpp"
+#include "actors/cluster/control_middleman.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "actors/control_connection.hpp"
-#include "transport/tls_handshaker.hpp"
+#include "actors/cluster/control_connection.hpp"
+#include "transport/tls/tls_handshaker.hpp"
 
 namespace troupe {
 namespace {

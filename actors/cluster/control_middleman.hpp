@@ -9,8 +9,8 @@
 #include <memory>
 #include <thread>
 
-#include "messages/time.hpp"
-#include "transport/tls.hpp"
+#include "messages/common/time.hpp"
+#include "transport/tls/tls.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/deployer.hpp"
+#include "actors/cluster/deployer.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 namespace {

@@ -15,15 +15,15 @@
 #include <string>
 #include <vector>
 
-#include "actors/caf_host.hpp"
-#include "actors/caf_types.hpp"
-#include "actors/control_lane.hpp"
-#include "actors/model_loader.hpp"
-#include "actors/own_deployments.hpp"
-#include "actors/supervision.hpp"
-#include "messages/cluster.hpp"
-#include "policies/deployment_progress.hpp"
-#include "policies/deployment_table.hpp"
+#include "actors/cluster/own_deployments.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/control_lane.hpp"
+#include "actors/runtime/model_loader.hpp"
+#include "actors/runtime/supervision.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "policies/cluster/deployment_progress.hpp"
+#include "policies/cluster/deployment_table.hpp"
 
 namespace troupe {
 

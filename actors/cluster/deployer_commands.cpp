@@ -3,8 +3,8 @@
 #include <caf/all.hpp>
 #include <utility>
 
-#include "actors/deployer.hpp"
-#include "actors/queue_policy.hpp"
+#include "actors/cluster/deployer.hpp"
+#include "actors/tensor/queue_policy.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "actors/node.hpp"
+#include "actors/cluster/node.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -6,7 +6,7 @@
 #include <caf/all.hpp>
 #include <utility>
 
-#include "messages/version.hpp"
+#include "messages/common/version.hpp"
 
 namespace troupe {
 

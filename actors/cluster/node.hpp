@@ -2,7 +2,7 @@
 // silence between heartbeats), says once of each incarnation of a peer that it is up and that it is over, and
 // drains. Opens and closes models as the deployer says.
 //
-// Where standbys are, it also knows who is the leader (policies/leader_election.hpp): it says
+// Where standbys are, it also knows who is the leader (policies/cluster/leader_election.hpp): it says
 // so to its actors and in every hello, and on a candidate node it becomes the leader when its time has come.
 //
 // A node that drains leaves when its own actors have nothing left to do and every peer has sent its
@@ -19,14 +19,14 @@
 #include <optional>
 #include <vector>
 
-#include "actors/caf_host.hpp"
-#include "actors/caf_types.hpp"
-#include "actors/catalog.hpp"
-#include "actors/control_lane.hpp"
-#include "actors/post.hpp"
-#include "messages/cluster.hpp"
-#include "policies/failure_detector.hpp"
-#include "policies/leader_election.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/control_lane.hpp"
+#include "actors/runtime/post.hpp"
+#include "actors/tensor/catalog.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "policies/cluster/failure_detector.hpp"
+#include "policies/cluster/leader_election.hpp"
 
 namespace troupe {
 

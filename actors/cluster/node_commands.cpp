@@ -1,8 +1,8 @@
-// What a node can be asked from outside (messages/commands.hpp).
+// What a node can be asked from outside (messages/commands/commands.hpp).
 #include <caf/all.hpp>
 
-#include "actors/node.hpp"
-#include "messages/run_command.hpp"
+#include "actors/cluster/node.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
-#include "actors/node.hpp"
+#include "actors/cluster/node.hpp"
 
 namespace troupe {
 

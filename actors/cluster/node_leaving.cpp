@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
-#include "actors/node.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/cluster/node.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/own_deployments.hpp"
+#include "actors/cluster/own_deployments.hpp"
 
 #include <algorithm>
 

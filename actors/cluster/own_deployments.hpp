@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "actors/events.hpp"
-#include "actors/model_loader.hpp"
-#include "messages/cluster.hpp"
-#include "messages/deployment.hpp"
-#include "messages/membership.hpp"
+#include "actors/runtime/events.hpp"
+#include "actors/runtime/model_loader.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/deployment/deployment.hpp"
 
 namespace troupe {
 

@@ -1,14 +1,14 @@
-#include "actors/placer.hpp"
+#include "actors/cluster/placer.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "messages/json.hpp"
-#include "messages/reserved_bytes.hpp"
-#include "messages/run_command.hpp"
-#include "policies/partition_search.hpp"
+#include "messages/cluster/reserved_bytes.hpp"
+#include "messages/commands/run_command.hpp"
+#include "messages/wire/json.hpp"
+#include "policies/placement/partition_search.hpp"
 
 namespace troupe {
 

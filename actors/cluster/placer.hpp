@@ -1,6 +1,7 @@
 // placer: every epoch it asks the model queues how much they are asked, looks for a better partition of the
-// models over the scheduling domains (policies/partition_search.hpp, Symphony §4.4), and moves models there
-// one after the other, so that only one at a time takes memory in two domains. The deployer does the moving.
+// models over the scheduling domains (policies/placement/partition_search.hpp, Symphony §4.4), and moves
+// models there one after the other, so that only one at a time takes memory in two domains. The deployer does
+// the moving.
 //
 // It plans from what it measured over an epoch, so not in the first one, and not while a model still moves.
 #pragma once
@@ -9,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "actors/actor.hpp"
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
-#include "policies/partition.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "messages/request.hpp"
+#include "messages/tensor/request.hpp"
 
 namespace troupe {
 

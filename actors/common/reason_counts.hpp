@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <mutex>
 
-#include "policies/tenant_limits.hpp"
+#include "policies/frontend/tenant_limits.hpp"
 
 namespace troupe {
 

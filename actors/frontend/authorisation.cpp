@@ -1,4 +1,4 @@
-#include "actors/authorisation.hpp"
+#include "actors/frontend/authorisation.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "policies/api_key.hpp"
+#include "policies/frontend/api_key.hpp"
 #include "transport/openai/error.hpp"
 
 namespace troupe {

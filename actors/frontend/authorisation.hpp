@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "messages/cluster.hpp"
-#include "transport/http_router.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/http/router.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
-#include "actors/completion_answer.hpp"
+#include "actors/frontend/completion_answer.hpp"
 
-#include "actors/http_clients.hpp"
+#include "actors/frontend/http_clients.hpp"
 #include "transport/openai/json_append.hpp"
 
 namespace troupe {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "actors/outcome.hpp"
-#include "actors/tokenizer_bundle.hpp"
+#include "actors/common/outcome.hpp"
+#include "actors/llm/tokenizer_bundle.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
-#include "messages/generation.hpp"
-#include "policies/stop_strings.hpp"
-#include "transport/http_message.hpp"
+#include "messages/llm/generation.hpp"
+#include "policies/llm/stop_strings.hpp"
+#include "transport/http/message.hpp"
 #include "transport/openai/completion_response.hpp"
 
 namespace troupe {

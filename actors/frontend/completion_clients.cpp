@@ -1,4 +1,4 @@
-#include "actors/completion_clients.hpp"
+#include "actors/frontend/completion_clients.hpp"
 
 namespace troupe {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "actors/completion_answer.hpp"
-#include "actors/llm_gateway.hpp"
+#include "actors/frontend/completion_answer.hpp"
+#include "actors/llm/gateway.hpp"
 
 namespace troupe {
 

@@ -1,13 +1,13 @@
-#include "actors/http_api.hpp"
+#include "actors/frontend/http_api.hpp"
 
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
-#include "actors/kserve_documents.hpp"
-#include "actors/request_timing.hpp"
-#include "messages/json_text.hpp"
-#include "messages/version.hpp"
-#include "transport/kserve_repository.hpp"
+#include "actors/frontend/kserve_documents.hpp"
+#include "actors/frontend/request_timing.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/version.hpp"
+#include "transport/kserve/repository.hpp"
 
 namespace troupe {
 

@@ -3,11 +3,11 @@
 #pragma once
 #include <functional>
 
-#include "actors/authorisation.hpp"
-#include "actors/http_clients.hpp"
-#include "actors/metrics.hpp"
+#include "actors/frontend/authorisation.hpp"
+#include "actors/frontend/http_clients.hpp"
 #include "actors/node_runtime.hpp"
-#include "transport/http_router.hpp"
+#include "actors/operator/metrics.hpp"
+#include "transport/http/router.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
-#include "actors/http_clients.hpp"
+#include "actors/frontend/http_clients.hpp"
 
-#include "actors/request_timing.hpp"
+#include "actors/frontend/request_timing.hpp"
 
 namespace troupe {
 

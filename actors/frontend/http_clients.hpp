@@ -6,11 +6,11 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "actors/catalog.hpp"
-#include "actors/gateway.hpp"
-#include "actors/inference_statistics.hpp"
-#include "transport/http_message.hpp"
-#include "transport/kserve_v2.hpp"
+#include "actors/frontend/inference_statistics.hpp"
+#include "actors/tensor/catalog.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "transport/http/message.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/inference_statistics.hpp"
+#include "actors/frontend/inference_statistics.hpp"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
-#include "actors/gateway.hpp"
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

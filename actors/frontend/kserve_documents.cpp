@@ -1,8 +1,8 @@
-#include "actors/kserve_documents.hpp"
+#include "actors/frontend/kserve_documents.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
 
 namespace troupe {
 namespace {

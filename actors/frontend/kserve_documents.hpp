@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/catalog.hpp"
-#include "actors/inference_statistics.hpp"
+#include "actors/frontend/inference_statistics.hpp"
+#include "actors/tensor/catalog.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "actors/openai_api.hpp"
+#include "actors/frontend/openai_api.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "gpu/request_refused.hpp"
+#include "gpu/common/request_refused.hpp"
 
 namespace troupe {
 openai_api::openai_api(parts p) : parts_(std::move(p)), started_(wall_time()) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/authorisation.hpp"
-#include "actors/completion_clients.hpp"
+#include "actors/frontend/authorisation.hpp"
+#include "actors/frontend/completion_clients.hpp"
 #include "actors/node_runtime.hpp"
-#include "transport/http_router.hpp"
+#include "transport/http/router.hpp"
 #include "transport/openai/base_request.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "actors/openai_api.hpp"
+#include "actors/frontend/openai_api.hpp"
 #include "transport/openai/lora_adapter.hpp"
 #include "transport/openai/models.hpp"
 #include "transport/openai/tokenize.hpp"

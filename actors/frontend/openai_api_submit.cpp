@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "actors/openai_api.hpp"
-#include "policies/random.hpp"
+#include "actors/frontend/openai_api.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe {
 namespace {

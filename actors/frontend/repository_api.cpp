@@ -1,9 +1,9 @@
-#include "actors/repository_api.hpp"
+#include "actors/frontend/repository_api.hpp"
 
 #include <caf/all.hpp>
 #include <utility>
 
-#include "transport/kserve_repository.hpp"
+#include "transport/kserve/repository.hpp"
 
 namespace troupe {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "actors/backlog.hpp"
-#include "actors/caf_types.hpp"
-#include "transport/http_router.hpp"
+#include "actors/common/backlog.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "transport/http/router.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/request_timing.hpp"
+#include "actors/frontend/request_timing.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/ui_feed.hpp"
+#include "actors/frontend/ui_feed.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -6,11 +6,11 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "actors/actor_name.hpp"
-#include "actors/ui_page.hpp"
-#include "actors/ui_snapshot.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
+#include "actors/frontend/ui_page.hpp"
+#include "actors/frontend/ui_snapshot.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/wire/json.hpp"
 
 namespace troupe {
 

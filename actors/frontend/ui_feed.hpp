@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "actors/console.hpp"
-#include "actors/metrics.hpp"
-#include "messages/cluster.hpp"
-#include "transport/http_router.hpp"
+#include "actors/operator/console.hpp"
+#include "actors/operator/metrics.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/http/router.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "actors/ui_page.hpp"
+#include "actors/frontend/ui_page.hpp"
 
 #include <span>
 #include <string>
 
-#include "policies/api_key.hpp"
+#include "policies/frontend/api_key.hpp"
 
 namespace troupe {
 namespace {

@@ -1,9 +1,9 @@
 // The page that shows a cluster at work, /ui of a gateway: one file, nothing from outside
-// (actors/ui_page.html).
+// (actors/frontend/ui_page.html).
 #pragma once
 #include <string_view>
 
-#include "transport/http_message.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace troupe {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "messages/generation.hpp"
-#include "messages/llm_step.hpp"
+#include "messages/llm/generation.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/generation.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/llm/generation.hpp"
 
 namespace troupe {
 

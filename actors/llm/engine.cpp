@@ -1,12 +1,12 @@
-#include "actors/llm_engine.hpp"
+#include "actors/llm/engine.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-#include "actors/ids_where.hpp"
-#include "actors/planted_bug.hpp"
-#include "policies/queue_turn.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/llm/ids_where.hpp"
+#include "policies/llm/queue_turn.hpp"
 
 namespace troupe {
 

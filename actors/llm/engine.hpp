@@ -13,13 +13,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/adapter_registry.hpp"
+#include "actors/llm/adapter_registry.hpp"
+#include "actors/runtime/actor.hpp"
 #include "gpu/llm/engine_device.hpp"
-#include "messages/commands.hpp"
-#include "policies/adapter_slots.hpp"
-#include "policies/sequence_batch.hpp"
-#include "policies/step_meter.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/llm/adapter_slots.hpp"
+#include "policies/llm/sequence_batch.hpp"
+#include "policies/llm/step_meter.hpp"
 
 namespace troupe {
 
@@ -35,7 +35,7 @@ class llm_engine final : public actor {
     uint32_t max_waiting = 1024;
     uint32_t prefill_chunk = 512;
     bool mix_adapters = true;
-    std::string prefill = "eager";  ///< policies/prefill_timing.hpp
+    std::string prefill = "eager";  ///< policies/llm/prefill_timing.hpp
     uint32_t adapter_slots = 8;
     std::vector<adapter_entry> adapters;                ///< that are there from the beginning
     duration status_interval = 100ms;                   ///< between two `engine_status` at least
@@ -97,7 +97,7 @@ class llm_engine final : public actor {
   time_point stalled_at() const;
   llm::step_context context(time_point at) const;
 
-  // adapters (llm_engine_adapters.cpp)
+  // adapters (engine_adapters.cpp)
   void exchange_adapters(time_point now);
   void change(const address& from, const change_adapter& c);
   void on_adapter_read(llm::adapter_id id, const std::string& problem);

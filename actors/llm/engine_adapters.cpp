@@ -1,9 +1,9 @@
 // Which adapters an engine has: on its device, and for requests to name.
 #include <algorithm>
 
-#include "actors/ids_where.hpp"
-#include "actors/llm_engine.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/llm/engine.hpp"
+#include "actors/llm/ids_where.hpp"
 
 namespace troupe {
 

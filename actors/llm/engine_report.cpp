@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "actors/llm_engine.hpp"
-#include "messages/run_command.hpp"
+#include "actors/llm/engine.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "actors/ids_where.hpp"
-#include "actors/llm_engine.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/llm/engine.hpp"
+#include "actors/llm/ids_where.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "actors/llm_gateway.hpp"
+#include "actors/llm/gateway.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "actors/ids_where.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/llm/ids_where.hpp"
 
 namespace troupe {
 

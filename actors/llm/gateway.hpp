@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/llm_catalog.hpp"
-#include "actors/outcome.hpp"
-#include "actors/tenant_limiter.hpp"
-#include "messages/commands.hpp"
-#include "policies/expiry_queue.hpp"
-#include "policies/histogram.hpp"
-#include "policies/ledger.hpp"
+#include "actors/common/outcome.hpp"
+#include "actors/common/tenant_limiter.hpp"
+#include "actors/llm/catalog.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/common/expiry_queue.hpp"
+#include "policies/common/histogram.hpp"
+#include "policies/common/ledger.hpp"
 
 namespace troupe {
 
@@ -70,7 +70,7 @@ class llm_gateway final : public actor {
     std::vector<sequence> sequences;
     uint32_t open = 0;  // of these
     engine_id at = no_engine;
-    uint32_t version = 1, attempt = 0;  // see messages/routing.hpp; of `generate`
+    uint32_t version = 1, attempt = 0;  // see messages/llm/routing.hpp; of `generate`
     uint32_t losses = 0;                // engines that died with it
     time_point accepted_at = never, first_token_at = never, last_token_at = never;
 
@@ -110,7 +110,7 @@ class llm_gateway final : public actor {
   std::vector<load> loads_of_models() const;
   gateway_state describe() const;
 
-  // whereabouts of requests (llm_gateway_routing.cpp)
+  // whereabouts of requests (gateway_routing.cpp)
   void ask_router(request_id id, in_flight_request& f);
   void send_progress(request_id id, in_flight_request& f, uint64_t tokens);
   routed_request routed(request_id id, const in_flight_request& f) const;
@@ -130,7 +130,7 @@ class llm_gateway final : public actor {
   void resend_all_to_router();
   void post(time_point now);
 
-  // adapters (llm_gateway_adapters.cpp)
+  // adapters (gateway_adapters.cpp)
   void begin(change_adapter& c);
   void complete(engine_id id);
   void on_answer(engine_id from, const adapter_changed& a);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/llm_gateway.hpp"
+#include "actors/llm/gateway.hpp"
 
 namespace troupe {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "actors/llm_gateway.hpp"
-#include "actors/reason_counts.hpp"
-#include "messages/run_command.hpp"
+#include "actors/common/reason_counts.hpp"
+#include "actors/llm/gateway.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

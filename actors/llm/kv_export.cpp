@@ -1,4 +1,4 @@
-#include "actors/kv_export.hpp"
+#include "actors/llm/kv_export.hpp"
 
 #include <algorithm>
 

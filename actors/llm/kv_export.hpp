@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "actors/memory_port.hpp"
+#include "actors/runtime/memory_port.hpp"
 
 namespace troupe {
 

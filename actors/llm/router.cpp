@@ -1,4 +1,4 @@
-#include "actors/llm_router.hpp"
+#include "actors/llm/router.hpp"
 
 #include <algorithm>
 

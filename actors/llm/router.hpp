@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
-#include "policies/request_router.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/llm/request_router.hpp"
 
 namespace troupe {
 
@@ -19,7 +19,7 @@ class llm_router final : public actor {
   struct options {
     llm_id model;
     std::string name;
-    std::string routing = "punica";                      ///< policies/routing_policy.hpp
+    std::string routing = "punica";                      ///< policies/llm/routing_policy.hpp
     std::vector<std::pair<engine_id, node_id>> engines;  ///< ascending
     uint32_t max_waiting = 1024;
     duration consolidate_every{};  ///< zero: never

@@ -1,8 +1,8 @@
 // What a router says of itself, and what operators may tell it.
 #include <algorithm>
 
-#include "actors/llm_router.hpp"
-#include "messages/run_command.hpp"
+#include "actors/llm/router.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

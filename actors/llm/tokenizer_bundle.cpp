@@ -1,4 +1,4 @@
-#include "actors/tokenizer_bundle.hpp"
+#include "actors/llm/tokenizer_bundle.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/chat/chat_template.hpp"
+#include "gpu/chat_template/chat_template.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 
 namespace troupe {

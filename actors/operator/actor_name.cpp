@@ -1,9 +1,9 @@
-#include "actors/actor_name.hpp"
+#include "actors/operator/actor_name.hpp"
 
 #include <charconv>
 #include <vector>
 
-#include "messages/near.hpp"
+#include "messages/common/near.hpp"
 
 namespace troupe {
 namespace {

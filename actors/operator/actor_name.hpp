@@ -6,8 +6,8 @@
 #include <string_view>
 #include <variant>
 
-#include "messages/cluster.hpp"
-#include "messages/ids.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

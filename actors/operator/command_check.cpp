@@ -1,8 +1,8 @@
-#include "actors/command_check.hpp"
+#include "actors/operator/command_check.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "messages/command_schema.hpp"
+#include "messages/commands/command_schema.hpp"
 #include "plugins/extension.hpp"
 
 namespace troupe {

@@ -1,4 +1,4 @@
-#include "actors/console.hpp"
+#include "actors/operator/console.hpp"
 
 #include <fmt/core.h>
 
@@ -6,13 +6,13 @@
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
 
-#include "actors/actor_name.hpp"
-#include "actors/console_command.hpp"
-#include "messages/command_schema.hpp"
-#include "messages/json_text.hpp"
-#include "messages/near.hpp"
-#include "messages/run_command.hpp"
-#include "messages/version.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "actors/operator/console_command.hpp"
+#include "messages/commands/command_schema.hpp"
+#include "messages/commands/run_command.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/near.hpp"
+#include "messages/common/version.hpp"
 
 namespace troupe {
 namespace {

@@ -13,11 +13,11 @@
 #include <string>
 #include <variant>
 
-#include "actors/catalog.hpp"
-#include "actors/control_lane.hpp"
-#include "actors/metrics.hpp"
-#include "actors/supervision.hpp"
-#include "messages/cluster.hpp"
+#include "actors/operator/metrics.hpp"
+#include "actors/runtime/control_lane.hpp"
+#include "actors/runtime/supervision.hpp"
+#include "actors/tensor/catalog.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "actors/console_command.hpp"
+#include "actors/operator/console_command.hpp"
 
-#include "actors/command_check.hpp"
-#include "messages/json_text.hpp"
-#include "messages/parse_json.hpp"
+#include "actors/operator/command_check.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "actors/actor_name.hpp"
-#include "messages/membership.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "messages/cluster/membership.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/metrics.hpp"
+#include "actors/operator/metrics.hpp"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "messages/run_command.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/caf_types.hpp"
-#include "actors/post.hpp"
-#include "actors/supervision.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/post.hpp"
+#include "actors/runtime/supervision.hpp"
 
 namespace troupe {
 

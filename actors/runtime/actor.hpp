@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "actors/events.hpp"
-#include "policies/histogram.hpp"
+#include "actors/runtime/events.hpp"
+#include "policies/common/histogram.hpp"
 
 namespace troupe {
 
@@ -46,7 +46,7 @@ class actor {
   /// It is ended, between turns: its last chance to tell those who wait for it.
   virtual void end(time_point) {}
   virtual void report(std::vector<metric>& out) const = 0;
-  /// Does what a tool says, by the actor's protocol (messages/commands.hpp). `on_time` follows.
+  /// Does what a tool says, by the actor's protocol (messages/commands/commands.hpp). `on_time` follows.
   virtual command_reply on_command(const command& c, time_point now);
   /// In a word.
   virtual std::string_view state() const { return "serving"; }

@@ -1,10 +1,10 @@
-#include "actors/actor_group.hpp"
+#include "actors/runtime/actor_group.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "actors/supervision.hpp"
+#include "actors/runtime/supervision.hpp"
 
 namespace troupe {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "policies/tournament.hpp"
+#include "actors/runtime/actor.hpp"
+#include "policies/common/tournament.hpp"
 
 namespace troupe {
 

@@ -1,12 +1,12 @@
-#include "actors/caf_host.hpp"
+#include "actors/runtime/caf_host.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
 #include <thread>
 #include <utility>
 
-#include "actors/caf_types.hpp"
-#include "actors/turn_rate_limiter.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/turn_rate_limiter.hpp"
 
 namespace troupe {
 namespace {

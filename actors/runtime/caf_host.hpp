@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "actors/actor_group.hpp"
-#include "actors/supervision.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "actors/runtime/supervision.hpp"
 
 namespace troupe {
 

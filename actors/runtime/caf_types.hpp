@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/actor_group.hpp"
-#include "actors/events.hpp"
-#include "actors/model_loader.hpp"
-#include "messages/caf_types.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "actors/runtime/events.hpp"
+#include "actors/runtime/model_loader.hpp"
+#include "messages/wire/caf_types.hpp"
 
 namespace troupe {
 

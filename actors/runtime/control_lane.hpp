@@ -1,7 +1,7 @@
 // The control lane: membership, slot reports and commands between nodes, over caf::io in reality
 // (control_endpoint.hpp) and over the simulated network in simulation.
 #pragma once
-#include "actors/caf_types.hpp"
+#include "actors/runtime/caf_types.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "actors/events.hpp"
+#include "actors/runtime/events.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // What actors are told besides messages from other actors: things that happen on their own node. Among them
-// `leadership` (messages/membership.hpp): the leader has changed.
+// `leadership` (messages/cluster/membership.hpp): the leader has changed.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "messages/wire.hpp"
-#include "transport/fabric.hpp"
+#include "messages/wire/wire.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe {
 
@@ -93,7 +93,7 @@ struct queue_load {
 };
 
 /// arbiter → model queue, on their own node: each of these slots has the model for a share of its requests,
-/// in batches of a planned size (policies/squishy_packing.hpp).
+/// in batches of a planned size (policies/baselines/squishy_packing.hpp).
 struct backends {
   struct backend {
     slot_id slot;

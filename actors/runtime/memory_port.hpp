@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "actors/events.hpp"
-#include "messages/memory.hpp"
+#include "actors/runtime/events.hpp"
+#include "messages/common/memory.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "gpu/device.hpp"
-#include "messages/deployment.hpp"
+#include "gpu/device/device.hpp"
+#include "messages/deployment/deployment.hpp"
 
 namespace troupe {
 

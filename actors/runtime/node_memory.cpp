@@ -1,7 +1,7 @@
-#include "actors/node_memory.hpp"
+#include "actors/runtime/node_memory.hpp"
 
-#include "actors/planted_bug.hpp"
-#include "transport/pull_check.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "transport/memory/pull_check.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
 // node_memory: the actors' view of their node's registered pool and of the data lane's pulls.
 #pragma once
-#include "actors/memory_port.hpp"
-#include "actors/post.hpp"
-#include "transport/data_lane.hpp"
-#include "transport/slot_pool.hpp"
+#include "actors/runtime/memory_port.hpp"
+#include "actors/runtime/post.hpp"
+#include "transport/data_lane/data_lane.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // For tensors without bytes: what schedules is measured and fuzzed without a lane.
 #pragma once
-#include "actors/memory_port.hpp"
+#include "actors/runtime/memory_port.hpp"
 
 namespace troupe {
 

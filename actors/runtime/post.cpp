@@ -1,11 +1,11 @@
-#include "actors/post.hpp"
+#include "actors/runtime/post.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <caf/all.hpp>
 
-#include "actors/caf_types.hpp"
+#include "actors/runtime/caf_types.hpp"
 
 namespace troupe {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/actor_group.hpp"
-#include "actors/backlog.hpp"
-#include "actors/caf_types.hpp"
-#include "transport/data_lane.hpp"
+#include "actors/common/backlog.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "transport/data_lane/data_lane.hpp"
 
 namespace troupe {
 

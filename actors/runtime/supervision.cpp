@@ -1,4 +1,4 @@
-#include "actors/supervision.hpp"
+#include "actors/runtime/supervision.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -1,6 +1,6 @@
-#include "actors/system_config.hpp"
+#include "actors/runtime/system_config.hpp"
 
-#include "actors/caf_types.hpp"
+#include "actors/runtime/caf_types.hpp"
 
 namespace troupe {
 

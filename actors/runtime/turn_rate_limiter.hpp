@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

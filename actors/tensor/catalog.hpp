@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/membership.hpp"
+#include "messages/cluster/membership.hpp"
 
 namespace troupe {
 

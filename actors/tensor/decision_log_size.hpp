@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "messages/decisions.hpp"
-#include "messages/run_command.hpp"
+#include "messages/commands/run_command.hpp"
+#include "messages/tensor/decisions.hpp"
 
 namespace troupe {
 

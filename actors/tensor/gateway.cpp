@@ -1,9 +1,9 @@
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 namespace {

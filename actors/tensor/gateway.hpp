@@ -11,17 +11,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/memory_port.hpp"
-#include "actors/outcome.hpp"
-#include "actors/tenant_limiter.hpp"
-#include "messages/commands.hpp"
-#include "messages/id_table.hpp"
-#include "policies/expiry_queue.hpp"
-#include "policies/latency_histogram.hpp"
-#include "policies/ledger.hpp"
-#include "policies/recent_ring.hpp"
-#include "policies/ring.hpp"
+#include "actors/common/outcome.hpp"
+#include "actors/common/tenant_limiter.hpp"
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/memory_port.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/common/id_table.hpp"
+#include "policies/common/expiry_queue.hpp"
+#include "policies/common/latency_histogram.hpp"
+#include "policies/common/ledger.hpp"
+#include "policies/common/recent_ring.hpp"
+#include "policies/common/ring.hpp"
 
 namespace troupe {
 

@@ -1,13 +1,13 @@
-// What a gateway can be asked from outside (messages/commands.hpp).
+// What a gateway can be asked from outside (messages/commands/commands.hpp).
 #include <algorithm>
 #include <map>
 
-#include "actors/decision_log_size.hpp"
-#include "actors/gateway.hpp"
-#include "actors/open_requests.hpp"
-#include "actors/reason_counts.hpp"
-#include "messages/run_command.hpp"
-#include "policies/random.hpp"
+#include "actors/common/reason_counts.hpp"
+#include "actors/tensor/decision_log_size.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "actors/tensor/open_requests.hpp"
+#include "messages/commands/run_command.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe {
 

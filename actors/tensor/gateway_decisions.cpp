@@ -1,5 +1,5 @@
 // What a gateway remembers of the requests that it ended by itself: it turned them away, or gave them up.
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 namespace troupe {
 

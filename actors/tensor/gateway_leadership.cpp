@@ -1,7 +1,7 @@
 // Whom a gateway sends its requests to, and what it does when that one dies.
 #include <algorithm>
 
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 namespace troupe {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 namespace troupe {
 

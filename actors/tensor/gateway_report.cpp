@@ -1,7 +1,7 @@
 // The metrics of a gateway.
 #include <map>
 
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 namespace troupe {
 

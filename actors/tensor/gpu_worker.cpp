@@ -1,4 +1,4 @@
-#include "actors/gpu_worker.hpp"
+#include "actors/tensor/gpu_worker.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 // An order that preempts stops what runs as soon as its own inputs are here. Of what was stopped only its
 // queue and the arbiter hear.
 //
-// Once its device is lost it throws, so that the process ends (actors/supervision.hpp).
+// Once its device is lost it throws, so that the process ends (actors/runtime/supervision.hpp).
 //
 // When the leader changes, it gives up what waits and hands over what runs: it tells
 // the new scheduler of it, and later that it is done.
@@ -18,12 +18,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/memory_port.hpp"
-#include "gpu/device.hpp"
-#include "messages/commands.hpp"
-#include "messages/id_table.hpp"
-#include "policies/ring.hpp"
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/memory_port.hpp"
+#include "gpu/device/device.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/common/id_table.hpp"
+#include "policies/common/ring.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/gpu_worker.hpp"
+#include "actors/tensor/gpu_worker.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-// What a worker can be asked from outside (messages/commands.hpp).
+// What a worker can be asked from outside (messages/commands/commands.hpp).
 #include <algorithm>
 
-#include "actors/gpu_worker.hpp"
-#include "messages/run_command.hpp"
+#include "actors/tensor/gpu_worker.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // What a worker does when the leader changes.
 #include <algorithm>
 
-#include "actors/gpu_worker.hpp"
+#include "actors/tensor/gpu_worker.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "actors/model_queue.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 namespace {

@@ -26,12 +26,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/request_table.hpp"
-#include "messages/commands.hpp"
-#include "policies/admission.hpp"
-#include "policies/batching.hpp"
-#include "policies/decision_log.hpp"
+#include "actors/runtime/actor.hpp"
+#include "actors/tensor/request_table.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/batching/admission.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/batching/decision_log.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-// What a model queue tells of itself, and can be asked from outside (messages/commands.hpp).
+// What a model queue tells of itself, and can be asked from outside (messages/commands/commands.hpp).
 #include <algorithm>
 
-#include "actors/decision_log_size.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/open_requests.hpp"
-#include "messages/run_command.hpp"
+#include "actors/tensor/decision_log_size.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/open_requests.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

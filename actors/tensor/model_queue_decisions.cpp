@@ -1,7 +1,7 @@
-// What a model queue remembers of its decisions, and tells when it is asked (messages/decisions.hpp).
+// What a model queue remembers of its decisions, and tells when it is asked (messages/tensor/decisions.hpp).
 #include <algorithm>
 
-#include "actors/model_queue.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 namespace troupe {
 namespace {

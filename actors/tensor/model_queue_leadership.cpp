@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/model_queue.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 namespace troupe {
 

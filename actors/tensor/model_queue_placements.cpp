@@ -2,7 +2,7 @@
 // backends that are planned for it.
 #include <algorithm>
 
-#include "actors/model_queue.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/model_queue.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 // gone.
 #include <algorithm>
 
-#include "actors/model_queue.hpp"
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/tensor/model_queue.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-// The answer to `list_requests` (messages/commands.hpp), the same for every kind of actor.
+// The answer to `list_requests` (messages/commands/commands.hpp), the same for every kind of actor.
 #pragma once
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace troupe {
 

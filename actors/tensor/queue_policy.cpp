@@ -1,9 +1,9 @@
-#include "actors/queue_policy.hpp"
+#include "actors/tensor/queue_policy.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 
 namespace troupe {
 

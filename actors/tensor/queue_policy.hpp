@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "messages/cluster.hpp"
-#include "policies/batching.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe {
 

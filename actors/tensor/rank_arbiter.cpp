@@ -1,10 +1,10 @@
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 

@@ -25,13 +25,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
-#include "policies/autoscale_advice.hpp"
-#include "policies/grant_log.hpp"
-#include "policies/load_tracker.hpp"
-#include "policies/matchmaking.hpp"
+#include "actors/runtime/actor.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/commands/commands.hpp"
+#include "policies/matchmaking/grant_log.hpp"
+#include "policies/matchmaking/load_tracker.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/scaling/autoscale_advice.hpp"
 
 namespace troupe {
 

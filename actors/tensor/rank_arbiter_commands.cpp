@@ -1,9 +1,9 @@
-// What an arbiter can be asked from outside (messages/commands.hpp).
+// What an arbiter can be asked from outside (messages/commands/commands.hpp).
 #include <algorithm>
 
-#include "actors/decision_log_size.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "messages/run_command.hpp"
+#include "actors/tensor/decision_log_size.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 

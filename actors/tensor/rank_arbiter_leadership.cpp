@@ -1,8 +1,8 @@
 // What an arbiter does when the leader changes.
 #include <algorithm>
 
-#include "actors/planted_bug.hpp"
-#include "actors/rank_arbiter.hpp"
+#include "actors/common/planted_bug.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 
 namespace troupe {
 

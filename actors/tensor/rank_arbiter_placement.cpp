@@ -1,8 +1,8 @@
-// What an arbiter tells a policy that places models (policies/nexus_matchmaking.hpp), and what that policy
-// has to tell the queues.
+// What an arbiter tells a policy that places models (policies/baselines/nexus_matchmaking.hpp), and what that
+// policy has to tell the queues.
 #include <algorithm>
 
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-// The arbiter's advice on how many slots the load needs (policies/autoscale_advice.hpp), and how it follows
-// it.
+// The arbiter's advice on how many slots the load needs (policies/scaling/autoscale_advice.hpp), and how it
+// follows it.
 #include <algorithm>
 #include <unordered_map>
 
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 
 namespace troupe {
 

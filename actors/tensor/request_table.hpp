@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "messages/scheduling.hpp"
-#include "policies/recent_ring.hpp"
+#include "messages/tensor/scheduling.hpp"
+#include "policies/common/recent_ring.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace patience {
 

@@ -1,6 +1,6 @@
 #include "saver.hpp"
 
-#include "messages/json.hpp"
+#include "messages/wire/json.hpp"
 #include "tally.hpp"
 
 namespace patience {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 #include "plugins/extension.hpp"
 
 namespace patience {

@@ -1,6 +1,6 @@
 #include "tally.hpp"
 
-#include "messages/run_command.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace patience {
 

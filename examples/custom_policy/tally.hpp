@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 #include "plugins/extension.hpp"
 
 namespace patience {

@@ -1,5 +1,5 @@
 #pragma once
-#include "policies/timer_matchmaking.hpp"
+#include "policies/matchmaking/timer_matchmaking.hpp"
 
 namespace patience {
 

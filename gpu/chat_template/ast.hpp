@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/chat/filters.hpp"
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/source.hpp"
-#include "gpu/chat/value.hpp"
-#include "gpu/chat/value_tests.hpp"
+#include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/source.hpp"
+#include "gpu/chat_template/value.hpp"
+#include "gpu/chat_template/value_tests.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,12 +1,12 @@
-#include "gpu/chat/chat_template.hpp"
+#include "gpu/chat_template/chat_template.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "gpu/chat/interpreter.hpp"
-#include "gpu/chat/parser.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/chat_template/interpreter.hpp"
+#include "gpu/chat_template/parser.hpp"
+#include "gpu/common/request_refused.hpp"
 
 namespace troupe::llm {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,11 +1,11 @@
-#include "gpu/chat/date.hpp"
+#include "gpu/chat_template/date.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
 
-#include "gpu/chat/budget.hpp"
+#include "gpu/chat_template/budget.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/chat/functions.hpp"
-#include "gpu/chat/interpreter.hpp"
-#include "gpu/chat/methods.hpp"
-#include "gpu/chat/printing.hpp"
+#include "gpu/chat_template/functions.hpp"
+#include "gpu/chat_template/interpreter.hpp"
+#include "gpu/chat_template/methods.hpp"
+#include "gpu/chat_template/printing.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gpu/chat/ast.hpp"
+#include "gpu/chat_template/ast.hpp"
 
 namespace troupe::llm::jinja {
 

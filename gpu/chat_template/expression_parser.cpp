@@ -1,4 +1,4 @@
-#include "gpu/chat/expression_parser.hpp"
+#include "gpu/chat_template/expression_parser.hpp"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/chat/ast.hpp"
-#include "gpu/chat/expression_depth.hpp"
-#include "gpu/chat/lexer.hpp"
+#include "gpu/chat_template/ast.hpp"
+#include "gpu/chat_template/expression_depth.hpp"
+#include "gpu/chat_template/lexer.hpp"
 
 namespace troupe::llm::jinja {
 

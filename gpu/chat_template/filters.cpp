@@ -1,12 +1,12 @@
-#include "gpu/chat/filters.hpp"
+#include "gpu/chat_template/filters.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

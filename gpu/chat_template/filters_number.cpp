@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <optional>
 
-#include "gpu/chat/filters.hpp"
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

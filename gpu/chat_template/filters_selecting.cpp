@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "gpu/chat/filters.hpp"
-#include "gpu/chat/value_tests.hpp"
+#include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/value_tests.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "gpu/chat/filters.hpp"
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "gpu/chat/filters.hpp"
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/printing.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/filters.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/printing.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

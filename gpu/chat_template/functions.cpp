@@ -1,9 +1,9 @@
-#include "gpu/chat/functions.hpp"
+#include "gpu/chat_template/functions.hpp"
 
 #include <fmt/format.h>
 
-#include "gpu/chat/date.hpp"
-#include "gpu/chat/printing.hpp"
+#include "gpu/chat_template/date.hpp"
+#include "gpu/chat_template/printing.hpp"
 
 namespace troupe::llm::jinja {
 

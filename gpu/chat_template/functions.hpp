@@ -3,9 +3,9 @@
 #include <optional>
 #include <string_view>
 
-#include "gpu/chat/session.hpp"
-#include "gpu/chat/signature.hpp"
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/session.hpp"
+#include "gpu/chat_template/signature.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

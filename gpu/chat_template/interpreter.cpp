@@ -1,10 +1,10 @@
-#include "gpu/chat/interpreter.hpp"
+#include "gpu/chat_template/interpreter.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "gpu/chat/printing.hpp"
+#include "gpu/chat_template/printing.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "gpu/chat/ast.hpp"
-#include "gpu/chat/session.hpp"
+#include "gpu/chat_template/ast.hpp"
+#include "gpu/chat_template/session.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,4 +1,4 @@
-#include "gpu/chat/lexer.hpp"
+#include "gpu/chat_template/lexer.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
-#include "gpu/chat/string_literal.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/string_literal.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/chat/source.hpp"
+#include "gpu/chat_template/source.hpp"
 
 namespace troupe::llm::jinja {
 

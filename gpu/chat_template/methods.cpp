@@ -1,4 +1,4 @@
-#include "gpu/chat/methods.hpp"
+#include "gpu/chat_template/methods.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <iterator>
 #include <set>
 
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

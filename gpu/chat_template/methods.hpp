@@ -2,8 +2,8 @@
 #pragma once
 #include <string_view>
 
-#include "gpu/chat/signature.hpp"
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/signature.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,11 +1,11 @@
-#include "gpu/chat/parser.hpp"
+#include "gpu/chat_template/parser.hpp"
 
 #include <fmt/format.h>
 
 #include <initializer_list>
 #include <set>
 
-#include "gpu/chat/expression_parser.hpp"
+#include "gpu/chat_template/expression_parser.hpp"
 
 namespace troupe::llm::jinja {
 

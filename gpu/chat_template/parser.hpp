@@ -1,7 +1,7 @@
 // Parses a template.
 #pragma once
-#include "gpu/chat/ast.hpp"
-#include "gpu/chat/source.hpp"
+#include "gpu/chat_template/ast.hpp"
+#include "gpu/chat_template/source.hpp"
 
 namespace troupe::llm::jinja {
 

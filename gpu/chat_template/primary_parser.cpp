@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "gpu/chat/expression_parser.hpp"
-#include "gpu/chat/methods.hpp"
+#include "gpu/chat_template/expression_parser.hpp"
+#include "gpu/chat_template/methods.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "gpu/chat/chat_template.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/chat_template/chat_template.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "gpu/chat/ast.hpp"
-#include "gpu/chat/budget.hpp"
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/ast.hpp"
+#include "gpu/chat_template/budget.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,4 +1,4 @@
-#include "gpu/chat/signature.hpp"
+#include "gpu/chat_template/signature.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

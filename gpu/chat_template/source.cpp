@@ -1,10 +1,10 @@
-#include "gpu/chat/source.hpp"
+#include "gpu/chat_template/source.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

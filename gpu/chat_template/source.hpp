@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,9 +1,9 @@
-#include "gpu/chat/string_literal.hpp"
+#include "gpu/chat_template/string_literal.hpp"
 
 #include <charconv>
 #include <cstdint>
 
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <optional>
 
-#include "gpu/chat/methods.hpp"
-#include "gpu/chat/operators.hpp"
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/methods.hpp"
+#include "gpu/chat_template/operators.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -1,4 +1,4 @@
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/text.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja::text {
 

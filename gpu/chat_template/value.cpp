@@ -1,4 +1,4 @@
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/value.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "gpu/chat/text.hpp"
+#include "gpu/chat_template/text.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/chat/budget.hpp"
+#include "gpu/chat_template/budget.hpp"
 
 namespace troupe::llm::jinja {
 

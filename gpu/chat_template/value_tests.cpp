@@ -1,4 +1,4 @@
-#include "gpu/chat/value_tests.hpp"
+#include "gpu/chat_template/value_tests.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "gpu/chat/operators.hpp"
+#include "gpu/chat_template/operators.hpp"
 
 namespace troupe::llm::jinja {
 

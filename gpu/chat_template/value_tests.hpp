@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/chat/signature.hpp"
-#include "gpu/chat/value.hpp"
+#include "gpu/chat_template/signature.hpp"
+#include "gpu/chat_template/value.hpp"
 
 namespace troupe::llm::jinja {
 

@@ -14,7 +14,7 @@
 #include "gpu/checkpoint/safetensors.hpp"
 #include "gpu/checkpoint/shown_name.hpp"
 #include "gpu/checkpoint/tensor_files.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

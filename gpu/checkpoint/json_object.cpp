@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "gpu/checkpoint/shown_name.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

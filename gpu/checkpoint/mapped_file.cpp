@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

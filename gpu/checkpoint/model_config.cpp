@@ -8,7 +8,7 @@
 #include "gpu/checkpoint/mapped_file.hpp"
 #include "gpu/checkpoint/rope_frequencies.hpp"
 #include "gpu/checkpoint/shown_name.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 
@@ -47,8 +47,9 @@ struct model_config {
 
 /// Reads both files of a checkpoint's folder; generation_config.json may be absent. Keys that are absent have
 /// the defaults of Transformers, except the sizes, which must be there. Throws model_error
-/// (gpu/model_error.hpp), whose text names the file, the key and the fix, for what is damaged, out of any
-/// sane range or not supported: other families, quantized weights, other activations and rotary embeddings.
+/// (gpu/common/model_error.hpp), whose text names the file, the key and the fix, for what is damaged, out of
+/// any sane range or not supported: other families, quantized weights, other activations and rotary
+/// embeddings.
 model_config read_model_config(const std::filesystem::path& folder);
 
 /// The same from texts; `name` is for messages. An empty `generation` is an absent file.

@@ -5,7 +5,7 @@
 
 #include "gpu/checkpoint/parameter_layout.hpp"
 #include "gpu/checkpoint/tensor_files.hpp"
-#include "gpu/fnv.hpp"
+#include "gpu/common/fnv.hpp"
 
 namespace troupe::llm {
 

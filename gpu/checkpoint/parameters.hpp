@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/aligned_bytes.hpp"
 #include "gpu/checkpoint/model_config.hpp"
-#include "gpu/element.hpp"
+#include "gpu/common/aligned_bytes.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe::llm {
 
@@ -35,7 +35,7 @@ struct parameter {
 struct layer_parameters {
   std::vector<parameter> parameters;
   std::shared_ptr<const aligned_bytes> blob;
-  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/fnv.hpp)
+  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/common/fnv.hpp)
 
   /// Null if the layer has no such parameter (a bias, a tied head).
   const parameter* find(std::string_view name) const;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "gpu/model_error.hpp"
-#include "gpu/pcre2.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/pcre2.hpp"
 
 namespace troupe::llm {
 

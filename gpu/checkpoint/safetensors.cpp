@@ -9,7 +9,7 @@
 
 #include "gpu/checkpoint/safetensors_header.hpp"
 #include "gpu/checkpoint/shown_name.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/checkpoint/shown_name.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "gpu/checkpoint/shown_name.hpp"
-#include "gpu/model_error.hpp"
-#include "messages/parse_json.hpp"
+#include "gpu/common/model_error.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {
 

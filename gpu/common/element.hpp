@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/half.hpp"
+#include "gpu/common/half.hpp"
 
 namespace troupe {
 

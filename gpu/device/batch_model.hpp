@@ -1,4 +1,4 @@
-// A tensor model on something that computes, as a device drives it (gpu/computing_device.hpp).
+// A tensor model on something that computes, as a device drives it (gpu/device/computing_device.hpp).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -6,15 +6,15 @@
 #include <memory>
 #include <span>
 
-#include "gpu/device.hpp"
-#include "messages/tensor.hpp"
+#include "gpu/device/device.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe {
 
 /// One thread at a time uses it, but not always the same one: it is made and warmed by the thread that loads,
 /// then run by the device's, and destroyed by whoever lets go of it last. So each function prepares the
 /// thread that calls it (the current GPU, threads of OpenMP). What fails throws, and the model goes on,
-/// unless that is device_lost (gpu/device_lost.hpp).
+/// unless that is device_lost (gpu/common/device_lost.hpp).
 class batch_model {
  public:
   virtual ~batch_model() = default;
@@ -34,8 +34,8 @@ class batch_model {
   virtual bool run(uint32_t rows, std::span<const batch_part> parts, const std::atomic<bool>* stop) = 0;
 };
 
-/// Loads the model of a source onto the device. Throws model_error (gpu/model_error.hpp), naming the file and
-/// the fix. From one thread at a time, beside batches of models that it has made.
+/// Loads the model of a source onto the device. Throws model_error (gpu/common/model_error.hpp), naming the
+/// file and the fix. From one thread at a time, beside batches of models that it has made.
 using model_maker = std::function<std::unique_ptr<batch_model>(const model_source&)>;
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "gpu/computing_device.hpp"
+#include "gpu/device/computing_device.hpp"
 
 #include <atomic>
 #include <cassert>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/device_lost.hpp"
-#include "gpu/profile.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/device/profile.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-// A device that really computes: a thread of its own runs batches on models (gpu/batch_model.hpp).
+// A device that really computes: a thread of its own runs batches on models (gpu/device/batch_model.hpp).
 #pragma once
 #include <functional>
 #include <memory>
 
-#include "gpu/batch_model.hpp"
-#include "gpu/device.hpp"
+#include "gpu/device/batch_model.hpp"
+#include "gpu/device/device.hpp"
 
 namespace troupe {
 

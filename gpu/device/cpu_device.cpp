@@ -1,11 +1,11 @@
-#include "gpu/cpu_device.hpp"
+#include "gpu/device/cpu_device.hpp"
 
 #include <utility>
 
+#include "gpu/device/profile.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/weights.hpp"
-#include "gpu/profile.hpp"
 
 namespace troupe {
 

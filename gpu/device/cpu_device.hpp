@@ -3,8 +3,8 @@
 #include <functional>
 #include <memory>
 
-#include "gpu/computing_device.hpp"
-#include "gpu/model_library.hpp"
+#include "gpu/device/computing_device.hpp"
+#include "gpu/device/model_library.hpp"
 
 namespace troupe {
 

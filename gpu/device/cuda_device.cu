@@ -1,16 +1,16 @@
-#include "gpu/cuda/onnx/cuda_device.hpp"
+#include "gpu/device/cuda_device.hpp"
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "gpu/computing_device.hpp"
-#include "gpu/cuda/cuda_machine.cuh"
-#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
-#include "gpu/device_lost.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/profile.hpp"
-#include "messages/reserved_bytes.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/computing_device.hpp"
+#include "gpu/device/cuda_tensor_model.hpp"
+#include "gpu/device/profile.hpp"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
+#include "messages/cluster/reserved_bytes.hpp"
 
 namespace troupe {
 

@@ -3,9 +3,9 @@
 #include <functional>
 #include <memory>
 
-#include "gpu/batch_model.hpp"
-#include "gpu/device.hpp"
-#include "gpu/model_library.hpp"
+#include "gpu/device/batch_model.hpp"
+#include "gpu/device/device.hpp"
+#include "gpu/device/model_library.hpp"
 
 namespace troupe {
 

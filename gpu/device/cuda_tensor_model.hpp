@@ -1,5 +1,5 @@
-// An ONNX model on a GPU, as a device drives it (gpu/batch_model.hpp): a program and a graph for each batch
-// size, staged through pinned memory. Machine is cuda_machine, or the tests' emulated_machine.
+// An ONNX model on a GPU, as a device drives it (gpu/device/batch_model.hpp): a program and a graph for each
+// batch size, staged through pinned memory. Machine is cuda_machine, or the tests' emulated_machine.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/batch_model.hpp"
-#include "gpu/cuda/onnx/make_program.hpp"
-#include "gpu/cuda/onnx/program_runner.hpp"
-#include "gpu/device_lost.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/batch_model.hpp"
 #include "gpu/onnx/batch_parts.hpp"
+#include "gpu/onnx/cuda/make_program.hpp"
+#include "gpu/onnx/cuda/program_runner.hpp"
 
 namespace troupe::cuda {
 

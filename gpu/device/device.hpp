@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/latency.hpp"
-#include "messages/tensor.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/latency.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -66,9 +66,8 @@ class device {
  public:
   virtual ~device() = default;
 
-  /// Loads a model and warms its plans; may take seconds. Throws `model_error` (gpu/model_error.hpp) with one
-  /// clear message that names the file and the fix.
-  /// Replaces what was loaded under this id.
+  /// Loads a model and warms its plans; may take seconds. Throws `model_error` (gpu/common/model_error.hpp)
+  /// with one clear message that names the file and the fix. Replaces what was loaded under this id.
   virtual loaded_model load(model_id id, const model_source& source) = 0;
 
   /// Frees what is loaded under this id, if anything. Requires: no batch of it is running.

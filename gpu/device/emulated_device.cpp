@@ -1,4 +1,4 @@
-#include "gpu/emulated_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "gpu/fnv.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/fnv.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "gpu/device.hpp"
+#include "gpu/device/device.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "gpu/model_library.hpp"
+#include "gpu/device/model_library.hpp"
 
 #include <fmt/format.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/weights.hpp"

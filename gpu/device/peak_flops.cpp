@@ -1,4 +1,4 @@
-#include "gpu/peak_flops.hpp"
+#include "gpu/device/peak_flops.hpp"
 
 #include <algorithm>
 #include <oneapi/dnnl/dnnl.hpp>

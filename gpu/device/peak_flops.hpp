@@ -1,6 +1,6 @@
 // What one core of this machine can do: the physical limit to hold models against.
 #pragma once
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

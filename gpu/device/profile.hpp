@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "messages/latency.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/latency.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/aligned_bytes.hpp"
-#include "gpu/element.hpp"
+#include "gpu/common/aligned_bytes.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe::kernels {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/element.hpp"
-#include "messages/token.hpp"
+#include "gpu/common/element.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::kernels {
 

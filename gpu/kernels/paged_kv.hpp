@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe::kernels {
 

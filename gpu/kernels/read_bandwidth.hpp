@@ -2,8 +2,8 @@
 #pragma once
 #include <cstddef>
 
-#include "gpu/aligned_bytes.hpp"
-#include "messages/time.hpp"
+#include "gpu/common/aligned_bytes.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe::kernels {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe::kernels {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 #include "gpu/llm/adapter_store.hpp"
 
 namespace troupe::llm {

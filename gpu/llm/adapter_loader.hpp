@@ -8,7 +8,7 @@
 
 #include "gpu/checkpoint/model_config.hpp"
 #include "gpu/llm/packed_adapter.hpp"
-#include "messages/llm_step.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/llm/adapter_weights.hpp"
-#include "messages/llm_step.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/aligned_bytes.hpp"
 #include "gpu/checkpoint/adapter.hpp"
+#include "gpu/common/aligned_bytes.hpp"
 #include "gpu/kernels/sgmv.hpp"
 #include "gpu/llm/packed_adapter.hpp"
 

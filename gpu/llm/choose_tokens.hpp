@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "messages/token_choice.hpp"
+#include "messages/llm/token_choice.hpp"
 
 namespace troupe::llm {
 

@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "gpu/checkpoint/parameters.hpp"
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/llm/adapter_loader.hpp"
 #include "gpu/llm/steps_in_flight.hpp"
-#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 /// The device's thread and what it shares with the owner.

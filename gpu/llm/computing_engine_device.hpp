@@ -21,9 +21,9 @@ struct computing_options {
 
 /// It begins to load the model at once and tells of each layer, unless the model is `unusable`: after that
 /// there is no event. A step of layers that are there runs between two that are loaded. A step that throws
-/// has failed; the device goes on, unless it is device_lost (gpu/device_lost.hpp). Adapters may be ordered
-/// before the model is there. One that was read or packed beside a step takes its place between two. A step
-/// that is started ahead is begun at once, if the model can do that (step_model::begin).
+/// has failed; the device goes on, unless it is device_lost (gpu/common/device_lost.hpp). Adapters may be
+/// ordered before the model is there. One that was read or packed beside a step takes its place between two.
+/// A step that is started ahead is begun at once, if the model can do that (step_model::begin).
 class computing_engine_device : public engine_device {
  public:
   /// `ready` is called from the device's thread, without a lock, after each event; until the destructor

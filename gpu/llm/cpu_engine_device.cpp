@@ -7,11 +7,11 @@
 #include <limits>
 #include <utility>
 
+#include "gpu/common/model_error.hpp"
 #include "gpu/kernels/paged_kv.hpp"
 #include "gpu/llm/adapter_weights.hpp"
 #include "gpu/llm/choose_tokens.hpp"
 #include "gpu/llm/decoder.hpp"
-#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 namespace {

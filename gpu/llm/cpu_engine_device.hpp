@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 #include "gpu/llm/computing_engine_device.hpp"
 
 namespace troupe::llm {

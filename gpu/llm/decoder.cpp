@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gpu/common/model_error.hpp"
 #include "gpu/kernels/embedding.hpp"
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/paged_attention.hpp"
@@ -19,7 +20,6 @@
 #include "gpu/kernels/silu_mul.hpp"
 #include "gpu/llm/adapter_table.hpp"
 #include "gpu/llm/decoder_layer.hpp"
-#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 

@@ -12,8 +12,8 @@
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/activation.hpp"
-#include "messages/llm_step.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "gpu/fnv.hpp"
+#include "gpu/common/fnv.hpp"
 
 namespace troupe::llm {
 namespace {

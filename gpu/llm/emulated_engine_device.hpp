@@ -1,4 +1,4 @@
-// An engine's device that is a timer: steps take what a profile says (messages/step_latency.hpp). Its
+// An engine's device that is a timer: steps take what a profile says (messages/llm/step_latency.hpp). Its
 // sequences stand for none, but they would notice wrong memory.
 #pragma once
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpu/llm/engine_device.hpp"
-#include "messages/step_latency.hpp"
+#include "messages/llm/step_latency.hpp"
 
 namespace troupe::llm {
 

@@ -1,5 +1,5 @@
 // What an engine runs its steps on: one language model on one device, with room for some adapters. Three
-// kinds behind one interface, as for tensor models (gpu/device.hpp).
+// kinds behind one interface, as for tensor models (gpu/device/device.hpp).
 //
 // Everything that takes long goes on beside the caller: loading the model, reading adapters and bringing them
 // onto the device, steps. The device calls its `ready` function, from a thread of its own, when `poll` has
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "gpu/llm/activation.hpp"
-#include "messages/llm_step.hpp"
-#include "messages/time.hpp"
-#include "messages/token_choice.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/step.hpp"
+#include "messages/llm/token_choice.hpp"
 
 namespace troupe::llm {
 

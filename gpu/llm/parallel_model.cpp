@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 namespace troupe::llm {
 

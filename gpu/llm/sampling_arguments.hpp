@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gpu/kernels/sampling.hpp"
-#include "messages/token_choice.hpp"
+#include "messages/llm/token_choice.hpp"
 
 namespace troupe::llm {
 

@@ -12,8 +12,8 @@
 #include "gpu/llm/activation.hpp"
 #include "gpu/llm/engine_device.hpp"
 #include "gpu/llm/packed_adapter.hpp"
-#include "messages/llm_step.hpp"
-#include "messages/token_choice.hpp"
+#include "messages/llm/step.hpp"
+#include "messages/llm/token_choice.hpp"
 
 namespace troupe::llm {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 namespace troupe::llm {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "gpu/common/model_error.hpp"
 #include "gpu/llm/vocabulary_part.hpp"
-#include "gpu/model_error.hpp"
 
 namespace troupe::llm {
 namespace {

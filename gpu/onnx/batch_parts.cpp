@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::onnx {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "gpu/device.hpp"
+#include "gpu/device/device.hpp"
 
 namespace troupe::onnx {
 

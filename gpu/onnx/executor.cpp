@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/batch_parts.hpp"
 #include "gpu/onnx/model.hpp"
 #include "gpu/onnx/plan.hpp"

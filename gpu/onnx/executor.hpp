@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/device.hpp"
+#include "gpu/device/device.hpp"
 #include "gpu/onnx/tensor.hpp"
 
 namespace troupe::onnx {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/fnv.hpp"
+#include "gpu/common/fnv.hpp"
 #include "gpu/onnx/operators.hpp"
 
 namespace troupe::onnx {

@@ -28,7 +28,7 @@ struct layer {
   std::string activation;               ///< the one value that enters; empty for the first layer
   std::vector<parameter> parameters;
   size_t bytes = 0;   ///< of the canonical blob: the parameters as in the file, gaps zero
-  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/fnv.hpp)
+  uint64_t hash = 0;  ///< FNV-1a of the blob (gpu/common/fnv.hpp)
 };
 
 using blob = std::shared_ptr<const aligned_bytes>;

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/graph.hpp"
 
 namespace troupe::onnx {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/operators.hpp"
 #include "gpu/onnx/plan.hpp"

@@ -10,7 +10,7 @@
 #include "gpu/onnx/fusion.hpp"
 #include "gpu/onnx/graph.hpp"
 #include "gpu/onnx/layers.hpp"
-#include "messages/tensor.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::onnx {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/operators.hpp"
 

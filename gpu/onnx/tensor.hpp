@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/aligned_bytes.hpp"
-#include "messages/tensor.hpp"
+#include "gpu/common/aligned_bytes.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::onnx {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "gpu/fnv.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/fnv.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::onnx {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 

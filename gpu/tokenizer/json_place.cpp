@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

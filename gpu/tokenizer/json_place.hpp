@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/sentencepiece_tokenizer.hpp"

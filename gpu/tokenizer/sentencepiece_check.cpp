@@ -8,7 +8,7 @@
 #include <cstring>
 #include <functional>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 

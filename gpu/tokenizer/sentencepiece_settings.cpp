@@ -3,10 +3,10 @@
 #include <charconv>
 #include <set>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
-#include "messages/parse_json.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/sentencepiece_check.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 

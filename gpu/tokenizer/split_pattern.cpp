@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "gpu/model_error.hpp"
-#include "gpu/pcre2.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/pcre2.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/utf8.hpp"
 
 namespace troupe::llm {

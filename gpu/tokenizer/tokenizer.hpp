@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 

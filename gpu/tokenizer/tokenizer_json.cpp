@@ -6,12 +6,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/byte_alphabet.hpp"
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/nfc.hpp"
 #include "gpu/tokenizer/pattern_dialect.hpp"
-#include "messages/parse_json.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe::llm {
 

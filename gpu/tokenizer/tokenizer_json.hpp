@@ -6,7 +6,7 @@
 
 #include "gpu/tokenizer/added_tokens.hpp"
 #include "gpu/tokenizer/split_pattern.hpp"
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 

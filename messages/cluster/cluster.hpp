@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/generation_targets.hpp"
-#include "messages/ids.hpp"
-#include "messages/latency.hpp"
-#include "messages/model_spec.hpp"
-#include "messages/plugin.hpp"
-#include "messages/step_latency.hpp"
-#include "messages/tensor.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/plugin.hpp"
+#include "messages/common/time.hpp"
+#include "messages/deployment/model_spec.hpp"
+#include "messages/llm/generation_targets.hpp"
+#include "messages/llm/step_latency.hpp"
+#include "messages/tensor/latency.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -172,7 +172,7 @@ struct llm_spec {
   uint32_t max_sequences = 32;    ///< sequences that run at once
   uint32_t max_waiting = 1024;    ///< that wait; beyond: 429
   uint32_t prefill_chunk = 512;   ///< tokens of prompts in one step
-  std::string prefill = "eager";  ///< when prompts are prefilled (policies/prefill_timing.hpp)
+  std::string prefill = "eager";  ///< when prompts are prefilled (policies/llm/prefill_timing.hpp)
   bool mix_adapters = true;       ///< in one step; false: sequences of one adapter at a time
   uint32_t max_choices = 16;      ///< `n` of a request
   duration timeout = 600s;        ///< of a request, from its arrival
@@ -180,7 +180,7 @@ struct llm_spec {
   uint32_t adapter_slots = 8;     ///< adapters on the device at once
   uint64_t adapter_bytes = 1u << 30;  ///< of adapters kept in host memory
   bool adapter_api = false;           ///< clients may load and unload adapters
-  std::string routing = "punica";     ///< which engine gets a request (policies/routing_policy.hpp)
+  std::string routing = "punica";     ///< which engine gets a request (policies/llm/routing_policy.hpp)
   duration consolidate_every{};       ///< zero: engines are not emptied in favour of others
 };
 

@@ -1,4 +1,4 @@
-#include "messages/membership.hpp"
+#include "messages/cluster/membership.hpp"
 
 #include <array>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/tensor.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
-#include "messages/command_schema.hpp"
+#include "messages/commands/command_schema.hpp"
 
-#include "messages/protocol_schema.hpp"
-#include "messages/run_command.hpp"
+#include "messages/commands/protocol_schema.hpp"
+#include "messages/commands/run_command.hpp"
 
 namespace troupe {
 namespace {

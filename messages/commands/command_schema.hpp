@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "messages/ids.hpp"
-#include "messages/membership.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "messages/decisions.hpp"
-#include "messages/deployment.hpp"
-#include "messages/llm_commands.hpp"
-#include "messages/past_batches.hpp"
-#include "messages/request.hpp"
-#include "messages/traces.hpp"
+#include "messages/deployment/deployment.hpp"
+#include "messages/llm/commands.hpp"
+#include "messages/tensor/decisions.hpp"
+#include "messages/tensor/past_batches.hpp"
+#include "messages/tensor/request.hpp"
+#include "messages/tensor/traces.hpp"
 
 namespace troupe {
 
@@ -309,7 +309,7 @@ using gpu_worker_commands =
               exchange<start_trace, acknowledged>, exchange<take_trace, traced_batches>,
               exchange<stop_trace, acknowledged>>;
 
-// Of a deployer: messages/deployment.hpp has them.
+// Of a deployer: messages/deployment/deployment.hpp has them.
 
 using deployer_commands = type_list<exchange<deploy, change_reply>, exchange<redeploy, change_reply>,
                                     exchange<undeploy, change_reply>, exchange<move_model, change_reply>,

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/commands.hpp"
-#include "messages/json.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/wire/json.hpp"
 
 namespace troupe {
 namespace detail {

@@ -1,15 +1,15 @@
 // How an actor takes commands from outside: by name and as JSON, checked against the actor's protocol
-// (messages/commands.hpp), each handed to one function that gives the answer.
+// (messages/commands/commands.hpp), each handed to one function that gives the answer.
 #pragma once
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "messages/commands.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
-#include "messages/membership.hpp"
-#include "messages/parse_json.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/parse_json.hpp"
+#include "messages/wire/json.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 #include <array>
 
-#include "messages/memory.hpp"
+#include "messages/common/memory.hpp"
 
 namespace troupe {
 namespace {

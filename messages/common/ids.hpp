@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "messages/message.hpp"
+#include "messages/common/message.hpp"
 
 namespace troupe {
 

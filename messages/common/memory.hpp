@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 
@@ -12,7 +12,8 @@ inline constexpr size_t memory_kind_count = 3;
 std::string_view to_string(memory_kind k);
 
 /// The payload of one slot of a node's registered pool. Who holds it may pull it until they acknowledge it;
-/// what they pulled is theirs only if the generation words around it still match (transport/slot_pool.hpp).
+/// what they pulled is theirs only if the generation words around it still match
+/// (transport/memory/slot_pool.hpp).
 struct region_ref {
   node_id node;
   incarnation_id owner;

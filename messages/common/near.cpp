@@ -1,4 +1,4 @@
-#include "messages/near.hpp"
+#include "messages/common/near.hpp"
 
 #include <algorithm>
 #include <numeric>

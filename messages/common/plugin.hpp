@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

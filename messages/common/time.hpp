@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 /// The clock of one node: steady, its epoch known to nobody else. It has no `now()`: time comes from the
 /// `clock` that a part was given, so that everything also runs in simulation. A `time_point` in a message is
-/// the sender's; the data lane converts it on receipt (transport/data_lane.hpp).
+/// the sender's; the data lane converts it on receipt (transport/data_lane/data_lane.hpp).
 struct node_clock {
   using duration = troupe::duration;
   using rep = duration::rep;

@@ -1,4 +1,4 @@
-#include "messages/deployment.hpp"
+#include "messages/deployment/deployment.hpp"
 
 #include <array>
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/model_spec.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/deployment/model_spec.hpp"
 
 namespace troupe {
 

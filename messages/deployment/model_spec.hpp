@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "messages/latency.hpp"
-#include "messages/message.hpp"
+#include "messages/common/message.hpp"
+#include "messages/tensor/latency.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/message.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/message.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

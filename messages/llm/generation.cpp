@@ -1,4 +1,4 @@
-#include "messages/generation.hpp"
+#include "messages/llm/generation.hpp"
 
 #include <array>
 

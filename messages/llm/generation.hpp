@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/sampling.hpp"
-#include "messages/time.hpp"
-#include "messages/token.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/sampling.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe {
 

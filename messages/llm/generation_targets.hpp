@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "messages/routing.hpp"
+#include "messages/llm/routing.hpp"
 
 #include <array>
 

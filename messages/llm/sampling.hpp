@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/message.hpp"
-#include "messages/token.hpp"
+#include "messages/common/message.hpp"
+#include "messages/llm/token.hpp"
 
 namespace troupe::llm {
 

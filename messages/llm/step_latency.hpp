@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "messages/llm_step.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

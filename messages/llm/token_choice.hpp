@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "messages/generation.hpp"
-#include "messages/sampling.hpp"
+#include "messages/llm/generation.hpp"
+#include "messages/llm/sampling.hpp"
 
 namespace troupe::llm {
 

@@ -1,5 +1,5 @@
 // What model queues, arbiters and gateways tell of the decisions that they made, for `troupe why`
-// (tools/why.hpp puts it into words). Part of commands.hpp.
+// (tools/commands/why.hpp puts it into words). Part of commands.hpp.
 //
 // Times are of the clock of the actor's node, `never` where something has not happened.
 #pragma once
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/message.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/message.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

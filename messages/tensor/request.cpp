@@ -1,4 +1,4 @@
-#include "messages/request.hpp"
+#include "messages/tensor/request.hpp"
 
 #include <array>
 

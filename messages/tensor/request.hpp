@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/memory.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/memory.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

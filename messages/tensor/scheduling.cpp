@@ -1,4 +1,4 @@
-#include "messages/scheduling.hpp"
+#include "messages/tensor/scheduling.hpp"
 
 #include <array>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/request.hpp"
+#include "messages/tensor/request.hpp"
 
 namespace troupe {
 

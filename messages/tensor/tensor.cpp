@@ -1,4 +1,4 @@
-#include "messages/tensor.hpp"
+#include "messages/tensor/tensor.hpp"
 
 #include <array>
 

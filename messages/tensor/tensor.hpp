@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/message.hpp"
+#include "messages/common/message.hpp"
 
 namespace troupe {
 

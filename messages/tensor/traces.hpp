@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/message.hpp"
-#include "messages/request.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/message.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/request.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <caf/type_id.hpp>
 
-#include "messages/inspect.hpp"
-#include "messages/wire.hpp"
+#include "messages/wire/inspect.hpp"
+#include "messages/wire/wire.hpp"
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 #define TROUPE_CAF_TYPE(name, schema) CAF_ADD_TYPE_ID(troupe, (troupe::name))

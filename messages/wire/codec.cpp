@@ -1,4 +1,4 @@
-#include "messages/codec.hpp"
+#include "messages/wire/codec.hpp"
 
 #include <capnp/serialize.h>
 

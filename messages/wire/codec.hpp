@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "messages/codec_layout.hpp"
+#include "messages/wire/codec_layout.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "messages/codec_layout.hpp"
+#include "messages/wire/codec_layout.hpp"
 
 #include <cctype>
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/schema.hpp"
+#include "messages/wire/schema.hpp"
 
 namespace troupe {
 static_assert(std::endian::native == std::endian::little, "the codec stores host byte order");

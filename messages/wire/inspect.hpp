@@ -2,8 +2,8 @@
 #pragma once
 #include <caf/meta/type_name.hpp>
 
-#include "messages/message.hpp"
-#include "messages/time.hpp"
+#include "messages/common/message.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/wire.hpp"
+#include "messages/wire/wire.hpp"
 
 namespace troupe {
 

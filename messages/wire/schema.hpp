@@ -2,8 +2,8 @@
 #pragma once
 #include <capnp/schema.h>
 
-#include "messages/troupe.capnp.h"
-#include "messages/wire.hpp"
+#include "messages/wire/troupe.capnp.h"
+#include "messages/wire/wire.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "messages/message.hpp"
-#include "messages/time.hpp"
+#include "messages/common/message.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 # Wire form of messages/*.hpp. A struct here has the name of its C++ struct in PascalCase and the same fields in
-# camelCase, in any order; messages/codec.hpp refuses to start otherwise. Default values are zero or empty.
-# Times are nanoseconds of the sender's clock, durations nanoseconds; ids are what messages/ids.hpp says.
+# camelCase, in any order; messages/wire/codec.hpp refuses to start otherwise. Default values are zero or empty.
+# Times are nanoseconds of the sender's clock, durations nanoseconds; ids are what messages/common/ids.hpp says.
 @0xb6c1b2e9a7d40f35;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");

@@ -3,13 +3,13 @@
 #pragma once
 #include <variant>
 
-#include "messages/deployment.hpp"
-#include "messages/generation.hpp"
-#include "messages/membership.hpp"
-#include "messages/plugin.hpp"
-#include "messages/request.hpp"
-#include "messages/routing.hpp"
-#include "messages/scheduling.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/common/plugin.hpp"
+#include "messages/deployment/deployment.hpp"
+#include "messages/llm/generation.hpp"
+#include "messages/llm/routing.hpp"
+#include "messages/tensor/request.hpp"
+#include "messages/tensor/scheduling.hpp"
 
 namespace troupe {
 

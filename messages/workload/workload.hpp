@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/latency.hpp"
-#include "messages/llm_trace.hpp"
-#include "messages/model_spec.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+#include "messages/deployment/model_spec.hpp"
+#include "messages/tensor/latency.hpp"
+#include "messages/workload/llm_trace.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 

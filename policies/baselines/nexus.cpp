@@ -1,4 +1,4 @@
-#include "policies/nexus.hpp"
+#include "policies/baselines/nexus.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "policies/nexus_backend.hpp"
-#include "policies/tournament.hpp"
+#include "policies/baselines/nexus_backend.hpp"
+#include "policies/common/tournament.hpp"
 
 namespace troupe {
 

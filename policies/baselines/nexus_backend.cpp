@@ -1,4 +1,4 @@
-#include "policies/nexus_backend.hpp"
+#include "policies/baselines/nexus_backend.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // A Nexus backend's batching (Shen et al., SOSP 2019, §6.3), a baseline of the Symphony paper.
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 

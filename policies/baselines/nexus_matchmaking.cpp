@@ -1,9 +1,9 @@
-#include "policies/nexus_matchmaking.hpp"
+#include "policies/baselines/nexus_matchmaking.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
 // Where Nexus runs its models, and how a backend takes turns (Shen et al., SOSP 2019, §6), a baseline of the
 // Symphony paper.
 #pragma once
-#include "policies/matchmaking.hpp"
-#include "policies/nexus_planner.hpp"
-#include "policies/tournament.hpp"
+#include "policies/baselines/nexus_planner.hpp"
+#include "policies/common/tournament.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

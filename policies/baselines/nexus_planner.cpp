@@ -1,8 +1,8 @@
-#include "policies/nexus_planner.hpp"
+#include "policies/baselines/nexus_planner.hpp"
 
 #include <algorithm>
 
-#include "policies/nexus_backend.hpp"
+#include "policies/baselines/nexus_backend.hpp"
 
 namespace troupe {
 namespace {

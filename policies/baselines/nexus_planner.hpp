@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "policies/matchmaking.hpp"
-#include "policies/squishy_packing.hpp"
+#include "policies/baselines/squishy_packing.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "policies/shepherd.hpp"
+#include "policies/baselines/shepherd.hpp"
 
 #include <algorithm>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 

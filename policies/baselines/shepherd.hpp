@@ -2,8 +2,8 @@
 #pragma once
 #include <utility>
 
-#include "policies/matchmaking.hpp"
-#include "policies/tournament.hpp"
+#include "policies/common/tournament.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/squishy_packing.hpp"
+#include "policies/baselines/squishy_packing.hpp"
 
 #include <algorithm>
 #include <cmath>

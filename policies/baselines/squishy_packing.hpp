@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/latency.hpp"
+#include "messages/tensor/latency.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/admission.hpp"
+#include "policies/batching/admission.hpp"
 
 #include <algorithm>
 

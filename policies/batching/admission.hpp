@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "messages/time.hpp"
-#include "policies/rate_meter.hpp"
+#include "messages/common/time.hpp"
+#include "policies/common/rate_meter.hpp"
 
 namespace troupe {
 

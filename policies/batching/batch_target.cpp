@@ -1,4 +1,4 @@
-#include "policies/batch_target.hpp"
+#include "policies/batching/batch_target.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe {
 

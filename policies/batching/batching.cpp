@@ -1,12 +1,12 @@
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 #include <array>
 
-#include "policies/clockwork.hpp"
-#include "policies/deferred.hpp"
-#include "policies/eager.hpp"
-#include "policies/nexus.hpp"
-#include "policies/timeout.hpp"
+#include "policies/baselines/clockwork.hpp"
+#include "policies/baselines/nexus.hpp"
+#include "policies/batching/deferred.hpp"
+#include "policies/batching/eager.hpp"
+#include "policies/batching/timeout.hpp"
 
 namespace troupe {
 namespace {

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/latency.hpp"
-#include "messages/plugin.hpp"
-#include "messages/request.hpp"
-#include "messages/time.hpp"
-#include "policies/registry.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/plugin.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/latency.hpp"
+#include "messages/tensor/request.hpp"
+#include "policies/common/registry.hpp"
 
 namespace troupe {
 
@@ -63,7 +63,8 @@ struct batch_window {
   bool operator==(const batch_window&) const = default;
 };
 
-/// A slot that has the model for a share of its requests, as Nexus plans it (policies/nexus_planner.hpp).
+/// A slot that has the model for a share of its requests, as Nexus plans it
+/// (policies/baselines/nexus_planner.hpp).
 struct backend {
   slot_id slot;
   uint32_t batch = 0;  ///< planned rows

@@ -1,10 +1,10 @@
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "policies/batch_target.hpp"
-#include "policies/deadline_queue.hpp"
-#include "policies/rate_meter.hpp"
+#include "policies/batching/batch_target.hpp"
+#include "policies/batching/deadline_queue.hpp"
+#include "policies/common/rate_meter.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/deadline_queue.hpp"
+#include "policies/batching/deadline_queue.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe {
 

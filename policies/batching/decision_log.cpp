@@ -1,4 +1,4 @@
-#include "policies/decision_log.hpp"
+#include "policies/batching/decision_log.hpp"
 
 namespace troupe {
 

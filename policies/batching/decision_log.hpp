@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "messages/scheduling.hpp"
-#include "policies/batching.hpp"
-#include "policies/recent_ring.hpp"
+#include "messages/tensor/scheduling.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/common/recent_ring.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "policies/deferred.hpp"
+#include "policies/batching/deferred.hpp"
 
 #include <algorithm>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // Symphony's deferred batching (§3.1, Algorithm 1, Fig. 18).
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/eager.hpp"
+#include "policies/batching/eager.hpp"
 
 namespace troupe {
 

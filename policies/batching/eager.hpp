@@ -1,6 +1,6 @@
 // Eager batching: what most serving systems do, and the yardstick for deferred batching (Symphony §3.3).
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 

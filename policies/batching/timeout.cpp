@@ -1,4 +1,4 @@
-#include "policies/timeout.hpp"
+#include "policies/batching/timeout.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 namespace troupe {
 

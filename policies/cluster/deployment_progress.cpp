@@ -1,4 +1,4 @@
-#include "policies/deployment_progress.hpp"
+#include "policies/cluster/deployment_progress.hpp"
 
 #include <algorithm>
 

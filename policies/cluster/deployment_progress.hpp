@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "messages/deployment.hpp"
+#include "messages/deployment/deployment.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/deployment_table.hpp"
+#include "policies/cluster/deployment_table.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/deployment.hpp"
+#include "messages/deployment/deployment.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/failure_detector.hpp"
+#include "policies/cluster/failure_detector.hpp"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

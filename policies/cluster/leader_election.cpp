@@ -1,4 +1,4 @@
-#include "policies/leader_election.hpp"
+#include "policies/cluster/leader_election.hpp"
 
 #include <algorithm>
 #include <utility>

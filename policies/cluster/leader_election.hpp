@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "messages/membership.hpp"
-#include "messages/time.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

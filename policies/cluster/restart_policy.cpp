@@ -1,4 +1,4 @@
-#include "policies/restart_policy.hpp"
+#include "policies/cluster/restart_policy.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/latency_histogram.hpp"
+#include "policies/common/latency_histogram.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "policies/rate_meter.hpp"
+#include "policies/common/rate_meter.hpp"
 
 #include <algorithm>
 #include <utility>

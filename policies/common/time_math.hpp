@@ -1,6 +1,6 @@
 // Arithmetic on times that may be `never` or `long_ago`: results stop at the ends instead of overflowing.
 #pragma once
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

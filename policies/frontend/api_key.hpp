@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

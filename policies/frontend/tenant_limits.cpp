@@ -1,4 +1,4 @@
-#include "policies/tenant_limits.hpp"
+#include "policies/frontend/tenant_limits.hpp"
 
 #include <algorithm>
 

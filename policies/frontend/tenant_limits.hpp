@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

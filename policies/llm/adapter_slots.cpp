@@ -1,4 +1,4 @@
-#include "policies/adapter_slots.hpp"
+#include "policies/llm/adapter_slots.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "messages/llm_step.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

@@ -1,9 +1,9 @@
-#include "policies/planned_step.hpp"
+#include "policies/llm/planned_step.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "policies/scheduled_sequence.hpp"
+#include "policies/llm/scheduled_sequence.hpp"
 
 namespace troupe::llm {
 namespace {

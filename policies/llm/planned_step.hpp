@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/llm_step.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

@@ -1,6 +1,6 @@
-#include "policies/prefill_timing.hpp"
+#include "policies/llm/prefill_timing.hpp"
 
-#include "policies/step_forecast.hpp"
+#include "policies/llm/step_forecast.hpp"
 
 namespace troupe::llm {
 namespace {

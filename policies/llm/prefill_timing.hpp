@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "messages/generation.hpp"
-#include "policies/registry.hpp"
+#include "messages/llm/generation.hpp"
+#include "policies/common/registry.hpp"
 
 namespace troupe::llm {
 

@@ -1,6 +1,6 @@
 // Whose turn it is among sequences of one priority.
 #pragma once
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "policies/request_router.hpp"
+#include "policies/llm/request_router.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "policies/queue_turn.hpp"
+#include "policies/llm/queue_turn.hpp"
 
 namespace troupe {
 namespace {
@@ -143,7 +143,8 @@ void request_router::put(request& r, engine_id to) {
   use_slot(e, adapter);
 }
 
-/// As the engine will: the adapter that was used longest ago gives its slot up (policies/adapter_slots.hpp).
+/// As the engine will: the adapter that was used longest ago gives its slot up
+/// (policies/llm/adapter_slots.hpp).
 void request_router::use_slot(engine& e, adapter_number adapter) {
   std::erase(e.resident, adapter);
   e.resident.push_back(adapter);

@@ -3,8 +3,8 @@
 //
 // - A new request goes to an engine with room: fewer sequences than run there at once, and KV blocks for its
 //   tokens and for one more block of every sequence. Which of these, `routing_policy` says.
-// - Where none has room it waits: by priority, then by its turn (policies/queue_turn.hpp). Nobody passes one
-// who
+// - Where none has room it waits: by priority, then by its turn (policies/llm/queue_turn.hpp). Nobody passes
+// one who
 //   waits for any engine.
 // - Whose first token cannot be there in time is refused: by what engines say of their steps and have to
 //   prefill, and by how many requests end a second. An engine without sequences always tries.
@@ -23,11 +23,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "messages/generation.hpp"
-#include "messages/request.hpp"
-#include "messages/routing.hpp"
-#include "policies/rate_meter.hpp"
-#include "policies/routing_policy.hpp"
+#include "messages/llm/generation.hpp"
+#include "messages/llm/routing.hpp"
+#include "messages/tensor/request.hpp"
+#include "policies/common/rate_meter.hpp"
+#include "policies/llm/routing_policy.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "policies/request_router.hpp"
-#include "policies/step_forecast.hpp"
+#include "policies/llm/request_router.hpp"
+#include "policies/llm/step_forecast.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/routing_policy.hpp"
+#include "policies/llm/routing_policy.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "messages/ids.hpp"
-#include "policies/registry.hpp"
+#include "messages/common/ids.hpp"
+#include "policies/common/registry.hpp"
 
 namespace troupe {
 

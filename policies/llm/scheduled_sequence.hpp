@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "messages/llm_step.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::llm {
 

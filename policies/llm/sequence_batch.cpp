@@ -1,4 +1,4 @@
-#include "policies/sequence_batch.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "messages/token_choice.hpp"
-#include "policies/step_scheduler.hpp"
+#include "messages/llm/token_choice.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
 namespace troupe::llm {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "messages/generation.hpp"
+#include "messages/llm/generation.hpp"
 
 namespace troupe::llm {
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <cstdint>
 
-#include "messages/generation.hpp"
-#include "policies/nonnegative_fit.hpp"
+#include "messages/llm/generation.hpp"
+#include "policies/common/nonnegative_fit.hpp"
 
 namespace troupe::llm {
 

@@ -1,10 +1,10 @@
-#include "policies/step_scheduler.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
-#include "policies/scheduled_sequence.hpp"
+#include "policies/llm/scheduled_sequence.hpp"
 
 namespace troupe::llm {
 

@@ -2,11 +2,11 @@
 // prefills in chunks). A step mixes prompts, or chunks of them, with one token of every sequence that is
 // being generated. Punica's takes one prompt at most; ours as many as fit into `prefill_chunk`.
 //
-// Sequences begin by priority, then by their turn (policies/queue_turn.hpp), then first come, first served:
-// when `prefill_timing` says so, unless one more would keep those that run from their targets. When KV blocks
-// run out, the newest of the least important sequences that run gives up its own and waits again; later its
-// prompt and what it has generated are prefilled anew. A sequence whose adapter is not loaded is passed by,
-// but has its place among `max_waiting`: who cannot load an adapter cancels its sequences.
+// Sequences begin by priority, then by their turn (policies/llm/queue_turn.hpp), then first come, first
+// served: when `prefill_timing` says so, unless one more would keep those that run from their targets. When
+// KV blocks run out, the newest of the least important sequences that run gives up its own and waits again;
+// later its prompt and what it has generated are prefilled anew. A sequence whose adapter is not loaded is
+// passed by, but has its place among `max_waiting`: who cannot load an adapter cancels its sequences.
 //
 // The next step can be planned while one is under way, before it is known what that one chooses: rows then
 // name a token by where it will be chosen. So that nobody is left behind this is done only if all that run
@@ -24,11 +24,11 @@
 #include <utility>
 #include <vector>
 
-#include "messages/llm_step.hpp"
-#include "policies/kv_blocks.hpp"
-#include "policies/planned_step.hpp"
-#include "policies/prefill_timing.hpp"
-#include "policies/step_forecast.hpp"
+#include "messages/llm/step.hpp"
+#include "policies/llm/kv_blocks.hpp"
+#include "policies/llm/planned_step.hpp"
+#include "policies/llm/prefill_timing.hpp"
+#include "policies/llm/step_forecast.hpp"
 
 namespace troupe::llm {
 

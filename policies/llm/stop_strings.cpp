@@ -1,4 +1,4 @@
-#include "policies/stop_strings.hpp"
+#include "policies/llm/stop_strings.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "policies/grant_log.hpp"
+#include "policies/matchmaking/grant_log.hpp"
 
 #include <algorithm>
 #include <set>

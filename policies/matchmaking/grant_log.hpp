@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "policies/matchmaking.hpp"
-#include "policies/recent_ring.hpp"
+#include "policies/common/recent_ring.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

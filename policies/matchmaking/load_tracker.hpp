@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

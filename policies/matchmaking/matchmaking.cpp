@@ -1,8 +1,8 @@
-#include "policies/matchmaking.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
-#include "policies/nexus_matchmaking.hpp"
-#include "policies/shepherd.hpp"
-#include "policies/timer_matchmaking.hpp"
+#include "policies/baselines/nexus_matchmaking.hpp"
+#include "policies/baselines/shepherd.hpp"
+#include "policies/matchmaking/timer_matchmaking.hpp"
 
 namespace troupe {
 namespace {

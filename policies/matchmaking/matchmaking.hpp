@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/plugin.hpp"
-#include "messages/time.hpp"
-#include "policies/batching.hpp"
-#include "policies/registry.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/plugin.hpp"
+#include "messages/common/time.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/common/registry.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "policies/scheduling.hpp"
+#include "policies/matchmaking/scheduling.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe {
 namespace {

@@ -1,8 +1,8 @@
-#include "policies/timer_matchmaking.hpp"
+#include "policies/matchmaking/timer_matchmaking.hpp"
 
 #include <algorithm>
 
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // Symphony's matchmaking (§3.2, Fig. 18): a timer for every candidate and one for the next slot.
 #pragma once
-#include "policies/matchmaking.hpp"
-#include "policies/tournament.hpp"
+#include "policies/common/tournament.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,6 @@
 // Which models each sub-cluster serves: the problem of Symphony's §4.4 and Appendix A.1, and how good an
-// answer to it is. policies/partition_search.hpp and policies/partition_milp.hpp find answers.
+// answer to it is. policies/placement/partition_search.hpp and policies/placement/partition_milp.hpp find
+// answers.
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "policies/partition_arrangement.hpp"
+#include "policies/placement/partition_arrangement.hpp"
 
 #include <algorithm>
 

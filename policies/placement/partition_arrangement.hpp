@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/partition.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe {
 

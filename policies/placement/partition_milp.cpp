@@ -1,4 +1,4 @@
-#include "policies/partition_milp.hpp"
+#include "policies/placement/partition_milp.hpp"
 
 #include <coin/CbcModel.hpp>
 #include <coin/CglGomory.hpp>

@@ -1,12 +1,12 @@
 // The partition of models into sub-clusters as the mixed integer linear programme of Symphony's Appendix A.1,
-// solved by CBC: for small problems, and to see how far the search (policies/partition_search.hpp) is from
-// the best. At 800 models and 20 parts CBC improves nothing that the search has found.
+// solved by CBC: for small problems, and to see how far the search (policies/placement/partition_search.hpp)
+// is from the best. At 800 models and 20 parts CBC improves nothing that the search has found.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "messages/time.hpp"
-#include "policies/partition.hpp"
+#include "messages/common/time.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "policies/partition_search.hpp"
+#include "policies/placement/partition_search.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
-#include "policies/partition_arrangement.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
+#include "policies/placement/partition_arrangement.hpp"
 
 namespace troupe {
 namespace {

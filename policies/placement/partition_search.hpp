@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "policies/partition.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe {
 

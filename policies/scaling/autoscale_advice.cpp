@@ -1,4 +1,4 @@
-#include "policies/autoscale_advice.hpp"
+#include "policies/scaling/autoscale_advice.hpp"
 
 #include <algorithm>
 #include <cmath>

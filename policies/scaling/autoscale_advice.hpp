@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "policies/arrivals.hpp"
+#include "policies/workload/arrivals.hpp"
 
 #include <array>
 #include <cmath>
 
-#include "policies/distributions.hpp"
-#include "policies/time_math.hpp"
+#include "policies/common/distributions.hpp"
+#include "policies/common/time_math.hpp"
 
 namespace troupe {
 namespace {

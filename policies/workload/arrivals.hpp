@@ -2,9 +2,9 @@
 #pragma once
 #include <string_view>
 
-#include "messages/time.hpp"
-#include "messages/workload.hpp"
-#include "policies/random.hpp"
+#include "messages/common/time.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe {
 

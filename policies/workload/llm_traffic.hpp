@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "messages/llm_trace.hpp"
-#include "policies/arrivals.hpp"
-#include "policies/distributions.hpp"
+#include "messages/workload/llm_trace.hpp"
+#include "policies/common/distributions.hpp"
+#include "policies/workload/arrivals.hpp"
 
 namespace troupe {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "actors/caf_host.hpp"
-#include "actors/caf_types.hpp"
-#include "actors/system_config.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/system_config.hpp"
 
 namespace troupe::test {
 

@@ -1,6 +1,6 @@
 // Who is the leader in the tests of what actors do when the leader changes.
 #pragma once
-#include "messages/membership.hpp"
+#include "messages/cluster/membership.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "messages/json.hpp"
+#include "messages/wire/json.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "actors/memory_port.hpp"
-#include "messages/latency.hpp"
-#include "transport/pull_check.hpp"
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/memory_port.hpp"
+#include "messages/tensor/latency.hpp"
+#include "transport/memory/pull_check.hpp"
 
 namespace troupe::test {
 

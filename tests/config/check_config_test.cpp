@@ -1,4 +1,4 @@
-#include "tools/check_config.hpp"
+#include "tools/commands/check_config.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,6 +1,6 @@
 #include "config/security.hpp"
 
-#include "policies/api_key.hpp"
+#include "policies/frontend/api_key.hpp"
 #include "tests/config/cluster_text.hpp"
 #include "tests/temporary_folder.hpp"
 

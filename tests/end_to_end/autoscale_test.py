@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Autoscaling in real time: emulated GPUs leave service when the load needs fewer, and come back when it needs more.
 
-    tests/tools/autoscale_test.py build/release/troupe
+    tests/end_to_end/autoscale_test.py build/release/troupe
 """
 import subprocess
 import time

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scheduling domains in real time: models move from one to the other while they serve, by command and by the placer.
 
-    tests/tools/domains_test.py build/release/troupe
+    tests/end_to_end/domains_test.py build/release/troupe
 """
 import json
 import subprocess

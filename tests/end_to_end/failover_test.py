@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Schedulers that are killed, frozen and drained while a standby is there: service is back, nothing is lost.
 
-    tests/tools/failover_test.py build/release/troupe           what ctest runs: every request is answered, the ledger
-    tests/tools/failover_test.py build/release/troupe --full    with bounds that only a machine with nothing else to do
+    tests/end_to_end/failover_test.py build/release/troupe           what ctest runs: every request is answered, the ledger
+    tests/end_to_end/failover_test.py build/release/troupe --full    with bounds that only a machine with nothing else to do
         keeps: 20 kills, service back within 100 ms in the median, every request answered within 500 ms; a frozen
         scheduler is replaced; 10 minutes of full load without a takeover that nobody needed (--kills, --calm-minutes)
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """troupe generate: texts from checkpoints and adapters on the CPU, as Transformers and PEFT generate them.
 
-    tests/tools/generate_test.py PATH_TO_TROUPE
+    tests/end_to_end/generate_test.py PATH_TO_TROUPE
 """
 import json
 import shutil

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Nexus in real time: devices have models of their own, and those of a worker that dies run on the other at once.
 
-    tests/tools/nexus_test.py build/release/troupe
+    tests/end_to_end/nexus_test.py build/release/troupe
 """
 import json
 import os

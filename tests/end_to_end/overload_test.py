@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Five times more load than the cluster can do: who is served is served in time, who is not is told so at once.
 
-    tests/tools/overload_test.py build/release/troupe           what ctest runs: status codes, memory, the ledger
-    tests/tools/overload_test.py build/release/troupe --full    30 s after a ramp, and how much is served how soon: bounds
+    tests/end_to_end/overload_test.py build/release/troupe           what ctest runs: status codes, memory, the ledger
+    tests/end_to_end/overload_test.py build/release/troupe --full    30 s after a ramp, and how much is served how soon: bounds
                                                                 that only a machine with nothing else to do keeps
 """
 import http.client

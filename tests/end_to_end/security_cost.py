@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What keys and certificates cost: CPU time a request, of two clusters asked in turns, one with and one without them.
 
-    tests/tools/security_cost.py [build/dev/troupe] [--requests 2000]
+    tests/end_to_end/security_cost.py [build/dev/troupe] [--requests 2000]
 """
 import argparse
 import http.client

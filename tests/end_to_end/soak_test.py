@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mixed load while processes are killed, frozen and cut off, as a seed says: nothing leaks, hangs or goes missing.
 
-    tests/tools/soak_test.py build/dev/troupe --minutes 30 --seed 7     (tools/soak does it with the last build)
+    tests/end_to_end/soak_test.py build/dev/troupe --minutes 30 --seed 7     (tools/soak does it with the last build)
 
 What must hold in the end, and is checked:
 - every request got one answer, in time and of a kind that it may have; outputs are the golden ones. Only while its

@@ -12,7 +12,7 @@
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/adapter_config.hpp"
 #include "gpu/checkpoint/parameter_layout.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

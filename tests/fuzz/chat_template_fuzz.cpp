@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/chat/chat_template.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/chat_template/chat_template.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 
 using namespace troupe;
 using json = nlohmann::ordered_json;

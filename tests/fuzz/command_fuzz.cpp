@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "actors/console_command.hpp"
-#include "actors/gateway.hpp"
-#include "actors/gpu_worker.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/null_memory_port.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "messages/command_schema.hpp"
+#include "actors/operator/console_command.hpp"
+#include "actors/runtime/null_memory_port.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "actors/tensor/gpu_worker.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "messages/commands/command_schema.hpp"
 
 namespace {
 

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/time.hpp"
-#include "policies/random.hpp"
+#include "messages/common/time.hpp"
+#include "policies/common/random.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());

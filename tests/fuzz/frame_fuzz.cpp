@@ -5,9 +5,9 @@
 #include <cstring>
 #include <random>
 
-#include "messages/codec.hpp"
-#include "tests/messages/random_message.hpp"
-#include "transport/data_lane.hpp"
+#include "messages/wire/codec.hpp"
+#include "tests/messages/wire/random_message.hpp"
+#include "transport/data_lane/data_lane.hpp"
 
 namespace {
 

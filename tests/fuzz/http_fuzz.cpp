@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/http_request_reader.hpp"
+#include "transport/http/request_reader.hpp"
 
 namespace {
 

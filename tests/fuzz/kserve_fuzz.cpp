@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/kserve_repository.hpp"
-#include "transport/kserve_v2.hpp"
+#include "transport/kserve/repository.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "tools/llm_trace.hpp"
+#include "tools/load/llm_trace.hpp"
 
 using namespace troupe;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/stop_strings.hpp"
+#include "policies/llm/stop_strings.hpp"
 #include "tests/fuzz/openai_again.hpp"
 #include "transport/openai/completion_response.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "gpu/checkpoint/safetensors.hpp"
 #include "gpu/checkpoint/tensor_files.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

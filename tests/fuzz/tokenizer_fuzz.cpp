@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/bpe_tokenizer.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "gpu/tokenizer/tokenizer_json.hpp"

@@ -13,7 +13,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "end_to_end"))
 import processes  # noqa: E402
 from fixtures import ROOT  # noqa: E402
 from processes import PATIENCE, Process, free_ports  # noqa: E402

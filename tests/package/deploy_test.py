@@ -125,7 +125,7 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual({s["spec"]["serviceName"] for s in self.sets}, {headless["metadata"]["name"]})
 
     def test_probes_and_grace_fit_the_program(self):
-        http_api = (ROOT / "actors/http_api.cpp").read_text()
+        http_api = (ROOT / "actors/frontend/http_api.cpp").read_text()
         drain_s = int(re.search(r"drain_timeout_ms = (\d+)", self.cluster)[1]) / 1000
         for s in self.sets:
             pod = s["spec"]["template"]["spec"]

@@ -18,7 +18,7 @@ import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "end_to_end"))
 import processes  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from fixtures import Fixture, relative_l2  # noqa: E402

@@ -6,7 +6,7 @@
 
 #include "plugins/plugin.hpp"
 #include "plugins/protocol.hpp"
-#include "policies/eager.hpp"
+#include "policies/batching/eager.hpp"
 
 using namespace troupe;
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "plugins/plugin.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tests/plugins/plugin_files.hpp"
 
 using namespace troupe;

@@ -1,6 +1,6 @@
 // For actors whose messages no test reads.
 #pragma once
-#include "actors/actor.hpp"
+#include "actors/runtime/actor.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tests/sim/small_cluster.hpp"
 
 using namespace troupe;

@@ -1,6 +1,6 @@
 // Language models with many engines, while everything goes wrong: every stream has the tokens that it would
 // have had undisturbed, and everything comes back.
-#include "policies/routing_policy.hpp"
+#include "policies/llm/routing_policy.hpp"
 #include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;

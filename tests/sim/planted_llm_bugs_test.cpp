@@ -1,6 +1,6 @@
 #include <set>
 
-#include "actors/planted_bug.hpp"
+#include "actors/common/planted_bug.hpp"
 #include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;

@@ -1,5 +1,5 @@
-// Prompts that wait while their targets allow it (policies/prefill_timing.hpp): where that wins, and where
-// not.
+// Prompts that wait while their targets allow it (policies/llm/prefill_timing.hpp): where that wins, and
+// where not.
 #include "tests/sim/llm_cluster.hpp"
 
 using namespace troupe;

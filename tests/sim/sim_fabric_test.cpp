@@ -1,12 +1,12 @@
-#include "transport/sim_fabric.hpp"
+#include "transport/fabric/sim_fabric.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 
 #include "tools/sim/timeline.hpp"
-#include "transport/pull_check.hpp"
-#include "transport/slot_pool.hpp"
+#include "transport/memory/pull_check.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 using namespace troupe;
 using namespace troupe::sim;

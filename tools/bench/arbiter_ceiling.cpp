@@ -1,12 +1,12 @@
-#include "tools/arbiter_ceiling.hpp"
+#include "tools/bench/arbiter_ceiling.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
 
-#include "actors/rank_arbiter.hpp"
-#include "tools/single_node.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "tools/bench/single_node.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/bare_scheduler.hpp"
+#include "tools/bench/bare_scheduler.hpp"
 
 #include <time.h>
 
@@ -6,11 +6,11 @@
 #include <queue>
 #include <vector>
 
-#include "actors/actor_group.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "policies/arrivals.hpp"
-#include "tools/single_node.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "policies/workload/arrivals.hpp"
+#include "tools/bench/single_node.hpp"
 
 namespace troupe {
 namespace {

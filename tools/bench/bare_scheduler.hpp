@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "messages/latency.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/latency.hpp"
 
 namespace troupe {
 

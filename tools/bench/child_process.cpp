@@ -1,4 +1,4 @@
-#include "tools/child_process.hpp"
+#include "tools/bench/child_process.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

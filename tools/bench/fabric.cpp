@@ -1,4 +1,4 @@
-#include "tools/bench_fabric.hpp"
+#include "tools/bench/fabric.hpp"
 
 #include <fmt/core.h>
 #include <sched.h>
@@ -16,12 +16,12 @@
 #include <thread>
 #include <vector>
 
-#include "tools/bench_lane.hpp"
-#include "tools/bench_row.hpp"
-#include "tools/child_process.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/forked_process.hpp"
-#include "tools/two_nodes.hpp"
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/forked_process.hpp"
+#include "tools/bench/lane.hpp"
+#include "tools/bench/row.hpp"
+#include "tools/bench/two_nodes.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

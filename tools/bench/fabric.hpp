@@ -13,7 +13,7 @@ struct bench_fabric_options {
 };
 
 /// Prints a table or, with `json`, {"rows": [{name, value, unit, reference, ratio}]}, where `reference` is
-/// ucx_perftest's figure and ratio = value / reference; of actors (bench_lane.hpp) it has none. Returns 0, or
+/// ucx_perftest's figure and ratio = value / reference; of actors (lane.hpp) it has none. Returns 0, or
 /// 1 with a message if it could not measure. Forks: call it before any thread has been started.
 int bench_fabric(const bench_fabric_options& options);
 

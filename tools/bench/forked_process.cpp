@@ -1,4 +1,4 @@
-#include "tools/forked_process.hpp"
+#include "tools/bench/forked_process.hpp"
 
 #include <fmt/core.h>
 #include <sys/socket.h>

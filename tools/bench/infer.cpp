@@ -1,4 +1,4 @@
-#include "tools/bench_infer.hpp"
+#include "tools/bench/infer.hpp"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,14 @@
 #include <random>
 #include <vector>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/peak_flops.hpp"
+#include "gpu/device/profile.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
-#include "gpu/peak_flops.hpp"
-#include "gpu/profile.hpp"
-#include "tools/bench_row.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/onnxruntime_peer.hpp"
+#include "tools/bench/onnxruntime_peer.hpp"
+#include "tools/bench/row.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 

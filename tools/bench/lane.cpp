@@ -1,4 +1,4 @@
-#include "tools/bench_lane.hpp"
+#include "tools/bench/lane.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "actors/caf_host.hpp"
-#include "actors/post.hpp"
-#include "actors/system_config.hpp"
-#include "tools/forked_process.hpp"
-#include "tools/two_nodes.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/post.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "tools/bench/forked_process.hpp"
+#include "tools/bench/two_nodes.hpp"
 
 namespace troupe {
 namespace {

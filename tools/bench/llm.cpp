@@ -1,4 +1,4 @@
-#include "tools/bench_llm.hpp"
+#include "tools/bench/llm.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -11,15 +11,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
+#include "gpu/device/peak_flops.hpp"
 #include "gpu/kernels/read_bandwidth.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/peak_flops.hpp"
-#include "gpu/request_refused.hpp"
-#include "tools/bench_row.hpp"
-#include "tools/element_name.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/llm_trial.hpp"
-#include "tools/token_blocks.hpp"
+#include "tools/bench/row.hpp"
+#include "tools/common/element_name.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/token_blocks.hpp"
+#include "tools/lab/llm_trial.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/random_llm.hpp"
+#include "tools/lab/random_llm.hpp"
 
 namespace troupe {
 

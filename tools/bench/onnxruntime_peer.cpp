@@ -1,4 +1,4 @@
-#include "tools/onnxruntime_peer.hpp"
+#include "tools/bench/onnxruntime_peer.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ onnxruntime_peer::onnxruntime_peer(const std::string& python) {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, to[0], 0);
   posix_spawn_file_actions_adddup2(&files, from[1], 1);
-  std::string interpreter = python, script = "tools/onnxruntime_peer.py";
+  std::string interpreter = python, script = "tools/bench/onnxruntime_peer.py";
   const std::array<char*, 3> argv{interpreter.data(), script.data(), nullptr};
   const int error = ::posix_spawnp(&pid_, argv[0], &files, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);

@@ -4,13 +4,13 @@
 #include <optional>
 #include <string>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 
 class onnxruntime_peer {
  public:
-  /// Starts tools/onnxruntime_peer.py (so it wants the source folder as working directory) with this
+  /// Starts tools/bench/onnxruntime_peer.py (so it wants the source folder as working directory) with this
   /// interpreter. If that or onnxruntime is not there, `available()` is false and `problem()` says what to
   /// do.
   explicit onnxruntime_peer(const std::string& python);

@@ -1,11 +1,11 @@
-#include "tools/bench_partition.hpp"
+#include "tools/bench/partition.hpp"
 
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tools/exit_code.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

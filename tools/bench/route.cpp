@@ -1,4 +1,4 @@
-#include "tools/bench_route.hpp"
+#include "tools/bench/route.hpp"
 
 #include <fmt/core.h>
 
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "policies/random.hpp"
-#include "policies/request_router.hpp"
-#include "tools/exit_code.hpp"
+#include "policies/common/random.hpp"
+#include "policies/llm/request_router.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/bench_row.hpp"
+#include "tools/bench/row.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/bench_schedule.hpp"
+#include "tools/bench/schedule.hpp"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "actors/system_config.hpp"
-#include "messages/cluster.hpp"
-#include "tools/arbiter_ceiling.hpp"
-#include "tools/bare_scheduler.hpp"
-#include "tools/bench_row.hpp"
-#include "tools/exit_code.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "tools/bench/arbiter_ceiling.hpp"
+#include "tools/bench/bare_scheduler.hpp"
+#include "tools/bench/row.hpp"
+#include "tools/bench/schedule_trial.hpp"
+#include "tools/common/exit_code.hpp"
 #include "tools/lab/parallel.hpp"
-#include "tools/schedule_trial.hpp"
 
 namespace troupe {
 namespace {

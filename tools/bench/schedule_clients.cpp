@@ -1,4 +1,4 @@
-#include "tools/schedule_clients.hpp"
+#include "tools/bench/schedule_clients.hpp"
 
 #include <sys/resource.h>
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "actors/actor.hpp"
-#include "policies/arrivals.hpp"
-#include "tools/schedule_trial.hpp"
+#include "actors/runtime/actor.hpp"
+#include "policies/workload/arrivals.hpp"
+#include "tools/bench/schedule_trial.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/schedule_trial.hpp"
+#include "tools/bench/schedule_trial.hpp"
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -8,15 +8,15 @@
 #include <optional>
 #include <vector>
 
-#include "actors/caf_host.hpp"
-#include "actors/gpu_worker.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/null_memory_port.hpp"
-#include "actors/post.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "gpu/emulated_device.hpp"
-#include "tools/schedule_clients.hpp"
-#include "tools/single_node.hpp"
+#include "actors/runtime/caf_host.hpp"
+#include "actors/runtime/null_memory_port.hpp"
+#include "actors/runtime/post.hpp"
+#include "actors/tensor/gpu_worker.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "gpu/device/emulated_device.hpp"
+#include "tools/bench/schedule_clients.hpp"
+#include "tools/bench/single_node.hpp"
 
 namespace troupe {
 namespace {

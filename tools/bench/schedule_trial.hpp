@@ -1,13 +1,13 @@
 // One run of the scheduler on emulated GPUs, in real time and on real threads, at a given rate of requests
-// without bytes. What `troupe bench schedule` (bench_schedule.hpp) tries many of.
+// without bytes. What `troupe bench schedule` (schedule.hpp) tries many of.
 #pragma once
 #include <array>
 #include <caf/fwd.hpp>
 #include <cstdint>
 
-#include "policies/latency_histogram.hpp"
-#include "tools/bench_schedule.hpp"
-#include "tools/stage_clock.hpp"
+#include "policies/common/latency_histogram.hpp"
+#include "tools/bench/schedule.hpp"
+#include "tools/bench/stage_clock.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/bench_serve.hpp"
+#include "tools/bench/serve.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "actors/request_timing.hpp"
-#include "policies/batching.hpp"
-#include "tools/child_process.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/load_client.hpp"
+#include "actors/frontend/request_timing.hpp"
+#include "policies/batching/batching.hpp"
+#include "tools/bench/child_process.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/load/client.hpp"
 
 namespace troupe {
 namespace {

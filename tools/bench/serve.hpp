@@ -16,10 +16,10 @@ struct bench_serve_options {
   bool json = false;
 };
 
-/// Prints median, 99th percentile and minimum of every stage (actors/request_timing.hpp), of the whole, of
-/// what was added to the execution, and by how much batches started later than planned; or, with `json`,
-/// {requests, finished, stages: [{name, p50_us, p99_us, min_us}]}. Returns 0, 1 if it could not measure, 2 if
-/// the options make no sense.
+/// Prints median, 99th percentile and minimum of every stage (actors/frontend/request_timing.hpp), of the
+/// whole, of what was added to the execution, and by how much batches started later than planned; or, with
+/// `json`, {requests, finished, stages: [{name, p50_us, p99_us, min_us}]}. Returns 0, 1 if it could not
+/// measure, 2 if the options make no sense.
 int bench_serve(const bench_serve_options& options);
 
 }  // namespace troupe

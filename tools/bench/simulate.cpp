@@ -1,4 +1,4 @@
-#include "tools/bench_simulate.hpp"
+#include "tools/bench/simulate.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -8,8 +8,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "tools/bench_row.hpp"
-#include "tools/exit_code.hpp"
+#include "tools/bench/row.hpp"
+#include "tools/common/exit_code.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

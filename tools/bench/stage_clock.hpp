@@ -7,10 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "actors/actor.hpp"
-#include "actors/actor_group.hpp"
-#include "policies/batching.hpp"
-#include "policies/matchmaking.hpp"
+#include "actors/runtime/actor.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // The two nodes of `troupe bench fabric`, each in a process of its own (forked_process.hpp).
 #pragma once
-#include "transport/ucx_fabric.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe {
 

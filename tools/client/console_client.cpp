@@ -1,4 +1,4 @@
-#include "tools/console_client.hpp"
+#include "tools/client/console_client.hpp"
 
 #include <nlohmann/json.hpp>
 

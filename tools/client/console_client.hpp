@@ -3,9 +3,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "messages/cluster.hpp"
-#include "messages/membership.hpp"
-#include "tools/control_client.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/cluster/membership.hpp"
+#include "tools/client/control_client.hpp"
 
 namespace troupe {
 

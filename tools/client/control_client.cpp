@@ -1,4 +1,4 @@
-#include "tools/control_client.hpp"
+#include "tools/client/control_client.hpp"
 
 #include <fmt/core.h>
 #include <signal.h>
@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "actors/caf_types.hpp"
-#include "actors/control_middleman.hpp"
-#include "actors/system_config.hpp"
-#include "tools/control_certificates.hpp"
+#include "actors/cluster/control_middleman.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "tools/common/control_certificates.hpp"
 
 namespace troupe {
 namespace {

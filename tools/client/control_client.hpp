@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
-#include "messages/cluster.hpp"
-#include "messages/membership.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/cluster/membership.hpp"
 
 namespace troupe {
 

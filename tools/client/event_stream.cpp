@@ -1,4 +1,4 @@
-#include "tools/event_stream.hpp"
+#include "tools/client/event_stream.hpp"
 
 #include <memory>
 #include <utility>

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "messages/time.hpp"
-#include "tools/http_client.hpp"
+#include "messages/common/time.hpp"
+#include "tools/client/http_client.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

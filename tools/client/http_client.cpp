@@ -1,4 +1,4 @@
-#include "tools/http_client.hpp"
+#include "tools/client/http_client.hpp"
 
 #include <charconv>
 #include <utility>  // before Asio
@@ -22,7 +22,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "messages/host_port.hpp"
+#include "messages/common/host_port.hpp"
 
 namespace troupe {
 

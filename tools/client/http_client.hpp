@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "messages/time.hpp"
-#include "transport/http_message.hpp"
+#include "messages/common/time.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/http_key.hpp"
+#include "tools/client/http_key.hpp"
 
 #include <algorithm>
 #include <cstdlib>

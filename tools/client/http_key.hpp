@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "transport/http_message.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "tools/ask_actor.hpp"
-#include "tools/cluster_trace.hpp"
-#include "tools/command_line.hpp"
-#include "tools/list_actors.hpp"
-#include "tools/top.hpp"
-#include "tools/why.hpp"
+#include "tools/commands/ask_actor.hpp"
+#include "tools/commands/cluster_trace.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/commands/list_actors.hpp"
+#include "tools/commands/top.hpp"
+#include "tools/commands/why.hpp"
 
 namespace troupe {
 namespace {

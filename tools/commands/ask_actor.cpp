@@ -1,4 +1,4 @@
-#include "tools/ask_actor.hpp"
+#include "tools/commands/ask_actor.hpp"
 
 #include <fmt/core.h>
 
@@ -8,13 +8,13 @@
 #include <thread>
 #include <variant>
 
-#include "actors/actor_name.hpp"
-#include "actors/command_check.hpp"
-#include "messages/command_schema.hpp"
-#include "messages/near.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/wait_condition.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "actors/operator/command_check.hpp"
+#include "messages/commands/command_schema.hpp"
+#include "messages/common/near.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/commands/wait_condition.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

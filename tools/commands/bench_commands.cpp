@@ -3,16 +3,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "messages/decisions.hpp"
-#include "tools/bench_fabric.hpp"
-#include "tools/bench_infer.hpp"
-#include "tools/bench_llm.hpp"
-#include "tools/bench_partition.hpp"
-#include "tools/bench_route.hpp"
-#include "tools/bench_schedule.hpp"
-#include "tools/bench_serve.hpp"
-#include "tools/bench_simulate.hpp"
-#include "tools/command_line.hpp"
+#include "messages/tensor/decisions.hpp"
+#include "tools/bench/fabric.hpp"
+#include "tools/bench/infer.hpp"
+#include "tools/bench/llm.hpp"
+#include "tools/bench/partition.hpp"
+#include "tools/bench/route.hpp"
+#include "tools/bench/schedule.hpp"
+#include "tools/bench/serve.hpp"
+#include "tools/bench/simulate.hpp"
+#include "tools/commands/command_line.hpp"
 
 namespace troupe {
 

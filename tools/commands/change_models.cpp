@@ -1,4 +1,4 @@
-#include "tools/change_models.hpp"
+#include "tools/commands/change_models.hpp"
 
 #include <fmt/core.h>
 
@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "config/setting.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
-#include "tools/control_client.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/find_leader.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/wire/json.hpp"
+#include "tools/client/control_client.hpp"
+#include "tools/client/find_leader.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "messages/cluster.hpp"
-#include "tools/model_options.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "tools/commands/model_options.hpp"
 
 namespace troupe {
 

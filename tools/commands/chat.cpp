@@ -1,4 +1,4 @@
-#include "tools/chat.hpp"
+#include "tools/commands/chat.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gpu/model_error.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/http_key.hpp"
-#include "tools/local_chat_backend.hpp"
-#include "tools/remote_chat_backend.hpp"
+#include "gpu/common/model_error.hpp"
+#include "tools/client/http_key.hpp"
+#include "tools/commands/local_chat_backend.hpp"
+#include "tools/commands/remote_chat_backend.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

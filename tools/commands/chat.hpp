@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "transport/http_message.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

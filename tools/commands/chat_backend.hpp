@@ -1,5 +1,5 @@
-// Who answers in a conversation: a server (tools/remote_chat_backend.hpp) or a model in this process
-// (tools/local_chat_backend.hpp).
+// Who answers in a conversation: a server (tools/commands/remote_chat_backend.hpp) or a model in this process
+// (tools/commands/local_chat_backend.hpp).
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>

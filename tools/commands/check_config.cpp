@@ -1,4 +1,4 @@
-#include "tools/check_config.hpp"
+#include "tools/commands/check_config.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
-#include "messages/json_text.hpp"
-#include "tools/control_certificates.hpp"
-#include "tools/exit_code.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/common/control_certificates.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/cluster_trace.hpp"
+#include "tools/commands/cluster_trace.hpp"
 
 #include <fmt/core.h>
 
@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "actors/actor_name.hpp"
-#include "messages/json.hpp"
-#include "messages/shift_times.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/screen.hpp"
-#include "tools/trace_document.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "messages/wire/json.hpp"
+#include "messages/wire/shift_times.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/commands/screen.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/trace_document.hpp"
 
 namespace troupe {
 namespace {

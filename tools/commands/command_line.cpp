@@ -1,4 +1,4 @@
-#include "tools/command_line.hpp"
+#include "tools/commands/command_line.hpp"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "config/cluster_file.hpp"
-#include "tools/exit_code.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "messages/cluster.hpp"
-#include "tools/one_device.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "tools/common/one_device.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/experiment.hpp"
+#include "tools/commands/experiment.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "config/text_file.hpp"
-#include "messages/json_text.hpp"
-#include "messages/near.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/experiment_report.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/near.hpp"
+#include "tools/commands/experiment_report.hpp"
+#include "tools/common/exit_code.hpp"
 #include "tools/lab/experiment_file.hpp"
 #include "tools/lab/experiment_runner.hpp"
 #include "tools/lab/parallel.hpp"

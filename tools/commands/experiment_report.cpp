@@ -1,4 +1,4 @@
-#include "tools/experiment_report.hpp"
+#include "tools/commands/experiment_report.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/generate.hpp"
+#include "tools/commands/generate.hpp"
 
 #include <fmt/format.h>
 
@@ -10,16 +10,16 @@
 
 #include "gpu/checkpoint/adapter.hpp"
 #include "gpu/checkpoint/parameters.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/llm/decoder.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
-#include "messages/json_text.hpp"
-#include "tools/element_name.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/sequence_generator.hpp"
-#include "tools/token_blocks.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/commands/sequence_generator.hpp"
+#include "tools/common/element_name.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/token_blocks.hpp"
 
 namespace troupe {
 namespace {

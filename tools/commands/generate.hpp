@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/sequence_batch.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/goodput.hpp"
+#include "tools/commands/goodput.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "messages/json_text.hpp"
-#include "policies/batching.hpp"
-#include "policies/matchmaking.hpp"
-#include "tools/exit_code.hpp"
+#include "messages/common/json_text.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "tools/common/exit_code.hpp"
 #include "tools/lab/goodput.hpp"
 #include "tools/lab/parallel.hpp"
 #include "tools/lab/policy_choice.hpp"

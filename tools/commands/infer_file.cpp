@@ -1,4 +1,4 @@
-#include "tools/infer_file.hpp"
+#include "tools/commands/infer_file.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/model_error.hpp"
-#include "messages/json_text.hpp"
-#include "messages/time.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/input_file.hpp"
+#include "gpu/common/model_error.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/time.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/input_file.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "tools/one_device.hpp"
+#include "tools/common/one_device.hpp"
 
 namespace troupe {
 

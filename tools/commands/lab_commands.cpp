@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 
-#include "tools/command_line.hpp"
-#include "tools/experiment.hpp"
-#include "tools/goodput.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/commands/experiment.hpp"
+#include "tools/commands/goodput.hpp"
 
 namespace troupe {
 namespace {

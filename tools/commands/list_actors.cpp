@@ -1,4 +1,4 @@
-#include "tools/list_actors.hpp"
+#include "tools/commands/list_actors.hpp"
 
 #include <fmt/core.h>
 
@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "messages/json_text.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/screen.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/commands/screen.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

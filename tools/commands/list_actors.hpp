@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

@@ -4,10 +4,10 @@
 #include <iostream>
 #include <memory>
 
-#include "tools/chat.hpp"
-#include "tools/command_line.hpp"
-#include "tools/load_client.hpp"
-#include "tools/load_completions.hpp"
+#include "tools/commands/chat.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/load/client.hpp"
+#include "tools/load/completions.hpp"
 
 namespace troupe {
 namespace {

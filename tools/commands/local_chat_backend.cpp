@@ -1,18 +1,18 @@
-#include "tools/local_chat_backend.hpp"
+#include "tools/commands/local_chat_backend.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "actors/tokenizer_bundle.hpp"
+#include "actors/llm/tokenizer_bundle.hpp"
 #include "gpu/checkpoint/parameters.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
-#include "tools/read_tokenizer_bundle.hpp"
-#include "tools/sequence_generator.hpp"
-#include "tools/token_blocks.hpp"
+#include "tools/commands/sequence_generator.hpp"
+#include "tools/common/token_blocks.hpp"
+#include "tools/node/read_tokenizer_bundle.hpp"
 
 namespace troupe {
 namespace {

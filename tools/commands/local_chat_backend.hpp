@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "tools/chat.hpp"
-#include "tools/chat_backend.hpp"
+#include "tools/commands/chat.hpp"
+#include "tools/commands/chat_backend.hpp"
 
 namespace troupe {
 

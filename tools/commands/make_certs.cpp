@@ -1,4 +1,4 @@
-#include "tools/make_certs.hpp"
+#include "tools/commands/make_certs.hpp"
 
 #include <fmt/core.h>
 
@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "config/cluster_file.hpp"
-#include "tools/exit_code.hpp"
-#include "transport/certificates.hpp"
+#include "tools/common/exit_code.hpp"
+#include "transport/tls/certificates.hpp"
 
 namespace troupe {
 namespace {

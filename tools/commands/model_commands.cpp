@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "tools/command_line.hpp"
-#include "tools/generate.hpp"
-#include "tools/infer_file.hpp"
-#include "tools/profile_llm.hpp"
-#include "tools/profile_model.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/commands/generate.hpp"
+#include "tools/commands/infer_file.hpp"
+#include "tools/commands/profile_llm.hpp"
+#include "tools/commands/profile_model.hpp"
 
 namespace troupe {
 namespace {

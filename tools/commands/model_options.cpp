@@ -1,4 +1,4 @@
-#include "tools/model_options.hpp"
+#include "tools/commands/model_options.hpp"
 
 #include <fmt/format.h>
 

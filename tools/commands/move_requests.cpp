@@ -1,4 +1,4 @@
-#include "tools/move_requests.hpp"
+#include "tools/commands/move_requests.hpp"
 
 #include <fmt/core.h>
 
@@ -7,12 +7,12 @@
 #include <optional>
 #include <thread>
 
-#include "messages/commands.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
-#include "messages/time.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/common/time.hpp"
+#include "messages/wire/json.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

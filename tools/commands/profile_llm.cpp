@@ -1,4 +1,4 @@
-#include "tools/profile_llm.hpp"
+#include "tools/commands/profile_llm.hpp"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,13 @@
 
 #include "config/step_profile_file.hpp"
 #include "gpu/checkpoint/model_config.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
-#include "tools/element_name.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/step_probe.hpp"
-#include "tools/token_blocks.hpp"
+#include "tools/common/element_name.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/token_blocks.hpp"
+#include "tools/lab/step_probe.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/profile_model.hpp"
+#include "tools/commands/profile_model.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "gpu/model_error.hpp"
-#include "gpu/profile.hpp"
-#include "tools/exit_code.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/profile.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/one_device.hpp"
+#include "tools/common/one_device.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/remote_chat_backend.hpp"
+#include "tools/commands/remote_chat_backend.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "messages/json_text.hpp"
-#include "tools/event_stream.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/client/event_stream.hpp"
 
 namespace troupe {
 namespace {

@@ -1,8 +1,8 @@
 // A language model that an OpenAI-compatible server has, as partner of a conversation.
 #pragma once
-#include "tools/chat.hpp"
-#include "tools/chat_backend.hpp"
-#include "tools/http_client.hpp"
+#include "tools/client/http_client.hpp"
+#include "tools/commands/chat.hpp"
+#include "tools/commands/chat_backend.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "tools/command_line.hpp"
-#include "tools/replay.hpp"
+#include "tools/commands/command_line.hpp"
+#include "tools/load/replay.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/screen.hpp"
+#include "tools/commands/screen.hpp"
 
 #include <poll.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

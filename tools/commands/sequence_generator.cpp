@@ -1,9 +1,9 @@
-#include "tools/sequence_generator.hpp"
+#include "tools/commands/sequence_generator.hpp"
 
 #include <fmt/format.h>
 
+#include "gpu/common/request_refused.hpp"
 #include "gpu/llm/choose_tokens.hpp"
-#include "gpu/request_refused.hpp"
 
 namespace troupe::llm {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu/llm/decoder.hpp"
-#include "policies/sequence_batch.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 namespace troupe::llm {
 

@@ -1,4 +1,4 @@
-#include "tools/simulate.hpp"
+#include "tools/commands/simulate.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -9,11 +9,11 @@
 
 #include "config/cluster_file.hpp"
 #include "config/workload_file.hpp"
-#include "messages/json_text.hpp"
-#include "tools/decision_story.hpp"
-#include "tools/exit_code.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/common/decision_story.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/trace_document.hpp"
 #include "tools/sim/world.hpp"
-#include "tools/trace_document.hpp"
 
 namespace troupe {
 namespace {

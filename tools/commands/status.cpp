@@ -1,4 +1,4 @@
-#include "tools/status.hpp"
+#include "tools/commands/status.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "messages/json_text.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -1,17 +1,17 @@
-#include "tools/top.hpp"
+#include "tools/commands/top.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "actors/actor_name.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
-#include "tools/console_client.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/screen.hpp"
-#include "tools/top_page.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/wire/json.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/commands/screen.hpp"
+#include "tools/commands/top_page.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -1,6 +1,6 @@
 // `troupe top`: a running cluster at a glance, every second anew.
 #pragma once
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/wait_condition.hpp"
+#include "tools/commands/wait_condition.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/why.hpp"
+#include "tools/commands/why.hpp"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <charconv>
 #include <vector>
 
-#include "actors/actor_name.hpp"
-#include "messages/json_text.hpp"
-#include "tools/console_client.hpp"
-#include "tools/decision_story.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/find_leader.hpp"
+#include "actors/operator/actor_name.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/client/console_client.hpp"
+#include "tools/client/find_leader.hpp"
+#include "tools/common/decision_story.hpp"
+#include "tools/common/exit_code.hpp"
 
 namespace troupe {
 namespace {

@@ -1,10 +1,10 @@
-#include "tools/control_certificates.hpp"
+#include "tools/common/control_certificates.hpp"
 
 #include <ctime>
 #include <filesystem>
 #include <stdexcept>
 
-#include "transport/certificates.hpp"
+#include "transport/tls/certificates.hpp"
 
 namespace troupe {
 

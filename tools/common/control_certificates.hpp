@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "transport/tls.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/tls/tls.hpp"
 
 namespace troupe {
 

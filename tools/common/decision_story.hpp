@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
-#include "messages/json.hpp"
-#include "messages/membership.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/commands/commands.hpp"
+#include "messages/wire/json.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/element_name.hpp"
+#include "tools/common/element_name.hpp"
 
 namespace troupe {
 

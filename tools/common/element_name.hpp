@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe {
 

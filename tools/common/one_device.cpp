@@ -1,11 +1,11 @@
-#include "tools/one_device.hpp"
+#include "tools/common/one_device.hpp"
 
 #include <fmt/format.h>
 
-#include "gpu/cpu_device.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/cpu_device.hpp"
 #ifdef TROUPE_CUDA
-#include "gpu/cuda/onnx/cuda_device.hpp"
+#include "gpu/device/cuda_device.hpp"
 #endif
 
 namespace troupe {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "gpu/batch_model.hpp"
+#include "gpu/device/batch_model.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/trace_document.hpp"
+#include "tools/common/trace_document.hpp"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "messages/scheduling.hpp"
+#include "messages/tensor/scheduling.hpp"
 
 namespace troupe {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/commands.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/commands/commands.hpp"
 
 namespace troupe {
 

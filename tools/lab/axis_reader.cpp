@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "messages/near.hpp"
+#include "messages/common/near.hpp"
 #include "tools/lab/scenario.hpp"
 
 namespace troupe::lab {

@@ -5,12 +5,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "policies/admission.hpp"
-#include "policies/arrivals.hpp"
-#include "policies/batching.hpp"
-#include "policies/load_tracker.hpp"
-#include "policies/matchmaking.hpp"
-#include "policies/tournament.hpp"
+#include "policies/batching/admission.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/common/tournament.hpp"
+#include "policies/matchmaking/load_tracker.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/workload/arrivals.hpp"
 #include "tools/lab/trial.hpp"
 #include "tools/lab/trial_statistics.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tools/lab/flat_top.hpp"
 #include "tools/lab/latency_measure.hpp"
 #include "tools/lab/llm_measure.hpp"

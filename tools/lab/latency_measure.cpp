@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 
+#include "tools/lab/llm_trial.hpp"
 #include "tools/lab/lora_operator.hpp"
+#include "tools/lab/random_llm.hpp"
 #include "tools/lab/sample_statistics.hpp"
-#include "tools/llm_trial.hpp"
-#include "tools/random_llm.hpp"
-#include "tools/step_probe.hpp"
+#include "tools/lab/step_probe.hpp"
 
 namespace troupe::lab {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/reader.hpp"
-#include "policies/llm_traffic.hpp"
+#include "policies/workload/llm_traffic.hpp"
 
 namespace troupe::lab {
 

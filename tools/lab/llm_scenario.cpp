@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/routing_policy.hpp"
+#include "policies/llm/routing_policy.hpp"
 
 namespace troupe::lab {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/llm_trace.hpp"
-#include "messages/step_latency.hpp"
-#include "policies/llm_traffic.hpp"
+#include "messages/llm/step_latency.hpp"
+#include "messages/workload/llm_trace.hpp"
+#include "policies/workload/llm_traffic.hpp"
 
 namespace troupe::lab {
 
@@ -41,7 +41,7 @@ uint32_t adapter_count(const llm_scenario& t, uint64_t requests);
 std::vector<traced_generation> generations_of(const llm_scenario& t, uint64_t at_once, duration length,
                                               uint64_t seed);
 
-/// Who runs the engines. By name: a routing (policies/routing_policy.hpp); `mixed`, which is Punica's;
+/// Who runs the engines. By name: a routing (policies/llm/routing_policy.hpp); `mixed`, which is Punica's;
 /// `one_adapter`, which is the same with sequences of one adapter in a batch.
 struct llm_policy {
   std::string routing;

@@ -1,11 +1,11 @@
-#include "tools/llm_trial.hpp"
+#include "tools/lab/llm_trial.hpp"
 
 #include <algorithm>
 
 #include "gpu/kernels/read_bandwidth.hpp"
 #include "gpu/kernels/sampling.hpp"
-#include "policies/step_scheduler.hpp"
-#include "tools/random_llm.hpp"
+#include "policies/llm/step_scheduler.hpp"
+#include "tools/lab/random_llm.hpp"
 
 namespace troupe::llm {
 namespace {

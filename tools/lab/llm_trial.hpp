@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpu/llm/decoder.hpp"
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe::llm {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe::lab {
 

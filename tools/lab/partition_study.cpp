@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "config/text_file.hpp"
-#include "policies/partition_search.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
+#include "policies/placement/partition_search.hpp"
 
 namespace troupe::lab {
 namespace {

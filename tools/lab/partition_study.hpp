@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/partition.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe::lab {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <span>
 
-#include "messages/near.hpp"
-#include "policies/batching.hpp"
-#include "policies/matchmaking.hpp"
+#include "messages/common/near.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 namespace troupe::lab {
 

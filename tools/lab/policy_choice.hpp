@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/scheduling.hpp"
+#include "policies/matchmaking/scheduling.hpp"
 
 namespace troupe::lab {
 

@@ -1,4 +1,4 @@
-#include "tools/random_llm.hpp"
+#include "tools/lab/random_llm.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "gpu/checkpoint/parameter_layout.hpp"
-#include "gpu/request_refused.hpp"
-#include "policies/random.hpp"
+#include "gpu/common/request_refused.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe::llm {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
 
 namespace troupe::lab {
 

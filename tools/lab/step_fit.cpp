@@ -1,10 +1,10 @@
-#include "tools/step_fit.hpp"
+#include "tools/lab/step_fit.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "policies/nonnegative_fit.hpp"
+#include "policies/common/nonnegative_fit.hpp"
 
 namespace troupe {
 namespace {

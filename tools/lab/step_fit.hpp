@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "messages/step_latency.hpp"
+#include "messages/llm/step_latency.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "tools/step_probe.hpp"
+#include "tools/lab/step_probe.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/request_refused.hpp"
-#include "policies/sequence_batch.hpp"
+#include "gpu/common/request_refused.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 namespace troupe {
 namespace {

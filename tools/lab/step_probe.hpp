@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gpu/llm/engine_device.hpp"
-#include "tools/step_fit.hpp"
+#include "tools/lab/step_fit.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/autoscale_advice.hpp"
+#include "policies/scaling/autoscale_advice.hpp"
 #include "tools/lab/sample_statistics.hpp"
 
 namespace troupe::lab {

@@ -35,7 +35,7 @@ class timeline final : public trial_watch {
   };
   size_t step_of(duration at) const;
   double busy_of(const step_statistics& s) const;
-  /// What policies/autoscale_advice.hpp says after each step: so many GPUs more, or fewer.
+  /// What policies/scaling/autoscale_advice.hpp says after each step: so many GPUs more, or fewer.
   std::vector<double> advice() const;
 
   duration step_;

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "messages/latency.hpp"
-#include "messages/workload.hpp"
-#include "policies/latency_histogram.hpp"
-#include "policies/scheduling.hpp"
+#include "messages/tensor/latency.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/latency_histogram.hpp"
+#include "policies/matchmaking/scheduling.hpp"
 
 namespace troupe::lab {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 #include "tools/lab/trial.hpp"
 
 namespace troupe::lab {

@@ -1,4 +1,4 @@
-#include "tools/load_client.hpp"
+#include "tools/load/client.hpp"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tools/exit_code.hpp"
-#include "tools/http_client.hpp"
-#include "tools/http_key.hpp"
-#include "tools/input_file.hpp"
-#include "transport/kserve_v2.hpp"
+#include "tools/client/http_client.hpp"
+#include "tools/client/http_key.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/common/input_file.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace troupe {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "policies/arrivals.hpp"
-#include "tools/load_report.hpp"
-#include "transport/http_message.hpp"
+#include "policies/workload/arrivals.hpp"
+#include "tools/load/report.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 
@@ -44,7 +44,7 @@ class load_input_error : public load_error {
   using load_error::load_error;
 };
 
-/// 2 for load_input_error and api_key_error (tools/http_key.hpp), else 1.
+/// 2 for load_input_error and api_key_error (tools/client/http_key.hpp), else 1.
 int load_exit_code(const std::runtime_error& e);
 
 /// Runs the load and waits for the last answer. Throws load_error.

@@ -1,4 +1,4 @@
-#include "tools/completion_sender.hpp"
+#include "tools/load/completion_sender.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/event_stream.hpp"
-#include "tools/load_client.hpp"
+#include "tools/client/event_stream.hpp"
+#include "tools/load/client.hpp"
 
 namespace troupe {
 namespace {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 
-#include "messages/time.hpp"
-#include "tools/http_client.hpp"
-#include "tools/load_tokens.hpp"
+#include "messages/common/time.hpp"
+#include "tools/client/http_client.hpp"
+#include "tools/load/tokens.hpp"
 
 namespace troupe {
 

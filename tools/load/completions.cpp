@@ -1,4 +1,4 @@
-#include "tools/load_completions.hpp"
+#include "tools/load/completions.hpp"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "messages/json_text.hpp"
-#include "policies/arrivals.hpp"
-#include "tools/completion_sender.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/http_key.hpp"
-#include "tools/load_client.hpp"
+#include "messages/common/json_text.hpp"
+#include "policies/workload/arrivals.hpp"
+#include "tools/client/http_key.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/load/client.hpp"
+#include "tools/load/completion_sender.hpp"
 
 namespace troupe {
 namespace {

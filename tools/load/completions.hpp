@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "policies/distributions.hpp"
-#include "tools/load_tokens.hpp"
-#include "transport/http_message.hpp"
+#include "policies/common/distributions.hpp"
+#include "tools/load/tokens.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 
@@ -48,7 +48,7 @@ class completion_requests {
   weighted_choice popular_;  // of the adapters
 };
 
-/// Runs the load and waits for the last answer. Throws load_error (tools/load_client.hpp).
+/// Runs the load and waits for the last answer. Throws load_error (tools/load/client.hpp).
 completion_report measure_completions(const completion_load_options& options);
 
 /// measure_completions, printed. 0: answers came; 1: none did, or it could not begin; 2: the options make no

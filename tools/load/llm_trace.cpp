@@ -1,4 +1,4 @@
-#include "tools/llm_trace.hpp"
+#include "tools/load/llm_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
 
 namespace troupe {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/llm_trace.hpp"
+#include "messages/workload/llm_trace.hpp"
 
 namespace troupe {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "policies/llm_traffic.hpp"
-#include "tools/llm_trace.hpp"
-#include "tools/load_tokens.hpp"
+#include "policies/workload/llm_traffic.hpp"
+#include "tools/load/llm_trace.hpp"
+#include "tools/load/tokens.hpp"
 
 namespace troupe {
 
@@ -61,7 +61,7 @@ std::vector<traced_generation> rows_to_send(llm_trace& trace, const replay_optio
 /// The body of the request for a row. Prompts of rows whose blocks begin alike begin alike.
 std::string replay_body(const traced_generation& row, uint64_t index, const replay_options& o);
 
-/// Throws llm_trace_error, or load_error (tools/load_client.hpp).
+/// Throws llm_trace_error, or load_error (tools/load/client.hpp).
 replay_report replay(const replay_options& o);
 /// The same requests to the simulated cluster, which must have one language model, emulated: the same actors,
 /// in virtual time.

@@ -3,9 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include "config/cluster_file.hpp"
-#include "tools/load_client.hpp"
-#include "tools/replay.hpp"
-#include "tools/replay_statistics.hpp"
+#include "tools/load/client.hpp"
+#include "tools/load/replay.hpp"
+#include "tools/load/replay_statistics.hpp"
 #include "tools/sim/world.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "tools/replay.hpp"
+#include "tools/load/replay.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "tools/load_report.hpp"
+#include "tools/load/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tools/per_second.hpp"
+#include "tools/common/per_second.hpp"
 
 namespace troupe {
 namespace {

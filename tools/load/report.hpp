@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/latency_histogram.hpp"
+#include "policies/common/latency_histogram.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/load_tokens.hpp"
+#include "tools/load/tokens.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "messages/json_text.hpp"
-#include "tools/per_second.hpp"
+#include "messages/common/json_text.hpp"
+#include "tools/common/per_second.hpp"
 
 namespace troupe {
 namespace {

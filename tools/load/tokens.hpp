@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

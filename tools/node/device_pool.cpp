@@ -1,15 +1,15 @@
-#include "tools/device_pool.hpp"
+#include "tools/node/device_pool.hpp"
 
 #include <cstdlib>
 #include <utility>
 
-#include "gpu/cpu_device.hpp"
-#include "gpu/device_lost.hpp"
-#include "gpu/emulated_device.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/device/cpu_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 #include "gpu/onnx/model.hpp"
 #ifdef TROUPE_CUDA
-#include "gpu/cuda/onnx/cuda_device.hpp"
+#include "gpu/device/cuda_device.hpp"
 #endif
 
 namespace troupe {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "actors/model_loader.hpp"
-#include "messages/cluster.hpp"
+#include "actors/runtime/model_loader.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/http_options.hpp"
+#include "tools/node/http_options.hpp"
 
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>

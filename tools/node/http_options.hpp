@@ -1,7 +1,7 @@
 // What the cluster file says of a gateway's HTTP server, and the file descriptors that it takes.
 #pragma once
-#include "messages/cluster.hpp"
-#include "transport/http_server.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 

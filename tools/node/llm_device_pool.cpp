@@ -1,4 +1,4 @@
-#include "tools/llm_device_pool.hpp"
+#include "tools/node/llm_device_pool.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "gpu/checkpoint/model_config.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/llm/cpu_engine_device.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
-#include "gpu/model_error.hpp"
-#include "tools/read_tokenizer_bundle.hpp"
+#include "tools/node/read_tokenizer_bundle.hpp"
 #ifdef TROUPE_CUDA
-#include "gpu/cuda/llm/cuda_engine_device.hpp"
+#include "gpu/llm/cuda/cuda_engine_device.hpp"
 #endif
 
 namespace troupe {

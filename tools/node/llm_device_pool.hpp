@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "actors/tokenizer_bundle.hpp"
+#include "actors/llm/tokenizer_bundle.hpp"
 #include "gpu/llm/engine_device.hpp"
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 

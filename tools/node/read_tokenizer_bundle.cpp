@@ -1,4 +1,4 @@
-#include "tools/read_tokenizer_bundle.hpp"
+#include "tools/node/read_tokenizer_bundle.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "actors/tokenizer_bundle.hpp"
+#include "actors/llm/tokenizer_bundle.hpp"
 
 namespace troupe {
 

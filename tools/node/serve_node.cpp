@@ -1,4 +1,4 @@
-#include "tools/serve_node.hpp"
+#include "tools/node/serve_node.hpp"
 
 #include <fmt/core.h>
 #include <signal.h>
@@ -12,28 +12,28 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "actors/actor_of.hpp"
-#include "actors/console.hpp"
-#include "actors/control_endpoint.hpp"
-#include "actors/control_middleman.hpp"
-#include "actors/http_api.hpp"
-#include "actors/metrics.hpp"
+#include "actors/cluster/control_endpoint.hpp"
+#include "actors/cluster/control_middleman.hpp"
+#include "actors/frontend/http_api.hpp"
+#include "actors/frontend/openai_api.hpp"
+#include "actors/frontend/repository_api.hpp"
+#include "actors/frontend/ui_feed.hpp"
 #include "actors/node_runtime.hpp"
-#include "actors/openai_api.hpp"
-#include "actors/repository_api.hpp"
-#include "actors/system_config.hpp"
-#include "actors/ui_feed.hpp"
+#include "actors/operator/console.hpp"
+#include "actors/operator/metrics.hpp"
+#include "actors/runtime/actor_of.hpp"
+#include "actors/runtime/system_config.hpp"
 #include "config/cluster_file.hpp"
 #include "config/security.hpp"
-#include "messages/host_port.hpp"
-#include "tools/control_certificates.hpp"
-#include "tools/device_pool.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/http_options.hpp"
-#include "tools/llm_device_pool.hpp"
-#include "tools/node_events.hpp"
-#include "transport/http_server.hpp"
-#include "transport/ucx_fabric.hpp"
+#include "messages/common/host_port.hpp"
+#include "tools/common/control_certificates.hpp"
+#include "tools/common/exit_code.hpp"
+#include "tools/node/device_pool.hpp"
+#include "tools/node/events.hpp"
+#include "tools/node/http_options.hpp"
+#include "tools/node/llm_device_pool.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/up.hpp"
+#include "tools/node/up.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "policies/restart_policy.hpp"
-#include "tools/exit_code.hpp"
-#include "transport/available_memory.hpp"
+#include "policies/cluster/restart_policy.hpp"
+#include "tools/common/exit_code.hpp"
+#include "transport/common/available_memory.hpp"
 
 namespace troupe {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "messages/cluster.hpp"
+#include "messages/cluster/cluster.hpp"
 
 namespace troupe {
 
@@ -17,9 +17,9 @@ struct up_options {
 /// Starts the nodes of this host, prints the ready line of the first gateway once all are ready, and waits.
 /// On SIGTERM or SIGINT drains: gateways first, then schedulers, then workers, so that nothing accepted is
 /// lost. A node that has not ended a while after its drain_timeout is killed; on a second SIGTERM or SIGINT
-/// all are. A node that dies is reported and started again as policies/restart_policy.hpp says, unless
-/// somebody had told it to stop; the others go on, also when it dies too often. Returns the exit code: 1 if a
-/// node stayed down, or was killed.
+/// all are. A node that dies is reported and started again as policies/cluster/restart_policy.hpp says,
+/// unless somebody had told it to stop; the others go on, also when it dies too often. Returns the exit code:
+/// 1 if a node stayed down, or was killed.
 int up(const cluster_spec& cluster, const up_options& options);
 
 }  // namespace troupe

@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/workload.hpp"
-#include "policies/random.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/random.hpp"
 #include "tools/sim/invariants.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/trace.hpp"

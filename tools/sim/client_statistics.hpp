@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
-#include "policies/latency_histogram.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
+#include "policies/common/latency_histogram.hpp"
 
 namespace troupe::sim {
 

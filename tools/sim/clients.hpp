@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "actors/gateway.hpp"
-#include "messages/id_table.hpp"
-#include "messages/workload.hpp"
-#include "policies/arrivals.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "messages/common/id_table.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/workload/arrivals.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/invariants.hpp"
 #include "tools/sim/timeline.hpp"

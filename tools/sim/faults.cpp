@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe::sim {
 namespace {

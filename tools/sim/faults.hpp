@@ -4,8 +4,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/workload.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/workload/workload.hpp"
 #include "tools/sim/client_statistics.hpp"
 
 namespace troupe::sim {

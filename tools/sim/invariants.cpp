@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "gpu/emulated_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 #include "tools/sim/faults.hpp"
 
 namespace troupe::sim {

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "actors/caf_types.hpp"
-#include "actors/gateway.hpp"
-#include "gpu/device.hpp"
-#include "messages/cluster.hpp"
-#include "messages/workload.hpp"
-#include "policies/ledger.hpp"
+#include "actors/runtime/caf_types.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "gpu/device/device.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/ledger.hpp"
 #include "tools/sim/client_statistics.hpp"
 #include "tools/sim/order_log.hpp"
 #include "tools/sim/violations.hpp"

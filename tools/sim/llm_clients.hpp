@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/llm_gateway.hpp"
-#include "messages/workload.hpp"
-#include "policies/arrivals.hpp"
-#include "policies/random.hpp"
+#include "actors/llm/gateway.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/random.hpp"
+#include "policies/workload/arrivals.hpp"
 #include "tools/sim/client_statistics.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/violations.hpp"

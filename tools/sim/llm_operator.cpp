@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "actors/node_runtime.hpp"
-#include "messages/json.hpp"
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
+#include "messages/wire/json.hpp"
 #include "tools/sim/llm_reference.hpp"
 
 namespace troupe::sim {

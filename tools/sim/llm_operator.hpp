@@ -3,10 +3,10 @@
 #pragma once
 #include <functional>
 
-#include "messages/cluster.hpp"
-#include "messages/membership.hpp"
-#include "messages/workload.hpp"
-#include "policies/random.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/workload/workload.hpp"
+#include "policies/common/random.hpp"
 #include "tools/sim/timeline.hpp"
 
 namespace troupe {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "policies/sequence_batch.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 namespace troupe::sim {
 namespace {

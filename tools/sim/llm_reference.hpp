@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gpu/llm/emulated_engine_device.hpp"
-#include "messages/cluster.hpp"
-#include "messages/generation.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/llm/generation.hpp"
 
 namespace troupe::sim {
 

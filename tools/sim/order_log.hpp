@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages/scheduling.hpp"
+#include "messages/tensor/scheduling.hpp"
 #include "tools/sim/payload.hpp"
 
 namespace troupe::sim {

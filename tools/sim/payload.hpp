@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "gpu/fnv.hpp"
-#include "messages/cluster.hpp"
-#include "messages/ids.hpp"
-#include "policies/random.hpp"
+#include "gpu/common/fnv.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/common/ids.hpp"
+#include "policies/common/random.hpp"
 
 namespace troupe::sim {
 

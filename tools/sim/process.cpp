@@ -5,7 +5,7 @@
 #include <caf/binary_serializer.hpp>
 #include <stdexcept>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tools/sim/llm_reference.hpp"
 #include "tools/sim/payload.hpp"
 

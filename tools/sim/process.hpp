@@ -11,7 +11,7 @@
 #include "gpu/llm/emulated_engine_device.hpp"
 #include "tools/sim/timeline.hpp"
 #include "tools/sim/watched_device.hpp"
-#include "transport/sim_fabric.hpp"
+#include "transport/fabric/sim_fabric.hpp"
 
 namespace troupe::sim {
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/node_runtime.hpp"
-#include "messages/json.hpp"
-#include "messages/shift_times.hpp"
-#include "tools/trace_document.hpp"
+#include "messages/wire/json.hpp"
+#include "messages/wire/shift_times.hpp"
+#include "tools/common/trace_document.hpp"
 
 namespace troupe::sim {
 

@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tools/sim/sim_clock.hpp"
-#include "transport/sim_network.hpp"
+#include "transport/fabric/sim_network.hpp"
 
 namespace troupe::sim {
 

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "actors/events.hpp"
-#include "messages/message.hpp"
+#include "actors/runtime/events.hpp"
+#include "messages/common/message.hpp"
 
 namespace troupe::sim {
 

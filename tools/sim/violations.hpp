@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe::sim {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 
-#include "gpu/emulated_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 
 namespace troupe::sim {
 

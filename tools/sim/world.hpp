@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/decisions.hpp"
-#include "messages/llm_commands.hpp"
-#include "messages/workload.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/llm/commands.hpp"
+#include "messages/tensor/decisions.hpp"
+#include "messages/workload/workload.hpp"
+#include "tools/common/trace_document.hpp"
 #include "tools/sim/client_statistics.hpp"
 #include "tools/sim/faults.hpp"
 #include "tools/sim/llm_clients.hpp"
 #include "tools/sim/llm_operator.hpp"
 #include "tools/sim/violations.hpp"
-#include "tools/trace_document.hpp"
 
 namespace troupe::sim {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/system_config.hpp"
+#include "actors/runtime/system_config.hpp"
 #include "tools/sim/administrator.hpp"
 #include "tools/sim/clients.hpp"
 #include "tools/sim/invariants.hpp"

@@ -4,7 +4,7 @@
 #include <caf/send.hpp>
 #include <optional>
 
-#include "tools/decision_story.hpp"
+#include "tools/common/decision_story.hpp"
 #include "tools/sim/world_state.hpp"
 
 namespace troupe::sim {

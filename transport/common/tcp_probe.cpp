@@ -1,4 +1,4 @@
-#include "transport/tcp_probe.hpp"
+#include "transport/common/tcp_probe.hpp"
 
 #include <netdb.h>
 #include <poll.h>

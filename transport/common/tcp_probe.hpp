@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

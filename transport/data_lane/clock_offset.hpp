@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "transport/data_lane.hpp"
+#include "transport/data_lane/data_lane.hpp"
 
 #include <array>
 #include <utility>
 
-#include "messages/codec.hpp"
-#include "messages/shift_times.hpp"
+#include "messages/wire/codec.hpp"
+#include "messages/wire/shift_times.hpp"
 
 namespace troupe {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "messages/wire.hpp"
-#include "transport/clock_offset.hpp"
-#include "transport/fabric.hpp"
-#include "transport/frame.hpp"
+#include "messages/wire/wire.hpp"
+#include "transport/data_lane/clock_offset.hpp"
+#include "transport/data_lane/frame.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe {
 
@@ -88,8 +88,8 @@ class data_lane final : public fabric_events {
   /// Asks the peer for a sign of life, besides the heartbeats.
   void ping_now(node_id peer);
 
-  /// Copies what `from` names, with the words around it, into `into` (`transport/slot_pool.hpp` says its
-  /// size). `done` is called once, on the fabric's thread; verify what was pulled.
+  /// Copies what `from` names, with the words around it, into `into` (`transport/memory/slot_pool.hpp` says
+  /// its size). `done` is called once, on the fabric's thread; verify what was pulled.
   void pull(const region_ref& from, std::span<std::byte> into, pull_done done);
 
   const data_lane_stats& stats() const { return stats_; }

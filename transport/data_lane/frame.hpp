@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

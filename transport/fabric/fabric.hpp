@@ -1,6 +1,6 @@
 // The data lane's carrier: moves frames and bulk bytes between processes. Three kinds behind one interface:
 // UCX (shared memory, TCP, RDMA), in-process, and simulated. Knows nothing of messages;
-// transport/data_lane.hpp does.
+// transport/data_lane/data_lane.hpp does.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "messages/ids.hpp"
-#include "messages/memory.hpp"
-#include "messages/time.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/memory.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 
@@ -87,7 +87,8 @@ class fabric {
   /// called (exactly once, on the fabric's thread or within this call; with `lost` if the fabric has been
   /// stopped). The
   /// first and the last 16 bytes are read after everything between them, so that words there can vouch for
-  /// it. A pull can succeed although the peer has died: check what was pulled (transport/slot_pool.hpp).
+  /// it. A pull can succeed although the peer has died: check what was pulled
+  /// (transport/memory/slot_pool.hpp).
   virtual void pull(node_id peer, uint64_t offset, std::span<std::byte> into, pull_done done) = 0;
   /// Runs `job` on the fabric's thread.
   virtual void post(std::function<void()> job) = 0;

@@ -1,4 +1,4 @@
-#include "transport/inproc_fabric.hpp"
+#include "transport/fabric/inproc_fabric.hpp"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "transport/fence.hpp"
+#include "transport/common/fence.hpp"
 
 namespace troupe {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "transport/fabric.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe {
 

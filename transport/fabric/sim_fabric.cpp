@@ -1,4 +1,4 @@
-#include "transport/sim_fabric.hpp"
+#include "transport/fabric/sim_fabric.hpp"
 
 #include <fmt/format.h>
 

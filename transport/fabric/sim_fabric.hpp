@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "transport/fabric.hpp"
-#include "transport/sim_network.hpp"
+#include "transport/fabric/fabric.hpp"
+#include "transport/fabric/sim_network.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "transport/sim_network.hpp"
+#include "transport/fabric/sim_network.hpp"
 
 #include <algorithm>
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "messages/cluster.hpp"
-#include "messages/ids.hpp"
-#include "messages/time.hpp"
+#include "messages/cluster/cluster.hpp"
+#include "messages/common/ids.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe {
 

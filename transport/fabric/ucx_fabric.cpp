@@ -1,4 +1,4 @@
-#include "transport/ucx_fabric.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -12,11 +12,11 @@
 #include <thread>
 #include <utility>
 
-#include "transport/ucx/doorbell.hpp"
-#include "transport/ucx/neighbours.hpp"
-#include "transport/ucx/workers.hpp"
-#include "transport/ucx_address.hpp"
-#include "transport/work_queue.hpp"
+#include "transport/fabric/ucx/address.hpp"
+#include "transport/fabric/ucx/doorbell.hpp"
+#include "transport/fabric/ucx/neighbours.hpp"
+#include "transport/fabric/ucx/workers.hpp"
+#include "transport/fabric/work_queue.hpp"
 
 namespace troupe {
 namespace {

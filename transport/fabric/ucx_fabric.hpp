@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "messages/time.hpp"
-#include "transport/fabric.hpp"
+#include "messages/common/time.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "transport/http_coding.hpp"
+#include "transport/http/coding.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "transport/http_result.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe {
 

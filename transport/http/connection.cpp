@@ -1,12 +1,12 @@
-#include "transport/http_connection.hpp"
+#include "transport/http/connection.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
-#include "transport/http_pending_reply.hpp"
-#include "transport/http_response_text.hpp"
+#include "transport/http/pending_reply.hpp"
+#include "transport/http/response_text.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-// One client of the HTTP server. Private to http_server.cpp and http_connection.cpp: the only headers of the
+// One client of the HTTP server. Private to server.cpp and connection.cpp: the only headers of the
 // server that know Asio.
 #pragma once
 #include <utility>  // before Asio, whose awaitable.hpp uses std::exchange without it
@@ -14,8 +14,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include "transport/http_request_reader.hpp"
-#include "transport/http_server.hpp"
+#include "transport/http/request_reader.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 

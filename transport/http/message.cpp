@@ -1,8 +1,8 @@
-#include "transport/http_message.hpp"
+#include "transport/http/message.hpp"
 
 #include <algorithm>
 
-#include "messages/json_text.hpp"
+#include "messages/common/json_text.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/http_pending_reply.hpp"
+#include "transport/http/pending_reply.hpp"
 
 #include <utility>  // before Asio
 //
@@ -6,7 +6,7 @@
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 
-#include "transport/http_connection.hpp"
+#include "transport/http/connection.hpp"
 
 namespace troupe {
 

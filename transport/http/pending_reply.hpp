@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "transport/body_budget.hpp"
-#include "transport/http_message.hpp"
+#include "transport/http/body_budget.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "transport/http_request_reader.hpp"
+#include "transport/http/request_reader.hpp"
 
 #include <fmt/format.h>
 

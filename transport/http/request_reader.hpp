@@ -7,9 +7,9 @@
 #include <optional>
 #include <string_view>
 
-#include "transport/body_budget.hpp"
-#include "transport/http_coding.hpp"
-#include "transport/http_message.hpp"
+#include "transport/http/body_budget.hpp"
+#include "transport/http/coding.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "transport/http_response_text.hpp"
+#include "transport/http/response_text.hpp"
 
 #include <fmt/format.h>
 

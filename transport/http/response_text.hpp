@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "transport/http_message.hpp"
-#include "transport/http_request_reader.hpp"
+#include "transport/http/message.hpp"
+#include "transport/http/request_reader.hpp"
 
 namespace troupe {
 

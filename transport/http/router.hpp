@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/http_server.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 

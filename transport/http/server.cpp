@@ -1,4 +1,4 @@
-#include "transport/http_server.hpp"
+#include "transport/http/server.hpp"
 
 #include <algorithm>
 #include <utility>  // before Asio
@@ -13,8 +13,8 @@
 #include <future>
 #include <thread>
 
-#include "messages/host_port.hpp"
-#include "transport/http_connection.hpp"
+#include "messages/common/host_port.hpp"
+#include "transport/http/connection.hpp"
 
 namespace troupe {
 

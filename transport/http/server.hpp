@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "messages/time.hpp"
-#include "transport/http_message.hpp"
+#include "messages/common/time.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "transport/kserve_classes.hpp"
+#include "transport/kserve/classes.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "transport/kserve_values.hpp"
+#include "transport/kserve/values.hpp"
 
 namespace troupe::kserve {
 

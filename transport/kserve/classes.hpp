@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "messages/tensor.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::kserve {
 

@@ -1,9 +1,9 @@
-#include "transport/kserve_json.hpp"
+#include "transport/kserve/json.hpp"
 
 #include <fmt/format.h>
 
-#include "transport/http_message.hpp"
-#include "transport/http_result.hpp"
+#include "transport/http/message.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe {
 namespace {

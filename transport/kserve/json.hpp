@@ -1,6 +1,6 @@
 // A pull reader of JSON text for the request path: the caller asks for what it expects, everything is checked
 // (RFC 8259, UTF-8 included), and what it skips costs one look at each byte. Errors are thrown as http_error
-// 400 and caught by the functions of kserve_v2.hpp; they never leave transport/.
+// 400 and caught by the functions of v2.hpp; they never leave transport/.
 #pragma once
 #include <cstddef>
 #include <string>

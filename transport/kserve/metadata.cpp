@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "messages/json_text.hpp"
-#include "transport/http_message.hpp"
-#include "transport/kserve_v2.hpp"
+#include "messages/common/json_text.hpp"
+#include "transport/http/message.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace troupe {
 namespace {

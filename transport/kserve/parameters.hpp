@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "transport/kserve_json.hpp"
-#include "transport/kserve_refusal.hpp"
+#include "transport/kserve/json.hpp"
+#include "transport/kserve/refusal.hpp"
 
 namespace troupe::kserve {
 

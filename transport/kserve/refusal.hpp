@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "messages/tensor.hpp"
-#include "transport/http_message.hpp"
-#include "transport/http_result.hpp"
+#include "messages/tensor/tensor.hpp"
+#include "transport/http/message.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe::kserve {
 

@@ -1,8 +1,8 @@
-#include "transport/kserve_repository.hpp"
+#include "transport/kserve/repository.hpp"
 
 #include <string>
 
-#include "messages/parse_json.hpp"
+#include "messages/common/parse_json.hpp"
 
 namespace troupe {
 

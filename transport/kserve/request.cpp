@@ -1,8 +1,8 @@
-#include "transport/kserve_json.hpp"
-#include "transport/kserve_parameters.hpp"
-#include "transport/kserve_refusal.hpp"
-#include "transport/kserve_v2.hpp"
-#include "transport/kserve_values.hpp"
+#include "transport/kserve/json.hpp"
+#include "transport/kserve/parameters.hpp"
+#include "transport/kserve/refusal.hpp"
+#include "transport/kserve/v2.hpp"
+#include "transport/kserve/values.hpp"
 
 namespace troupe {
 namespace {

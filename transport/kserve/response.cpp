@@ -4,11 +4,11 @@
 #include <iterator>
 #include <utility>
 
-#include "transport/http_message.hpp"
-#include "transport/kserve_classes.hpp"
-#include "transport/kserve_refusal.hpp"
-#include "transport/kserve_v2.hpp"
-#include "transport/kserve_values.hpp"
+#include "transport/http/message.hpp"
+#include "transport/kserve/classes.hpp"
+#include "transport/kserve/refusal.hpp"
+#include "transport/kserve/v2.hpp"
+#include "transport/kserve/values.hpp"
 
 namespace troupe {
 namespace {

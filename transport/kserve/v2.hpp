@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/tensor.hpp"
-#include "messages/time.hpp"
-#include "transport/http_result.hpp"
+#include "messages/common/time.hpp"
+#include "messages/tensor/tensor.hpp"
+#include "transport/http/result.hpp"
 
 namespace troupe {
 
@@ -38,7 +38,7 @@ struct infer_request {
   struct wanted {
     uint32_t output = 0;  ///< index into signature.outputs
     bool binary = false;
-    /// Not 0: so many of a row's values, the largest, as "value:index" (kserve_classes.hpp).
+    /// Not 0: so many of a row's values, the largest, as "value:index" (classes.hpp).
     uint32_t classes = 0;
     bool operator==(const wanted&) const = default;
   };

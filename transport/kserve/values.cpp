@@ -1,4 +1,4 @@
-#include "transport/kserve_values.hpp"
+#include "transport/kserve/values.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "transport/kserve_json.hpp"
-#include "transport/kserve_refusal.hpp"
+#include "transport/kserve/json.hpp"
+#include "transport/kserve/refusal.hpp"
 
 namespace troupe::kserve {
 namespace {

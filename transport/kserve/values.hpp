@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "messages/tensor.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::kserve {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "messages/memory.hpp"
+#include "messages/common/memory.hpp"
 
 namespace troupe {
 

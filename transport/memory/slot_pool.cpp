@@ -1,9 +1,9 @@
-#include "transport/slot_pool.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 #include <atomic>
 
-#include "transport/fence.hpp"
-#include "transport/pull_check.hpp"
+#include "transport/common/fence.hpp"
+#include "transport/memory/pull_check.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 // The owner's side of memory that peers pull from: slots of any size in the registered pool, by best fit;
 // some of those given back are kept as they are for the next of their size. A slot belongs to whoever took it
 // until they give it back; its generation is never used again, and readers that come late notice
-// (transport/pull_check.hpp has the argument).
+// (transport/memory/pull_check.hpp has the argument).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "messages/id_table.hpp"
-#include "messages/memory.hpp"
-#include "transport/fabric.hpp"
+#include "messages/common/id_table.hpp"
+#include "messages/common/memory.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe {
 

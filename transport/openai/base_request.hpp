@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "messages/sampling.hpp"
-#include "messages/time.hpp"
-#include "messages/token.hpp"
+#include "messages/common/time.hpp"
+#include "messages/llm/sampling.hpp"
+#include "messages/llm/token.hpp"
 #include "transport/openai/error.hpp"
 
 namespace troupe::openai {

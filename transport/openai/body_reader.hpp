@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "transport/http_result.hpp"
-#include "transport/kserve_json.hpp"
+#include "transport/http/result.hpp"
+#include "transport/kserve/json.hpp"
 #include "transport/openai/error.hpp"
 
 namespace troupe::openai {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "messages/generation.hpp"
+#include "messages/llm/generation.hpp"
 #include "transport/openai/error.hpp"
 
 namespace troupe::openai {

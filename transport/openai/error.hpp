@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "messages/time.hpp"
-#include "transport/http_message.hpp"
+#include "messages/common/time.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe::openai {
 

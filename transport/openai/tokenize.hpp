@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/token.hpp"
+#include "messages/llm/token.hpp"
 #include "transport/openai/error.hpp"
 
 namespace troupe::openai {

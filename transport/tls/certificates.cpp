@@ -1,4 +1,4 @@
-#include "transport/certificates.hpp"
+#include "transport/tls/certificates.hpp"
 
 #include <fcntl.h>
 #include <openssl/bio.h>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/tls.hpp"
+#include "transport/tls/tls.hpp"
 
 namespace troupe {
 

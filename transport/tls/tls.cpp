@@ -1,4 +1,4 @@
-#include "transport/tls.hpp"
+#include "transport/tls/tls.hpp"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>

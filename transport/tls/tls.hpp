@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 struct ssl_ctx_st;
 struct ssl_st;

@@ -1,4 +1,4 @@
-#include "transport/tls_handshaker.hpp"
+#include "transport/tls/tls_handshaker.hpp"
 
 #include <netdb.h>
 #include <poll.h>

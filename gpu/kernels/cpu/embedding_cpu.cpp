@@ -1,9 +1,9 @@
 #include "gpu/kernels/embedding.hpp"
 
-#include "gpu/kernels/simd.hpp"
+#include "gpu/kernels/cpu/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/embedding_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/embedding_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

@@ -1,4 +1,4 @@
-#include "gpu/kernels/isa.hpp"
+#include "gpu/kernels/cpu/isa.hpp"
 
 #include <atomic>
 #include <cassert>

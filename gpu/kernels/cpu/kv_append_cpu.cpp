@@ -1,8 +1,8 @@
+#include "gpu/kernels/cpu/simd.hpp"
 #include "gpu/kernels/kv_append.hpp"
-#include "gpu/kernels/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/kv_append_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/kv_append_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

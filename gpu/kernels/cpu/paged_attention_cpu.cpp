@@ -2,11 +2,11 @@
 #include <cassert>
 #include <vector>
 
-#include "gpu/kernels/paged_attention_job.hpp"
-#include "gpu/kernels/simd.hpp"
+#include "gpu/kernels/cpu/paged_attention_job.hpp"
+#include "gpu/kernels/cpu/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/paged_attention_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/paged_attention_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/kernels/simd.hpp"
+#include "gpu/kernels/cpu/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/read_bandwidth_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/read_bandwidth_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

@@ -1,9 +1,9 @@
 #include "gpu/kernels/rms_norm.hpp"
 
-#include "gpu/kernels/simd.hpp"
+#include "gpu/kernels/cpu/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/rms_norm_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/rms_norm_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

@@ -1,11 +1,11 @@
 #include <cassert>
 #include <cmath>
 
+#include "gpu/kernels/cpu/simd.hpp"
 #include "gpu/kernels/rope.hpp"
-#include "gpu/kernels/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/rope_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/rope_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

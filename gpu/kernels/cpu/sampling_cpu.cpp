@@ -2,12 +2,12 @@
 #include <cmath>
 #include <vector>
 
+#include "gpu/kernels/cpu/simd.hpp"
 #include "gpu/kernels/philox.hpp"
 #include "gpu/kernels/sampling.hpp"
-#include "gpu/kernels/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/sampling_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/sampling_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

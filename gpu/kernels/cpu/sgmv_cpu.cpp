@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cassert>
 
-#include "gpu/kernels/sgmv_job.hpp"
-#include "gpu/kernels/simd.hpp"
+#include "gpu/kernels/cpu/sgmv_job.hpp"
+#include "gpu/kernels/cpu/simd.hpp"
 
-#define TROUPE_ISA_BODY "gpu/kernels/sgmv_simd.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/sgmv_simd.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

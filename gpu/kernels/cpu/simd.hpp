@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "gpu/element.hpp"
-#include "gpu/kernels/isa.hpp"
+#include "gpu/common/element.hpp"
+#include "gpu/kernels/cpu/isa.hpp"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -34,14 +34,14 @@
 #define TROUPE_END_ISA _Pragma("GCC pop_options")
 #endif
 
-#include "gpu/kernels/simd_portable.hpp"
+#include "gpu/kernels/cpu/simd_portable.hpp"
 #ifdef __x86_64__
-#include "gpu/kernels/simd_avx2.hpp"
-#include "gpu/kernels/simd_avx512.hpp"
+#include "gpu/kernels/cpu/simd_avx2.hpp"
+#include "gpu/kernels/cpu/simd_avx512.hpp"
 #endif
 
-#define TROUPE_ISA_BODY "gpu/kernels/simd_common.inc"
-#include "gpu/kernels/each_isa.inc"
+#define TROUPE_ISA_BODY "gpu/kernels/cpu/simd_common.inc"
+#include "gpu/kernels/cpu/each_isa.inc"
 
 namespace troupe::kernels {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 namespace troupe::cuda {
 

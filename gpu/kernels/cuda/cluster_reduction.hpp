@@ -1,7 +1,7 @@
 // Numbers of all threads of a cluster, combined in each of them: through registers within a warp, through
 // shared memory from warp to warp. Whole numbers, so that no order of addition shows.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

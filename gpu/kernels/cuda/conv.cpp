@@ -1,4 +1,4 @@
-#include "gpu/cuda/conv.hpp"
+#include "gpu/kernels/cuda/conv.hpp"
 
 #include <utility>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda/conv_plan.hpp"
-#include "gpu/cuda/replay_time.hpp"
+#include "gpu/kernels/cuda/conv_plan.hpp"
+#include "gpu/kernels/cuda/replay_time.hpp"
 #endif
 
 namespace troupe::cuda {

@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 
-#include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/pooled_handle.hpp"
-#include "gpu/cuda/workspace.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "gpu/kernels/cuda/pooled_handle.hpp"
+#include "gpu/kernels/cuda/workspace.hpp"
 
 struct cudnnContext;
 

@@ -1,5 +1,5 @@
 #ifdef TROUPE_CUDNN
-#include "gpu/cuda/conv_plan.hpp"
+#include "gpu/kernels/cuda/conv_plan.hpp"
 
 #include <vector>
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "gpu/cuda/check.hpp"
-#include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/device_memory.hpp"
-#include "gpu/cuda/owned_handle.hpp"
+#include "gpu/kernels/cuda/check.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "gpu/kernels/cuda/device_memory.hpp"
+#include "gpu/kernels/cuda/owned_handle.hpp"
 
 namespace troupe::cuda {
 

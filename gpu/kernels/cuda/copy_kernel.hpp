@@ -1,6 +1,6 @@
 // Moves a box of elements from one tensor into another: turned, cut out, repeated, reversed, or set in.
 #pragma once
-#include "gpu/cuda/tensor_walk.hpp"
+#include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 

@@ -1,5 +1,5 @@
 // A GPU as models use it: memory, copies, kernels, products and convolutions, in the order of one stream. The
-// tests' emulated_machine has the same members (tests/gpu/cuda/emulated_machine.hpp).
+// tests' emulated_machine has the same members (tests/gpu/kernels/cuda/emulated_machine.hpp).
 #pragma once
 #include <chrono>
 #include <limits>
@@ -9,15 +9,15 @@
 #include <string>
 #include <utility>
 
-#include "gpu/cuda/conv.hpp"
-#include "gpu/cuda/device_group.hpp"
-#include "gpu/cuda/device_memory.hpp"
-#include "gpu/cuda/gemm.hpp"
-#include "gpu/cuda/launch.cuh"
-#include "gpu/cuda/owned_handle.hpp"
-#include "gpu/cuda/owned_stream.hpp"
-#include "gpu/cuda/stream_event.hpp"
-#include "gpu/cuda/workspace.hpp"
+#include "gpu/kernels/cuda/conv.hpp"
+#include "gpu/kernels/cuda/device_group.hpp"
+#include "gpu/kernels/cuda/device_memory.hpp"
+#include "gpu/kernels/cuda/gemm.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
+#include "gpu/kernels/cuda/owned_handle.hpp"
+#include "gpu/kernels/cuda/owned_stream.hpp"
+#include "gpu/kernels/cuda/stream_event.hpp"
+#include "gpu/kernels/cuda/workspace.hpp"
 
 namespace troupe::cuda {
 

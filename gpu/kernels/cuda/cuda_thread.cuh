@@ -6,8 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "gpu/cuda/device_code.hpp"
-#include "gpu/cuda/wgmma_m64k16.cuh"
+#include "gpu/kernels/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/wgmma_m64k16.cuh"
 
 namespace troupe::cuda {
 

@@ -2,7 +2,7 @@
 //
 // A kernel is a struct: its members are the arguments, `operator()(Thread)` is what one thread does. `Thread`
 // is all that it sees of the machine: cuda_thread (cuda_thread.cuh) on a GPU; on any other machine the
-// emulator of the tests (tests/gpu/cuda/emulator.hpp), which has the same members.
+// emulator of the tests (tests/gpu/kernels/cuda/emulator.hpp), which has the same members.
 //
 //   struct negate {
 //     static constexpr uint32_t threads = 128;  // of a block
@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 
 #ifdef __CUDACC__
 #define TROUPE_DEVICE __device__ __forceinline__

@@ -1,10 +1,10 @@
-#include "gpu/cuda/device_group.hpp"
+#include "gpu/kernels/cuda/device_group.hpp"
 
 #include <chrono>
 #include <stdexcept>
 #include <string>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 #ifdef TROUPE_NCCL
 #include <nccl.h>

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/cuda/rank_barrier.hpp"
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
+#include "gpu/kernels/cuda/rank_barrier.hpp"
 
 struct ncclComm;
 

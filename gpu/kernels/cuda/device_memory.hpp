@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/check.hpp"
-#include "gpu/cuda/owned_stream.hpp"
+#include "gpu/kernels/cuda/check.hpp"
+#include "gpu/kernels/cuda/owned_stream.hpp"
 
 namespace troupe::cuda {
 

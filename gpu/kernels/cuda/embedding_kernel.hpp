@@ -1,8 +1,8 @@
 // The first layer: a row of the table for each token, as floats of the residual stream. Of a step that was
 // started ahead a token may be one that the step before has chosen.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
-#include "gpu/cuda/sampling_kernel.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
 
 namespace troupe::cuda {
 

@@ -1,7 +1,7 @@
 // Slices of a tensor [outer, bound, slice] picked by indices: out [outer, picks, slice].
 #pragma once
-#include "gpu/cuda/kernel_fault.hpp"
-#include "gpu/cuda/tensor_walk.hpp"
+#include "gpu/kernels/cuda/kernel_fault.hpp"
+#include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 

@@ -1,11 +1,11 @@
-#include "gpu/cuda/gemm.hpp"
+#include "gpu/kernels/cuda/gemm.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <iterator>
 #include <utility>
 
-#include "gpu/cuda/owned_handle.hpp"
+#include "gpu/kernels/cuda/owned_handle.hpp"
 
 namespace troupe::cuda {
 

@@ -11,9 +11,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/pooled_handle.hpp"
-#include "gpu/cuda/workspace.hpp"
+#include "gpu/kernels/cuda/gemm_args.hpp"
+#include "gpu/kernels/cuda/pooled_handle.hpp"
+#include "gpu/kernels/cuda/workspace.hpp"
 
 namespace troupe::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
 
 namespace troupe::cuda {
 

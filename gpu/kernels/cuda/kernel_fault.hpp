@@ -1,6 +1,6 @@
 // What a kernel found that makes its result worthless: an index out of range, a division by zero.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

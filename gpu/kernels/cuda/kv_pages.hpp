@@ -1,7 +1,7 @@
 // The KV cache on a device, laid out as on a CPU (gpu/kernels/paged_kv.hpp), so that blocks move between
 // them: [pages, layers, 2 (key, value), kv_heads, page_tokens, head_dim], numbers of 16 bits.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

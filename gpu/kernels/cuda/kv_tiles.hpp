@@ -1,7 +1,7 @@
 // The cached keys and values of a sequence, a tile of 64 positions after the other, on their way into the
 // shared memory of a block that attends to them.
 #pragma once
-#include "gpu/cuda/kv_pages.hpp"
+#include "gpu/kernels/cuda/kv_pages.hpp"
 
 namespace troupe::cuda {
 

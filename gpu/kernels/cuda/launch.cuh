@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "gpu/cuda/check.hpp"
-#include "gpu/cuda/cuda_thread.cuh"
+#include "gpu/kernels/cuda/check.hpp"
+#include "gpu/kernels/cuda/cuda_thread.cuh"
 
 namespace troupe::cuda {
 

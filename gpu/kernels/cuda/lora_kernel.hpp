@@ -11,8 +11,8 @@
 // and no bytes. v keeps the precision of float: it is split into two numbers of 16 bits for B. A row's bits
 // depend on `cluster` and its adapter, not on the other rows, their adapters or the tile's rows.
 #pragma once
-#include "gpu/cuda/lora_pack.hpp"
-#include "gpu/cuda/lora_tiles.hpp"
+#include "gpu/kernels/cuda/lora_pack.hpp"
+#include "gpu/kernels/cuda/lora_tiles.hpp"
 
 namespace troupe::cuda {
 

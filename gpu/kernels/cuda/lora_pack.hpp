@@ -14,7 +14,7 @@
 #pragma once
 #include <cstring>
 
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

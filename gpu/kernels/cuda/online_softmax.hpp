@@ -1,7 +1,7 @@
 // The softmax of attention, a tile of positions at a time, for rows that lie over the lanes of a warp as
 // tensor cores leave them. Base 2.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

@@ -1,6 +1,6 @@
 // A stream that is given back by itself.
 #pragma once
-#include "gpu/cuda/check.hpp"
+#include "gpu/kernels/cuda/check.hpp"
 
 namespace troupe::cuda {
 

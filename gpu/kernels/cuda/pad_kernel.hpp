@@ -1,6 +1,6 @@
 // A tensor with a border of one value around it, or with a part cut off.
 #pragma once
-#include "gpu/cuda/tensor_walk.hpp"
+#include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 

@@ -11,9 +11,9 @@
 //    results are 8 dims in a row.
 // The last warp to end joins a row's chunks, in their order: a row's bits depend on itself alone.
 #pragma once
-#include "gpu/cuda/attention_plan.hpp"
-#include "gpu/cuda/kv_pages.hpp"
-#include "gpu/cuda/online_softmax.hpp"
+#include "gpu/kernels/cuda/attention_plan.hpp"
+#include "gpu/kernels/cuda/kv_pages.hpp"
+#include "gpu/kernels/cuda/online_softmax.hpp"
 
 namespace troupe::cuda {
 

@@ -5,7 +5,7 @@
 //
 // The work is products: 4 Dim rows positions / 2 of them for each head of a prompt from the start.
 #pragma once
-#include "gpu/cuda/prefill_rows.hpp"
+#include "gpu/kernels/cuda/prefill_rows.hpp"
 
 namespace troupe::cuda {
 

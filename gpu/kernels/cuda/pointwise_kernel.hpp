@@ -5,10 +5,10 @@
 #pragma once
 #include <cmath>
 
-#include "gpu/cuda/kernel_fault.hpp"
-#include "gpu/cuda/stored_number.hpp"
-#include "gpu/cuda/tensor_walk.hpp"
-#include "gpu/integer_power.hpp"
+#include "gpu/common/integer_power.hpp"
+#include "gpu/kernels/cuda/kernel_fault.hpp"
+#include "gpu/kernels/cuda/stored_number.hpp"
+#include "gpu/kernels/cuda/tensor_walk.hpp"
 
 namespace troupe::cuda {
 

@@ -1,7 +1,7 @@
 // MaxPool and AveragePool over one to three spatial dimensions, a thread an output element. Windows that
 // overlap find their input in caches.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

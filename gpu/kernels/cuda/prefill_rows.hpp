@@ -2,9 +2,9 @@
 // rows of queries are read, what a row sees, and how results are written. A warp has 16 rows of one query
 // head, as tensor cores have them: a lane's are g and g + 8.
 #pragma once
-#include "gpu/cuda/attention_plan.hpp"
-#include "gpu/cuda/kv_tiles.hpp"
-#include "gpu/cuda/online_softmax.hpp"
+#include "gpu/kernels/cuda/attention_plan.hpp"
+#include "gpu/kernels/cuda/kv_tiles.hpp"
+#include "gpu/kernels/cuda/online_softmax.hpp"
 
 namespace troupe::cuda {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 namespace troupe::cuda {
 

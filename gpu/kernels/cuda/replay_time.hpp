@@ -7,8 +7,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "gpu/cuda/check.hpp"
-#include "gpu/cuda/stream_event.hpp"
+#include "gpu/kernels/cuda/check.hpp"
+#include "gpu/kernels/cuda/stream_event.hpp"
 
 namespace troupe::cuda {
 

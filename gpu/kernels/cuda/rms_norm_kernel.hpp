@@ -4,7 +4,7 @@
 // moves 4 width bytes of x (twice with delta), 2 of delta, 2 of out; the weights come from L2. The sum of
 // squares is taken in an order that only the width decides.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

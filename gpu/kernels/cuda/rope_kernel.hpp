@@ -3,8 +3,8 @@
 //
 // A block for each row; each number is read and written once, 16 bytes at a time.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
-#include "gpu/cuda/kv_pages.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/kv_pages.hpp"
 
 namespace troupe::cuda {
 

@@ -6,7 +6,7 @@
 #pragma once
 #include <cmath>
 
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

@@ -7,7 +7,7 @@
 //
 // A greedy row is read twice (maximum, sum of exponentials), from L2, where the head has just left it.
 #pragma once
-#include "gpu/cuda/cluster_reduction.hpp"
+#include "gpu/kernels/cuda/cluster_reduction.hpp"
 #include "gpu/kernels/sampling.hpp"
 
 namespace troupe::cuda {

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <vector>
 
-#include "gpu/cuda/sampling_kernel.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
 #include "gpu/kernels/philox.hpp"
 
 namespace troupe::cuda {

@@ -1,7 +1,7 @@
 // The gate of a feed-forward layer: out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). Reads 4 and writes 2
 // bytes a number.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

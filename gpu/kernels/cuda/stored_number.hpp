@@ -4,9 +4,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "gpu/cuda/device_code.hpp"
-#include "gpu/half.hpp"
-#include "messages/tensor.hpp"
+#include "gpu/common/half.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::cuda {
 

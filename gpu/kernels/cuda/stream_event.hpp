@@ -2,7 +2,7 @@
 #pragma once
 #include <chrono>
 
-#include "gpu/cuda/check.hpp"
+#include "gpu/kernels/cuda/check.hpp"
 
 namespace troupe::cuda {
 

@@ -1,6 +1,6 @@
 // Positions in tensors of up to eight dimensions, as kernels find them.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

@@ -6,7 +6,7 @@
 #pragma once
 #include <type_traits>
 
-#include "gpu/cuda/paged_prefill_kernel.hpp"
+#include "gpu/kernels/cuda/paged_prefill_kernel.hpp"
 
 namespace troupe::cuda {
 

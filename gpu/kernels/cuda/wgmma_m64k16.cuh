@@ -1,7 +1,7 @@
 // The instruction wgmma.mma_async (sm_90a), as cuda_thread's wgmma_mma_async has it: its forms differ in
 // nothing but the number of registers, which a template cannot spell.
 #pragma once
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

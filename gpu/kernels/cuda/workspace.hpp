@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "gpu/cuda/device_memory.hpp"
+#include "gpu/kernels/cuda/device_memory.hpp"
 
 namespace troupe::cuda {
 

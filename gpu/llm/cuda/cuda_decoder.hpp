@@ -20,13 +20,13 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/llm/decoder_step.hpp"
-#include "gpu/cuda/llm/layer_image.hpp"
-#include "gpu/cuda/sampling_rows.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/kernels/cuda/sampling_rows.hpp"
 #include "gpu/llm/activation.hpp"
+#include "gpu/llm/cuda/decoder_step.hpp"
+#include "gpu/llm/cuda/layer_image.hpp"
 #include "gpu/llm/sampling_arguments.hpp"
-#include "gpu/model_error.hpp"
-#include "messages/llm_step.hpp"
+#include "messages/llm/step.hpp"
 
 namespace troupe::cuda {
 

@@ -1,11 +1,11 @@
-#include "gpu/cuda/llm/cuda_engine_device.hpp"
+#include "gpu/llm/cuda/cuda_engine_device.hpp"
 
 #include <cstdlib>
 #include <numeric>
 #include <string>
 
-#include "gpu/cuda/cuda_machine.cuh"
-#include "gpu/cuda/llm/cuda_model.hpp"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
+#include "gpu/llm/cuda/cuda_model.hpp"
 #include "gpu/llm/parallel_model.hpp"
 
 namespace troupe::llm {

@@ -1,4 +1,4 @@
-// An engine's device on a GPU: its model is a cuda_decoder (gpu/cuda/llm/cuda_decoder.hpp). Only in builds
+// An engine's device on a GPU: its model is a cuda_decoder (gpu/llm/cuda/cuda_decoder.hpp). Only in builds
 // with CUDA (-DTROUPE_CUDA=ON).
 #pragma once
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 #include "gpu/llm/step_model.hpp"
 
 namespace troupe::cuda {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 
 namespace troupe::cuda {
 

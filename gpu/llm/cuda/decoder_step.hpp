@@ -1,6 +1,7 @@
-// The kernels of one step of a decoder, in their order. Machine is cuda_machine (gpu/cuda/cuda_machine.cuh),
-// or the tests' emulated_machine. Nothing is allocated and nothing waits: a stream that is captured becomes a
-// graph, which later steps of at most this extent replay with other tables.
+// The kernels of one step of a decoder, in their order. Machine is cuda_machine
+// (gpu/kernels/cuda/cuda_machine.cuh), or the tests' emulated_machine. Nothing is allocated and nothing
+// waits: a stream that is captured becomes a graph, which later steps of at most this extent replay with
+// other tables.
 //
 // Of a model that several GPUs share, this has one rank's shape (gpu/llm/tensor_shard.hpp).
 //
@@ -11,17 +12,17 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "gpu/cuda/copy_kernel.hpp"
-#include "gpu/cuda/embedding_kernel.hpp"
-#include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/llm/step_memory.hpp"
-#include "gpu/cuda/lora_kernel.hpp"
-#include "gpu/cuda/paged_decode_kernel.hpp"
-#include "gpu/cuda/rms_norm_kernel.hpp"
-#include "gpu/cuda/rope_kernel.hpp"
-#include "gpu/cuda/sampling_kernel.hpp"
-#include "gpu/cuda/silu_mul_kernel.hpp"
-#include "gpu/cuda/warpgroup_prefill_kernel.hpp"
+#include "gpu/kernels/cuda/copy_kernel.hpp"
+#include "gpu/kernels/cuda/embedding_kernel.hpp"
+#include "gpu/kernels/cuda/gemm_args.hpp"
+#include "gpu/kernels/cuda/lora_kernel.hpp"
+#include "gpu/kernels/cuda/paged_decode_kernel.hpp"
+#include "gpu/kernels/cuda/rms_norm_kernel.hpp"
+#include "gpu/kernels/cuda/rope_kernel.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
+#include "gpu/kernels/cuda/silu_mul_kernel.hpp"
+#include "gpu/kernels/cuda/warpgroup_prefill_kernel.hpp"
+#include "gpu/llm/cuda/step_memory.hpp"
 
 namespace troupe::cuda {
 

@@ -1,4 +1,4 @@
-#include "gpu/cuda/llm/layer_image.hpp"
+#include "gpu/llm/cuda/layer_image.hpp"
 
 #include <algorithm>
 #include <cstring>

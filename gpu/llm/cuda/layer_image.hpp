@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
-#include "gpu/cuda/llm/decoder_shape.hpp"
-#include "gpu/cuda/lora_kernel.hpp"
+#include "gpu/kernels/cuda/lora_kernel.hpp"
 #include "gpu/llm/adapter_weights.hpp"
+#include "gpu/llm/cuda/decoder_shape.hpp"
 
 namespace troupe::cuda {
 

@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/cuda/attention_plan.hpp"
-#include "gpu/cuda/kv_pages.hpp"
-#include "gpu/cuda/llm/decoder_shape.hpp"
-#include "gpu/cuda/lora_tiles.hpp"
-#include "gpu/cuda/sampling_kernel.hpp"
+#include "gpu/kernels/cuda/attention_plan.hpp"
+#include "gpu/kernels/cuda/kv_pages.hpp"
+#include "gpu/kernels/cuda/lora_tiles.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
+#include "gpu/llm/cuda/decoder_shape.hpp"
 
 namespace troupe::cuda {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/cuda/onnx/followers.hpp"
-#include "gpu/cuda/onnx/pointwise_draft.hpp"
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/followers.hpp"
+#include "gpu/onnx/cuda/pointwise_draft.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/operators/window.hpp"
 
 namespace troupe::cuda {

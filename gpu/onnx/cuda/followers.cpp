@@ -1,4 +1,4 @@
-#include "gpu/cuda/onnx/followers.hpp"
+#include "gpu/onnx/cuda/followers.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // From a model to its program, without what it takes to build one.
 #pragma once
-#include "gpu/cuda/onnx/tensor_program.hpp"
+#include "gpu/onnx/cuda/tensor_program.hpp"
 #include "gpu/onnx/model.hpp"
 
 namespace troupe::cuda {

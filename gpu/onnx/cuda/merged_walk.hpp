@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "gpu/cuda/tensor_walk.hpp"
+#include "gpu/kernels/cuda/tensor_walk.hpp"
 #include "gpu/onnx/tensor.hpp"
 
 namespace troupe::cuda {

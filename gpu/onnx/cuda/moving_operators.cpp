@@ -3,8 +3,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "gpu/cuda/onnx/program_builder.hpp"
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/operators/pad.hpp"
 
 namespace troupe::cuda {

@@ -1,4 +1,4 @@
-#include "gpu/cuda/onnx/pointwise_draft.hpp"
+#include "gpu/onnx/cuda/pointwise_draft.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
 
 namespace troupe::cuda {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "gpu/cuda/onnx/pointwise_draft.hpp"
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/pointwise_draft.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/loader.hpp"
 
 namespace troupe::cuda {

@@ -1,9 +1,9 @@
 // MatMul and Gemm: cuBLASLt's, with a bias and a ReLU behind them.
 #include <algorithm>
 
-#include "gpu/cuda/onnx/followers.hpp"
-#include "gpu/cuda/onnx/pointwise_draft.hpp"
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/followers.hpp"
+#include "gpu/onnx/cuda/pointwise_draft.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/operators/broadcast.hpp"
 
 namespace troupe::cuda {

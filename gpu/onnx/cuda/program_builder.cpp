@@ -1,11 +1,11 @@
-#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "gpu/cuda/onnx/program_operators.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 
 namespace troupe::cuda {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda/onnx/make_program.hpp"
-#include "gpu/cuda/onnx/merged_walk.hpp"
+#include "gpu/onnx/cuda/make_program.hpp"
+#include "gpu/onnx/cuda/merged_walk.hpp"
 #include "gpu/onnx/shaped_model.hpp"
 
 namespace troupe::cuda {

@@ -1,4 +1,4 @@
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 
 #include <algorithm>
 #include <iterator>

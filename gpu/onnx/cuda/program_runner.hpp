@@ -4,8 +4,8 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/cuda/onnx/tensor_program.hpp"
-#include "gpu/cuda/onnx/tensor_weights.hpp"
+#include "gpu/onnx/cuda/tensor_program.hpp"
+#include "gpu/onnx/cuda/tensor_weights.hpp"
 
 namespace troupe::cuda {
 

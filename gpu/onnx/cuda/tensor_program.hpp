@@ -5,14 +5,14 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/copy_kernel.hpp"
-#include "gpu/cuda/gather_kernel.hpp"
-#include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/pad_kernel.hpp"
-#include "gpu/cuda/pointwise_kernel.hpp"
-#include "gpu/cuda/pool_kernel.hpp"
-#include "gpu/cuda/row_kernels.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "gpu/kernels/cuda/copy_kernel.hpp"
+#include "gpu/kernels/cuda/gather_kernel.hpp"
+#include "gpu/kernels/cuda/gemm_args.hpp"
+#include "gpu/kernels/cuda/pad_kernel.hpp"
+#include "gpu/kernels/cuda/pointwise_kernel.hpp"
+#include "gpu/kernels/cuda/pool_kernel.hpp"
+#include "gpu/kernels/cuda/row_kernels.hpp"
 #include "gpu/onnx/tensor.hpp"
 
 namespace troupe::cuda {

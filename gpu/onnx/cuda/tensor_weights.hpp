@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/onnx/merged_walk.hpp"
+#include "gpu/onnx/cuda/merged_walk.hpp"
 #include "gpu/onnx/model.hpp"
 
 namespace troupe::cuda {

@@ -1,8 +1,8 @@
 // What looks at many elements for one: pools, means, Softmax, LayerNormalization.
 #include <algorithm>
 
-#include "gpu/cuda/onnx/program_builder.hpp"
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/operators/window.hpp"
 
 namespace troupe::cuda {

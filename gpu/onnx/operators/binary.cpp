@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "gpu/integer_power.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/integer_power.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/memory_layout.hpp"
 #include "gpu/onnx/operators/broadcast.hpp"
 #include "gpu/onnx/plan_builder.hpp"

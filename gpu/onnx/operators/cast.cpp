@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gpu/half.hpp"
+#include "gpu/common/half.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 

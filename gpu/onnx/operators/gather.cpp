@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/plan_builder.hpp"
 
 namespace troupe::onnx {

@@ -1,4 +1,4 @@
-#include "actors/control_endpoint.hpp"
+#include "actors/cluster/control_endpoint.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,9 +9,9 @@
 #include <chrono>
 #include <thread>
 
-#include "actors/system_config.hpp"
-#include "messages/membership.hpp"
-#include "messages/time.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "messages/cluster/membership.hpp"
+#include "messages/common/time.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 // Models that move to another scheduling domain.
-#include "tests/actors/deployers.hpp"
+#include "tests/actors/cluster/deployers.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "tests/actors/deployers.hpp"
+#include "tests/actors/cluster/deployers.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // The deployers of a small cluster, without a network and without time.
 #pragma once
-#include "actors/deployer.hpp"
+#include "actors/cluster/deployer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,9 +10,9 @@
 #include <caf/send.hpp>
 #include <optional>
 
-#include "actors/actor_of.hpp"
-#include "actors/system_config.hpp"
-#include "policies/batching.hpp"
+#include "actors/runtime/actor_of.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe::test {
 

@@ -1,15 +1,15 @@
-#include "actors/node.hpp"
+#include "actors/cluster/node.hpp"
 
 #include <doctest/doctest.h>
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-#include "actors/actor_of.hpp"
-#include "actors/system_config.hpp"
-#include "messages/version.hpp"
-#include "tests/actors/scripted_deployer.hpp"
-#include "transport/inproc_fabric.hpp"
+#include "actors/runtime/actor_of.hpp"
+#include "actors/runtime/system_config.hpp"
+#include "messages/common/version.hpp"
+#include "tests/actors/cluster/scripted_deployer.hpp"
+#include "transport/fabric/inproc_fabric.hpp"
 
 using namespace troupe;
 

@@ -1,7 +1,7 @@
-#include "actors/placer.hpp"
+#include "actors/cluster/placer.hpp"
 
-#include "messages/json.hpp"
-#include "messages/reserved_bytes.hpp"
+#include "messages/cluster/reserved_bytes.hpp"
+#include "messages/wire/json.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;

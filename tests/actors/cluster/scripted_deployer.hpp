@@ -2,7 +2,7 @@
 #pragma once
 #include <caf/typed_behavior.hpp>
 
-#include "actors/caf_types.hpp"
+#include "actors/runtime/caf_types.hpp"
 
 namespace troupe::test {
 

@@ -1,4 +1,4 @@
-#include "actors/backlog.hpp"
+#include "actors/common/backlog.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "actors/authorisation.hpp"
+#include "actors/frontend/authorisation.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "policies/api_key.hpp"
+#include "policies/frontend/api_key.hpp"
 
 using namespace troupe;
 

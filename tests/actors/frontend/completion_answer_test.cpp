@@ -1,4 +1,4 @@
-#include "actors/completion_answer.hpp"
+#include "actors/frontend/completion_answer.hpp"
 
 #include <doctest/doctest.h>
 

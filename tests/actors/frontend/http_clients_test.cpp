@@ -1,11 +1,11 @@
-#include "actors/http_clients.hpp"
+#include "actors/frontend/http_clients.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <limits>
 
-#include "actors/request_timing.hpp"
+#include "actors/frontend/request_timing.hpp"
 
 using namespace troupe;
 

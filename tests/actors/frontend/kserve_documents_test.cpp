@@ -1,4 +1,4 @@
-#include "actors/kserve_documents.hpp"
+#include "actors/frontend/kserve_documents.hpp"
 
 #include <doctest/doctest.h>
 

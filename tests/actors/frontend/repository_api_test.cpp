@@ -1,4 +1,4 @@
-#include "actors/repository_api.hpp"
+#include "actors/frontend/repository_api.hpp"
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/actors/caf_fixture.hpp"
-#include "tests/actors/scripted_deployer.hpp"
+#include "tests/actors/cluster/scripted_deployer.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

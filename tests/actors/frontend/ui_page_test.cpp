@@ -1,4 +1,4 @@
-#include "actors/ui_page.hpp"
+#include "actors/frontend/ui_page.hpp"
 
 #include <doctest/doctest.h>
 

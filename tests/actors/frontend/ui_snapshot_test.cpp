@@ -1,4 +1,4 @@
-#include "actors/ui_snapshot.hpp"
+#include "actors/frontend/ui_snapshot.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // An engine, its adapters and their slots.
-#include "actors/llm_engine.hpp"
+#include "actors/llm/engine.hpp"
 
-#include "tests/actors/llm_stage.hpp"
+#include "tests/actors/llm/llm_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

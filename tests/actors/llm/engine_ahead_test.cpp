@@ -1,5 +1,5 @@
 // An engine whose device takes a step ahead.
-#include "tests/actors/llm_stage.hpp"
+#include "tests/actors/llm/llm_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
-#include "actors/llm_engine.hpp"
+#include "actors/llm/engine.hpp"
 
-#include "tests/actors/llm_stage.hpp"
+#include "tests/actors/llm/llm_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

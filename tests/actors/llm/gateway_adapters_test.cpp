@@ -1,7 +1,7 @@
 // A gateway that brings adapters to all engines of a model.
-#include "actors/llm_gateway.hpp"
+#include "actors/llm/gateway.hpp"
 
-#include "tests/actors/llm_gateway_stage.hpp"
+#include "tests/actors/llm/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,7 +1,7 @@
 // Where a gateway sends what was asked, and what it does when engines and routers come and go.
-#include "actors/llm_gateway.hpp"
+#include "actors/llm/gateway.hpp"
 
-#include "tests/actors/llm_gateway_stage.hpp"
+#include "tests/actors/llm/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/llm_gateway.hpp"
-#include "tests/actors/llm_stage.hpp"
+#include "actors/llm/gateway.hpp"
+#include "tests/actors/llm/llm_stage.hpp"
 
 namespace troupe::test {
 

@@ -1,6 +1,6 @@
-#include "actors/llm_gateway.hpp"
+#include "actors/llm/gateway.hpp"
 
-#include "tests/actors/llm_gateway_stage.hpp"
+#include "tests/actors/llm/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "actors/llm_engine.hpp"
+#include "actors/llm/engine.hpp"
 #include "tests/actors/run_command.hpp"
 #include "tests/actors/stage.hpp"
 

@@ -1,6 +1,6 @@
-#include "actors/llm_router.hpp"
+#include "actors/llm/router.hpp"
 
-#include "tests/actors/llm_stage.hpp"
+#include "tests/actors/llm/llm_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "actors/actor_name.hpp"
+#include "actors/operator/actor_name.hpp"
 
 #include <doctest/doctest.h>
 

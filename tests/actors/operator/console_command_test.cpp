@@ -1,4 +1,4 @@
-#include "actors/console_command.hpp"
+#include "actors/operator/console_command.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "actors/console.hpp"
+#include "actors/operator/console.hpp"
 
 #include <caf/all.hpp>
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "actors/actor_of.hpp"
+#include "actors/runtime/actor_of.hpp"
 #include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;

@@ -1,9 +1,9 @@
-#include "actors/metrics.hpp"
+#include "actors/operator/metrics.hpp"
 
 #include <caf/all.hpp>
 #include <future>
 
-#include "actors/actor_of.hpp"
+#include "actors/runtime/actor_of.hpp"
 #include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;

@@ -1,4 +1,4 @@
-#include "actors/actor_group.hpp"
+#include "actors/runtime/actor_group.hpp"
 
 #include <algorithm>
 

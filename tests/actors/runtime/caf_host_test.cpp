@@ -1,4 +1,4 @@
-#include "actors/caf_host.hpp"
+#include "actors/runtime/caf_host.hpp"
 
 #include <caf/all.hpp>
 #include <ctime>

@@ -1,11 +1,11 @@
-#include "actors/post.hpp"
+#include "actors/runtime/post.hpp"
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <future>
 #include <thread>
 
-#include "actors/system_config.hpp"
+#include "actors/runtime/system_config.hpp"
 #include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;

@@ -1,9 +1,9 @@
-#include "actors/supervision.hpp"
+#include "actors/runtime/supervision.hpp"
 
 #include <caf/all.hpp>
 #include <future>
 
-#include "actors/actor_of.hpp"
+#include "actors/runtime/actor_of.hpp"
 #include "tests/actors/caf_fixture.hpp"
 
 using namespace troupe;

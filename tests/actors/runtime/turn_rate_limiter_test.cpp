@@ -1,4 +1,4 @@
-#include "actors/turn_rate_limiter.hpp"
+#include "actors/runtime/turn_rate_limiter.hpp"
 
 #include <doctest/doctest.h>
 

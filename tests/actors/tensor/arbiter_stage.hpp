@@ -1,6 +1,6 @@
 // A stage for an arbiter of one node's slots, with the queues of eight models.
 #pragma once
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

@@ -1,4 +1,4 @@
-#include "actors/catalog.hpp"
+#include "actors/tensor/catalog.hpp"
 
 #include "tests/actors/stage.hpp"
 

@@ -1,13 +1,13 @@
 // What actors answer to commands from outside, and do then.
-#include "messages/commands.hpp"
+#include "messages/commands/commands.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "actors/gateway.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "messages/json.hpp"
-#include "tests/actors/queue_stage.hpp"
-#include "tests/actors/worker_stage.hpp"
+#include "actors/tensor/gateway.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "messages/wire/json.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
+#include "tests/actors/tensor/worker_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // Scheduling domains: what an arbiter hands out, and a queue that goes over to another arbiter.
-#include "actors/rank_arbiter.hpp"
-#include "tests/actors/queue_stage.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

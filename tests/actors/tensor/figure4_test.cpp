@@ -1,10 +1,10 @@
 // The worked example of Symphony §3.3 (Figure 4) through the actors: ℓ(b) = b + 5, SLO 12, 3 GPUs, R_i
 // arrives at 0.75 · (i - 1); a unit is 1 ms.
-#include "actors/actor_group.hpp"
-#include "actors/gpu_worker.hpp"
-#include "actors/model_queue.hpp"
-#include "actors/rank_arbiter.hpp"
-#include "gpu/emulated_device.hpp"
+#include "actors/runtime/actor_group.hpp"
+#include "actors/tensor/gpu_worker.hpp"
+#include "actors/tensor/model_queue.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "gpu/device/emulated_device.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;

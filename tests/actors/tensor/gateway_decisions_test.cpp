@@ -1,6 +1,6 @@
 // What a gateway tells of the requests that it ended by itself.
-#include "tests/actors/gateway_stage.hpp"
 #include "tests/actors/run_command.hpp"
+#include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // What a gateway does when the leader changes.
-#include "tests/actors/gateway_stage.hpp"
 #include "tests/actors/leaders.hpp"
+#include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,5 +1,5 @@
 // How much of the outputs a gateway has in its memory at a time.
-#include "tests/actors/gateway_stage.hpp"
+#include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

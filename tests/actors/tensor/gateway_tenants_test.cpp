@@ -1,5 +1,5 @@
 // What a gateway grants its tenants, and what it holds against them.
-#include "tests/actors/gateway_stage.hpp"
+#include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,10 +1,10 @@
-#include "actors/gateway.hpp"
+#include "actors/tensor/gateway.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "policies/random.hpp"
-#include "tests/actors/gateway_stage.hpp"
+#include "policies/common/random.hpp"
+#include "tests/actors/tensor/gateway_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

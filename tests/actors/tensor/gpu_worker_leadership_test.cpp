@@ -1,6 +1,6 @@
 // What a worker does when the leader changes.
 #include "tests/actors/leaders.hpp"
-#include "tests/actors/worker_stage.hpp"
+#include "tests/actors/tensor/worker_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "tests/actors/worker_stage.hpp"
+#include "tests/actors/tensor/worker_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,5 +1,5 @@
 // A queue that was told on which slots its model runs.
-#include "tests/actors/queue_stage.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // What a model queue tells of its decisions: ℓ(b) = b + 5, SLO 12; a unit is 1 ms.
-#include "tests/actors/queue_stage.hpp"
 #include "tests/actors/run_command.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // What a model queue does when the leader changes.
 #include "tests/actors/leaders.hpp"
-#include "tests/actors/queue_stage.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,5 +1,5 @@
 // Requests that may have killed their worker run again alone.
-#include "tests/actors/queue_stage.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

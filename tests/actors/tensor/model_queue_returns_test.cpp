@@ -1,5 +1,5 @@
 // Batches that are refused or stopped, and those of gateways that are gone.
-#include "tests/actors/queue_stage.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

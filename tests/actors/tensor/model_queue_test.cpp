@@ -1,5 +1,5 @@
-#include "policies/random.hpp"
-#include "tests/actors/queue_stage.hpp"
+#include "policies/common/random.hpp"
+#include "tests/actors/tensor/queue_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "actors/open_requests.hpp"
+#include "actors/tensor/open_requests.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "actors/queue_policy.hpp"
+#include "actors/tensor/queue_policy.hpp"
 
 #include <doctest/doctest.h>
 
 #include <stdexcept>
 
-#include "policies/eager.hpp"
+#include "policies/batching/eager.hpp"
 
 using namespace troupe;
 

@@ -1,6 +1,6 @@
 // What an arbiter does when the leader changes.
-#include "actors/rank_arbiter.hpp"
-#include "messages/json.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
+#include "messages/wire/json.hpp"
 #include "tests/actors/leaders.hpp"
 
 using namespace troupe;

@@ -1,7 +1,7 @@
 // An arbiter whose matchmaking places models: what it tells the policy and the queues.
 #include <algorithm>
 
-#include "tests/actors/arbiter_stage.hpp"
+#include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

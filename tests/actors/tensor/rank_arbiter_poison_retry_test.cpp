@@ -1,5 +1,5 @@
 // Requests that may kill their worker run where nothing else does.
-#include "tests/actors/arbiter_stage.hpp"
+#include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

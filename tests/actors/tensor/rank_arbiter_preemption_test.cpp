@@ -1,8 +1,8 @@
 // Grants that stop what their slot runs.
 #include <nlohmann/json.hpp>
 
-#include "messages/json.hpp"
-#include "tests/actors/arbiter_stage.hpp"
+#include "messages/wire/json.hpp"
+#include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

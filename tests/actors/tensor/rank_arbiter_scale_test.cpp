@@ -1,5 +1,5 @@
 // The arbiter's advice on how many slots the load needs, and how it follows it.
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 #include "tests/actors/stage.hpp"
 
 using namespace troupe;

@@ -1,9 +1,9 @@
-#include "actors/rank_arbiter.hpp"
+#include "actors/tensor/rank_arbiter.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "messages/json.hpp"
-#include "tests/actors/arbiter_stage.hpp"
+#include "messages/wire/json.hpp"
+#include "tests/actors/tensor/arbiter_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "actors/request_table.hpp"
+#include "actors/tensor/request_table.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // A stage for a worker: a slot of the emulated device, with memory whose pulls end when a test says so.
 #pragma once
-#include "actors/gpu_worker.hpp"
+#include "actors/tensor/gpu_worker.hpp"
 
 #include <algorithm>
 
-#include "gpu/emulated_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 #include "tests/actors/stage.hpp"
 
 namespace troupe::test {

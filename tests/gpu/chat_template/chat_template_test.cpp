@@ -1,4 +1,4 @@
-#include "gpu/chat/chat_template.hpp"
+#include "gpu/chat_template/chat_template.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 
 using namespace troupe;
 using llm::chat_template;

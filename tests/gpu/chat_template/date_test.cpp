@@ -1,8 +1,8 @@
-#include "gpu/chat/date.hpp"
+#include "gpu/chat_template/date.hpp"
 
 #include <doctest/doctest.h>
 
-#include "gpu/chat/budget.hpp"
+#include "gpu/chat_template/budget.hpp"
 
 using namespace troupe::llm;
 using namespace troupe::llm::jinja;

@@ -22,7 +22,7 @@ FAMILIES = {p.name: p.read_text() for p in sorted((Path(__file__).parent / "temp
 
 
 class Runner:
-    """tests/gpu/chat/template_runner.cpp"""
+    """tests/gpu/chat_template/template_runner.cpp"""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -39,7 +39,7 @@ class Runner:
         return answer.get("text"), answer.get("error")
 
 
-# What gpu/chat refuses though jinja2 does it; each costs a line of its contract.
+# What gpu/chat_template refuses though jinja2 does it; each costs a line of its contract.
 KNOWN = {
     "does not fit into 64 bits": "integers without bounds",
     "cannot be printed": "addresses",

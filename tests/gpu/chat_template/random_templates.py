@@ -1,4 +1,4 @@
-"""Random templates of the subset that gpu/chat supports, and the variables to render them with. Left out are
+"""Random templates of the subset that gpu/chat_template supports, and the variables to render them with. Left out are
 letters that change case one to many, and that | safe makes text that escapes what is added to it."""
 
 VARIABLES = {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gpu/chat/chat_template.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/chat_template/chat_template.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 using llm::read_chat_template;

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gpu/chat/chat_template.hpp"
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/chat_template/chat_template.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 
 using json = nlohmann::ordered_json;
 

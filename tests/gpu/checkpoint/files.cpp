@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/half.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/half.hpp"
+#include "gpu/common/model_error.hpp"
 
 namespace troupe::llm {
 

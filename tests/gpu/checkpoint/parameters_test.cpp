@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "gpu/fnv.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/fnv.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 
 using namespace troupe;

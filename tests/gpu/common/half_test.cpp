@@ -1,4 +1,4 @@
-#include "gpu/half.hpp"
+#include "gpu/common/half.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/integer_power.hpp"
+#include "gpu/common/integer_power.hpp"
 
 #include <doctest/doctest.h>
 

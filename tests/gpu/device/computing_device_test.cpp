@@ -1,5 +1,5 @@
 // With a model whose every batch a test decides; the rest is tested with real ones (cpu_device_test.cpp).
-#include "gpu/computing_device.hpp"
+#include "gpu/device/computing_device.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/device_lost.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 

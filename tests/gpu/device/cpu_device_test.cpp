@@ -1,4 +1,4 @@
-#include "gpu/cpu_device.hpp"
+#include "gpu/device/cpu_device.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;

@@ -1,5 +1,5 @@
 // The golden models on a real GPU, as a device runs them: run where there is one.
-#include "gpu/cuda/onnx/cuda_device.hpp"
+#include "gpu/device/cuda_device.hpp"
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;

@@ -1,14 +1,14 @@
 // Whole models on an emulated GPU: programs, graphs, staging, and what becomes of values that no kernel can
 // use.
-#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
+#include "gpu/device/cuda_tensor_model.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <thread>
 
-#include "gpu/computing_device.hpp"
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "gpu/device/computing_device.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 

@@ -1,11 +1,11 @@
-#include "gpu/emulated_device.hpp"
+#include "gpu/device/emulated_device.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 
-#include "gpu/fnv.hpp"
-#include "gpu/model_error.hpp"
+#include "gpu/common/fnv.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
-#include "gpu/model_library.hpp"
+#include "gpu/device/model_library.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;

@@ -1,4 +1,4 @@
-#include "gpu/profile.hpp"
+#include "gpu/device/profile.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What a model refuses while its device runs; the rest is tested with the models themselves
-// (cpu_engine_device_test.cpp, tests/gpu/cuda/llm/cuda_model_test.cpp).
+// (cpu_engine_device_test.cpp, tests/gpu/llm/cuda/cuda_model_test.cpp).
 #include "gpu/llm/computing_engine_device.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 #include <new>
 #include <thread>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 #include "tests/gpu/llm/llama_tasks.hpp"
 #include "tests/gpu/llm/small_engine.hpp"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "policies/step_scheduler.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpu/llm/cpu_engine_device.hpp"
-#include "policies/sequence_batch.hpp"
+#include "policies/llm/sequence_batch.hpp"
 
 namespace troupe::llm {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
 
 using namespace troupe;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 using namespace troupe::onnx;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
 #include "tests/gpu/onnx/graphs.hpp"

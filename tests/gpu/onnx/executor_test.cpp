@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/weights.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"

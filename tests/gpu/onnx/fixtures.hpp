@@ -7,7 +7,7 @@
 
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/model.hpp"
-#include "messages/tensor.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::onnx {
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "gpu/fnv.hpp"
+#include "gpu/common/fnv.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/gelu.hpp"
 #include "gpu/onnx/model.hpp"

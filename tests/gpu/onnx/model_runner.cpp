@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "gpu/onnx/model.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/executor.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/onnx/operators.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 

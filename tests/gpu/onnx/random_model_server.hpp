@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/model_error.hpp"
-#include "messages/tensor.hpp"
+#include "gpu/common/model_error.hpp"
+#include "messages/tensor/tensor.hpp"
 
 namespace troupe::onnx {
 

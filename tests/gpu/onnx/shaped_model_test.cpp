@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 
 using namespace troupe;

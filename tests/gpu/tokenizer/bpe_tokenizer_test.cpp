@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "gpu/request_refused.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
 
 using namespace troupe;

@@ -6,7 +6,7 @@
 
 #include "gpu/tokenizer/sentencepiece_tokenizer.hpp"
 #include "gpu/tokenizer/utf8.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
 
 using namespace troupe;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 
 namespace troupe::llm {

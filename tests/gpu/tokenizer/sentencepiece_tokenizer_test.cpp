@@ -8,7 +8,7 @@
 
 #include "gpu/tokenizer/json_place.hpp"
 #include "gpu/tokenizer/utf8.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
 #include "tests/temporary_folder.hpp"
 

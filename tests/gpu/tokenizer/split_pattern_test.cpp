@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/request_refused.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "tests/gpu/tokenizer/models.hpp"
 
 using namespace troupe;

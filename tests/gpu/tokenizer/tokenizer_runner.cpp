@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gpu/model_error.hpp"
-#include "gpu/request_refused.hpp"
+#include "gpu/common/model_error.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/detokenizer.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
 

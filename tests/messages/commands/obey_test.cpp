@@ -1,10 +1,10 @@
-#include "messages/run_command.hpp"
+#include "messages/commands/run_command.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "messages/command_schema.hpp"
+#include "messages/commands/command_schema.hpp"
 
 using namespace troupe;
 

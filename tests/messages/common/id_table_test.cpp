@@ -1,4 +1,4 @@
-#include "messages/id_table.hpp"
+#include "messages/common/id_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "messages/ids.hpp"
-#include "policies/random.hpp"
+#include "messages/common/ids.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
-#include "messages/message.hpp"
+#include "messages/common/message.hpp"
 
 #include <doctest/doctest.h>
 
-#include "messages/wire.hpp"
+#include "messages/wire/wire.hpp"
 
 using namespace troupe;
 
@@ -34,7 +34,7 @@ TEST_CASE("data types have the names and sizes of the V2 protocol") {
   CHECK(row_bytes({"x", data_type::fp32, {3, 32, 32}}) == 12288);
 }
 
-#include "messages/shift_times.hpp"
+#include "messages/wire/shift_times.hpp"
 
 TEST_CASE("shifting moves every time in a message, at any depth, but not never and long ago") {
   batch_order order;

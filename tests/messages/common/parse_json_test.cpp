@@ -1,4 +1,4 @@
-#include "messages/parse_json.hpp"
+#include "messages/common/parse_json.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "messages/codec.hpp"
+#include "messages/wire/codec.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "tests/messages/random_message.hpp"
+#include "tests/messages/wire/random_message.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "messages/caf_types.hpp"
+#include "messages/wire/caf_types.hpp"
 
 #include <doctest/doctest.h>
 #include <caf/actor_system.hpp>
@@ -9,7 +9,7 @@
 #include <caf/init_global_meta_objects.hpp>
 #include <caf/message.hpp>
 
-#include "tests/messages/random_message.hpp"
+#include "tests/messages/wire/random_message.hpp"
 
 using namespace troupe;
 

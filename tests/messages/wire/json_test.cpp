@@ -1,8 +1,8 @@
-#include "messages/json.hpp"
+#include "messages/wire/json.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/messages/random_message.hpp"
+#include "tests/messages/wire/random_message.hpp"
 
 using namespace troupe;
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <random>
 
-#include "messages/wire.hpp"
+#include "messages/wire/wire.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // Asks an installed policy when it would start a batch: prints "2 rows at 6.5 ms".
 #include <cstdio>
 
-#include "messages/wire.hpp"
-#include "policies/batching.hpp"
+#include "messages/wire/wire.hpp"
+#include "policies/batching/batching.hpp"
 
 int main() {
   using namespace troupe;

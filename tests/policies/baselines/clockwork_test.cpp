@@ -1,4 +1,4 @@
-#include "policies/clockwork.hpp"
+#include "policies/baselines/clockwork.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "policies/nexus_backend.hpp"
+#include "policies/baselines/nexus_backend.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/resnet50.hpp"
+#include "tests/policies/common/resnet50.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

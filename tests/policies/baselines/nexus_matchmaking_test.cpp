@@ -1,11 +1,11 @@
-#include "policies/nexus_matchmaking.hpp"
+#include "policies/baselines/nexus_matchmaking.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "tests/policies/moments.hpp"
-#include "tests/policies/three_models.hpp"
+#include "tests/policies/common/moments.hpp"
+#include "tests/policies/common/three_models.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

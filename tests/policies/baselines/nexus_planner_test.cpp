@@ -1,8 +1,8 @@
-#include "policies/nexus_planner.hpp"
+#include "policies/baselines/nexus_planner.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/three_models.hpp"
+#include "tests/policies/common/three_models.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,10 +1,10 @@
-#include "policies/nexus.hpp"
+#include "policies/baselines/nexus.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,9 +1,9 @@
-#include "policies/squishy_packing.hpp"
+#include "policies/baselines/squishy_packing.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/random.hpp"
-#include "tests/policies/resnet50.hpp"
+#include "policies/common/random.hpp"
+#include "tests/policies/common/resnet50.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,8 +1,8 @@
-#include "policies/batch_target.hpp"
+#include "policies/batching/batch_target.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/resnet50.hpp"
+#include "tests/policies/common/resnet50.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Which heads of a queue are given up for those behind them.
-#include "tests/policies/paper_batching.hpp"
+#include "tests/policies/batching/paper_batching.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

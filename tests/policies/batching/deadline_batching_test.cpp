@@ -1,4 +1,4 @@
-#include "tests/policies/paper_batching.hpp"
+#include "tests/policies/batching/paper_batching.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

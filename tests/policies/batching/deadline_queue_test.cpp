@@ -1,12 +1,12 @@
-#include "policies/deadline_queue.hpp"
+#include "policies/batching/deadline_queue.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "policies/random.hpp"
-#include "tests/policies/paper_batching.hpp"
+#include "policies/common/random.hpp"
+#include "tests/policies/batching/paper_batching.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

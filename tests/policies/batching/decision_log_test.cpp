@@ -1,8 +1,8 @@
-#include "policies/decision_log.hpp"
+#include "policies/batching/decision_log.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,12 +1,12 @@
 // Batching policies over a deadline queue, as in the paper's examples: ℓ(b) = b + 5 ms, SLO 12 ms.
 #pragma once
-#include "policies/deadline_batching.hpp"
+#include "policies/batching/deadline_batching.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/deferred.hpp"
-#include "policies/eager.hpp"
-#include "tests/policies/moments.hpp"
+#include "policies/batching/deferred.hpp"
+#include "policies/batching/eager.hpp"
+#include "tests/policies/common/moments.hpp"
 
 namespace troupe::test {
 

@@ -3,8 +3,8 @@
 
 #include <ostream>
 
-#include "tests/policies/bare_simulation.hpp"
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
+#include "tests/policies/matchmaking/bare_simulation.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

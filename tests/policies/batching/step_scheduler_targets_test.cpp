@@ -1,5 +1,5 @@
 // Continuous batching by priorities and targets.
-#include "tests/policies/step_scheduler_stage.hpp"
+#include "tests/policies/llm/step_scheduler_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -1,12 +1,12 @@
-#include "policies/failure_detector.hpp"
+#include "policies/cluster/failure_detector.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 #include <set>
 
-#include "policies/random.hpp"
-#include "tests/policies/moments.hpp"
+#include "policies/common/random.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

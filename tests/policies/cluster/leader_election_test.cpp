@@ -1,8 +1,8 @@
-#include "policies/leader_election.hpp"
+#include "policies/cluster/leader_election.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,8 +1,8 @@
-#include "policies/restart_policy.hpp"
+#include "policies/cluster/restart_policy.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "policies/distributions.hpp"
+#include "policies/common/distributions.hpp"
 
 #include <doctest/doctest.h>
 

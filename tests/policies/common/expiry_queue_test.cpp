@@ -1,11 +1,11 @@
-#include "policies/expiry_queue.hpp"
+#include "policies/common/expiry_queue.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "policies/random.hpp"
-#include "tests/policies/moments.hpp"
+#include "policies/common/random.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

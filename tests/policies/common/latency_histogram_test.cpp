@@ -1,11 +1,11 @@
-#include "policies/latency_histogram.hpp"
+#include "policies/common/latency_histogram.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "policies/distributions.hpp"
+#include "policies/common/distributions.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "policies/ledger.hpp"
+#include "policies/common/ledger.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Time points of tests.
 #pragma once
-#include "messages/time.hpp"
+#include "messages/common/time.hpp"
 
 namespace troupe::test {
 

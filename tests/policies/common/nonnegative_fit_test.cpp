@@ -1,8 +1,8 @@
-#include "policies/nonnegative_fit.hpp"
+#include "policies/common/nonnegative_fit.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

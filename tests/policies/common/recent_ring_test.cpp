@@ -1,4 +1,4 @@
-#include "policies/recent_ring.hpp"
+#include "policies/common/recent_ring.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/registry.hpp"
+#include "policies/common/registry.hpp"
 
 #include <doctest/doctest.h>
 

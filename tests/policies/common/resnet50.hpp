@@ -1,6 +1,6 @@
 // ResNet50 as the papers have it: a GPU takes 5 ms and 1 ms a row, and requests have 25 ms.
 #pragma once
-#include "policies/batching.hpp"
+#include "policies/batching/batching.hpp"
 
 namespace troupe::test {
 

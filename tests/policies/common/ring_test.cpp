@@ -1,4 +1,4 @@
-#include "policies/ring.hpp"
+#include "policies/common/ring.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Models to tell apart.
 #pragma once
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe::test {
 

@@ -1,4 +1,4 @@
-#include "policies/time_math.hpp"
+#include "policies/common/time_math.hpp"
 
 #include <doctest/doctest.h>
 

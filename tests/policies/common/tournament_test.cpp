@@ -1,10 +1,10 @@
-#include "policies/tournament.hpp"
+#include "policies/common/tournament.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

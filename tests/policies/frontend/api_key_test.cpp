@@ -1,4 +1,4 @@
-#include "policies/api_key.hpp"
+#include "policies/frontend/api_key.hpp"
 
 #include <doctest/doctest.h>
 

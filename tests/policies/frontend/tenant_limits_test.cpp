@@ -1,9 +1,9 @@
-#include "policies/tenant_limits.hpp"
+#include "policies/frontend/tenant_limits.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/random.hpp"
-#include "tests/policies/moments.hpp"
+#include "policies/common/random.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

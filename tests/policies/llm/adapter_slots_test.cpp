@@ -1,4 +1,4 @@
-#include "policies/adapter_slots.hpp"
+#include "policies/llm/adapter_slots.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "policies/random.hpp"
-#include "policies/step_scheduler.hpp"
+#include "policies/common/random.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -1,4 +1,4 @@
-#include "policies/kv_blocks.hpp"
+#include "policies/llm/kv_blocks.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "policies/planned_step.hpp"
+#include "policies/llm/planned_step.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/scheduled_sequence.hpp"
+#include "policies/llm/scheduled_sequence.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

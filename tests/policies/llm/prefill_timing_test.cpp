@@ -1,4 +1,4 @@
-#include "policies/prefill_timing.hpp"
+#include "policies/llm/prefill_timing.hpp"
 
 #include <doctest/doctest.h>
 

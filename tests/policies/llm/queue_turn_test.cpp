@@ -1,4 +1,4 @@
-#include "policies/queue_turn.hpp"
+#include "policies/llm/queue_turn.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/request_router.hpp"
+#include "policies/llm/request_router.hpp"
 
 namespace troupe::test {
 

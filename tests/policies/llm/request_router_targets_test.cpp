@@ -1,9 +1,9 @@
 // Where sequences go so that they have their first token in time, and the others as fast as was asked.
-#include "policies/request_router.hpp"
+#include "policies/llm/request_router.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/request_router_stage.hpp"
+#include "tests/policies/llm/request_router_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,10 +1,10 @@
-#include "policies/request_router.hpp"
+#include "policies/llm/request_router.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "tests/policies/request_router_stage.hpp"
+#include "tests/policies/llm/request_router_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,4 +1,4 @@
-#include "policies/scheduled_sequence.hpp"
+#include "policies/llm/scheduled_sequence.hpp"
 
 #include <doctest/doctest.h>
 

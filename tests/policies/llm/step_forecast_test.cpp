@@ -1,4 +1,4 @@
-#include "policies/step_forecast.hpp"
+#include "policies/llm/step_forecast.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/step_meter.hpp"
+#include "policies/llm/step_meter.hpp"
 
 #include <doctest/doctest.h>
 

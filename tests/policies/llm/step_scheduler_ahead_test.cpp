@@ -1,7 +1,7 @@
 // Continuous batching a step ahead of its device.
-#include "policies/step_scheduler.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
-#include "tests/policies/step_scheduler_stage.hpp"
+#include "tests/policies/llm/step_scheduler_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "policies/random.hpp"
-#include "policies/step_scheduler.hpp"
+#include "policies/common/random.hpp"
+#include "policies/llm/step_scheduler.hpp"
 
 namespace troupe::llm {
 

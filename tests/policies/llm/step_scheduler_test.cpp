@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/policies/step_scheduler_stage.hpp"
+#include "tests/policies/llm/step_scheduler_stage.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

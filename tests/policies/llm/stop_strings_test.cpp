@@ -1,11 +1,11 @@
-#include "policies/stop_strings.hpp"
+#include "policies/llm/stop_strings.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

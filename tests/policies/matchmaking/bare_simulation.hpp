@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "policies/arrivals.hpp"
-#include "policies/batching.hpp"
-#include "policies/distributions.hpp"
-#include "policies/matchmaking.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/common/distributions.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
+#include "policies/workload/arrivals.hpp"
 
 namespace troupe::test {
 

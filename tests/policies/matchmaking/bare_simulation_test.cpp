@@ -1,10 +1,10 @@
-#include "tests/policies/bare_simulation.hpp"
+#include "tests/policies/matchmaking/bare_simulation.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "tests/policies/resnet50.hpp"
+#include "tests/policies/common/resnet50.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

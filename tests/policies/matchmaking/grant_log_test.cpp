@@ -1,9 +1,9 @@
-#include "policies/grant_log.hpp"
+#include "policies/matchmaking/grant_log.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/moments.hpp"
-#include "tests/policies/three_models.hpp"
+#include "tests/policies/common/moments.hpp"
+#include "tests/policies/common/three_models.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,8 +1,8 @@
-#include "policies/load_tracker.hpp"
+#include "policies/matchmaking/load_tracker.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

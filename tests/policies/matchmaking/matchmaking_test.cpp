@@ -1,4 +1,4 @@
-#include "policies/matchmaking.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "policies/scheduling.hpp"
+#include "policies/matchmaking/scheduling.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/batching.hpp"
-#include "policies/matchmaking.hpp"
+#include "policies/batching/batching.hpp"
+#include "policies/matchmaking/matchmaking.hpp"
 
 using namespace troupe;
 

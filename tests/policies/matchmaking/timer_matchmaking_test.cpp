@@ -1,10 +1,10 @@
-#include "policies/timer_matchmaking.hpp"
+#include "policies/matchmaking/timer_matchmaking.hpp"
 
 #include <doctest/doctest.h>
 
 #include <tuple>
 
-#include "tests/policies/moments.hpp"
+#include "tests/policies/common/moments.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

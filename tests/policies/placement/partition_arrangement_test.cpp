@@ -1,8 +1,8 @@
-#include "policies/partition_arrangement.hpp"
+#include "policies/placement/partition_arrangement.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/policies/partition_problems.hpp"
+#include "tests/policies/placement/partition_problems.hpp"
 
 using namespace troupe;
 

@@ -1,12 +1,12 @@
 // The search against the proven optimum.
-#include "policies/partition_milp.hpp"
+#include "policies/placement/partition_milp.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 
-#include "policies/partition_search.hpp"
-#include "tests/policies/partition_problems.hpp"
+#include "policies/placement/partition_search.hpp"
+#include "tests/policies/placement/partition_problems.hpp"
 
 using namespace troupe;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/partition.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
+#include "policies/placement/partition.hpp"
 
 namespace troupe {
 

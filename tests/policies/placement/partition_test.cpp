@@ -1,4 +1,4 @@
-#include "policies/partition.hpp"
+#include "policies/placement/partition.hpp"
 
 #include <doctest/doctest.h>
 

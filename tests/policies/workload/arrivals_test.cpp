@@ -1,4 +1,4 @@
-#include "policies/arrivals.hpp"
+#include "policies/workload/arrivals.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/llm_traffic.hpp"
+#include "policies/workload/llm_traffic.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // In a program of its own, because it counts what the whole program allocates.
-#include "tools/bare_scheduler.hpp"
+#include "tools/bench/bare_scheduler.hpp"
 
 #include <doctest/doctest.h>
 

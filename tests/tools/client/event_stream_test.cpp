@@ -1,4 +1,4 @@
-#include "tools/event_stream.hpp"
+#include "tools/client/event_stream.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <future>
 #include <optional>
 
-#include "tests/tools/streaming_server.hpp"
+#include "tests/tools/load/streaming_server.hpp"
 
 using namespace troupe;
 

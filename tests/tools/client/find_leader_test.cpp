@@ -1,4 +1,4 @@
-#include "tools/find_leader.hpp"
+#include "tools/client/find_leader.hpp"
 
 #include <doctest/doctest.h>
 

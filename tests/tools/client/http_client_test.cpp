@@ -1,4 +1,4 @@
-#include "tools/http_client.hpp"
+#include "tools/client/http_client.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "messages/host_port.hpp"
-#include "transport/http_server.hpp"
+#include "messages/common/host_port.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 namespace {

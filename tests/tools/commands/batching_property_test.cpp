@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 
-#include "policies/random.hpp"
-#include "tools/random_llm.hpp"
-#include "tools/sequence_generator.hpp"
+#include "policies/common/random.hpp"
+#include "tools/commands/sequence_generator.hpp"
+#include "tools/lab/random_llm.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -1,4 +1,4 @@
-#include "tools/chat.hpp"
+#include "tools/commands/chat.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "tests/temporary_folder.hpp"
-#include "tests/tools/streaming_server.hpp"
+#include "tests/tools/load/streaming_server.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "tools/command_line.hpp"
+#include "tools/commands/command_line.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/model_options.hpp"
+#include "tools/commands/model_options.hpp"
 
 #include "tests/config/cluster_text.hpp"
 #include "tests/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "tools/screen.hpp"
+#include "tools/commands/screen.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>

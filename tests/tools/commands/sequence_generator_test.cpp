@@ -1,5 +1,5 @@
 // Against the outputs of Transformers and PEFT (tests/fixtures/llama-tasks, random-llms).
-#include "tools/sequence_generator.hpp"
+#include "tools/commands/sequence_generator.hpp"
 
 #include <doctest/doctest.h>
 #include <omp.h>
@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gpu/request_refused.hpp"
+#include "gpu/common/request_refused.hpp"
 #include "gpu/tokenizer/tokenizer.hpp"
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 using namespace troupe::llm;

@@ -1,4 +1,4 @@
-#include "tools/top_page.hpp"
+#include "tools/commands/top_page.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/decision_story.hpp"
+#include "tools/common/decision_story.hpp"
 
 #include <doctest/doctest.h>
 

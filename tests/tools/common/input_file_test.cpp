@@ -1,4 +1,4 @@
-#include "tools/input_file.hpp"
+#include "tools/common/input_file.hpp"
 
 #include <sys/stat.h>
 

@@ -1,8 +1,8 @@
-#include "tools/one_device.hpp"
+#include "tools/common/one_device.hpp"
 
 #include <doctest/doctest.h>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "tools/trace_document.hpp"
+#include "tools/common/trace_document.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

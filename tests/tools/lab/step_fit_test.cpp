@@ -1,8 +1,8 @@
-#include "tools/step_fit.hpp"
+#include "tools/lab/step_fit.hpp"
 
 #include <doctest/doctest.h>
 
-#include "policies/random.hpp"
+#include "policies/common/random.hpp"
 
 using namespace troupe;
 

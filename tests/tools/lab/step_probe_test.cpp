@@ -1,9 +1,9 @@
-#include "tools/step_probe.hpp"
+#include "tools/lab/step_probe.hpp"
 
 #include <doctest/doctest.h>
 
+#include "gpu/common/request_refused.hpp"
 #include "gpu/llm/emulated_engine_device.hpp"
-#include "gpu/request_refused.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "tools/load_client.hpp"
+#include "tools/load/client.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "tools/http_client.hpp"
-#include "transport/http_router.hpp"
-#include "transport/kserve_v2.hpp"
+#include "tools/client/http_client.hpp"
+#include "transport/http/router.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/load_completions.hpp"
+#include "tools/load/completions.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <set>
 
-#include "tests/tools/streaming_server.hpp"
-#include "tools/load_client.hpp"
+#include "tests/tools/load/streaming_server.hpp"
+#include "tools/load/client.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "tools/llm_trace.hpp"
+#include "tools/load/llm_trace.hpp"
 
 #include <doctest/doctest.h>
 

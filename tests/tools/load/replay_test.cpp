@@ -1,4 +1,4 @@
-#include "tools/replay.hpp"
+#include "tools/load/replay.hpp"
 
 #include <doctest/doctest.h>
 

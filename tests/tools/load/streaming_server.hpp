@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/http_router.hpp"
-#include "transport/http_server.hpp"
+#include "transport/http/router.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "tools/load_tokens.hpp"
+#include "tools/load/tokens.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "tools/device_pool.hpp"
+#include "tools/node/device_pool.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <future>
 
-#include "gpu/model_error.hpp"
+#include "gpu/common/model_error.hpp"
 
 using namespace troupe;
 

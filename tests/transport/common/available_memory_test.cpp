@@ -1,4 +1,4 @@
-#include "transport/available_memory.hpp"
+#include "transport/common/available_memory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "transport/clock_offset.hpp"
+#include "transport/data_lane/clock_offset.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "transport/data_lane.hpp"
+#include "transport/data_lane/data_lane.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "messages/codec.hpp"
-#include "transport/inproc_fabric.hpp"
+#include "messages/wire/codec.hpp"
+#include "transport/fabric/inproc_fabric.hpp"
 
 using namespace troupe;
 

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/transport/fabric_offer.hpp"
+#include "tests/transport/fabric/fabric_offer.hpp"
 
 extern char** environ;
 

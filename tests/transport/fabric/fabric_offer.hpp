@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "transport/ucx_fabric.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe::testing {
 

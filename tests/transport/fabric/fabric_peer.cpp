@@ -20,9 +20,9 @@
 #include <iostream>
 #include <sstream>
 
-#include "tests/transport/fabric_offer.hpp"
-#include "transport/pull_check.hpp"
-#include "transport/slot_pool.hpp"
+#include "tests/transport/fabric/fabric_offer.hpp"
+#include "transport/memory/pull_check.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,4 +1,4 @@
-#include "transport/inproc_fabric.hpp"
+#include "transport/fabric/inproc_fabric.hpp"
 
 #include <doctest/doctest.h>
 

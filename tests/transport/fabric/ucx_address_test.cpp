@@ -1,4 +1,4 @@
-#include "transport/ucx_address.hpp"
+#include "transport/fabric/ucx/address.hpp"
 
 #include <doctest/doctest.h>
 

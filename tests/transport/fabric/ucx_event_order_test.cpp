@@ -1,4 +1,4 @@
-#include "transport/ucx/event_order.hpp"
+#include "transport/fabric/ucx/event_order.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // Two real processes over UCX. UCX_TLS decides over what: the same tests run over shared memory and over TCP.
-#include "transport/ucx_fabric.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/ucx_side.hpp"
+#include "tests/transport/fabric/ucx_side.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/ucx_side.hpp"
-#include "transport/ucx_address.hpp"
+#include "tests/transport/fabric/ucx_side.hpp"
+#include "transport/fabric/ucx/address.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,4 +1,4 @@
-#include "transport/ucx/inbox.hpp"
+#include "transport/fabric/ucx/inbox.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,9 +10,9 @@
 #include <random>
 #include <thread>
 
-#include "tests/transport/fabric_child.hpp"
-#include "tests/transport/fabric_offer.hpp"
-#include "transport/slot_pool.hpp"
+#include "tests/transport/fabric/fabric_child.hpp"
+#include "tests/transport/fabric/fabric_offer.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/transport/ucx_side.hpp"
+#include "tests/transport/fabric/ucx_side.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/fabric_child.hpp"
-#include "transport/ucx_fabric.hpp"
+#include "tests/transport/fabric/fabric_child.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe::testing {
 

@@ -1,4 +1,4 @@
-#include "transport/work_queue.hpp"
+#include "transport/fabric/work_queue.hpp"
 
 #include <doctest/doctest.h>
 

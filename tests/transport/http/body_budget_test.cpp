@@ -1,4 +1,4 @@
-#include "transport/body_budget.hpp"
+#include "transport/http/body_budget.hpp"
 
 #include <doctest/doctest.h>
 

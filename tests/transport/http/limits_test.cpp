@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/http_raw_client.hpp"
-#include "tests/transport/http_stage.hpp"
-#include "transport/http_server.hpp"
+#include "tests/transport/http/raw_client.hpp"
+#include "tests/transport/http/stage.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/http_router.hpp"
+#include "transport/http/router.hpp"
 
 #include <doctest/doctest.h>
 

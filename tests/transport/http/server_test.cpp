@@ -1,4 +1,4 @@
-#include "transport/http_server.hpp"
+#include "transport/http/server.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/http_raw_client.hpp"
-#include "tests/transport/http_stage.hpp"
+#include "tests/transport/http/raw_client.hpp"
+#include "tests/transport/http/stage.hpp"
 
 namespace troupe {
 namespace {

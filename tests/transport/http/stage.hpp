@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "transport/http_server.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 

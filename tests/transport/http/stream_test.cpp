@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/transport/http_raw_client.hpp"
-#include "transport/http_server.hpp"
+#include "tests/transport/http/raw_client.hpp"
+#include "transport/http/server.hpp"
 
 namespace troupe {
 namespace {

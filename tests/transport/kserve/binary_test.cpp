@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/transport/kserve_requests.hpp"
+#include "tests/transport/kserve/requests.hpp"
 
 namespace troupe {
 namespace {

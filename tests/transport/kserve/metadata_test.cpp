@@ -1,9 +1,9 @@
 // What is told of models and servers, and how a client reads it.
-#include "transport/kserve_v2.hpp"
+#include "transport/kserve/v2.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/transport/kserve_requests.hpp"
+#include "tests/transport/kserve/requests.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

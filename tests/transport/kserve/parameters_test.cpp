@@ -1,4 +1,4 @@
-#include "transport/kserve_parameters.hpp"
+#include "transport/kserve/parameters.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "transport/kserve_repository.hpp"
+#include "transport/kserve/repository.hpp"
 
 #include <doctest/doctest.h>
 

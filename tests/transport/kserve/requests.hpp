@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/kserve_v2.hpp"
+#include "transport/kserve/v2.hpp"
 
 namespace troupe::testing {
 

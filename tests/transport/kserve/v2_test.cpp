@@ -1,4 +1,4 @@
-#include "transport/kserve_v2.hpp"
+#include "transport/kserve/v2.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/transport/kserve_requests.hpp"
+#include "tests/transport/kserve/requests.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

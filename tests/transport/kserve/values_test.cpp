@@ -1,11 +1,11 @@
-#include "transport/kserve_values.hpp"
+#include "transport/kserve/values.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "tests/transport/kserve_requests.hpp"
+#include "tests/transport/kserve/requests.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,4 +1,4 @@
-#include "transport/slot_pool.hpp"
+#include "transport/memory/slot_pool.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "transport/pull_check.hpp"
+#include "transport/memory/pull_check.hpp"
 
 using namespace troupe;
 

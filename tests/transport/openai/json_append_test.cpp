@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "transport/http_message.hpp"
+#include "transport/http/message.hpp"
 
 namespace troupe::openai {
 namespace {

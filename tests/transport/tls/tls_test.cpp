@@ -1,4 +1,4 @@
-#include "transport/tls.hpp"
+#include "transport/tls/tls.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "tests/temporary_folder.hpp"
-#include "transport/certificates.hpp"
-#include "transport/tls_handshaker.hpp"
+#include "transport/tls/certificates.hpp"
+#include "transport/tls/tls_handshaker.hpp"
 
 using namespace troupe;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe {
 

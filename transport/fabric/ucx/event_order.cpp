@@ -3,7 +3,7 @@
 // memory: whoever had given up a peer that stood still crashed as that peer died. So after a read that
 // removed a descriptor from the set nothing is written; a socket that is still there is reported again,
 // because these sets are level-triggered. Both functions take the place of libucs's own, which they call.
-#include "transport/ucx/event_order.hpp"
+#include "transport/fabric/ucx/event_order.hpp"
 
 #include <dlfcn.h>
 #include <ucs/sys/event_set.h>

@@ -1,4 +1,4 @@
-#include "transport/ucx/handles.hpp"
+#include "transport/fabric/ucx/handles.hpp"
 
 #include <fmt/core.h>
 #include <ucs/debug/log_def.h>
@@ -10,8 +10,8 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "transport/available_memory.hpp"
-#include "transport/ucx/event_order.hpp"
+#include "transport/common/available_memory.hpp"
+#include "transport/fabric/ucx/event_order.hpp"
 
 namespace troupe::ucx {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe::ucx {
 

@@ -1,11 +1,11 @@
-#include "transport/ucx/link.hpp"
+#include "transport/fabric/ucx/link.hpp"
 
 #include <fmt/core.h>
 
 #include <cstring>
 #include <utility>
 
-#include "transport/ucx/handles.hpp"
+#include "transport/fabric/ucx/handles.hpp"
 
 namespace troupe::ucx {
 

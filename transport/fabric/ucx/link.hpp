@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "transport/fabric.hpp"
-#include "transport/ucx/operation.hpp"
-#include "transport/ucx/wire.hpp"
-#include "transport/ucx_address.hpp"
-#include "transport/ucx_fabric.hpp"
+#include "transport/fabric/fabric.hpp"
+#include "transport/fabric/ucx/address.hpp"
+#include "transport/fabric/ucx/operation.hpp"
+#include "transport/fabric/ucx/wire.hpp"
+#include "transport/fabric/ucx_fabric.hpp"
 
 namespace troupe::ucx {
 

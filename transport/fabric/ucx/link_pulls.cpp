@@ -2,9 +2,9 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/fence.hpp"
-#include "transport/ucx/handles.hpp"
-#include "transport/ucx/link.hpp"
+#include "transport/common/fence.hpp"
+#include "transport/fabric/ucx/handles.hpp"
+#include "transport/fabric/ucx/link.hpp"
 
 namespace troupe::ucx {
 

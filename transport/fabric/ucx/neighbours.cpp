@@ -1,4 +1,4 @@
-#include "transport/ucx/neighbours.hpp"
+#include "transport/fabric/ucx/neighbours.hpp"
 
 #include <fmt/core.h>
 
@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "transport/fence.hpp"
-#include "transport/ucx_address.hpp"
+#include "transport/common/fence.hpp"
+#include "transport/fabric/ucx/address.hpp"
 
 namespace troupe::ucx {
 

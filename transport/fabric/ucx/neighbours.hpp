@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/fabric.hpp"
-#include "transport/ucx/inbox.hpp"
-#include "transport/ucx/link.hpp"
-#include "transport/ucx/wire.hpp"
+#include "transport/fabric/fabric.hpp"
+#include "transport/fabric/ucx/inbox.hpp"
+#include "transport/fabric/ucx/link.hpp"
+#include "transport/fabric/ucx/wire.hpp"
 
 namespace troupe::ucx {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "messages/ids.hpp"
+#include "messages/common/ids.hpp"
 
 namespace troupe::ucx {
 

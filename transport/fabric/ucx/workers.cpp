@@ -1,4 +1,4 @@
-#include "transport/ucx/workers.hpp"
+#include "transport/fabric/ucx/workers.hpp"
 
 #include <utility>
 

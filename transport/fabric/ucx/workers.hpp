@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "messages/time.hpp"
-#include "transport/ucx/handles.hpp"
+#include "messages/common/time.hpp"
+#include "transport/fabric/ucx/handles.hpp"
 
 namespace troupe::ucx {
 

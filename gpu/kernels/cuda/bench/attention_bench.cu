@@ -2,10 +2,10 @@
 // that each launch reads cold ones.
 #include <cmath>
 
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/launch.cuh"
-#include "gpu/cuda/paged_decode_kernel.hpp"
-#include "gpu/cuda/warpgroup_prefill_kernel.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
+#include "gpu/kernels/cuda/paged_decode_kernel.hpp"
+#include "gpu/kernels/cuda/warpgroup_prefill_kernel.hpp"
 
 namespace troupe::cuda {
 

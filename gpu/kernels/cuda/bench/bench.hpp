@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda/bench/bench_targets.hpp"
-#include "gpu/cuda/device_memory.hpp"
-#include "gpu/element.hpp"
+#include "gpu/common/element.hpp"
+#include "gpu/kernels/cuda/bench/bench_targets.hpp"
+#include "gpu/kernels/cuda/device_memory.hpp"
 
 namespace troupe::cuda {
 

@@ -2,9 +2,9 @@
 // what is convolved is where the layer before has left it.
 #include <cstdio>
 
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/conv.hpp"
-#include "gpu/cuda/gemm.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/conv.hpp"
+#include "gpu/kernels/cuda/gemm.hpp"
 
 namespace troupe::cuda {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda/cuda_machine.cuh"
-#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <span>
 
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/launch.cuh"
-#include "gpu/cuda/lora_kernel.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
+#include "gpu/kernels/cuda/lora_kernel.hpp"
 
 namespace troupe::cuda {
 

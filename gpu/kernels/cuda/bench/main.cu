@@ -4,8 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/launch.cuh"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
 
 using namespace troupe::cuda;
 

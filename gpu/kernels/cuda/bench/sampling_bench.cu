@@ -1,7 +1,7 @@
 // The choice of tokens from logits that the head has just written, so that they come from L2.
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/launch.cuh"
-#include "gpu/cuda/sampling_rows.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
+#include "gpu/kernels/cuda/sampling_rows.hpp"
 
 namespace troupe::cuda {
 

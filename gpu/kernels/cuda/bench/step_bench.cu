@@ -5,9 +5,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/cuda_machine.cuh"
-#include "gpu/cuda/llm/decoder_step.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
+#include "gpu/llm/cuda/decoder_step.hpp"
 
 namespace troupe::cuda {
 

@@ -1,11 +1,11 @@
 // Kernels of tensor models that calculate little: what they read and write is the limit. Data sets take turns,
 // so that nothing is in L2.
-#include "gpu/cuda/bench/bench.hpp"
-#include "gpu/cuda/copy_kernel.hpp"
-#include "gpu/cuda/launch.cuh"
-#include "gpu/cuda/pointwise_kernel.hpp"
-#include "gpu/cuda/pool_kernel.hpp"
-#include "gpu/cuda/row_kernels.hpp"
+#include "gpu/kernels/cuda/bench/bench.hpp"
+#include "gpu/kernels/cuda/copy_kernel.hpp"
+#include "gpu/kernels/cuda/launch.cuh"
+#include "gpu/kernels/cuda/pointwise_kernel.hpp"
+#include "gpu/kernels/cuda/pool_kernel.hpp"
+#include "gpu/kernels/cuda/row_kernels.hpp"
 
 namespace troupe::cuda {
 

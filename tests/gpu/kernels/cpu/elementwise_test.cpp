@@ -6,7 +6,7 @@
 #include "gpu/kernels/rms_norm.hpp"
 #include "gpu/kernels/rope.hpp"
 #include "gpu/kernels/silu_mul.hpp"
-#include "tests/gpu/kernels/kernel_cases.hpp"
+#include "tests/gpu/kernels/cpu/kernel_cases.hpp"
 
 using namespace troupe;
 using namespace troupe::kernels;

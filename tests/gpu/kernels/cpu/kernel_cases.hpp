@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/element.hpp"
-#include "gpu/kernels/isa.hpp"
+#include "gpu/common/element.hpp"
+#include "gpu/kernels/cpu/isa.hpp"
 
 namespace troupe::kernels {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "gpu/kernels/kv_append.hpp"
-#include "tests/gpu/kernels/kernel_cases.hpp"
+#include "tests/gpu/kernels/cpu/kernel_cases.hpp"
 
 using namespace troupe;
 using namespace troupe::kernels;

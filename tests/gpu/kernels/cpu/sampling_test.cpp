@@ -6,8 +6,8 @@
 #include <set>
 
 #include "gpu/kernels/philox.hpp"
-#include "tests/gpu/kernels/kernel_cases.hpp"
-#include "tests/gpu/kernels/sampling_case.hpp"
+#include "tests/gpu/kernels/cpu/kernel_cases.hpp"
+#include "tests/gpu/kernels/cpu/sampling_case.hpp"
 
 using namespace troupe::kernels;
 

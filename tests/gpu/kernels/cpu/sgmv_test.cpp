@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/gpu/kernels/kernel_cases.hpp"
+#include "tests/gpu/kernels/cpu/kernel_cases.hpp"
 
 using namespace troupe;
 using namespace troupe::kernels;

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "gpu/cuda/attention_plan.hpp"
-#include "gpu/cuda/kv_pages.hpp"
+#include "gpu/kernels/cuda/attention_plan.hpp"
+#include "gpu/kernels/cuda/kv_pages.hpp"
 #include "gpu/kernels/paged_attention.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 namespace troupe::cuda {
 

@@ -1,4 +1,4 @@
-#include "gpu/cuda/attention_plan.hpp"
+#include "gpu/kernels/cuda/attention_plan.hpp"
 
 #include <doctest/doctest.h>
 

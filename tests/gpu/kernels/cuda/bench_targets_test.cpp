@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "gpu/cuda/bench/bench_targets.hpp"
+#include "gpu/kernels/cuda/bench/bench_targets.hpp"
 
 using namespace troupe::cuda;
 

@@ -1,4 +1,4 @@
-#include "gpu/cuda/conv_args.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
 
 #include <doctest/doctest.h>
 

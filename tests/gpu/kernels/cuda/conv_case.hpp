@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "gpu/cuda/conv_args.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 namespace troupe::cuda {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "gpu/cuda/conv_args.hpp"
-#include "tests/gpu/cuda/tf32.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "tests/gpu/kernels/cuda/tf32.hpp"
 
 namespace troupe::cuda {
 

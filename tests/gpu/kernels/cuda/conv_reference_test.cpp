@@ -1,5 +1,5 @@
 // The loops that GPUs are compared with, against oneDNN.
-#include "tests/gpu/cuda/conv_reference.hpp"
+#include "tests/gpu/kernels/cuda/conv_reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "tests/gpu/cuda/conv_case.hpp"
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/conv_case.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,5 +1,5 @@
 // cuDNN's convolutions, on a GPU, against plain loops.
-#include "gpu/cuda/conv.hpp"
+#include "gpu/kernels/cuda/conv.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/gpu/cuda/conv_case.hpp"
-#include "tests/gpu/cuda/conv_reference.hpp"
+#include "tests/gpu/kernels/cuda/conv_case.hpp"
+#include "tests/gpu/kernels/cuda/conv_reference.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,8 +1,8 @@
-#include "gpu/cuda/copy_kernel.hpp"
+#include "gpu/kernels/cuda/copy_kernel.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

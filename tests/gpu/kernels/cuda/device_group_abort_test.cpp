@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "gpu/cuda/device_group.hpp"
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/kernels/cuda/device_group.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

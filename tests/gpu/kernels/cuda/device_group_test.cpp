@@ -1,5 +1,5 @@
 // All-reduce, broadcast and gather by NCCL, on as many GPUs as there are, up to two.
-#include "gpu/cuda/device_group.hpp"
+#include "gpu/kernels/cuda/device_group.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/cuda/cuda_machine.cuh"
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
 
 using namespace troupe;
 using namespace troupe::cuda;

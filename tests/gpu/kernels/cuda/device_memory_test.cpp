@@ -1,5 +1,5 @@
 // A GPU that runs out of memory, beside a thread that captures a graph.
-#include "gpu/cuda/device_memory.hpp"
+#include "gpu/kernels/cuda/device_memory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-// The members of cuda_machine (gpu/cuda/cuda_machine.cuh), without a GPU: kernels run in the emulator, and
-// products and convolutions are plain loops. Nothing is done before it is waited for, or asked about: whoever
-// touches what a stream has still to read or to write gets wrong numbers.
+// The members of cuda_machine (gpu/kernels/cuda/cuda_machine.cuh), without a GPU: kernels run in the
+// emulator, and products and convolutions are plain loops. Nothing is done before it is waited for, or asked
+// about: whoever touches what a stream has still to read or to write gets wrong numbers.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/conv_args.hpp"
-#include "gpu/cuda/gemm_args.hpp"
-#include "gpu/cuda/rank_barrier.hpp"
-#include "tests/gpu/cuda/conv_reference.hpp"
-#include "tests/gpu/cuda/emulator.hpp"
-#include "tests/gpu/cuda/gemm_reference.hpp"
+#include "gpu/kernels/cuda/conv_args.hpp"
+#include "gpu/kernels/cuda/gemm_args.hpp"
+#include "gpu/kernels/cuda/rank_barrier.hpp"
+#include "tests/gpu/kernels/cuda/conv_reference.hpp"
+#include "tests/gpu/kernels/cuda/emulator.hpp"
+#include "tests/gpu/kernels/cuda/gemm_reference.hpp"
 
 namespace troupe::cuda {
 

@@ -1,4 +1,4 @@
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/gpu/cuda/conv_case.hpp"
+#include "tests/gpu/kernels/cuda/conv_case.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/gpu/cuda/emulation.hpp"
+#include "tests/gpu/kernels/cuda/emulation.hpp"
 
 namespace troupe::cuda {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/gpu/cuda/emulator.hpp"
+#include "tests/gpu/kernels/cuda/emulator.hpp"
 
 namespace troupe::cuda {
 

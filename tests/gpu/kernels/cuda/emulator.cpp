@@ -1,4 +1,4 @@
-#include "tests/gpu/cuda/emulator.hpp"
+#include "tests/gpu/kernels/cuda/emulator.hpp"
 
 #include <sanitizer/asan_interface.h>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tests/gpu/cuda/emulation.hpp"
+#include "tests/gpu/kernels/cuda/emulation.hpp"
 
 namespace troupe::cuda {
 

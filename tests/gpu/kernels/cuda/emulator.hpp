@@ -1,5 +1,5 @@
-// Runs the kernels of gpu/cuda/ without a GPU, to test what they calculate and that they wait where they
-// must.
+// Runs the kernels of gpu/kernels/cuda/ without a GPU, to test what they calculate and that they wait where
+// they must.
 //
 // Each thread is a fiber. Between two points at which threads wait for each other the fibers run one by one,
 // in an order drawn from a seed: a sync that is missing shows as a wrong result in some order. Shared memory
@@ -19,7 +19,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 
 namespace troupe::cuda {
 

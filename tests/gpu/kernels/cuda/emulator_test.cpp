@@ -1,5 +1,5 @@
 // That the emulator finds what it is for: the kernels here are right, or wrong in one place each.
-#include "tests/gpu/cuda/emulator.hpp"
+#include "tests/gpu/kernels/cuda/emulator.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/gemm_args.hpp"
-#include "tests/gpu/cuda/gemm_reference.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "gpu/kernels/cuda/gemm_args.hpp"
+#include "tests/gpu/kernels/cuda/gemm_reference.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 #ifdef __CUDACC__
-#include "gpu/cuda/gemm.hpp"
+#include "gpu/kernels/cuda/gemm.hpp"
 #else
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #endif
 
 using namespace troupe;

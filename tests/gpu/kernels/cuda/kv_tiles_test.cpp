@@ -1,10 +1,10 @@
-#include "gpu/cuda/kv_tiles.hpp"
+#include "gpu/kernels/cuda/kv_tiles.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "tests/gpu/cuda/attention_case.hpp"
+#include "tests/gpu/kernels/cuda/attention_case.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,5 +1,5 @@
 // lora_kernel against the reference of the CPU.
-#include "gpu/cuda/lora_kernel.hpp"
+#include "gpu/kernels/cuda/lora_kernel.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "gpu/kernels/sgmv.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,4 +1,4 @@
-#include "gpu/cuda/lora_pack.hpp"
+#include "gpu/kernels/cuda/lora_pack.hpp"
 
 #include <doctest/doctest.h>
 

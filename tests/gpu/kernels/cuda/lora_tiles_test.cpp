@@ -1,4 +1,4 @@
-#include "gpu/cuda/lora_tiles.hpp"
+#include "gpu/kernels/cuda/lora_tiles.hpp"
 
 #include <doctest/doctest.h>
 

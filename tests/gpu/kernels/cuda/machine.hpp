@@ -1,4 +1,5 @@
-// Where the tests of gpu/cuda/ run kernels: on a GPU if nvcc compiles them, in the emulator otherwise.
+// Where the tests of gpu/kernels/cuda/ run kernels: on a GPU if nvcc compiles them, in the emulator
+// otherwise.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -7,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/device_code.hpp"
+#include "gpu/kernels/cuda/device_code.hpp"
 #ifdef __CUDACC__
-#include "gpu/cuda/launch.cuh"
+#include "gpu/kernels/cuda/launch.cuh"
 #else
-#include "tests/gpu/cuda/emulator.hpp"
+#include "tests/gpu/kernels/cuda/emulator.hpp"
 #endif
 
 namespace troupe::cuda {

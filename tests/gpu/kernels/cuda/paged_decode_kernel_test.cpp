@@ -1,8 +1,8 @@
-#include "gpu/cuda/paged_decode_kernel.hpp"
+#include "gpu/kernels/cuda/paged_decode_kernel.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/attention_case.hpp"
+#include "tests/gpu/kernels/cuda/attention_case.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

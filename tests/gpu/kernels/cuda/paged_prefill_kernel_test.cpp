@@ -1,8 +1,8 @@
-#include "gpu/cuda/paged_prefill_kernel.hpp"
+#include "gpu/kernels/cuda/paged_prefill_kernel.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/prefill_case.hpp"
+#include "tests/gpu/kernels/cuda/prefill_case.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,11 +1,11 @@
-#include "gpu/cuda/pointwise_kernel.hpp"
+#include "gpu/kernels/cuda/pointwise_kernel.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,10 +1,10 @@
-#include "gpu/cuda/pool_kernel.hpp"
+#include "gpu/kernels/cuda/pool_kernel.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,4 +1,4 @@
-#include "gpu/cuda/pooled_handle.hpp"
+#include "gpu/kernels/cuda/pooled_handle.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // What the tests of both kernels of prefill attention share.
 #pragma once
-#include "tests/gpu/cuda/attention_case.hpp"
+#include "tests/gpu/kernels/cuda/attention_case.hpp"
 
 namespace troupe::cuda {
 

@@ -1,4 +1,4 @@
-#include "gpu/cuda/rank_barrier.hpp"
+#include "gpu/kernels/cuda/rank_barrier.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "gpu/cuda/rms_norm_kernel.hpp"
+#include "gpu/kernels/cuda/rms_norm_kernel.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "gpu/kernels/rms_norm.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,4 +1,4 @@
-#include "gpu/cuda/rope_kernel.hpp"
+#include "gpu/kernels/cuda/rope_kernel.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "gpu/kernels/kv_append.hpp"
 #include "gpu/kernels/rope.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

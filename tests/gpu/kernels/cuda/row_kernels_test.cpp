@@ -1,10 +1,10 @@
-#include "gpu/cuda/row_kernels.hpp"
+#include "gpu/kernels/cuda/row_kernels.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

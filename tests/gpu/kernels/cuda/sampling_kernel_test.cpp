@@ -1,13 +1,13 @@
-#include "gpu/cuda/sampling_kernel.hpp"
+#include "gpu/kernels/cuda/sampling_kernel.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <optional>
 
-#include "gpu/cuda/sampling_rows.hpp"
-#include "tests/gpu/cuda/machine.hpp"
-#include "tests/gpu/kernels/sampling_case.hpp"
+#include "gpu/kernels/cuda/sampling_rows.hpp"
+#include "tests/gpu/kernels/cpu/sampling_case.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

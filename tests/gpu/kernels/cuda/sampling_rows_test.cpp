@@ -1,4 +1,4 @@
-#include "gpu/cuda/sampling_rows.hpp"
+#include "gpu/kernels/cuda/sampling_rows.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "gpu/cuda/silu_mul_kernel.hpp"
+#include "gpu/kernels/cuda/silu_mul_kernel.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "gpu/kernels/silu_mul.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -1,4 +1,4 @@
-#include "gpu/cuda/stored_number.hpp"
+#include "gpu/kernels/cuda/stored_number.hpp"
 
 #include <doctest/doctest.h>
 

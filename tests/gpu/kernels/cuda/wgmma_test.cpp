@@ -1,8 +1,8 @@
 // wgmma as kernels use it: on a GPU these are the lines that the emulator cannot check.
 #include <doctest/doctest.h>
 
-#include "gpu/cuda/kv_tiles.hpp"
-#include "tests/gpu/cuda/machine.hpp"
+#include "gpu/kernels/cuda/kv_tiles.hpp"
+#include "tests/gpu/kernels/cuda/machine.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

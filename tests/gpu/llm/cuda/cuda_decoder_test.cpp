@@ -1,7 +1,7 @@
 // The decoder's kernels, one after the other, against golden outputs of other people's software: on a GPU as
 // part of cuda_device_tests, else in the emulator. Graphs, copies and cuBLAS are what only a GPU has, and
 // there a row's bits depend on how many there are: cuBLAS chooses its products by that.
-#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 
 #include "gpu/checkpoint/parameters.hpp"
 #include "gpu/llm/choose_tokens.hpp"
-#include "tests/gpu/cuda/llm/small_decoder.hpp"
+#include "tests/gpu/llm/cuda/small_decoder.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

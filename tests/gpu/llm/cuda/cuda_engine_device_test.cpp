@@ -1,10 +1,10 @@
 // Whole engines on real GPUs: run where there are enough of them.
-#include "gpu/cuda/llm/cuda_engine_device.hpp"
+#include "gpu/llm/cuda/cuda_engine_device.hpp"
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
-#include "gpu/cuda/device_group.hpp"
+#include "gpu/kernels/cuda/device_group.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;

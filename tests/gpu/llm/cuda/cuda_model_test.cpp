@@ -1,9 +1,9 @@
 // A whole engine on an emulated GPU: continuous batching, adapters that come and go, golden sequences.
-#include "gpu/cuda/llm/cuda_model.hpp"
+#include "gpu/llm/cuda/cuda_model.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "gpu/cuda/llm/cuda_model.hpp"
-#include "gpu/device_lost.hpp"
+#include "gpu/common/device_lost.hpp"
+#include "gpu/llm/cuda/cuda_model.hpp"
 #include "tests/gpu/checkpoint/files.hpp"
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #include "tests/gpu/llm/golden_sequences.hpp"
 
 using namespace troupe;

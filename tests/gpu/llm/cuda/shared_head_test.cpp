@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "gpu/llm/tensor_shard.hpp"
-#include "tests/gpu/cuda/llm/small_decoder.hpp"
+#include "tests/gpu/llm/cuda/small_decoder.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "gpu/checkpoint/parameters.hpp"
-#include "gpu/cuda/llm/cuda_decoder.hpp"
+#include "gpu/llm/cuda/cuda_decoder.hpp"
 #ifdef __CUDACC__
-#include "gpu/cuda/cuda_machine.cuh"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
 #else
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #endif
 
 namespace troupe::cuda {

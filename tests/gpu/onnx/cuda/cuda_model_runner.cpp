@@ -1,13 +1,13 @@
 // Runs models on an emulated GPU for onnxruntime_test.py (tests/gpu/onnx/random_model_server.hpp): with the
 // channels first, the library taking a convolution's bias, residual and ReLU along; and with the channels
 // last, a kernel of ours doing them. Products are exact.
-#include "gpu/cuda/onnx/cuda_tensor_model.hpp"
+#include "gpu/device/cuda_tensor_model.hpp"
 #include "gpu/onnx/loader.hpp"
 #include "tests/gpu/onnx/random_model_server.hpp"
 #ifdef __CUDACC__
-#include "gpu/cuda/cuda_machine.cuh"
+#include "gpu/kernels/cuda/cuda_machine.cuh"
 #else
-#include "tests/gpu/cuda/emulated_machine.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
 #endif
 
 using namespace troupe;

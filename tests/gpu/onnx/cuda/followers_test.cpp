@@ -1,11 +1,11 @@
 // What products and convolutions take along, read from the programs that they become.
-#include "gpu/cuda/onnx/followers.hpp"
+#include "gpu/onnx/cuda/followers.hpp"
 
 #include <doctest/doctest.h>
 
 #include <stdexcept>
 
-#include "tests/gpu/cuda/onnx/programs.hpp"
+#include "tests/gpu/onnx/cuda/programs.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

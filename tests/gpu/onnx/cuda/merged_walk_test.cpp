@@ -1,4 +1,4 @@
-#include "gpu/cuda/onnx/merged_walk.hpp"
+#include "gpu/onnx/cuda/merged_walk.hpp"
 
 #include <doctest/doctest.h>
 

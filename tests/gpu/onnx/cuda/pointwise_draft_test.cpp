@@ -1,9 +1,9 @@
 // Chains as they grow, and what of them the kernels are told.
-#include "gpu/cuda/onnx/pointwise_draft.hpp"
+#include "gpu/onnx/cuda/pointwise_draft.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/onnx/programs.hpp"
+#include "tests/gpu/onnx/cuda/programs.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

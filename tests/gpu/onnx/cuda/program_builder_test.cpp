@@ -1,11 +1,11 @@
 // What models become: how many launches, and what is fused.
-#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
 
 #include <doctest/doctest.h>
 
-#include "gpu/cuda/onnx/program_operators.hpp"
+#include "gpu/onnx/cuda/program_operators.hpp"
 #include "gpu/onnx/operators.hpp"
-#include "tests/gpu/cuda/onnx/programs.hpp"
+#include "tests/gpu/onnx/cuda/programs.hpp"
 #include "tests/gpu/onnx/fixtures.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 

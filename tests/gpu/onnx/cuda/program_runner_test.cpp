@@ -1,10 +1,10 @@
 // Programs on an emulated machine, launch by launch.
-#include "gpu/cuda/onnx/program_runner.hpp"
+#include "gpu/onnx/cuda/program_runner.hpp"
 
 #include <doctest/doctest.h>
 
-#include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/cuda/onnx/programs.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
+#include "tests/gpu/onnx/cuda/programs.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;

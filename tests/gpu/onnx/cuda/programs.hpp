@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/cuda/onnx/make_program.hpp"
-#include "gpu/cuda/onnx/program_builder.hpp"
+#include "gpu/onnx/cuda/make_program.hpp"
+#include "gpu/onnx/cuda/program_builder.hpp"
 #include "gpu/onnx/graph.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 

@@ -1,13 +1,13 @@
 // A model's parameters on an emulated machine.
-#include "gpu/cuda/onnx/tensor_weights.hpp"
+#include "gpu/onnx/cuda/tensor_weights.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <numeric>
 
-#include "tests/gpu/cuda/emulated_machine.hpp"
-#include "tests/gpu/cuda/onnx/programs.hpp"
+#include "tests/gpu/kernels/cuda/emulated_machine.hpp"
+#include "tests/gpu/onnx/cuda/programs.hpp"
 #include "tests/gpu/onnx/graphs.hpp"
 
 using namespace troupe;
