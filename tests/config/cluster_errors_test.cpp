@@ -1,4 +1,4 @@
-// A gallery of bad cluster files: what was changed in a good one, and all that is said about it.
+// Invalid cluster files: a change to a valid one, and all resulting problems.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct bad_cluster {
   const char* was;       ///< in the good file
-  const char* is;        ///< instead
+  const char* is;        ///< its replacement
   const char* problems;  ///< all of them, one a line, without the file's name
 };
 
@@ -33,7 +33,7 @@ void check_clusters(std::string_view good, std::initializer_list<bad_cluster> fi
 
 }  // namespace
 
-// One line a file, however long its message.
+// One line a file, regardless of the length of its message.
 // clang-format off
 
 TEST_CASE("a value of the wrong type or out of range is named with its place and what it must be") {
@@ -130,7 +130,7 @@ TEST_CASE("a link joins nodes that exist") {
 TEST_CASE("advice on the number of GPUs can only be applied to emulated ones, and within bounds that make sense") {
   check_clusters(good_cluster, {
       {"", "[autoscale]\nmode = \"aply\"\n", R"(23:8: autoscale.mode: must be one of "off", "advise", "apply", not "aply"; did you mean 'apply'?)"},
-      {"", "[autoscale]\nmin_gpus = 4\nmax_gpus = 3\n", "24:13: autoscale.max_gpus: must be min_gpus or more, or 0 for any number"},
+      {"", "[autoscale]\nmin_gpus = 4\nmax_gpus = 3\n", "24:12: autoscale.max_gpus: must be min_gpus or more, or 0 for any number"},
       {"", "[autoscale]\nwindow_s = 0\n", "23:12: autoscale.window_s: must be seconds in 0.1..86400, not 0"},
   });
   const auto cpu = read(changed(changed(good_cluster, "emulated", "cpu"), "", "[autoscale]\nmode = \"apply\"\n"));

@@ -18,7 +18,7 @@ std::string hash_of(std::string_view text) {
 
 void write(const std::filesystem::path& file, std::string_view text) { std::ofstream{file} << text; }
 
-/// A directory of its own, gone afterwards.
+/// A temporary folder, removed with the object.
 struct scratch {
   std::filesystem::path path;
   explicit scratch(const char* name)
@@ -28,7 +28,7 @@ struct scratch {
   ~scratch() { std::filesystem::remove_all(path); }
 };
 
-/// What a cluster means, without how its profiles were given: a dump writes them out.
+/// Compares clusters without the source of their profiles: a dump writes profiles out.
 void check_same(const cluster_spec& a, const cluster_spec& b) {
   CHECK(a.hash == b.hash);
   CHECK(a.name == b.name);

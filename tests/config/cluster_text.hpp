@@ -1,4 +1,4 @@
-// A small cluster file that is right, and what it takes to make it wrong.
+// A valid small cluster file, and helpers that break it.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ slo_ms = 20
 profile = { alpha_ms = 1, beta_ms = 5 }
 )";
 
-/// The text with the first `was` replaced, or with `is` at its end if `was` is empty.
+/// The text with the first `was` replaced by `is`, or with `is` at its end if `was` is empty.
 inline std::string changed(std::string_view text, std::string_view was, std::string_view is) {
   std::string out{text};
   const auto at = was.empty() ? out.size() : out.find(was);
@@ -41,7 +41,7 @@ inline std::string changed(std::string_view text, std::string_view was, std::str
   return out.replace(at, was.size(), is);
 }
 
-/// Model files are looked for among the fixtures.
+/// Reads the text with the fixtures as the folder of model files.
 inline cluster_reading read(std::string_view text) {
   return read_cluster_text(text, "cluster.toml", TROUPE_FIXTURES "/onnx");
 }

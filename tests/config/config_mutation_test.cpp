@@ -1,5 +1,5 @@
-// The example files with seeded damage: whatever a file says, reading it ends in a cluster or in problems
-// that name a place; and what is accepted means the same after a dump.
+// Example files with seeded damage: reading a file gives a cluster or problems with a position; an accepted
+// file has the same meaning after a dump.
 #include <algorithm>
 #include <random>
 

@@ -1,4 +1,4 @@
-// [[domain]], what belongs to one, and [placer].
+// Tests of [[domain]], the keys that refer to one, and [placer].
 #include "tests/config/cluster_text.hpp"
 
 using namespace troupe;

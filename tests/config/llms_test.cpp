@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-// Relative to the folder that `read` gives the file.
+// Relative to the folder of the file that `read` simulates.
 constexpr std::string_view tasks = R"([[llm]]
 name = "tasks"
 model = "../llama-tasks/base"
@@ -20,7 +20,7 @@ cluster_reading with(std::string_view keys) {
   return read(std::string(good_cluster) + std::string(tasks) + std::string(keys));
 }
 
-/// Without the file's name and the place.
+/// The problems without the file's name and position.
 std::string said(const cluster_reading& r) {
   std::string out;
   for (const auto& p : r.problems) out += (out.empty() ? "" : "\n") + p.text;
@@ -28,7 +28,7 @@ std::string said(const cluster_reading& r) {
 }
 std::string said(std::string_view keys) { return said(with(keys)); }
 
-/// Only language models: no [[model]] and no device.
+/// A cluster file with language models only: no [[model]] and no device.
 std::string only_llms() {
   std::string text{good_cluster};
   text.erase(text.find("[[model]]"));
@@ -122,7 +122,7 @@ TEST_CASE("what is wrong with a language model is said at its key, with the fix"
   CHECK(problem("kv_mb = 0") == "25:9: llm.kv_mb: must be MiB in 1..100000000, not 0\n");
   CHECK(problem("timeout_s = 0") == "25:13: llm.timeout_s: must be seconds in 0.001..604800, not 0\n");
   CHECK(problem("max_waiting = 4\nmax_choices = 5") ==
-        "26:16: llm.max_choices: the 5 sequences of a request would be more than may wait, and never run; "
+        "26:15: llm.max_choices: the 5 sequences of a request would be more than may wait, and never run; "
         "give at "
         "most max_waiting = 4\n");
   CHECK(problem("max_waiting = 0") == "25:15: llm.max_waiting: must be an integer in 1..16777216, not 0\n");

@@ -10,7 +10,7 @@ using namespace troupe;
 
 namespace {
 
-/// Why it is refused.
+/// The message of the refusal.
 std::string refusal(std::string_view json) {
   try {
     return "no refusal, but " + model_text_of_json(json, "m");
@@ -24,7 +24,7 @@ model_reading read_json(std::string_view json) {
   return read_model_text(model_text_of_json(json, "given"), "request", c.spec, ".");
 }
 
-/// What this process has read of files so far.
+/// Bytes of files read by this process so far.
 long bytes_read() {
   std::ifstream io("/proc/self/io");
   std::string key;

@@ -129,7 +129,7 @@ TEST_CASE("random faults are of every kind unless the file names some") {
   CHECK(w.random_faults.kinds.size() == fault_kind_count);
 }
 
-// One line a file, however long its message.
+// One line a file, regardless of the length of its message.
 // clang-format off
 
 TEST_CASE("a workload without a length or a rate is refused") {
@@ -179,7 +179,7 @@ TEST_CASE("the example workloads fit their clusters") {
     REQUIRE(listed(c.problems) == "");
     const auto w = read_workload(folder + "/workload.toml", c.spec);
     CHECK(listed(w.problems) == "");
-    // The simulator can play both: no model is left without a profile.
+    // Simulation works for both: every model has a profile.
     for (const auto& m : w.spec.models) CHECK(m.latency(1) > 0ns);
   }
 }

@@ -1,4 +1,4 @@
-// Workload files for a small cluster with the models m and n, and what is wrong with them.
+// Invalid workload files for a small cluster with the models m and n, and their problems.
 #pragma once
 #include "config/workload_file.hpp"
 #include "tests/config/cluster_text.hpp"
